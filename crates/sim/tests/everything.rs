@@ -146,13 +146,13 @@ fn commands(ios: u64) -> Value {
 
 /// Whether the map of a device is one of pages in RAM.
 #[derive(Clone, Copy, PartialEq)]
-enum Maps {
+pub(crate) enum Maps {
     Pages,
     Otherwise,
 }
 
 /// A device of which everything is drawn: geometry, map, blocks, caches, schedulers, host.
-fn draw_everything(rng: &mut Rng, maps: Maps) -> Value {
+pub(crate) fn draw_everything(rng: &mut Rng, maps: Maps) -> Value {
     loop {
         let in_steps = rng.below(2) == 0;
         let mut device = drawn::draw_device(rng, true, in_steps).to_json();

@@ -4,8 +4,11 @@ use opennandlab_sim::device::{
     Begun, DeviceConfig, Mounting, Remains, Request, Session, Simulation,
 };
 use opennandlab_sim::power_loss::{Campaign, Claims, Life, Pattern, Tally, Target};
+use opennandlab_sim::rng::Rng;
 use opennandlab_sim::units::{Lpn, Ns};
 use serde_json::{json, Value};
+
+use crate::everything::{draw_everything, Maps};
 
 const FLUSHED: Claims = Claims { honest_flush: true, ordered: false, rzat: true, plp: false };
 
@@ -69,6 +72,14 @@ fn strong_drives_keep_what_they_owe() {
         "ftl": {"write_frontiers": "host_gc",
                 "collection": {"kind": "steps", "soft_spare_blocks": 1}}
     });
+    // Its dies collect several blocks as soon as it is mounted, before the host comes.
+    let behind = json!({
+        "nand": {"channels": 1, "dies_per_channel": 1, "blocks_per_plane": 64},
+        "controller": {"scheduler": {"kind": "priority"}},
+        "ftl": {"over_provisioning_pct": 0.15, "gc_reserve_blocks": 2, "allocation": "dynamic",
+                "write_frontiers": "host_gc",
+                "collection": {"kind": "steps", "soft_spare_blocks": 3}}
+    });
     let saved = merged(&buffered(), &json!({"power": {"plp": {"energy_mj": 50}}}));
     let in_order = merged(&buffered(), &json!({"power": {"seq_reorder": "in_order"}}));
     let paired = json!({"power": {"paired_scheme": "tlc_multi", "ramp_us": 200}});
@@ -78,6 +89,7 @@ fn strong_drives_keep_what_they_owe() {
         ("plain", json!({}), FLUSHED),
         ("priority", priority, FLUSHED),
         ("steps", steps, FLUSHED),
+        ("behind", behind, FLUSHED),
         ("buffered", buffered(), FLUSHED),
         ("capacitors", saved, plp),
         ("in order", in_order, ordered),
@@ -95,6 +107,72 @@ fn strong_drives_keep_what_they_owe() {
             tally.to_json()
         );
     }
+}
+
+/// A device of which everything is drawn but what a cut is refused with.
+fn draw_cuttable(rng: &mut Rng) -> DeviceConfig {
+    loop {
+        let mut device = draw_everything(rng, Maps::Pages);
+        device["nand"].as_object_mut().expect("keys").remove("failures");
+        device["nand"]["factory_bad_block_ratio"] = json!(0.0);
+        device["ftl"]["placement"] = json!("none");
+        if device["ftl"]["allocation"] == "dynamic" && device["controller"]["scheduler"].is_null() {
+            device["controller"]["scheduler"] = json!("out_of_order");
+        }
+        if device["host"]["power_loss_protected"] == true {
+            device["power"] = json!({"plp": {"energy_mj": 1000}});
+        }
+        let config = DeviceConfig::resolve(&device.to_string());
+        if let Some(config) = config.ok().filter(|config| config.check_cuts().is_ok()) {
+            return config;
+        }
+    }
+}
+
+/// Cuts drives that are drawn at random; tells what the drives are that show a fault.
+fn cut_drawn(seeds: std::ops::Range<u64>, lives: u64) -> Vec<String> {
+    // `CASE=12` runs one of them.
+    let only: Option<u64> = std::env::var("CASE").ok().and_then(|case| case.parse().ok());
+    let mut found = Vec::new();
+    for seed in seeds.filter(|seed| only.is_none_or(|only| only == *seed)) {
+        let device = draw_cuttable(&mut Rng::stream(seed, "cut"));
+        let text = device.to_json().to_string();
+        if only.is_some() {
+            eprintln!("{text}");
+        }
+        let plp = device.to_json()["host"]["power_loss_protected"] == true;
+        let campaign = Campaign {
+            device,
+            patterns: Pattern::ALL.to_vec(),
+            targets: Target::ALL.to_vec(),
+            claims: Claims { plp, ..FLUSHED },
+            cuts_per_life: 40,
+            mount_limit: Ns(u64::MAX),
+            seed,
+        };
+        // Some have no room for what is written before the first cut.
+        let Ok(life) = Life::new(campaign) else { continue };
+        let mut tally = Tally::default();
+        (0..lives).for_each(|number| tally.add(life.live(number)));
+        if !tally.classes.is_empty() || !tally.errors.is_empty() {
+            let evidence = (tally.classes, tally.errors, tally.evidence);
+            found.push(format!("seed {seed}: {evidence:?}\n{text}"));
+        }
+    }
+    found
+}
+
+#[test]
+fn drives_drawn_at_random_keep_what_they_owe() {
+    let found = cut_drawn(0..30, 2);
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+#[ignore = "200,000 cuts; some minutes"]
+fn a_thousand_drives_drawn_at_random_keep_what_they_owe() {
+    let found = cut_drawn(0..1000, 5);
+    assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
 /// A drive of 64 MiB whose flash, blocks and map are those of products.

@@ -25,18 +25,18 @@ use super::simulation::Simulation;
 use crate::config::ConfigError;
 use crate::controller::Working;
 use crate::ftl::{BlockState, Ftl};
-use crate::nand::{BlockRest, Contents, Latest, ProgramMode, Reach, Running, Unit};
+use crate::nand::{BlockRest, Contents, Latest, ProgramMode, ProgramUnits, Reach, Running, Unit};
 use crate::op::Source;
 use crate::units::{BlockId, Lpn, Ns, Ppn};
 
 /// What a mount did.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MountReport {
-    /// Pages whose out-of-band area was read.
+    /// Map units whose out-of-band area was read.
     pub scanned_pages: u64,
     /// Blocks that were erased again.
     pub erased_blocks: u32,
-    /// Pages that were programmed: moved, saved ones, collected ones.
+    /// Map units that were programmed: moved, saved ones, collected ones.
     pub programmed_pages: u64,
     /// Steps of the recovery that change the flash.
     pub steps: u32,
@@ -74,6 +74,17 @@ impl DeviceConfig {
         if self.nand.factory_bad_block_ratio > 0.0 && self.ftl.allocation.leaves_holes() {
             return refuse("ftl.allocation", "superblocks with holes are not mounted");
         }
+        let members = self.blocks_per_superblock();
+        let needed = self.geometry().die_count * (self.ftl.reserve_min() + 1);
+        if self.reserve_blocks() < needed {
+            let message = format!(
+                "{} erased blocks in reserve are too few for a drive that is cut: a mount closes \
+                 the open blocks, and has to collect beside them; accepted: {} or more",
+                self.reserve_blocks() * members,
+                needed * members
+            );
+            return Err(ConfigError::new("ftl.gc_reserve_blocks", message));
+        }
         let passes = self.power.as_ref().map_or(1, |power| power.paired_scheme.passes());
         if passes > 1 && !matches!(self.nand.program, ProgramMode::Page(_)) {
             return refuse(
@@ -83,7 +94,8 @@ impl DeviceConfig {
             );
         }
         if self.nand.failures.is_some() {
-            let message = "blocks that fail are not told from interrupted ones after a cut";
+            let message = "blocks that fail are not told from interrupted ones after a cut; leave \
+                           it out";
             return Err(ConfigError::new("nand.failures", message));
         }
         Ok(())
@@ -170,17 +182,9 @@ impl Session {
         Checkpoint { latest: Arc::new(latest), since: self.unchanged_since(contents, &reach) }
     }
 
-    /// The checkpoint that a mount writes: nothing has changed since.
+    /// The checkpoint that the mount has written.
     pub fn mounted_checkpoint(&self) -> Checkpoint {
-        let Some(contents) = &self.drive.media.contents else {
-            return Checkpoint { latest: Arc::default(), since: 0 };
-        };
-        let open = |&block: &BlockId| self.drive.ftl.state(block) == BlockState::Open;
-        let blocks = (0..self.drive.geometry.block_count()).map(BlockId).filter(open);
-        let first = blocks.filter(|&block| contents.is_written(block));
-        let first = first.map(|block| contents.opening(block)).min();
-        let since = first.map_or(contents.openings(), |opening| opening - 1);
-        Checkpoint { latest: Arc::clone(&self.mounted), since }
+        self.mounted.clone()
     }
 
     /// The number of the opening up to which blocks hold what they will until they are erased.
@@ -357,18 +361,29 @@ impl Remains {
         // What was saved, and not needed, is let go.
         drive.media.contents.iter_mut().for_each(|contents| contents.recount(&[]));
         report.programmed_pages = programs(&drive) - before;
-        report.time = mount_time(&drive, &report);
+        report.time = mount_time(&drive, &setup.units, &report);
         // Before the session begins: collections in steps move pages at once, and those copies are
         // not on the flash yet.
         find_again(&mut drive, &mut latest);
+        let mounted = Checkpoint { latest: Arc::new(latest), since: settled_since(&drive) };
         let mut session = Session::of_drive(drive, Pace::Timed);
-        session.mounted = Arc::new(latest);
+        session.mounted = mounted;
         if let Some(stage) = &mut session.stage {
-            stage.backend.keep_order_of_erases();
             stage.settling = setup.units.stages(false).then(Vec::new);
         }
         Ok((session, report))
     }
+}
+
+/// The number of the opening up to which blocks of a drive whose dies rest hold what they will
+/// until they are erased.
+fn settled_since(drive: &Drive) -> u64 {
+    let Some(contents) = &drive.media.contents else { return 0 };
+    let open = |&block: &BlockId| drive.ftl.state(block) == BlockState::Open;
+    let blocks = (0..drive.geometry.block_count()).map(BlockId).filter(open);
+    let first = blocks.filter(|&block| contents.is_written(block));
+    let first = first.map(|block| contents.opening(block)).min();
+    first.map_or(contents.openings(), |opening| opening - 1)
 }
 
 fn programs(drive: &Drive) -> u64 {
@@ -421,14 +436,20 @@ fn of_drive(drive: Drive, saved: Vec<Unit>, open_stripes: Vec<(BlockId, u32)>) -
     Remains { config, seed, media, half_erased: BTreeSet::new(), saved, open_stripes }
 }
 
-/// From power to ready: dies look at their pages side by side.
-fn mount_time(drive: &Drive, report: &MountReport) -> Ns {
-    let timing = drive.config.flash().timing();
+/// From power to ready: dies look at their pages side by side. A page of the flash tells of all its
+/// units, planes that are joined are sensed together, and a program takes the units of one.
+fn mount_time(drive: &Drive, units: &ProgramUnits, report: &MountReport) -> Ns {
+    let (timing, flash) = (drive.config.flash().timing(), drive.config.flash_geometry());
     let mean = |times: &[Ns]| times.iter().map(|time| time.0).sum::<u64>() / times.len() as u64;
-    let (read, program) = (mean(&timing.read), mean(&timing.program));
-    let moved = report.programmed_pages * (program + timing.transfer.0);
-    let work = report.scanned_pages * (read + timing.transfer.0)
-        + moved
-        + u64::from(report.erased_blocks) * timing.erase.0;
-    Ns(work / u64::from(drive.geometry.die_count))
+    let pages_of = |slots: u64| slots.div_ceil(flash.units_per_page.into());
+    let senses = pages_of(report.scanned_pages).div_ceil(flash.plane_count.into());
+    let (first, limit) = units.span(0, false);
+    let programs = report.programmed_pages.div_ceil(u64::from(limit - first));
+    let transfers = pages_of(report.scanned_pages) + pages_of(report.programmed_pages);
+    let members = u64::from(flash.die_count / drive.geometry.die_count);
+    let work = senses * mean(&timing.read)
+        + programs * mean(&timing.program)
+        + transfers * timing.transfer.0
+        + u64::from(report.erased_blocks) * members * timing.erase.0;
+    Ns(work / u64::from(flash.die_count))
 }

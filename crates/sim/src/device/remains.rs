@@ -40,7 +40,7 @@ pub struct Mounting {
 }
 
 /// Where the drive had its pages, as it noted on the flash.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Checkpoint {
     /// By logical page.
     pub(super) latest: Arc<Vec<Latest>>,

@@ -15,20 +15,20 @@
 //! counts the sectors that it touches.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
 
 use serde_json::{json, Value};
 
 use super::drive::Drive;
 use super::instant::{Instant, Reader};
 use super::observation::Observation;
+use super::remains::Checkpoint;
 use super::request::{Begun, Done, Pace, Refusal, Request};
 use super::simulation::Simulation;
 use super::timed::{Latencies, Step, TimedStage};
 use super::unit_faults::Faults;
 use crate::config::ConfigError;
 use crate::ftl::gc::GcConfig;
-use crate::nand::{Contents, Latest, Media, MediaError, Reach};
+use crate::nand::{Contents, Media, MediaError, Reach};
 use crate::op::{HostCommand, HostOp, Source};
 use crate::reads::{BlockRead, PageTypes, ReadErrors};
 use crate::units::{BlockId, Lpn, Ns, Ppn, SECTOR_BYTES};
@@ -80,8 +80,8 @@ pub struct Session {
     requests: BTreeMap<u64, (u32, Option<Refusal>)>,
     capacity_bytes: u64,
     pub(super) unit_bytes: u64,
-    /// Of a drive that was cut from power, where its mount found each page: see `cutting`.
-    pub(super) mounted: Arc<Vec<Latest>>,
+    /// Of a drive that was cut from power, the checkpoint of its mount: see `cutting`.
+    pub(super) mounted: Checkpoint,
     /// Faults of the contents that are to come, and units that others have struck.
     pub(super) faults: Faults,
 }
@@ -126,6 +126,9 @@ impl Session {
             let latencies = Latencies::Left;
             let observation = Observation::default();
             let mut stage = TimedStage::new(&mut drive, &observation, &[&host], latencies);
+            if drive.ftl.expects_cuts() {
+                stage.backend.keep_order_of_erases();
+            }
             // The host may always come again, so dies collect in its pauses.
             stage.arrivals = 1;
             stage.ask_all(&mut drive);
@@ -141,7 +144,7 @@ impl Session {
             requests: BTreeMap::new(),
             capacity_bytes: u64::from(pages) * unit_bytes,
             unit_bytes,
-            mounted: Arc::default(),
+            mounted: Checkpoint::default(),
             faults,
         }
     }

@@ -81,6 +81,11 @@ impl Ftl {
         self.pools.iter_mut().for_each(|pool| pool.log.may_be_cut = true);
     }
 
+    /// Whether the power may fail.
+    pub fn expects_cuts(&self) -> bool {
+        self.pools.iter().any(|pool| pool.log.may_be_cut)
+    }
+
     /// Completes all program units under way, those of moved pages too.
     pub(crate) fn complete_units<S: FlashSink>(&mut self, sink: &mut S) {
         for pool in &mut self.pools {

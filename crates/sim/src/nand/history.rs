@@ -8,7 +8,7 @@ use crate::units::BlockId;
 pub(super) type Units = Box<[Option<Unit>]>;
 
 /// Erases of a block that may wait at the same time.
-const ERASES_WAITING_MAX: usize = 16;
+const ERASES_WAITING_MAX: usize = 4096;
 
 /// What an erase took.
 #[derive(Clone, Debug, Default)]

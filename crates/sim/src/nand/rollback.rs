@@ -69,10 +69,11 @@ impl Contents {
         if let Some(last) = reach.erases_waiting.checked_sub(1) {
             let history = self.history.as_mut().expect("cuts were expected");
             let erased = &mut history.erased[place];
+            let kept = erased.len();
             let then = erased
                 .get_mut(last as usize)
                 .map(std::mem::take)
-                .expect("a block is not erased seventeen times before one erase ends");
+                .unwrap_or_else(|| panic!("erase {last} of {block:?} waits, {kept} are kept"));
             history.openings[place] = then.opening;
             mode = then.mode;
             let later = self.blocks[place].take();
