@@ -16,6 +16,7 @@ from opennandlab.documents.power_loss import PowerDocument
 from opennandlab.documents.record import plain
 from opennandlab.errors import ConfigError
 from opennandlab.power.campaign import JOURNAL, SMALL, Campaign, Settings, promised, wilson
+from opennandlab.power.fitting import fitted
 from opennandlab.power.study import run as study
 
 BUFFER = ["--set", "ftl.write_buffer_pages=64", "--set", "ftl.write_frontiers=host_gc"]
@@ -149,6 +150,32 @@ def test_what_cannot_be_is_refused_and_leaves_nothing(
     assert code == 2
     assert words in " ".join(text.split())
     assert not (tmp_path / "cuts").exists()
+
+
+@pytest.mark.parametrize("preset", ["emmc_16gb", "micron_7450_max_800gb", "client_sata_2013"])
+def test_a_preset_is_cut_as_a_small_copy_that_says_how_it_differs(
+    tmp_path: Path, preset: str
+) -> None:
+    code, told = run(tmp_path, "--config", preset, "--fit", "--cuts", "50")
+    found = document(tmp_path)
+    assert (code, found.classes, found.errors) == (0, {}, [])
+    assert any("on 4 dies instead of" in line for line in found.changed)
+    assert found.changed[0] in " ".join(told.split())
+    assert " --fit " in found.replay
+    whole, copy = onl.load_device(preset), onl.load_device(dict(found.device))
+    spares = [one.effective["spare_factor_effective"] for one in (copy, whole)]
+    assert spares[0] == pytest.approx(spares[1], rel=0.02)
+    is_protected = whole.to_dict()["host"].get("power_loss_protected", False)
+    assert ("plp" in found.settings["claims"]) == is_protected
+    page = (tmp_path / "cuts" / "power.html").read_text(encoding="utf-8")
+    assert "a copy of the drive" in page
+
+
+def test_a_drive_that_fits_is_left_as_it_is() -> None:
+    device = onl.load_device(SMALL)
+    copy, changed = fitted(device)
+    assert copy.to_dict() == device.to_dict()
+    assert changed == []
 
 
 def test_claims_follow_from_the_options() -> None:

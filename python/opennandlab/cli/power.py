@@ -85,6 +85,14 @@ def run(
         ),
     ] = None,
     settings: Sets = None,
+    fit: Annotated[
+        bool,
+        typer.Option(
+            "--fit",
+            help="Cut a small copy of the drive, such as of a preset, without what cannot be cut; "
+            "what is changed is told.",
+        ),
+    ] = False,
     limit_ms: Annotated[
         float, typer.Option("--ready-ms", help="From power to ready; longer is slow.")
     ] = READY_MS,
@@ -108,7 +116,7 @@ def run(
     """Cut a drive from power at seeded times and moments; check all of it after each cut."""
     with terminal.guard(as_json=as_json):
         if target is not None or disk is not None:
-            _refuse_of_simulated(target, disk, config=config, at=at, settings=settings)
+            _refuse_of_simulated(target, disk, config=config, at=at, settings=settings, fit=fit)
             asked = outside.Asked(
                 str(target or disk), output, cuts, workload, claims, seed, limit_ms * 1000,
                 power_off, power_on, power_socket, switch_s, span_mib, atomic_bytes, after_ms,
@@ -127,7 +135,12 @@ def run(
         if others:
             key = next(iter(others))
             raise ConfigError(f"workload.{key}", "these workloads have no keys")
+        changed: list[str] = []
         device = load_device(SMALL if config is None else config, changes)
+        if fit:
+            from opennandlab.power.fitting import fitted
+
+            device, changed = fitted(device)
         wanted = Settings(
             device,
             cuts,
@@ -136,11 +149,12 @@ def run(
             None if claims is None else [name for name in claims.split(",") if name],
             seed,
             limit_ms * 1000,
+            changed,
         )
         # The drive is written before a folder is made: what is refused leaves nothing.
         wanted.core()
         output.mkdir(parents=True, exist_ok=True)
-        words = _command(config, cuts, workload, at, claims, settings, limit_ms, seed)
+        words = _command(config, cuts, workload, at, claims, settings, limit_ms, seed, fit=fit)
         with shown(_line, quiet=quiet) as watch:
 
             def told(done: int) -> None:
@@ -174,13 +188,16 @@ def _refuse_of_simulated(
     config: str | None,
     at: list[str] | None,
     settings: list[str] | None,
+    fit: bool,
 ) -> None:
     """Refuse what makes sense for a simulated drive alone."""
     from opennandlab.errors import ConfigError
 
     if target is not None and disk is not None:
         raise ConfigError("--device", "give either --target or --device")
-    for option, value in (("--config", config), ("--at", at), ("--set", settings)):
+    for option, value in (
+        ("--config", config), ("--at", at), ("--set", settings), ("--fit", fit),
+    ):  # fmt: skip
         if value:
             raise ConfigError(option, "belongs to a simulated drive, not to --target or --device")
 
@@ -230,9 +247,12 @@ def _command(
     settings: list[str] | None,
     limit_ms: float,
     seed: int,
+    *,
+    fit: bool,
 ) -> list[str]:
     words = ["opennandlab", "power", "run", "--cuts", str(cuts), "--seed", str(seed)]
     words += ["--config", config] if config is not None else []
+    words += ["--fit"] if fit else []
     for option, names in (("--workload", workload), ("--at", at), ("--set", settings)):
         words += [word for name in names or [] for word in (option, name)]
     words += ["--claims", claims] if claims is not None else []
@@ -285,6 +305,8 @@ def _tell(document: "PowerDocument", output: Path, *, as_json: bool, quiet: bool
         tables = [pages.classes(document)] if document.classes else []
         tables.append(pages.drive(document))
         show(f"{pages.subtitle(document)}: {pages.reason(document)}", tables, document.digest)
+        if document.changed:
+            terminal.note(pages.changed(document))
         terminal.note(f"written to {output}")
     if document.partial:
         terminal.stop(terminal.INTERRUPTED, "interrupted: the result is partial")

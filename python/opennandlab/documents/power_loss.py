@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
+import msgspec
+
 from opennandlab.documents.record import JsonObject, Number, Record
 
 POWER_SCHEMA: Final = "opennandlab.power/1"
@@ -141,6 +143,7 @@ class PowerDocument(Record, frozen=True, kw_only=True):
     Args:
         schema: Kind and version of the document.
         device: The resolved device file; of a drive outside what it says of itself.
+        changed: How it differs from the drive that was named, in words; left out: not at all.
         settings: Workloads, targets, claims, seed, cuts wanted and cuts of a life.
         cuts: Cuts that were made.
         pages_checked: Logical pages that were read after a cut, over all cuts.
@@ -164,6 +167,7 @@ class PowerDocument(Record, frozen=True, kw_only=True):
 
     schema: Literal["opennandlab.power/1"]
     device: JsonObject
+    changed: list[str] = msgspec.field(default_factory=list)
     settings: JsonObject
     cuts: int
     pages_checked: int

@@ -78,6 +78,7 @@ class Settings:
         claims: What the drive promises; None: what its options say.
         seed: Of all randomness.
         limit_us: From power to ready; longer is slow.
+        changed: How the drive differs from the one that was named, in words.
 
     Raises:
         ConfigError: for names that are not known, and drives that cannot be cut.
@@ -90,6 +91,7 @@ class Settings:
     claims: Sequence[str] | None = None
     seed: int = 42
     limit_us: float = 10e6
+    changed: Sequence[str] = ()
     _claims: tuple[str, ...] = field(init=False, default=())
 
     def __post_init__(self) -> None:
@@ -112,7 +114,7 @@ class Settings:
             raise ConfigError(
                 "--config",
                 f"{pages} logical pages are read after each cut, which takes too long; accepted: "
-                f"up to {PAGES_MAX}, such as by --set nand.blocks_per_plane=16",
+                f"up to {PAGES_MAX}; `power run --fit` cuts a small copy",
             )
         claims = promised(self.device) if self.claims is None else tuple(self.claims)
         object.__setattr__(self, "_claims", tuple(name for name in CLAIMS if name in claims))
@@ -350,6 +352,7 @@ def told(
     content: dict[str, Any] = {
         "schema": POWER_SCHEMA,
         "device": settings.device.to_dict(),
+        "changed": list(settings.changed),
         "settings": settings.document(),
         "cuts": cuts,
         "pages_checked": tally.get("pages_checked", 0),

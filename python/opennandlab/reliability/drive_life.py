@@ -195,23 +195,25 @@ def _with_model(device: DeviceConfig, model: Source | None) -> DeviceConfig:
     return DeviceConfig(changed.core, device.name, device.given)
 
 
-def scaled(whole: DeviceConfig, pages_max: float) -> DeviceConfig:
+def scaled(whole: DeviceConfig, pages_max: float, *, dies: int = 1) -> DeviceConfig:
     """Return the drive with fewer dies and blocks: the largest of so many pages, if there is one.
 
     Args:
         whole: The drive.
         pages_max: Physical pages that it should have at most.
+        dies: Dies that it should have at least, if the whole one has as many: a power of two.
 
     Only drives with the spare factor of the whole one count, since that decides their wear. Where
     they are all far too large, blocks are shortened, and the spare area is made to fit.
     """
     if whole.effective["physical_pages"] <= pages_max:
         return whole
-    found = [one for one in _tried(whole, _sizes(whole)) if _has_spare_of(one, whole)]
+    tried = _tried(whole, _sizes(whole))
+    found = [one for one in tried if _has_spare_of(one, whole) and _dies(one) >= dies]
     fitting = [one for one in found if _pages(one) <= pages_max]
     if fitting or (found and _pages(found[0]) <= FAR_TOO_LARGE * pages_max):
         return fitting[-1] if fitting else found[0]
-    tried = _tried(whole, _sizes(whole, is_shortened=True))
+    tried = _tried(whole, _sizes(whole, short_on=min(dies, _dies(whole))))
     short = [one for one in map(partial(_with_spare_of, whole), tried) if one is not None]
     fitting = [one for one in short if _pages(one) <= pages_max]
     return (fitting[-1:] or short[:1] or found[:1] or [whole])[0]
@@ -219,6 +221,10 @@ def scaled(whole: DeviceConfig, pages_max: float) -> DeviceConfig:
 
 def _pages(device: DeviceConfig) -> int:
     return int(device.effective["physical_pages"])
+
+
+def _dies(device: DeviceConfig) -> int:
+    return int(device["nand.channels"]) * int(device["nand.dies_per_channel"])
 
 
 def _tried(whole: DeviceConfig, sizes: Iterable[dict[str, int]]) -> list[DeviceConfig]:
@@ -248,10 +254,10 @@ def _with_spare_of(whole: DeviceConfig, small: DeviceConfig) -> DeviceConfig | N
     return made if _has_spare_of(made, whole) else None
 
 
-def _sizes(whole: DeviceConfig, *, is_shortened: bool = False) -> Iterator[dict[str, int]]:
+def _sizes(whole: DeviceConfig, *, short_on: int = 0) -> Iterator[dict[str, int]]:
     """Yield topologies of fewer dies and blocks, with as much less of what is stated in bytes.
 
-    With `is_shortened`, of one die, as many blocks as pools have planes or more, and short ones.
+    With `short_on`, of so many dies, as many blocks as pools have planes or more, and short ones.
     """
     channels, dies = int(whole["nand.channels"]), int(whole["nand.dies_per_channel"])
     planes, blocks = int(whole["nand.planes_per_die"]), int(whole["nand.blocks_per_plane"])
@@ -259,16 +265,16 @@ def _sizes(whole: DeviceConfig, *, is_shortened: bool = False) -> Iterator[dict[
     document = whole.to_dict()["ftl"]
     cache, buffer = document.get("slc_cache"), int(document["write_buffer_pages"])
     counts, lengths = BLOCKS, [pages]
-    if is_shortened:
+    if short_on:
         # Parts of whole wordlines.
         bits = BITS[str(whole["nand.cell_type"])]
         parts = (pages // part for part in range(1, pages + 1) if pages % part == 0)
         counts = SHORT_BLOCKS
         lengths = [part for part in parts if part % bits == 0 and part >= LENGTH_MIN]
-    die_count = 1
-    while die_count <= (1 if is_shortened else channels * dies):
+    die_count = short_on or 1
+    while die_count <= (short_on or channels * dies):
         for die_blocks, length in itertools.product(counts, lengths):
-            of_plane = die_blocks if is_shortened else max(1, die_blocks // planes)
+            of_plane = die_blocks if short_on else max(1, die_blocks // planes)
             if of_plane > blocks:
                 continue
             used = min(channels, die_count)
@@ -278,7 +284,7 @@ def _sizes(whole: DeviceConfig, *, is_shortened: bool = False) -> Iterator[dict[
                 "nand.dies_per_channel": die_count // used,
                 "nand.blocks_per_plane": of_plane,
             }
-            if is_shortened:
+            if short_on:
                 changes["nand.pages_per_block"] = length
             if buffer:
                 changes["ftl.write_buffer_pages"] = max(1, int(share * buffer))

@@ -53,6 +53,7 @@ def report(document: PowerDocument) -> Report:
             Headline("cuts with a fault", number(worst(document))),
             Headline("mean time to ready", f"{document.recovery_us.mean / 1000:.1f} ms"),
         ),
+        warnings=(changed(document),) if document.changed else (),
         sections=tuple(sections),
         test="power",
     )
@@ -65,6 +66,11 @@ def subtitle(document: PowerDocument) -> str:
     given = document.settings
     claims = ", ".join(given["claims"]) or "nothing beyond the common guarantees"
     return f"{document.cuts} cuts; workloads {', '.join(given['workloads'])}; promised: {claims}"
+
+
+def changed(document: PowerDocument) -> str:
+    """Return how the drive differs from the one that was named."""
+    return "a copy of the drive: " + "; ".join(document.changed)
 
 
 def worst(document: PowerDocument) -> int:
