@@ -411,11 +411,11 @@ class Bench:
         if state is None:
             return
         self._kept = (self._step, state)
-        cost = time.monotonic() - now
-        self._kept_at = now + cost + cost / CHECKPOINT_SHARE
         if now - self._filed_at >= min(CHECKPOINT_FILE_S, 6 * self._checkpoint_s):
             self.keep_state()
             self._filed_at = time.monotonic()
+        cost = time.monotonic() - now
+        self._kept_at = now + cost + cost / CHECKPOINT_SHARE
 
     def _watch_step(self, step: Step) -> None:
         self.progress.fraction = step.fraction

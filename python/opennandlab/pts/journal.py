@@ -31,7 +31,7 @@ import numpy as np
 
 from opennandlab.canonical import canonical_json
 from opennandlab.errors import OpenNandLabError, WriteError
-from opennandlab.files import read_bytes, write_atomically
+from opennandlab.files import read_bytes, write_atomically, write_pieces_atomically
 from opennandlab.stats.histogram import Histogram
 from opennandlab.targets.base import LoadPart, Measurement, Requests, Sample
 
@@ -232,8 +232,9 @@ class Journal:
             "settings_sha256": self.sha256,
             "sha256": hashlib.sha256(state).hexdigest(),
         }
-        content = MAGIC + json.dumps(head).encode() + b"\n" + state
-        write_atomically(self.checkpoint_path, content)
+        # In two pieces: together they would be a copy of the state.
+        pieces = (MAGIC + json.dumps(head).encode() + b"\n", state)
+        write_pieces_atomically(self.checkpoint_path, pieces)
 
     def finish(self) -> None:
         """Remove the checkpoint of a run that is done; the journal stays as its log."""

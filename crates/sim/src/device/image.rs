@@ -23,6 +23,8 @@ use crate::nand::{BlockTables, Media};
 
 const MAGIC: Magic = Magic { word: *b"ONLIMAGE", version: 7, flags: HAS_CONTENTS };
 const HEADER_BYTES: usize = 24;
+/// Numbers behind a body that are put there together.
+const NUMBERS_AT_ONCE: usize = 1024;
 /// Beside the version: behind the body is what the pages of a served drive hold.
 const HAS_CONTENTS: u32 = 1 << 31;
 /// How the contents of a served drive begin, behind its image.
@@ -102,7 +104,7 @@ pub(super) fn save(drive: &Drive) -> Vec<u8> {
         blocks: drive.media.tables(),
         ftl: drive.ftl.snapshot(),
     };
-    seal(&MAGIC, &body, std::iter::empty())
+    seal(&MAGIC, &body, &[])
 }
 
 /// The image of a drive behind which follows what its pages hold.
@@ -145,15 +147,19 @@ pub(super) struct Magic {
     pub(super) flags: u32,
 }
 
-/// A body and the bytes that follow it, with their header.
-pub(super) fn seal<T: Serialize>(
-    magic: &Magic,
-    body: &T,
-    tail: impl Iterator<Item = u8>,
-) -> Vec<u8> {
+/// A body and the numbers that follow it, 4 bytes each, with their header.
+pub(super) fn seal<T: Serialize>(magic: &Magic, body: &T, tail: &[u32]) -> Vec<u8> {
     let header = vec![0; HEADER_BYTES];
     let mut bytes = postcard::to_extend(body, header).expect("plain numbers always serialise");
-    bytes.extend(tail);
+    bytes.reserve_exact(size_of_val(tail));
+    // A few at a time: a copy of all that grows as it goes would take the memory twice.
+    let mut buffer = [0; 4 * NUMBERS_AT_ONCE];
+    for numbers in tail.chunks(NUMBERS_AT_ONCE) {
+        for (place, number) in buffer.chunks_exact_mut(4).zip(numbers) {
+            place.copy_from_slice(&number.to_le_bytes());
+        }
+        bytes.extend_from_slice(&buffer[..size_of_val(numbers)]);
+    }
     let body = &bytes[HEADER_BYTES..];
     let (length, checksum) = (body.len() as u64, crc32fast::hash(body));
     bytes[..8].copy_from_slice(&magic.word);
