@@ -15,7 +15,7 @@ use crate::controller::{Cut, FlashOp, OpKind, Work, Working};
 use crate::engine::Engine;
 use crate::ftl::WritesComplete;
 use crate::op::Source;
-use crate::units::{BlockId, DieId, Ns};
+use crate::units::{BlockId, DieId, Ns, Ppn};
 
 /// See the module.
 pub(crate) enum Backend {
@@ -70,6 +70,14 @@ impl Backend {
     pub(crate) fn release(&mut self, engine: &mut Engine) {
         if let Self::Full(full) = self {
             full.release(engine);
+        }
+    }
+
+    /// Asks for what a read of a page of the flash will touch.
+    #[inline]
+    pub(crate) fn expect_read(&self, page: Ppn) {
+        if let Self::Full(full) = self {
+            full.expect_read(page);
         }
     }
 

@@ -10,6 +10,7 @@
 
 use super::drive::{CommandSink, Front};
 use crate::ftl::NoRoom;
+use crate::host::cache::write::LOOK_AHEAD;
 use crate::host::cache::{Leaving, Offer, Part, WriteCache};
 use crate::op::{HostCommand, HostOp, Source};
 use crate::units::Lpn;
@@ -36,7 +37,9 @@ impl Front<'_> {
                     Offer::Absorbed => self.host.absorbed_pages += 1,
                     Offer::Kept => {}
                     Offer::Flush(leaving) => {
-                        self.ftl.prefetch_coming(buffer.coming());
+                        if buffer.is_time_to_look() {
+                            self.look_ahead(sink, leaving.is_partial);
+                        }
                         self.write_out(sink, leaving)?;
                     }
                 }
@@ -61,6 +64,24 @@ impl Front<'_> {
             self.ftl.read(sink, lpn, Source::Merge);
         }
         self.program_page(sink, lpn)
+    }
+
+    /// Asks for what the pages that leave the write buffer next will touch, and where it is likely
+    /// that reads complete them, for what these will.
+    #[inline(never)]
+    fn look_ahead<S: CommandSink>(&self, sink: &S, merges: bool) {
+        let Some(buffer) = self.buffer.as_deref() else { return };
+        let mut pages = [Lpn(0); 2 * LOOK_AHEAD];
+        let count = buffer.coming(&mut pages);
+        let (next, later) = pages[..count].split_at(count.min(LOOK_AHEAD));
+        for &lpn in next {
+            buffer.prefetch(lpn);
+        }
+        self.ftl.prefetch_coming(next, later);
+        if merges {
+            let places = next.iter().filter_map(|&lpn| self.ftl.find(lpn));
+            places.for_each(|ppn| sink.expect_read(ppn));
+        }
     }
 
     /// Whether pages leave the write buffer one by one and in the order in which they came, all of

@@ -22,7 +22,7 @@ use crate::host::throttle::Throttle;
 use crate::nand::Media;
 use crate::op::{HostCommand, HostOp, Source};
 use crate::reads::ReadErrors;
-use crate::units::{DieId, Lpn, Ns, SECTOR_BYTES};
+use crate::units::{DieId, Lpn, Ns, Ppn, SECTOR_BYTES};
 
 /// What a sink learns beside flash operations, for commands that wait.
 pub trait CommandSink: FlashSink {
@@ -39,6 +39,9 @@ pub trait CommandSink: FlashSink {
     fn looks_up_itself(&self) -> bool {
         false
     }
+    /// A page is likely to be read soon: asks for what that will touch.
+    #[inline]
+    fn expect_read(&self, _ppn: Ppn) {}
     /// The command waits until every page that left the write buffer so far is on the flash.
     fn fence(&mut self);
 }
@@ -218,6 +221,13 @@ impl Drive {
     pub(crate) fn first_page(&self, command: &HostCommand) -> Lpn {
         let shift = (self.geometry.page_bytes / SECTOR_BYTES).trailing_zeros();
         Lpn((command.sector >> shift) as u32)
+    }
+
+    /// The pages that a command touches.
+    pub(crate) fn pages_of(&self, command: &HostCommand) -> impl Iterator<Item = Lpn> {
+        let sectors = self.geometry.page_bytes / SECTOR_BYTES;
+        let limit = command.sector + u64::from(command.sector_count);
+        (self.first_page(command).0..limit.div_ceil(sectors) as u32).map(Lpn)
     }
 
     /// Flash operations since the drive was made.

@@ -1,11 +1,18 @@
 //! One host of a stage under way: its commands drawn ahead, its next arrival, its bursts.
 
 use super::drive::Drive;
+use super::sink::expect_read;
+use super::timed::TimedStage;
 use crate::op::{HostCommand, HostOp};
 use crate::workload::{Admission, Load};
 
 /// Commands that an untimed stage takes at once, and that are drawn ahead.
 pub(crate) const CHUNK: usize = 1024;
+
+/// Commands of a timed stage between two looks at those behind them.
+const AHEAD: usize = 16;
+/// Pages of a read that are asked for: more may push each other out of the cache.
+const READ_PAGES: usize = 2;
 
 /// See the module.
 pub(crate) struct Feed {
@@ -72,19 +79,39 @@ impl Feed {
         !self.is_exhausted
     }
 
-    /// Asks for what the next commands of a timed stage will touch: not for writes that wait in a
-    /// buffer for long, which asks itself.
+    /// Asks for what the next commands of a timed stage will touch, once for many of them: what
+    /// they wait for in the tables of pages is addresses to be translated, and those of many are
+    /// translated side by side.
     #[inline]
-    pub(crate) fn prefetch_ahead(&self, drive: &Drive) {
+    pub(crate) fn prefetch_ahead(&self, drive: &Drive, stage: &TimedStage) {
+        if self.batch_next % AHEAD == 1 {
+            self.look_ahead(drive, stage);
+        }
+    }
+
+    /// Asks for what the L2P entries of the next commands point at, and for the entries of those
+    /// behind them; not of writes that wait in a buffer for long, which looks ahead itself.
+    #[inline(never)]
+    fn look_ahead(&self, drive: &Drive, stage: &TimedStage) {
         let writes = drive.buffer_capacity() == 0;
-        if let Some(coming) = self.batch.get(self.batch_next + 8) {
-            if writes || coming.op == HostOp::Read {
-                drive.prefetch_entry(coming);
+        let coming = &self.batch[self.batch_next.min(self.batch.len())..];
+        let (next, behind) = coming.split_at(coming.len().min(AHEAD));
+        for command in behind.iter().take(AHEAD) {
+            if writes || command.op == HostOp::Read {
+                drive.prefetch_entry(command);
             }
         }
-        if let Some(coming) = self.batch.get(self.batch_next + 4) {
-            if writes && coming.op != HostOp::Read {
-                drive.prefetch_page(coming);
+        for command in next {
+            if let Some(buffer) = &drive.buffer {
+                buffer.prefetch(drive.first_page(command));
+            }
+            if command.op == HostOp::Read {
+                let pages = drive.pages_of(command).take(READ_PAGES);
+                for ppn in pages.filter_map(|lpn| drive.ftl.find(lpn)) {
+                    expect_read(&drive.media, &drive.errors, &stage.backend, ppn);
+                }
+            } else if writes {
+                drive.prefetch_page(command);
             }
         }
     }

@@ -295,7 +295,7 @@ impl Hosts {
         }
         let Some(place) = self.draw(tenant, stage.now()) else { return };
         let feed = &mut self.feeds[tenant];
-        feed.prefetch_ahead(drive);
+        feed.prefetch_ahead(drive, stage);
         if let Some(bursts) = &mut feed.load.bursts {
             bursts.count(&feed.batch[place]);
             feed.outstanding += 1;

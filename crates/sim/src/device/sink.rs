@@ -79,6 +79,19 @@ pub(super) struct TimedSink<'a> {
     pub(super) pages: u16,
 }
 
+/// Asks for what a read of a page will touch: tables of pages and of blocks that are too large for
+/// the nearest caches.
+pub(super) fn expect_read(media: &Media, errors: &ReadErrors, backend: &Backend, ppn: Ppn) {
+    let geometry = media.geometry();
+    let (block, index) = (geometry.block_of(ppn), geometry.page_index(ppn));
+    errors.page_types().prefetch(index);
+    let page = match media.superblocks() {
+        Some(members) => members.page(block, index, media.mode(block) == CellMode::Slc),
+        None => ppn,
+    };
+    backend.expect_read(page);
+}
+
 impl TimedSink<'_> {
     /// Queues an operation, and lets the command wait for it if it is one of its own.
     #[inline(always)]
@@ -337,6 +350,11 @@ impl CommandSink for TimedSink<'_> {
     #[inline]
     fn looks_up_itself(&self) -> bool {
         true
+    }
+
+    #[inline]
+    fn expect_read(&self, ppn: Ppn) {
+        expect_read(self.media, self.errors, self.backend, ppn);
     }
 
     #[inline]

@@ -213,14 +213,13 @@ impl Ftl {
         self.books.map.prefetch_page(lpn);
     }
 
-    /// Asks for what the writes of two coming addresses will touch. The later one is asked for
-    /// again as the next, when its L2P entry is at hand.
-    #[inline]
-    pub fn prefetch_coming(&self, [next, later]: [Option<Lpn>; 2]) {
-        if let Some(lpn) = later {
+    /// Asks for what the writes of coming addresses will touch: what the L2P entries of the next
+    /// ones point at, and the entries of those behind them. Many at once wait for memory together.
+    pub fn prefetch_coming(&self, next: &[Lpn], later: &[Lpn]) {
+        for &lpn in later {
             self.prefetch_entry(lpn);
         }
-        if let Some(lpn) = next {
+        for &lpn in next {
             self.prefetch_page(lpn);
         }
     }

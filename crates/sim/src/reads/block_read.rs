@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use crate::geometry::Geometry;
+use crate::memory::prefetch_at;
 use crate::nand::{CellMode, Media};
 use crate::op::Source;
 use crate::superblock::Superblocks;
@@ -149,6 +150,12 @@ impl PageTypes {
     #[inline]
     pub fn tells_pages(&self) -> bool {
         self.sorts() > 1
+    }
+
+    /// Asks for the sort of a page of full density, by its index in its block.
+    #[inline]
+    pub fn prefetch(&self, page_index: u32) {
+        prefetch_at(&self.at, page_index as usize);
     }
 
     /// The sort of a page.

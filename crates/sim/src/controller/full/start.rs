@@ -9,6 +9,7 @@ use super::working::pages_of_sense;
 use super::{is_host, Full, Order};
 use crate::controller::{Detail, FlashOp, OpKind};
 use crate::engine::Engine;
+use crate::memory::prefetch_at;
 use crate::op::Source;
 use crate::units::{DieId, Ns, Ppn};
 
@@ -24,6 +25,14 @@ struct Head {
 }
 
 impl Full {
+    /// Asks for what a read of a page will touch.
+    #[inline]
+    pub fn expect_read(&self, page: Ppn) {
+        let block = self.geometry.block_of(page);
+        prefetch_at(&self.blocks, block.0 as usize);
+        self.times.prefetch(block);
+    }
+
     /// Takes operations from a queue and sets them going.
     pub(super) fn start(&mut self, engine: &mut Engine, index: u32, turn: Turn) {
         let Turn { class, place } = turn;

@@ -12,6 +12,7 @@
 
 use super::die::Transaction;
 use crate::geometry::Geometry;
+use crate::memory::prefetch_at;
 use crate::nand::{NandConfig, ProgramMode, Timing};
 use crate::rng::Rng;
 use crate::units::{BlockId, Ns};
@@ -78,6 +79,12 @@ impl PhaseTimes {
             ProgramMode::MultiPass(passes) if !is_slc => passes.passes_us.len() as u64,
             _ => 1,
         }
+    }
+
+    /// Asks for the factor of a block.
+    #[inline]
+    pub(super) fn prefetch(&self, block: BlockId) {
+        prefetch_at(&self.block_factors, block.0 as usize);
     }
 
     /// tR.

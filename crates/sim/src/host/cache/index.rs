@@ -4,6 +4,7 @@
 //! deleted entries and a look-up stays short for ever. Nothing ever walks through the table: its
 //! order cannot reach a result.
 
+use crate::memory::prefetch_at;
 use crate::units::Lpn;
 
 /// Entry of a logical page, or zero: an untouched table takes no memory.
@@ -45,6 +46,12 @@ impl Index {
             place = (place + 1) & self.mask;
         }
         place
+    }
+
+    /// Asks for where the search for a page starts.
+    #[inline]
+    pub fn prefetch(&self, lpn: Lpn) {
+        prefetch_at(&self.entries, self.home(lpn.0));
     }
 
     /// Slot of a page.

@@ -66,13 +66,16 @@ impl<const N: usize> Lists<N> {
         self.nodes.get(self.oldest[list] as usize).map(|node| node.lpn)
     }
 
-    /// The oldest page of a list, and the fourth after it.
+    /// Puts the oldest pages of a list into `pages`, in their order; returns how many.
+    pub fn coming(&self, list: usize, pages: &mut [Lpn]) -> usize {
+        let places = pages.iter_mut().zip(self.in_order(list));
+        places.map(|(place, lpn)| *place = lpn).count()
+    }
+
+    /// Asks for what a look-up of a page will touch.
     #[inline]
-    pub fn coming(&self, list: usize) -> [Option<Lpn>; 2] {
-        let oldest = self.nodes.get(self.oldest[list] as usize);
-        let newer = |node: &Node| self.nodes.get(node.newer as usize);
-        let later = (0..4).fold(oldest, |node, _| node.and_then(newer));
-        [oldest, later].map(|node| node.map(|node| node.lpn))
+    pub fn prefetch(&self, lpn: Lpn) {
+        self.index.prefetch(lpn);
     }
 
     /// The pages of a list, the oldest first.

@@ -55,10 +55,14 @@ pub trait Replacement: Send {
     /// Drops the page that would leave next.
     fn take_victim(&mut self) -> Option<Lpn>;
 
-    /// The page that would leave next and one of those behind it, where that is known at once.
-    fn coming(&self) -> [Option<Lpn>; 2] {
-        [None; 2]
+    /// Puts the pages that would leave next into `pages`, in that order, and returns how many,
+    /// where that is known at once.
+    fn coming(&self, _pages: &mut [Lpn]) -> usize {
+        0
     }
+
+    /// A page may come, be used or leave soon: asks for what that will touch.
+    fn prefetch(&self, _lpn: Lpn) {}
 
     /// All pages in the order in which they leave when others come, where that is known at once.
     fn in_order(&self) -> Option<Vec<Lpn>> {

@@ -141,6 +141,14 @@ impl Partial {
         self.index.get(lpn).map(|place| place as usize)
     }
 
+    /// Asks for what a look-up of a page will touch.
+    #[inline]
+    pub(super) fn prefetch(&self, lpn: Lpn) {
+        if !self.is_empty() {
+            self.index.prefetch(lpn);
+        }
+    }
+
     /// Whether a page is here in part.
     #[inline]
     pub(super) fn holds(&self, lpn: Lpn) -> bool {

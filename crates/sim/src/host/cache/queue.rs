@@ -54,8 +54,12 @@ impl Replacement for Queue {
         self.pages.take_oldest(0)
     }
 
-    fn coming(&self) -> [Option<Lpn>; 2] {
-        self.pages.coming(0)
+    fn coming(&self, pages: &mut [Lpn]) -> usize {
+        self.pages.coming(0, pages)
+    }
+
+    fn prefetch(&self, lpn: Lpn) {
+        self.pages.prefetch(lpn);
     }
 
     fn in_order(&self) -> Option<Vec<Lpn>> {

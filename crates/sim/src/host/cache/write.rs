@@ -16,6 +16,9 @@ use super::partial::{Part, Partial, Sectors};
 use super::{Policy, Replacement};
 use crate::units::Lpn;
 
+/// Pages that leave between two looks at those behind them.
+pub const LOOK_AHEAD: usize = 16;
+
 /// What became of a page offered to the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offer {
@@ -56,6 +59,8 @@ pub struct WriteCache {
     waiting: Option<Box<dyn Replacement>>,
     /// The pages among them of which only some sectors are here.
     partial: Partial,
+    /// Pages that will leave before somebody looks at those behind them.
+    unseen: usize,
 }
 
 impl WriteCache {
@@ -67,6 +72,7 @@ impl WriteCache {
             absorbs: true,
             waiting: (waiting_limit > 0).then(|| policy.build(waiting_limit)),
             partial: Partial::new(waiting_limit),
+            unseen: 0,
         }
     }
 
@@ -143,10 +149,26 @@ impl WriteCache {
         leaves.map_or(Offer::Kept, Offer::Flush)
     }
 
-    /// The page that leaves next and one of those behind it, where the policy knows.
+    /// A page leaves: whether it is time to look at those behind it.
     #[inline]
-    pub fn coming(&self) -> [Option<Lpn>; 2] {
-        self.waiting.as_ref().map_or([None; 2], |waiting| waiting.coming())
+    pub fn is_time_to_look(&mut self) -> bool {
+        let is_time = self.unseen == 0;
+        self.unseen = if is_time { LOOK_AHEAD - 1 } else { self.unseen - 1 };
+        is_time
+    }
+
+    /// Puts the pages that leave next into `pages`, in that order, and returns how many, where the
+    /// policy knows.
+    pub fn coming(&self, pages: &mut [Lpn]) -> usize {
+        self.waiting.as_ref().map_or(0, |waiting| waiting.coming(pages))
+    }
+
+    /// A page may come or leave soon: asks for what that will touch.
+    pub fn prefetch(&self, lpn: Lpn) {
+        if let Some(waiting) = &self.waiting {
+            waiting.prefetch(lpn);
+        }
+        self.partial.prefetch(lpn);
     }
 
     /// Pages that wait at most.
