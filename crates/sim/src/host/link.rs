@@ -219,6 +219,7 @@ impl LinkConfig {
             is_shared: self.keys.duplex == Some(Duplex::Half),
             free_at: [Ns(0); 2],
             busy: [Ns(0); 2],
+            last: (0, Ns(0)),
         })
     }
 }
@@ -292,6 +293,8 @@ pub struct Link {
     is_shared: bool,
     free_at: [Ns; 2],
     busy: [Ns; 2],
+    /// Bytes of the last transfer and its time: most that follow are as long.
+    last: (u64, Ns),
 }
 
 impl Link {
@@ -300,7 +303,10 @@ impl Link {
     #[inline]
     pub fn reserve(&mut self, now: Ns, direction: Direction, bytes: u64) -> Ns {
         let wire = if self.is_shared { 0 } else { direction as usize };
-        let span = self.command + self.transfer(bytes);
+        if bytes != self.last.0 {
+            self.last = (bytes, self.transfer(bytes));
+        }
+        let span = self.command + self.last.1;
         let start = now.max(self.free_at[wire]);
         self.free_at[wire] = start + span;
         self.busy[wire] = self.busy[wire] + span;
