@@ -46,7 +46,8 @@ fn draw(rng: &mut Rng) -> Value {
             "command_overhead_us": one_of(&[json!(3), json!(0.001), json!(8)]),
         },
     });
-    let idle = json!({"after_us": 200, "spare_blocks_goal": 4});
+    let after_us = one_of(&[20, 200].map(Value::from));
+    let idle = json!({"after_us": after_us, "spare_blocks_goal": 4});
     file["ftl"]["idle_collection"] = one_of(&[json!("none"), idle]);
     file
 }

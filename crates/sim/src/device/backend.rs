@@ -102,6 +102,15 @@ impl Backend {
         }
     }
 
+    /// The operation that [`Backend::take_completed`] will give.
+    #[inline]
+    pub(crate) fn next_completed(&self) -> Option<FlashOp> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Full(full) => full.next_completed(),
+        }
+    }
+
     /// Whether operations are done that nobody has taken yet.
     pub(crate) fn has_completed(&self) -> bool {
         matches!(self, Self::Full(full) if full.has_completed())

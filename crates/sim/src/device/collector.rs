@@ -19,6 +19,7 @@ use std::collections::VecDeque;
 
 use super::balance::{Balance, Free, UnderWay};
 use crate::controller::full::Urgency;
+use crate::engine::{Engine, Reserved};
 use crate::ftl::{CollectionConfig, FtlConfig};
 use crate::units::{BlockId, DieId, Lpn, Ns};
 
@@ -93,6 +94,25 @@ impl Pace {
     }
 }
 
+/// The timer of an idle die. It has one event at a time: while that is to come, a later end is kept
+/// with its place among the events.
+#[derive(Clone, Copy, Debug, Default)]
+struct Timer {
+    /// When its event comes.
+    at: Option<Ns>,
+    /// When the next one is to come.
+    next: Option<(Ns, Reserved)>,
+}
+
+/// A die that had nothing to collect, or a step of it waiting. That stays so until the FTL changes
+/// something there or the step goes on, whatever ends on its flash; only a refresh comes by itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Calm {
+    pub(super) die: u32,
+    /// A step is waiting.
+    pub(super) waits: bool,
+}
+
 /// What the collector knows of a die.
 #[derive(Clone, Debug, Default)]
 struct DieState {
@@ -101,6 +121,7 @@ struct DieState {
     is_resting: bool,
     /// When the die became idle, while a timer runs.
     idle_since: Option<Ns>,
+    timer: Timer,
     /// Pages that the host wrote.
     written: u64,
     /// While the host presses.
@@ -301,10 +322,26 @@ impl Collector {
         Some(after)
     }
 
-    /// A timer of a die is over: whether the host was away all the time.
-    pub(super) fn is_rested(&mut self, die: u32, now: Ns) -> bool {
+    /// Starts the timer of a die, which ends after a while with the event of this code.
+    pub(super) fn start_timer(&mut self, die: u32, after: Ns, engine: &mut Engine, code: u32) {
+        let (timer, at) = (&mut self.dies[die as usize].timer, engine.now() + after);
+        if timer.at.is_none() {
+            timer.at = Some(at);
+            engine.schedule(after, code);
+        } else if timer.at != Some(at) && timer.next.is_none_or(|(next, _)| next != at) {
+            timer.next = Some((at, engine.reserve(code)));
+        }
+    }
+
+    /// The event of the timer of a die has come: whether the host was away all the time.
+    pub(super) fn is_rested(&mut self, die: u32, engine: &mut Engine) -> bool {
         let Some((after, _)) = self.ahead else { return false };
-        let state = &mut self.dies[die as usize];
+        let (state, now) = (&mut self.dies[die as usize], engine.now());
+        let next = state.timer.next.take();
+        state.timer.at = next.map(|(at, place)| {
+            engine.schedule_at(at, place);
+            at
+        });
         if state.idle_since.is_some_and(|since| since + after == now) {
             state.is_resting = true;
             state.idle_since = None;

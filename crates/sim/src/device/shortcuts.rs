@@ -5,14 +5,18 @@
 //!                                                                nothing else can happen
 //! served at once    FTL ─► back to the host                      no event
 //! a die             has nothing to collect ─► an operation ends  not asked a second time
+//! pages             programmed, or in memory for that            their ends are one step
+//! timers of a die   the host comes and goes                      one event, see `collector`
 //! ```
 //! The order of everything stays what it is by way of events, so results do too. Where operations
 //! are watched, or others than a runner look at the stage between two steps, nothing is left out.
 
+use super::collector::Calm;
 use super::drive::Drive;
-use super::timed::{TimedStage, SLOT};
+use super::timed::{Step, TimedStage, SLOT};
+use crate::controller::FlashOp;
 use crate::host::path::Way;
-use crate::units::Ns;
+use crate::units::{DieId, Ns};
 
 impl TimedStage {
     /// Commands come from what the steps of this stage tell from now on, and nobody looks at it
@@ -59,6 +63,61 @@ impl TimedStage {
             self.served_next = Some(index);
         } else {
             self.engine.schedule(Ns(0), SLOT + index);
+        }
+    }
+
+    /// A die was found to have nothing to collect, or (`waits`) a step waiting, if it is told.
+    #[inline]
+    pub(super) fn note_quiet(&mut self, die: Option<u32>, waits: bool) {
+        self.quiet_die = die;
+        self.calm = die.map(|die| Calm { die, waits });
+    }
+
+    /// Whether a die need not be asked for what to collect: it is as when it was asked last.
+    #[inline]
+    pub(super) fn is_calm(&mut self, drive: &mut Drive, die: u32) -> bool {
+        let Some(calm) = self.calm.filter(|calm| calm.die == die) else { return false };
+        let Some(collector) = &self.collector else { return false };
+        let is_calm = !collector.is_resting(die)
+            && collector.front(die).is_none()
+            && (!calm.waits || self.backend.collection_waits(DieId(die)))
+            && self.refresh_pressing(drive, DieId(die)).is_none();
+        if is_calm {
+            self.quiet_die = Some(die);
+        }
+        is_calm
+    }
+
+    /// An operation is over, and with it, where commands come alone, those behind it whose end is
+    /// nothing but a count.
+    #[inline]
+    pub(super) fn operations_done(&mut self, drive: &mut Drive, done: FlashOp) -> Step {
+        let step = self.operation_done(drive, done);
+        if self.comes_alone && step == Step::Internal {
+            self.end_programs(drive);
+        }
+        step
+    }
+
+    /// Ends programs of pages of the write buffer that are done: while nobody waits for their slots
+    /// and the only die has nothing to collect, there is nothing else to it.
+    #[inline]
+    pub(super) fn end_programs(&mut self, drive: &Drive) {
+        let is_alone = drive.geometry.die_count == 1 && self.quiet_die == Some(0);
+        if !is_alone || self.cache.is_awaited() {
+            return;
+        }
+        while self.backend.next_completed().is_some_and(FlashOp::frees_buffer) {
+            let Some(op) = self.backend.take_completed() else { return };
+            let now = self.engine.now();
+            if let Some(collector) = &mut self.collector {
+                collector.last_done = now;
+            }
+            self.note_idle(DieId(0));
+            if let Some(refresher) = &mut self.refresher {
+                refresher.last_done = now;
+            }
+            self.cache.release(op.command());
         }
     }
 }

@@ -32,6 +32,21 @@ pub(super) struct CacheSlots {
     pub(super) fence: Fence,
 }
 
+impl CacheSlots {
+    /// Whether a command waits for a slot, or for programs that came before it.
+    #[inline]
+    pub(super) fn is_awaited(&self) -> bool {
+        !self.waiters.is_empty() || self.fence.is_awaited()
+    }
+
+    /// The slot of a page of this epoch is free.
+    #[inline]
+    pub(super) fn release(&mut self, epoch: u32) {
+        self.in_flight -= 1;
+        self.fence.end(epoch);
+    }
+}
+
 /// A read of a command that will not be corrected: its row is read when it is over.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FailingRead {

@@ -13,7 +13,7 @@ use crate::controller::{FlashOp, OpKind, NO_COMMAND};
 use crate::ftl::{NoRoom, StepOutcome};
 use crate::op::{HostCommand, HostOp};
 use crate::superblock::HOLE;
-use crate::units::{BlockId, DieId, Lpn, SECTOR_BYTES};
+use crate::units::{BlockId, DieId, Lpn, Ns, SECTOR_BYTES};
 
 impl TimedStage {
     /// What a command asked of the dies: writes without room stall there, and those that have
@@ -30,7 +30,9 @@ impl TimedStage {
             if let Some(collector) = &mut self.collector {
                 collector.host_came(die);
             }
-            self.collect(drive, die);
+            if !self.is_calm(drive, die) {
+                self.collect(drive, die);
+            }
         }
         touched.clear();
         if let Some(collector) = &mut self.collector {
@@ -48,18 +50,23 @@ impl TimedStage {
         let die = drive.geometry.die_of_block(block);
         if is_erased && drive.ftl.collection_of(die) == Some(block) {
             drive.ftl.finish_collection(die, block);
-            self.quiet_die = None;
+            (self.quiet_die, self.calm) = (None, None);
             self.admit_stalled(drive, die.0);
         }
-        if self.quiet_die != Some(die.0) {
+        if self.quiet_die != Some(die.0) && !self.is_calm(drive, die.0) {
             self.collect(drive, die.0);
         }
+        self.note_idle(die);
+    }
+
+    /// A die may have fallen idle.
+    pub(super) fn note_idle(&mut self, die: DieId) {
         let counts_idle = self.collector.as_ref().is_some_and(|it| it.counts_idle(die.0));
         if counts_idle && self.backend.is_idle(die) {
             let now = self.engine.now();
             let after = self.collector.as_mut().and_then(|it| it.became_idle(die.0, now));
             if let Some(after) = after {
-                self.engine.schedule(after, IDLE + die.0);
+                self.start_timer(die.0, after);
             }
         }
     }
@@ -124,6 +131,7 @@ impl TimedStage {
     /// Queues the next step of a die's collection, if one is due and none is queued.
     pub(super) fn collect(&mut self, drive: &mut Drive, die: u32) {
         let id = DieId(die);
+        self.calm = None;
         if self.is_over() {
             return;
         }
@@ -147,13 +155,13 @@ impl TimedStage {
                 continue;
             }
             let Some(urgency) = urgency else {
-                self.quiet_die = quiet_die;
+                self.note_quiet(quiet_die, false);
                 return;
             };
             let (step_pages, is_resting) = (collector.step_pages(die), collector.is_resting(die));
             self.backend.set_urgency(id, urgency);
             if self.backend.collection_waits(id) {
-                self.quiet_die = quiet_die;
+                self.note_quiet(quiet_die, true);
                 return;
             }
             let refreshes = collector.lets_refresh(die, room);
@@ -240,8 +248,18 @@ impl TimedStage {
             self.collect(drive, die);
             let after = self.collector.as_mut().and_then(|it| it.became_idle(die, now));
             if let Some(after) = after.filter(|_| self.backend.is_idle(DieId(die))) {
-                self.engine.schedule(after, IDLE + die);
+                self.start_timer(die, after);
             }
+        }
+    }
+
+    /// Tells the collector after a while, if the host stays away from a die.
+    fn start_timer(&mut self, die: u32, after: Ns) {
+        match &mut self.collector {
+            Some(collector) if self.skips_events => {
+                collector.start_timer(die, after, &mut self.engine, IDLE + die);
+            }
+            _ => self.engine.schedule(after, IDLE + die),
         }
     }
 
@@ -254,8 +272,8 @@ impl TimedStage {
     }
 
     pub(super) fn idle_timer(&mut self, drive: &mut Drive, die: u32) {
-        let now = self.engine.now();
-        if self.collector.as_mut().is_some_and(|it| it.is_rested(die, now)) {
+        let collector = self.collector.as_mut();
+        if collector.is_some_and(|it| it.is_rested(die, &mut self.engine)) {
             self.collect(drive, die);
         }
     }

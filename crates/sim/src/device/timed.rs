@@ -14,7 +14,7 @@ use serde_json::{json, Value};
 
 use super::account::Ledger;
 use super::backend::Backend;
-use super::collector::Collector;
+use super::collector::{Calm, Collector};
 use super::drive::{Drive, Front};
 use super::fill::FillTimer;
 use super::observation::Observation;
@@ -77,6 +77,8 @@ pub(crate) struct TimedStage {
     /// The die that was found to have nothing to collect, or to wait for a step of it: until
     /// something else happens it need not be asked again.
     pub(super) quiet_die: Option<u32>,
+    /// The same for longer, see `shortcuts`.
+    pub(super) calm: Option<Calm>,
 }
 
 /// Who keeps the latencies of a stage.
@@ -140,6 +142,7 @@ impl TimedStage {
             comes_alone: false,
             served_next: None,
             quiet_die: None,
+            calm: None,
         };
         stage.start_refresh(drive);
         stage.start_patrol(drive);
@@ -205,7 +208,7 @@ impl TimedStage {
     #[inline]
     pub(super) fn step(&mut self, drive: &mut Drive) -> Step {
         if let Some(done) = self.backend.take_completed() {
-            return self.operation_done(drive, done);
+            return self.operations_done(drive, done);
         }
         self.quiet_die = None;
         if let Some(index) = self.served_next.take() {
@@ -236,7 +239,7 @@ impl TimedStage {
             return Step::Arrived((code - ARRIVAL) as u8);
         }
         match self.backend.handle(&mut self.engine, code) {
-            Some(done) => self.operation_done(drive, done),
+            Some(done) => self.operations_done(drive, done),
             None => Step::Internal,
         }
     }
@@ -276,6 +279,7 @@ impl TimedStage {
         if let Some(ahead) = &mut self.ahead {
             ahead.begin(&command);
         }
+        let calm = self.calm.filter(|_| command.op == HostOp::Read && !drive.ftl.looks_up());
         let (refused_sectors, waits, decode_ns, is_blocked) =
             self.with_sink(drive, index, |front, sink| {
                 let before = front.host.sectors[HostOp::Write.index()];
@@ -289,6 +293,7 @@ impl TimedStage {
                 });
                 (refused, sink.waits, sink.decode_ns, sink.meets_write == Some(true))
             });
+        self.calm = calm;
         let slot = self.path.slot(index);
         if let Some(sectors) = refused_sectors {
             self.is_worn_out = true;
@@ -314,6 +319,9 @@ impl TimedStage {
         if waits == 0 {
             self.serve_soon(index);
         }
+        if self.comes_alone {
+            self.end_programs(drive);
+        }
     }
 
     /// Lets the FTL work for a command (or for none) and keeps account of it.
@@ -324,7 +332,7 @@ impl TimedStage {
         slot: u32,
         work: impl FnOnce(&mut Front, &mut TimedSink) -> T,
     ) -> T {
-        self.quiet_die = None;
+        (self.quiet_die, self.calm) = (None, None);
         let (mut front, media, errors) = drive.split();
         let lost_before = errors.lost_of_host();
         let mut sink = TimedSink {
@@ -436,8 +444,7 @@ impl TimedStage {
     /// Frees the cache slot of a page of this epoch: flushes that waited for it go on, and the
     /// command that is returned has one slot less to wait for.
     fn release_cache_slot(&mut self, epoch: u32) -> Option<u32> {
-        self.cache.in_flight -= 1;
-        self.cache.fence.end(epoch);
+        self.cache.release(epoch);
         while let Some(index) = self.cache.fence.released() {
             // It may still wait for padding.
             self.satisfy_soon(index);
@@ -457,8 +464,7 @@ impl TimedStage {
     /// no program is left to end.
     pub(super) fn forget_cached(&mut self, epoch: u32) {
         if self.cache.in_flight > 1 && self.cache.waiters.len() < self.cache.in_flight {
-            self.cache.in_flight -= 1;
-            self.cache.fence.end(epoch);
+            self.cache.release(epoch);
         } else {
             self.refuse_cached(epoch);
         }

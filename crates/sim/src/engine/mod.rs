@@ -28,6 +28,11 @@ const SEQUENCE_LIMIT: u64 = 1 << 40;
 /// Entries of the sorted array.
 const NEAR_MAX: usize = 48;
 
+/// A place in the order of events at one time. It holds until events are numbered anew: then those
+/// that wait go before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reserved(u64);
+
 /// See the module.
 pub struct Engine {
     /// Times and tags.
@@ -85,6 +90,39 @@ impl Engine {
             place -= 1;
         }
         self.near[place] = (at, tag);
+        self.near_count += 1;
+        if self.near_count == NEAR_MAX {
+            self.spill();
+        }
+    }
+
+    /// Takes a place among the events that are scheduled now, for [`Engine::schedule_at`].
+    #[inline]
+    pub fn reserve(&mut self, code: u32) -> Reserved {
+        assert!(code <= CODE_MAX, "event code {code} is larger than {CODE_MAX}");
+        if self.sequence == SEQUENCE_LIMIT {
+            self.renumber();
+        }
+        let tag = self.sequence << 24 | u64::from(code);
+        self.sequence += 1;
+        Reserved(tag)
+    }
+
+    /// Schedules the event of a place, not before now: among events at that time it comes as if it
+    /// had been scheduled when the place was taken.
+    pub fn schedule_at(&mut self, at: Ns, place: Reserved) {
+        let event = (at.0.max(self.now.0), place.0);
+        // At the border some of a time may be near, the last of them first in the array.
+        if event.0 >= self.far_at && (self.near_count == 0 || self.near[0] < event) {
+            self.far.push(event);
+            return;
+        }
+        let mut place = self.near_count;
+        while place > 0 && self.near[place - 1] < event {
+            self.near[place] = self.near[place - 1];
+            place -= 1;
+        }
+        self.near[place] = event;
         self.near_count += 1;
         if self.near_count == NEAR_MAX {
             self.spill();
@@ -195,6 +233,37 @@ mod tests {
     #[should_panic(expected = "event code 16777216")]
     fn a_code_that_would_change_the_order_is_refused() {
         Engine::default().schedule(Ns(0), CODE_MAX + 1);
+    }
+
+    #[test]
+    fn a_place_that_was_taken_earlier_comes_first_of_its_time() {
+        // Places are taken and used later, for times at which other events come too.
+        let mut rng = crate::rng::Rng::stream(2, "places");
+        let mut engine = Engine::default();
+        let (mut places, mut oracle) = (Vec::new(), std::collections::BTreeMap::new());
+        for round in 0..20_000_u32 {
+            match rng.below(9) {
+                0 => places.push((round, engine.reserve(round))),
+                1 => {
+                    if let Some((taken, place)) = places.pop() {
+                        let at = engine.now() + Ns(1 + rng.below(40));
+                        engine.schedule_at(at, place);
+                        oracle.insert((at, taken), taken);
+                    }
+                }
+                2..=5 => {
+                    let after = Ns(rng.below(40));
+                    engine.schedule(after, round);
+                    oracle.insert((engine.now() + after, round), round);
+                }
+                _ => {
+                    let first = oracle.pop_first();
+                    assert_eq!(engine.take(), first.map(|(_, code)| code));
+                    assert!(first.is_none_or(|((at, _), _)| at == engine.now()));
+                }
+            }
+        }
+        assert!(oracle.len() > NEAR_MAX);
     }
 
     #[test]

@@ -352,7 +352,9 @@ impl Full {
 
     /// Whether a pool has nothing to do.
     pub fn is_idle(&self, pool: DieId) -> bool {
-        self.dies_of(pool).iter().all(Die::is_idle)
+        let is_idle = || self.dies_of(pool).iter().all(Die::is_idle);
+        debug_assert!(self.pending > 0 || is_idle(), "nothing is pending, and a die is at work");
+        self.pending == 0 || is_idle()
     }
 
     /// Whether operations of a collection wait on a pool.

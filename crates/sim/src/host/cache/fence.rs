@@ -56,6 +56,12 @@ impl Fence {
         true
     }
 
+    /// Whether a flush command waits.
+    #[inline]
+    pub fn is_awaited(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
     /// A command that waits no more; ask after each [`Fence::end`] until there is none.
     #[inline]
     pub fn released(&mut self) -> Option<u32> {
