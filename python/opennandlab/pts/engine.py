@@ -33,7 +33,7 @@ from opennandlab.targets.base import (
 CHECKPOINT_S = 10.0
 CHECKPOINT_FILE_S = 60.0
 # Keeping states may take this share of the time.
-CHECKPOINT_SHARE = 0.05
+CHECKPOINT_SHARE = 0.02
 # Throughput times response time against the requests outstanding, in cells of real drives.
 LITTLES_LAW_TOLERANCE = 0.05
 # Overwrites of a place on average after which a block holds nothing valid.
