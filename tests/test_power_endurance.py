@@ -45,7 +45,7 @@ def document(folder: Path) -> EnduranceDocument:
 
 def test_a_fleet_is_worn_stored_and_read(tmp_path: Path) -> None:
     """The further beyond the rated TBW the worse; what is known is not run again."""
-    options = ("--class", "client", "--variant", "random", "--ages", "1,0.2,2", "--cuts", "50")
+    options = ("--class", "client", "--variant", "random", "--ages", "1,0.2,2")
     code, text = run(tmp_path, *options)
     found = document(tmp_path)
     assert [one.age for one in found.cells] == [0.2, 1, 2]
@@ -63,8 +63,6 @@ def test_a_fleet_is_worn_stored_and_read(tmp_path: Path) -> None:
     assert found.cells[2].failed + found.cells[2].uber_failed == 3
     written = [one.tbw_tb or 0.0 for one in found.cells]
     assert 0.0 < written[0] < written[1] <= written[2]
-    assert found.cuts is not None
-    assert (found.cuts.devices, found.cuts.cuts, found.cuts.failed) == (3, 150, 0)
     assert (code == 0) == found.passed
     failed = {(one.device, one.age) for one in found.verdicts}
     assert len(failed) == sum(one.failed + one.uber_failed for one in found.cells)
@@ -73,6 +71,59 @@ def test_a_fleet_is_worn_stored_and_read(tmp_path: Path) -> None:
     _, text = run(tmp_path, *options, "--json")
     again, _ = json.JSONDecoder().raw_decode(text[text.index("{") :])
     assert again["digest"] == found.digest
+
+
+def test_the_drive_that_ages_is_cut(tmp_path: Path) -> None:
+    """Beside the same one without cuts; a client is used 8 hours a day for 5 years."""
+    options = ("--class", "client", "--variant", "random", "--ages", "0.5,1",
+               "--cut-every-hours", "1000")  # fmt: skip
+    code, text = run(tmp_path, *options, devices=2)
+    found = document(tmp_path)
+    assert [one.cuts and one.cuts.cuts for one in found.cells] == [7, 14]
+    for one in found.cells:
+        assert one.cuts is not None
+        assert (one.cuts.devices, one.cuts.faulty, one.cuts.faults) == (2, 0, {})
+        assert one.cuts.torn_pages + one.cuts.half_erased_blocks > 0
+        assert one.cuts.waf is not None
+        assert one.cuts.waf.devices == 2
+        assert 0.9 < one.cuts.waf.ratio < 1.1
+        assert (one.cuts.low, one.cuts.high) == wilson(0, 2)
+    assert (code == 0) == found.passed
+    page = (tmp_path / "end" / "endurance.html").read_text(encoding="utf-8")
+    assert "Cut from power while they age" in page
+    _, text = run(tmp_path, *options, "--json", devices=2)
+    again, _ = json.JSONDecoder().raw_decode(text[text.index("{") :])
+    assert again["digest"] == found.digest
+
+
+def test_a_weak_drive_shows_when_it_failed_first(tmp_path: Path) -> None:
+    weak = {"power": {"flush": "ignored"}, "ftl": {**DEVICE["ftl"], "write_buffer_pages": 16}}
+    code, text = run(tmp_path, "--class", "client", "--variant", "cold_hot", "--cuts", "8",
+                     "--claims", "honest-flush", devices=2, **weak)  # fmt: skip
+    assert code == 1
+    found = document(tmp_path)
+    cuts = found.cells[0].cuts
+    assert cuts is not None
+    assert found.cells[0].failed == 0
+    lost = cuts.faults["lost_flushed"]
+    assert (cuts.faulty, lost.devices) == (2, 2)
+    assert lost.cuts >= 2
+    assert 0.0 < lost.first_age < 1.0
+    assert 0.0 < lost.first_pe_cycles < 20.0
+    assert any(one.with_cuts and "lost_flushed" in one.why for one in found.verdicts)
+    assert "2 of 2" in text
+    page = (tmp_path / "end" / "endurance.html").read_text(encoding="utf-8")
+    assert "Faults that cuts showed" in page
+
+
+def test_cuts_without_a_tbw_are_spread_over_wear() -> None:
+    test = onl.reliability.drive_life_test(DEVICE, programs=3e4, cuts=6)
+    assert test.cuts is not None
+    assert (test.cuts.cuts, test.cuts.faults, test.cuts.errors) == (6, {}, [])
+    assert test.pe_cycles == pytest.approx(20.0, rel=0.1)
+    assert test.cuts.nand_bytes > test.cuts.host_bytes > 0.0
+    again = onl.reliability.drive_life_test(DEVICE, programs=3e4, cuts=6)
+    assert again == test
 
 
 def test_what_a_model_does_not_know_is_said(tmp_path: Path) -> None:
@@ -98,6 +149,7 @@ def test_how_a_device_fails() -> None:
     assert told(passed=0.0, uber=1e-17, uber_low=0.0) == "worn_out"
     assert told(passed=0.0, uber=1e-12, uber_low=0.0) == "uber"
     assert told(passed=0.0, uber=1e-17, uber_low=1e-9) == "uber"
+    assert told(passed=0.0, uber=1e-17, uber_low=0.0, **{"cuts.faulty_cuts": 2.0}) == "cut"
     assert told("no spare block is left") == "error"
 
 
@@ -113,6 +165,16 @@ def test_how_a_device_fails() -> None:
         (["--programs", "0"], "--programs: 0 is not valid; accepted: 1 to 1e+13"),
         (["--programs", "nan"], "--programs: nan is not valid"),
         (["--cuts", "-1"], "--cuts: -1 is not valid"),
+        (["--cuts", "3", "--cut-every-hours", "10"], "--cut-every-hours: give either this or"),
+        (["--cut-every-hours", "0"], "--cut-every-hours: 0 is not valid; accepted: 0.438 to"),
+        (["--cut-every-hours", "nan"], "--cut-every-hours: nan is not valid"),
+        (["--cut-every-hours", "1e9"], "to 14600 hours of active use"),
+        (["--claims", "soon"], "--claims: `soon` is not known; accepted: honest-flush, plp"),
+        (["--use-years", "0"], "--use-years: 0 is not valid; accepted: above 0, to 100"),
+        (
+            ["--cuts", "3", "--set", "ftl.placement={kind: streams, count: 2}"],
+            "so it cannot be cut from power here",
+        ),
         (["--set", "workload.pattern=random"], "variants say what is written"),
         (["--set", "nand.pages=3"], "nand.pages"),
     ],

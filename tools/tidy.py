@@ -74,6 +74,7 @@ PYTHON_ROOMS = [
     "loading",
     "slices",
     "run",
+    "power_cut",
     "reliability",
     "comparing",
     "verification",

@@ -42,6 +42,11 @@ class History:
         self.jobs += 1
         self.names.append("idle")
 
+    def add_cut(self) -> None:
+        """Note a cut from power, with the traffic before it."""
+        self.jobs += 1
+        self.names.append("power cut")
+
 
 @dataclass(frozen=True)
 class Past:

@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use opennandlab_sim::config::{self, ConfigError};
-use opennandlab_sim::device::{Observation, Simulation};
+use opennandlab_sim::device::{Observation, Session, Simulation};
 use opennandlab_sim::ftl::gc::{Choosers, GcConfig};
+use opennandlab_sim::power_loss::{cut_aged, AgedCut, Claims};
 use opennandlab_sim::units::Ns;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -18,6 +19,7 @@ use serde_json::Value;
 use crate::config::{Device, Replay, Steps, Workload};
 use crate::doorway::{doorway, Failure};
 use crate::policy::{Failed, NativeChoosers, Policy, PythonChoosers, PythonPlacer};
+use crate::power_loss::{pattern_of, target_of};
 use crate::trace::Trace;
 
 /// Threads that untimed writes of a drive take; 0: as many as this process has cores.
@@ -32,7 +34,7 @@ pub(crate) fn set_threads(count: usize) {
 /// A drive and the job that runs on it.
 #[pyclass(frozen)]
 pub(crate) struct Drive {
-    simulation: Mutex<Simulation>,
+    simulation: Mutex<Option<Simulation>>,
     /// What its policy, if that is the user's own, could not do.
     failed: Arc<Failed>,
     /// The name of a policy that is still to be loaded.
@@ -51,7 +53,7 @@ impl Drive {
             _ => None,
         };
         Self {
-            simulation: Mutex::new(simulation),
+            simulation: Mutex::new(Some(simulation)),
             failed: Arc::default(),
             missing: Mutex::new(missing),
         }
@@ -83,13 +85,22 @@ impl Drive {
         py: Python<'_>,
         work: impl FnOnce(&mut Simulation) -> Result<T, Failure> + Send,
     ) -> PyResult<T> {
+        self.with_place(py, |place| work(place.as_mut().expect("who takes it puts it back")))
+    }
+
+    /// Works on the place of the drive, in which there is one before and behind.
+    fn with_place<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut Option<Simulation>) -> Result<T, Failure> + Send,
+    ) -> PyResult<T> {
         doorway(py, || {
             let locked = self.simulation.lock();
             // Who poisoned it has already raised; going on would count on half-made tables.
-            let mut drive = locked.map_err(|_: PoisonError<_>| ()).expect(
+            let mut place = locked.map_err(|_: PoisonError<_>| ()).expect(
                 "this drive was left half-changed by an earlier internal error; build a new one",
             );
-            work(&mut drive)
+            work(&mut place)
         })
     }
 }
@@ -255,6 +266,48 @@ impl Drive {
         self.with(py, |drive| {
             drive.pass_time(Ns(span_ns));
             Ok(())
+        })
+    }
+
+    /// Lets a host work with the drive and cuts it from power; it goes on as it has come back.
+    /// `number` is that of the cut in its life; names of workload and moment as on the command
+    /// line, claims as for [`PowerCampaign`](crate::power_loss), by its options where there are
+    /// none; `share` of the drive is written, from its first page on. What that showed, as JSON.
+    #[allow(clippy::needless_pass_by_value)] // called from Python
+    #[allow(clippy::too_many_arguments)]
+    #[pyo3(signature = (number, workload, at, claims, share, mount_limit_us, seed))]
+    fn cut_power(
+        &self,
+        py: Python<'_>,
+        number: u32,
+        workload: String,
+        at: String,
+        claims: Option<(bool, bool, bool, bool)>,
+        share: f64,
+        mount_limit_us: f64,
+        seed: u64,
+    ) -> PyResult<String> {
+        self.with_place(py, |place| {
+            let (pattern, target) = (pattern_of(&workload)?, target_of(&at)?);
+            let simulation = place.as_ref().expect("who takes it puts it back");
+            Session::check_used(simulation)?;
+            if !(share > 0.0 && share <= 1.0) {
+                let message = format!("{share} is out of range; accepted: above 0, at most 1");
+                return Err(ConfigError::new("share", message).into());
+            }
+            let own = || Claims::of(&simulation.config().power.clone().unwrap_or_default());
+            let claims = claims.map_or_else(own, |(honest_flush, plp, ordered, rzat)| Claims {
+                honest_flush,
+                plp,
+                ordered,
+                rzat,
+            });
+            let mount_limit = Ns::from_us(mount_limit_us);
+            let asked = AgedCut { number, pattern, target, claims, mount_limit, share, seed };
+            let simulation = place.take().expect("who takes it puts it back");
+            let (simulation, tally) = cut_aged(simulation, &asked)?;
+            *place = Some(simulation);
+            Ok(tally.to_json().to_string())
         })
     }
 

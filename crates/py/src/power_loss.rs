@@ -36,12 +36,9 @@ impl PowerCampaign {
     ) -> PyResult<Self> {
         let device = device.config.clone();
         doorway(py, || {
-            let patterns = named("--workload", &workloads, Pattern::of_name, || {
-                Pattern::ALL.iter().map(|it| it.name()).collect()
-            })?;
-            let targets = named("--at", &targets, Target::of_name, || {
-                Target::ALL.iter().map(|it| it.name()).collect()
-            })?;
+            let patterns =
+                workloads.iter().map(|name| pattern_of(name)).collect::<Result<_, _>>()?;
+            let targets = targets.iter().map(|name| target_of(name)).collect::<Result<_, _>>()?;
             let (honest_flush, plp, ordered, rzat) = claims;
             let campaign = Campaign {
                 device,
@@ -66,19 +63,28 @@ impl PowerCampaign {
     }
 }
 
+/// The pattern of a name.
+pub(crate) fn pattern_of(name: &str) -> Result<Pattern, ConfigError> {
+    let known = || Pattern::ALL.iter().map(|it| it.name()).collect();
+    named("--workload", name, Pattern::of_name(name), known)
+}
+
+/// The moment of a name.
+pub(crate) fn target_of(name: &str) -> Result<Target, ConfigError> {
+    let known = || Target::ALL.iter().map(|it| it.name()).collect();
+    named("--at", name, Target::of_name(name), known)
+}
+
 fn named<T>(
     option: &str,
-    names: &[String],
-    of_name: impl Fn(&str) -> Option<T>,
-    all: impl Fn() -> Vec<&'static str>,
-) -> Result<Vec<T>, ConfigError> {
-    let one = |name: &String| {
-        of_name(name).ok_or_else(|| {
-            let accepted = all().join(", ");
-            ConfigError::new(option, format!("`{name}` is not known; accepted: {accepted}"))
-        })
-    };
-    names.iter().map(one).collect()
+    name: &str,
+    found: Option<T>,
+    known: impl Fn() -> Vec<&'static str>,
+) -> Result<T, ConfigError> {
+    found.ok_or_else(|| {
+        let accepted = known().join(", ");
+        ConfigError::new(option, format!("`{name}` is not known; accepted: {accepted}"))
+    })
 }
 
 /// Records of `N` little-endian numbers.

@@ -3,9 +3,12 @@
 use opennandlab_sim::device::{
     Begun, DeviceConfig, Mounting, Remains, Request, Session, Simulation,
 };
-use opennandlab_sim::power_loss::{Campaign, Claims, Life, Pattern, Tally, Target};
+use opennandlab_sim::power_loss::{
+    cut_aged, AgedCut, Campaign, Claims, Life, Pattern, Tally, Target,
+};
 use opennandlab_sim::rng::Rng;
 use opennandlab_sim::units::{Lpn, Ns};
+use opennandlab_sim::workload::WorkloadConfig;
 use serde_json::{json, Value};
 
 use crate::everything::{draw_everything, Maps};
@@ -416,4 +419,118 @@ fn a_cut_takes_what_is_not_programmed_and_a_mount_finds_the_rest() {
     for lpn in (0..pages).map(Lpn) {
         assert_eq!(session.found(lpn).map(|unit| unit.lpn), Some(lpn.0));
     }
+}
+
+/// Writes so many drive writes without a clock.
+fn written_over(drive: &mut Simulation, drive_writes: f64, seed: u64) {
+    let json = json!({"pattern": "random", "block_size_bytes": 4096, "timed": false,
+                      "total": {"drive_writes": drive_writes}});
+    let workload = WorkloadConfig::resolve(&json.to_string(), drive.space()).expect("a workload");
+    drive.begin(workload.job(drive.space(), seed));
+    while !drive.advance(1_000_000).finished {}
+}
+
+/// Cuts a drive so often while it ages; the drive, and what all cuts have shown.
+fn aged(changes: &Value, claims: Claims, cuts: u32) -> (Simulation, Tally) {
+    let mut drive = Simulation::new(device(changes), 42);
+    let mut tally = Tally::default();
+    written_over(&mut drive, 2.0, 1);
+    for number in 0..cuts {
+        let asked = AgedCut {
+            number,
+            pattern: Pattern::ALL[number as usize % 5],
+            target: Target::ALL[number as usize % 8],
+            claims,
+            mount_limit: Ns(10_000_000_000),
+            share: 1.0,
+            seed: u64::from(number),
+        };
+        let (back, shown) = cut_aged(drive, &asked).expect("it can be cut");
+        tally.add(shown);
+        drive = back;
+        drive.audit().expect("its tables agree");
+        written_over(&mut drive, 0.4, 2 + u64::from(number));
+        drive.audit().expect("they agree behind more writes");
+    }
+    (drive, tally)
+}
+
+#[test]
+fn drives_that_age_are_cut_and_go_on() {
+    let slc = json!({
+        "nand": {"cell_type": "TLC", "pages_per_block": 48},
+        "ftl": {"slc_cache": {"kind": "dynamic"}, "write_frontiers": "host_gc",
+                "over_provisioning_pct": 0.4}
+    });
+    let dies = json!({"kind": "superblock", "dies": "all", "bad_block": "remap"});
+    let steps = json!({"ftl": {"collection": {"kind": "steps", "soft_spare_blocks": 1},
+                               "allocation": dies}});
+    let cases = [
+        ("plain", json!({}), FLUSHED),
+        ("buffered", buffered(), FLUSHED),
+        ("superblocks in steps", product(&steps), FLUSHED),
+        ("product", product(&json!({"nand": {"max_pe_cycles": 100_000}})), FLUSHED),
+        ("single bits", slc, FLUSHED),
+    ];
+    for (name, changes, claims) in cases {
+        let (_, tally) = aged(&changes, claims, 24);
+        assert_eq!((tally.cuts, &tally.errors), (24, &Vec::new()), "{name}");
+        assert!(tally.classes.is_empty(), "{name}: {:?}", tally.evidence);
+        assert!(tally.torn_pages > 0 && tally.requests > 500, "{name}: {}", tally.to_json());
+    }
+    // A weak drive is found out, and the same cuts show the same.
+    let weak = json!({"power": {"flush": "ignored"}, "ftl": {"write_buffer_pages": 32}});
+    let (one, other) = (aged(&weak, FLUSHED, 8).1, aged(&weak, FLUSHED, 8).1);
+    assert!(one.classes.contains_key("lost_flushed"), "{:?}", one.classes);
+    assert_eq!(one, other);
+}
+
+/// One die near its end: starts close open blocks half written, and at last there is no room to
+/// collect. Such a drive takes no more writes, and nothing breaks.
+#[test]
+fn a_drive_without_room_for_its_starts_is_worn_out() {
+    let small = json!({
+        "nand": {"channels": 1, "dies_per_channel": 1, "blocks_per_plane": 64, "pages_per_block": 48,
+                 "max_pe_cycles": 12},
+        "ftl": {"gc_reserve_blocks": 2, "over_provisioning_pct": 0.2, "write_buffer_pages": 16}
+    });
+    let (drive, tally) = aged(&small, FLUSHED, 24);
+    assert_eq!((tally.cuts, &tally.errors), (24, &Vec::new()));
+    assert!(tally.classes.is_empty(), "{:?}", tally.evidence);
+    assert!(drive.wear()["erase_count_max"].as_u64().expect("a count") >= 12);
+}
+
+/// Erases of all blocks go on counting over cuts, and cuts cost erases.
+#[test]
+fn wear_goes_on_over_cuts() {
+    let mean = |drive: &Simulation| drive.wear()["erase_count_mean"].as_f64().expect("a mean");
+    let mut uncut = Simulation::new(device(&json!({})), 42);
+    written_over(&mut uncut, 2.0, 1);
+    (0..24).for_each(|number| written_over(&mut uncut, 0.4, 2 + number));
+    let (cut, _) = aged(&json!({}), FLUSHED, 24);
+    let (with, without) = (mean(&cut), mean(&uncut));
+    assert!(with > without && with < 1.6 * without, "{with} erases with cuts, {without} without");
+}
+
+/// Pages that a cut has marked and that stay where they are fail later, where the error model knows
+/// what ages them and the code holds for all others; moved ones do not.
+#[test]
+fn marks_of_cuts_make_later_reads_fail() {
+    let aging = json!({
+        "nand": {"stress": {"retention_h": 100.0}, "max_pe_cycles": 3000},
+        "reliability": {"kind": "states", "preset": "tlc"},
+        "ecc": {"algorithm": "ldpc", "ldpc_code": "nand-4k-r090"}
+    });
+    let faults = |power: Value| {
+        let changes = merged(&aging, &json!({ "power": power }));
+        let tally = live(campaign(&changes, FLUSHED, &Target::ALL), 5);
+        assert_eq!(tally.errors, Vec::<String>::new());
+        tally.classes.get("retroactive_corruption").map_or(0, |&(cuts, _)| cuts)
+    };
+    assert_eq!(faults(json!({})), 0);
+    assert_eq!(faults(json!({"suspect_pages": "keep", "suspect_retention_factor": 1.0})), 0);
+    assert_eq!(faults(json!({"half_erased": "reuse", "half_erased_rber_factor": 1.0})), 0);
+    let kept = faults(json!({"suspect_pages": "keep"}));
+    let reused = faults(json!({"half_erased": "reuse"}));
+    assert!(kept > 3 && reused > 50, "{kept} cuts with kept pages, {reused} with reused blocks");
 }

@@ -70,8 +70,37 @@ def endurance(
         typer.Option("--programs", help="Page programs of a test; drives are scaled down to them."),
     ] = 1e6,
     cuts: Annotated[
-        int, typer.Option("--cuts", help="Cut each device, fresh, so often from power.")
+        int,
+        typer.Option(
+            "--cuts",
+            help="Cut each device so often from power while it ages, beside one that is not.",
+        ),
     ] = 0,
+    cut_every_hours: Annotated[
+        float | None,
+        typer.Option(
+            "--cut-every-hours",
+            metavar="H",
+            help="The same, in so many hours of active use: 8 a day of a client, 24 of enterprise.",
+            show_default=False,
+        ),
+    ] = None,
+    use_years: Annotated[
+        float,
+        typer.Option(
+            "--use-years", help="Years of use that the rated TBW is for, for these hours."
+        ),
+    ] = 5.0,
+    claims: Annotated[
+        str | None,
+        typer.Option(
+            "--claims",
+            metavar="A,B",
+            help="What devices promise when they are cut: honest-flush, plp, ordered, rzat; left "
+            "out: what their options say.",
+            show_default=False,
+        ),
+    ] = None,
     settings: Sets = None,
     jobs: Jobs = None,
     as_json: Json = False,
@@ -82,13 +111,13 @@ def endurance(
         from opennandlab.power.endurance import VARIANTS, Campaign, Settings
         from opennandlab.reliability.jedec import CLASSES
         from opennandlab.store import Store
-        from opennandlab.threads import cores
 
         terminal.check_folder(output)
         fleet, folder = _fleet(file, config, devices, settings)
         wanted = Settings(
             fleet, tuple(drive_class or CLASSES), tuple(variant or VARIANTS), _ages(ages), tbw,
-            programs, cuts,
+            programs, cuts, cut_every_hours, use_years,
+            None if claims is None else tuple(name for name in claims.split(",") if name),
         )  # fmt: skip
         wanted.check(folder)
         output.mkdir(parents=True, exist_ok=True)
@@ -110,7 +139,7 @@ def endurance(
             def engine() -> "Engine":
                 return engine_of(kept, EngineName.THREADS, None, jobs)
 
-            is_partial = _carried_out(campaign, engine, jobs or cores())
+            is_partial = _carried_out(campaign, engine)
         words = ["opennandlab", "power", "endurance", *([str(file)] if file else [])]
         words += ["--config", config, "--devices", str(devices), "--output", str(output)]
         document = campaign.document(shlex.join(words), partial=is_partial)
@@ -151,7 +180,7 @@ def _ages(text: str) -> tuple[float, ...]:
     return found
 
 
-def _carried_out(campaign: "Campaign", engine: "Callable[[], Engine]", jobs: int) -> bool:
+def _carried_out(campaign: "Campaign", engine: "Callable[[], Engine]") -> bool:
     """Run what is missing; return whether that was interrupted."""
 
     def there() -> str:
@@ -160,7 +189,7 @@ def _carried_out(campaign: "Campaign", engine: "Callable[[], Engine]", jobs: int
 
     try:
         with resumable(there):
-            campaign.to_the_end(engine, jobs)
+            campaign.to_the_end(engine)
     except KeyboardInterrupt:
         note_interrupted(there())
         return True
@@ -190,7 +219,8 @@ def _tell(document: "EnduranceDocument", output: Path, *, as_json: bool, quiet: 
         terminal.emit_json(plain(document))
     elif not quiet:
         tables = [pages.summary(document)]
-        tables += [] if document.cuts is None else [pages.cuts(document)]
+        if pages.is_cut(document):
+            tables += [pages.cuts(document), pages.costs(document)]
         show(f"{pages.subtitle(document)}: {pages.reason(document)}", tables, document.digest)
         for text in document.warnings:
             terminal.note(f"warning: {text}", style="yellow")

@@ -83,6 +83,64 @@ class LifeTest(Record, frozen=True, kw_only=True):
         return plain(self)
 
 
+class CutFault(Record, frozen=True, kw_only=True):
+    """A class of faults after cuts from power, as `power run` names them.
+
+    Args:
+        cuts: Cuts that showed it.
+        first_cut: The first of them, from 0.
+        first_share: How much of the writes was done by then, from 0 to 1.
+        first_pe_cycles: Mean erases of a block by then.
+    """
+
+    cuts: int
+    first_cut: int
+    first_share: float
+    first_pe_cycles: float
+
+
+class DriveCuts(Record, frozen=True, kw_only=True):
+    """What cuts from power in the course of a life test did.
+
+    Args:
+        cuts: How many.
+        requests: Requests that were acknowledged between them.
+        pages_checked: Units that were read behind them.
+        audits: Recoveries that were compared with one that looks at every page.
+        faults: By class of faults.
+        faulty_cuts: Cuts that showed a fault of any class.
+        torn_pages: Pages under way that cannot be read.
+        damaged_pages: Earlier pages of their wordlines that cannot be read.
+        protected_pages: Earlier pages that were kept from damage.
+        half_erased_blocks: Interrupted erases.
+        saved_pages: Pages that capacitors saved.
+        capacitor_failures: Cuts for which the capacitors did not last.
+        ready_ms_mean: From power to ready, milliseconds, mean.
+        ready_ms_max: The longest.
+        host_bytes: Written by the host between the cuts, bytes.
+        nand_bytes: Programmed for that, with records and recoveries, bytes.
+        errors: Mistakes of the simulator itself: none.
+    """
+
+    cuts: int
+    requests: int
+    pages_checked: int
+    audits: int
+    faults: dict[str, CutFault]
+    faulty_cuts: int
+    torn_pages: int
+    damaged_pages: int
+    protected_pages: int
+    half_erased_blocks: int
+    saved_pages: int
+    capacitor_failures: int
+    ready_ms_mean: float
+    ready_ms_max: float
+    host_bytes: float
+    nand_bytes: float
+    errors: list[str]
+
+
 class DriveLifeTest(Record, frozen=True, kw_only=True):
     """The outcome of a life test of a simulated drive.
 
@@ -123,8 +181,9 @@ class DriveLifeTest(Record, frozen=True, kw_only=True):
         uber_max: The limit of the class.
         margin: Factor by which the raw bit error rate could grow until the limit.
         bits_to_show: Bits without an error that would show the limit at 95 %.
-        passed: Whether the drive took TBW and its UBER is within the limit.
+        passed: Whether the drive took TBW, its UBER is within the limit, and no cut showed a fault.
         warnings: What the read-back warned of.
+        cuts: What cuts from power did; absent where there were none.
     """
 
     schema: Literal["opennandlab.drive-life/1"]
@@ -163,6 +222,7 @@ class DriveLifeTest(Record, frozen=True, kw_only=True):
     bits_to_show: float
     passed: bool
     warnings: list[str]
+    cuts: DriveCuts | None = None
 
     def to_dict(self) -> JsonObject:
         """Return the document as plain JSON."""

@@ -11,6 +11,91 @@ from opennandlab.documents.record import JsonObject, Number, Record
 POWER_ENDURANCE_SCHEMA: Final = "opennandlab.power-endurance/1"
 
 
+class EnduranceFault(Record, frozen=True, kw_only=True):
+    """A class of faults that cuts from power showed.
+
+    Args:
+        devices: Devices that showed it.
+        cuts: Cuts that showed it, over all devices.
+        first_age: What was written when it was first seen, in rated TBW.
+        first_pe_cycles: Mean erases of a block of that device by then.
+    """
+
+    devices: int
+    cuts: int
+    first_age: Number
+    first_pe_cycles: Number
+
+
+class EndurancePair(Record, frozen=True, kw_only=True):
+    """A number of devices that were cut, against the same devices without cuts.
+
+    Args:
+        devices: Devices that have it above 0 both ways.
+        without: Geometric mean without cuts.
+        with_cuts: Geometric mean with cuts.
+        ratio: Geometric mean of the ratios, with cuts over without.
+        low: Lower end of its 95 % interval (Student, of the logarithms); `null` for less than two
+            devices.
+        high: Upper end.
+    """
+
+    devices: int
+    without: Number
+    with_cuts: Number
+    ratio: Number
+    low: Number | None
+    high: Number | None
+
+
+class EnduranceCuts(Record, frozen=True, kw_only=True):
+    """What cuts from power in the course of ageing did to the devices of a cell.
+
+    Args:
+        cuts: Cuts of each device.
+        every_h: Hours of active use between them; `null` where their number was given.
+        devices: Devices that were tested.
+        failed: Those that took no more writes before the end, or could not be tested.
+        faulty: Devices of which a cut showed a fault.
+        low: Lower end of the 95 % interval of their share (Wilson, 1927).
+        high: Upper end.
+        faults: By class of faults.
+        requests: Requests that were acknowledged between cuts, over all devices.
+        torn_pages: Pages under way that could not be read.
+        half_erased_blocks: Interrupted erases.
+        damaged_pages: Earlier pages of wordlines that could not be read.
+        ready_ms_mean: From power to ready, milliseconds, mean.
+        ready_ms_max: The longest.
+        uecc: Pages that could not be corrected when read back, over all devices.
+        uber_failed: Devices whose rate is above that of the class.
+        waf: Write amplification against the same devices without cuts; `null` for no devices.
+        pe_cycles: Mean erases of a block, likewise.
+        uber: The rate that the model gives, likewise.
+        passed: Neither limit of the class is exceeded, and no cut showed a fault.
+    """
+
+    cuts: int
+    every_h: Number | None
+    devices: int
+    failed: int
+    faulty: int
+    low: Number
+    high: Number
+    faults: dict[str, EnduranceFault]
+    requests: int
+    torn_pages: int
+    half_erased_blocks: int
+    damaged_pages: int
+    ready_ms_mean: Number | None
+    ready_ms_max: Number | None
+    uecc: int
+    uber_failed: int
+    waf: EndurancePair | None
+    pe_cycles: EndurancePair | None
+    uber: EndurancePair | None
+    passed: bool
+
+
 class EnduranceCell(Record, frozen=True, kw_only=True):
     """All devices, by class of JESD218, variant and amount written.
 
@@ -36,7 +121,8 @@ class EnduranceCell(Record, frozen=True, kw_only=True):
         waf: Mean write amplification.
         pe_cycles: Mean erases of a block.
         scale: Physical pages of the whole drive over those that were simulated.
-        passed: Neither limit is exceeded.
+        passed: Neither limit is exceeded, without cuts.
+        cuts: The same devices, cut from power while they age; absent where that was not asked for.
     """
 
     drive_class: str
@@ -61,6 +147,7 @@ class EnduranceCell(Record, frozen=True, kw_only=True):
     pe_cycles: Number | None
     scale: Number | None
     passed: bool
+    cuts: EnduranceCuts | None = None
 
 
 class EnduranceVerdict(Record, frozen=True, kw_only=True):
@@ -69,9 +156,10 @@ class EnduranceVerdict(Record, frozen=True, kw_only=True):
     Args:
         device: Its index.
         drive_class: `client` or `enterprise`.
-        variant: Of the cell, or `cuts`.
-        age: What was written, in rated TBW; 0 of `cuts`.
-        verdict: `ok`, `worn_out`, `uber`, `error`, or the classes of faults after cuts.
+        variant: Of the cell.
+        age: What was written, in rated TBW.
+        with_cuts: Whether it was cut from power while it aged.
+        verdict: `worn_out`, `uber`, `error`, or `cut`: a cut showed a fault.
         why: In words.
     """
 
@@ -79,32 +167,9 @@ class EnduranceVerdict(Record, frozen=True, kw_only=True):
     drive_class: str
     variant: str
     age: Number
+    with_cuts: bool
     verdict: str
     why: str
-
-
-class EnduranceCuts(Record, frozen=True, kw_only=True):
-    """What cuts from power did to the fleet.
-
-    Args:
-        devices: Devices that were cut.
-        cuts: Cuts of all together.
-        failed: Devices that showed a fault.
-        low: Lower end of the 95 % interval of their share (Wilson, 1927).
-        high: Upper end.
-        classes: By class of fault, devices that showed it.
-        scale: Physical pages of the whole drive over those that were cut.
-        waf: Mean write amplification meanwhile, records and recoveries included.
-    """
-
-    devices: int
-    cuts: int
-    failed: int
-    low: Number
-    high: Number
-    classes: dict[str, int]
-    scale: Number
-    waf: Number | None
 
 
 class EnduranceDocument(Record, frozen=True, kw_only=True):
@@ -113,10 +178,9 @@ class EnduranceDocument(Record, frozen=True, kw_only=True):
     Args:
         schema: Kind and version of the document.
         fleet: The fleet as it was run, with its suites.
-        settings: Classes, variants, ages and programs.
+        settings: Classes, variants, ages, programs and cuts.
         devices: Seeds, and what each device drew.
         cells: By class, variant and age.
-        cuts: What cuts from power did; `null` where none were asked for.
         verdicts: Devices that failed anything.
         warnings: What the error model of the device does not know, and the test asks for.
         partial: It was interrupted.
@@ -131,7 +195,6 @@ class EnduranceDocument(Record, frozen=True, kw_only=True):
     settings: JsonObject
     devices: list[FleetDevice]
     cells: list[EnduranceCell]
-    cuts: EnduranceCuts | None
     verdicts: list[EnduranceVerdict]
     warnings: list[str]
     partial: bool

@@ -29,12 +29,12 @@ from opennandlab.documents.power_loss import POWER_SCHEMA, PowerDocument
 from opennandlab.documents.record import made, plain
 from opennandlab.errors import ConfigError, ResultError
 from opennandlab.power.journal import Journal
+from opennandlab.power_cut import CLAIMS, promises
 
 WORKLOADS: Final = ("random", "sequential", "sync", "trim", "hot")
 TARGETS: Final = (
     "random", "gc", "erase", "journal", "checkpoint", "upper_page", "plp_dump", "recovery",
 )  # fmt: skip
-CLAIMS: Final = ("honest-flush", "plp", "ordered", "rzat")
 # Cuts of a life, and lives that are run at a time: some tenths of a second.
 CUTS_PER_LIFE: Final = 50
 LIVES_AT_A_TIME: Final = 4
@@ -102,13 +102,13 @@ class Settings:
         for option, names, known in (
             ("--workload", self.workloads, WORKLOADS),
             ("--at", self.targets, TARGETS),
-            ("--claims", self.claims or (), CLAIMS),
         ):
             for name in names:
                 if name not in known:
                     accepted = ", ".join(known)
                     message = f"`{name}` is not known; accepted: {accepted}"
                     raise ConfigError(option, message)
+        promises(self.claims or ())
         pages = self.device.effective["logical_pages"]
         if pages > PAGES_MAX:
             raise ConfigError(
@@ -142,10 +142,9 @@ class Settings:
         Raises:
             ConfigError: for a drive that cannot be cut.
         """
-        claims = [name in self._claims for name in CLAIMS]
         return _core.PowerCampaign(
-            self.device.core, list(self.workloads), list(self.targets),
-            (claims[0], claims[1], claims[2], claims[3]), CUTS_PER_LIFE, self.limit_us, self.seed,
+            self.device.core, list(self.workloads), list(self.targets), promises(self._claims),
+            CUTS_PER_LIFE, self.limit_us, self.seed,
         )  # fmt: skip
 
 

@@ -2,8 +2,8 @@
 
 ```text
 fleet ─► each device: write to so much of the rated TBW ─► no power for the time of the class
-                                      (virtual time)        (Arrhenius, Ea 1.1 eV) ─► read all of it
-      └► each device: cut from power again and again, on a fresh drive ─► faults
+      │                               (virtual time)        (Arrhenius, Ea 1.1 eV) ─► read all of it
+      └► the same device: the same, cut from power on the way ─► faults, and what cuts cost
 ```
 A cell is a class of drives, a variant and an age; each is a suite of the fleet runner, so what was
 run lies in its store and is not run again. What wears, ages and reads is `reliability life`.
@@ -14,8 +14,10 @@ run lies in its store and is not run again. What wears, ages and reads is `relia
 | `read_disturb` | the same, and reads each page 1,000 times in storage |
 | `cold_hot` | rewrites a fifth of the drive and reads the cold rest 1,000 times |
 
-Left out: the temperatures of active use (40 and 55 degrees), early failures, and cuts in the course
-of ageing: those are made on fresh drives.
+Cuts come evenly: so many of them, or one in so many hours of the drive's active use, of which a
+client has 8 a day and a server 24 (JESD218) in the years that the rated TBW is for.
+
+Left out: the temperatures of active use (40 and 55 degrees), and early failures.
 """
 
 from __future__ import annotations
@@ -33,19 +35,21 @@ from msgspec import structs
 
 from opennandlab import _core
 from opennandlab.canonical import digest
-from opennandlab.config import DeviceConfig, load_device
+from opennandlab.config import load_device
 from opennandlab.documents.fleet import FleetDocument, FleetRow
 from opennandlab.documents.power_endurance import POWER_ENDURANCE_SCHEMA, EnduranceDocument
 from opennandlab.documents.record import made, plain
 from opennandlab.errors import ConfigError
-from opennandlab.fleet.definition import Fleet, Member
+from opennandlab.fleet.definition import Fleet
 from opennandlab.fleet.running import Campaign as FleetCampaign
 from opennandlab.power import campaign as cutting
 from opennandlab.power.campaign import wilson
-from opennandlab.reliability.drive_life import drive_life_test, scaled
+from opennandlab.power_cut import promises
+from opennandlab.reliability.drive_life import CUTS_MAX, drive_life_test, scaled
 from opennandlab.reliability.jedec import CLASSES, DriveClass
 from opennandlab.reliability.life import poisson_interval
 from opennandlab.reliability.model import load_model
+from opennandlab.stats.student import half_width
 from opennandlab.sweeps.engine import Engine
 from opennandlab.sweeps.runner import Keeper, Progress
 
@@ -53,14 +57,22 @@ READS: Final = 1_000.0
 VARIANTS: Final[dict[str, dict[str, Any]]] = {
     "random": {},
     "read_disturb": {"reads": READS},
-    "cold_hot": {"reads": READS, "workload": {"pattern": "random", "active_range_pct": 20}},
+    "cold_hot": {
+        "reads": READS,
+        # The amount follows from the test; a workload states one.
+        "workload": {"pattern": "random", "active_range_pct": 20, "total": {"drive_writes": 1}},
+    },
 }
 # Against slips of the pen: no run here comes to its end beyond.
 PROGRAMS_MAX: Final = 1e13
 AGE_MAX: Final = 10.0
-# Pages of a drive that is cut: each cut reads all of it.
-CUT_PAGES: Final = 1 << 14
-CUTS_MAX: Final = 100_000
+# Pages of a drive on which it is tried whether it can be cut.
+TRIED_PAGES: Final = 1 << 14
+DAYS_PER_YEAR: Final = 365.0
+YEARS_MAX: Final = 100.0
+FAULTS: Final = "cuts.faults."
+# Behind the name of a cell: its devices, cut from power.
+CUT: Final = " cut"
 NO_EFFECT: Final = "this part of the test changes nothing; give the device a `reliability`"
 
 
@@ -75,7 +87,10 @@ class Settings:
         ages: What is written, in rated TBW.
         tbw_tb: The rated TBW; None: what wears the first device to its rated cycles.
         programs: Page programs of a test, about: drives are scaled down to them.
-        cuts: Cuts from power of each device; 0: none.
+        cuts: Cuts from power of each device, over its writes; 0: none.
+        cut_every_h: Hours of active use between cuts, in place of their number.
+        use_years: Years of use that the rated TBW is for; only with `cut_every_h`.
+        claims: What devices promise when they are cut; None: what their options say.
 
     Raises:
         ConfigError: for what cannot be.
@@ -88,6 +103,9 @@ class Settings:
     tbw_tb: float | None = None
     programs: float = 1e6
     cuts: int = 0
+    cut_every_h: float | None = None
+    use_years: float = 5.0
+    claims: Sequence[str] | None = None
     _pilot: dict[str, float] = field(init=False, default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
@@ -108,10 +126,9 @@ class Settings:
         if not 1 <= self.programs <= PROGRAMS_MAX:
             message = f"{self.programs:g} is not valid; accepted: 1 to {PROGRAMS_MAX:g}"
             raise ConfigError("--programs", message)
-        if not 0 <= self.cuts <= CUTS_MAX:
-            raise ConfigError("--cuts", f"{self.cuts} is not valid; accepted: 0 to {CUTS_MAX}")
         if "suites" in self.fleet:
             raise ConfigError("suites", "follow from classes, variants and ages; leave them out")
+        self._check_cuts()
 
     def check(self, folder: Path = Path()) -> None:
         """Refuse a fleet that cannot be; nothing runs.
@@ -120,7 +137,48 @@ class Settings:
             ConfigError: with the key.
         """
         fleet = Fleet.of({"name": "endurance", **self.fleet, "suites": _suites(self, 1.0)}, folder)
-        load_device(fleet.document.get("device", "config"), fleet.changes)
+        device = load_device(fleet.document.get("device", "config"), fleet.changes)
+        if self.is_cut:
+            cutting.Settings(scaled(device, TRIED_PAGES), 1, cutting.WORKLOADS[:1]).core()
+
+    def _check_cuts(self) -> None:
+        """Refuse what gives no cuts, or too many."""
+        if not 0 <= self.cuts <= CUTS_MAX:
+            raise ConfigError("--cuts", f"{self.cuts} is not valid; accepted: 0 to {CUTS_MAX}")
+        if not 0.0 < self.use_years <= YEARS_MAX:
+            message = f"{self.use_years:g} is not valid; accepted: above 0, to {YEARS_MAX:g}"
+            raise ConfigError("--use-years", message)
+        promises(self.claims or ())
+        every = self.cut_every_h
+        if every is None:
+            return
+        if self.cuts:
+            raise ConfigError("--cut-every-hours", "give either this or --cuts")
+        hours = [self.hours(name, age) for name, _, age in self.cells()]
+        low, high = max(hours) / CUTS_MAX, min(hours)
+        if not low <= every <= high:
+            message = f"{every:g} is not valid; accepted: {low:g} to {high:g} hours of active use"
+            raise ConfigError("--cut-every-hours", message)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether devices are cut from power."""
+        return self.cuts > 0 or self.cut_every_h is not None
+
+    def hours(self, drive_class: str, age: float) -> float:
+        """Return the hours of active use in which a device of a class is written so much.
+
+        Args:
+            drive_class: Of JESD218.
+            age: What is written, in rated TBW.
+        """
+        return age * self.use_years * DAYS_PER_YEAR * CLASSES[drive_class].active_h_per_day
+
+    def cuts_of(self, drive_class: str, age: float) -> int:
+        """Return the cuts of a device in a cell."""
+        if self.cut_every_h is None:
+            return self.cuts
+        return int(self.hours(drive_class, age) / self.cut_every_h)
 
     def cells(self) -> Iterator[tuple[str, str, float]]:
         """Yield class, variant and age of each cell."""
@@ -175,6 +233,9 @@ class Settings:
             "rated_tbw_tb": self.rated_tbw(),
             "programs": self.programs,
             "cuts": self.cuts,
+            "cut_every_h": self.cut_every_h,
+            "use_years": self.use_years,
+            "claims": None if self.claims is None else list(self.claims),
         }
 
 
@@ -186,6 +247,11 @@ def _suites(settings: Settings, tbw: float | None) -> dict[str, Any]:
             life["tbw_tb"] = tbw * age
         name = suite_name(drive_class, variant, age)
         suites[name] = {"run": "reliability.drive-life", "life": life}
+        if settings.is_cut:
+            life = {**life, "cuts": settings.cuts_of(drive_class, age)}
+            if settings.claims is not None:
+                life["claims"] = list(settings.claims)
+            suites[f"{name}{CUT}"] = {"run": "reliability.drive-life", "life": life}
     return suites
 
 
@@ -220,30 +286,22 @@ class Campaign:
         watch: Callable[[str, Progress | None], None] | None = None,
     ) -> None:
         """Resolve the fleet; nothing runs but a test for the rated TBW, where that is needed."""
-        self.settings, self._watch, self._began = settings, watch, time.monotonic()
+        self.settings, self._began = settings, time.monotonic()
         self.fleet = Fleet.of(settings.whole_fleet(), folder)
         self._runs = FleetCampaign(self.fleet, store, watch=watch)
-        self._cut: dict[int, Mapping[str, Any]] = {}
 
     @property
     def progress(self) -> tuple[int, int]:
-        """Points and cut devices that are done, and how many there are."""
-        cut = self.fleet.devices if self.settings.cuts else 0
-        return self._runs.done_count + len(self._cut), self._runs.count + cut
+        """Points that are done, and how many there are."""
+        return self._runs.done_count, self._runs.count
 
-    def to_the_end(self, engine: Callable[[], Engine], jobs: int = 1) -> None:
+    def to_the_end(self, engine: Callable[[], Engine]) -> None:
         """Run what is missing.
 
         Raises:
             KeyboardInterrupt: on Ctrl-C, when what is done is kept.
         """
         self._runs.to_the_end(engine)
-        if not self.settings.cuts:
-            return
-        for index in range(self.fleet.devices):
-            if self._watch is not None:
-                self._watch(f"cuts, device {index}", None)
-            self._cut[index] = cut_device(self.fleet, self.fleet.member(index), self.settings, jobs)
 
     def document(self, command: str, *, partial: bool = False) -> EnduranceDocument:
         """Return what was found.
@@ -254,23 +312,20 @@ class Campaign:
         """
         found = self._runs.document(command, partial=partial)
         cells = [cell(found, *one) for one in self.settings.cells()]
+        if self.settings.is_cut:
+            cells = [one | {"cuts": cut_cell(found, self.settings, one)} for one in cells]
         verdicts = [it for one in self.settings.cells() for it in _verdicts(found, *one)]
-        cuts = None
-        if self.settings.cuts and self._cut:
-            cuts = _cuts(list(self._cut.values()))
-            verdicts += _cut_verdicts(self._cut)
-        is_sound = all(one["passed"] for one in cells) and not (cuts and cuts["failed"])
+        passed = [one["passed"] and one.get("cuts", one)["passed"] for one in cells]
         content = {
             "schema": POWER_ENDURANCE_SCHEMA,
             "fleet": dict(self.fleet.document),
             "settings": self.settings.document(),
             "devices": [plain(one) for one in found.devices],
             "cells": cells,
-            "cuts": cuts,
             "verdicts": verdicts,
             "warnings": self.settings.warnings(),
             "partial": partial,
-            "passed": is_sound and not partial,
+            "passed": all(passed) and not partial,
             "run": {
                 "version": _core.version(),
                 "wall_s": round(time.monotonic() - self._began, 3),
@@ -280,40 +335,6 @@ class Campaign:
         }
         whole = made(content, EnduranceDocument)
         return structs.replace(whole, digest=digest(plain(whole)))
-
-
-def cut_device(fleet: Fleet, member: Member, settings: Settings, jobs: int) -> dict[str, Any]:
-    """Cut a fresh device of a fleet from power; return what that showed.
-
-    Args:
-        fleet: With device and what is set.
-        member: The device.
-        settings: How often.
-        jobs: Lives at the same time.
-    """
-    try:
-        device = load_device(
-            fleet.document.get("device", "config"), {**fleet.changes, **member.drawn}
-        )
-        small = _small(device)
-        wanted = cutting.Settings(small, settings.cuts, seed=member.seed)
-        run = cutting.Campaign(wanted, jobs=jobs)
-    except ConfigError as error:
-        return {"error": str(error)}
-    run.to_the_end()
-    found = run.document("")
-    pages = float(device.effective["physical_pages"])
-    return {
-        "error": None,
-        "cuts": found.cuts,
-        "classes": sorted(found.classes),
-        "scale": pages / float(small.effective["physical_pages"]),
-        "waf": found.cost.waf,
-    }
-
-
-def _small(device: DeviceConfig) -> DeviceConfig:
-    return scaled(device, CUT_PAGES)
 
 
 def cell(found: FleetDocument, drive_class: str, variant: str, age: float) -> dict[str, Any]:
@@ -359,52 +380,130 @@ def cell(found: FleetDocument, drive_class: str, variant: str, age: float) -> di
     }
 
 
+def cut_cell(found: FleetDocument, settings: Settings, one: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what cuts did to the devices of a cell, against the same devices without."""
+    drive_class, age = one["drive_class"], one["age"]
+    name = suite_name(drive_class, one["variant"], age)
+    rows = [row for row in found.rows if row.suite == name + CUT]
+    tested = [row.metrics for row in rows if row.error is None]
+    told = [verdict(row, CLASSES[drive_class]) for row in rows]
+    failed = sum(it in {"worn_out", "error"} for it in told)
+    faulty = sum(row["cuts.faulty_cuts"] > 0 for row in tested)
+    low, high = wilson(faulty, len(tested)) if tested else (0.0, 1.0)
+    limit = CLASSES[drive_class].functional_failures_max
+    uncut = {row.device: row.metrics for row in found.rows if row.suite == name and not row.error}
+    pairs = [
+        (uncut[row.device], row.metrics)
+        for row in rows
+        if row.error is None and row.device in uncut
+    ]
+
+    def total(key: str) -> int:
+        return round(sum(row[key] for row in tested))
+
+    ready = [row["cuts.ready_ms_mean"] for row in tested]
+    is_whole = len(rows) == len(found.devices)
+    return {
+        "cuts": settings.cuts_of(drive_class, age),
+        "every_h": settings.cut_every_h,
+        "devices": len(rows),
+        "failed": failed,
+        "faulty": faulty,
+        "low": low,
+        "high": high,
+        "faults": _faults(tested, age),
+        "requests": total("cuts.requests"),
+        "torn_pages": total("cuts.torn_pages"),
+        "half_erased_blocks": total("cuts.half_erased_blocks"),
+        "damaged_pages": total("cuts.damaged_pages"),
+        "ready_ms_mean": fmean(ready) if ready else None,
+        "ready_ms_max": max((row["cuts.ready_ms_max"] for row in tested), default=None),
+        "uecc": total("uncorrectable"),
+        "uber_failed": told.count("uber"),
+        "waf": paired(pairs, "waf"),
+        "pe_cycles": paired(pairs, "pe_cycles"),
+        "uber": paired(pairs, "uber"),
+        "passed": is_whole
+        and bool(rows)
+        and set(told) <= {"ok", "worn_out", "error"}
+        and failed <= limit * len(rows),
+    }
+
+
+def _faults(rows: Sequence[Mapping[str, float]], age: float) -> dict[str, dict[str, Any]]:
+    """Return each class of faults, with the device that showed it first."""
+    names = sorted({key.split(".")[2] for row in rows for key in row if key.startswith(FAULTS)})
+    faults = {}
+    for name in names:
+        own = [row for row in rows if f"{FAULTS}{name}.cuts" in row]
+        first = min(own, key=lambda row: row[f"{FAULTS}{name}.first_share"])
+        faults[name] = {
+            "devices": len(own),
+            "cuts": round(sum(row[f"{FAULTS}{name}.cuts"] for row in own)),
+            "first_age": age * first[f"{FAULTS}{name}.first_share"],
+            "first_pe_cycles": first[f"{FAULTS}{name}.first_pe_cycles"],
+        }
+    return faults
+
+
+def paired(
+    pairs: Sequence[tuple[Mapping[str, float], Mapping[str, float]]], key: str
+) -> dict[str, Any] | None:
+    """Return a number with cuts against the same without, device by device.
+
+    Args:
+        pairs: Numbers of devices without and with cuts.
+        key: The number; pairs without it above 0 are left out.
+
+    >>> found = paired([({"waf": 2.0}, {"waf": 2.2}), ({"waf": 4.0}, {"waf": 4.4})], "waf")
+    >>> round(found["ratio"], 6), round(found["without"], 6)
+    (1.1, 2.828427)
+    """
+    both = [
+        (math.log(without[key]), math.log(with_cuts[key]))
+        for without, with_cuts in pairs
+        if min(without.get(key, 0.0), with_cuts.get(key, 0.0)) > 0.0
+    ]
+    if not both:
+        return None
+    changes = [with_cuts - without for without, with_cuts in both]
+    mean, half = fmean(changes), half_width(changes)
+    return {
+        "devices": len(both),
+        "without": math.exp(fmean(without for without, _ in both)),
+        "with_cuts": math.exp(fmean(with_cuts for _, with_cuts in both)),
+        "ratio": math.exp(mean),
+        "low": None if half is None else math.exp(mean - half),
+        "high": None if half is None else math.exp(mean + half),
+    }
+
+
 def verdict(row: FleetRow, asked: DriveClass) -> str:
-    """Return `ok`, `worn_out`, `uber` or `error`."""
+    """Return `ok`, `worn_out`, `uber`, `cut` or `error`."""
     if row.error is not None:
         return "error"
     if row.metrics["passed"]:
         return "ok"
     rate = max(row.metrics["uber"], row.metrics["uber_low"])
-    return "uber" if rate > asked.uber_max else "worn_out"
+    if rate > asked.uber_max:
+        return "uber"
+    return "cut" if row.metrics.get("cuts.faulty_cuts") else "worn_out"
 
 
 def _verdicts(
     found: FleetDocument, drive_class: str, variant: str, age: float
 ) -> Iterator[dict[str, Any]]:
+    name = suite_name(drive_class, variant, age)
     for row in found.rows:
         told = verdict(row, CLASSES[drive_class])
-        if row.suite != suite_name(drive_class, variant, age) or told == "ok":
+        if row.suite not in {name, name + CUT} or told == "ok":
             continue
         why = row.error or f"UBER {row.metrics['uber']:.3g}"
         if told == "worn_out":
             why = "took no more writes"
+        faults = _faults([row.metrics], age)
+        if faults and row.error is None:
+            shown = ", ".join(f"{key} after {one['cuts']} cuts" for key, one in faults.items())
+            why = shown if told == "cut" else f"{why}; {shown}"
         yield {"device": row.device, "drive_class": drive_class, "variant": variant, "age": age,
-               "verdict": told, "why": why}  # fmt: skip
-
-
-def _cuts(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    done = [one for one in found if one["error"] is None]
-    bad = [one for one in found if one["error"] is not None or one["classes"]]
-    low, high = wilson(len(bad), len(found))
-    names = sorted({name for one in done for name in one["classes"]})
-    wafs = [one["waf"] for one in done if one["waf"] is not None]
-    return {
-        "devices": len(found),
-        "cuts": sum(one["cuts"] for one in done),
-        "failed": len(bad),
-        "low": low,
-        "high": high,
-        "classes": {name: sum(name in one["classes"] for one in done) for name in names},
-        "scale": fmean(one["scale"] for one in done) if done else 0.0,
-        "waf": fmean(wafs) if wafs else None,
-    }
-
-
-def _cut_verdicts(found: Mapping[int, Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    for index, one in found.items():
-        if one["error"] is None and not one["classes"]:
-            continue
-        told = "error" if one["error"] is not None else ", ".join(one["classes"])
-        yield {"device": index, "drive_class": "-", "variant": "cuts", "age": 0.0,
-               "verdict": told, "why": one["error"] or "after cuts from power"}  # fmt: skip
+               "with_cuts": row.suite == name + CUT, "verdict": told, "why": why}  # fmt: skip

@@ -14,6 +14,8 @@ wear, error rates and shares, in less time. Full drive writes stay the same, byt
 again. Only the number of pages read back is smaller, which `passes` makes up for: every pass draws
 anew, as if it read another drive.
 
+With `cuts` the drive is cut from power between stretches of writing: see `drive_cuts`.
+
 Left out: early failures, the temperature of writing, more than one drive.
 """
 
@@ -22,7 +24,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -31,10 +33,11 @@ from msgspec import structs
 from opennandlab.config import DeviceConfig, load_device, load_workload, map_unit_bytes
 from opennandlab.config import Source as DeviceSource
 from opennandlab.config import Source as WorkloadSource
-from opennandlab.documents.life import DRIVE_LIFE_SCHEMA, DriveLifeTest
+from opennandlab.documents.life import DRIVE_LIFE_SCHEMA, DriveCuts, DriveLifeTest
 from opennandlab.documents.metrics import Metrics
 from opennandlab.documents.record import JsonObject
 from opennandlab.errors import ConfigError, InternalError
+from opennandlab.reliability.drive_cuts import Cutter
 from opennandlab.reliability.jedec import BAKE_C, CLASSES, DriveClass
 from opennandlab.reliability.life import CONFIDENCE, poisson_interval
 from opennandlab.reliability.model import Source, load_model
@@ -66,6 +69,8 @@ STEPS_MAX = 60
 FIRST_STEP = 0.02
 # Share of the rated cycles from which on a step goes all the way.
 NEAR = 0.05
+# Cuts from power of a life: each reads the whole drive.
+CUTS_MAX = 100_000
 
 
 def drive_life_test(  # noqa: PLR0913 - what a test plan states
@@ -79,6 +84,8 @@ def drive_life_test(  # noqa: PLR0913 - what a test plan states
     passes: float = 1.0,
     programs: float = PROGRAMS,
     powered: bool = False,
+    cuts: int = 0,
+    claims: Sequence[str] | None = None,
     seed: int = 42,
     progress: Callable[[Progress], None] | None = None,
 ) -> DriveLifeTest:
@@ -98,6 +105,9 @@ def drive_life_test(  # noqa: PLR0913 - what a test plan states
         powered: The drive has power while the data is kept: that time is simulated, and at its end
             no data is older than `ftl.refresh.after_days`. Without power, which JESD218 asks for,
             nothing is refreshed.
+        cuts: Cuts from power, evenly over the writes; what they show is in the outcome.
+        claims: What the drive promises when it is cut, of `honest-flush`, `plp`, `ordered` and
+            `rzat`; by default what its options in `power` say.
         seed: Of the drive and its addresses.
         progress: Called about 50 times a second.
 
@@ -105,7 +115,8 @@ def drive_life_test(  # noqa: PLR0913 - what a test plan states
         The outcome.
 
     Raises:
-        ConfigError: for an unknown class or a value out of range.
+        ConfigError: for an unknown class or a value out of range, and for cuts of a drive that does
+            not find its data again.
         Interrupted: on Ctrl-C.
 
     Source:
@@ -119,9 +130,7 @@ def drive_life_test(  # noqa: PLR0913 - what a test plan states
     if drive_class not in CLASSES:
         accepted = ", ".join(CLASSES)
         raise ConfigError("class", f"`{drive_class}` is unknown; accepted: {accepted}")
-    for name, value in (("tbw", tbw_tb), ("passes", passes), ("programs", programs)):
-        if value is not None and not 0.0 < value < math.inf:
-            raise ConfigError(name, f"{value} is not usable; accepted: a number above 0")
+    _check(cuts, tbw=tbw_tb, passes=passes, programs=programs)
     asked = CLASSES[drive_class]
     whole = _with_model(load_device(device), model)
     if tbw_tb is None:
@@ -141,7 +150,8 @@ def drive_life_test(  # noqa: PLR0913 - what a test plan states
     small = scaled(whole, programs / cycles)
     drive = Simulation(small, seed)
     work = _writing(small, workload)
-    written = _write(drive, work, writes, progress)
+    cutter = Cutter(drive, work, claims) if cuts else None
+    written = _write(drive, work, writes, cutter, cuts, progress)
     if powered:
         drive.idle(3600.0 * kept_h, progress=progress)
     drive.set_stress(
@@ -150,9 +160,21 @@ def drive_life_test(  # noqa: PLR0913 - what a test plan states
     found = drive.run(_reading(small, passes), progress=progress)
     outcome = _outcome(found, written, whole, small, asked, seed)
     if powered:
-        refreshes = outcome.pe_cycles - written.pe_cycles
-        return structs.replace(outcome, refreshes=refreshes)
-    return outcome
+        outcome = structs.replace(outcome, refreshes=outcome.pe_cycles - written.pe_cycles)
+    return outcome if cutter is None else _with_cuts(outcome, cutter.found())
+
+
+def _check(cuts: int, **amounts: float | None) -> None:
+    for name, value in amounts.items():
+        if value is not None and not 0.0 < value < math.inf:
+            raise ConfigError(name, f"{value} is not usable; accepted: a number above 0")
+    if not 0 <= cuts <= CUTS_MAX:
+        raise ConfigError("cuts", f"{cuts} is not usable; accepted: 0 to {CUTS_MAX}")
+
+
+def _with_cuts(outcome: DriveLifeTest, shown: DriveCuts) -> DriveLifeTest:
+    is_sound = not shown.faults and not shown.errors
+    return structs.replace(outcome, cuts=shown, passed=outcome.passed and is_sound)
 
 
 @dataclass
@@ -171,6 +193,11 @@ class _Written:
         self.nand_bytes += metrics.nand_bytes_written
         self.pe_cycles = metrics.wear.mean
         self.is_worn_out = bool(found.content.state.worn_out)
+
+    def add_bytes(self, host: float, nand: float) -> None:
+        """Count what was written around a cut."""
+        self.host_bytes += host
+        self.nand_bytes += nand
 
 
 def _metrics(found: Result) -> Metrics:
@@ -304,13 +331,18 @@ def _writing(device: DeviceConfig, workload: WorkloadSource | None) -> JsonObjec
     return {key: found[key] for key in WRITING if key in found} | {"timed": False}
 
 
-def _write(
+def _write(  # noqa: PLR0913, PLR0917 - what a test plan states
     drive: Simulation,
     work: JsonObject,
     drive_writes: float | None,
+    cutter: Cutter | None,
+    cuts: int,
     progress: Callable[[Progress], None] | None,
 ) -> _Written:
-    """Fill the drive and overwrite it: so many drive writes, or until its rated cycles."""
+    """Fill the drive and overwrite it, cut from power so often on the way.
+
+    It is written so many times, or until its rated cycles.
+    """
     written = _Written()
     logical = float(drive.device.effective["logical_bytes"])
     drive.precondition([{"kind": "sequential_fill"}], progress=progress)
@@ -320,23 +352,53 @@ def _write(
         asked = work | {"total": {"drive_writes": amount}}
         written.add(drive.run(asked, progress=progress))
 
-    if drive_writes is not None:
-        if drive_writes > 1.0:
-            step(drive_writes - 1.0)
-        return written
     rated = float(drive.device["nand.max_pe_cycles"])
-    amount = max(FIRST_STEP * rated, 0.1)
-    for _ in range(STEPS_MAX):
-        before = written.pe_cycles
-        step(amount)
-        left = rated - written.pe_cycles
-        if written.is_worn_out or left <= max(WEAR_TOLERANCE * rated, 0.1):
+    # With cuts a step goes no further than to the next one.
+    pace = _Pace(max(min(FIRST_STEP, 0.1 / (cuts + 1)) * rated, 0.1))
+    for stretch in range(cuts + 1):
+        if drive_writes is None:
+            _wear(written, step, rated * (stretch + 1) / (cuts + 1), pace)
+        elif drive_writes > 1.0:
+            step((drive_writes - 1.0) / (cuts + 1))
+        if written.is_worn_out:
             break
-        rate = (written.pe_cycles - before) / amount
-        # Half of the way while the goal is far, since amplification may still grow.
-        share = 0.5 if left > NEAR * rated else 1.0
-        amount = min(2.0 * amount, share * left / rate if rate > 0.0 else math.inf)
+        if cutter is not None and stretch < cuts:
+            written.add_bytes(*cutter.cut((stretch + 1) / (cuts + 1), written.pe_cycles))
     return written
+
+
+@dataclass
+class _Pace:
+    """How much is written in the next step, in drive writes, and what the last one wore."""
+
+    amount: float
+    cycles_per_write: float | None = None
+    # The largest step so far, from which on a new goal begins.
+    largest: float = 0.0
+
+    def aim(self, left: float, goal: float) -> None:
+        """Choose the next step, with so many cycles left to a goal."""
+        if self.cycles_per_write is None:
+            return
+        # Half of the way while the goal is far, since amplification may still grow.
+        share = 0.5 if left > NEAR * goal else 1.0
+        rate = self.cycles_per_write
+        most = share * left / rate if rate > 0.0 else math.inf
+        self.amount = min(2.0 * self.amount, most)
+
+
+def _wear(written: _Written, step: Callable[[float], None], goal: float, pace: _Pace) -> None:
+    """Write until the mean wear is so many cycles, or the drive takes no more."""
+    pace.amount = max(pace.amount, pace.largest)
+    for _ in range(STEPS_MAX):
+        left = goal - written.pe_cycles
+        if written.is_worn_out or left <= max(WEAR_TOLERANCE * goal, 0.1):
+            break
+        pace.aim(left, goal)
+        before = written.pe_cycles
+        step(pace.amount)
+        pace.cycles_per_write = (written.pe_cycles - before) / pace.amount
+        pace.largest = max(pace.largest, pace.amount)
 
 
 def _reading(device: DeviceConfig, passes: float) -> JsonObject:

@@ -37,6 +37,8 @@ class DriveClass:
     """Uncorrectable data errors per bit read, at most."""
     functional_failures_max: float
     """Share of drives that may fail."""
+    active_h_per_day: float
+    """Hours of active use a day."""
 
     def bake_h(self, temperature_c: float, ea_ev: float = ACTIVATION_ENERGY_EV) -> float:
         """Return the hours at another temperature that stand for the retention.
@@ -67,10 +69,10 @@ class DriveClass:
         return replace(self, retention_h=min(self.retention_h, 24.0 * float(days)))
 
 
-# JESD218, recalled, unverified: one year at 30 C, three months at 40 C.
+# JESD218, recalled, unverified: one year at 30 C, three months at 40 C; 8 and 24 h of use a day.
 CLASSES = {
-    "client": DriveClass("client", 8760.0, 30.0, 1e-15, 0.03),
-    "enterprise": DriveClass("enterprise", 2190.0, 40.0, 1e-16, 0.03),
+    "client": DriveClass("client", 8760.0, 30.0, 1e-15, 0.03, 8.0),
+    "enterprise": DriveClass("enterprise", 2190.0, 40.0, 1e-16, 0.03, 24.0),
 }
 """The application classes of JESD218 by name."""
 

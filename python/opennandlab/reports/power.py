@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from opennandlab.documents.power_loss import PowerDocument
@@ -109,8 +109,8 @@ def guarantees(document: PowerDocument) -> Table:
     rows = tuple(
         (name, GUARANTEES[name], str(count)) for name, count in document.violations.items()
     )
-    heads = ("guarantee", "promise", "broken after so many cuts")
-    return Table("guarantees", "Guarantees", heads, rows)
+    note = "Cuts after which each was broken."
+    return Table("guarantees", "Guarantees", ("guarantee", "promise", "cuts"), rows, note)
 
 
 def evidence(document: PowerDocument) -> Table:
@@ -155,7 +155,7 @@ def drive(document: PowerDocument) -> Table:
         ("mean time to acknowledge a write (µs)", cost.ack_us),
     ]  # fmt: skip
     if cost.flush_us is not None:
-        rows.append(("mean time to acknowledge a flush (us)", cost.flush_us))
+        rows.append(("mean time to acknowledge a flush (µs)", cost.flush_us))
     return Table("drive", "What the drive counted", ("", ""), tuple(rows))
 
 
@@ -239,30 +239,54 @@ def _rows_axis(found: Sequence[Found]) -> Axis:
 
 def options(found: Sequence[Found]) -> Table:
     """Return a row for each option: what it must show, what it showed, what it cost."""
-    rows: list[tuple[Cell, ...]] = []
-    for place, one in enumerate(found, 1):
-        document = one.document
-        shown = ", ".join(
-            f"{name} {each.per_1000:.3g} ({each.low:.3g} to {each.high:.3g})"
-            for name, each in document.classes.items()
-        )
-        rows.append(
-            (
-                f"{place}  {one.row.option}: {one.row.value}",
-                ", ".join(one.row.must) or "none",
-                shown or f"none (below {document.none_below:.3g})",
-                _ms(document.cost.ack_us),
-                _ms(document.cost.flush_us),
-                document.cost.waf,
-                one.energy_mj,
-                "as it must be" if not one.problems else "; ".join(one.problems),
-            )
-        )
     heads = (
         "option", "must show", "faults per 1,000 cuts (95 % interval)",
         "write acknowledged after (ms)", "flush (ms)", "WAF", "capacitors need (mJ)", "verdict",
     )  # fmt: skip
+    rows = [
+        (*faults[:-1], *cost[1:], faults[-1])
+        for faults, cost in zip(_fault_rows(found), _cost_rows(found), strict=True)
+    ]
     return Table("options", "Options", heads, tuple(rows), wraps=True)
+
+
+def shown_faults(found: Sequence[Found]) -> Table:
+    """Return a row for each option: what it must show, and what it showed."""
+    heads = ("option", "must show", "faults per 1,000 cuts (95 % interval)", "verdict")
+    return Table("options", "Faults", heads, tuple(_fault_rows(found)))
+
+
+def cost_rows(found: Sequence[Found]) -> Table:
+    """Return a row for each option: what it cost."""
+    heads = ("option", "write (ms)", "flush (ms)", "WAF", "capacitors need (mJ)")
+    note = "Write, flush: mean time until it is acknowledged."
+    return Table("costs", "Costs", heads, tuple(_cost_rows(found)), note)
+
+
+def _fault_rows(found: Sequence[Found]) -> Iterator[tuple[Cell, ...]]:
+    for place, one in enumerate(found, 1):
+        shown = ", ".join(
+            f"{name} {each.per_1000:.3g} ({each.low:.3g} to {each.high:.3g})"
+            for name, each in one.document.classes.items()
+        )
+        yield (
+            _named(place, one),
+            ", ".join(one.row.must) or "none",
+            shown or f"none (below {one.document.none_below:.3g})",
+            "as it must be" if not one.problems else "; ".join(one.problems),
+        )
+
+
+def _cost_rows(found: Sequence[Found]) -> Iterator[tuple[Cell, ...]]:
+    for place, one in enumerate(found, 1):
+        cost = one.document.cost
+        yield (
+            _named(place, one), _ms(cost.ack_us), _ms(cost.flush_us), cost.waf, one.energy_mj,
+        )  # fmt: skip
+
+
+def _named(place: int, one: Found) -> str:
+    return f"{place}  {one.row.option}: {one.row.value}"
 
 
 def study(found: Sequence[Found], cuts: int) -> Report:
@@ -271,7 +295,7 @@ def study(found: Sequence[Found], cuts: int) -> Report:
     sections = (
         Section("faults", "Which faults weak options show", (plot(found), bounds(found))),
         Section("costs", "What options cost", costs(found)),
-        Section("options", "Every option", (options(found),)),
+        Section("options", "Every option", (shown_faults(found), cost_rows(found))),
     )
     chapter = Chapter(
         id="study",

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from opennandlab.documents.power_endurance import EnduranceCell, EnduranceDocument
+from opennandlab.documents.power_endurance import (
+    EnduranceCell,
+    EnduranceCuts,
+    EnduranceDocument,
+    EndurancePair,
+)
 from opennandlab.reports.figure.model import Axis, Mark, Plot, Series
 from opennandlab.reports.model import Badge, Cell, Chapter, Headline, Report, Section, Table
 from opennandlab.summary import number
@@ -18,8 +23,11 @@ def report(document: EnduranceDocument) -> Report:
     if len(document.settings["ages"]) > 1:
         sections.append(Section("survival", "Survival", (survival(document),)))
     sections.append(Section("rates", "Errors that the code did not correct", (rates(document),)))
-    if document.cuts is not None:
-        sections.append(Section("cuts", "Cut from power", (cuts(document),)))
+    if is_cut(document):
+        shown = [cuts(document), costs(document), struck(document)]
+        if any(one.faults for _, one in _with_cuts(document)):
+            shown.insert(1, faults(document))
+        sections.append(Section("cuts", "Cut from power while they age", tuple(shown)))
     if document.verdicts:
         sections.append(Section("devices", "Devices that failed", (devices(document),)))
     verdict = Badge("PASSED", "good") if document.passed else Badge("FAILED", "bad")
@@ -64,8 +72,12 @@ def reason(document: EnduranceDocument) -> str:
             else f"{one.failed} of {one.devices} devices failed"
         )
         return f"{one.drive_class}, {one.variant}, {one.age:g} rated TBW: {why}"
-    if document.cuts is not None and document.cuts.failed:
-        return f"{document.cuts.failed} devices showed faults after cuts from power"
+    for name, cut in _with_cuts(document):
+        if cut.faulty:
+            kinds = ", ".join(cut.faults)
+            return f"{name}: {cut.faulty} of {cut.devices} devices show faults after cuts: {kinds}"
+        if not cut.passed and cut.devices:
+            return f"{name}: beyond the limits of the class with cuts from power"
     return "every cell is within the limits of its class"
 
 
@@ -166,25 +178,103 @@ def _survival(document: EnduranceDocument) -> Iterator[Series]:
                 if (one.drive_class, one.variant) == (drive_class, variant) and one.devices
             ]
             alive = [100.0 * (1 - (one.failed + one.uber_failed) / one.devices) for one in own]
-            name = f"{drive_class}, {variant}"
-            yield Series(name, [0.0, *(one.age for one in own)], [100.0, *alive], "dots")
+            name, ages = f"{drive_class}, {variant}", [0.0, *(one.age for one in own)]
+            yield Series(name, ages, [100.0, *alive], "dots")
+            both = [one.cuts for one in own if one.cuts is not None and one.cuts.devices]
+            if both and len(both) == len(own):
+                alive = [100.0 * (1 - (it.failed + it.uber_failed) / it.devices) for it in both]
+                yield Series(f"{name}, with cuts", ages, [100.0, *alive], "dots")
+
+
+def is_cut(document: EnduranceDocument) -> bool:
+    """Return whether devices were cut from power."""
+    return any(one.cuts is not None for one in document.cells)
+
+
+def _with_cuts(document: EnduranceDocument) -> Iterator[tuple[str, EnduranceCuts]]:
+    for one in document.cells:
+        if one.cuts is not None:
+            yield f"{one.drive_class}, {one.variant}, {one.age:g}", one.cuts
 
 
 def cuts(document: EnduranceDocument) -> Table:
-    """Return what cuts from power showed."""
-    found = document.cuts
-    if found is None:
-        return Table("cuts", "Cuts", ("",), ())
-    share = f"{found.failed} of {found.devices} ({found.low:.1%} to {found.high:.1%})"
+    """Return what cuts from power showed: a row for each cell."""
     rows: list[tuple[Cell, ...]] = [
-        ("cuts", number(found.cuts)),
-        ("devices with a fault (95 %)", share),
-        *((f"devices with {name}", str(count)) for name, count in found.classes.items()),
-        ("write amplification, records and recoveries included", found.waf),
-        ("scale", found.scale),
-    ]
-    note = "On fresh drives, in the options that they have."
-    return Table("cuts", "Cuts from power", ("", ""), tuple(rows), note)
+        (
+            name, number(one.cuts), f"{one.faulty} of {one.devices}",
+            f"{one.low:.1%} to {one.high:.1%}", f"{one.failed} / {one.uber_failed}",
+            "-" if one.ready_ms_mean is None else f"{one.ready_ms_mean:.3g}",
+            "-" if not one.devices else "passed" if one.passed else "failed",
+        )
+        for name, one in _with_cuts(document)
+    ]  # fmt: skip
+    heads = (
+        "class, variant, rated TBW", "cuts each", "with a fault", "95 %", "worn / UBER",
+        "ready (ms)", "verdict",
+    )  # fmt: skip
+    note = (
+        "Devices of which a cut showed a fault, that took no more writes, and that are beyond "
+        "their UBER."
+    )
+    return Table("cuts", "Cut from power while they age", heads, tuple(rows), note)
+
+
+def costs(document: EnduranceDocument) -> Table:
+    """Return what cuts change, device by device."""
+    rows: list[tuple[Cell, ...]] = [
+        (
+            name, what, "-" if pair is None else f"{pair.without:.4g}",
+            "-" if pair is None else f"{pair.with_cuts:.4g}", _ratio(pair),
+        )
+        for name, one in _with_cuts(document)
+        for what, pair in (("WAF", one.waf), ("P/E cycles", one.pe_cycles), ("UBER", one.uber))
+    ]  # fmt: skip
+    heads = ("class, variant, rated TBW", "number", "without", "with cuts", "ratio (95 %)")
+    note = "The same devices with the same seeds; geometric means."
+    return Table("costs", "With cuts against without", heads, tuple(rows), note)
+
+
+def _ratio(pair: EndurancePair | None) -> str:
+    if pair is None:
+        return "-"
+    if pair.low is None:
+        return f"{pair.ratio:.4g}"
+    return f"{pair.ratio:.4g} ({pair.low:.4g} to {pair.high:.4g})"
+
+
+def faults(document: EnduranceDocument) -> Table:
+    """Return the classes of faults that cuts showed, and at what age first."""
+    rows: list[tuple[Cell, ...]] = [
+        (
+            name, kind.replace("_", " "), f"{fault.devices} of {one.devices}", str(fault.cuts),
+            f"{fault.first_age:.3g}", f"{fault.first_pe_cycles:.4g}",
+        )
+        for name, one in _with_cuts(document)
+        for kind, fault in one.faults.items()
+    ]  # fmt: skip
+    heads = (
+        "class, variant, rated TBW", "fault", "devices", "cuts", "first at rated TBW",
+        "P/E cycles then",
+    )  # fmt: skip
+    return Table("faults", "Faults that cuts showed", heads, tuple(rows))
+
+
+def struck(document: EnduranceDocument) -> Table:
+    """Return what was interrupted."""
+    rows: list[tuple[Cell, ...]] = [
+        (
+            name, number(one.requests), number(one.torn_pages), number(one.half_erased_blocks),
+            number(one.damaged_pages),
+            "-" if one.ready_ms_max is None else f"{one.ready_ms_max:.3g}",
+        )
+        for name, one in _with_cuts(document)
+    ]  # fmt: skip
+    heads = (
+        "class, variant, rated TBW", "requests", "pages torn", "erases cut", "pages damaged",
+        "longest start (ms)",
+    )  # fmt: skip
+    note = "Over all devices and cuts. Damaged: finished before, by a later pass of their wordline."
+    return Table("struck", "What the cuts struck", heads, tuple(rows), note)
 
 
 def devices(document: EnduranceDocument) -> Table:
@@ -192,10 +282,12 @@ def devices(document: EnduranceDocument) -> Table:
     drawn = {one.index: one.drawn for one in document.devices}
     rows = tuple(
         (
-            f"device {one.device}", one.drive_class, one.variant, f"{one.age:g}", one.verdict,
-            one.why, ", ".join(f"{key} {value}" for key, value in drawn[one.device].items()) or "-",
+            f"device {one.device}",
+            f"{one.drive_class}, {one.variant}, {one.age:g} TBW{', cut' * one.with_cuts}",
+            one.verdict.replace("_", " "), one.why,
+            ", ".join(f"{key} {value}" for key, value in drawn[one.device].items()) or "-",
         )
         for one in document.verdicts
     )  # fmt: skip
-    heads = ("device", "class", "variant", "rated TBW", "verdict", "why", "drew")
-    return Table("devices", "Failures", heads, rows, wraps=True)
+    heads = ("device", "class, variant, rated TBW", "verdict", "why", "drew")
+    return Table("devices", "Failures", heads, rows)

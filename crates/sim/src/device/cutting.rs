@@ -167,6 +167,15 @@ impl Session {
         (remains, running, in_memory)
     }
 
+    /// Erases wait for what was to be programmed before, and flushes for whole program units.
+    pub(super) fn keep_order(&mut self) {
+        let units = self.drive.config.pool_setup(self.drive.seed).units;
+        if let Some(stage) = &mut self.stage {
+            stage.backend.keep_order_of_erases();
+            stage.settling = units.stages(false).then(Vec::new);
+        }
+    }
+
     /// What a checkpoint that begins now holds: only what is on the flash already, and stays there.
     pub fn checkpoint(&self) -> Checkpoint {
         let Some((contents, stage)) = self.drive.media.contents.as_ref().zip(self.stage.as_ref())
@@ -305,7 +314,14 @@ impl Remains {
             left != u32::MAX || mounting.until.is_none()
         };
         // What an interrupted erase has left is of no use to anybody.
+        let reuses = self.reuses_half_erased();
         for block in std::mem::take(&mut self.half_erased) {
+            if reuses {
+                self.media.carry_erase(BlockId(block));
+                self.media.erase(BlockId(block));
+                self.media.mark_half_erased(BlockId(block));
+                continue;
+            }
             if !goes_on(&mut report) {
                 self.half_erased.insert(block);
                 return Err(Interrupted(Box::new(self)));
@@ -344,6 +360,7 @@ impl Remains {
         contents.note_programmed();
         self.media.contents = Some(contents);
         let mut drive = Drive::assemble(self.config, self.media, ftl, self.seed);
+        drive.errors.begin_at(drive.media.erase_count_min());
         let before = programs(&drive);
         for unit in again {
             if !goes_on(&mut report) {
@@ -368,16 +385,14 @@ impl Remains {
         let mounted = Checkpoint { latest: Arc::new(latest), since: settled_since(&drive) };
         let mut session = Session::of_drive(drive, Pace::Timed);
         session.mounted = mounted;
-        if let Some(stage) = &mut session.stage {
-            stage.settling = setup.units.stages(false).then(Vec::new);
-        }
+        session.keep_order();
         Ok((session, report))
     }
 }
 
 /// The number of the opening up to which blocks of a drive whose dies rest hold what they will
 /// until they are erased.
-fn settled_since(drive: &Drive) -> u64 {
+pub(super) fn settled_since(drive: &Drive) -> u64 {
     let Some(contents) = &drive.media.contents else { return 0 };
     let open = |&block: &BlockId| drive.ftl.state(block) == BlockState::Open;
     let blocks = (0..drive.geometry.block_count()).map(BlockId).filter(open);

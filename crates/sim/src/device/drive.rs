@@ -13,6 +13,7 @@ use super::config::DeviceConfig;
 use super::host_counters::HostCounters;
 use super::patrol::Patrol;
 use super::placer::SharedPlacer;
+use super::power_loss::PowerLossConfig;
 use crate::ftl::gc::Choosers;
 use crate::ftl::{FlashSink, Ftl, NoRoom};
 use crate::geometry::Geometry;
@@ -88,9 +89,12 @@ impl Drive {
 
     /// A drive of its parts.
     pub(crate) fn assemble(config: DeviceConfig, media: Media, ftl: Ftl, seed: u64) -> Self {
+        let errors = config.read_errors(seed).expect("resolve has checked the code");
+        let power = config.power.as_ref();
+        let factors = || power.map_or_else(PowerLossConfig::default_scars, PowerLossConfig::scars);
         Self {
             geometry: config.geometry(),
-            errors: config.read_errors(seed).expect("resolve has checked the code"),
+            errors: errors.with_scars(media.scars().map(|_| factors())),
             buffer: build_buffer(&config),
             clean: config.host.build_clean_caches(),
             host: HostCounters::default(),

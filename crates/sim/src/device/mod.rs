@@ -55,6 +55,7 @@ mod stepping;
 mod superblocks;
 mod timed;
 mod unit_faults;
+mod used;
 mod waiting;
 mod warp;
 mod window;
@@ -70,14 +71,15 @@ pub use observation::Observation;
 pub use placer::Placer;
 pub use player::{Asked, Played, Player, Recorded};
 pub use power_loss::{
-    FlushBehaviour, LowerPageBackup, MapOrder, PairedScheme, Plp, PowerLossConfig, SeqReorder,
-    SubpageWrite, TrimLog,
+    FlushBehaviour, HalfErased, LowerPageBackup, MapOrder, PairedScheme, Plp, PowerLossConfig,
+    SeqReorder, SubpageWrite, SuspectPages, TrimLog,
 };
 pub use remains::{Checkpoint, Mounting, Remains};
 pub use request::{Begun, Done, Pace, Refusal, Request};
 pub use run::Progress;
 pub use session::Session;
 pub use simulation::Simulation;
+pub use used::Kept;
 
 use crate::op::HostCommand;
 use drive::Front;

@@ -75,7 +75,8 @@ impl Remains {
     pub fn recovery_steps(&self, mounting: &Mounting) -> u32 {
         let pages = self.config.pool_setup(self.seed).logical_pages;
         let latest = self.newest(pages, mounting);
-        1 + (self.half_erased.len() + self.written_again(&latest, mounting).len()) as u32
+        let erases = if self.reuses_half_erased() { 0 } else { self.half_erased.len() };
+        1 + (erases + self.written_again(&latest, mounting).len()) as u32
     }
 
     /// The newest copies as the recovery will have them: without what was trimmed.

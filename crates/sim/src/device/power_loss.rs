@@ -13,7 +13,10 @@
 //! | `subpage_write` | `full_page` | `sub_page`: units half new, half old |
 //! | `seq_reorder` | `in_order` | `per_die`: a later write without an earlier one |
 //! | `trim_log` | `persistent` | `volatile`: trimmed data comes back |
+//! | `suspect_pages` | `relocate` | `keep`: what an interrupted program has left decays faster |
+//! | `half_erased` | `erase_again` | `reuse`: what is written there errs more |
 //!
+//! The last two show on drives whose error model knows what ages them.
 //! The keys act where power is cut; elsewhere a drive behaves as if they were left out.
 
 use schemars::JsonSchema;
@@ -21,6 +24,10 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{json, Value};
 
 use crate::config::{check_amount, ConfigError};
+use crate::reads::ScarFactors;
+
+/// Factors of marks, at most.
+const FACTOR_MAX: f64 = 1000.0;
 
 /// See the module. Left out: everything strong, and no capacitors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -58,6 +65,40 @@ pub struct PowerLossConfig {
     /// How long the supply falls: no operation begins, and those under way become evenly slower, in
     /// microseconds, 0 to 1e6; default 0.
     pub ramp_us: f64,
+    /// What the next start does with pages whose program was interrupted and that can be read:
+    /// `relocate` what they hold, or `keep` it there; default `relocate`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub suspect_pages: SuspectPages,
+    /// What it does with blocks whose erase was interrupted: `erase_again`, or `reuse` them as they
+    /// are; default `erase_again`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub half_erased: HalfErased,
+    /// Times as fast as other pages, those lose their charge whose program was interrupted, or a
+    /// later pass over whose wordline: 1 to 1000; default 3 (assumed; that they decay faster: Tseng
+    /// and others, DAC 2011).
+    #[serde(skip_serializing_if = "is_3")]
+    pub suspect_retention_factor: f64,
+    /// Times as much as other pages, reads disturb them: 1 to 1000; default 3 (assumed, as above).
+    #[serde(skip_serializing_if = "is_3")]
+    pub suspect_read_disturb_factor: f64,
+    /// Times the raw bit error rate of others, pages have of blocks that are written behind an
+    /// interrupted erase: 1 to 1000; default 10 (assumed; that they err more: Tseng and others).
+    #[serde(skip_serializing_if = "is_10")]
+    pub half_erased_rber_factor: f64,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, clippy::float_cmp)] // what serde asks for; a default
+fn is_3(value: &f64) -> bool {
+    *value == 3.0
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, clippy::float_cmp)]
+fn is_10(value: &f64) -> bool {
+    *value == 10.0
 }
 
 impl Default for PowerLossConfig {
@@ -75,6 +116,11 @@ impl Default for PowerLossConfig {
             paired_scheme: PairedScheme::None,
             checkpoint_interval_units: 4096,
             ramp_us: 0.0,
+            suspect_pages: SuspectPages::Relocate,
+            half_erased: HalfErased::EraseAgain,
+            suspect_retention_factor: 3.0,
+            suspect_read_disturb_factor: 3.0,
+            half_erased_rber_factor: 10.0,
         }
     }
 }
@@ -184,6 +230,28 @@ pub enum TrimLog {
     Volatile,
 }
 
+/// What becomes of readable pages whose program was interrupted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SuspectPages {
+    /// What they hold is moved.
+    #[default]
+    Relocate,
+    /// It stays.
+    Keep,
+}
+
+/// What becomes of blocks whose erase was interrupted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HalfErased {
+    /// They are erased again.
+    #[default]
+    EraseAgain,
+    /// They are taken for erased.
+    Reuse,
+}
+
 /// How pages share wordlines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -235,7 +303,31 @@ impl PowerLossConfig {
             let message = "is 0 units, accepted is at least 1".to_owned();
             return Err(ConfigError::new("checkpoint_interval_units", message));
         }
+        for (key, factor) in [
+            ("suspect_retention_factor", self.suspect_retention_factor),
+            ("suspect_read_disturb_factor", self.suspect_read_disturb_factor),
+            ("half_erased_rber_factor", self.half_erased_rber_factor),
+        ] {
+            if !(1.0..=FACTOR_MAX).contains(&factor) {
+                let message = format!("is {factor}, accepted is 1 to {FACTOR_MAX}");
+                return Err(ConfigError::new(key, message));
+            }
+        }
         check_amount("ramp_us", self.ramp_us)
+    }
+
+    /// What cuts do to what is stored behind them.
+    pub(crate) fn scars(&self) -> ScarFactors {
+        ScarFactors {
+            retention: self.suspect_retention_factor,
+            reads: self.suspect_read_disturb_factor,
+            half_erased: self.half_erased_rber_factor,
+        }
+    }
+
+    /// The same of a drive whose file says nothing.
+    pub(crate) fn default_scars() -> ScarFactors {
+        Self::default().scars()
     }
 
     /// Whether capacitors save what is in memory.

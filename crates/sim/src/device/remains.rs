@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::config::DeviceConfig;
+use super::power_loss::HalfErased;
 use crate::nand::{Contents, Latest, Media, Unit};
 use crate::units::{BlockId, Lpn};
 
@@ -59,9 +60,20 @@ impl Remains {
         self.media.contents.as_ref().expect("a drive that was cut has contents")
     }
 
+    /// A page whose program, or a later pass of whose wordline, was interrupted: it decays faster
+    /// until its block is erased.
+    pub fn mark_suspect(&mut self, block: BlockId, index: u32) {
+        self.media.mark_suspect(block, index);
+    }
+
     /// The drive.
     pub fn config(&self) -> &DeviceConfig {
         &self.config
+    }
+
+    /// Whether blocks whose erase was interrupted are taken for erased.
+    pub(super) fn reuses_half_erased(&self) -> bool {
+        self.config.power.as_ref().is_some_and(|power| power.half_erased == HalfErased::Reuse)
     }
 
     /// Pages of a block.

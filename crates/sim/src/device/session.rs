@@ -93,6 +93,25 @@ impl Session {
     /// # Errors
     /// [`ConfigError`] for drives that are no plain disks: zones, and policies of one's own.
     pub fn new(simulation: Simulation, pace: Pace) -> Result<Self, ConfigError> {
+        Self::check(&simulation)?;
+        let mut drive = simulation.into_drive();
+        let unit_bytes = drive.geometry.page_bytes;
+        let pages = drive.ftl.logical_pages();
+        let protection = drive.config.host.protection.clone();
+        drive.media.contents = Some(Box::new(Contents::new(
+            unit_bytes as usize,
+            protection,
+            drive.geometry.block_count() as usize,
+            pages as usize,
+        )));
+        Ok(Self::of_drive(drive, pace))
+    }
+
+    /// Whether a session can take over a drive.
+    ///
+    /// # Errors
+    /// [`ConfigError`] as of [`Session::new`].
+    pub(super) fn check(simulation: &Simulation) -> Result<(), ConfigError> {
         let config = simulation.config();
         if config.ftl.mapping.zoned().is_some() {
             let message = "a zoned drive cannot be served: NBD has no commands for zones";
@@ -102,18 +121,7 @@ impl Session {
             let message = "a drive with a policy of one's own cannot be served";
             return Err(ConfigError::new("ftl.gc_policy", message));
         }
-        let mut drive = simulation.into_drive();
-        let unit_bytes = drive.geometry.page_bytes;
-        let pages = drive.ftl.logical_pages();
-        Faults::check(&drive.config.nand.faults, pages)?;
-        let protection = drive.config.host.protection.clone();
-        drive.media.contents = Some(Box::new(Contents::new(
-            unit_bytes as usize,
-            protection,
-            drive.geometry.block_count() as usize,
-            pages as usize,
-        )));
-        Ok(Self::of_drive(drive, pace))
+        Faults::check(&config.nand.faults, simulation.logical_pages())
     }
 
     /// A session of a drive that has contents.

@@ -244,6 +244,11 @@ impl Simulation {
         self.drive.reconfigure(config)
     }
 
+    /// Logical pages of the drive.
+    pub(super) fn logical_pages(&self) -> u32 {
+        self.drive.ftl.logical_pages()
+    }
+
     /// Logical pages that hold data, those that wait in the write buffer left out.
     pub fn mapped_pages(&self) -> u32 {
         self.drive.ftl.mapped_pages()

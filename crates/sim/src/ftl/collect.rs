@@ -68,9 +68,15 @@ impl Pool {
             let stream = self.log.moved_stream(Lpn(0), Source::Gc, victim);
             return self.log.erased.pages() + self.log.pages_left(media, stream) >= live;
         }
+        let (live, erased) = (books.map.live_count(victim), self.log.erased.len());
+        if !self.log.placement.splits(Source::Gc) {
+            // One that was cut from power may have closed the blocks of its reserve half written.
+            let stream = self.log.moved_stream(Lpn(0), Source::Gc, victim);
+            return erased > 0 || self.log.frontiers[stream].free_pages() >= live;
+        }
         let free_pages: u32 = self.log.frontiers[..2].iter().map(|it| it.free_pages()).sum();
-        let opens_two = books.map.live_count(victim) >= free_pages + 2;
-        !self.log.placement.splits(Source::Gc) || self.log.erased.len() > u32::from(opens_two)
+        let opens_two = live >= free_pages + 2;
+        erased > u32::from(opens_two)
     }
 
     /// Live pages that the collection under way has still to move; 0 without one.

@@ -65,6 +65,17 @@ impl Ftl {
         self.books.map.places()
     }
 
+    /// All blocks: those of one bit per cell that wait to be folded in their order, and those that
+    /// are open last.
+    pub(crate) fn blocks_by_age(&self) -> Vec<BlockId> {
+        let cached = self.pools.iter().flat_map(|pool| pool.log.slc.iter());
+        let cached = cached.flat_map(|cache| cache.cached.iter().copied().map(BlockId));
+        let mut blocks: Vec<BlockId> = (0..self.geometry.block_count()).map(BlockId).collect();
+        blocks.retain(|&block| self.state(block) != BlockState::Cached);
+        blocks.sort_by_key(|&block| self.state(block) == BlockState::Open);
+        cached.chain(blocks).collect()
+    }
+
     /// Counts the live pages of each pool.
     fn count_shares(&mut self) {
         for ppn in self.books.map.places().filter(|&ppn| ppn != UNMAPPED).map(Ppn) {
@@ -79,6 +90,21 @@ impl Ftl {
     /// programs that were ordered go, before its erase is.
     pub fn expect_cuts(&mut self) {
         self.pools.iter_mut().for_each(|pool| pool.log.may_be_cut = true);
+    }
+
+    /// The power does not fail until it is said again.
+    pub(crate) fn expect_no_cuts(&mut self) {
+        self.pools.iter_mut().for_each(|pool| pool.log.may_be_cut = false);
+    }
+
+    /// Blocks wear out from now on as `setup` says.
+    pub(crate) fn wear_out(&mut self, setup: &PoolSetup) {
+        for pool in &mut self.pools {
+            pool.worn_limit = setup.worn_limit;
+            if let Some(cache) = &mut pool.log.slc {
+                cache.worn_limit = setup.slc_worn_limit;
+            }
+        }
     }
 
     /// Whether the power may fail.

@@ -13,6 +13,7 @@
 //! Executors commit an operation when the FTL decides. Where the power may fail, `rollback` puts
 //! the flash back to where its queues have got to.
 
+mod adopted;
 mod arena;
 mod config;
 mod contents;
@@ -28,6 +29,7 @@ mod program_unit;
 pub mod protection;
 mod reach;
 mod rollback;
+mod scars;
 mod unit;
 
 pub use config::{CellType, NandConfig, PageTimes, Timing, TimingConfig, WearOut};
@@ -42,6 +44,7 @@ pub use program_unit::ProgramUnits;
 pub(crate) use reach::Reach;
 pub use reach::{BlockRest, Running};
 pub use rollback::Latest;
+pub use scars::Scars;
 pub use unit::Unit;
 
 use std::sync::Arc;
@@ -104,6 +107,8 @@ pub struct Media {
     first_block: u32,
     /// What superblocks are made of, where there are some.
     members: Option<Arc<Members>>,
+    /// What cuts of the power have left on pages and blocks; none before the first.
+    scars: Option<Arc<Scars>>,
     /// What the pages hold, in drives that are served: see [`Contents`]. Untimed writes on several
     /// threads do not carry it.
     pub(crate) contents: Option<Box<Contents>>,
@@ -197,6 +202,7 @@ impl Media {
             disturbs: disturbs.into(),
             first_block: 0,
             members,
+            scars: None,
             contents: None,
         })
     }
@@ -223,6 +229,11 @@ impl Media {
         self.wear.iter().map(EraseHistogram::highest).max().unwrap_or(0)
     }
 
+    /// The least often that a block was erased.
+    pub fn erase_count_min(&self) -> u32 {
+        self.erase_counts.iter().copied().min().unwrap_or(0)
+    }
+
     /// Erase counts of all good blocks.
     pub fn wear(&self) -> EraseHistogram {
         let mut all = EraseHistogram::default();
@@ -245,13 +256,14 @@ impl Media {
             wear: std::mem::take(&mut self.wear),
             first_block: self.first_block,
             members: self.members.clone(),
+            scars: self.scars.clone(),
             contents: self.contents.take(),
         }
     }
 
     /// The flash of each die.
     pub(crate) fn split(self) -> Vec<Self> {
-        let (geometry, members) = (self.geometry, self.members);
+        let (geometry, members, scars) = (self.geometry, self.members, self.scars);
         let blocks = vec![geometry.blocks_per_die as usize; geometry.die_count as usize];
         let pages: Vec<usize> =
             blocks.iter().map(|blocks| blocks * geometry.pages_per_block as usize).collect();
@@ -277,6 +289,7 @@ impl Media {
                     wear: vec![wear.next()?],
                     first_block,
                     members: members.clone(),
+                    scars: scars.clone(),
                     contents: None,
                 })
             })
@@ -286,6 +299,7 @@ impl Media {
     /// The flash that [`Media::split`] took apart.
     pub(crate) fn join(parts: Vec<Self>) -> Self {
         let (geometry, members) = (parts[0].geometry, parts[0].members.clone());
+        let scars = parts[0].scars.clone();
         let (mut oob, mut erase_counts, mut bad) = (Vec::new(), Vec::new(), Vec::new());
         let (mut modes, mut copyback_depths, mut wear) = (Vec::new(), Vec::new(), Vec::new());
         let mut disturbs = Vec::new();
@@ -309,6 +323,7 @@ impl Media {
             wear,
             first_block: 0,
             members,
+            scars,
             contents: None,
         }
     }
@@ -461,6 +476,25 @@ impl Media {
         let place = self.place(target);
         let known = &mut self.copyback_depths[place];
         *known = depth.max(*known);
+    }
+
+    /// What cuts of the power have left on pages and blocks, if there is anything.
+    #[inline]
+    pub fn scars(&self) -> Option<&Scars> {
+        self.scars.as_deref()
+    }
+
+    /// The program of a page, or a later pass of its wordline, was interrupted.
+    pub fn mark_suspect(&mut self, block: BlockId, index: u32) {
+        let erases = self.erase_count(block);
+        Arc::make_mut(self.scars.get_or_insert_default()).mark_page(block, index, erases);
+    }
+
+    /// The erase of a block, which counts, was interrupted, and there will be no other one before
+    /// it is written.
+    pub(crate) fn mark_half_erased(&mut self, block: BlockId) {
+        let erases = self.erase_count(block);
+        Arc::make_mut(self.scars.get_or_insert_default()).mark_block(block, erases);
     }
 
     /// Programs of its page that a page slot has behind it, or will have when the page is complete:

@@ -6,6 +6,7 @@
 //! right, an older one is lost data, and anything else is no data of this page.
 
 use super::host_log::{Asked, HostLog};
+use crate::device::{FlushBehaviour, PowerLossConfig, SeqReorder, TrimLog};
 use crate::units::Ns;
 
 /// What a drive answers when a page is read.
@@ -54,6 +55,18 @@ pub struct Claims {
     pub ordered: bool,
     /// Trimmed pages read as zeros, also after a cut.
     pub rzat: bool,
+}
+
+impl Claims {
+    /// What the options of a drive say.
+    pub fn of(options: &PowerLossConfig) -> Self {
+        Self {
+            honest_flush: options.flush == FlushBehaviour::Honest,
+            plp: options.has_capacitors(),
+            ordered: options.seq_reorder == SeqReorder::InOrder,
+            rzat: options.trim_log == TrimLog::Persistent,
+        }
+    }
 }
 
 /// Kinds of faults.

@@ -14,8 +14,10 @@
 //! robustness of SSDs under power fault", FAST 2013, with some of our own.
 //!
 //! A drive lives through a series of cuts ([`Life`]); a campaign is many lives, each with a seed of
-//! its own, so any cut is found again without the others.
+//! its own, so any cut is found again without the others. A drive that ages is cut in the course of
+//! it ([`cut_aged`]).
 
+mod aged;
 mod check;
 mod guard;
 mod host_log;
@@ -25,13 +27,17 @@ mod physics;
 mod records;
 mod recovery;
 mod rig;
+mod tally;
+mod trial;
 mod workload;
 
+pub use aged::{cut_aged, AgedCut};
 pub use check::{check, check_drive, Claims, Class, Fault, Reading, Return};
 pub use host_log::{Asked, Base, HostLog};
-pub use life::{Campaign, Life, Tally, Target};
+pub use life::{Campaign, Life};
 pub use mutation::{self_test, SelfTest};
 pub use physics::brown_out;
 pub use recovery::{strike, Facts, Struck};
 pub use rig::pages_saved;
+pub use tally::{Tally, Target};
 pub use workload::Pattern;

@@ -9,7 +9,8 @@
 //! Weak options make the drive answer otherwise than the flash would allow: by a journal that names
 //! pages which were never programmed, by a record without checksum, by a page half of which is new.
 //! These answers are laid over those of the mounted drive, and are gone at the next cut: a campaign
-//! counts what each cut does, so damage does not pile up and hide what comes later.
+//! counts what each cut does, so damage does not pile up and hide what comes later. What a cut does
+//! to the flash stays: lost pages, and the marks of pages and blocks that err more from now on.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +21,7 @@ use super::records::{Change, Records, Writing};
 use super::rig::{pages_saved, Aftermath};
 use crate::device::{
     Found, Interrupted, Look, LowerPageBackup, MapOrder, MountReport, Mounting, PowerLossConfig,
-    Remains, Session, SubpageWrite,
+    Remains, Session, SubpageWrite, SuspectPages,
 };
 use crate::nand::{Running, Unit};
 use crate::rng::Rng;
@@ -86,6 +87,13 @@ pub(super) struct Recovered {
 }
 
 impl Recovered {
+    /// Reads what cuts have marked: pages that the code does not correct give an error.
+    pub(super) fn read_marked(&mut self) {
+        for lpn in self.session.read_marked() {
+            self.over.entry(lpn.0).or_insert(Reading::Error);
+        }
+    }
+
     /// What the drive answers; `look` is at its session.
     #[inline]
     pub(super) fn reading(&self, look: &Look<'_>, lpn: u32) -> Reading {
@@ -261,7 +269,12 @@ fn interrupt(
                 facts.torn_pages += 1;
                 remains.contents().lose(block, index);
             }
-            PageAfter::Readable => mounting.suspects.push(Lpn(unit.lpn)),
+            PageAfter::Readable => {
+                remains.mark_suspect(block, index);
+                if config.suspect_pages == SuspectPages::Relocate {
+                    mounting.suspects.push(Lpn(unit.lpn));
+                }
+            }
         }
     }
     let passes = config.paired_scheme.passes();
@@ -315,6 +328,8 @@ fn damage_earlier(
                 // The map knows of the data, and an older copy is none.
                 over.insert(unit.lpn, Reading::Error);
             }
+        } else {
+            remains.mark_suspect(running.block, earlier);
         }
     }
 }

@@ -40,6 +40,13 @@ enum Timer {
     Flush,
 }
 
+/// A drive with power, and what the host knows of it.
+pub(super) struct Subject {
+    pub(super) session: Session,
+    pub(super) records: Records,
+    pub(super) base: Vec<Base>,
+}
+
 /// What a cut leaves for the recovery and the judge.
 pub(super) struct Aftermath {
     pub(super) remains: Remains,
@@ -84,15 +91,16 @@ pub(super) struct Rig {
 }
 
 impl Rig {
+    /// Of a host that asks for the first `pages` of a drive.
     pub(super) fn new(
-        session: Session,
-        records: Records,
+        subject: Subject,
         config: &PowerLossConfig,
-        base: Vec<Base>,
         pattern: Pattern,
+        pages: u32,
         rng: Rng,
     ) -> Self {
-        let asking = Asking::new(pattern, session.logical_pages(), rng);
+        let Subject { session, records, base } = subject;
+        let asking = Asking::new(pattern, pages, rng);
         let passes = config.paired_scheme.passes();
         let later_rows = if passes > 1 {
             let rows = passes_of_block(session.rows_per_block(), passes);
@@ -202,6 +210,10 @@ impl Rig {
 
     pub(super) fn now(&self) -> Ns {
         self.now
+    }
+
+    pub(super) fn session(&self) -> &Session {
+        &self.session
     }
 
     /// Whether a drive like this knows a moment.

@@ -28,16 +28,20 @@ pub(super) struct Stressed {
     pub(super) die: DieId,
     pub(super) erases: u32,
     pub(super) copies: u8,
+    /// Whether its last erase was interrupted.
+    pub(super) is_half_erased: bool,
 }
 
 impl Stressed {
     #[inline]
     pub(super) fn of(media: &Media, block: BlockId) -> Self {
+        let erases = media.erase_count(block);
         Self {
             block,
             die: media.geometry().die_of_block(block),
-            erases: media.erase_count(block),
+            erases,
             copies: media.copyback_depth(block),
+            is_half_erased: media.scars().is_some_and(|it| it.is_half_erased(block, erases)),
         }
     }
 }
@@ -48,11 +52,14 @@ pub struct BlockRead {
     pub(super) stressed: Stressed,
     /// Pages by sort.
     pub(super) counts: [u32; SORTS_MAX],
+    /// The same of suspect pages, of which there are few.
+    pub(super) suspects: [u8; SORTS_MAX],
     pub(super) source: Source,
 }
 
 /// Which sorts the pages of a block are of: their type, beyond the last type those of further
-/// groups of layers, and beyond these the same again for each program that disturbed them.
+/// groups of layers, and beyond these the same again for each program that disturbed them. Beyond
+/// all sorts are those of pages that a cut has made suspect.
 #[derive(Clone, Debug)]
 pub struct PageTypes {
     /// Types that are told apart; 1 where they are not.
@@ -61,6 +68,8 @@ pub struct PageTypes {
     places: usize,
     /// Programs of a page that are told apart; 1 where pages are programmed once.
     programs: usize,
+    /// Whether suspect pages are told apart.
+    tells_suspects: bool,
     /// Bits of a cell, or 1 where types are not told apart.
     bits: usize,
     /// By place in the block: rows go through the types in turn, lower page first, as the lists of
@@ -78,12 +87,17 @@ impl PageTypes {
         let type_of = |page| (geometry.row_of(page) as usize % bits) as u8;
         let at = (0..geometry.pages_per_block).map(type_of).collect();
         let at_slc = (0..geometry.pages_per_block).map(|_| slc.unwrap_or(0)).collect();
-        Self { types: count, places: count, programs: 1, bits, at, at_slc }
+        Self { types: count, places: count, programs: 1, tells_suspects: false, bits, at, at_slc }
     }
 
     /// Tells pages apart by the programs of their page that came after theirs.
     pub(super) fn tell_disturbs(&mut self, programs_per_page: u32) {
         self.programs = (programs_per_page as usize).min(SORTS_MAX / self.types);
+    }
+
+    /// Tells suspect pages apart.
+    pub(super) fn tell_suspects(&mut self) {
+        self.tells_suspects = true;
     }
 
     /// Groups of layers that can be told apart.
@@ -121,13 +135,21 @@ impl PageTypes {
         self.places * self.programs
     }
 
-    /// The sort of pages that nothing disturbed, and the programs that disturbed these.
+    /// Whether suspect pages are told apart.
     #[inline]
-    pub(super) fn undisturbed(&self, sort: usize) -> (usize, usize) {
-        if self.programs == 1 {
-            return (sort, 0);
+    pub(super) fn tells_suspects(&self) -> bool {
+        self.tells_suspects
+    }
+
+    /// The sort of pages that nothing disturbed, the programs that disturbed these, and whether
+    /// they are suspect.
+    #[inline]
+    pub(super) fn undisturbed(&self, sort: usize) -> (usize, usize, bool) {
+        if sort < self.places {
+            return (sort, 0, false);
         }
-        (sort % self.places, sort / self.places)
+        let rest = sort / self.places;
+        (sort % self.places, rest % self.programs, rest >= self.programs)
     }
 
     /// The type and the group of layers of a sort that nothing disturbed.
@@ -149,7 +171,7 @@ impl PageTypes {
     /// Whether it matters which pages of a block are read.
     #[inline]
     pub fn tells_pages(&self) -> bool {
-        self.sorts() > 1
+        self.sorts() > 1 || self.tells_suspects
     }
 
     /// Asks for the sort of a page of full density, by its index in its block.
@@ -166,10 +188,20 @@ impl PageTypes {
             return 0;
         }
         let index = geometry.page_index(ppn) as usize;
-        if media.mode(geometry.block_of(ppn)) == CellMode::Slc {
-            return usize::from(self.at_slc[index]);
+        let block = geometry.block_of(ppn);
+        let suspects = if self.is_suspect(media, block, index as u32) { self.sorts() } else { 0 };
+        if media.mode(block) == CellMode::Slc {
+            return usize::from(self.at_slc[index]) + suspects;
         }
-        usize::from(self.at[index]) + self.beyond(media, ppn)
+        usize::from(self.at[index]) + self.beyond(media, ppn) + suspects
+    }
+
+    /// Whether a cut has made a page suspect.
+    #[inline]
+    fn is_suspect(&self, media: &Media, block: BlockId, index: u32) -> bool {
+        let erases = || media.erase_count(block);
+        let scars = media.scars().filter(|_| self.tells_suspects);
+        scars.is_some_and(|it| it.is_suspect(block, index, erases()))
     }
 
     /// What the programs behind a page add to its sort.
@@ -194,7 +226,8 @@ impl PageTypes {
         debug_assert!(!self.tells_pages(), "which pages of {block:?}?");
         let mut counts = [0; SORTS_MAX];
         counts[0] = page_count;
-        BlockRead { stressed: Stressed::of(media, block), counts, source }
+        let (stressed, suspects) = (Stressed::of(media, block), [0; SORTS_MAX]);
+        BlockRead { stressed, counts, suspects, source }
     }
 
     /// A read of pages of a block, by their index in it.
@@ -205,18 +238,22 @@ impl PageTypes {
         page_indices: &[u32],
         source: Source,
     ) -> BlockRead {
-        let mut counts = [0; SORTS_MAX];
+        let (mut counts, mut suspects) = ([0; SORTS_MAX], [0_u8; SORTS_MAX]);
         if self.tells_pages() {
             let is_slc = media.mode(block) == CellMode::Slc;
             let at = if is_slc { &self.at_slc } else { &self.at };
             let first = media.geometry().first_page(block).0;
             for &page in page_indices {
                 let sort = usize::from(at[page as usize]) + self.beyond(media, Ppn(first + page));
-                counts[sort] += 1;
+                if self.is_suspect(media, block, page) && suspects[sort] < u8::MAX {
+                    suspects[sort] += 1;
+                } else {
+                    counts[sort] += 1;
+                }
             }
         } else {
             counts[0] = page_indices.len() as u32;
         }
-        BlockRead { stressed: Stressed::of(media, block), counts, source }
+        BlockRead { stressed: Stressed::of(media, block), counts, suspects, source }
     }
 }

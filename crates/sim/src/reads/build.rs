@@ -3,6 +3,7 @@
 use super::bit_true::BitTrue;
 use super::decoding::DecodeTimer;
 use super::errors::ReadErrors;
+use super::kinds::ScarFactors;
 use super::recovery::Ladder;
 use super::remembered::Remembered;
 use super::spread::Spread;
@@ -51,6 +52,21 @@ impl ReadErrors {
         self.kinds.set_spread(spread.factors());
         self.spread = Some(Box::new(spread));
         self
+    }
+
+    /// Lets what cuts of the power have left on the flash wear on reads, if there is anything.
+    #[must_use]
+    pub fn with_scars(mut self, factors: Option<ScarFactors>) -> Self {
+        if let Some(factors) = factors {
+            self.types.tell_suspects();
+            self.kinds.set_scars(factors);
+        }
+        self
+    }
+
+    /// No block of the drive has been erased less often than this.
+    pub(crate) fn begin_at(&mut self, erases: u32) {
+        self.kinds.set_first_erases(erases);
     }
 
     /// Lets decoding take its time.

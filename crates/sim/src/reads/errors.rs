@@ -211,7 +211,7 @@ impl ReadErrors {
     /// Counts a read of pages of a block; returns what they cost together beyond their first reads.
     #[inline]
     pub fn record_block(&mut self, read: &BlockRead) -> Extra {
-        let BlockRead { stressed, counts, source } = *read;
+        let BlockRead { stressed, counts, suspects, source } = *read;
         if !self.types.tells_pages() {
             return self.record_typed(stressed, 0, counts[0], source).extra;
         }
@@ -219,6 +219,12 @@ impl ReadErrors {
         for (sort, &count) in counts[..self.types.sorts()].iter().enumerate() {
             if count > 0 {
                 extra += self.record_typed(stressed, sort, count, source).extra;
+            }
+        }
+        if self.types.tells_suspects() {
+            let sorts = self.types.sorts();
+            for (sort, &count) in (sorts..).zip(&suspects[..sorts]).filter(|(_, &it)| it > 0) {
+                extra += self.record_typed(stressed, sort, count.into(), source).extra;
             }
         }
         extra
@@ -299,9 +305,9 @@ impl ReadErrors {
     /// Counts reads of pages of one sort of a block; returns their kind.
     #[inline]
     fn count_in(&mut self, stressed: Stressed, sort: usize, page_count: u32) -> usize {
-        let Stressed { block, erases, copies, .. } = stressed;
+        let Stressed { block, erases, copies, is_half_erased, .. } = stressed;
         // A drive has one of the two at most.
-        let (sort, disturbs) = self.types.undisturbed(sort);
+        let (sort, disturbs, is_suspect) = self.types.undisturbed(sort);
         let life = (usize::from(copies) + disturbs).min(self.kinds.lives() - 1);
         let class =
             self.block_reads.as_mut().map_or(0, |reads| reads.note(block, erases, page_count));
@@ -313,6 +319,9 @@ impl ReadErrors {
             }
         };
         let mut kind = self.kinds.kind(erases, life, page_type, spread, class);
+        if is_suspect || is_half_erased {
+            kind = self.kinds.marked(kind, is_suspect, is_half_erased);
+        }
         if let Some(remembered) = &self.remembered {
             let step = remembered.step(block, erases);
             self.tally.remembered += if step > 0 { u64::from(page_count) } else { 0 };
@@ -344,7 +353,13 @@ impl ReadErrors {
         let kind = self.kinds.kind(erase_count, copybacks as usize, 0, 0, 0);
         self.count(kind, page_count);
         let block = BlockId(0);
-        let stressed = Stressed { block, die: DieId(0), erases: erase_count, copies: 0 };
+        let stressed = Stressed {
+            block,
+            die: DieId(0),
+            erases: erase_count,
+            copies: 0,
+            is_half_erased: false,
+        };
         self.draw(kind, stressed, page_count, source).extra
     }
 

@@ -1,14 +1,16 @@
 //! Kinds of stress: what tells reads apart, and what reads of each kind give.
 //!
 //! A read's fate depends on the stress that its page is under: the erase count of its block, the
-//! copybacks behind its data or the programs that disturbed it, its page type where the model tells
+//! copybacks behind its data or the programs that disturbed it, what cuts of the power have left on
+//! it, its page type where the model tells
 //! page types apart, the class of its spread where blocks or layers differ, the class of reads of
 //! its block where those are counted, the retry step that reads of its block begin with where it is
 //! remembered, and what the device file says of the rest.
 //!
 //! ```text
-//!   kind = (((erase count × lives + life) × page types + type) × spreads + spread)
+//!   kind = ((((erases - first) × lives + life) × page types + type) × spreads + spread)
 //!          × classes + class [× steps + the step that reads begin with]
+//!          [+ places for kinds of marked pages, given out as these are met]
 //!   slots[kind]     24 bytes: all that a read looks at
 //!   outcomes[..]    the rest, computed when a kind is first met
 //! ```
@@ -36,9 +38,35 @@ pub(super) struct Slot {
 /// Stands for a probability that was not computed yet; beyond the fast path like any large one.
 const UNKNOWN: f64 = 2.0;
 
+/// Kinds of marked pages that are told apart, at most, times the steps that reads may begin with;
+/// beyond, the last one stands for others. Few pages are marked at a time.
+const MARKED_MAX: usize = 1 << 10;
+
+/// A kind of marked pages: the kind of sound ones, and their marks.
+type Marked = (usize, u8);
+/// The program of a page was interrupted, and the erase of its block.
+const IS_SUSPECT: u8 = 1;
+const IS_HALF_ERASED: u8 = 2;
+
+/// What cuts of the power do to what is stored behind them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ScarFactors {
+    /// Times as fast as those of others, suspect pages lose their charge.
+    pub retention: f64,
+    /// Times as much as others, reads disturb them.
+    pub reads: f64,
+    /// Times the raw bit error rate of others have pages of half-erased blocks.
+    pub half_erased: f64,
+}
+
 /// See the module.
 pub(super) struct Kinds {
     pub(super) fates: Fates,
+    /// What cuts have left; none in a drive that was never cut.
+    scars: Option<ScarFactors>,
+    marked: Vec<Marked>,
+    /// No block has been erased less often.
+    first_erases: u32,
     /// Factor of the error rate by what a page has behind it since it was written: copybacks, or
     /// further programs.
     lives: Vec<f64>,
@@ -69,6 +97,9 @@ impl Kinds {
         let (slots, outcomes, rates) = (Vec::new(), Vec::new(), Vec::new());
         Self {
             fates,
+            scars: None,
+            marked: Vec::new(),
+            first_erases: 0,
             lives: vec![1.0],
             types,
             classes: 1,
@@ -93,6 +124,18 @@ impl Kinds {
     /// share of that of undisturbed data.
     pub(super) fn set_disturb(&mut self, programs_per_page: u32, share: f64) {
         self.lives = (0..programs_per_page).map(|behind| 1.0 + share * f64::from(behind)).collect();
+    }
+
+    /// Cuts have left their marks, which do this.
+    pub(super) fn set_scars(&mut self, factors: ScarFactors) {
+        self.scars = Some(factors);
+        self.forget();
+    }
+
+    /// No block has been erased less often than this, which needs no kinds.
+    pub(super) fn set_first_erases(&mut self, erases: u32) {
+        self.first_erases = erases;
+        self.forget();
     }
 
     /// Pages err by these factors, of mean 1, more or less than their stress says.
@@ -123,6 +166,7 @@ impl Kinds {
 
     /// Forgets all outcomes.
     fn forget(&mut self) {
+        self.marked.clear();
         self.unspread.clear();
         self.slots.clear();
         self.outcomes.clear();
@@ -151,12 +195,48 @@ impl Kinds {
         spread: usize,
         class: usize,
     ) -> usize {
-        let kind = erases as usize * self.lives.len() + life;
+        let kind = (erases - self.first_erases) as usize * self.lives.len() + life;
         if self.types == 1 && self.classes == 1 && self.factors.len() == 1 && self.starts == 1 {
-            return kind;
+            return kind + self.marked_places();
         }
         let kind = (kind * self.types + page_type) * self.factors.len() + spread;
-        (kind * self.classes + class) * self.starts
+        (kind * self.classes + class) * self.starts + self.marked_places()
+    }
+
+    /// Places for kinds of marked pages.
+    #[inline]
+    fn marked_places(&self) -> usize {
+        if self.scars.is_none() {
+            0
+        } else {
+            MARKED_MAX * self.starts
+        }
+    }
+
+    /// The kind of marked pages whose kind were this without their marks.
+    #[cold]
+    pub(super) fn marked(&mut self, kind: usize, is_suspect: bool, is_half_erased: bool) -> usize {
+        let suspect = if is_suspect { IS_SUSPECT } else { 0 };
+        let marks = suspect | if is_half_erased { IS_HALF_ERASED } else { 0 };
+        let own = (kind, marks);
+        let known = self.marked.iter().rposition(|&it| it == own);
+        let place = known.unwrap_or_else(|| {
+            if self.marked.len() < MARKED_MAX {
+                self.marked.push(own);
+            }
+            self.marked.len() - 1
+        });
+        place * self.starts
+    }
+
+    /// The kind of sound pages that a kind belongs to, from 0, and the marks.
+    fn unmarked(&self, kind: usize) -> (usize, u8) {
+        let places = self.marked_places();
+        if kind >= places {
+            return (kind - places, 0);
+        }
+        let (sound, marks) = self.marked[kind / self.starts];
+        (sound - places + kind % self.starts, marks)
     }
 
     /// Page types times classes of spread.
@@ -166,7 +246,7 @@ impl Kinds {
 
     /// The page type of a kind and its class of spread, as one number below [`Kinds::mixes`].
     pub(super) fn mix_of(&self, kind: usize) -> usize {
-        kind / self.starts / self.classes % self.mixes()
+        self.unmarked(kind).0 / self.starts / self.classes % self.mixes()
     }
 
     /// The page type of a kind.
@@ -184,7 +264,8 @@ impl Kinds {
     #[cold]
     pub(super) fn grow(&mut self, kind: usize) {
         let row = self.lives.len() * self.types * self.factors.len() * self.classes * self.starts;
-        let limit = (kind / row + 1) * row;
+        let places = self.marked_places();
+        let limit = (kind.max(places) - places) / row * row + row + places;
         self.slots
             .resize(limit, Slot { first_failure: UNKNOWN, hazard: 0.0, outcome: 0, decode_ns: 0 });
     }
@@ -236,7 +317,8 @@ impl Kinds {
         if self.is_known(kind) {
             return self.slots[kind].outcome;
         }
-        let (start, rest) = (kind % self.starts, kind / self.starts);
+        let (sound, marks) = self.unmarked(kind);
+        let (start, rest) = (sound % self.starts, sound / self.starts);
         if start > 0 {
             let default = self.know(kind - start);
             let outcome = self.fates.beginning_at(&self.outcomes[default as usize], start);
@@ -246,17 +328,28 @@ impl Kinds {
         let (class, rest) = (rest % self.classes, rest / self.classes);
         let (spread, rest) = (rest % self.factors.len(), rest / self.factors.len());
         let (page_type, rest) = (rest % self.types, rest / self.types);
-        let stress = Stress {
-            pe_cycles: (rest / self.lives.len()) as f64,
+        let mut stress = Stress {
+            pe_cycles: f64::from(self.first_erases) + (rest / self.lives.len()) as f64,
             reads: self.fates.stress.reads + disturb::reads_of(class),
             page_type: (self.types > 1).then_some(page_type as u8),
             ..self.fates.stress
         };
-        let factor = self.lives[rest % self.lives.len()];
+        let mut factor = self.lives[rest % self.lives.len()];
+        if let Some(scars) = self.scars.filter(|_| marks > 0) {
+            if marks & IS_SUSPECT > 0 {
+                stress.retention_h *= scars.retention;
+                stress.reads *= scars.reads;
+            }
+            if marks & IS_HALF_ERASED > 0 {
+                factor *= scars.half_erased;
+            }
+            let outcome = self.fates.outcome(&stress, factor * self.factors[spread]);
+            return self.learn_timed(kind, outcome);
+        }
         let outcome = if self.factors.len() == 1 {
             self.fates.outcome(&stress, factor)
         } else {
-            let place = kind / self.starts / self.classes / self.factors.len();
+            let place = sound / self.starts / self.classes / self.factors.len();
             let place = place * self.classes + class;
             if place >= self.unspread.len() {
                 self.unspread.resize(place + 1, None);
@@ -265,6 +358,11 @@ impl Kinds {
             let rates = self.unspread[place].get_or_insert_with(|| fates.rates(&stress));
             self.fates.outcome_scaled(rates, factor * self.factors[spread])
         };
+        self.learn_timed(kind, outcome)
+    }
+
+    /// Keeps what reads of a kind give, with the time to decode them; returns its number.
+    fn learn_timed(&mut self, kind: usize, outcome: Outcome) -> u32 {
         let (timer, code) = (&mut self.timer, &self.fates.code);
         let times: Box<[DecodeTime]> =
             outcome.rungs.iter().map(|rung| timer.time(code, rung)).collect();
@@ -293,5 +391,68 @@ impl Kinds {
             self.rates[place] = self.fates.rber(f64::from(erase_count)).min(0.5);
         }
         self.rates[place]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::Geometry;
+    use crate::nand::Media;
+    use crate::op::Source;
+    use crate::reads::{EccConfig, ReadErrors};
+    use crate::reliability::conditions::StressConfig;
+    use crate::reliability::{Kim, RberModel};
+    use crate::units::{BlockId, Ppn};
+
+    /// Of suspect pages hours and reads count three times, pages of half-erased blocks have ten
+    /// times the rate, and both together do both; an erase ends it.
+    #[test]
+    fn marks_of_cuts_scale_hours_reads_and_rate() {
+        let geometry = Geometry::new([1, 1], [4, 16], 4096);
+        let mut media = Media::new(geometry, &[0], 1);
+        for block in 0..4 {
+            for _ in 0..1000 {
+                media.erase(BlockId(block));
+            }
+        }
+        media.mark_suspect(BlockId(1), 5);
+        media.mark_half_erased(BlockId(2));
+        media.mark_half_erased(BlockId(3));
+        media.mark_suspect(BlockId(3), 5);
+        let factors = ScarFactors { retention: 3.0, reads: 3.0, half_erased: 10.0 };
+        let code = EccConfig::default().page_code(4096).expect("a code");
+        let stress = StressConfig { retention_h: 900.0, reads: 2000.0, ..StressConfig::default() };
+        let mut errors =
+            ReadErrors::new(Box::new(Kim::default()), code, &geometry, 1).with_scars(Some(factors));
+        errors.set_stress(&stress, &geometry);
+        let mut rate = |media: &Media, block: u32, index: u32| {
+            let before = errors.tally().clone();
+            let ppn = Ppn(geometry.first_page(BlockId(block)).0 + index);
+            errors.record_page(media, ppn, Source::Host);
+            errors.figures_since(&before).rber
+        };
+        let model = |cycles: f64, times: f64| {
+            let base = stress.stress();
+            let (hours, reads) = (base.retention_h * times, base.reads * times);
+            let own = Stress { pe_cycles: cycles, retention_h: hours, reads, ..base };
+            Kim::default().rber(&own)
+        };
+        let (sound, suspect) = (model(1000.0, 1.0), model(1000.0, 3.0));
+        assert!(suspect > 1.2 * sound, "{suspect} {sound}");
+        for (block, index, expected) in [
+            (0, 5, sound),
+            (1, 4, sound),
+            (1, 5, suspect),
+            (2, 5, 10.0 * sound),
+            (3, 4, 10.0 * sound),
+            (3, 5, 10.0 * suspect),
+        ] {
+            let found = rate(&media, block, index);
+            assert!((found / expected - 1.0).abs() < 1e-12, "{block} {index}: {found} {expected}");
+        }
+        media.erase(BlockId(3));
+        let (found, expected) = (rate(&media, 3, 5), model(1001.0, 1.0));
+        assert!((found / expected - 1.0).abs() < 1e-12, "erased: {found} {expected}");
     }
 }

@@ -50,6 +50,7 @@ pub use block_read::{BlockRead, PageTypes};
 pub use code::{Algorithm, EccConfig, FerRow, Fidelity, ReliabilityClass};
 pub use errors::ReadErrors;
 pub use figures::{ErrorFigures, TypeFigures};
+pub use kinds::ScarFactors;
 pub use lost::{Lost, ReadResult};
 pub use memory::ReadMemory;
 pub use recovery::{Extra, Ladder};

@@ -136,11 +136,22 @@ mod tests {
             errors = errors.with_spread(config, block_count, 11);
         }
         for block in 0..block_count {
-            let stressed = Stressed { block: BlockId(block), die: DieId(0), erases: 0, copies: 0 };
+            let stressed = Stressed {
+                block: BlockId(block),
+                die: DieId(0),
+                erases: 0,
+                copies: 0,
+                is_half_erased: false,
+            };
             let mut counts = [0; SORTS_MAX];
             let each = 12 / errors.page_types().sorts() as u32;
             counts[..errors.page_types().sorts()].fill(each);
-            errors.record_block(&BlockRead { stressed, counts, source: Source::Host });
+            errors.record_block(&BlockRead {
+                stressed,
+                counts,
+                suspects: [0; SORTS_MAX],
+                source: Source::Host,
+            });
         }
         errors.figures_since(&ReadTally::default())
     }

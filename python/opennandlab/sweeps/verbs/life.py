@@ -20,6 +20,9 @@ from opennandlab.store.entry import numbers
 from opennandlab.sweeps.verb import Reader, Verb, Watcher, drafted
 from opennandlab.sweeps.verbs.benchmark import Drafts, OnDrive, draft_of
 
+# Settings that are left out of a point where they are as they were before there were any: points
+# that were run then are found again.
+LATER: dict[str, object] = {"cuts": 0, "claims": None}
 # Arguments of both tests that are not settings of their own.
 ASIDE = ("device", "seed", "progress")
 
@@ -76,6 +79,9 @@ class Life(OnDrive):
                 accepted = ", ".join(usual)
                 raise ConfigError(f"life.{unknown}", f"is no setting; accepted: {accepted}{meant}")
             found = {**usual, **asked}
+            for key, default in LATER.items():
+                if found.get(key, default) == default:
+                    found.pop(key, None)
             if found["model"] is not None:
                 found["model"] = stated_model(found["model"])
             if found.get("workload") is not None:

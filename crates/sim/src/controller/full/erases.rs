@@ -44,7 +44,7 @@ struct Waiting {
 impl Full {
     /// Rule 5 is kept from now on.
     pub fn keep_order_of_erases(&mut self) {
-        self.order_of_erases = Some(Box::default());
+        self.order_of_erases.get_or_insert_default();
     }
 
     /// An operation joins its queue; an erase of a block that was erased so often before it.
