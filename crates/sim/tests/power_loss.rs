@@ -490,7 +490,8 @@ fn drives_that_age_are_cut_and_go_on() {
 #[test]
 fn a_drive_without_room_for_its_starts_is_worn_out() {
     let small = json!({
-        "nand": {"channels": 1, "dies_per_channel": 1, "blocks_per_plane": 64, "pages_per_block": 48,
+        "nand": {"channels": 1, "dies_per_channel": 1, "blocks_per_plane": 64,
+                 "pages_per_block": 48,
                  "max_pe_cycles": 12},
         "ftl": {"gc_reserve_blocks": 2, "over_provisioning_pct": 0.2, "write_buffer_pages": 16}
     });

@@ -45,7 +45,7 @@ from opennandlab.fleet.running import Campaign as FleetCampaign
 from opennandlab.power import campaign as cutting
 from opennandlab.power.campaign import wilson
 from opennandlab.power_cut import promises
-from opennandlab.reliability.drive_life import CUTS_MAX, drive_life_test, scaled
+from opennandlab.reliability.drive_life import CUTS_MAX, drive_life_test, scaled, with_reserve
 from opennandlab.reliability.jedec import CLASSES, DriveClass
 from opennandlab.reliability.life import poisson_interval
 from opennandlab.reliability.model import load_model
@@ -139,7 +139,8 @@ class Settings:
         fleet = Fleet.of({"name": "endurance", **self.fleet, "suites": _suites(self, 1.0)}, folder)
         device = load_device(fleet.document.get("device", "config"), fleet.changes)
         if self.is_cut:
-            cutting.Settings(scaled(device, TRIED_PAGES), 1, cutting.WORKLOADS[:1]).core()
+            small = with_reserve(scaled(device, TRIED_PAGES), device)
+            cutting.Settings(small, 1, cutting.WORKLOADS[:1]).core()
 
     def _check_cuts(self) -> None:
         """Refuse what gives no cuts, or too many."""

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from opennandlab.config import DeviceConfig
 from opennandlab.plain import thawed
-from opennandlab.reliability.drive_life import scaled
+from opennandlab.reliability.drive_life import scaled, with_reserve
 
 # Pages of flash of the copy, about, and its dies: enough for them to wait for each other.
 PAGES: Final = 1 << 15
@@ -57,23 +57,15 @@ def fitted(whole: DeviceConfig, pages: int = PAGES) -> tuple[DeviceConfig, list[
         told.append(
             f"{after} pages of flash on {dies} {'dies' if dies > 1 else 'die'} instead of {before}"
         )
-    reserve = _reserve_blocks(small)
-    if small.effective["reserve_blocks"] < reserve:
-        small = small.replace({"ftl.gc_reserve_blocks": reserve})
-        told.append(f"{reserve} erased blocks in reserve")
+    reserved = with_reserve(small, device)
+    if reserved is not small:
+        small = reserved
+        told.append(f"{small['ftl.gc_reserve_blocks']} erased blocks in reserve")
     if small.to_dict()["host"].get("power_loss_protected") and not _has_capacitors(small):
         energy = MARGIN * _energy_mj(small)
         small = small.replace({"power.plp": {"kind": "capacitor", "energy_mj": energy}})
         told.append(f"capacitors of {energy:g} mJ, {MARGIN:g} times what its memory takes")
     return small, told
-
-
-def _reserve_blocks(device: DeviceConfig) -> int:
-    """Erased blocks that a mount needs: one more for each pool than a drive that is never cut."""
-    dies = int(device["nand.channels"]) * int(device["nand.dies_per_channel"])
-    frontiers = thawed(device["ftl.write_frontiers"])
-    kind = frontiers["kind"] if isinstance(frontiers, Mapping) else frontiers
-    return dies * (3 if kind == "hot_cold" else 2)
 
 
 def _has_capacitors(device: DeviceConfig) -> bool:

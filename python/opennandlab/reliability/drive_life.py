@@ -148,6 +148,8 @@ def drive_life_test(  # noqa: PLR0913 - what a test plan states
     if powered:
         asked = asked.under_power(whole)
     small = scaled(whole, programs / cycles)
+    if cuts:
+        small = with_reserve(small, whole)
     drive = Simulation(small, seed)
     work = _writing(small, workload)
     cutter = Cutter(drive, work, claims) if cuts else None
@@ -248,6 +250,20 @@ def scaled(whole: DeviceConfig, pages_max: float, *, dies: int = 1) -> DeviceCon
 
 def _pages(device: DeviceConfig) -> int:
     return int(device.effective["physical_pages"])
+
+
+def with_reserve(small: DeviceConfig, whole: DeviceConfig) -> DeviceConfig:
+    """Return a scaled drive with the erased blocks that a mount after a cut needs.
+
+    That is one more for each pool than a drive that is never cut needs: it closes the open blocks,
+    and collects beside them. The spare factor stays that of the whole drive, if it can.
+    """
+    frontiers = small.to_dict()["ftl"]["write_frontiers"]
+    needed = _dies(small) * (3 if frontiers["kind"] == "hot_cold" else 2)
+    if small.effective["reserve_blocks"] >= needed:
+        return small
+    made = small.replace({"ftl.gc_reserve_blocks": needed})
+    return _with_spare_of(whole, made) or made
 
 
 def _dies(device: DeviceConfig) -> int:
