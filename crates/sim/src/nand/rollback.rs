@@ -69,11 +69,10 @@ impl Contents {
         if let Some(last) = reach.erases_waiting.checked_sub(1) {
             let history = self.history.as_mut().expect("cuts were expected");
             let erased = &mut history.erased[place];
-            let kept = erased.len();
             let then = erased
                 .get_mut(last as usize)
                 .map(std::mem::take)
-                .unwrap_or_else(|| panic!("erase {last} of {block:?} waits, {kept} are kept"));
+                .expect("fewer erases of a block wait than are kept");
             history.openings[place] = then.opening;
             mode = then.mode;
             let later = self.blocks[place].take();
