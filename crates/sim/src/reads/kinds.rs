@@ -422,7 +422,7 @@ mod tests {
         media.mark_suspect(BlockId(3), 5);
         let factors = ScarFactors { retention: 3.0, reads: 3.0, half_erased: 10.0 };
         let code = EccConfig::default().page_code(4096).expect("a code");
-        let stress = StressConfig { retention_h: 900.0, reads: 2000.0, ..StressConfig::default() };
+        let stress = StressConfig { retention_h: 90.0, reads: 300.0, ..StressConfig::default() };
         let mut errors =
             ReadErrors::new(Box::new(Kim::default()), code, &geometry, 1).with_scars(Some(factors));
         errors.set_stress(&stress, &geometry);
