@@ -64,7 +64,8 @@ def cut_power(  # noqa: PLR0913 - what can be asked of a cut
         BusyError: while a run is under way.
         ConfigError: for a drive that cannot be cut from power, and for unknown names.
 
-    >>> drive = Simulation({"nand": {"blocks_per_plane": 32, "pages_per_block": 32}})
+    >>> small = {"blocks_per_plane": 64, "pages_per_block": 32}
+    >>> drive = Simulation({"nand": small, "ftl": {"gc_reserve_blocks": 32}})
     >>> drive.precondition([{"kind": "sequential_fill"}])
     >>> cut_power(drive, 0)["classes"]
     []
