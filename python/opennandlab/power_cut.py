@@ -12,6 +12,10 @@ from opennandlab.run import Simulation
 
 # What drives promise of their data when the power fails; see `docs/power-loss.md`.
 CLAIMS: Final = ("honest-flush", "plp", "ordered", "rzat")
+# Where cuts are aimed.
+TARGETS: Final = (
+    "random", "gc", "erase", "journal", "checkpoint", "upper_page", "plp_dump", "recovery",
+)  # fmt: skip
 
 
 def promises(claims: Sequence[str]) -> tuple[bool, bool, bool, bool]:

@@ -127,7 +127,8 @@ def run(
         _refuse_of_outside(power_off, power_on, power_socket, i_know, destructive=destructive)
         from opennandlab.config import load_device
         from opennandlab.errors import ConfigError
-        from opennandlab.power.campaign import SMALL, TARGETS, WORKLOADS, Campaign, Settings
+        from opennandlab.power.campaign import SMALL, WORKLOADS, Campaign, Settings
+        from opennandlab.power_cut import TARGETS
         from opennandlab.threads import cores
 
         terminal.check_folder(output)

@@ -29,12 +29,9 @@ from opennandlab.documents.power_loss import POWER_SCHEMA, PowerDocument
 from opennandlab.documents.record import made, plain
 from opennandlab.errors import ConfigError, ResultError
 from opennandlab.power.journal import Journal
-from opennandlab.power_cut import CLAIMS, promises
+from opennandlab.power_cut import CLAIMS, TARGETS, promises
 
 WORKLOADS: Final = ("random", "sequential", "sync", "trim", "hot")
-TARGETS: Final = (
-    "random", "gc", "erase", "journal", "checkpoint", "upper_page", "plp_dump", "recovery",
-)  # fmt: skip
 # Cuts of a life, and lives that are run at a time: some tenths of a second.
 CUTS_PER_LIFE: Final = 50
 LIVES_AT_A_TIME: Final = 4

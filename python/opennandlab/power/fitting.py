@@ -9,18 +9,18 @@ Everything that is changed is said, and stands in the document of the campaign.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from opennandlab.config import DeviceConfig
 from opennandlab.plain import thawed
+from opennandlab.power.study import PROGRAM_MW
 from opennandlab.reliability.drive_life import scaled, with_reserve
 
 # Pages of flash of the copy, about, and its dies: enough for them to wait for each other.
 PAGES: Final = 1 << 15
 DIES: Final = 4
-# Power that programs a page, as the core assumes: 25 mA at 3.3 V.
-PROGRAM_MW: Final = 80.0
-# Map units of the requests that the campaign's host has under way at most: 32 of 16.
+# Map units of requests and of pages that are moved; a program saves a page of them, so this is more
+# than the 629 that the memory of presets with capacitors held at most.
 UNDER_WAY: Final = 512
 # Capacitors are rarely built without a margin: assumed.
 MARGIN: Final = 2.0
@@ -76,16 +76,9 @@ def _has_capacitors(device: DeviceConfig) -> bool:
 def _energy_mj(device: DeviceConfig) -> float:
     """Energy that programs what memory may hold, in millijoules: pages x power x tPROG.
 
-    Memory holds a full write buffer, and requests that are under way.
+    Memory holds a full write buffer, and what is under way.
     """
-    times = _numbers(thawed(device["nand.timing"])["t_program_us"])
+    times = thawed(device["nand.timing"])["t_program_us"]
+    longest_us = float(max(times) if isinstance(times, list) else times)
     units = int(device["ftl.write_buffer_pages"]) + UNDER_WAY
-    return round(units * PROGRAM_MW * max(times) * 1e-6, 3)
-
-
-def _numbers(value: Any) -> list[float]:  # noqa: ANN401 (JSON)
-    if isinstance(value, Mapping):
-        return [one for inner in value.values() for one in _numbers(inner)]
-    if isinstance(value, list | tuple):
-        return [one for inner in value for one in _numbers(inner)]
-    return [] if value is None else [float(value)]
+    return round(units * PROGRAM_MW * longest_us * 1e-6, 3)

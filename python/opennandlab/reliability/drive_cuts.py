@@ -19,13 +19,10 @@ from typing import Any, Final
 from opennandlab.config import map_unit_bytes
 from opennandlab.documents.life import CutFault, DriveCuts
 from opennandlab.documents.record import JsonObject
-from opennandlab.power_cut import cut_power
+from opennandlab.power_cut import TARGETS, cut_power
 from opennandlab.run import Simulation
 
 WORKLOADS: Final = ("random", "sequential", "sync")
-MOMENTS: Final = (
-    "random", "gc", "erase", "journal", "checkpoint", "upper_page", "plp_dump", "recovery",
-)  # fmt: skip
 # Counts of a cut that add up, and what they are called in the document.
 COUNTS: Final = {
     "requests": "requests",
@@ -78,7 +75,7 @@ class Cutter:
             number,
             workload=WORKLOADS[number % len(WORKLOADS)],
             # 3 patterns and 8 moments: each meets each.
-            at=MOMENTS[number % len(MOMENTS)],
+            at=TARGETS[number % len(TARGETS)],
             claims=self._claims,
             share=self._share,
         )
