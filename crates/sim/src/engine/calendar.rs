@@ -127,7 +127,11 @@ impl Calendar {
     /// The same from the heap, of events before `limit`; all in the calendar come later.
     fn take_from_heap(&mut self, room: usize, limit: u64, mut give: impl FnMut(Event)) -> u64 {
         if let Some(Reverse(event)) = self.heap.peek() {
-            self.base = event.0 >> SLOT_BITS;
+            let slot = event.0 >> SLOT_BITS;
+            // Never back while slots are in use: the last of them would lie beyond the calendar.
+            if slot > self.base || self.count == 0 {
+                self.base = slot;
+            }
         }
         for _ in 0..room {
             match self.heap.peek() {

@@ -266,6 +266,43 @@ mod tests {
         assert!(oracle.len() > NEAR_MAX);
     }
 
+    /// The clock stays behind what is near where a caller looks ahead ([`Engine::next_at`]) and then
+    /// schedules much that comes before: it goes through the heap, and the calendar's slots, which
+    /// reach further than from there, were taken for those of a window before.
+    #[test]
+    fn events_scheduled_before_those_that_were_looked_at_come_first() {
+        let mut rng = crate::rng::Rng::stream(3, "ahead");
+        for _ in 0..200 {
+            let mut engine = Engine::default();
+            let mut oracle = std::collections::BTreeMap::new();
+            let mut next = 0_u32;
+            let mut schedule =
+                |engine: &mut Engine, oracle: &mut std::collections::BTreeMap<_, _>, after| {
+                    engine.schedule(Ns(after), next);
+                    oracle.insert((engine.now() + Ns(after), next), next);
+                    next += 1;
+                };
+            for _ in 0..6 {
+                // Some far away, over the whole calendar, and a look at them.
+                for _ in 0..2 {
+                    let start = rng.below(2_000_000);
+                    for _ in 0..1 + rng.below(80) {
+                        schedule(&mut engine, &mut oracle, start + rng.below(1 << 20));
+                    }
+                    assert_eq!(engine.next_at(), oracle.first_key_value().map(|((at, _), _)| *at));
+                }
+                for _ in 0..rng.below(120) {
+                    schedule(&mut engine, &mut oracle, rng.below(3000));
+                }
+                for _ in 0..rng.below(200) {
+                    let first = oracle.pop_first();
+                    assert_eq!(engine.take(), first.map(|(_, code)| code));
+                    assert!(first.is_none_or(|((at, _), _)| at == engine.now()));
+                }
+            }
+        }
+    }
+
     #[test]
     fn many_events_come_out_as_from_a_sorted_list() {
         // More events than the sorted array holds, in bursts, close to each other and far apart,
