@@ -22,9 +22,9 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
-    /// An error at `path`.
+    /// An error at `path`; numbers of hundreds of digits get an exponent.
     pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { path: path.into(), message: message.into() }
+        Self { path: path.into(), message: with_exponents(message.into()) }
     }
 
     /// The same error seen from outside: `prefix.path`.
@@ -37,6 +37,30 @@ impl ConfigError {
         };
         self
     }
+}
+
+/// Most digits that a number of a message has: those of a whole number of 64 bits, and some.
+const DIGITS_MAX: usize = 24;
+
+/// Writes long numbers of a text with an exponent: Rust spells out 1e-300 with its 300 zeros.
+fn with_exponents(text: String) -> String {
+    let is_digit = |c: char| c.is_ascii_digit() || c == '.';
+    if !text.split(|c| !is_digit(c)).any(|run| run.len() > DIGITS_MAX) {
+        return text;
+    }
+    let mut short = String::new();
+    let mut rest = text.as_str();
+    while let Some(first) = rest.find(is_digit) {
+        let (before, from) = rest.split_at(first);
+        let (run, after) = from.split_at(from.find(|c| !is_digit(c)).unwrap_or(from.len()));
+        short += before;
+        let number = run.parse().unwrap_or(f64::INFINITY);
+        let is_long = run.len() > DIGITS_MAX && number.is_finite();
+        let shown = if is_long { format!("{number:e}") } else { run.to_owned() };
+        short += &shown;
+        rest = after;
+    }
+    short + rest
 }
 
 /// Parses JSON into `T`.
@@ -122,4 +146,21 @@ pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 /// Schema of a size: bytes, or text such as `4KiB`.
 pub fn size_schema(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "anyOf": [{ "type": "integer", "minimum": 1 }, { "type": "string" }] })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_hundreds_of_digits_get_an_exponent() {
+        let message = |value: f64| ConfigError::new("key", format!("-{value} ns; to 1e6.")).message;
+        assert_eq!(message(1e-300), "-1e-300 ns; to 1e6.");
+        assert_eq!(message(1.5e300), "-1.5e300 ns; to 1e6.");
+        assert_eq!(message(0.000_012_5), "-0.0000125 ns; to 1e6.");
+        let longest = format!("{} to {}.", u64::MAX, u64::MAX);
+        assert_eq!(ConfigError::new("key", longest.clone()).message, longest);
+        let beyond = "9".repeat(400);
+        assert_eq!(ConfigError::new("key", beyond.clone()).message, beyond);
+    }
 }

@@ -374,13 +374,11 @@ def _measurement(outcome: dict[str, Any]) -> Measurement:
         nothing = Requests(0, 0, Histogram.empty())
         end = int(outcome["end_bytes"])
         return Measurement(0.0, None, nothing, nothing, written, end, (), inside)
-    reads, writes = _requests(outcome["reads"]), _requests(outcome["writes"])
     return Measurement(
-        # Where no request was left to count, the time of those that count means nothing.
-        seconds=outcome["seconds"] if reads.ios + writes.ios else 0.0,
+        seconds=outcome["seconds"],
         elapsed_s=outcome["elapsed_s"],
-        reads=reads,
-        writes=writes,
+        reads=_requests(outcome["reads"]),
+        writes=_requests(outcome["writes"]),
         written_bytes=written,
         end_bytes=int(outcome["end_bytes"]),
         samples=_samples(outcome["samples"]),

@@ -286,10 +286,12 @@ impl Window {
             return;
         }
         self.phase = Phase::Over;
-        self.end = at;
+        // A completion that reached the limit while the ramp went on leaves a window of no length.
+        let end = at.max(self.start);
+        self.end = end;
         if let Some(pieces) = &mut self.pieces {
-            if at > pieces.boundary - pieces.length {
-                pieces.cut(at);
+            if end > pieces.boundary - pieces.length {
+                pieces.cut(end);
             }
         }
     }
@@ -532,6 +534,28 @@ mod tests {
         let mut window = run(&limit(1e-6, 0, 0, 0.0), None, &[100]);
         window.finish(Ns(5000));
         assert_eq!(written(&window), (0, 1000, 1), "the time was over before");
+    }
+
+    #[test]
+    fn a_window_without_requests_has_no_length() {
+        // One request is more than the limit, so more than its ramp, too.
+        for bytes in [2, 4096] {
+            let mut window = run(&limit(0.0, 0, bytes, 0.5), Some(200), &[500, 900]);
+            window.finish(Ns(900));
+            assert_eq!(written(&window), (500, 500, 0));
+            let document = window.to_json();
+            assert_eq!((&document["seconds"], &document["ramp_ios"]), (&json!(0.0), &json!(1)));
+            assert_eq!(document["samples"]["ios"], json!([0, 0, 1]));
+        }
+        // The only block that is to be reclaimed is that of the ramp, long after the time.
+        let limit = CellLimit { reclaims: 1, ..limit(1e-7, 0, 0, 0.5) };
+        let mut window = Window::new(&limit, None);
+        let done = Completion { kind: 1, bytes: 4096, latency: Ns(1000), tenant: 0, slot: 0 };
+        for at in [400, 800, 1200] {
+            window.note_reclaims(at / 800);
+            window.note(Ns(at), &done);
+        }
+        assert_eq!(written(&window), (800, 800, 0));
     }
 
     /// Completions of a Poisson process: what is measured has the rate of the process on average,
