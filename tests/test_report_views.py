@@ -9,10 +9,12 @@ import pytest
 import pts_documents
 from opennandlab.canonical import digest
 from opennandlab.documents import pts
+from opennandlab.documents.pts_origin import method
+from opennandlab.pts import STANDARD, TESTS
 from opennandlab.reports import scales, words
 from opennandlab.reports.figure.model import Plot, Relief
 from opennandlab.reports.model import Badge, Chapter, Item, Report, Table, numbers
-from opennandlab.reports.pts import views
+from opennandlab.reports.pts import header, views
 from opennandlab.reports.pts.source import read
 
 # What each report holds, in order: the list that a reader of the standard would tick off.
@@ -224,6 +226,24 @@ def test_the_header_holds_what_the_standard_asks_for() -> None:
     assert shown.deviations == ("cells of 0.5 s instead of 60 s (time base scaled)",)
     for part in ("PTS-E", "2.0.2", "scaled", "sim:tlc_standard", "cache disabled", "1 deviation"):
         assert part in shown.brief
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_a_page_names_the_specification_or_whose_method_it_is(test: str) -> None:
+    measured = read(pts_documents.MAKERS["iops"]() | {"test": test}, test)
+    shown, foot = header.subtitle(measured), header.foot(measured)
+    facts = dict(row for _, rows in header.facts(measured) for row in rows)
+    profile = "PTS-E (enterprise)"
+    if test in STANDARD:
+        assert f"{profile} 2.0.2" in shown
+        assert (facts["Specification"], facts["Profile"]) == ("SNIA SSS PTS 2.0.2", profile)
+        assert "published specification" in foot
+        return
+    followed = method(test)
+    assert followed and followed in shown and profile not in shown  # noqa: PT018
+    assert facts["Specification"] == f"none; {followed}"
+    assert facts["Profile"] == f"settings of {profile} 2.0.2"
+    assert f"Not a test of SNIA: {followed}" in foot
 
 
 @pytest.mark.parametrize(

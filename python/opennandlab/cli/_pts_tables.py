@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from opennandlab.documents.pts import PtsDocument, Steady
-    from opennandlab.documents.pts_base import Results
     from opennandlab.pts.rehearsal import Rehearsal
     from opennandlab.reports.model import Table as ShownTable
 
@@ -75,7 +74,7 @@ def show(document: "PtsDocument") -> None:
         console.print()
         console.print("Steady state", markup=False)
         console.print(steady_table(document.steady_state))
-    rows = result_rows(document.results)
+    rows = result_rows(document)
     # Few results are all quoted above.
     if len(rows) > len(quoted):
         console.print()
@@ -94,7 +93,7 @@ def verdict_line(document: "PtsDocument") -> str:
 
 def title(document: "PtsDocument") -> str:
     """Return the first line of a document."""
-    from opennandlab.documents import pts_inside
+    from opennandlab.documents.pts_origin import method
 
     head = document.header
     if head.imported is not None:
@@ -102,8 +101,9 @@ def title(document: "PtsDocument") -> str:
         origin = head.imported.origin
         return f"{document.title} of {head.target.name}, imported from {origin}{source}"
     mark = " (partial: interrupted)" if document.partial else ""
-    if document.test in pts_inside.NAMES:
-        return f"{document.title} of {head.target.name}: {pts_inside.METHOD}{mark}"
+    followed = method(document.test)
+    if followed is not None:
+        return f"{document.title} of {head.target.name}: {followed}{mark}"
     return (
         f"{document.title} of {head.target.name}: follows PTS-{head.profile} "
         f"{head.pts_version}, conformance {head.conformance}{mark}"
@@ -169,15 +169,18 @@ def steady_table(entries: list["Steady"]) -> "Table":
     return terminal.plain_table(head, rows)
 
 
-def result_rows(results: "Results") -> list[list[str]]:
+def result_rows(document: "PtsDocument") -> list[list[str]]:
     """Return the plain results in words; lists of them are in the tables and the document."""
+    from opennandlab.documents.pts_origin import is_own_matrix
     from opennandlab.documents.record import plain
     from opennandlab.reports.pts.tables import spoken
 
+    # Of cells that were not asked for nothing is said.
+    left_out = (list, dict, type(None)) if is_own_matrix(document.header) else (list, dict)
     return [
         [spoken(key), figure(value)]
-        for key, value in plain(results).items()
-        if not isinstance(value, list | dict) and key != "attained"
+        for key, value in plain(document.results).items()
+        if not isinstance(value, left_out) and key != "attained"
     ]
 
 

@@ -6,9 +6,7 @@ from opennandlab.documents.pts_base import Results
 from opennandlab.documents.record import Number, Record
 
 Figure = Number | None
-# Tests that are not of the specification, and whose they are.
 NAMES = ("skew", "fill", "zones", "load")
-METHOD = "method of SSD-iq (Haas and co-authors, 2025)"
 
 
 class SkewPoint(Record, frozen=True, kw_only=True):

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping
 
 from opennandlab.documents import pts_inside
 from opennandlab.documents.pts_header import Header
+from opennandlab.documents.pts_origin import STANDARD
 from opennandlab.reports.pts.source import Measured
 
-STANDARD = ("iops", "throughput", "latency", "wsat", "hir", "xsr", "dirth", "ecw")
 VERSION, SEED = "2.0.2", 42
 # Fills of preconditioning that a time base has, where that is not two.
 WIPC_CAPACITIES = {"smoke": 1.0}

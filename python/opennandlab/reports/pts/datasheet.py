@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from opennandlab.documents.pts_origin import is_own_matrix, method
 from opennandlab.errors import ResultError
 from opennandlab.reports import words
 from opennandlab.reports.model import Badge, Cell, Chapter, Kind, Marked, Report, Section, Table
@@ -209,8 +210,9 @@ def _briefly(one: Measured, found: sheet_rows.Found) -> str:
     head = one.header
     parts = (
         one.test,
-        f"PTS-{head.profile} {head.pts_version}".strip(),
+        "settings of " * bool(method(one.test)) + f"PTS-{head.profile} {head.pts_version}".strip(),
         head.time_base.name,
+        "matrix of its own" if is_own_matrix(head) else "",
         f"range {_range(one)}",
         f"cache {head.cache.state or head.cache.asked or 'unknown'}",
         _filled(one, found.block_bytes),

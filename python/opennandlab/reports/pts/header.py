@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from opennandlab.documents import pts_inside
 from opennandlab.documents.pts import Cell, Phase
 from opennandlab.documents.pts_header import Cache, Header, Imported
+from opennandlab.documents.pts_origin import is_own_matrix, method
 from opennandlab.reports import words
 from opennandlab.reports.model import Badge, Kind
 from opennandlab.reports.pts import steady as steadiness
@@ -82,11 +82,17 @@ def subtitle(measured: Measured) -> str:
     parts = [
         subject(measured),
         " ".join(filter(None, drive)),
-        f"{profile(measured)} {header.pts_version}".strip(),
+        source(measured),
         _load(header) if header.threads is not None else "",
         _active_range(header) + " of the capacity" if header.active_range.share else "",
     ]
     return " · ".join(part for part in parts if part)
+
+
+def source(measured: Measured) -> str:
+    """Return what a test follows: profile and version of the specification, or a method."""
+    version = f"{profile(measured)} {measured.header.pts_version}".strip()
+    return method(measured.test) or version
 
 
 def subject(measured: Measured) -> str:
@@ -104,8 +110,7 @@ def brief(measured: Measured) -> str:
     parts = [
         tool(measured),
         measured.title,
-        profile(measured),
-        header.pts_version,
+        source(measured),
         f"conformance: {header.conformance or 'unknown'}",
         _device_name(measured),
         f"cache {_cache(header.cache)}",
@@ -149,6 +154,8 @@ def _badges(measured: Measured) -> Iterator[Badge]:
         yield Badge(f"conformance: {header.conformance}", kind)
     else:
         yield Badge("conformance unknown", "warning")
+    if is_own_matrix(header):
+        yield Badge("not the specification's matrix", "warning")
     if header.time_base.clock == "virtual":
         yield Badge("simulated, virtual time", "plain")
     if measured.attained is False and measured.verdict.word != "not steady":
@@ -160,9 +167,17 @@ def _badges(measured: Measured) -> Iterator[Badge]:
 
 
 def _specification(measured: Measured) -> str:
-    if measured.test in pts_inside.NAMES:
-        return f"none; {pts_inside.METHOD}"
+    followed = method(measured.test)
+    if followed is not None:
+        return f"none; {followed}"
     return f"SNIA SSS PTS {measured.header.pts_version or '?'}"
+
+
+def _settings_of(measured: Measured) -> str:
+    """Return whose cache, range and load the test has."""
+    version = f" {measured.header.pts_version}" if method(measured.test) else ""
+    what = "settings of " if version and profile(measured) else ""
+    return f"{what}{profile(measured)}{version}"
 
 
 def _test(measured: Measured) -> list[tuple[str, str]]:
@@ -178,7 +193,7 @@ def _test(measured: Measured) -> list[tuple[str, str]]:
     return [
         ("Test", measured.title),
         ("Specification", _specification(measured)),
-        ("Profile", profile(measured)),
+        ("Profile", _settings_of(measured)),
         ("Conformance", header.conformance),
         ("Time base", ", ".join(filter(None, (base.clock, base.name)))),
         ("Cell", length),
@@ -316,7 +331,9 @@ def foot(measured: Measured) -> str:
     stated = f", digest {digest[:16]}" if digest else ""
     if measured.header.imported is not None:
         return f"Measured elsewhere, imported by opennandlab{stated}."
-    return f"Measured by {tool(measured)}{stated}. {CLAIM}"
+    followed = method(measured.test)
+    claim = f"Not a test of SNIA: {followed}." if followed else CLAIM
+    return f"Measured by {tool(measured)}{stated}. {claim}"
 
 
 def tool(measured: Measured) -> str:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from opennandlab.documents import pts_inside
+from opennandlab.documents.pts_origin import method
 from opennandlab.documents.record import JsonObject
 from opennandlab.reports.figure.model import Plot
 from opennandlab.reports.model import Badge, Chapter, Item, Section
@@ -101,7 +101,7 @@ def chapter_of(measured: Measured) -> Chapter:
         facts=header.facts(measured),
         badges=header.badges(measured),
         deviations=header.deviations(measured),
-        standard="the whole test" if measured.test in pts_inside.NAMES else "the specification",
+        standard="the whole test" if method(measured.test) else "the specification",
         warnings=(
             *(text for text in measured.document.warnings if text),
             *closed_loop.note(measured),
