@@ -412,9 +412,9 @@ def test_a_drive_that_goes_on_changing_after_the_window_is_told():
 @pytest.mark.parametrize(("after_us", "is_told"), [(949, True), (951, False), (1051, True)])
 def test_a_mean_may_differ_by_5_percent(after_us, is_told):
     kept = histogram("response_time", "", Histogram.of_bins([(after_us * 1000, 10)]))
-    told = latency.drift(1000.0, kept)
+    told = latency.drift(1000.0, kept, "4 KiB writes")
     assert (told is not None) is is_told
-    assert latency.drift(None, kept) is None
+    assert latency.drift(None, kept, "4 KiB writes") is None
 
 
 def test_the_surface_has_12_sizes_and_11_mixes():

@@ -463,7 +463,7 @@ def _row(option: "Option") -> tuple[str, Any, Any]:
         for version, value in option.by_version.items()
     )
     usual = option.default if isinstance(option.default, str) else f"{option.default:g}"
-    text = f"{option.help} Default: {usual}{by_version}."
+    text = f"{option.help} Default: {usual or 'as in the specification'}{by_version}."
     kind: Any = type(option.default)
     if option.choices:
         members = [(choice.upper(), choice) for choice in option.choices]

@@ -303,6 +303,7 @@ def conformance(bench: Bench) -> str:
         or not record.purge.is_purge
         or record.cache == "unknown"
         or bool(record.cells_left_out)
+        or plan.is_own_matrix
         or (plan.test.wipc and plan.wipc_capacities == 0)
     )
     if left_out:

@@ -5,7 +5,8 @@
             one minute of random requests; IOPS = reads + writes
 
 The order is normative, because each cell leaves its traces for the next. A drive whose sectors have
-4 KiB cannot do the 0.5 KiB column; the document says so.
+4 KiB cannot do the 0.5 KiB column; the document says so. Other sizes and mixes can be asked for
+(`matrix`).
 
 Source: SNIA SSS PTS 2.0.2 and 1.1, IOPS test; the three tracked values are those of 2.0.2, version
 1.1 tracks the first alone.
@@ -19,14 +20,18 @@ from opennandlab.pts.dispersion import mean_table
 from opennandlab.pts.document import histogram
 from opennandlab.pts.engine import Bench
 from opennandlab.pts.findings import Findings
+from opennandlab.pts.grid import BLOCK_SIZES, MIXES, cell_plans, mean, tracking
+from opennandlab.pts.matrix import Matrix
 from opennandlab.pts.plan import RANDOM_LOAD
-from opennandlab.pts.rounds import CellPlan, Rounds, Tracking, cells_of_round, until_steady
+from opennandlab.pts.rounds import Rounds, cells_of_round, until_steady
 from opennandlab.pts.test import Test
-from opennandlab.pts.words import kib, mix, name
+from opennandlab.pts.words import kib, mix
 
 KIB = 1024
-MIXES = (100, 95, 65, 50, 35, 5, 0)
-BLOCKS = (1024 * KIB, 128 * KIB, 64 * KIB, 32 * KIB, 16 * KIB, 8 * KIB, 4 * KIB, 512)
+CELLS = Matrix(
+    (1024 * KIB, 128 * KIB, 64 * KIB, 32 * KIB, 16 * KIB, 8 * KIB, 4 * KIB, 512),
+    (100, 95, 65, 50, 35, 5, 0),
+)
 # Percent of reads, and block size.
 TRACKED = {
     "2.0.2": ((0, 4 * KIB), (65, 64 * KIB), (100, 1024 * KIB)),
@@ -39,12 +44,7 @@ def run(bench: Bench) -> Findings:
     bench.purge()
     bench.precondition()
     plans = cell_plans(bench)
-    places = {
-        (plan.stimulus.read_pct, plan.stimulus.block_bytes): at for at, plan in enumerate(plans)
-    }
-    tracked = [
-        Tracking("iops", places[key], plans[places[key]]) for key in TRACKED[bench.plan.pts_version]
-    ]
+    tracked = tracking(bench, plans, "iops", TRACKED[bench.plan.pts_version])
     rounds = until_steady(
         bench,
         lambda _: cells_of_round(bench, plans),
@@ -52,14 +52,13 @@ def run(bench: Bench) -> Findings:
         cells=len(plans),
         makes_up=True,
     )
-    at_4k = places[0, 4 * KIB]
     return Findings(
         results=IopsResults(
             attained=rounds.attained,
-            iops_rnd_4kib_write=rounds.mean(places[0, 4 * KIB], "iops"),
-            iops_rnd_4kib_read=rounds.mean(places[100, 4 * KIB], "iops"),
-            iops_rnd_4kib_65_35=rounds.mean(places[65, 4 * KIB], "iops"),
-            waf_rnd_4kib_write=rounds.mean(at_4k, "waf"),
+            iops_rnd_4kib_write=mean(bench, rounds, (0, 4 * KIB), "iops"),
+            iops_rnd_4kib_read=mean(bench, rounds, (100, 4 * KIB), "iops"),
+            iops_rnd_4kib_65_35=mean(bench, rounds, (65, 4 * KIB), "iops"),
+            waf_rnd_4kib_write=mean(bench, rounds, (0, 4 * KIB), "waf"),
         ),
         tables=[
             grid(rounds, "iops", "iops", "IOPS, mean of the window", "IOPS"),
@@ -71,18 +70,6 @@ def run(bench: Bench) -> Findings:
             for place, one in enumerate(tracked, 1)
         ],
     )
-
-
-def cell_plans(bench: Bench) -> list[CellPlan]:
-    """Return the cells of a round in their order."""
-    plan = bench.plan
-    blocks = [size for size in BLOCKS if size >= plan.sector_bytes]
-    for size in set(BLOCKS) - set(blocks):
-        bench.leave_out(f"no {kib(size)} KiB: the sectors have {plan.sector_bytes} B")
-    stimuli = [
-        bench.stimulus(read_pct=read_pct, block_bytes=size) for read_pct in MIXES for size in blocks
-    ]
-    return [CellPlan(stimulus, plan.time.cell(stimulus), name(stimulus)) for stimulus in stimuli]
 
 
 def grid(rounds: Rounds, metric: str, identity: str, title: str, unit: str) -> Table:
@@ -110,4 +97,6 @@ TEST = Test(
     summary="Random requests of 8 block sizes and 7 mixes, to the steady state.",
     run=run,
     load=RANDOM_LOAD,
+    options=(BLOCK_SIZES, MIXES),
+    matrix={"E": CELLS, "C": CELLS},
 )

@@ -15,7 +15,6 @@ Source: SNIA SSS PTS 1.1 and 2.0.2, latency test; SNIA PTS tutorial, Kim and Ho,
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from opennandlab.documents.pts import Histogram, Table
 from opennandlab.documents.pts_results import LatencyResults
@@ -23,14 +22,16 @@ from opennandlab.pts.dispersion import mean_table
 from opennandlab.pts.document import histogram, table
 from opennandlab.pts.engine import Bench
 from opennandlab.pts.findings import Findings
+from opennandlab.pts.grid import BLOCK_SIZES, MIXES, Key, cell_plans, cells, mean, tracking
+from opennandlab.pts.matrix import Matrix
 from opennandlab.pts.plan import SINGLE_LOAD
-from opennandlab.pts.rounds import CellPlan, Rounds, Tracking, cells_of_round, until_steady
+from opennandlab.pts.rounds import Rounds, cells_of_round, until_steady
 from opennandlab.pts.test import Test
 from opennandlab.pts.words import kib, mix, name
+from opennandlab.targets.base import Stimulus
 
 KIB = 1024
-MIXES = (100, 65, 0)
-BLOCKS = (8 * KIB, 4 * KIB, 512)
+CELLS = Matrix((8 * KIB, 4 * KIB, 512), (100, 65, 0))
 TRACKED = (0, 4 * KIB)
 HISTOGRAM_S = 20 * 60.0
 # Between the means of the window and of the histogram, relative to the window's.
@@ -42,11 +43,8 @@ def run(bench: Bench) -> Findings:
     """Purge, precondition, run rounds to the steady state, then record the histogram."""
     bench.purge()
     bench.precondition()
-    plans = _cells(bench)
-    places = {
-        (plan.stimulus.read_pct, plan.stimulus.block_bytes): at for at, plan in enumerate(plans)
-    }
-    tracked = [Tracking("lat_us_mean", places[TRACKED], plans[places[TRACKED]])]
+    plans = cell_plans(bench)
+    tracked = tracking(bench, plans, "lat_us_mean", [TRACKED])
     rounds = until_steady(
         bench,
         lambda _: cells_of_round(bench, plans),
@@ -59,33 +57,39 @@ def run(bench: Bench) -> Findings:
         for at, plan in enumerate(plans)
     ]
     if bench.plan.pts_version != "1.1":
-        kept.append(add_on(bench))
-        drifted = drift(rounds.mean(places[TRACKED], "lat_us_mean"), kept[-1])
+        judged = tracked[0]
+        stimulus = judged.plan.stimulus
+        kept.append(add_on(bench, stimulus))
+        what = "4 KiB writes" if stimulus == bench.stimulus() else judged.plan.label
+        drifted = drift(rounds.mean(judged.index, "lat_us_mean"), kept[-1], what)
         if drifted is not None:
             bench.warn(drifted)
+    places = {key: place for place, key in enumerate(cells(bench).cells)}
     tables = _tables(rounds, places)
+    written = places.get(TRACKED)
     return Findings(
         results=LatencyResults(
             attained=rounds.attained,
-            art_ms_rnd_4kib_write=_ms(rounds.mean(places[TRACKED], "lat_us_mean")),
-            mrt_ms_rnd_4kib_write=_ms(rounds.maximum(places[TRACKED], "lat_us_max")),
-            art_ms_rnd_4kib_read=_ms(rounds.mean(places[100, 4 * KIB], "lat_us_mean")),
+            art_ms_rnd_4kib_write=_ms(mean(bench, rounds, TRACKED, "lat_us_mean")),
+            mrt_ms_rnd_4kib_write=(
+                None if written is None else _ms(rounds.maximum(written, "lat_us_max"))
+            ),
+            art_ms_rnd_4kib_read=_ms(mean(bench, rounds, (100, 4 * KIB), "lat_us_mean")),
         ),
         tables=tables,
         histograms=kept,
     )
 
 
-def add_on(bench: Bench) -> Histogram:
-    """Write 4 KiB for 20 minutes and keep every response time (since version 2.0)."""
-    stimulus = bench.stimulus(block_bytes=4 * KIB)
+def add_on(bench: Bench, stimulus: Stimulus) -> Histogram:
+    """Apply a stimulus for 20 minutes and keep every response time (since version 2.0)."""
     bench.restart_point()
     with bench.phase("histogram", cells=1):
         cell = bench.measure(stimulus, bench.plan.time.histogram(HISTOGRAM_S), label=name(stimulus))
     return histogram("response_time", f"Response time, {name(stimulus)}", cell.latency)
 
 
-def drift(window_us: float | None, after: Histogram) -> str | None:
+def drift(window_us: float | None, after: Histogram, what: str) -> str | None:
     """Return what to say where the histogram has another mean than the window; None else."""
     if not window_us or not after.count:
         return None
@@ -94,24 +98,13 @@ def drift(window_us: float | None, after: Histogram) -> str | None:
     if abs(change) <= DRIFT:
         return None
     return (
-        f"the mean response time of 4 KiB writes was {window_us * 1e-3:.4g} ms in the window and "
+        f"the mean response time of {what} was {window_us * 1e-3:.4g} ms in the window and "
         f"{mean_us * 1e-3:.4g} ms in the histogram after it ({change:+.1%}): the drive was still "
         "changing"
     )
 
 
-def _cells(bench: Bench) -> list[CellPlan]:
-    blocks = [size for size in BLOCKS if size >= bench.plan.sector_bytes]
-    for size in set(BLOCKS) - set(blocks):
-        bench.leave_out(f"no {kib(size)} KiB: the sectors have {bench.plan.sector_bytes} B")
-    time = bench.plan.time
-    stimuli = [
-        bench.stimulus(read_pct=read_pct, block_bytes=size) for read_pct in MIXES for size in blocks
-    ]
-    return [CellPlan(stimulus, time.cell(stimulus), name(stimulus)) for stimulus in stimuli]
-
-
-def _tables(rounds: Rounds, places: dict[tuple[float, Any], int]) -> list[Table]:
+def _tables(rounds: Rounds, places: dict[Key, int]) -> list[Table]:
     sizes = sorted({size for _, size in places})
     mixes = sorted({read_pct for read_pct, _ in places})
 
@@ -180,4 +173,6 @@ TEST = Test(
     run=run,
     load=SINGLE_LOAD,
     virtual_base="full",
+    options=(BLOCK_SIZES, MIXES),
+    matrix={"E": CELLS, "C": CELLS},
 )

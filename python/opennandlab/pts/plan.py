@@ -13,6 +13,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from opennandlab.errors import ConfigError
+from opennandlab.pts import matrix
+from opennandlab.pts.matrix import Matrix
 from opennandlab.pts.time_base import NAMES, Name, TimeBase
 from opennandlab.targets.base import ActiveRange, Data, Target
 
@@ -44,6 +46,7 @@ WIPC_BLOCK_BYTES = 128 << 10
 ROUNDS_MAX = 25
 ROUNDS_RANGE = (5, 100)
 THREADS_MAX, DEPTH_MAX = 256, 4096
+MATRIX_WORDS = {matrix.SIZES: "block sizes", matrix.MIXES: "percent of reads"}
 # Recommended for IOPS by SNIA SSS PTS 2.0.2: threads and queue depth.
 RANDOM_LOAD: dict[Profile, tuple[int, int]] = {"E": (4, 32), "C": (2, 16)}
 SEQUENTIAL_LOAD: dict[Profile, tuple[int, int]] = {"E": (1, 32), "C": (1, 32)}
@@ -57,7 +60,8 @@ class Option:
 
     Args:
         key: Name in documents; on the command line with dashes.
-        default: Value without the option; its type is the type of the option.
+        default: Value without the option; its type is the type of the option. One that is empty
+            stands for what the test does by itself, and is in no document.
         help: One sentence for `--help`.
         choices: Accepted texts; empty for any number.
         minimum: Smallest number.
@@ -93,11 +97,13 @@ class Option:
                 raise ConfigError(self.key, f"`{value}` is not known; accepted: {accepted}")
             return str(value)
         if self.reader is not None:
+            items = value if isinstance(value, list | tuple) else [value]
+            text = ",".join(map(str, items))
             try:
-                self.reader(str(value))
+                self.reader(text)
             except ValueError as error:
                 raise ConfigError(self.key, f"{error}; accepted: {self.accepted}") from None
-            return str(value)
+            return text
         kind = type(self.default)
         try:
             number = kind(value)  # type: ignore[arg-type]
@@ -130,6 +136,7 @@ class Spec:
         cache_enabled: Its own default of the write cache; None for that of the profile.
         virtual_base: Time base of a simulated drive, unless the user names one: `full` where that
             takes about a minute.
+        matrix: Block sizes and mixes of its cells by profile, where a user may ask for others.
     """
 
     name: str
@@ -141,6 +148,7 @@ class Spec:
     kinds: tuple[str, ...] = ()
     cache_enabled: bool | None = None
     virtual_base: Name = "scaled"
+    matrix: Mapping[Profile, Matrix] = field(default_factory=dict)
 
     def base_for(self, target: Target) -> Name:
         """Return the time base of a run without `--time-base`."""
@@ -237,6 +245,13 @@ class Plan:
     cache_enabled: bool
     options: Mapping[str, float | str]
     deviations: tuple[str, ...]
+    # Empty where the test has none.
+    matrix: Matrix = field(default_factory=lambda: Matrix((), ()))
+
+    @property
+    def is_own_matrix(self) -> bool:
+        """Whether the user asked for other cells than those of the specification."""
+        return any(key in self.options for key in (matrix.SIZES, matrix.MIXES))
 
     @property
     def rounds_max(self) -> int:
@@ -308,6 +323,10 @@ def make_plan(test: Spec, settings: Settings, target: Target, reclaim_s: float =
         deviations.append(f"data pattern {settings.data} (profile: random)")
     if settings.ss_max_rounds not in {None, ROUNDS_MAX}:
         deviations.append(f"at most {settings.ss_max_rounds} rounds (standard: {ROUNDS_MAX})")
+    options = _options(test, settings, deviations)
+    cells = _matrix(test, settings, options, deviations)
+    if matrix.SIZES in options:
+        matrix.check(cells, target.sector_bytes, _room(active_range, target, threads))
     return Plan(
         test=test,
         settings=settings,
@@ -319,8 +338,9 @@ def make_plan(test: Spec, settings: Settings, target: Target, reclaim_s: float =
         threads=threads,
         queue_depth=queue_depth,
         cache_enabled=cache_enabled,
-        options=_options(test, settings, deviations),
+        options=options,
         deviations=tuple(deviations),
+        matrix=cells,
     )
 
 
@@ -378,17 +398,50 @@ def _wipc(test: Spec, settings: Settings, time: TimeBase, deviations: list[str])
     return asked
 
 
-def _options(test: Spec, settings: Settings, deviations: list[str]) -> Mapping[str, float | str]:
+def _matrix(
+    test: Spec, settings: Settings, options: dict[str, float | str], deviations: list[str]
+) -> Matrix:
+    """Return the cells of a test; options that ask for those of the specification are dropped."""
+    usual = test.matrix.get(settings.profile)
+    if usual is None:
+        return Matrix((), ())
+    own = matrix.chosen(usual, options)
+    standard, here = usual.options(), own.options()
+    texts = []
+    for key in (matrix.SIZES, matrix.MIXES):
+        if key not in options:
+            continue
+        if here[key] == standard[key]:
+            del options[key]
+            continue
+        options[key] = here[key]
+        asked, usually = (text[key].replace(",", ", ") for text in (here, standard))
+        texts.append(f"{MATRIX_WORDS[key]} {asked} (standard: {usually})")
+    if texts:
+        deviations.append(f"not the specification's matrix: {'; '.join(texts)}")
+    return own
+
+
+def _room(active_range: ActiveRange, target: Target, threads: int) -> int:
+    """Return the most bytes that one request can have: where threads do not share, and segments."""
+    whole = int(active_range.share * target.capacity_bytes) // threads
+    amount = active_range.amount_bytes
+    return whole if amount is None else min(whole, amount // active_range.segments)
+
+
+def _options(test: Spec, settings: Settings, deviations: list[str]) -> dict[str, float | str]:
     known = {option.key: option for option in test.options}
     for key in settings.options:
         if key not in known:
             accepted = ", ".join(known) or "none"
             raise ConfigError(key, f"{test.name} has no such parameter; accepted: {accepted}")
-    chosen = {}
+    chosen: dict[str, float | str] = {}
     for key, option in known.items():
         usual = option.default_for(settings.pts_version)
+        if usual == "" and settings.options.get(key) is None:
+            continue
         chosen[key] = option.checked(settings.options.get(key, usual))
-        if chosen[key] != usual:
+        if usual not in {"", chosen[key]}:
             here, standard = (
                 f"{value:g}" if isinstance(value, float) else value
                 for value in (chosen[key], usual)

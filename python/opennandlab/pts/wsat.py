@@ -63,7 +63,7 @@ def run(bench: Bench) -> Findings:
     plan.time.note_saturation(plan.number("capacities"), bench.fills)
     ended_by = "steady_state" if rounds.attained else writing.ended or "rounds"
     found = results(bench, writing, rounds, ended_by)
-    kept = [] if plan.pts_version == "1.1" else [latency.add_on(bench)]
+    kept = [] if plan.pts_version == "1.1" else [latency.add_on(bench, bench.stimulus())]
     return Findings(found, histograms=kept)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from opennandlab.documents import pts_inside, pts_results, pts_small
 from opennandlab.documents.pts import PtsDocument
 from opennandlab.documents.pts_base import Results
+from opennandlab.documents.pts_origin import is_own_matrix
 from opennandlab.reports import words
 from opennandlab.reports.model import Headline
 from opennandlab.reports.pts.tables import ENDS
@@ -48,7 +49,30 @@ def _cell(document: PtsDocument, table: str, row: str, column: str) -> float | N
     return None
 
 
+def _corners(document: PtsDocument, *wanted: tuple[str, str, int, str]) -> Found:
+    """Yield figures of a matrix of one's own: of its first and its last mix, each once.
+
+    Args:
+        document: With tables by block size and mix, small and writes first.
+        wanted: Table, unit, place of the block size, and what the figure is.
+    """
+    order = "sequential" if document.test == "throughput" else "random"
+    names = set()
+    for table, unit, at, what in wanted:
+        block = next((block for block in document.tables if block.id == table), None)
+        if block is None:
+            continue
+        for column in (block.columns[0], block.columns[-1]):
+            name = f"{order} {block.rows[at]} KiB {column}{what}"
+            if (name, unit) not in names:
+                yield one(name, _cell(document, table, block.rows[at], column), unit)
+            names.add((name, unit))
+
+
 def _iops(found: pts_results.IopsResults, document: PtsDocument) -> Found:
+    if is_own_matrix(document.header):
+        yield from _corners(document, ("iops", "IOPS", 0, ""), ("mb_s", "MB/s", -1, ""))
+        return
     yield one("random 4 KiB writes", found.iops_rnd_4kib_write, "IOPS")
     yield one("random 4 KiB, 65 % reads", found.iops_rnd_4kib_65_35, "IOPS")
     yield one("random 4 KiB reads", found.iops_rnd_4kib_read, "IOPS")
@@ -57,7 +81,10 @@ def _iops(found: pts_results.IopsResults, document: PtsDocument) -> Found:
     yield one("write amplification, 4 KiB writes", found.waf_rnd_4kib_write)
 
 
-def _throughput(found: pts_results.ThroughputResults, _: PtsDocument) -> Found:
+def _throughput(found: pts_results.ThroughputResults, document: PtsDocument) -> Found:
+    if is_own_matrix(document.header):
+        yield from _corners(document, *(("throughput", "MB/s", at, "") for at in (-1, 0)))
+        return
     for size in ("1024", "128"):
         for what in ("write", "read"):
             value = getattr(found, f"mb_s_seq_{size}kib_{what}")
@@ -66,6 +93,10 @@ def _throughput(found: pts_results.ThroughputResults, _: PtsDocument) -> Found:
 
 
 def _latency(found: pts_results.LatencyResults, document: PtsDocument) -> Found:
+    if is_own_matrix(document.header):
+        small = (("art", "ms", 0, ", mean (ART)"), ("mrt", "ms", 0, ", longest (MRT)"))
+        yield from _corners(document, *small, ("art", "ms", -1, ", mean (ART)"))
+        return
     yield one("4 KiB write, mean (ART)", found.art_ms_rnd_4kib_write, "ms")
     yield one("4 KiB write, 99.9 %", _cell(document, "p999", "4", "0/100"), "ms")
     yield one("4 KiB write, longest (MRT)", found.mrt_ms_rnd_4kib_write, "ms")

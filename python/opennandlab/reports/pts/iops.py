@@ -32,10 +32,9 @@ def sections(measured: Measured) -> Iterator[Section]:
         grid, label="IOPS", subject="IOPS", ends=tables.extremes(cells, "iops")
     )
     yield Section("iops", "IOPS by block size and mix", tuple(items))
+    writes, what = most_written(measured)
     rounds = steady.convergence(
-        [cell for cell in measured.cells if cell.rw_pct == 0 and cell.phase in {"round", ""}],
-        "iops",
-        title="Steady-state convergence: IOPS of writes (0/100), all block sizes",
+        writes, "iops", title=f"Steady-state convergence: IOPS of {what}, all block sizes"
     )
     yield from steady.sections(measured)
     if rounds:
@@ -44,6 +43,14 @@ def sections(measured: Measured) -> Iterator[Section]:
     if measured.histograms:
         shown = tuple(response.items(measured.histograms, measured.header.target.device.config))
         yield Section("histograms", "Response times of what was tracked", shown)
+
+
+def most_written(measured: Measured) -> tuple[list[pts.Cell], str]:
+    """Return the cells of all rounds with the fewest reads, and what they are."""
+    cells = [cell for cell in measured.cells if cell.phase in {"round", ""}]
+    least = min((cell.rw_pct for cell in cells if cell.rw_pct is not None), default=0)
+    what = "writes (0/100)" if least == 0 else words.mix(least)
+    return [cell for cell in cells if cell.rw_pct == least], what
 
 
 GRIDS = (
@@ -81,7 +88,7 @@ def over_block_size(
     """
     sizes = sorted({size for size, _ in grid if size is not None})
     mixes = sorted({read for _, read in grid if read is not None})
-    if not sizes or not mixes:
+    if len(sizes) < 2 or not mixes:
         return []
     ticks = tuple((size / 1024, words.kib(size)) for size in sizes)
     series = tuple(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from opennandlab.documents.pts_origin import is_own_matrix
 from opennandlab.reports.model import Item, Section
 from opennandlab.reports.pts import iops, response, steady, tables
 from opennandlab.reports.pts.source import Measured
@@ -27,12 +28,12 @@ def sections(measured: Measured) -> Iterator[Section]:
         columns = iops.reliefs(grid, z=f"{name}, ms", subject=name)[:1]
         solid.extend(iops.renamed(columns, name.lower()))
     yield Section("latency-3d", "Mean and longest response time, 3-D", tuple(solid))
-    writes = [cell for cell in measured.cells if cell.rw_pct == 0 and cell.phase in {"round", ""}]
+    writes, what = iops.most_written(measured)
     plots = [
         steady.convergence(writes, metric, title=title, name=name)
         for metric, title, name in (
-            ("lat_us_mean", "Steady-state convergence: ART of writes (0/100)", "convergence-art"),
-            ("lat_us_max", "Convergence: MRT of writes (0/100)", "convergence-mrt"),
+            ("lat_us_mean", f"Steady-state convergence: ART of {what}", "convergence-art"),
+            ("lat_us_max", f"Convergence: MRT of {what}", "convergence-mrt"),
         )
     ]
     yield Section("convergence", "Convergence", tuple(plot for plot in plots if plot))
@@ -46,9 +47,14 @@ def _histograms(measured: Measured) -> Iterator[Section]:
     after = [one for one in measured.histograms if one not in window]
     device = measured.header.target.device.config
     if window:
-        drawn = [one for one in window if DRAWN in one.title] or window
+        drawn, what = [one for one in window if DRAWN in one.title], "the 4 KiB cells"
+        if is_own_matrix(measured.header):
+            labels = {one.tracking.label for one in measured.steady}
+            drawn = [one for one in window if one.title.removesuffix(", window") in labels]
+            what = "what was tracked"
+        drawn = drawn or window
         shown = response.items(window, device, "-window", drawn)
-        note = "All requests of the five rounds; histograms are drawn of the 4 KiB cells."
+        note = f"All requests of the five rounds; histograms are drawn of {what}."
         yield Section("window", "Response times of the window", tuple(shown), note)
     if after:
         shown = response.items(after, device)

@@ -34,6 +34,10 @@ LEVELS = (
 MARKED = ("99 %", "99.9 %", "99.99 %", "99.999 %")
 
 
+# More lines cannot be told apart.
+LINES_MAX = 12
+
+
 def items(
     spreads: Sequence[pts.Histogram],
     device: Mapping[str, Any] | None,
@@ -50,10 +54,12 @@ def items(
     """
     alike = [one for one in spreads if _ends(one)[0] == _ends(one)[1]]
     varied = [one for one in spreads if one not in alike]
-    for spread in varied if drawn is None else [one for one in drawn if one in varied]:
+    single = varied if drawn is None else [one for one in drawn if one in varied]
+    for spread in single:
         yield histogram(spread, variation.note(device))
-    if varied:
-        yield by_percentile(varied, suffix)
+    lines = varied if len(varied) <= LINES_MAX else single
+    if lines:
+        yield by_percentile(lines, suffix)
     if spreads:
         table = levels(spreads, suffix)
         if alike:

@@ -1,0 +1,83 @@
+"""The cells of a matrix on a bench, and which of them decide about the steady state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from opennandlab.pts import matrix
+from opennandlab.pts.engine import Bench
+from opennandlab.pts.matrix import Matrix
+from opennandlab.pts.plan import Option
+from opennandlab.pts.rounds import CellPlan, Rounds, Tracking
+from opennandlab.pts.words import kib, name
+
+# Percent of reads, and block size.
+Key = tuple[int, int]
+BLOCK_SIZES = Option(
+    matrix.SIZES,
+    "",
+    "Block sizes of your own, by commas, such as 4k,12k,1m.",
+    accepted=matrix.SIZES_ACCEPTED,
+    reader=matrix.sizes,
+)
+MIXES = Option(
+    matrix.MIXES,
+    "",
+    "Mixes of your own, in percent of reads, by commas, such as 100,70,0.",
+    accepted=matrix.MIXES_ACCEPTED,
+    reader=matrix.mixes,
+)
+
+
+def cells(bench: Bench) -> Matrix:
+    """Return the matrix of the test without the sizes that the target cannot do."""
+    plan = bench.plan
+    sizes = tuple(size for size in plan.matrix.sizes if size >= plan.sector_bytes)
+    for size in plan.matrix.sizes:
+        if size not in sizes:
+            bench.leave_out(f"no {kib(size)} KiB: the sectors have {plan.sector_bytes} B")
+    return Matrix(sizes, plan.matrix.mixes)
+
+
+def cell_plans(bench: Bench) -> list[CellPlan]:
+    """Return the random cells of a round in their order."""
+    stimuli = [
+        bench.stimulus(read_pct=read_pct, block_bytes=size) for read_pct, size in cells(bench).cells
+    ]
+    time = bench.plan.time
+    return [CellPlan(stimulus, time.cell(stimulus), name(stimulus)) for stimulus in stimuli]
+
+
+def tracking(
+    bench: Bench, plans: Sequence[CellPlan], metric: str, wanted: Sequence[Key]
+) -> list[Tracking]:
+    """Return what must be steady: the cells that the specification names, or those in their place.
+
+    Args:
+        bench: Where a stand-in is noted.
+        plans: Cells of `cell_plans`.
+        metric: Column of the cells.
+        wanted: Cells that the specification tracks.
+    """
+    own = cells(bench)
+    places = {key: place for place, key in enumerate(own.cells)}
+    missed: dict[Key, list[str]] = {}
+    for read_pct, size in wanted:
+        missing = missed.setdefault(own.nearest(read_pct, size), [])
+        if (read_pct, size) not in places:
+            missing.append(name(bench.stimulus(read_pct=read_pct, block_bytes=size)))
+    found = [Tracking(metric, places[key], plans[places[key]]) for key in missed]
+    for one, missing in zip(found, missed.values(), strict=True):
+        if missing:
+            verb = "is" if len(missing) == 1 else "are"
+            bench.leave_out(
+                f"steady state judged by {one.plan.label}: {' and '.join(missing)}, which the "
+                f"specification tracks, {verb} not in the matrix"
+            )
+    return found
+
+
+def mean(bench: Bench, rounds: Rounds, key: Key, metric: str) -> float | None:
+    """Return the mean of a cell over the window; None for one that is not in the matrix."""
+    found = cells(bench).cells
+    return rounds.mean(found.index(key), metric) if key in found else None
