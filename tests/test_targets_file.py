@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -409,6 +410,21 @@ def test_a_file_that_vanishes_or_changes_is_an_error(tmp_path):
         with pytest.raises(TargetError, match="the file is gone"):
             verb()
     assert not target.path.exists()
+    target.close()
+
+
+@needs_fio
+def test_a_folder_of_the_run_that_vanishes_or_is_full_is_named(tmp_path, monkeypatch):
+    target = FileTarget(tmp_path / "a.img", 4 * MIB, folder=tmp_path / "fio")
+    full = SimpleNamespace(f_bavail=0)
+    monkeypatch.setattr(target_module.os, "statvfs", lambda _: full)
+    monkeypatch.setattr(target_module, "run_fio", lambda *_: 0)
+    with pytest.raises(TargetError, match=f"fio ended with status 0: no space left in {tmp_path}"):
+        target.run(Stimulus(), Limit(ios=10), seed=1)
+    monkeypatch.undo()
+    (tmp_path / "fio").rename(tmp_path / "elsewhere")
+    with pytest.raises(TargetError, match=f"the folder of the run {tmp_path}/fio is gone"):
+        target.run(Stimulus(), Limit(ios=10), seed=1)
     target.close()
 
 

@@ -264,19 +264,18 @@ def _partial(
         from opennandlab.documents.record import plain
 
         terminal.emit_json({**plain(document), "error": {"exit_code": code, "message": reason}})
-    cells = len(document.cells.rows)
+    count = len(document.cells.rows)
+    cells = f"{count} cell{'' if count == 1 else 's'}"
     if not again:
         # What the run has written to a file of its own is content like any other.
         is_asked = wanted.request.kind == "file" and not wanted.request.consent.destructive
         again = f"the same command with --resume{' --destructive' if is_asked else ''} goes on"
     if wanted.output is None:
-        kept = f"{cells} cells are lost; with --output DIR they would be kept"
+        kept = f"{cells} lost; with --output DIR they would be kept"
     elif is_saved:
-        kept = f"{document.name}.json in {wanted.output} is partial ({cells} cells); {again}"
+        kept = f"{document.name}.json in {wanted.output} is partial ({cells}); {again}"
     else:
-        kept = (
-            f"the part that is done ({cells} cells) cannot be saved; where its journal is, {again}"
-        )
+        kept = f"the part that is done ({cells}) cannot be saved; where its journal is, {again}"
     word = "" if code == terminal.INTERRUPTED else "error: "
     terminal.note(f"{word}{reason}: {kept}", style="bold red")
     raise typer.Exit(code)

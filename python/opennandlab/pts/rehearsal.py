@@ -209,7 +209,7 @@ class _Stand(Target):
             share, threads = stimulus.active_range.share, stimulus.threads
             raise ConfigError(
                 error.path,
-                f"{error.message} (active range {share:.3g} of {self.capacity_bytes} B, "
+                f"{error.message} (active range {100 * share:.3g} % of {self.capacity_bytes} B, "
                 f"{threads} thread{'' if threads == 1 else 's'}, {stimulus.pattern})",
             ) from error
 

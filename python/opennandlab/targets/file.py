@@ -160,7 +160,9 @@ class FileTarget(FioTarget):
             found = self.link.stat()
             is_same = same_file(found, os.fstat(self._file.handle))
         except OSError as error:
-            raise TargetError(f"{self.name}: the file is gone: {_reason(error)}") from error
+            # The link to the file lies beside the job files.
+            what = "the file" if self.link.is_symlink() else f"the folder of the run {self.folder}"
+            raise TargetError(f"{self.name}: {what} is gone: {_reason(error)}") from error
         if not is_same or found.st_size != self.capacity_bytes:
             raise TargetError(f"{self.name}: the file was replaced or resized by somebody else")
         return self._checked

@@ -164,4 +164,5 @@ def _reason(states: Sequence[Steady]) -> str:
         else "The tracked value is"
     )
     why = f" ({first.reason})" if first.reason and first.reason != "steady" else ""
-    return f"{many} not steady after {first.rounds} rounds: {label}{why}."
+    rounds = f"{first.rounds} round{'' if first.rounds == 1 else 's'}"
+    return f"{many} not steady after {rounds}: {label}{why}."

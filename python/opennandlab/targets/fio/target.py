@@ -336,7 +336,9 @@ class FioTarget(Target):
         except parse.OutputError as error:
             self._failed = True
             how = f"was killed by signal {-code}" if code < 0 else f"ended with status {code}"
-            said = said or str(error)
+            # It says nothing of a disk that takes no more of its output.
+            is_full = not said and not os.statvfs(self.folder).f_bavail
+            said = said or (f"no space left in {self.folder}" if is_full else str(error))
             said = printable(said[-600:])
             raise FioError(f"{self.name}: fio {how}: {said}; job file: {files.job}") from error
         errors = [job_["error"] for job_ in document.get("jobs", []) if job_.get("error")]

@@ -74,7 +74,8 @@ impl Separator {
 }
 
 impl Format for Columns {
-    const LINE: &'static str = "the columns that were named";
+    const LINE: &'static str =
+        "the columns that were named, after `header_lines` (--header-lines N) first lines";
     const IS_RECOGNISED: bool = false;
 
     fn reader(&self) -> Box<dyn LineReader> {
