@@ -212,7 +212,7 @@ def test_every_row_of_the_study_is_as_it_must_be() -> None:
     weak = {one.row.option for one in found if one.row.is_weak}
     assert weak == {
         "plp", "flush", "lower_page_backup", "journal_crc", "root_pairs", "map_order",
-        "subpage_write", "seq_reorder", "trim_log",
+        "subpage_write", "seq_reorder", "trim_log", "suspect_pages", "half_erased",
     }  # fmt: skip
     # Commits in order cost latency.
     acks = {one.row.value: one.document.cost.ack_us for one in found}

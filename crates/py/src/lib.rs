@@ -69,7 +69,7 @@ mod _core {
     #[pymodule_export]
     use super::player::Player;
     #[pymodule_export]
-    use super::power_loss::{power_check, power_self_test, PowerCampaign};
+    use super::power_loss::{power_check, power_promises, power_self_test, PowerCampaign};
     #[pymodule_export]
     use super::reliability::{
         arrhenius, beta_binomial_tail, codeword_failures, device_reliability, layer_factors,

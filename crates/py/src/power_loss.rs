@@ -106,6 +106,13 @@ fn rows<const N: usize>(
     Ok(bytes.chunks_exact(8 * N).map(row).collect::<Vec<_>>().into_iter())
 }
 
+/// What a drive promises by its options, in the order of claims of [`PowerCampaign`].
+#[pyfunction]
+pub(crate) fn power_promises(device: &Device) -> (bool, bool, bool, bool) {
+    let claims = Claims::of(&device.config.power.clone().unwrap_or_default());
+    (claims.honest_flush, claims.plp, claims.ordered, claims.rzat)
+}
+
 /// What a drive answers after a cut, held against the log of a host.
 ///
 /// All tables are rows of unsigned 64-bit numbers, little endian: `base` version and whether there

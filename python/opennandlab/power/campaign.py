@@ -14,7 +14,7 @@ import json
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -158,19 +158,8 @@ def check_limit(limit_us: float) -> None:
 
 def promised(device: DeviceConfig) -> tuple[str, ...]:
     """Return what a drive promises by its options in `power`."""
-    power: Mapping[str, Any] = device.to_dict().get("power") or {}
-
-    def kind(key: str, default: str) -> str:
-        value = power.get(key, default)
-        return str(value["kind"] if isinstance(value, Mapping) else value)
-
-    promises = {
-        "honest-flush": kind("flush", "honest") == "honest",
-        "plp": kind("plp", "none") == "capacitor",
-        "ordered": kind("seq_reorder", "per_die") == "in_order",
-        "rzat": kind("trim_log", "persistent") == "persistent",
-    }
-    return tuple(name for name, holds in promises.items() if holds)
+    made = zip(CLAIMS, _core.power_promises(device.core), strict=True)
+    return tuple(name for name, holds in made if holds)
 
 
 def wilson(count: int, of: int) -> tuple[float, float]:

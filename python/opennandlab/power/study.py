@@ -54,6 +54,17 @@ RECORDS = ("journal", "checkpoint", "random")
 # Data that is gone shows as lost in the class of whoever owed it.
 GONE = ("lost_flushed", "retroactive_corruption")
 
+# A drive on which marks show soon after: its code corrects what a page errs that is an hour old and
+# was read 500 times, with five standard deviations to spare, and not three times the stress of that
+# or ten times its rate.
+STRESSED: Final = {
+    "reliability.kind": "states",
+    "nand.stress.retention_h": 1,
+    "nand.stress.reads": 500,
+    "ecc.bch_m": 13,
+    "ecc.bch_t": 60,
+}
+
 ROWS: Final = (
     Row("plp", "capacitor, 50 mJ", {**BUFFER, "power.plp.energy_mj": 50}, PLP),
     Row(
@@ -106,6 +117,12 @@ ROWS: Final = (
     Row("trim_log", "volatile", {"power.trim_log": "volatile"}, FLUSHED, ("phantom_trim",)),
     Row("trim_log", "volatile, no promise of zeros", {"power.trim_log": "volatile"},
         ("honest-flush",)),
+    Row("suspect_pages", "relocate", STRESSED),
+    Row("suspect_pages", "keep", {**STRESSED, "power.suspect_pages": "keep"}, FLUSHED,
+        ("retroactive_corruption",)),
+    Row("half_erased", "erase_again", STRESSED),
+    Row("half_erased", "reuse", {**STRESSED, "power.half_erased": "reuse"}, FLUSHED,
+        ("retroactive_corruption",)),
 )  # fmt: skip
 
 

@@ -167,15 +167,6 @@ impl Session {
         (remains, running, in_memory)
     }
 
-    /// Erases wait for what was to be programmed before, and flushes for whole program units.
-    pub(super) fn keep_order(&mut self) {
-        let units = self.drive.config.pool_setup(self.drive.seed).units;
-        if let Some(stage) = &mut self.stage {
-            stage.backend.keep_order_of_erases();
-            stage.settling = units.stages(false).then(Vec::new);
-        }
-    }
-
     /// What a checkpoint that begins now holds: only what is on the flash already, and stays there.
     pub fn checkpoint(&self) -> Checkpoint {
         let Some((contents, stage)) = self.drive.media.contents.as_ref().zip(self.stage.as_ref())
@@ -354,7 +345,8 @@ impl Remains {
         if given.is_empty() {
             given = vec![0; latest.len()].into();
         }
-        let places = contents.remember(&latest, &given, &geometry);
+        contents.remember(&latest, &given, &geometry);
+        let places = latest.iter().map(|it| it.place);
         let opening = |block: BlockId| openings[block.0 as usize];
         let ftl = Ftl::mount(&self.config.ftl, &setup, &self.media, places, opening);
         contents.note_programmed();
@@ -385,7 +377,6 @@ impl Remains {
         let mounted = Checkpoint { latest: Arc::new(latest), since: settled_since(&drive) };
         let mut session = Session::of_drive(drive, Pace::Timed);
         session.mounted = mounted;
-        session.keep_order();
         Ok((session, report))
     }
 }

@@ -31,6 +31,31 @@ impl Session {
     }
 }
 
+/// Pages of two maps that are compared at a time.
+const STRETCH: usize = 64;
+
+impl Session {
+    /// Logical pages that the mount has not found where a checkpoint had them, and those in blocks
+    /// that were opened since, in no order and some of them twice: nothing was done to the others.
+    pub(crate) fn moved_since(&self, checkpoint: &Checkpoint) -> Vec<u32> {
+        let contents = self.drive.media.contents.as_ref().expect("a session has contents");
+        let (found, noted) = (&self.mounted.latest[..], &checkpoint.latest[..]);
+        let mut moved: Vec<u32> = (noted.len() as u32..found.len() as u32).collect();
+        let stretches = found.chunks(STRETCH).zip(noted.chunks(STRETCH));
+        for (first, (found, noted)) in (0..).step_by(STRETCH).zip(stretches) {
+            if found != noted {
+                let pairs = (first..).zip(found.iter().zip(noted));
+                moved.extend(pairs.filter(|(_, (found, noted))| found != noted).map(|it| it.0));
+            }
+        }
+        let blocks = (0..self.drive.geometry.block_count()).map(BlockId);
+        for block in blocks.filter(|&block| contents.opening(block) > checkpoint.since) {
+            moved.extend(contents.units(block).map(|unit| unit.lpn));
+        }
+        moved
+    }
+}
+
 impl Look<'_> {
     /// What the map finds of a page.
     #[inline]
@@ -53,20 +78,21 @@ impl Remains {
             held.latest(&mut latest, |block| !is_gone(block));
             return latest;
         };
-        // A block that was opened anew holds something else, and one that a cut has hit may.
-        let is_old = |block| held.opening(block) <= checkpoint.since && !is_gone(block);
-        let old = held.held(self.media.geometry(), is_old);
-        let noted = (0..).zip(checkpoint.latest.iter()).map(|(lpn, noted)| {
-            let unit = noted.place.checked_sub(1).and_then(|ppn| old.at(Ppn(ppn)));
-            let is_there = unit.is_some_and(|unit| unit.is_sound((lpn, noted.version)));
-            if is_there {
-                *noted
-            } else {
-                Latest::default()
-            }
-        });
-        let mut latest: Vec<Latest> = noted.collect();
+        // A block that was opened anew holds something else, and only such blocks, and those that
+        // were open at the checkpoint, have programs that a cut may interrupt.
+        let geometry = self.media.geometry();
+        let is_old = |block| held.is_written(block) && held.opening(block) <= checkpoint.since;
+        let blocks = (0..geometry.block_count()).map(BlockId);
+        let old: Vec<bool> = blocks.map(|block| is_old(block) && !is_gone(block)).collect();
+        let mut latest = checkpoint.latest.to_vec();
         latest.resize(logical_pages as usize, Latest::default());
+        for it in &mut latest {
+            // No page is in a block that is none.
+            let block = it.place.wrapping_sub(1) >> geometry.page_bits;
+            if !old.get(block as usize).is_some_and(|&is_old| is_old) {
+                *it = Latest::default();
+            }
+        }
         held.latest(&mut latest, |block| held.opening(block) > checkpoint.since && !is_gone(block));
         latest
     }

@@ -134,8 +134,11 @@ impl Session {
             let latencies = Latencies::Left;
             let observation = Observation::default();
             let mut stage = TimedStage::new(&mut drive, &observation, &[&host], latencies);
+            // Erases wait for what was to be programmed before, and flushes for whole program units.
             if drive.ftl.expects_cuts() {
                 stage.backend.keep_order_of_erases();
+                let units = drive.config.pool_setup(drive.seed).units;
+                stage.settling = units.stages(false).then(Vec::new);
             }
             // The host may always come again, so dies collect in its pauses.
             stage.arrivals = 1;

@@ -84,7 +84,7 @@ impl Session {
         if let Some(contents) = &mut drive.media.contents {
             contents.latest(&mut latest, |_| true);
             let given = vec![0; latest.len()];
-            contents.remember(&latest, &given, &drive.geometry).for_each(drop);
+            contents.remember(&latest, &given, &drive.geometry);
         }
         // What a cut undoes of taking a block out of use is not modelled: blocks last meanwhile.
         drive.config.nand.wear_out = WearOut::Ignore;
@@ -92,7 +92,6 @@ impl Session {
         let mounted = Checkpoint { latest: Arc::new(latest), since: settled_since(&drive) };
         let mut session = Self::of_drive(drive, Pace::Timed);
         session.mounted = mounted;
-        session.keep_order();
         Ok((session, kept))
     }
 

@@ -155,6 +155,11 @@ impl Contents {
         self.blocks[block.0 as usize].is_some()
     }
 
+    /// What the pages of a block hold that were programmed since its erase.
+    pub(crate) fn units(&self, block: BlockId) -> impl Iterator<Item = &Unit> {
+        self.blocks[block.0 as usize].iter().flat_map(|units| units.iter().flatten())
+    }
+
     /// The number of the opening of a block since its erase: later ones are higher.
     pub fn opening(&self, block: BlockId) -> u64 {
         self.history.as_ref().map_or(0, |history| history.openings[block.0 as usize])
@@ -256,23 +261,16 @@ impl Contents {
     }
 
     /// Lets the controller find its pages again: newest copies, and of pages without one the
-    /// version from which on to count, where that was `given` out before. Gives 1 + the number of
-    /// each page on the way, or 0 where it has none.
-    pub(crate) fn remember<'a>(
-        &'a mut self,
-        latest: &'a [Latest],
-        given: &'a [u32],
-        geometry: &Geometry,
-    ) -> impl Iterator<Item = u32> + 'a {
+    /// version from which on to count, where that was `given` out before.
+    pub(crate) fn remember(&mut self, latest: &[Latest], given: &[u32], geometry: &Geometry) {
         // How many numbers of pages each block leaves out.
         let (bits, gap) =
             (geometry.page_bits, (1 << geometry.page_bits) - geometry.pages_per_block);
         let known = self.versions.iter_mut().zip(&mut self.newest);
-        latest.iter().zip(given).zip(known).map(move |((it, &given), (version, newest))| {
+        for ((it, &given), (version, newest)) in latest.iter().zip(given).zip(known) {
             *version = if it.place == 0 { it.version.max(given) } else { it.version };
             *newest = it.place - (it.place.saturating_sub(1) >> bits) * gap;
-            it.place
-        })
+        }
     }
 
     /// By logical page, the version of its newest write or trim, and whether the flash holds it.

@@ -54,11 +54,6 @@ impl Unit {
         self.state.get() & IS_LOST != 0
     }
 
-    /// Whether it is this write of a page, and can be read.
-    pub(crate) fn is_sound(&self, of: (u32, u32)) -> bool {
-        (self.lpn, self.version) == of && !self.is_lost()
-    }
-
     pub(super) fn set_damaged(&mut self) {
         self.state |= IS_DAMAGED;
     }

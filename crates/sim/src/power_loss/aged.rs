@@ -21,7 +21,7 @@ use crate::units::Ns;
 
 /// Requests until a cut are fewer than this: twice as many as lie between two cuts of a campaign.
 const REQUESTS_MAX: u64 = 128;
-/// Cuts after which the recovery is compared with one that looks at every page.
+/// Cuts after which all pages are judged, and the recovery compared with one that looks at all.
 const AUDIT_EVERY: u32 = 10;
 
 /// What happens to a drive.

@@ -192,6 +192,19 @@ pub fn check_drive(
     reading: impl Fn(u32) -> Reading,
     again: Option<impl Fn(u32) -> Reading>,
 ) -> Vec<Fault> {
+    check_changed(log, claims, back, 0..log.base.len() as u32, reading, again)
+}
+
+/// The same of pages that may have changed, in their order, where all others are known to be as
+/// before and were not asked for.
+pub(super) fn check_changed(
+    log: &HostLog,
+    claims: Claims,
+    back: Return,
+    changed: impl Iterator<Item = u32>,
+    reading: impl Fn(u32) -> Reading,
+    again: Option<impl Fn(u32) -> Reading>,
+) -> Vec<Fault> {
     let whole = |class| Fault { guarantee: 9, class, lpn: None, owed: 0, found: None };
     let Some(ready) = back.ready else { return vec![whole(Class::DeadDevice)] };
     let mut faults = Vec::new();
@@ -206,16 +219,27 @@ pub fn check_drive(
             ..whole(Class::UnstableRead)
         }));
     }
-    faults.extend(check(log, claims, reading));
+    check_pages(log, claims, changed, &reading, &mut faults);
     faults
 }
 
 /// Faults of all pages: `reading` answers for each.
 pub fn check(log: &HostLog, claims: Claims, reading: impl Fn(u32) -> Reading) -> Vec<Fault> {
     let mut faults = Vec::new();
+    check_pages(log, claims, 0..log.base.len() as u32, &reading, &mut faults);
+    faults
+}
+
+fn check_pages(
+    log: &HostLog,
+    claims: Claims,
+    pages: impl Iterator<Item = u32>,
+    reading: &impl Fn(u32) -> Reading,
+    faults: &mut Vec<Fault>,
+) {
     let asked = log.by_page();
-    for (lpn, base) in (0..).zip(&log.base) {
-        let found = reading(lpn);
+    for lpn in pages {
+        let (base, found) = (log.base[lpn as usize], reading(lpn));
         let as_before = Reading::Data { lpn, version: base.version, is_torn: false };
         if base.has_data && found == as_before && !asked.has(lpn) {
             continue;
@@ -236,8 +260,7 @@ pub fn check(log: &HostLog, claims: Claims, reading: impl Fn(u32) -> Reading) ->
             faults.push(fault);
         }
     }
-    judge_order(log, claims, &reading, &mut faults);
-    faults
+    judge_order(log, claims, reading, faults);
 }
 
 fn note_asked(owed: &mut Owed, asked: &Asked, claims: Claims) {

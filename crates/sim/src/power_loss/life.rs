@@ -17,8 +17,8 @@ use crate::units::Ns;
 
 /// Requests between two cuts, about.
 const REQUESTS_PER_CUT: u64 = 64;
-/// Cuts after which the tables of the firmware are checked, and the recovery compared with one that
-/// looks at every page.
+/// Cuts after which the tables of the firmware are checked, all pages are judged, not only those
+/// that may have changed, and the recovery is compared with one that looks at every page.
 const AUDIT_EVERY: u32 = 100;
 
 /// What is tried.

@@ -20,8 +20,8 @@ use super::physics::{damages_earlier, page_after, passes_of_block, PageAfter};
 use super::records::{Change, Records, Writing};
 use super::rig::{pages_saved, Aftermath};
 use crate::device::{
-    Found, Interrupted, Look, LowerPageBackup, MapOrder, MountReport, Mounting, PowerLossConfig,
-    Remains, Session, SubpageWrite, SuspectPages,
+    Checkpoint, Found, Interrupted, Look, LowerPageBackup, MapOrder, MountReport, Mounting,
+    PowerLossConfig, Remains, Session, SubpageWrite, SuspectPages,
 };
 use crate::nand::{Running, Unit};
 use crate::rng::Rng;
@@ -92,6 +92,18 @@ impl Recovered {
         for lpn in self.session.read_marked() {
             self.over.entry(lpn.0).or_insert(Reading::Error);
         }
+    }
+
+    /// Pages whose answers may be others than before the run of a log, in their order; `before` is
+    /// the checkpoint of the mount before.
+    pub(super) fn changed(&self, log: &HostLog, before: &Checkpoint) -> Vec<u32> {
+        let mut is_changed = vec![false; log.base.len()];
+        let asked = log.asked.iter().map(|it| it.lpn);
+        let moved = self.session.moved_since(before).into_iter();
+        for lpn in moved.chain(asked).chain(self.over.keys().copied()) {
+            is_changed[lpn as usize] = true;
+        }
+        (0..).zip(is_changed).filter_map(|(lpn, it)| it.then_some(lpn)).collect()
     }
 
     /// What the drive answers; `look` is at its session.

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::check::{check_drive, Claims, Class, Fault, Reading, Return};
+use super::check::{check_changed, Claims, Class, Fault, Reading, Return};
 use super::host_log::{Base, HostLog};
 use super::records::Records;
 use super::recovery::{prepare, sound, Facts, Prepared, Recovered};
@@ -125,6 +125,7 @@ impl<'a> Trial<'a> {
         let How { life, cut, pattern, target, .. } = how;
         let before = (subject.session.host_programs(), subject.session.programmed());
         let pages_before = subject.records.pages_written;
+        let checkpoint = subject.session.mounted_checkpoint();
         let asking = Rng::from_seed(rng.next_u64());
         let pages = (subject.base.len() as f64 * how.share) as u32;
         let mut rig = Rig::new(subject, self.options, pattern, pages.max(1), asking);
@@ -184,7 +185,13 @@ impl<'a> Trial<'a> {
             }
         }
         recovered.read_marked();
-        self.judge(&recovered, &log, &mut faults);
+        let changed = recovered.changed(&log, &checkpoint);
+        let found = self.judge(&recovered, &log, changed.into_iter());
+        if is_audit && found != self.judge(&recovered, &log, 0..log.base.len() as u32) {
+            let what = "a check of all pages finds other faults than one of those that changed";
+            tally.errors.push(format!("life {life}, cut {cut}: {what}"));
+        }
+        faults.extend(found);
         tally.pages_checked += log.base.len() as u64;
         note(tally, &recovered, &faults, how, at);
         // In the room of what was known before.
@@ -211,14 +218,19 @@ impl<'a> Trial<'a> {
         Ns(end.0 + (self.program.0 as f64 * share) as u64)
     }
 
-    fn judge(&self, recovered: &Recovered, log: &HostLog, faults: &mut Vec<Fault>) {
+    fn judge(
+        &self,
+        recovered: &Recovered,
+        log: &HostLog,
+        pages: impl Iterator<Item = u32>,
+    ) -> Vec<Fault> {
         let ready = (!recovered.facts.is_dead).then_some(recovered.report.time);
         let back = Return { ready, limit: self.mount_limit };
         // A second recovery is held against this one elsewhere; a session answers as its flash is.
         let again: Option<fn(u32) -> Reading> = None;
         let look = recovered.session.look();
         let reading = |lpn| recovered.reading(&look, lpn);
-        faults.extend(check_drive(log, self.claims, back, reading, again));
+        check_changed(log, self.claims, back, pages, reading, again)
     }
 
     /// Two recoveries from the same cut answer alike.
