@@ -27,6 +27,8 @@ from typing import Any
 ANY = "..."
 PROMPT = "$ "
 PRINTED = "# > "
+# Of the interpreter that runs the tests.
+COMMANDS = Path(sys.executable).parent
 
 # Lines that only a slow machine prints: how far a run, a test, a suite or a code is.
 PROGRESS = re.compile(r"M I/O per s$|frames per s\)$|/\d+ cases  .* left| · [^·]* left( · |$)")
@@ -123,21 +125,27 @@ def commands(block: Block) -> Iterator[Step]:
         yield step
 
 
-def run_page(text: str, folder: Path) -> Iterator[Outcome]:
-    """Run a page in a folder, step by step."""
+def run_page(text: str, folder: Path, commands_in: Path = COMMANDS) -> Iterator[Outcome]:
+    """Run a page in a folder, step by step.
+
+    Args:
+        text: Of the page.
+        folder: Where it runs.
+        commands_in: Folder whose commands go before all others.
+    """
     session: dict[str, Any] = {"__name__": "page"}
     for block in blocks(text):
         if block.file:
             (folder / block.file).write_text("\n".join(block.lines) + "\n", encoding="utf-8")
         elif block.language == "console":
             for step in commands(block):
-                yield _run_command(step, folder)
+                yield _run_command(step, folder, commands_in)
         elif block.language == "python":
             yield from _run_python(block, session, folder)
 
 
-def _run_command(step: Step, folder: Path) -> Outcome:
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+def _run_command(step: Step, folder: Path, commands_in: Path) -> Outcome:
+    path = os.pathsep.join([str(commands_in), str(COMMANDS), os.environ.get("PATH", "")])
     # Tables are as wide as where nobody says how wide the terminal is.
     environment = {name: text for name, text in os.environ.items() if name != "COLUMNS"}
     # A person sees the tables first and the notes after them.

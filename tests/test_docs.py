@@ -61,9 +61,9 @@ def test_every_public_name_can_be_imported_and_says_what_it_is() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_shows_what_its_commands_print(page: str, tmp_path: Path) -> None:
+def test_a_page_shows_what_its_commands_print(page: str, tmp_path: Path, command: Path) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
-    complaints = [outcome.complaint for outcome in run_page(text, tmp_path)]
+    complaints = [outcome.complaint for outcome in run_page(text, tmp_path, command.parent)]
     assert complaints, "nothing on the page was run"
     found = "\n\n".join(complaint for complaint in complaints if complaint)
     assert not found, f"{found}\n\nto write it anew: python tests/documents.py {page}"

@@ -269,10 +269,10 @@ def test_the_plot_stacks_parts_to_the_whole(watched: onl.Result) -> None:
     assert "The parts" in page
 
 
-def test_the_page_shows_what_its_commands_print_and_draw(tmp_path: Path) -> None:
+def test_the_page_shows_what_its_commands_print_and_draw(tmp_path: Path, command: Path) -> None:
     docs = Path(__file__).resolve().parent.parent / "docs"
     text = (docs / "where-time-goes.md").read_text(encoding="utf-8")
-    found = [outcome.complaint for outcome in run_page(text, tmp_path)]
+    found = [outcome.complaint for outcome in run_page(text, tmp_path, command.parent)]
     assert len(found) > 4
     wrong = "\n\n".join(complaint for complaint in found if complaint)
     assert not wrong, f"{wrong}\n\nto write it anew: python tests/documents.py docs/<the page>"
