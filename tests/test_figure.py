@@ -255,6 +255,8 @@ def test_ticks_are_round_and_few() -> None:
 
 EXTREMES = (0.0, -1.0, 5e-324, 1e-250, 1.0, 1.0 + 2**-52, 1e15, 1e100, -1.7e308, 1.7e308)
 PAIRS = list(itertools.combinations_with_replacement(EXTREMES, 2))
+# A drawing of a relief takes 0.2 s: all values below the highest, and cells that are all alike.
+DRAWN = [pair for pair in PAIRS if EXTREMES[-1] in pair or pair in {(0.0, 0.0), (-1.7e308,) * 2}]
 
 
 @pytest.mark.parametrize("kind", ["linear", "log"])
@@ -277,7 +279,7 @@ def test_values_of_any_size_are_drawn_or_left_out(kind: Any) -> None:
 @pytest.mark.parametrize("shape", ["surface", "columns", "bands"])
 def test_reliefs_of_any_height_are_drawn(shape: Any) -> None:
     """Cells that are all alike make one band; huge ones do not make a band for each unit."""
-    for kind, pair in itertools.product(("linear", "log"), PAIRS[::3]):
+    for kind, pair in itertools.product(("linear", "log"), DRAWN):
         values = (pair, (1.0, pair[0]))
         band = 100.0 if kind == "linear" else None
         one = Relief(
