@@ -14,6 +14,7 @@ import ast
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import PurePosixPath
 
 # Who imports: whom, and on which line.
@@ -178,14 +179,34 @@ def python_imports(files: Mapping[str, str], below: str) -> Imports:
         files: Path to text.
         below: The folder that holds the package, with a slash at its end.
     """
-    trees = {path: ast.parse(text) for path, text in files.items()}
+    named = {
+        path: [row for node in statements(parsed(text)) for row in _imported(node)]
+        for path, text in files.items()
+    }
     modules = {_python_module(path.removeprefix(below)): path for path in files}
     imports: Imports = {}
-    for path, tree in trees.items():
-        for node in ast.walk(tree):
-            for module, name, line in _imported(node):
-                _note(imports, path, _python_file(module, name, modules, trees), line)
+    for path, rows in named.items():
+        for module, name, line in rows:
+            _note(imports, path, _python_file(module, name, modules, named), line)
     return imports
+
+
+@cache
+def parsed(text: str) -> ast.Module:
+    """Return the tree of a file's text, which several rules look at."""
+    return ast.parse(text)
+
+
+def statements(tree: ast.AST) -> Iterator[ast.AST]:
+    r"""Yield all that is below a node and no expression: where imports may stand.
+
+    >>> [type(node).__name__ for node in statements(parsed("if a(b):\n    import c"))]
+    ['If', 'Import', 'alias']
+    """
+    for node in ast.iter_child_nodes(tree):
+        if not isinstance(node, ast.expr):
+            yield node
+            yield from statements(node)
 
 
 def _python_module(path: str) -> str:
@@ -201,17 +222,19 @@ def _imported(node: ast.AST) -> Iterator[tuple[str, str, int]]:
 
 
 def _python_file(
-    module: str, name: str, modules: Mapping[str, str], trees: Mapping[str, ast.Module]
+    module: str,
+    name: str,
+    modules: Mapping[str, str],
+    named: Mapping[str, list[tuple[str, str, int]]],
 ) -> str | None:
     if f"{module}.{name}" in modules:
         return modules[f"{module}.{name}"]
     path = modules.get(module)
     if path is None or not path.endswith("__init__.py"):
         return path
-    for node in ast.walk(trees[path]):
-        for source, handed_on, _ in _imported(node):
-            if handed_on == name and source != module:
-                return _python_file(source, name, modules, trees)
+    for source, handed_on, _ in named[path]:
+        if handed_on == name and source != module:
+            return _python_file(source, name, modules, named)
     return path
 
 
