@@ -74,7 +74,7 @@ bench: ## rates of the simulator and of the codes on this machine
 
 fuzz: .venv/installed .venv/dev ## hostile inputs through every verb; property tests with 50 times as many cases
 	$(BIN)/python tests/hostile/fuzz.py --count 5400 --seed 1
-	PROPTEST_CASES=12800 cargo test --locked --all-features
+	PROPTEST_CASES=12800 CARGO_PROFILE_TEST_OPT_LEVEL=3 cargo test --locked --all-features
 
 clean: ## remove everything that was built or installed here
 	rm -rf .venv dist target

@@ -30,6 +30,14 @@ nand: {channels: 2, dies_per_channel: 2, planes_per_die: 1,
 ftl: {over_provisioning_pct: 0.2, write_buffer_pages: 64}
 """
 LIMIT_S = 60
+# What a server is started with; here a fork, elsewhere a process that is itself the server.
+START = [sys.executable, "-m", "opennandlab"]
+
+
+@pytest.fixture(autouse=True)
+def forked(command: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spare the tests of this file the start of an interpreter for each server and client."""
+    monkeypatch.setattr(sys.modules[__name__], "START", [str(command)])
 
 
 def needs(*programs: str) -> pytest.MarkDecorator:
@@ -45,7 +53,7 @@ class Server:
         self.socket = folder / "socket"
         self.uri = f"nbd+unix:///?socket={self.socket}"
         self.result = folder / "served.json"
-        command = [sys.executable, "-m", "opennandlab", "serve", "--socket", self.socket]
+        command = [*START, "serve", "--socket", self.socket]
         if device is not None:
             (folder / "device.yaml").write_text(device)
             command += ["--config", folder / "device.yaml"]
@@ -237,7 +245,7 @@ def test_records_replay(tmp_path: Path) -> None:
             document = server.stop()
         replayed = json.loads(
             run(
-                sys.executable, "-m", "opennandlab", "replay", record, "--config",
+                *START, "replay", record, "--config",
                 tmp_path / "device.yaml", "--closed-loop", 4, "--json",
             )
         )  # fmt: skip
@@ -266,7 +274,7 @@ def test_what_cannot_be_served_is_said(tmp_path: Path) -> None:
         (("--set", "nand.dies_per_channel=0"), "nand.dies_per_channel"),
     ):
         done = subprocess.run(
-            [sys.executable, "-m", "opennandlab", "serve", "--config", "tlc_standard",
+            [*START, "serve", "--config", "tlc_standard",
              "--set", "nand.blocks_per_plane=40", "--socket", str(tmp_path / "socket"),
              *map(str, options)],
             capture_output=True, text=True, timeout=LIMIT_S, check=False,
@@ -333,7 +341,7 @@ def test_a_file_system_lives_on_it(tmp_path: Path) -> None:
 
 def test_a_recipe_can_be_typed(tmp_path: Path) -> None:
     """Nothing is done without `--run`, and what `attach` did not make is left alone."""
-    onl = (sys.executable, "-m", "opennandlab")
+    onl = START
     socket = tmp_path / "socket"
     said = json.loads(run(*onl, "attach", "--socket", socket, "--mount", tmp_path / "m", "--json"))
     assert said["uri"] == f"nbd+unix:///?socket={socket}"
@@ -351,7 +359,7 @@ def test_a_recipe_can_be_typed(tmp_path: Path) -> None:
 @pytest.mark.skipif(mountable() is not None, reason=mountable() or "")
 def test_attach_takes_down_what_it_made(tmp_path: Path) -> None:
     """`attach --run` gives a file system, `detach --run` leaves nothing."""
-    onl = (sys.executable, "-m", "opennandlab")
+    onl = START
     place = tmp_path / "mount"
     with serving(tmp_path, "--timing", "off") as server:
         options = ("--socket", server.socket, "--mount", place, "--json")
@@ -391,7 +399,7 @@ def test_applications_on_file_systems(kind: str, tmp_path: Path) -> None:
     make, check = FILE_SYSTEMS[kind]
     if shutil.which(make) is None:
         pytest.skip(f"not installed: {make}")
-    onl = (sys.executable, "-m", "opennandlab")
+    onl = START
     place = tmp_path / "mount"
     with serving(tmp_path, "--timing", "off", device=ROOMY) as server:
         options = ("--socket", server.socket, "--mount", place, "--fs", kind, "--json")
