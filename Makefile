@@ -5,6 +5,8 @@
 # by `make test` 650 MB more into .venv, and as root fio, nbdkit and chromium by apt, 350 MB.
 
 BIN := .venv/bin
+# One more than the smallest machine has cores: some tests wait for a scheduler, a browser, a kill.
+PYTEST := $(BIN)/pytest -n 3 --dist loadfile
 # Directories are listed beside the files: they change when a file is deleted.
 SOURCES := $(shell find crates python pyproject.toml Cargo.toml Cargo.lock README.md LICENSE \
 	-not -name '*.pyc' -not -name __pycache__ -not -name proptest-regressions 2>/dev/null)
@@ -29,10 +31,10 @@ rust-test: ## those of the Rust code
 	cargo test --locked --all-features
 
 python-test: .venv/installed .venv/dev system ## those of the installed wheel
-	$(BIN)/pytest -n 2 --dist loadfile -m 'not long'
+	$(PYTEST) -m 'not long'
 
 test-long: .venv/installed .venv/dev system ## the tests that take minutes and rarely fail
-	$(BIN)/pytest -n 2 --dist loadfile -m long
+	$(PYTEST) -m long
 
 system: ## install fio, an NBD server and a browser for the tests that need them
 	python3 tools/system.py
