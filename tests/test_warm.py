@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import opennandlab as onl
+import warm
 from conftest import COMMAND
 
 RUN = ("benchmark", "-w", "short.yaml", "-c", "small.yaml")
@@ -99,3 +100,13 @@ def test_a_command_that_kills_itself_is_seen_to(command: Path, tmp_path: Path) -
     (tmp_path / "ends.py").write_text(ENDS, encoding="utf-8")
     words = ("benchmark", "-w", "W2", "-c", "tlc_standard", "--set", "ftl.gc_policy=ends:Killed")
     assert run(command, tmp_path, *words).returncode == -signal.SIGKILL
+
+
+def test_a_server_that_dies_is_no_success(tmp_path: Path) -> None:
+    (tmp_path / "opennandlab.py").write_text("raise SystemExit(9)\n", encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(tmp_path))
+        with warm.commands(COMMAND) as place:
+            done = run(place, tmp_path, "--version")
+    assert done.returncode == 1
+    assert done.stdout == ""

@@ -71,7 +71,10 @@ server.sendmsg([len(words).to_bytes(4, "big")], [(_socket.SOL_SOCKET, _socket.SC
 for number in (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP, _signal.SIGUSR1, _signal.SIGUSR2):
     _signal.signal(number, lambda number, frame: server.send(bytes([number])))
 server.sendall(words)
-end = int.from_bytes(server.recv(4), "big", signed=True)
+told = server.recv(4)
+if not told:
+    sys.exit("the warm server has ended")
+end = int.from_bytes(told, "big", signed=True)
 if end == {other}:
     os.execv({command!r}, [{command!r}, *sys.argv[1:]])
 if end < 0:
@@ -110,7 +113,8 @@ def commands(installed: Path) -> Iterator[Path]:
         with subprocess.Popen(
             command, stdin=subprocess.PIPE, pass_fds=[listener.fileno()]
         ) as server:
-            # Leaving closes its stdin, which ends it.
+            # Now a server that dies leaves no client waiting; leaving closes its stdin and ends it.
+            listener.close()
             yield client
             server.stdin.close()  # type: ignore[union-attr]
 
