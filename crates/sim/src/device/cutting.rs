@@ -85,6 +85,14 @@ impl DeviceConfig {
             );
             return Err(ConfigError::new("ftl.gc_reserve_blocks", message));
         }
+        if self.pool_setup(0).units.programs_per_block() < 2 {
+            let message = format!(
+                "blocks of {} pages are one program unit: drives of such blocks were found to lose \
+                 flushed data in simulated cuts; accepted: two units or more",
+                self.nand.pages_per_block
+            );
+            return Err(ConfigError::new("nand.pages_per_block", message));
+        }
         let passes = self.power.as_ref().map_or(1, |power| power.paired_scheme.passes());
         if passes > 1 && !matches!(self.nand.program, ProgramMode::Page(_)) {
             return refuse(

@@ -134,7 +134,7 @@ impl Session {
             let latencies = Latencies::Left;
             let observation = Observation::default();
             let mut stage = TimedStage::new(&mut drive, &observation, &[&host], latencies);
-            // Erases wait for what was to be programmed before, and flushes for whole program units.
+            // Erases wait for what was to be programmed before, flushes for whole program units.
             if drive.ftl.expects_cuts() {
                 stage.backend.keep_order_of_erases();
                 let units = drive.config.pool_setup(drive.seed).units;

@@ -266,9 +266,9 @@ mod tests {
         assert!(oracle.len() > NEAR_MAX);
     }
 
-    /// The clock stays behind what is near where a caller looks ahead ([`Engine::next_at`]) and then
-    /// schedules much that comes before: it goes through the heap, and the calendar's slots, which
-    /// reach further than from there, were taken for those of a window before.
+    /// The clock stays behind what is near where a caller looks ahead ([`Engine::next_at`]), and
+    /// then schedules much that comes before: it goes through the heap, and the calendar's slots,
+    /// which reach further than from there, were taken for those of a window before.
     #[test]
     fn events_scheduled_before_those_that_were_looked_at_come_first() {
         let mut rng = crate::rng::Rng::stream(3, "ahead");
@@ -286,7 +286,7 @@ mod tests {
                 // Some far away, over the whole calendar, and a look at them.
                 for _ in 0..2 {
                     let start = rng.below(2_000_000);
-                    for _ in 0..1 + rng.below(80) {
+                    for _ in 0..=rng.below(80) {
                         schedule(&mut engine, &mut oracle, start + rng.below(1 << 20));
                     }
                     assert_eq!(engine.next_at(), oracle.first_key_value().map(|((at, _), _)| *at));
