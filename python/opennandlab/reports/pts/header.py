@@ -149,7 +149,10 @@ def _badges(measured: Measured) -> Iterator[Badge]:
     header = measured.header
     if header.imported is not None:
         return
-    if header.conformance:
+    if method(measured.test):
+        name = header.time_base.name
+        yield Badge(f"time base: {name}", KINDS.get(name, "warning"))
+    elif header.conformance:
         kind = KINDS.get(header.conformance, "warning")
         yield Badge(f"conformance: {header.conformance}", kind)
     else:
@@ -194,7 +197,7 @@ def _test(measured: Measured) -> list[tuple[str, str]]:
         ("Test", measured.title),
         ("Specification", _specification(measured)),
         ("Profile", _settings_of(measured)),
-        ("Conformance", header.conformance),
+        *([] if method(measured.test) else [("Conformance", header.conformance)]),
         ("Time base", ", ".join(filter(None, (base.clock, base.name)))),
         ("Cell", length),
         ("Steady state", _steady(measured)),
@@ -374,10 +377,12 @@ def fills_by_block(measured: Measured) -> bool:
 
 
 def _options(options: dict[str, str | int | float]) -> str:
-    return (
-        ", ".join(f"{key.replace('_', ' ')} {words.value(value)}" for key, value in options.items())
-        or "none"
-    )
+    # Lists have room to break after each of their items.
+    told = {
+        key: value.replace(",", ", ") if isinstance(value, str) else words.value(value)
+        for key, value in options.items()
+    }
+    return "; ".join(f"{key.replace('_', ' ')} {value}" for key, value in told.items()) or "none"
 
 
 def _active_range(header: Header) -> str:

@@ -109,15 +109,26 @@ def zones(measured: Measured) -> Iterator[Section]:
     yield from _reasons(measured)
 
 
+# Below so many writes per second they are not counted in thousands.
+SLOW_PER_S = 2000
+
+
 def load(measured: Measured) -> Iterator[Section]:
     """Yield response times of the probe by the load, and their histograms."""
     found, items = measured.results, list[Item]()
     if isinstance(found, LoadResults) and found.points:
         points = sorted(found.points, key=lambda point: point.asked_per_s)
-        rates = [float(point.asked_per_s) / 1e3 for point in points]
+        # A drive of a few hundred writes per second has no thousands.
+        is_slow = points[-1].asked_per_s < SLOW_PER_S
+        unit, asked_for, count = (
+            (1.0, "writes asked for, 1/s", "writes/s")
+            if is_slow
+            else (1e3, "writes asked for, 1000/s", "1000 writes/s")
+        )
+        rates = [point.asked_per_s / unit for point in points]
         marks = []
         if found.knee_per_s is not None:
-            marks.append(Mark("x", found.knee_per_s / 1e3, "knee"))
+            marks.append(Mark("x", found.knee_per_s / unit, "knee"))
         for side in ("read", "write"):
             lines = tuple(
                 Series(
@@ -134,22 +145,20 @@ def load(measured: Measured) -> Iterator[Section]:
                 Plot(
                     f"load-{side}s",
                     f"Response times of the probe's {side}s by the load",
-                    Axis("writes asked for, 1000/s", zero=True),
+                    Axis(asked_for, zero=True),
                     Axis("response time, ms", "log"),
                     lines,
                     marks=tuple(marks),
                     ordered=True,
                 )
             )
-        achieved = Series(
-            "achieved", rates, [float(point.achieved_per_s) / 1e3 for point in points]
-        )
+        achieved = Series("achieved", rates, [point.achieved_per_s / unit for point in points])
         items.append(
             Plot(
                 "load-achieved",
                 "Writes achieved by writes asked for",
-                Axis("writes asked for, 1000/s", zero=True),
-                Axis("1000 writes/s", zero=True),
+                Axis(asked_for, zero=True),
+                Axis(count, zero=True),
                 (achieved, Series("asked for", rates, rates, "dashed", colour=-1)),
             )
         )

@@ -156,6 +156,13 @@ SPOKEN = {
     "recovery_sample": "recovered at sample",
     "recovery_s": "recovered after, s",
     "recovery_drive_fills": "recovered after, drive fills",
+    "superblock_bytes": "largest zone below 0.9 of the plateau, bytes",
+    "superblock_bytes_below": "next larger zone, bytes",
+    "superblock_bytes_estimated": "superblock, estimated with the spare area, bytes",
+    "superblock_bytes_declared": "superblock of the device file, bytes",
+    "open_superblocks": "most open zones as fast as one",
+    "open_superblocks_below": "fewest open zones that are slower",
+    "counted_zone_bytes": "zones of which several were open, bytes",
 }
 
 
