@@ -175,7 +175,12 @@ def test_the_command_of_a_matrix_gives_it_again(cli: Cli, folder: Path):
     assert json.loads(again.stdout)["digest"] == first["digest"]
     varied = cli("pts", "iops", *quick, "--vary", "block-sizes=4k,12k", "--output", "both")
     assert varied.returncode == 0
-    assert cli("report", "both", "--html", "both.html").returncode == 0
+    report = book.open_book([folder / "both"]).report
+    overlay = {item.id: item for item in report.chapters[0].items}
+    names = [row[:2] for row in overlay["delta-iops"].rows]
+    assert names == [("4", "block-sizes 4k"), ("12", "block-sizes 12k")]
+    assert overlay["by-value-1"].title.endswith("RND 4 KiB 0/100 and RND 12 KiB 0/100")
+    assert overlay["tracked-1"].title == "Tracked variable"
     refused = cli("compare", "out/iops.json", "both/iops-block-sizes-4k.json")
     assert refused.returncode != 0
     assert "different options of the test" in refused.stderr

@@ -6,7 +6,7 @@ plot where there are several, one for each run where there is one; runs differ b
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from opennandlab import versions
@@ -90,7 +90,10 @@ def _by_value(measured: Sequence[Measured], names: Sequence[str], key: str) -> t
     places = [float(place) for place in range(len(names))]
     plots = []
     for at, steady in enumerate(measured[0].steady):
-        metric, tracked = steady.tracking.metric, steady.tracking.label
+        metric = steady.tracking.metric
+        # Runs of unlike matrices are not judged by the same cell.
+        cells = [one.steady[at].tracking.label for one in measured if at < len(one.steady)]
+        tracked = " and ".join(dict.fromkeys(cells))
         label, factor = words.metric(metric)
         found = [one.steady[at].average if at < len(one.steady) else None
                  for one in measured]  # fmt: skip
@@ -176,9 +179,12 @@ def _overlaid(plots: Sequence[Plot], names: Sequence[str]) -> Plot:
                 )
             )
     first = plots[0]
+    alike = len({plot.title for plot in plots}) == 1
     ticks = tuple(sorted({tick for plot in plots for tick in plot.x.ticks}))
     return replace(
         first,
+        # The lines name what each is of.
+        title=first.title if alike else first.title.split(": ")[0],
         x=replace(first.x, ticks=ticks if first.x.ticks else ()),
         series=tuple(lines),
         marks=(),
@@ -221,6 +227,8 @@ def _scalars(measured: Sequence[Measured], names: Sequence[str]) -> Table | None
     rows: list[tuple[Cell, ...]] = []
     for key in keys:
         values = [one.get(key) for one in found]
+        if not any(value is not None for value in values):
+            continue
         deltas = [_signed(delta_pct(values[0], value)) for value in values[1:]]
         rows.append((spoken(key.removeprefix("results.")), *values, *deltas))
     if not rows:
@@ -241,20 +249,35 @@ def _common_blocks(measured: Sequence[Measured]) -> Iterator[list[pts.Table]]:
 def _delta_table(blocks: Sequence[pts.Table], names: Sequence[str]) -> Table:
     """Return a table with the rows of all runs, and below them the deltas against the first."""
     first = blocks[0]
+    columns = _all(block.columns for block in blocks)
     rows: list[tuple[Cell, ...]] = []
-    for row in first.rows:
-        base = _row(first, row, first.columns)
-        rows.extend(
-            (row, name, *_row(block, row, first.columns))
-            for name, block in zip(names, blocks, strict=True)
-        )
-        for name, block in zip(names[1:], blocks[1:], strict=True):
-            values = _row(block, row, first.columns)
-            deltas = [_signed(delta_pct(a, b)) for a, b in zip(base, values, strict=True)]
-            rows.append((row, f"Δ {name}, %", *deltas))
+    for row in _all(block.rows for block in blocks):
+        runs = [pair for pair in zip(names, blocks, strict=True) if row in pair[1].rows]
+        base = _row(first, row, columns)
+        rows.extend((row, name, *_row(block, row, columns)) for name, block in runs)
+        for name, block in runs:
+            if block is not first and row in first.rows:
+                pairs = zip(base, _row(block, row, columns), strict=True)
+                rows.append((row, f"Δ {name}, %", *(_signed(delta_pct(*pair)) for pair in pairs)))
     unit = f", {first.unit}" if first.unit and first.unit not in first.title else ""
-    heads = (first.row_label or "", "run", *first.columns)
+    heads = (first.row_label or "", "run", *columns)
     return Table(f"delta-{first.id}", f"{first.title}{unit}", heads, tuple(rows))
+
+
+def _all(lists: Iterable[Sequence[str]]) -> list[str]:
+    """Return the names of all runs: block sizes and mixes from the least on, others as they come.
+
+    >>> _all([["4", "16"], ["12"]]), _all([["0/100", "100/0"], ["70/30"]]), _all([["b"], ["a"]])
+    (['4', '12', '16'], ['0/100', '70/30', '100/0'], ['b', 'a'])
+    """
+    lists = list(lists)
+    names = list(dict.fromkeys(name for one in lists for name in one))
+    if names == list(lists[0]):
+        return names
+    try:
+        return sorted(names, key=lambda name: float(name.split("/")[0]))
+    except ValueError:
+        return names
 
 
 def _row(block: pts.Table, row: str, columns: Sequence[str]) -> list[float | None]:
