@@ -178,9 +178,14 @@ def _numbers(values: str | None, file: str | None) -> list[float]:
             reason = getattr(error, "strerror", None) or "not a text file"
             raise ConfigError("file", f"{file}: {reason}") from error
     words = (text or "").replace(",", " ").replace(";", " ").split()
+    return [_number(origin, word) for word in words]
+
+
+def _number(origin: str, word: str) -> float:
+    from opennandlab.errors import ConfigError
+
     try:
-        return [float(word) for word in words]
-    except ValueError as error:
-        raise ConfigError(
-            origin, f"{error}; accepted: numbers, apart by commas or spaces"
-        ) from None
+        return float(word)
+    except ValueError:
+        accepted = "numbers, apart by commas or spaces"
+        raise ConfigError(origin, f"`{word[:40]}` is not a number; accepted: {accepted}") from None
