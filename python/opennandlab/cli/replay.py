@@ -97,7 +97,9 @@ def replay(
     ] = None,
     time_scale: Annotated[
         float | None,
-        typer.Option("--time-scale", help="Factor on arrival times: 0.5 is twice as fast."),
+        typer.Option(
+            "--time-scale", help="Factor on arrival times, 1e-6 to 1e6: 0.5 is twice as fast."
+        ),
     ] = None,
     beyond: Annotated[
         Beyond, typer.Option("--beyond", help="What to do with addresses beyond the device.")
