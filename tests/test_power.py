@@ -142,8 +142,12 @@ def test_a_campaign_that_was_cut_off_goes_on(tmp_path: Path) -> None:
         (["--set", "power.checkpoint_interval_units=0"], "power.checkpoint_interval_units"),
         (["--set", "power.flushes=honest"], "power.flushes"),
         (
-            ["--set", "nand.program={kind: one_shot, t_wordline_us: 2000}"]
-            + ["--set", "nand.pages_per_block=3"],
+            [
+                "--set",
+                "nand.program={kind: one_shot, t_wordline_us: 2000}",
+                "--set",
+                "nand.pages_per_block=3",
+            ],
             "blocks of 3 pages are one program unit",
         ),
     ],
