@@ -147,6 +147,47 @@ fn damage_is_an_error_of_the_medium_and_never_data() {
     assert_eq!((found[0], session.status()["media_errors"].as_u64()), (5, Some(2)));
 }
 
+/// Pages that the write buffer had acknowledged and that found no room are lost: a flush fails for
+/// each that it finds so, and was acknowledged before.
+#[test]
+fn a_flush_fails_when_a_worn_out_drive_has_lost_what_it_buffered() {
+    let json = r#"{"nand": {"channels": 1, "dies_per_channel": 1, "blocks_per_plane": 24,
+        "pages_per_block": 16, "page_size_bytes": 4096, "max_pe_cycles": 5},
+        "ftl": {"over_provisioning_pct": 0.4, "write_buffer_pages": 8}}"#;
+    let mut told = Vec::new();
+    for seed in 0..6 {
+        let simulation = Simulation::new(DeviceConfig::resolve(json).expect("a device"), seed);
+        let mut session = Session::new(simulation, Pace::Timed).expect("a plain disk");
+        let mut rng = Rng::stream(seed, "worn");
+        let (mut done, mut token) = (Vec::new(), 0);
+        // Writes as fast as the host can, until one is refused.
+        loop {
+            let offset = rng.below(session.capacity_bytes() / 4096) * 4096;
+            token += 1;
+            let write = Request::Write { offset, bytes: &[7; 4096], is_fua: false };
+            if session.begin(Ns(0), token, write, &mut done).is_err() {
+                break;
+            }
+            if token % 4 == 0 {
+                let next = session.next_at().expect("writes are under way");
+                session.advance(next, &mut done);
+            }
+            assert!(token < 100_000, "seed {seed}: it must wear out");
+        }
+        let mut flush = |session: &mut Session| {
+            token += 1;
+            session.begin(Ns(0), token, Request::Flush, &mut done).expect("it is asked for");
+            while let Some(next) = session.next_at() {
+                session.advance(next, &mut done);
+            }
+            let ended = done.iter().find(|done| done.token == token).expect("it ends");
+            ended.refusal.is_some()
+        };
+        told.push((0..40).take_while(|_| flush(&mut session)).count());
+    }
+    assert!(told.iter().all(|&failed| (1..40).contains(&failed)), "{told:?}");
+}
+
 /// A drive with this protection and these faults, of which pages 0 to 7 were written.
 fn faulty(protection: &str, faults: &str, pace: Pace) -> Session {
     let json = format!(

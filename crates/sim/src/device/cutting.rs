@@ -87,8 +87,9 @@ impl DeviceConfig {
         }
         if self.pool_setup(0).units.programs_per_block() < 2 {
             let message = format!(
-                "blocks of {} pages are one program unit: drives of such blocks were found to lose \
-                 flushed data in simulated cuts; accepted: two units or more",
+                "blocks of {} pages are one program unit, and before an erase the copies of what \
+                 was live are completed to whole units: each collection would fill a block; \
+                 accepted: two units or more",
                 self.nand.pages_per_block
             );
             return Err(ConfigError::new("nand.pages_per_block", message));

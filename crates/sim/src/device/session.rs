@@ -78,6 +78,8 @@ pub struct Session {
     inside_max: u32,
     /// Commands left of each request, and why one of them failed.
     requests: BTreeMap<u64, (u32, Option<Refusal>)>,
+    /// Pages that memory has lost for want of room, when a flush last told of it.
+    pub(super) lost_told: u64,
     capacity_bytes: u64,
     pub(super) unit_bytes: u64,
     /// Of a drive that was cut from power, the checkpoint of its mount: see `cutting`.
@@ -130,15 +132,11 @@ impl Session {
         let (unit_bytes, pages) = (drive.geometry.page_bytes, drive.ftl.logical_pages());
         let faults = Faults::of(&drive.config.nand.faults);
         let stage = (pace == Pace::Timed).then(|| {
-            let host = Host::default();
-            let latencies = Latencies::Left;
+            let (host, latencies) = (Host::default(), Latencies::Left);
             let observation = Observation::default();
             let mut stage = TimedStage::new(&mut drive, &observation, &[&host], latencies);
-            // Erases wait for what was to be programmed before, flushes for whole program units.
             if drive.ftl.expects_cuts() {
-                stage.backend.keep_order_of_erases();
-                let units = drive.config.pool_setup(drive.seed).units;
-                stage.settling = units.stages(false).then(Vec::new);
+                stage.expect_cuts(&drive);
             }
             // The host may always come again, so dies collect in its pauses.
             stage.arrivals = 1;
@@ -153,6 +151,7 @@ impl Session {
             inside_count: 0,
             inside_max,
             requests: BTreeMap::new(),
+            lost_told: 0,
             capacity_bytes: u64::from(pages) * unit_bytes,
             unit_bytes,
             mounted: Checkpoint::default(),
@@ -481,6 +480,7 @@ impl Session {
         self.inside_count -= 1;
         let is_refused = last.bytes < ended.part.command.bytes();
         self.release(&ended.part, is_refused);
+        let is_refused = is_refused || self.tells_of_loss(ended.part.command.op);
         if let Some((left, refusal)) = self.requests.get_mut(&ended.token) {
             *left -= 1;
             if is_refused {

@@ -1,10 +1,20 @@
-//! Faults of the contents of a served drive, and the audit that knows of them.
+//! Faults of the contents of a served drive, data that it has lost, and the audit that knows of
+//! them.
 
 use super::session::Session;
 use crate::nand::UnitFault;
+use crate::op::HostOp;
 use crate::units::{Lpn, Ns};
 
 impl Session {
+    /// Whether a command tells that memory has lost what it had acknowledged, since there was no
+    /// room: the next flush does, once.
+    pub(super) fn tells_of_loss(&mut self, op: HostOp) -> bool {
+        let host = &self.drive.host;
+        let lost = host.rejected_pages.saturating_sub(host.refused_page_writes);
+        op == HostOp::Flush && lost > std::mem::replace(&mut self.lost_told, lost)
+    }
+
     /// Faults of the contents that are due strike units whose data is on the flash. Without a clock
     /// all are due.
     pub fn strike(&mut self, at: Ns) {

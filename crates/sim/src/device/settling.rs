@@ -12,6 +12,14 @@ use super::timed::TimedStage;
 use crate::op::HostOp;
 
 impl TimedStage {
+    /// The power may fail: erases wait for what was to be programmed before, and flushes for whole
+    /// program units.
+    pub(super) fn expect_cuts(&mut self, drive: &Drive) {
+        self.backend.keep_order_of_erases();
+        let units = drive.config.pool_setup(drive.seed).units;
+        self.settling = units.stages(false).then(Vec::new);
+    }
+
     /// Whether a command that is served is a flush, or a write with force unit access, that has to
     /// wait for program units.
     #[cold]

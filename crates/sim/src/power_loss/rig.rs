@@ -398,7 +398,11 @@ impl Rig {
             if it.refusal.is_none() {
                 self.done_at(it.token, it.at);
             } else {
+                // The host knows, and owes nothing; it goes on.
+                self.changing.retain(|&(its, ..)| its != it.token);
+                self.keeping.retain(|&(its, ..)| its != it.token);
                 self.under_way -= 1;
+                self.is_barred = false;
             }
         }
     }

@@ -6,9 +6,9 @@
 A scaled test is worth its time only if the whole one gives the same figures. Three drives are
 whole; of the others blocks or their pages are divided by 16 in both bases, whichever leaves their
 spare blocks enough to collect with. The longest response time depends on the one worst moment of a
-test, and is held to 30 %. A whole IOPS test simulates five hours: the suite takes hours and runs only
-where it is named. On the three drives with up to a million requests a second, both bases test the
-three block sizes and mixes of the cells that decide, 9 cells of 56.
+test, and is held to 30 %. A whole IOPS test simulates five hours: the suite takes hours and runs
+only where it is named. On the three drives with up to a million requests a second, both bases test
+the three block sizes and mixes of the cells that decide, 9 cells of 56.
 """
 
 from __future__ import annotations
