@@ -37,6 +37,7 @@ PAGES = [
     pytest.param("docs/fleet.md", marks=pytest.mark.long),
     "docs/calibrate.md",
     "docs/emmc.md",
+    "docs/power-loss.md",
 ]
 
 NAMES = [
