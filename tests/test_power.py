@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 from typer.testing import CliRunner
 
 import opennandlab as onl
 from opennandlab.cli import app as command_line
 from opennandlab.documents.power_loss import PowerDocument
 from opennandlab.documents.record import plain
-from opennandlab.errors import ConfigError
-from opennandlab.power.campaign import JOURNAL, SMALL, Campaign, Settings, promised, wilson
+from opennandlab.errors import ConfigError, ResultError
+from opennandlab.power.campaign import JOURNAL, SMALL, Campaign, Settings, again, promised, wilson
 from opennandlab.power.fitting import fitted
 from opennandlab.power.study import run as study
 
@@ -129,7 +130,8 @@ def test_a_campaign_that_was_cut_off_goes_on(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--cuts", "0"], "--cuts: 0 is not valid; accepted: 1 or more"),
+        (["--cuts", "0"], "--cuts: 0 is not valid; accepted: 1 to 100000000"),
+        (["--cuts", "9" * 23], "accepted: 1 to 100000000"),
         *((["--ready-ms", odd], f"--ready-ms: {odd} is not valid") for odd in ("nan", "inf", "-1")),
         (["--workload", "oltp"], "--workload: `oltp` is not known; accepted: random, sequential"),
         (["--at", "noon"], "--at: `noon` is not known; accepted: random, gc"),
@@ -236,6 +238,40 @@ def test_the_judge_names_every_fault_that_is_put_in() -> None:
     assert (found["injected"], found["named"], found["false_alarms"]) == (1200, 1200, 0)
     assert len(found["classes"]) == 12
     assert all(one == {"injected": 100, "named": 100} for one in found["classes"].values())
+
+
+@pytest.mark.parametrize("count", ["-1", "0", "11", "9" * 20])
+def test_a_trial_of_the_judge_has_every_class(count: str) -> None:
+    done = CliRunner().invoke(command_line, ["power", "self-test", "--count", count])
+    assert done.exit_code == 2
+    assert "--count" in done.output
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("cuts", None), ("cuts", "x"), ("workloads", []), ("workloads", 7), ("at", []),
+        ("claims", None), ("seed", -1), ("seed", 2**64), ("limit_us", "x"), ("limit_us", None),
+    ],
+)  # fmt: skip
+def test_a_document_whose_settings_were_edited_is_no_campaign(key: str, value: object) -> None:
+    campaign = Campaign(Settings(onl.load_device(SMALL), 50))
+    found = campaign.document("x")
+    edited = structs.replace(found, settings={**found.settings, key: value})
+    with pytest.raises(ResultError, match="cannot be run again"):
+        again(edited, 0)
+    less = {name: one for name, one in found.settings.items() if name != key}
+    with pytest.raises(ResultError, match=key):
+        again(structs.replace(found, settings=less), 0)
+
+
+def test_an_option_of_flushes_without_a_buffer_is_told_to_change_nothing(tmp_path: Path) -> None:
+    weak = ["--cuts", "50", "--set", "power.flush=ignored"]
+    code, text = run(tmp_path, *weak)
+    assert code == 0
+    assert "`power.flush` changes nothing" in " ".join(text.split())
+    _, text = run(tmp_path, *weak, *BUFFER)
+    assert "changes nothing" not in " ".join(text.split())
 
 
 def test_a_drive_whose_roots_are_damaged_is_dead_and_that_is_told(tmp_path: Path) -> None:

@@ -49,6 +49,9 @@ def test_a_fleet_is_worn_stored_and_read(tmp_path: Path) -> None:
     code, text = run(tmp_path, *options)
     found = document(tmp_path)
     assert [one.age for one in found.cells] == [0.2, 1, 2]
+    assert " --class client --variant random --ages 1.0,0.2,2.0 --programs 30000.0 " in (
+        found.run.command
+    )
     assert [one.devices for one in found.cells] == [3, 3, 3]
     rates = [one.uber for one in found.cells if one.uber is not None]
     assert rates == sorted(rates)
@@ -164,6 +167,8 @@ def test_how_a_device_fails() -> None:
         (["--ages", "nan"], "--ages: nan is not valid"),
         (["--programs", "0"], "--programs: 0 is not valid; accepted: 1 to 1e+13"),
         (["--programs", "nan"], "--programs: nan is not valid"),
+        (["--tbw", "-1"], "--tbw: -1 is not valid; accepted: above 0, to 1e+09 TB"),
+        (["--tbw", "nan"], "--tbw: nan is not valid"),
         (["--cuts", "-1"], "--cuts: -1 is not valid"),
         (["--cuts", "3", "--cut-every-hours", "10"], "--cut-every-hours: give either this or"),
         (["--cut-every-hours", "0"], "--cut-every-hours: 0 is not valid; accepted: 0.438 to"),

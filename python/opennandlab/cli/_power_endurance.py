@@ -17,7 +17,7 @@ from opennandlab.cli._terminal import Json, Quiet, Sets
 
 if TYPE_CHECKING:
     from opennandlab.documents.power_endurance import EnduranceDocument
-    from opennandlab.power.endurance import Campaign
+    from opennandlab.power.endurance import Campaign, Settings
     from opennandlab.sweeps.engine import Engine
     from opennandlab.sweeps.runner import Progress
 
@@ -140,13 +140,30 @@ def endurance(
                 return engine_of(kept, EngineName.THREADS, None, jobs)
 
             is_partial = _carried_out(campaign, engine)
-        words = ["opennandlab", "power", "endurance", *([str(file)] if file else [])]
-        words += ["--config", config, "--devices", str(devices), "--output", str(output)]
+        words = ["opennandlab", "power", "endurance"]
+        words += [str(file)] if file else ["--config", config, "--devices", str(devices)]
+        words += _options(wanted, claims, settings)
+        words += ["--output", str(output)]
         document = campaign.document(shlex.join(words), partial=is_partial)
         if is_partial:
             terminal.ignore_signals()
         _write(document, output)
         _tell(document, output, as_json=as_json, quiet=quiet)
+
+
+def _options(wanted: "Settings", claims: str | None, settings: list[str] | None) -> list[str]:
+    """Return the options that decide the result, as words of a command."""
+    words = [word for name in wanted.classes for word in ("--class", name)]
+    words += [word for name in wanted.variants for word in ("--variant", name)]
+    words += ["--ages", ",".join(f"{age!r}" for age in wanted.ages)]
+    words += ["--programs", f"{wanted.programs!r}"]
+    words += ["--tbw", f"{wanted.tbw_tb!r}"] if wanted.tbw_tb is not None else []
+    words += ["--cuts", str(wanted.cuts)] if wanted.cuts else []
+    if wanted.cut_every_h is not None:
+        words += ["--cut-every-hours", f"{wanted.cut_every_h!r}"]
+        words += ["--use-years", f"{wanted.use_years!r}"]
+    words += ["--claims", claims] if claims is not None else []
+    return words + [word for one in settings or [] for word in ("--set", one)]
 
 
 def _fleet(

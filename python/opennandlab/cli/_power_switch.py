@@ -37,4 +37,5 @@ def _turn(socket: Path, word: str, *, as_json: bool, quiet: bool) -> None:
         if as_json:
             terminal.emit_json(answer)
         elif not quiet:
-            terminal.note(f"{word}: ready after {answer['ready_ms']:.3g} ms")
+            ready = f"ready after {answer['ready_ms']:.3g} ms"
+            terminal.note("off" if word == "off" else f"{word}: {ready}")

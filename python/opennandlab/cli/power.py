@@ -19,11 +19,14 @@ from opennandlab.cli._report_tables import show
 from opennandlab.cli._terminal import Json, Quiet, Seed, Sets
 
 if TYPE_CHECKING:
+    from opennandlab.config import DeviceConfig
     from opennandlab.documents.power_loss import PowerDocument
     from opennandlab.power.campaign import Campaign
 
 RUN_EXAMPLE = "opennandlab power run --cuts 3000 --output cuts"
 READY_MS = 10_000.0
+# One of each class.
+TEST_COUNT_MIN = 12
 REPLAY_EXAMPLE = "opennandlab power replay cuts/power.json --life 3"
 STUDY_EXAMPLE = "opennandlab power study --output study"
 TEST_EXAMPLE = "opennandlab power self-test"
@@ -156,6 +159,7 @@ def run(
         wanted.core()
         output.mkdir(parents=True, exist_ok=True)
         words = _command(config, cuts, workload, at, claims, settings, limit_ms, seed, fit=fit)
+        _warn(device)
         with shown(_line, quiet=quiet) as watch:
 
             def told(done: int) -> None:
@@ -180,6 +184,18 @@ def run(
         if not is_partial:
             campaign.forget()
         _tell(document, output, as_json=as_json, quiet=quiet)
+
+
+def _warn(device: "DeviceConfig") -> None:
+    """Say of an option that it does nothing on a drive."""
+    from opennandlab.power.campaign import has_idle_flush
+
+    if has_idle_flush(device):
+        terminal.note(
+            "warning: `power.flush` changes nothing: the drive has no write buffer, so what "
+            "is acknowledged is on the flash; give it `ftl.write_buffer_pages`",
+            style="yellow",
+        )
 
 
 def _refuse_of_simulated(
@@ -367,7 +383,10 @@ def plain_one(found: dict[str, Any]) -> dict[str, Any]:
 @app.command(epilog=f"Example: {STUDY_EXAMPLE}")
 def study(
     output: Output,
-    cuts: Annotated[int, typer.Option("--cuts", help="Of each row.")] = 500,
+    cuts: Annotated[
+        int,
+        typer.Option("--cuts", help="Of each row; with fewer a weak option may show no fault."),
+    ] = 500,
     seed: Seed = 42,
     jobs: Jobs = None,
     as_json: Json = False,
@@ -403,7 +422,8 @@ def study(
             terminal.emit_json({"rows": made})
         elif not quiet:
             (chapter,) = page.chapters
-            show(f"{chapter.title}: {chapter.subtitle}", [pages.options(found)], "")
+            tables = [*pages.outcomes(found), pages.cost_rows(found)]
+            show(f"{chapter.title}: {chapter.subtitle}", tables, None)
             terminal.note(f"written to {output}")
         bad = [one for one in found if one.problems]
         if bad:
@@ -412,7 +432,15 @@ def study(
 
 @app.command("self-test", epilog=f"Example: {TEST_EXAMPLE}")
 def self_test(
-    count: Annotated[int, typer.Option("--count", help="Faults put in, class by class.")] = 12_000,
+    count: Annotated[
+        int,
+        typer.Option(
+            "--count",
+            min=TEST_COUNT_MIN,
+            max=1_000_000,
+            help="Faults put in, class by class.",
+        ),
+    ] = 12_000,
     seed: Seed = 42,
     as_json: Json = False,
 ) -> None:

@@ -17,10 +17,11 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from msgspec import structs
+from msgspec import Struct, ValidationError, convert, structs
 
 from opennandlab import _core
 from opennandlab.canonical import digest
@@ -37,6 +38,8 @@ CUTS_PER_LIFE: Final = 50
 LIVES_AT_A_TIME: Final = 4
 # Evidence that a document keeps of each class.
 EVIDENCE_MAX: Final = 5
+# Against slips of the pen: hours of a machine.
+CUTS_MAX: Final = 100_000_000
 # From power to ready: a week.
 LIMIT_US_MAX: Final = 6.05e11
 # Pages of a drive on which a campaign is worth it: the whole drive is read after each cut.
@@ -93,18 +96,22 @@ class Settings:
 
     def __post_init__(self) -> None:
         """Check what can be checked without running."""
-        if self.cuts < 1:
-            raise ConfigError("--cuts", f"{self.cuts} is not valid; accepted: 1 or more")
+        if not 1 <= self.cuts <= CUTS_MAX:
+            message = f"{self.cuts} is not valid; accepted: 1 to {CUTS_MAX}"
+            raise ConfigError("--cuts", message)
+        if not 0 <= self.seed < 1 << 64:
+            raise ConfigError("--seed", f"{self.seed} is not valid; accepted: 0 to 2^64 - 1")
         check_limit(self.limit_us)
         for option, names, known in (
             ("--workload", self.workloads, WORKLOADS),
             ("--at", self.targets, TARGETS),
         ):
+            accepted = ", ".join(known)
+            if not names:
+                raise ConfigError(option, f"none is named; accepted: {accepted}")
             for name in names:
                 if name not in known:
-                    accepted = ", ".join(known)
-                    message = f"`{name}` is not known; accepted: {accepted}"
-                    raise ConfigError(option, message)
+                    raise ConfigError(option, f"`{name}` is not known; accepted: {accepted}")
         promises(self.claims or ())
         pages = self.device.effective["logical_pages"]
         if pages > PAGES_MAX:
@@ -119,7 +126,7 @@ class Settings:
     @property
     def lives(self) -> int:
         """How many lives the cuts are."""
-        return math.ceil(self.cuts / CUTS_PER_LIFE)
+        return -(-self.cuts // CUTS_PER_LIFE)
 
     def document(self) -> dict[str, Any]:
         """Return what decides the result, beside the device."""
@@ -160,6 +167,16 @@ def promised(device: DeviceConfig) -> tuple[str, ...]:
     """Return what a drive promises by its options in `power`."""
     made = zip(CLAIMS, _core.power_promises(device.core), strict=True)
     return tuple(name for name, holds in made if holds)
+
+
+def has_idle_flush(device: DeviceConfig) -> bool:
+    """Return whether `power.flush` is weak on a drive that has nothing to flush."""
+    document = device.to_dict()
+    power = document.get("power") or {}
+    is_honest = power.get("flush", {"kind": "honest"})["kind"] == "honest"
+    # Where passes share a wordline, a flush also copies earlier pages.
+    is_paired = power.get("paired_scheme", "none") not in {"none", "tlc_oneshot"}
+    return not is_honest and not is_paired and not document["ftl"].get("write_buffer_pages")
 
 
 def wilson(count: int, of: int) -> tuple[float, float]:
@@ -230,15 +247,16 @@ class Campaign:
             KeyboardInterrupt: on Ctrl-C, when what is done is kept.
         """
         firsts = range(0, self.settings.lives, LIVES_AT_A_TIME)
-        missing = deque(first for first in firsts if first not in self._known)
+        missing = (first for first in firsts if first not in self._known)
         running: deque[tuple[int, Future[str]]] = deque()
         with ThreadPoolExecutor(self._jobs) as pool:
             try:
-                while missing or running:
-                    while missing and len(running) < 2 * self._jobs:
-                        first = missing.popleft()
+                while True:
+                    for first in islice(missing, 2 * self._jobs - len(running)):
                         count = min(LIVES_AT_A_TIME, self.settings.lives - first)
                         running.append((first, pool.submit(self.core.live, first, count)))
+                    if not running:
+                        break
                     first, future = running.popleft()
                     self._keep(first, json.loads(future.result()))
             except BaseException:
@@ -388,6 +406,17 @@ def _evidence(found: list[dict[str, Any]]) -> Any:  # noqa: ANN401 (JSON)
             yield rest | {"class_name": name, "replay": again}
 
 
+class _Given(Struct, frozen=True):
+    """Settings as a document of a simulated drive has them."""
+
+    cuts: int
+    workloads: list[str]
+    at: list[str]
+    claims: list[str]
+    seed: int
+    limit_us: float
+
+
 def again(document: PowerDocument, life: int) -> dict[str, Any]:
     """Live a life of a campaign again, and return what it has shown.
 
@@ -397,15 +426,15 @@ def again(document: PowerDocument, life: int) -> dict[str, Any]:
 
     Raises:
         ConfigError: for a life that it does not have.
-        ResultError: if the device of the document cannot be used any more.
+        ResultError: if its device or its settings cannot be used.
     """
-    given = document.settings
     try:
+        given = convert(document.settings, _Given)
         settings = Settings(
-            load_device(dict(document.device)), given["cuts"], given["workloads"], given["at"],
-            given["claims"], given["seed"], given["limit_us"],
+            load_device(dict(document.device)), given.cuts, given.workloads, given.at,
+            given.claims, given.seed, given.limit_us,
         )  # fmt: skip
-    except ConfigError as error:
+    except (ConfigError, ValidationError) as error:
         raise ResultError(f"the campaign cannot be run again: {error}") from error
     if not 0 <= life < settings.lives:
         message = f"{life} is no life of this campaign; accepted: 0 to {settings.lives - 1}"

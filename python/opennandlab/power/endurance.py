@@ -66,6 +66,7 @@ VARIANTS: Final[dict[str, dict[str, Any]]] = {
 # Against slips of the pen: no run here comes to its end beyond.
 PROGRAMS_MAX: Final = 1e13
 AGE_MAX: Final = 10.0
+TBW_TB_MAX: Final = 1e9
 # Pages of a drive on which it is tried whether it can be cut.
 TRIED_PAGES: Final = 1 << 14
 DAYS_PER_YEAR: Final = 365.0
@@ -123,6 +124,9 @@ class Settings:
             if not 0.0 < age <= AGE_MAX:
                 message = f"{age} is not valid; accepted: above 0, to {AGE_MAX:g} rated TBW"
                 raise ConfigError("--ages", message)
+        if self.tbw_tb is not None and not 0.0 < self.tbw_tb <= TBW_TB_MAX:
+            message = f"{self.tbw_tb:g} is not valid; accepted: above 0, to {TBW_TB_MAX:g} TB"
+            raise ConfigError("--tbw", message)
         if not 1 <= self.programs <= PROGRAMS_MAX:
             message = f"{self.programs:g} is not valid; accepted: 1 to {PROGRAMS_MAX:g}"
             raise ConfigError("--programs", message)

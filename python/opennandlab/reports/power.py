@@ -50,7 +50,7 @@ def report(document: PowerDocument) -> Report:
         reason=reason(document),
         headlines=(
             Headline("cuts", number(document.cuts)),
-            Headline("cuts with a fault", number(worst(document))),
+            Headline("cuts with the most frequent fault", number(worst(document))),
             Headline("mean time to ready", f"{document.recovery_us.mean / 1000:.1f} ms"),
         ),
         warnings=(changed(document),) if document.changed else (),
@@ -223,8 +223,9 @@ def costs(found: Sequence[Found]) -> tuple[Plot, ...]:
               f"Rows without a mark: below {AT_ONCE_MS} ms."),
         drawn("waf", "Write amplification, records and copies included", "WAF",
               [one.waf for one in costs]),
-        drawn("energy", "Energy that would save what memory held at most, in mJ", "mJ",
-              [energy or None for energy in energies], "Rows without a mark: nothing to save."),
+        drawn("energy", "Energy that would save all that memory held at most, in mJ", "mJ",
+              [energy or None for energy in energies],
+              "With copies of collections, which need no saving. Rows without a mark: nothing."),
     )  # fmt: skip
 
 
@@ -237,17 +238,22 @@ def _rows_axis(found: Sequence[Found]) -> Axis:
     return Axis("row of the table of options", ticks=ticks)
 
 
-def options(found: Sequence[Found]) -> Table:
-    """Return a row for each option: what it must show, what it showed, what it cost."""
-    heads = (
-        "option", "must show", "faults per 1,000 cuts (95 % interval)",
-        "write acknowledged after (ms)", "flush (ms)", "WAF", "capacitors need (mJ)", "verdict",
-    )  # fmt: skip
-    rows = [
-        (*faults[:-1], *cost[1:], faults[-1])
-        for faults, cost in zip(_fault_rows(found), _cost_rows(found), strict=True)
-    ]
-    return Table("options", "Options", heads, tuple(rows), wraps=True)
+def outcomes(found: Sequence[Found]) -> tuple[Table, ...]:
+    """Return what each option showed as lines: first those that must show a fault."""
+    tables = []
+    for name, title, weak in (
+        ("weak", "Options that must show a fault", True),
+        ("strong", "Options that must show none", False),
+    ):
+        rows = tuple(
+            (place, shown, verdict)
+            for (place, _, shown, verdict), one in zip(_fault_rows(found), found, strict=True)
+            if one.row.is_weak is weak
+        )
+        heads = ("option", "faults per 1,000 cuts (95 % interval)", "verdict")
+        note = "Faults per 1,000 cuts, with their 95 % interval."
+        tables.append(Table(name, title, heads, rows, note, wraps=True))
+    return tuple(tables)
 
 
 def shown_faults(found: Sequence[Found]) -> Table:
@@ -258,23 +264,30 @@ def shown_faults(found: Sequence[Found]) -> Table:
 
 def cost_rows(found: Sequence[Found]) -> Table:
     """Return a row for each option: what it cost."""
-    heads = ("option", "write (ms)", "flush (ms)", "WAF", "capacitors need (mJ)")
-    note = "Write, flush: mean time until it is acknowledged."
+    heads = ("option", "write (ms)", "flush (ms)", "WAF", "all in memory (mJ)")
+    note = (
+        "Write, flush: mean time until it is acknowledged. All in memory: energy that saves the "
+        "most that memory held; copies of collections in it need no saving."
+    )
     return Table("costs", "Costs", heads, tuple(_cost_rows(found)), note)
 
 
 def _fault_rows(found: Sequence[Found]) -> Iterator[tuple[Cell, ...]]:
     for place, one in enumerate(found, 1):
         shown = ", ".join(
-            f"{name} {each.per_1000:.3g} ({each.low:.3g} to {each.high:.3g})"
+            f"{name} {_rate(each.per_1000)} ({_rate(each.low)} to {_rate(each.high)})"
             for name, each in one.document.classes.items()
         )
         yield (
             _named(place, one),
             ", ".join(one.row.must) or "none",
-            shown or f"none (below {one.document.none_below:.3g})",
+            shown or f"none (below {_rate(one.document.none_below or 0.0)})",
             "as it must be" if not one.problems else "; ".join(one.problems),
         )
+
+
+def _rate(per_1000: float) -> str:
+    return "1000" if per_1000 >= 999.5 else f"{per_1000:.3g}"
 
 
 def _cost_rows(found: Sequence[Found]) -> Iterator[tuple[Cell, ...]]:

@@ -87,7 +87,7 @@ def limits(document: EnduranceDocument) -> Table:
         (
             f"{one.drive_class}, {one.variant}, {one.age:g}",
             f"{one.failed} of {one.devices}",
-            f"{one.ffr:.1%} ({one.ffr_low:.1%} to {one.ffr_high:.1%})",
+            f"{one.ffr:.1%} ({one.ffr_low:.1%} to {one.ffr_high:.1%})" if one.devices else "-",
             str(one.uber_failed),
             "-" if one.uber is None else f"{one.uber:.2g}",
             _verdict(one),
@@ -107,7 +107,7 @@ def summary(document: EnduranceDocument) -> Table:
     rows: list[tuple[Cell, ...]] = [
         (
             f"{one.drive_class}, {one.variant}, {one.age:g}", f"{one.failed}/{one.devices}",
-            f"to {one.ffr_high:.1%}", str(one.uber_failed),
+            _ffr(one), str(one.uber_failed),
             "-" if one.uber is None else f"{one.uber:.1e}", _verdict(one),
         )
         for one in document.cells
@@ -115,6 +115,13 @@ def summary(document: EnduranceDocument) -> Table:
     heads = ("class, variant, rated TBW", "failed", "FFR (95 %)", "beyond", "UBER", "verdict")
     note = "Beyond: devices whose rate of uncorrectable errors is above that of their class."
     return Table("summary", "Functional failures and UBER", heads, tuple(rows), note)
+
+
+def _ffr(one: EnduranceCell) -> str:
+    if not one.devices:
+        return "-"
+    low = f"{one.ffr_low:.1%} " if one.failed else ""
+    return f"{low}to {one.ffr_high:.1%}"
 
 
 def _verdict(one: EnduranceCell) -> str:

@@ -24,7 +24,7 @@ from typing import Any, Final
 
 from opennandlab import _core
 from opennandlab.errors import ConfigError, OutputError
-from opennandlab.power.campaign import WORKLOADS, check_limit
+from opennandlab.power.campaign import CUTS_MAX, WORKLOADS, check_limit
 from opennandlab.power.journal import Journal
 from opennandlab.power.outside import records
 from opennandlab.power.outside.disks import Disk, Link
@@ -76,8 +76,9 @@ class Settings:
 
     def __post_init__(self) -> None:
         """Check what can be checked without the drive."""
-        if self.cuts < 1:
-            raise ConfigError("--cuts", f"{self.cuts} is not valid; accepted: 1 or more")
+        if not 1 <= self.cuts <= CUTS_MAX:
+            message = f"{self.cuts} is not valid; accepted: 1 to {CUTS_MAX}"
+            raise ConfigError("--cuts", message)
         check_limit(self.limit_us)
         for option, names, known in (
             ("--workload", self.workloads, WORKLOADS), ("--claims", self.claims, CLAIMS),
