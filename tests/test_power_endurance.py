@@ -129,6 +129,15 @@ def test_cuts_without_a_tbw_are_spread_over_wear() -> None:
     assert again == test
 
 
+def test_a_rated_tbw_depends_on_no_other_age() -> None:
+    fleet = {"name": "few", "devices": 1, "device": DEVICE}
+    alone, among = (
+        Settings(fleet, ("client",), ("random",), ages, programs=3e4)
+        for ages in ((1.0,), (0.5, 1.0))
+    )
+    assert alone.rated_tbw() == among.rated_tbw() > 0
+
+
 def test_what_a_model_does_not_know_is_said(tmp_path: Path) -> None:
     """A curve of wear alone makes storage and reads change nothing."""
     weibull = {"reliability": {"kind": "weibull"}, "ecc": {"algorithm": "bch"}}

@@ -86,7 +86,7 @@ class Settings:
         classes: Of JESD218.
         variants: Of `VARIANTS`.
         ages: What is written, in rated TBW.
-        tbw_tb: The rated TBW; None: what wears the first device to its rated cycles.
+        tbw_tb: The rated TBW; None: what wears the device, as it is named, to its rated cycles.
         programs: Page programs of a test, about: drives are scaled down to them.
         cuts: Cuts from power of each device, over its writes; 0: none.
         cut_every_h: Hours of active use between cuts, in place of their number.
@@ -192,13 +192,13 @@ class Settings:
                 for age in sorted(self.ages):
                     yield drive_class, variant, age
 
-    def rated_tbw(self) -> float | None:
-        """Return the TBW that ages are multiples of; None where it is not needed.
+    def rated_tbw(self) -> float:
+        """Return the TBW that ages are multiples of, the same whichever ages are asked for.
 
         Raises:
             ConfigError: for a device that cannot be tested.
         """
-        if self.tbw_tb is not None or all(age == 1.0 for age in self.ages):
+        if self.tbw_tb is not None:
             return self.tbw_tb
         if "tbw" not in self._pilot:
             device = load_device(self.fleet.get("device", "config"), self.fleet.get("set") or {})
@@ -244,12 +244,11 @@ class Settings:
         }
 
 
-def _suites(settings: Settings, tbw: float | None) -> dict[str, Any]:
+def _suites(settings: Settings, tbw: float) -> dict[str, Any]:
     suites = {}
     for drive_class, variant, age in settings.cells():
         life = {"drive_class": drive_class, "programs": settings.programs, **VARIANTS[variant]}
-        if tbw is not None:
-            life["tbw_tb"] = tbw * age
+        life["tbw_tb"] = tbw * age
         name = suite_name(drive_class, variant, age)
         suites[name] = {"run": "reliability.drive-life", "life": life}
         if settings.is_cut:
