@@ -61,8 +61,8 @@ impl DeviceConfig {
         if self.ftl.allocation.is_dynamic() && !self.needs_full() {
             return refuse(
                 "ftl.allocation",
-                "an erase does not wait for the programs of other dies when `controller` has no \
-                 scheduler; set `controller.scheduler`",
+                "an erase does not wait for the programs of other dies with the scheduler \
+                 `out_of_order`; accepted for `controller.scheduler`: in_order, priority",
             );
         }
         let has_capacitors = self.power.as_ref().is_some_and(PowerLossConfig::has_capacitors);

@@ -61,6 +61,10 @@ MISSES: Mapping[str, tuple[float, str]] = {
         0.65,
         "one request of 690 000 waits in `full`, and `scaled` sends 79 000",
     ),
+    "micron_7450_max_800gb-iops-rnd-1024k-read": (
+        0.25,
+        "small writes of `full` scatter half the drive in a round, those of `scaled` a twentieth",
+    ),
     "solidigm_p5520_1920gb-latency-mrt-4k-write": (
         0.85,
         "one write of 7 million waits 64 ms in a round of `full`; `scaled` sends half a million",
