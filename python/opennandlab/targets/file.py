@@ -160,8 +160,9 @@ class FileTarget(FioTarget):
             found = self.link.stat()
             is_same = same_file(found, os.fstat(self._file.handle))
         except OSError as error:
-            # The link to the file lies beside the job files.
-            what = "the file" if self.link.is_symlink() else f"the folder of the run {self.folder}"
+            # A link to the file may lie beside the job files.
+            folder = Path(self.folder)
+            what = "the file" if folder.is_dir() else f"the folder of the run {folder}"
             raise TargetError(f"{self.name}: {what} is gone: {_reason(error)}") from error
         if not is_same or found.st_size != self.capacity_bytes:
             raise TargetError(f"{self.name}: the file was replaced or resized by somebody else")
