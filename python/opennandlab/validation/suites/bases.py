@@ -63,7 +63,7 @@ MISSES: Mapping[str, tuple[float, str]] = {
     ),
     "micron_7450_max_800gb-iops-rnd-1024k-read": (
         0.25,
-        "small writes of `full` scatter half the drive in a round, those of `scaled` a twentieth",
+        "probably since its short rounds leave the data less scattered",
     ),
     "solidigm_p5520_1920gb-latency-mrt-4k-write": (
         0.85,
