@@ -176,7 +176,10 @@ def has_idle_flush(device: DeviceConfig) -> bool:
     is_honest = power.get("flush", {"kind": "honest"})["kind"] == "honest"
     # Where passes share a wordline, a flush also copies earlier pages.
     is_paired = power.get("paired_scheme", "none") not in {"none", "tlc_oneshot"}
-    return not is_honest and not is_paired and not document["ftl"].get("write_buffer_pages")
+    cache = document["host"].get("write_cache") or {"enabled": False}
+    is_cached = cache["enabled"] and cache["mode"] == "write_back"
+    has_memory = is_cached or bool(document["ftl"].get("write_buffer_pages"))
+    return not (is_honest or is_paired or has_memory)
 
 
 def wilson(count: int, of: int) -> tuple[float, float]:

@@ -74,10 +74,11 @@ def sizes(text: str) -> tuple[int, ...]:
     >>> sizes("0.5k, 1m,4KiB")
     (1048576, 4096, 512)
     """
-    found = [_size(word.strip()) for word in _words(text, "size")]
-    for size, word in zip(found, _words(text, "size"), strict=True):
+    words = [word.strip() for word in _words(text, "size")]
+    found = [_size(word) for word in words]
+    for size, word in zip(found, words, strict=True):
         if found.count(size) > 1:
-            raise ValueError(f"`{word.strip()}` ({size} B) is named twice")
+            raise ValueError(f"`{word}` ({size} B) is named twice")
     return tuple(sorted(found, reverse=True))
 
 

@@ -55,8 +55,8 @@ pub(super) struct Trial<'a> {
     options: &'a PowerLossConfig,
     claims: Claims,
     mount_limit: Ns,
-    /// Cuts after which the tables of the firmware are checked, and the recovery compared with one
-    /// that looks at every page.
+    /// Cuts after which the tables of the firmware are checked, all pages are judged, not only
+    /// those that may have changed, and the recovery is compared with one that looks at every page.
     audit_every: u32,
     /// Time of the shortest program.
     program: Ns,
