@@ -13,7 +13,8 @@ from opennandlab.errors import ConfigError
 from opennandlab.pts import STANDARD, TESTS, TUTORIAL, Settings
 from opennandlab.pts.plan import Plan, make_plan, seed_of
 from opennandlab.pts.time_base import CELL_RECLAIMS, NAMES, TimeBase
-from opennandlab.targets.base import Limit, Stimulus
+from opennandlab.stats.histogram import Histogram
+from opennandlab.targets.base import Limit, Measurement, Requests, Stimulus
 
 GIB = 1 << 30
 # The loads of cross stimulus recovery.
@@ -228,24 +229,38 @@ def test_a_sample_of_cross_stimulus_recovery_holds_its_queue():
     assert middle[0] == (128, Limit(bytes=4 * queue))
 
 
+def written_in(seconds, elapsed_s, written_bytes):
+    none = Histogram.of_bins([])
+    writes = Requests(1, written_bytes, none)
+    return Measurement(seconds, elapsed_s, Requests(0, 0, none), writes, written_bytes)
+
+
 @pytest.mark.parametrize(
-    ("missing", "written"),
-    [([8e9, 0.0, 4e9 + 1], [8e9, 0, 4e9]), ([90e9, 0.0, 30e9], [60e9, 0, 20e9]), ([0.0], [])],
+    ("block_bytes", "elapsed_s", "rest"),
+    [
+        (64 << 10, 20.0, (4 * GIB, 40.0)),  # 100 MiB a second for the rest of its minute
+        (4096, 60.0, (0, 0.0)),
+        (4096, 1.0, (5 * GIB, 50.0)),  # no more than the range
+        (512, 1.0, (5 * GIB // 8, 6.25)),  # of which each write moves a page
+    ],
 )
-def test_what_the_first_round_left_out_is_written_behind_it(missing, written):
+def test_the_rest_of_a_minute_is_written_behind_a_cell(block_bytes, elapsed_s, rest):
     scaled = TimeBase("scaled", is_virtual=True, capacity_bytes=50 * 10**9)
-    found = scaled.remainder(missing, 40 * 10**9)
-    assert found == [int(size) // 4096 * 4096 for size in written]
-    assert ("first round" in scaled.noted) == bool(written)
+    measured = written_in(10.0, elapsed_s, GIB)
+    asked = Stimulus("random", read_pct=35, block_bytes=block_bytes)
+    assert scaled.rest_of_minute(asked, measured, 5 * GIB) == rest
+    assert ("rest of the minute of random writes" in scaled.noted) == bool(rest[0])
 
 
 @pytest.mark.parametrize(
     ("name", "is_virtual", "cell_s"),
     [("full", True, None), ("smoke", True, None), ("scaled", False, None), ("scaled", True, 1.0)],
 )
-def test_nothing_is_written_behind_a_round_of_any_other_kind(name, is_virtual, cell_s):
+def test_nothing_is_written_behind_a_cell_of_any_other_kind(name, is_virtual, cell_s):
     base = TimeBase(name, is_virtual, 50 * 10**9, cell_s=cell_s)
-    assert (base.remainder([8e9], 40 * 10**9), base.deviations) == ([], [])
+    asked = Stimulus("random", block_bytes=4096)
+    found = base.rest_of_minute(asked, written_in(1.0, 1.0, GIB), 5 * GIB)
+    assert (found, base.deviations) == ((0, 0.0), [])
 
 
 def test_idle_units_cover_ten_block_reclaims():

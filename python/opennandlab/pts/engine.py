@@ -223,11 +223,6 @@ class Bench:
         self._let_pass(passed_s, label)
         return last_s + passed_s
 
-    def write_untimed(self, stimulus: Stimulus, size: int, seconds: float, *, label: str) -> None:
-        """Write so many bytes to a simulated drive without a clock, which goes on by `seconds`."""
-        self.measure(stimulus, Limit(bytes=size), label=label, is_measured=False)
-        self._let_pass(seconds, label)
-
     def _let_pass(self, seconds: float, label: str) -> None:
         """Let blocks age by the time that writes without a clock took."""
 
@@ -248,6 +243,7 @@ class Bench:
         sample_s: float | None = None,
         is_measured: bool = True,
         is_cell: bool = True,
+        writes_rest: bool = False,
     ) -> Cell:
         """Apply a stimulus as the next cell of the phase.
 
@@ -261,6 +257,8 @@ class Bench:
             sample_s: Length of the pieces in time that are wanted; None for none.
             is_measured: False for what only writes, on a simulated drive without a clock.
             is_cell: False for what is no cell of the document although it is measured.
+            writes_rest: Whether what a scaled cell would have written more in its minute is written
+                behind it, see `TimeBase.rest_of_minute`.
         """
         if is_measured and self.target.is_virtual:
             limit = self.plan.time.with_ramp(limit, stimulus)
@@ -307,7 +305,35 @@ class Bench:
             self.record.cells.append(cell)
             self._note_littles_law(cell)
             self._note_short(cell)
+        if writes_rest:
+            self._write_rest(cell, key)
         return cell
+
+    def _write_rest(self, cell: Cell, key: str) -> None:
+        """Write what a scaled cell would have written more in its minute, without a clock."""
+        plan = self.plan
+        size, seconds = plan.time.rest_of_minute(cell.stimulus, cell.measurement, plan.range_bytes)
+        if not size:
+            return
+        phase = self.record.phases[-1]
+        phase.rests.append(phase.cells)
+        writes = replace(cell.stimulus, read_pct=0)
+        seed = seed_of(plan.settings.seed, plan.test.name, key, "rest")
+
+        def write() -> dict[str, Any]:
+            self.target.run(
+                writes,
+                Limit(bytes=size),
+                seed=seed,
+                is_measured=False,
+                watch=(lambda _: self._show()) if self._watch else None,
+            )
+            self.target.pass_time(seconds)
+            return {}
+
+        self._do(f"{key}/rest", cell.label, write)
+        self._written_bytes += size
+        self._clock_s += seconds
 
     def _note_littles_law(self, cell: Cell) -> None:
         """Note a cell whose throughput, response time and outstanding requests do not agree."""

@@ -50,7 +50,6 @@ def run(bench: Bench) -> Findings:
         lambda _: cells_of_round(bench, plans),
         tracked,
         cells=len(plans),
-        makes_up=True,
     )
     return Findings(
         results=IopsResults(

@@ -50,7 +50,6 @@ def run(bench: Bench) -> Findings:
         lambda _: cells_of_round(bench, plans),
         tracked,
         cells=len(plans),
-        makes_up=True,
     )
     kept = [
         histogram(f"window_{at + 1}", f"{plan.label}, window", rounds.latency(at))

@@ -176,6 +176,8 @@ class Phase:
     end_s: float | None = None
     written_bytes: int = 0
     cells: int = 0
+    # Which of them, from 1, were followed by the rest of their minute.
+    rests: list[int] = field(default_factory=list)
 
 
 @dataclass

@@ -104,11 +104,18 @@ class Rehearsal:
 
 @dataclass
 class _Run:
-    """What one run of a stand asked for."""
+    """What one run of a stand asked for, or two together."""
 
     cost: float
     written_bytes: int
     seconds: float
+
+    def __add__(self, other: _Run) -> _Run:
+        return _Run(
+            self.cost + other.cost,
+            self.written_bytes + other.written_bytes,
+            self.seconds + other.seconds,
+        )
 
 
 @dataclass
@@ -234,7 +241,11 @@ def rehearse(test: Test, plan: Plan, target: Target, *, is_steady: bool) -> Rehe
     done = Rehearsal(written_bytes=total.written_bytes, seconds=total.seconds)
     log = iter(total.log)
     for phase in bench.record.phases:
-        runs = [next(log) for _ in range(phase.cells)]
+        runs = []
+        for cell in range(1, phase.cells + 1):
+            runs.append(next(log))
+            if cell in phase.rests:
+                runs[-1] += next(log)
         done.stretches.append(
             Stretch(
                 phase.name,

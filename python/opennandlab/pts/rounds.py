@@ -19,15 +19,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 
 from opennandlab.documents import pts
 from opennandlab.pts.engine import Bench
 from opennandlab.pts.record import Cell
-from opennandlab.pts.time_base import MINUTE_S
 from opennandlab.stats.histogram import Histogram
 from opennandlab.stats.steady import WINDOW_ROUNDS, SteadyState, steady_state
-from opennandlab.targets.base import Limit, Measurement, Stimulus
+from opennandlab.targets.base import Limit, Stimulus
 
 
 @dataclass(frozen=True)
@@ -215,8 +214,11 @@ def mean(values: Sequence[float | None]) -> float | None:
 
 
 def cells_of_round(bench: Bench, plans: Sequence[CellPlan]) -> list[Cell]:
-    """Run the cells of a round, in their order."""
-    return [bench.measure(plan.stimulus, plan.limit, label=plan.label) for plan in plans]
+    """Run the cells of a round, in their order; each leaves the drive as its minute would."""
+    return [
+        bench.measure(plan.stimulus, plan.limit, label=plan.label, writes_rest=True)
+        for plan in plans
+    ]
 
 
 def until_steady(  # noqa: PLR0913 (all but three by name)
@@ -229,7 +231,6 @@ def until_steady(  # noqa: PLR0913 (all but three by name)
     cells: int | None = None,
     is_over: Callable[[], bool] = lambda: False,
     must_collect: bool = False,
-    makes_up: bool = False,
     rounds_max: int | None = None,
 ) -> Rounds:
     """Run rounds until the tracked values are steady, or there have been enough.
@@ -243,8 +244,6 @@ def until_steady(  # noqa: PLR0913 (all but three by name)
         cells: Cells in a round, for the progress line.
         is_over: Asked after each round: whether something else ends the search.
         must_collect: Whether rounds go on until the drive collected in all of the window, too.
-        makes_up: Whether what the cells of the first round did not write of their minutes is
-            written behind it, see `make_up`.
         rounds_max: After how many rounds the search ends; None for that of the plan.
     """
     rounds = Rounds(tracked, rounds_max or bench.plan.rounds_max, group, bench.is_range_small)
@@ -270,8 +269,6 @@ def until_steady(  # noqa: PLR0913 (all but three by name)
         if is_over() or (rounds.attained and not is_early):
             break
         rounds.is_longer |= rounds.attained
-        if makes_up and number == 1:
-            make_up(bench, tracked_cells, group=group)
     for tracking in tracked:
         if rounds.attained and rounds.collection(tracking) == "none":
             is_full = bench.plan.time.name == "full"
@@ -282,31 +279,6 @@ def until_steady(  # noqa: PLR0913 (all but three by name)
             )
     bench.progress.rounds_max = None
     return rounds
-
-
-def make_up(bench: Bench, cells: Sequence[Cell], *, group: str = "") -> None:
-    """Write what random cells would have written more in whole minutes, in their order.
-
-    How scattered data lie on a drive, and in how much of it nothing is stale, depends on all that
-    was written. It costs no more than memory speed: there is no clock.
-    """
-    missing = [_missing(cell.measurement) for cell in cells]
-    sizes = bench.plan.time.remainder([size for size, _ in missing], bench.plan.range_bytes)
-    if not any(sizes):
-        return
-    with bench.phase("remainder", group=group):
-        for cell, size, (whole, seconds) in zip(cells, sizes, missing, strict=False):
-            if size:
-                writes = replace(cell.stimulus, read_pct=0)
-                bench.write_untimed(writes, size, seconds * size / whole, label=cell.label)
-
-
-def _missing(measured: Measurement) -> tuple[float, float]:
-    """Return bytes that a cell of random writes did not write of its minute, and the seconds."""
-    left_s = max(MINUTE_S - (measured.elapsed_s or MINUTE_S), 0.0)
-    if not measured.seconds:
-        return 0.0, 0.0
-    return measured.writes.bytes / measured.seconds * left_s, left_s
 
 
 def write_to_steady(

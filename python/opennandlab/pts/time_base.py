@@ -6,9 +6,9 @@ So a `scaled` cell that writes goes on until collections have reclaimed 16 block
 in every pool (a die, or a group of superblocks) of a simulated drive, or for its minute; until a
 drive has used up its spare area such a cell *is* a minute. Cells of reads take 2000 requests. Steps
 between cells keep the *drive fills* of a real drive of 256 GiB to 1 TiB and give up the minutes.
-Where a drive reads depends on all that was written before: a round of whole minutes scatters the
-data of a drive, one of scaled cells a part of them. So what the first round of random cells would
-have written more in its minutes is written behind it, without a clock (`remainder`).
+How fast a drive reads depends on what was written last, and how: minutes of small writes scatter
+its data, minutes of large ones bring them together again. So what a random cell would have written
+more in its minute is written behind it without a clock, at most the range (`rest_of_minute`).
 Rounds, the window and the steady-state rule are never scaled, and neither is idle time against the
 time in which a drive reclaims a block.
 
@@ -29,13 +29,12 @@ full ones are those of the specification.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from opennandlab.documents import pts_header
-from opennandlab.targets.base import Limit, Stimulus
+from opennandlab.targets.base import Limit, Measurement, Stimulus
 
 Name = Literal["full", "scaled", "smoke"]
 NAMES: tuple[Name, ...] = ("full", "scaled", "smoke")
@@ -52,8 +51,10 @@ CELL_IOS_MIN = {"scaled": 2000, "smoke": 200}
 # Of random writes no more than so many bytes: large requests have no larger part in what a round
 # writes than in whole minutes.
 CELL_BYTES_MIN = 2000 * (128 << 10)
-# What is written behind the first round, at most: then 13 % of the range is as it was before it.
-REMAINDER_FILLS_MAX = 2.0
+# Of the range, behind a cell: random writes of so much leave 37 % of it as it was.
+REST_FILLS_MAX = 1.0
+# A smaller request moves a page all the same.
+PAGE_BYTES = 4096
 # A cell in which some of the first requests are still under way has not measured its queue.
 CELL_IOS_PER_OUTSTANDING = {"scaled": 4, "smoke": 2}
 CELL_RAMP_RATIO = 0.02
@@ -183,28 +184,32 @@ class TimeBase:
             quiet_seconds=CELL_QUIET_S if kind == "reads" else 0.0,
         )
 
-    def remainder(self, missing_bytes: Sequence[float], range_bytes: int) -> list[int]:
-        """Return what is written behind the first round of random cells, without a clock.
+    def rest_of_minute(
+        self, stimulus: Stimulus, measured: Measurement, range_bytes: int
+    ) -> tuple[int, float]:
+        """Return what a random cell would have written more in its minute, to be written at once.
 
         Args:
-            missing_bytes: What each cell would have written more in its whole minute.
-            range_bytes: What the test may touch. More than `REMAINDER_FILLS_MAX` times as much is
-                not written: all cells give up the same part then.
+            stimulus: What the cell did.
+            measured: What it gave.
+            range_bytes: What the test may touch. At most `REST_FILLS_MAX` times as much is
+                written, where a request of less than 4 KiB counts as one of 4 KiB.
 
         Returns:
-            Bytes for each cell, whole 4 KiB; none where cells are whole minutes, on a real drive
-            and in a smoke.
+            Bytes, whole 4 KiB, and the seconds they would have taken. Nothing where cells are whole
+            minutes, on a real drive and in a smoke.
         """
         if self.name != "scaled" or not self.is_virtual or self.cell_s is not None:
-            return []
-        total = math.fsum(missing_bytes)
-        if total <= 0:
-            return []
-        most = f"at most {REMAINDER_FILLS_MAX:g} times the range"
-        here = f"the rest of its minutes is written behind it without a clock, {most}"
-        self._note("first round", here, "whole minutes")
-        share = min(1.0, REMAINDER_FILLS_MAX * range_bytes / total)
-        return [self._sector_round(share * count) for count in missing_bytes]
+            return 0, 0.0
+        left_s = MINUTE_S - (measured.elapsed_s or MINUTE_S)
+        if left_s <= 0 or not measured.seconds or not measured.writes.bytes:
+            return 0, 0.0
+        rate = measured.writes.bytes / measured.seconds
+        covered = max(PAGE_BYTES / _bytes_max(stimulus), 1.0)
+        size = self._sector_round(min(rate * left_s, REST_FILLS_MAX * range_bytes / covered))
+        here = f"written behind it without a clock, at most {REST_FILLS_MAX:g} times the range"
+        self._note("rest of the minute of random writes", here, "measured")
+        return size, size / rate
 
     def with_ramp(self, limit: Limit, stimulus: Stimulus) -> Limit:
         """Return a limit by requests or bytes whose ramp is as long as it takes to fill the queue.
