@@ -9,7 +9,9 @@ import pytest
 from msgspec import structs
 from typer.testing import CliRunner
 
+import opennandlab
 from opennandlab.cli import app
+from opennandlab.comparing.model import UnlikeError
 from opennandlab.documents import pts
 from opennandlab.documents.record import plain
 from opennandlab.pts import TESTS, Settings
@@ -256,6 +258,19 @@ def test_slices_of_a_small_range_turn_the_queue_over():
         found = run_test(TESTS["position"], target, settings=settings)
         assert min(one.read_mb_s for one in found.results.slices) > 0
         assert not [text for text in found.warnings if "fewer requests" in text]
+
+
+def test_shares_are_compared_in_as_many_digits_as_they_have():
+    documents = [
+        run_test(
+            TESTS["latency"],
+            SimulatedTarget("tlc_standard", SMALL),
+            settings=Settings(time_base="smoke", active_range_pct=percent),
+        )
+        for percent in (33.3, 50)
+    ]
+    with pytest.raises(UnlikeError, match=r"different active range: #1 has share 0\.333, "):
+        opennandlab.compare(documents)
 
 
 def test_a_cell_without_a_counted_request_took_no_time():

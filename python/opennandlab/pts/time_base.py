@@ -419,9 +419,9 @@ class TimeBase:
         return SMOKE_REST_S
 
     def turn_bytes(self, queued_bytes: int) -> int:
-        """Return what turns the queue of a simulated drive over a few times."""
+        """Return what turns the queue over a few times."""
         few = CELL_IOS_PER_OUTSTANDING.get(self.name, CELL_IOS_PER_OUTSTANDING["scaled"])
-        return few * queued_bytes if self.is_virtual else 0
+        return few * queued_bytes
 
     def slice_bytes(self, size: int, block_bytes: int, least_bytes: int) -> int:
         """Return the bytes that are written and read of a slice of the position test."""
