@@ -10,7 +10,9 @@ import pytest
 from msgspec import structs
 from typer.testing import CliRunner
 
+import opennandlab
 from opennandlab.cli import app
+from opennandlab.comparing.model import UnlikeError
 from opennandlab.documents import pts
 from opennandlab.documents.record import plain
 from opennandlab.pts import TESTS, Settings
@@ -240,7 +242,41 @@ def test_points_that_are_too_short_for_the_rule_say_so():
     )
     judged = verdict(whole)
     assert judged.text == "1 of 1 points NOT STEADY"
-    assert "too short" in judged.reason
+    assert judged.reason.startswith("It was too short")
+    twice = structs.replace(
+        whole, results=structs.replace(whole.results, points=whole.results.points * 2)
+    )
+    assert verdict(twice).reason.startswith("They were too short")
+
+
+def test_a_smoke_without_collection_says_why_it_is_not_steady():
+    target = SimulatedTarget("emmc_16gb", {"nand.blocks_per_plane": 64})
+    found = run_test(TESTS["latency"], target, settings=Settings(time_base="smoke"))
+    (entry,) = found.steady_state
+    assert (entry.steady, entry.collection) == (True, "none")
+    assert "not steady after 5 rounds: RND 4 KiB 0/100 (no garbage was" in verdict(found).reason
+
+
+def test_slices_of_a_small_range_turn_the_queue_over():
+    target = SimulatedTarget("tlc_standard", {**SMALL, "nand.blocks_per_plane": 256})
+    for base in ("scaled", "smoke"):
+        settings = Settings(time_base=base, active_range_pct=20)
+        found = run_test(TESTS["position"], target, settings=settings)
+        assert min(one.read_mb_s for one in found.results.slices) > 0
+        assert not [text for text in found.warnings if "fewer requests" in text]
+
+
+def test_shares_are_compared_in_as_many_digits_as_they_have():
+    documents = [
+        run_test(
+            TESTS["latency"],
+            SimulatedTarget("tlc_standard", SMALL),
+            settings=Settings(time_base="smoke", active_range_pct=percent),
+        )
+        for percent in (33.3, 50)
+    ]
+    with pytest.raises(UnlikeError, match=r"different active range: #1 has share 0\.333, "):
+        opennandlab.compare(documents)
 
 
 def test_a_cell_without_a_counted_request_took_no_time():

@@ -167,6 +167,21 @@ def test_zones_find_the_superblock_and_that_one_is_open():
     assert results["open_superblocks_below"] == results["open_superblocks"] + 1
 
 
+def test_zones_are_enlarged_where_a_whole_superblock_shows_that_the_largest_is_slow():
+    changes = {"nand.blocks_per_plane": 64}
+    document = run_test(
+        TESTS["zones"], SimulatedTarget("emmc_16gb", changes), settings=Settings(time_base="scaled")
+    )
+    results = document.results
+    assert results.superblock_bytes < results.superblock_bytes_below
+    assert results.open_superblocks is not None
+    assert not document.warnings
+    listed = Settings(options={"zones": "1x8MiB,1x13.5MiB"})
+    short = run_test(TESTS["zones"], SimulatedTarget("emmc_16gb", changes), settings=listed)
+    assert short.results.superblock_bytes_estimated is None
+    assert short.warnings == ["zones of 13.5 MiB, the largest that were tried, are slow: no edge"]
+
+
 def test_listed_zones_are_tried_as_they_are():
     results = found("zones", zones="1x2MiB,1x8MiB,2x8MiB", drive_writes=1.5)["results"]
     tried = [(point["open"], point["zone_bytes"] // MIB) for point in results["points"]]

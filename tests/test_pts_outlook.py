@@ -61,6 +61,17 @@ def test_a_drive_that_became_steady_leaves_no_rounds() -> None:
     assert progress.work == pytest.approx(10 + 4 * 6 + 6)
 
 
+def test_a_phase_that_takes_longer_than_was_assumed_is_known_by_itself() -> None:
+    """Rounds said `19 s left` that took 20 s each: the fill before them had gone fast."""
+    outlook = Outlook(rehearsal(5), rehearsal(25))
+    rounds = [("round", number, 2, 1.0 + 20 * number) for number in range(1, 4)]
+    progress = seen(outlook, BEGIN[0], ("wipc", None, 1, 1.0), *rounds)
+    # Of the histogram nothing is known yet but what all took so far: 61 s for 22 units.
+    histogram = 6 * 61 / 22
+    assert progress.eta_least_s == pytest.approx(20 * 2 + histogram)
+    assert progress.eta_s == pytest.approx(20 * 22 + histogram)
+
+
 def test_a_run_that_goes_on_counts_only_its_own_time() -> None:
     outlook = Outlook(rehearsal(5), rehearsal(25))
     progress = seen(outlook, ("round", 3, 1, 0.0), ("round", 3, 2, 6.0))

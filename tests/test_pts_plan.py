@@ -69,7 +69,9 @@ def test_each_test_has_its_load(test, threads, depth):
     [
         ({"threads": 8}, "TC 8 / QD 32 (profile: TC 4 / QD 32)"),
         ({"oio": 2}, "2 outstanding requests in all"),
+        ({"oio": 1}, "1 outstanding request in all"),
         ({"active_range_pct": 50}, "active range 50% (profile: 100%)"),
+        ({"active_range_pct": 33.3}, "active range 33.3% (profile: 100%)"),
         ({"ar_amount_bytes": GIB}, "active range amount 1073741824 B (profile: all)"),
         ({"cache": "enabled"}, "write cache enabled (profile: disabled)"),
         ({"data": "file"}, "data pattern file (profile: random)"),
@@ -80,6 +82,12 @@ def test_each_test_has_its_load(test, threads, depth):
 def test_what_differs_from_the_profile_is_a_deviation(change, words):
     (found,) = plan(**change).deviations
     assert words in found
+
+
+def test_fills_of_the_range_are_a_deviation_where_the_range_is_not_the_drive():
+    text = "preconditioning counts fills of the active range (standard: of the user capacity)"
+    assert text in plan(active_range_pct=50, wipc_base="range").deviations
+    assert plan(wipc_base="range").deviations == ()
 
 
 def test_asking_for_what_the_profile_has_is_no_deviation():

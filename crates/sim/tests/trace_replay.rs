@@ -72,6 +72,8 @@ fn addresses_beyond_the_device_are_refused_wrapped_or_scaled() {
     let sectors: Vec<_> = commands.iter().map(|command| command.sector).collect();
     assert_eq!(sectors, [0, 100, 5, 504]);
     assert!(warnings[0].contains("scaled by 0.82"), "{warnings:?}");
+    let (_, warnings) = replay("0 5 0 8 0\n0 5 1000000000000 8 0\n", r#"{"beyond": "scale"}"#);
+    assert!(warnings[0].ends_with("scaled by 5.120e-10"), "{warnings:?}");
     // One volume may fit where all together do not.
     assert_eq!(spans(TEXT, r#"{"volumes": "5"}"#), [(0, 8), (13, 7)]);
     assert!(replay(TEXT, r#"{"volumes": 5, "beyond": "scale"}"#).1.is_empty());

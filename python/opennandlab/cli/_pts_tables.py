@@ -124,8 +124,9 @@ def header_lines(document: "PtsDocument") -> list[str]:
     )
     lines = [
         (
-            f"TC {head.threads} / QD {head.queue_depth}, active range {part.share:.0%}{amount}, "
-            f"data {head.data}, write cache {head.cache.state}, seed {head.seed}"
+            f"TC {head.threads} / QD {head.queue_depth}, "
+            f"active range {100 * part.share:g}%{amount}, data {head.data}, "
+            f"write cache {head.cache.state}, seed {head.seed}"
         ),
         (
             f"time base: {head.time_base.clock}, {head.time_base.name}, "

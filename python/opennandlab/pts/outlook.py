@@ -7,7 +7,8 @@ the test itself             purge WIPC │ 1 2 3 ▲
 ```
 The place of the test is found again in both rehearsals by phase and round. Work is what a step
 costs: requests and pages on a simulated drive, whose wall time they decide, seconds on a real one.
-What was done so far, and how long that took, makes seconds of it.
+What was done so far, and how long that took, makes seconds of it: of each phase apart once it is
+known, since a cell that goes on until the drive has collected may cost many times what was assumed.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ class _Place:
         return False
 
     @property
-    def after(self) -> float:
-        """Work after this stretch."""
-        return sum(stretch.work for stretch in self.stretches[self.index + 1 :])
+    def after(self) -> list[Stretch]:
+        """The stretches after this one."""
+        return self.stretches[self.index + 1 :]
 
 
 class Outlook:
@@ -62,6 +63,9 @@ class Outlook:
         # Work of the stretches that are over, of the one that is not, and what was done elsewhere.
         self._before = self._now = self._skipped = 0.0
         self._elapsed_s: float | None = None
+        self._seen_s = 0.0
+        # Seconds and work so far of the phases of each name.
+        self._spent: dict[str, list[float]] = {}
 
     @classmethod
     def of(cls, test: Test, plan: Plan, target: Target) -> Outlook:
@@ -82,18 +86,33 @@ class Outlook:
         """Find the place of a test, and set what is left of it."""
         self._find(progress)
         stretch = self._most.stretches[max(self._most.index, 0)]
-        self._now = stretch.done(progress.cell, progress.fraction or 0.0)
+        before, self._now = self._now, stretch.done(progress.cell, progress.fraction or 0.0)
         if self._elapsed_s is None:
             # A run that goes on has done so much in another one.
             self._elapsed_s, self._skipped = progress.elapsed_s, self._before + self._now
+        else:
+            self._spend(stretch.name, progress.elapsed_s - self._seen_s, self._now - before)
+        self._seen_s = progress.elapsed_s
         progress.work = max(self._before + self._now - self._skipped, 0.0)
-        here = stretch.work - self._now
-        most = here + self._most.after
-        least = min(here + self._least.after, most)
         elapsed_s = progress.elapsed_s - self._elapsed_s
         if progress.work > 0 and elapsed_s >= KNOWN_AFTER_S:
-            rate = elapsed_s / progress.work
-            progress.eta_least_s, progress.eta_s = rate * least, rate * most
+            usual = elapsed_s / progress.work
+            here = (stretch.work - self._now) * self._rate(stretch.name, usual)
+            least, most = (
+                here + sum(one.work * self._rate(one.name, usual) for one in place.after)
+                for place in (self._least, self._most)
+            )
+            progress.eta_least_s, progress.eta_s = min(least, most), most
+
+    def _spend(self, name: str, seconds: float, work: float) -> None:
+        spent = self._spent.setdefault(name, [0.0, 0.0])
+        spent[0] += seconds
+        spent[1] += work
+
+    def _rate(self, name: str, usual: float) -> float:
+        """Return the seconds of a unit of work in phases of a name."""
+        seconds, work = self._spent.get(name, (0.0, 0.0))
+        return seconds / work if work > 0 and seconds >= KNOWN_AFTER_S else usual
 
     def _find(self, progress: Progress) -> None:
         key = progress.phase, progress.round
@@ -103,7 +122,10 @@ class Outlook:
             return
         self._key, self._cell = key, progress.cell
         if self._most.index >= 0:
-            self._before += self._most.stretches[self._most.index].work
+            over = self._most.stretches[self._most.index]
+            self._before += over.work
+            self._spend(over.name, 0.0, over.work - self._now)
+            self._now = 0.0
         self._most.seek(*key)
         # A round beyond the fifth has no place in the shorter one: what follows its last is left.
         self._least.seek(*key)

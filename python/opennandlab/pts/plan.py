@@ -311,7 +311,7 @@ def make_plan(test: Spec, settings: Settings, target: Target, reclaim_s: float =
     )
     threads, queue_depth = _load(test, settings, deviations)
     active_range, wipc_range = _ranges(settings, target.capacity_bytes, deviations)
-    capacities = _wipc(test, settings, time, deviations)
+    capacities = _wipc(test, settings, time, wipc_range, deviations)
     cache_enabled = CACHE_ENABLED[settings.profile]
     if test.cache_enabled is not None:
         cache_enabled = test.cache_enabled
@@ -347,7 +347,8 @@ def make_plan(test: Spec, settings: Settings, target: Target, reclaim_s: float =
 def _load(test: Spec, settings: Settings, deviations: list[str]) -> tuple[int, int]:
     usual = test.load[settings.profile]
     if settings.oio is not None:
-        deviations.append(f"{settings.oio} outstanding requests in all (OIO throttle)")
+        many = "request" if settings.oio == 1 else "requests"
+        deviations.append(f"{settings.oio} outstanding {many} in all (OIO throttle)")
         return 1, settings.oio
     load = (settings.threads or usual[0], settings.queue_depth or usual[1])
     if load != usual:
@@ -362,7 +363,7 @@ def _ranges(
     usual = RANGE_SHARE[settings.profile, settings.pts_version]
     share = usual if settings.active_range_pct is None else settings.active_range_pct / 100
     if share != usual:
-        deviations.append(f"active range {share:.0%} (profile: {usual:.0%})")
+        deviations.append(f"active range {100 * share:g}% (profile: {100 * usual:g}%)")
     is_client_1 = (settings.profile, settings.pts_version) == ("C", "1.1")
     usual_amount = CLIENT_AMOUNT_BYTES if is_client_1 else 0
     amount = usual_amount if settings.ar_amount_bytes is None else settings.ar_amount_bytes
@@ -387,8 +388,14 @@ def _ranges(
     return part, whole
 
 
-def _wipc(test: Spec, settings: Settings, time: TimeBase, deviations: list[str]) -> float:
+def _wipc(
+    test: Spec, settings: Settings, time: TimeBase, part: ActiveRange, deviations: list[str]
+) -> float:
     asked = settings.wipc_capacities
+    if test.wipc and settings.wipc_base == "range" and part.share < 1:
+        deviations.append(
+            "preconditioning counts fills of the active range (standard: of the user capacity)"
+        )
     if asked is None:
         return time.wipc_capacities(WIPC_CAPACITIES)
     if test.wipc and asked != WIPC_CAPACITIES:

@@ -41,9 +41,10 @@ def run(bench: Bench) -> Findings:
     """Fill the range, write and read it slice by slice; scatter its data, and do so again."""
     bench.purge()
     bench.precondition()
-    count, size = slices(bench.plan.range_bytes)
-    time = bench.plan.time
-    limit = Limit(bytes=time.slice_bytes(size, BLOCK_BYTES))
+    plan, time = bench.plan, bench.plan.time
+    turn = time.turn_bytes(plan.threads * plan.queue_depth * BLOCK_BYTES)
+    count, size = slices(plan.range_bytes, turn)
+    limit = Limit(bytes=time.slice_bytes(size, BLOCK_BYTES, turn))
     found: dict[str, list[float]] = {}
 
     def sweep(kind: str, read_pct: int) -> None:
@@ -107,13 +108,13 @@ def run(bench: Bench) -> Findings:
     )
 
 
-def slices(range_bytes: int) -> tuple[int, int]:
+def slices(range_bytes: int, least_bytes: int = 0) -> tuple[int, int]:
     """Return the number of slices and their size: whole requests, and at least one.
 
-    >>> slices(64 << 20), slices(1 << 20)
-    ((64, 1048576), (8, 131072))
+    >>> slices(64 << 20), slices(1 << 20), slices(64 << 20, least_bytes=16 << 20)
+    ((64, 1048576), (8, 131072), (4, 16777216))
     """
-    count = max(1, min(SLICES, range_bytes // BLOCK_BYTES))
+    count = max(1, min(SLICES, range_bytes // max(least_bytes, BLOCK_BYTES)))
     return count, max(1, range_bytes // count // BLOCK_BYTES) * BLOCK_BYTES
 
 

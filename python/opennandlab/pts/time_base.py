@@ -423,13 +423,18 @@ class TimeBase:
         self._note("rest", f"{SMOKE_REST_S:g} s", "1 min")
         return SMOKE_REST_S
 
-    def slice_bytes(self, size: int, block_bytes: int) -> int:
+    def turn_bytes(self, queued_bytes: int) -> int:
+        """Return what turns the queue over a few times."""
+        few = CELL_IOS_PER_OUTSTANDING.get(self.name, CELL_IOS_PER_OUTSTANDING["scaled"])
+        return few * queued_bytes
+
+    def slice_bytes(self, size: int, block_bytes: int, least_bytes: int) -> int:
         """Return the bytes that are written and read of a slice of the position test."""
-        share = SLICE_SHARE[self.name]
-        count = max(1, int(share * size / block_bytes))
-        if count * block_bytes < size:
-            self._note("slices", f"the first {share:.3g} of each", "all of each")
-        return count * block_bytes
+        part = max(int(SLICE_SHARE[self.name] * size), least_bytes, block_bytes)
+        part = min(part, size) // block_bytes * block_bytes
+        if part < size:
+            self._note("slices", f"the first {part / size:.3g} of each", "all of each")
+        return part
 
     def scatter(self, range_bytes: int) -> Limit:
         """Return the limit of the random writes of the position test: once the range."""

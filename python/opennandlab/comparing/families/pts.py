@@ -324,7 +324,12 @@ def _shown(value: object) -> str:
     if value is None or value == "":
         return "none"
     if isinstance(value, dict):
-        return ", ".join(f"{key} {plain(found)}" for key, found in value.items()) or "none"
+        # A share of 33.3 % is 0.33299999999999996.
+        told = {
+            key: f"{found:.6g}" if isinstance(found, float) else plain(found)
+            for key, found in value.items()
+        }
+        return ", ".join(f"{key} {found}" for key, found in told.items()) or "none"
     return f"`{plain(value)}`"
 
 

@@ -33,6 +33,7 @@ FILLS = ("sequential", "shuffled", "none")
 UNTIL = ("written", "steady")
 # A course of a smoke test is shorter by as much.
 SMOKE = 0.2
+ROUNDING_PCT = 1e-9
 
 
 @dataclass(frozen=True)
@@ -214,4 +215,8 @@ def over(share: float, part: ActiveRange) -> ActiveRange:
 
 
 def _pct(value: float | None, mean: float | None) -> float | None:
-    return None if value is None or not mean else 100.0 * value / mean
+    if value is None or not mean:
+        return None
+    share = 100.0 * value / mean
+    # Rates that are equal differ by the rounding of their quotients.
+    return share if share > ROUNDING_PCT else 0.0

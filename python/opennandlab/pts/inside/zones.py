@@ -54,6 +54,8 @@ OPEN_MAX = 1024
 WRITES, COUNTED, SETTLE = 4.0, 0.5, 0.02
 # Zones of the ladder, as parts of the capacity, and open zones.
 LADDER = tuple(1 << power for power in range(5, 13))
+# Larger ones, where the first of the ladder turns out to be slow.
+LARGER = (16, 8, 4)
 COUNTS = (2, 4, 8, 16, 32)
 # Zones for the counts are so much larger than the superblock.
 ROOM = 4.0
@@ -239,6 +241,7 @@ def _explore(bench: Bench, curve: _Curve) -> int | None:
             break
     if bench.plan.time.is_virtual:
         _narrow_size(curve)
+        ladder = [*_enlarged(curve, room), *ladder]
     low, _ = curve.size_edge()
     fast = [size for size in reversed(ladder) if not curve.is_slow(Zone(1, size))]
     if not fast:
@@ -250,6 +253,22 @@ def _explore(bench: Bench, curve: _Curve) -> int | None:
     if bench.plan.time.is_virtual:
         _narrow_count(curve, size)
     return size
+
+
+def _enlarged(curve: _Curve, room: float) -> list[int]:
+    """Try larger zones as long as the largest is slow; return them, the largest first.
+
+    A zone of a whole superblock is fast: it can show that the first of the ladder is not.
+    """
+    tried: list[int] = []
+    for part in LARGER:
+        low, high = curve.size_edge()
+        if low is None or high is not None:
+            break
+        tried.insert(0, _rounded(room / part))
+        curve.rate(Zone(1, tried[0]))
+        _narrow_size(curve)
+    return tried
 
 
 def _narrow_size(curve: _Curve) -> None:
@@ -277,8 +296,10 @@ def _found(bench: Bench, curve: _Curve, size: int | None) -> Findings:
     known = inside_of(bench)
     spare = bench.plan.number("spare_factor") or (known.spare_factor if known else None)
     estimate = None
-    if low is not None and spare is not None:
-        estimate = round(sqrt(low * (high or low)) * spare / EDGE)
+    if low is not None and high is not None and spare is not None:
+        estimate = round(sqrt(low * high) * spare / EDGE)
+    if low is not None and high is None:
+        bench.warn(f"zones of {low / MIB:g} MiB, the largest that were tried, are slow: no edge")
     if low is None:
         smallest = min(zone.zone_bytes for zone in curve.points)
         bench.warn(f"no zone down to {smallest / MIB:g} MiB is slower: no superblock was seen")

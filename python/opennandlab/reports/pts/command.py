@@ -113,7 +113,7 @@ def _procedure(header: Header) -> Iterator[str]:
 def _range(header: Header) -> Iterator[str]:
     active = header.active_range
     changed = header.deviations
-    if any(re.match(r"active range \d+%", text) for text in changed):
+    if any(re.match(r"active range [\d.]+%", text) for text in changed):
         yield from ("--active-range-pct", f"{active.share * 100:.10g}")
     if any(text.startswith("active range amount") for text in changed):
         yield from ("--ar-amount", f"{active.amount_bytes or 0}")

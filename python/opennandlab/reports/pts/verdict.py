@@ -113,7 +113,10 @@ def _unsteady(points: Sequence[SkewPoint | FillPoint]) -> str:
     short = sum(point.excursion_pct is None for point in points)
     if not short:
         return "There the rate of the last fifth still falls or rises by more than the rule allows."
-    what = "They were" if short == len(points) else f"{short} of them were"
+    if short == len(points):
+        what = "It was" if short == 1 else "They were"
+    else:
+        what = f"{short} of them {'was' if short == 1 else 'were'}"
     return f"{what} too short for five pieces, without which the rule cannot be applied."
 
 
@@ -163,6 +166,8 @@ def _reason(states: Sequence[Steady]) -> str:
         if len(states) > 1
         else "The tracked value is"
     )
-    why = f" ({first.reason})" if first.reason and first.reason != "steady" else ""
+    # A value that the rule passes is not steady where the drive did not collect.
+    reason = "no garbage was collected" if first.steady else first.reason
+    why = f" ({reason})" if reason else ""
     rounds = f"{first.rounds} round{'' if first.rounds == 1 else 's'}"
     return f"{many} not steady after {rounds}: {label}{why}."

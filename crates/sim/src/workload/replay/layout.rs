@@ -91,7 +91,9 @@ impl Layout {
             }
             Beyond::Scale => {
                 let factor = device_bytes as f64 / trace_bytes as f64;
-                format!("page numbers were scaled by {factor:.6}")
+                let factor =
+                    if factor < 1e-3 { format!("{factor:.3e}") } else { format!("{factor:.6}") };
+                format!("page numbers were scaled by {factor}")
             }
         };
         Some(format!("the trace spans {trace_bytes} B, the device has {device_bytes} B: {text}"))
