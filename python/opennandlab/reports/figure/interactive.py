@@ -29,6 +29,8 @@ DOTS_MAX = 60
 LETTERS, LINES = 44, 20
 LETTER = 6.4
 ROW = 20
+# More names along a side of a solid lie on one another on a narrow screen.
+NARROW_TICKS = 8
 # Distance of the eye, so that the whole box fits.
 EYE = {"x": 1.26, "y": 1.5, "z": 0.86}
 _AXIS = {
@@ -352,12 +354,12 @@ def _solid(relief: Relief) -> dict[str, Any]:
             "xaxis": _grid_axis(relief.x, relief.columns),
             "yaxis": _grid_axis(relief.y, relief.rows),
             "zaxis": {
-                "title": {"text": ""}, "range": [0, relief.height_top], "tickmode": "array",
+                "title": {"text": ""}, "range": [0, _ceiling(relief)], "tickmode": "array",
                 "tickvals": [value for value, _ in marks], "ticktext": [text for _, text in marks],
             },
             "aspectmode": "manual",
             "aspectratio": {"x": 1.25, "y": 1.25, "z": 0.75},
-            "camera": {"eye": eye, "center": {"x": 0, "y": 0, "z": -0.15}},
+            "camera": {"eye": eye, "center": {"x": 0, "y": 0, "z": -0.22}},
             "dragmode": "turntable",
         },
         "coloraxis": _key(relief, _viridis(), relief.height_top),
@@ -368,6 +370,10 @@ def _solid(relief: Relief) -> dict[str, Any]:
         "coloraxis.colorbar.y": 0, "coloraxis.colorbar.yanchor": "bottom",
         "scene.domain.y": [0.16, 1],
     }  # fmt: skip
+    for axis in ("xaxis", "yaxis"):
+        ticks = layout["scene"][axis]
+        if len(ticks["tickvals"]) > NARROW_TICKS:
+            narrow |= {f"scene.{axis}.{key}": ticks[key][::2] for key in ("tickvals", "ticktext")}
     if relief.shape == "columns":
         layout["scene"] |= {"annotations": _column_names(relief)}
         # Letters are wider than columns there.
@@ -430,6 +436,11 @@ def _surface(relief: Relief) -> dict[str, Any]:
             for axis, count in sides
         },
     }  # fmt: skip
+
+
+def _ceiling(relief: Relief) -> float:
+    """Return the end of the axis of heights: what stands at the very end loses its name."""
+    return 1.001 * relief.height_top
 
 
 def _columns(relief: Relief) -> dict[str, Any]:
