@@ -408,13 +408,17 @@ def test_colours_can_be_seen_on_their_paper() -> None:
         assert contrast(shown, dark[colours.PAPER]) > 3
 
 
-def test_on_a_narrow_screen_levels_are_named_on_their_lines() -> None:
+def test_on_a_narrow_screen_levels_are_named_above_the_frame() -> None:
+    """On their lines the names lay over the data."""
     long = "90 % of the last hour of the first group: 83.65 MB/s"
     marks = (Mark("x", 2.0, "limit"), Mark("y", 3.0, long))
     drawn = interactive.figure(plot(Series("one", X, [2, 3, 4, 5]), marks=marks))
     assert drawn["layout"]["annotations"][0]["text"] == long
     assert drawn["narrow"]["annotations.0.xanchor"] == "right"
     assert drawn["narrow"]["margin.r"] < 20
+    # Above the row of the upright line.
+    assert (drawn["narrow"]["annotations.0.y"], drawn["narrow"]["annotations.0.yshift"]) == (1, 14)
+    assert drawn["narrow"]["margin.t"] == drawn["layout"]["margin"]["t"] + 14
     assert "annotations.1.xanchor" not in drawn["narrow"]
 
 
