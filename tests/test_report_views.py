@@ -525,6 +525,16 @@ def test_a_recovery_that_never_came_is_called_so() -> None:
     assert dict(row[:2] for row in table(shown, "results").rows)["recovered after, s"] == "never"
 
 
+def test_a_recovery_without_a_loss_is_told_as_such() -> None:
+    """A page said `recovered after 0 s and 0 drive fills`."""
+    document = pts_documents.xsr()
+    document["results"] |= {"recovery_s": 0.0, "recovery_drive_fills": 0.0}
+    shown = views.chapter(document, "xsr")
+    assert "at once" in next(one.lead for one in shown.sections if one.title == "Groups")
+    assert {one.name: one.text for one in shown.headlines}["recovered"] == "at once"
+    assert "recovered after" not in {one.name for one in shown.headlines}
+
+
 def test_the_map_goes_in_bands() -> None:
     found = item(chapter("surface"), "map")
     assert isinstance(found, Relief)

@@ -99,10 +99,11 @@ def common(measured: Sequence[Measured]) -> str:
         [words.binary(one.capacity_bytes) if one.capacity_bytes else "" for one in measured],
         [one.header.target.device.nand_type or "" for one in measured],
         [source(one) for one in measured],
-        [f"time base {one.header.time_base.name}" for one in measured],
+        [one.header.time_base.name for one in measured],
         [changed(one) for one in measured],
     ]
     told = [" and ".join(dict.fromkeys(filter(None, kind))) for kind in kinds]
+    told[3] = told[3] and f"time base {told[3]}"
     return " · ".join(filter(None, told))
 
 
@@ -130,6 +131,7 @@ def brief(measured: Measured) -> str:
         source(measured),
         f"conformance: {header.conformance or 'unknown'}",
         _device_name(measured),
+        changed(measured),
         f"cache {_cache(header.cache)}",
         f"purge: {(header.purge and header.purge.method) or 'unknown'}",
         f"WIPC: {_wipc(measured) or 'unknown'}",

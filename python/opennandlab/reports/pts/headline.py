@@ -144,11 +144,11 @@ def _cross(found: pts_results.CrossResults, _: PtsDocument) -> Found:
         yield one(
             f"group {group.group}, mean: {group.label.split(': ')[-1]}", group.mb_s_mean, "MB/s"
         )
-    if found.recovery_s is None:
-        yield Headline("recovered after", "never")
+    if not found.recovery_s:
+        yield Headline("recovered", "never" if found.recovery_s is None else "at once")
     else:
         yield Headline("recovered after", *words.span(found.recovery_s).split(" ", 1))
-    yield one("recovered after", found.recovery_drive_fills, "drive fills")
+    yield one("recovered after", found.recovery_drive_fills or None, "drive fills")
     if len(found.groups) > 2:
         first, last = found.groups[0].mb_s_mean, found.groups[-1].mb_s_mean
         yield ratio("group 3 / group 1", last / first if first and last is not None else None)

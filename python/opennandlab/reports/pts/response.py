@@ -142,7 +142,7 @@ def histogram(spread: pts.Histogram, remark: str = "") -> Plot:
         ),
         note,
         tuple(marks),
-        right=Axis("requests that took at most this, %", ticks=PERCENT, zero=True),
+        right=Axis("cumulative share, %", ticks=PERCENT, zero=True),
     )  # fmt: skip
 
 
