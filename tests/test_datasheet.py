@@ -152,6 +152,18 @@ def test_a_test_that_was_not_run_is_a_row_with_its_command(tmp_path):
     assert "characterise --only access_time" in found["Access time, read, mean"][5]
 
 
+def test_that_command_is_of_the_same_device(tmp_path):
+    """It left out the keys that were changed: what it measured was another drive."""
+    made = document("iops")
+    moment = {
+        "tool": {"version": "1"}, "created": "", "run": {"wall_s": 1.0},
+        "digest": made["digest"], "overrides": {"nand.blocks_per_plane": 96},
+    }  # fmt: skip
+    (tmp_path / "run.json").write_text(json.dumps({"iops": moment}), encoding="utf-8")
+    found = rows(sheet(tmp_path, made))
+    assert found["Access time, read, mean"][5].endswith("--set nand.blocks_per_plane=96")
+
+
 @pytest.mark.parametrize("word", ["smoke", "not steady", "no collection", "partial"])
 def test_what_is_not_of_a_steady_drive_is_marked(tmp_path, word):
     made = document("iops")

@@ -226,9 +226,13 @@ def test_columns_carry_their_values_unless_they_are_many() -> None:
     )
     assert scale.column_labels(few) == [(0, 0, 231_226.0, "231k")]
     assert interactive.figure(few)["layout"]["scene"]["annotations"][0]["text"] == "231k"
+    # A name at the very end of the axis was not drawn: that of the highest column.
+    assert interactive.figure(few)["layout"]["scene"]["zaxis"]["range"][1] > few.height_top
     names = tuple(str(place) for place in range(9))
     many = replace(few, columns=names, rows=names, values=((1.0,) * 9,) * 9)
     assert scale.column_labels(many) == []
+    # On a phone the names of nine columns lay on one another.
+    assert interactive.figure(many)["narrow"]["scene.xaxis.ticktext"] == list(names[::2])
 
 
 def test_bars_of_a_histogram_begin_at_one_request() -> None:
@@ -250,6 +254,10 @@ def test_ticks_are_round_and_few() -> None:
     assert scale.ticks(Axis("y", "log"), (1e-8, 1.0))[0] == (1e-8, "1e-8")
     assert [text for _, text in scale.ticks(Axis("y", "log"), (40.0, 4000.0))] == [
         "50", "100", "200", "500", "1 000", "2 000",
+    ]  # fmt: skip
+    # Reads of a drive differ by a few percent: a histogram of them had no tick at all.
+    assert [text for _, text in scale.ticks(Axis("x", "log"), (583.0, 597.0))] == [
+        "585", "587.5", "590", "592.5", "595",
     ]  # fmt: skip
 
 
@@ -400,13 +408,17 @@ def test_colours_can_be_seen_on_their_paper() -> None:
         assert contrast(shown, dark[colours.PAPER]) > 3
 
 
-def test_on_a_narrow_screen_levels_are_named_on_their_lines() -> None:
+def test_on_a_narrow_screen_levels_are_named_above_the_frame() -> None:
+    """On their lines the names lay over the data."""
     long = "90 % of the last hour of the first group: 83.65 MB/s"
     marks = (Mark("x", 2.0, "limit"), Mark("y", 3.0, long))
     drawn = interactive.figure(plot(Series("one", X, [2, 3, 4, 5]), marks=marks))
     assert drawn["layout"]["annotations"][0]["text"] == long
     assert drawn["narrow"]["annotations.0.xanchor"] == "right"
     assert drawn["narrow"]["margin.r"] < 20
+    # Above the row of the upright line.
+    assert (drawn["narrow"]["annotations.0.y"], drawn["narrow"]["annotations.0.yshift"]) == (1, 14)
+    assert drawn["narrow"]["margin.t"] == drawn["layout"]["margin"]["t"] + 14
     assert "annotations.1.xanchor" not in drawn["narrow"]
 
 

@@ -191,6 +191,17 @@ def test_the_command_names_every_number_whatever_it_is_called(cli: Cli, folder: 
     assert "[red]a" in shown
 
 
+def test_a_page_tells_each_number_once(cli: Cli, folder: Path) -> None:
+    """The page listed all cells as `iops[4, 0/100]` in front of the same tables."""
+    for name in ("a.json", "b.json"):
+        (folder / name).write_text(json.dumps(pts_documents.iops()), encoding="utf-8")
+    assert cli("compare", "a.json", "b.json", "--html", "c.html").returncode == 0
+    text = (folder / "c.html").read_text(encoding="utf-8")
+    assert "iops[4, 0/100]" not in text
+    assert ">Results</h2>" not in text
+    assert text.count("random 4 KiB writes, IOPS") == 1
+
+
 def test_a_folder_stands_for_the_one_document_in_it(cli: Cli, folder: Path) -> None:
     for name in ("one", "other"):
         (folder / name).mkdir()

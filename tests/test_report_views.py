@@ -9,6 +9,7 @@ import pytest
 import pts_documents
 from opennandlab.canonical import digest
 from opennandlab.documents import pts
+from opennandlab.documents.partial import readable
 from opennandlab.documents.pts_origin import method
 from opennandlab.pts import STANDARD, TESTS
 from opennandlab.reports import scales, words
@@ -183,8 +184,18 @@ def test_the_determination_states_what_the_rule_compared() -> None:
     assert spread[3] == "yes"
     # As a function of the round itself.
     at_zero = state["intercept"] - state["slope"] * state["window"][0]
-    assert f"{abs(at_zero):.6g}" in shown.note
+    assert f"{abs(at_zero):.{shown.digits}f}" in shown.note
     assert "· R" in shown.note
+
+
+def test_the_rounding_of_a_sum_is_not_a_spread() -> None:
+    """Five equal rounds had a spread of 4.547e-13 and a line of slope −1.36424e−13."""
+    document = pts_documents.iops()
+    dust = {"excursion": 4.5e-13, "slope": -1.4e-13, "slope_excursion": 5.5e-13}
+    document["steady_state"][0].update(dust)
+    shown = table(views.chapter(document, "iops"), "determination-1")
+    assert [row[1] for row in shown.rows[1:3]] == [0.0, 0.0]
+    assert "= 0 · R" in shown.note
 
 
 def test_latencies_are_shown_in_milliseconds() -> None:
@@ -226,6 +237,48 @@ def test_the_header_holds_what_the_standard_asks_for() -> None:
     assert shown.deviations == ("cells of 0.5 s instead of 60 s (time base scaled)",)
     for part in ("PTS-E", "2.0.2", "scaled", "sim:tlc_standard", "cache disabled", "1 deviation"):
         assert part in shown.brief
+
+
+def facts_of(document: dict[str, Any], moment: pts.Moment | None = None) -> dict[str, str]:
+    measured = read(document, document["name"], moment=moment)
+    return {key: value for _, rows in header.facts(measured) for key, value in rows}
+
+
+def test_what_was_written_is_the_sum_over_all_purges() -> None:
+    """The header told what one pattern of eleven had written: documents count from the purge."""
+    document = pts_documents.ran("skew")
+    purges = [one for one in document["phases"] if one["name"] == "purge"]
+    assert len(purges) > 1
+    ends = [one["start_s"] for one in purges[1:]] + [float("inf")]
+    parts = document["phases"]
+    most = [
+        max(one["written_bytes"] for one in parts if purge["end_s"] <= one["start_s"] < end)
+        for purge, end in zip(purges, ends, strict=True)
+    ]
+    assert facts_of(document)["Written"].startswith(words.capacity(sum(most)))
+
+
+def test_a_rule_of_ones_own_is_a_steady_state_in_the_header_too() -> None:
+    """The badge said `all points steady`, the header `not part of this test`."""
+    document = pts_documents.ran("skew")
+    document["header"]["time_base"]["name"] = "scaled"
+    verdict = views.chapter(document, "skew").verdict
+    assert verdict is not None
+    assert facts_of(document)["Steady state"] == verdict.text
+    assert "drive writes" not in facts_of(document)["Options"]
+    assert facts_of(pts_documents.xsr())["Steady state"] == "not part of this test"
+
+
+def test_a_changed_device_is_named_on_the_first_screen() -> None:
+    """A drive of 640 MiB stood there as `sim:emmc_16gb`, with `Options: none`."""
+    told = {"tool": {"version": "1"}, "created": "", "run": {"wall_s": 1.0}}
+    moment = readable(told | {"overrides": {"nand.blocks_per_plane": 96}}, pts.Moment)[0]
+    assert facts_of(pts_documents.iops(), moment)["Keys changed"] == "nand.blocks_per_plane=96"
+    measured = read(pts_documents.iops(), "iops", moment=moment)
+    assert "device changed: nand.blocks_per_plane=96" in [
+        badge.text for badge in views.chapter_of(measured).badges
+    ]
+    assert "Keys changed" not in facts_of(pts_documents.iops())
 
 
 @pytest.mark.parametrize("test", TESTS)
@@ -293,7 +346,7 @@ def test_the_figures_of_write_saturation_have_units_and_words() -> None:
         "steady state": "2 900 IOPS",
         "steady state / fresh": "0.1355",
         "write cliff (first below 90 %)": "none",
-        "write amplification at the end": "6.5",
+        "write amplification at the end": "6.500",
         "written, ended by bytes written": "4 drive fills",
     }
 
@@ -312,7 +365,7 @@ def test_an_operating_point_that_was_not_found_is_said_to_be_none() -> None:
     shown = views.chapter(document, "dirth")
     found = {one.name: one.text for one in shown.headlines}
     assert found["MaxIOPS: combinations below 5 ms"] == "none"
-    assert found["lowest mean response time, at TC 1 QD 1"] == "5.42 ms"
+    assert found["lowest mean response time, at TC 1 QD 1"] == "5.420 ms"
     assert not any(name.startswith(("MaxIOPS, at", "MidIOPS, at")) for name in found)
     # What was measured once stands in the rows of all points there.
     rows = table(shown, "points").rows
@@ -470,6 +523,16 @@ def test_a_recovery_that_never_came_is_called_so() -> None:
     shown = chapter("xsr")
     assert "never recovered" in shown.sections[0].lead
     assert dict(row[:2] for row in table(shown, "results").rows)["recovered after, s"] == "never"
+
+
+def test_a_recovery_without_a_loss_is_told_as_such() -> None:
+    """A page said `recovered after 0 s and 0 drive fills`."""
+    document = pts_documents.xsr()
+    document["results"] |= {"recovery_s": 0.0, "recovery_drive_fills": 0.0}
+    shown = views.chapter(document, "xsr")
+    assert "at once" in next(one.lead for one in shown.sections if one.title == "Groups")
+    assert {one.name: one.text for one in shown.headlines}["recovered"] == "at once"
+    assert "recovered after" not in {one.name for one in shown.headlines}
 
 
 def test_the_map_goes_in_bands() -> None:

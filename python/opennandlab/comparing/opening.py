@@ -110,7 +110,8 @@ def _named(text: str, store: Path | None) -> _Named:
     def read(family: Family, name: str) -> Any:  # noqa: ANN401 (of any family)
         if kind == "pts":
             # Of a test as much is compared as can be read.
-            return source.read(document, name, complaints)
+            moment = source.moment_of(path, document)
+            return source.read(document, name, complaints, moment)
         whole = read_document(path, families.SCHEMAS)
         refuse_edited(path, whole)
         try:

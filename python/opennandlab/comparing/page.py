@@ -26,11 +26,16 @@ def report(side: Side, paths: Sequence[str]) -> Report:
         paths: The rows of its table, in order.
     """
     found = side.comparison
-    first = Section("comparison", "Comparison", (table(side, paths),), LEAD.format(found.names[0]))
     own = side.family.report(side.documents, found.names, found)
     if own is not None:
+        # Cells of tables stand below as tables, with all their deltas.
+        paths = [path for path in paths if "[" not in path] or paths
+    shown = table(side, paths)
+    first = Section("comparison", "Comparison", (shown,), LEAD.format(found.names[0]))
+    if own is not None:
         chapter = own.chapters[0]
-        sections = (*_errors(found), first, *chapter.sections)
+        rest = [one for one in chapter.sections if not _is_told(one, shown)]
+        sections = (*_errors(found), first, *rest)
         return replace(own, chapters=(replace(chapter, sections=sections), *own.chapters[1:]))
     chapter = Chapter(
         id="comparison",
@@ -50,6 +55,15 @@ def report(side: Side, paths: Sequence[str]) -> Report:
         brief=f"Comparison of {', '.join(found.names)}",
     )
     return Report(chapter.title, "", (chapter,), kind="comparison")
+
+
+def _is_told(section: Section, shown: Table) -> bool:
+    """Whether a table has all rows of a section that only lists results."""
+    told = {row[0] for row in shown.rows}
+    return section.id == "results" and all(
+        isinstance(item, Table) and told.issuperset(row[0] for row in item.rows)
+        for item in section.items
+    )
 
 
 def _errors(found: Comparison) -> Iterator[Section]:

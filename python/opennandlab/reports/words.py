@@ -11,7 +11,7 @@ NOTHING = "n/a"
 
 __all__ = [
     "NOTHING", "binary", "block", "byte_unit", "capacity", "file_name", "kib",
-    "metric", "mix", "number", "span",
+    "metric", "mix", "number", "padded", "span",
     "time_unit", "value",
 ]  # fmt: skip
 
@@ -25,17 +25,29 @@ def value(amount: object, digits: int | None = None) -> str:
 
     >>> value(49053.42, 1), value(0.19, 2), value(1929.3), value(None), value("never")
     ('49 053.4', '0.19', '1 929', 'n/a', 'never')
+    >>> value(0.19), value(213.96), value(12.0)
+    ('0.1900', '214.0', '12')
     """
     if amount is None:
         return NOTHING
     if isinstance(amount, bool) or not isinstance(amount, int | float):
         return str(amount)
-    if digits is None:
-        # Thousands apart as in the columns with decimals.
-        return f"{amount:,.0f}".replace(",", " ") if 1000 <= abs(amount) < 1e4 else number(amount)
     if isinstance(amount, float) and not math.isfinite(amount):
-        return NOTHING
+        return number(amount) if digits is None else NOTHING
+    if digits is None:
+        return number(amount) if amount == int(amount) else padded(amount)
     return f"{amount:,.{digits}f}".replace(",", " ")
+
+
+def padded(amount: float) -> str:
+    """Write a number to four digits, zeros at its end too; thousands apart.
+
+    >>> padded(1.0), padded(1929.3), padded(0.00012346), padded(1.5e-16), padded(52345.6)
+    ('1.000', '1 929', '0.0001235', '1.500e-16', '52 346')
+    """
+    if abs(amount) >= 999.95:
+        return f"{amount:,.0f}".replace(",", " ") if abs(amount) < 1e15 else number(amount)
+    return f"{amount:#.4g}"
 
 
 def block(size_bytes: float | None) -> str:

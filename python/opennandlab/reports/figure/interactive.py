@@ -29,6 +29,10 @@ DOTS_MAX = 60
 LETTERS, LINES = 44, 20
 LETTER = 6.4
 ROW = 20
+# Height of a row of names above a plot.
+ROW_NAMES = 14
+# More names along a side of a solid lie on one another on a narrow screen.
+NARROW_TICKS = 8
 # Distance of the eye, so that the whole box fits.
 EYE = {"x": 1.26, "y": 1.5, "z": 0.86}
 _AXIS = {
@@ -56,6 +60,8 @@ TEMPLATE: dict[str, Any] = {
         "scene": dict.fromkeys(("xaxis", "yaxis", "zaxis"), _SOLID_AXIS),
         "legend": {"orientation": "h", "y": 0, "yref": "container", "yanchor": "bottom", "x": 0},
         "separators": ". ",
+        # A name in a bar that is too narrow for it is left out: the numbers are below.
+        "uniformtext": {"minsize": 8, "mode": "hide"},
         "margin": {"l": 64, "r": 18, "t": 30, "b": 56},
     }
 }
@@ -91,7 +97,7 @@ def _plot(plot: Plot) -> dict[str, Any]:
     if plot.is_tall:
         layout["height"] += HEIGHT_TALL - HEIGHT
         narrow["height"] += (HEIGHT_TALL - HEIGHT) // 2
-    above = 14 * (max((row for row, _ in rows.values()), default=-1) + 1)
+    above = ROW_NAMES * (max((row for row, _ in rows.values()), default=-1) + 1)
     layout["height"] += above
     layout["margin"] |= {"t": 30 + above, "r": round(18 + LETTER * level)}
     layout |= {
@@ -104,13 +110,16 @@ def _plot(plot: Plot) -> dict[str, Any]:
         "shapes": [_shape(mark.axis, mark.value) for mark in plot.marks],
         "annotations": [*_mark_names(plot), *_point_names(plot)],
     }
-    # A narrow plot has no room beside it: there the names of levels stand on their lines.
-    narrow["margin.r"] = 18
+    # A narrow plot has no room beside it: there the names of levels stand above the frame.
+    levels = len(scale.level_labels(plot, 0.0))
+    narrow |= {"margin.r": 18, "margin.t": 30 + above + ROW_NAMES * levels}
+    narrow["height"] += above + ROW_NAMES * levels
     # Long names under it lean so that the last one ends below its place.
     if sum(len(text) + 2 for _, text in plot.x.ticks) > LETTERS:
         narrow["xaxis.tickangle"] = -35
-    for at in range(len(plot.marks) - len(rows)):
-        narrow |= {f"annotations.{at}.xanchor": "right", f"annotations.{at}.yanchor": "bottom"}
+    for at in range(levels):
+        there = {"xanchor": "right", "yanchor": "bottom", "y": 1, "yshift": above + ROW_NAMES * at}
+        narrow |= {f"annotations.{at}.{key}": value for key, value in there.items()}
     data = [_series(plot, index) for index in range(len(plot.series))]
     return {"data": data, "layout": layout, "narrow": narrow}
 
@@ -265,7 +274,7 @@ def _mark_names(plot: Plot) -> list[dict[str, Any]]:
         {
             "text": plot.marks[at].text, "x": _placed(plot.x, plot.marks[at].value),
             "xanchor": "right" if leaning else "left", "yref": "y domain", "y": 1,
-            "yanchor": "bottom", "yshift": 14 * row, **looks,
+            "yanchor": "bottom", "yshift": ROW_NAMES * row, **looks,
         }
         for at, (row, leaning) in rows.items()
     ]  # fmt: skip
@@ -352,12 +361,12 @@ def _solid(relief: Relief) -> dict[str, Any]:
             "xaxis": _grid_axis(relief.x, relief.columns),
             "yaxis": _grid_axis(relief.y, relief.rows),
             "zaxis": {
-                "title": {"text": ""}, "range": [0, relief.height_top], "tickmode": "array",
+                "title": {"text": ""}, "range": [0, _ceiling(relief)], "tickmode": "array",
                 "tickvals": [value for value, _ in marks], "ticktext": [text for _, text in marks],
             },
             "aspectmode": "manual",
             "aspectratio": {"x": 1.25, "y": 1.25, "z": 0.75},
-            "camera": {"eye": eye, "center": {"x": 0, "y": 0, "z": -0.15}},
+            "camera": {"eye": eye, "center": {"x": 0, "y": 0, "z": -0.22}},
             "dragmode": "turntable",
         },
         "coloraxis": _key(relief, _viridis(), relief.height_top),
@@ -368,6 +377,10 @@ def _solid(relief: Relief) -> dict[str, Any]:
         "coloraxis.colorbar.y": 0, "coloraxis.colorbar.yanchor": "bottom",
         "scene.domain.y": [0.16, 1],
     }  # fmt: skip
+    for axis in ("xaxis", "yaxis"):
+        ticks = layout["scene"][axis]
+        if len(ticks["tickvals"]) > NARROW_TICKS:
+            narrow |= {f"scene.{axis}.{key}": ticks[key][::2] for key in ("tickvals", "ticktext")}
     if relief.shape == "columns":
         layout["scene"] |= {"annotations": _column_names(relief)}
         # Letters are wider than columns there.
@@ -430,6 +443,11 @@ def _surface(relief: Relief) -> dict[str, Any]:
             for axis, count in sides
         },
     }  # fmt: skip
+
+
+def _ceiling(relief: Relief) -> float:
+    """Return the end of the axis of heights: what stands at the very end loses its name."""
+    return 1.001 * relief.height_top
 
 
 def _columns(relief: Relief) -> dict[str, Any]:

@@ -88,7 +88,11 @@ def _decade_ticks(low: float, high: float, most: int) -> Ticks:
         return [(10.0**power, power_text(power)) for power in range(first, last + 1, step)]
     factors = (1, 2, 5) if high / low > 30 else (1, 2, 3, 5, 7)
     steps = [factor * 10.0**power for power in range(first - 2, last + 2) for factor in factors]
-    return [(value, number(value)) for value in steps if low <= value <= high]
+    inside = [value for value in steps if low <= value <= high]
+    # An axis of less than an octave or so is almost even.
+    return [
+        (value, number(value)) for value in (inside if len(inside) > 2 else nice_ticks(low, high))
+    ]
 
 
 def power_text(power: int) -> str:

@@ -73,11 +73,11 @@ def open_book(paths: Sequence[Path]) -> Book:
     if not kept:
         raise ResultError("; ".join(warnings) or "nothing to draw")
     sweeps = tuple(_sweeps(found, measured))
-    chapters = _told_apart([chapter for _, chapter in kept], [one.name for one, _ in kept])
+    chapters = _told_apart([chapter for _, chapter in kept], _names([one for one, _ in kept]))
     return Book(
         Report(
             _title([one for one, _ in kept], chapters),
-            _lead(chapters),
+            _lead(chapters, header.common([one for one, _ in kept])),
             (*sweeps, *chapters),
             tuple(warnings),
             header.foot(kept[0][0]),
@@ -235,6 +235,16 @@ def _sweeps(found: Sequence[_Found], measured: Sequence[Measured]) -> Iterator[C
         yield overlay.sweep([each for _, each in pairs], names, key)
 
 
+def _names(measured: Sequence[Measured]) -> list[str]:
+    """Return what tells documents apart: their load, where they have one each, or their names."""
+    loads = [str(one.header.options.get("pattern", "")) for one in measured]
+    own = [f"{one.test} {load}" for one, load in zip(measured, loads, strict=True)]
+    return [
+        load if load and own.count(f"{one.test} {load}") == 1 else one.name
+        for one, load in zip(measured, loads, strict=True)
+    ]
+
+
 def _told_apart(chapters: Sequence[Chapter], names: Sequence[str]) -> tuple[Chapter, ...]:
     """Return the chapters with ids of their own; equal ones get the names of their documents."""
     titles = [chapter.title for chapter in chapters]
@@ -262,9 +272,10 @@ def _title(measured: Sequence[Measured], chapters: Sequence[Chapter]) -> str:
     return f"Standard tests of {targets[0]}" if len(targets) == 1 else "Standard tests"
 
 
-def _lead(chapters: Sequence[Chapter]) -> str:
+def _lead(chapters: Sequence[Chapter], common: str = "") -> str:
     if len(chapters) == 1:
         return ""
     words_of = [one.verdict.text for one in chapters if one.verdict is not None]
     counts = ", ".join(f"{words_of.count(text)} × {text}" for text in dict.fromkeys(words_of))
-    return f"{len(chapters)} documents, a chapter each: {counts}."
+    told = f"{len(chapters)} documents, a chapter each: {counts}."
+    return f"{common}. {told}" if common else told

@@ -6,15 +6,15 @@ changed, which `run.json` beside the document keeps. What the profile gives anyw
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from opennandlab.documents import pts_inside
 from opennandlab.documents.pts_header import Header
 from opennandlab.documents.pts_origin import STANDARD
+from opennandlab.reports.pts.header import changes
 from opennandlab.reports.pts.source import Measured
 
 VERSION, SEED = "2.0.2", 42
@@ -33,9 +33,7 @@ def command(measured: Measured) -> str:
     words = ["opennandlab", *verb, "--target", header.target.name, *_settings(header)]
     for key, value in options.items() if verb[0] == "pts" else ():
         words += [f"--{key.replace('_', '-')}", value if isinstance(value, str) else f"{value:g}"]
-    changed = measured.moment.overrides if measured.moment else None
-    for key, found in (changed or {}).items():
-        words += ["--set", f"{key}={_text(found)}"]
+    words += _changes(measured)
     if header.target.kind != "sim":
         words.append("--destructive")
     return shlex.join(words)
@@ -46,10 +44,15 @@ def command_for(test: str, like: Measured) -> str:
     header = like.header
     words = ["opennandlab", *_verb(test), "--target", header.target.name]
     words += ["--profile", header.profile] if header.profile else []
-    words += _version(header)
+    words += [*_version(header), *_changes(like)]
     if header.target.kind != "sim":
         words.append("--destructive")
     return shlex.join(words)
+
+
+def _changes(measured: Measured) -> Iterator[str]:
+    for change in changes(measured):
+        yield from ("--set", change)
 
 
 def knows_changes(measured: Measured) -> bool:
@@ -119,12 +122,3 @@ def _range(header: Header) -> Iterator[str]:
         yield from ("--ar-amount", f"{active.amount_bytes or 0}")
     if active.segments and any("segments (standard" in text for text in changed):
         yield from ("--ar-segments", f"{active.segments}")
-
-
-def _text(value: object) -> str:
-    """Write a value as `--set` reads it."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool | list | Mapping) or value is None:
-        return json.dumps(value)
-    return f"{value}"

@@ -18,7 +18,7 @@ from opennandlab.documents.pts_origin import is_own_matrix, method
 from opennandlab.errors import ResultError
 from opennandlab.reports import words
 from opennandlab.reports.model import Badge, Cell, Chapter, Kind, Marked, Report, Section, Table
-from opennandlab.reports.pts import book, command, header, sheet_rows
+from opennandlab.reports.pts import book, command, header, sheet_rows, steady
 from opennandlab.reports.pts.source import Measured
 from opennandlab.reports.pts.verdict import Word
 
@@ -317,11 +317,8 @@ def _conditions(one: Measured, shared: tuple[tuple[str, str], ...]) -> list[tupl
 
 def _steady(one: Measured) -> list[str]:
     found = []
-    for each in one.steady:
+    for place, each in enumerate(one.steady):
         held = "steady" if each.holds else "not steady"
         where = f" in rounds {each.window[0]} to {each.window[-1]}" if each.window else ""
-        label = each.tracking.label or each.tracking.metric
-        found.append(
-            f"{label} ({each.tracking.metric}): {held}{where}, {COLLECTED[each.collection]}"
-        )
+        found.append(f"{steady.name(each, place)}: {held}{where}, {COLLECTED[each.collection]}")
     return found

@@ -268,7 +268,7 @@ def _histograms(measured: Measured) -> Iterator[Item]:
     points = tuple(one for one in measured.histograms if one not in before)
     device = measured.header.target.device.config
     yield from response.items(points, device)
-    yield from response.items(before, device, "-prewrite")
+    yield from response.items(before, device, "-prewrite", of="writes before a point")
 
 
 def _convergence(

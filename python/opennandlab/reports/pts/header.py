@@ -6,7 +6,9 @@ the head of the chapter, the most important in one line on each printed page.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 
 from opennandlab.documents.pts import Cell, Phase
 from opennandlab.documents.pts_header import Cache, Header, Imported
@@ -89,6 +91,22 @@ def subtitle(measured: Measured) -> str:
     return " · ".join(part for part in parts if part)
 
 
+def common(measured: Sequence[Measured]) -> str:
+    """Return what several documents of one drive share: the drive, the rules, what was bent."""
+    if len({subject(one) for one in measured}) != 1 or measured[0].header.imported is not None:
+        return ""
+    kinds = [
+        [words.binary(one.capacity_bytes) if one.capacity_bytes else "" for one in measured],
+        [one.header.target.device.nand_type or "" for one in measured],
+        [source(one) for one in measured],
+        [one.header.time_base.name for one in measured],
+        [changed(one) for one in measured],
+    ]
+    told = [" and ".join(dict.fromkeys(filter(None, kind))) for kind in kinds]
+    told[3] = told[3] and f"time base {told[3]}"
+    return " · ".join(filter(None, told))
+
+
 def source(measured: Measured) -> str:
     """Return what a test follows: profile and version of the specification, or a method."""
     version = f"{profile(measured)} {measured.header.pts_version}".strip()
@@ -113,6 +131,7 @@ def brief(measured: Measured) -> str:
         source(measured),
         f"conformance: {header.conformance or 'unknown'}",
         _device_name(measured),
+        changed(measured),
         f"cache {_cache(header.cache)}",
         f"purge: {(header.purge and header.purge.method) or 'unknown'}",
         f"WIPC: {_wipc(measured) or 'unknown'}",
@@ -161,6 +180,8 @@ def _badges(measured: Measured) -> Iterator[Badge]:
         yield Badge("not the specification's matrix", "warning")
     if header.time_base.clock == "virtual":
         yield Badge("simulated, virtual time", "plain")
+    if changed(measured):
+        yield Badge(changed(measured), "plain")
     if measured.attained is False and measured.verdict.word != "not steady":
         yield Badge("steady state NOT ATTAINED", "bad")
     if header.interrupted:
@@ -222,7 +243,32 @@ def _device(measured: Measured) -> list[tuple[str, str]]:
         rows.append(("Over-provisioning", f"{over * 100:.2f} %"))
     if device.config_sha256:
         rows.append(("Configuration", f"sha256 {device.config_sha256[:12]}"))
+    if changed := changes(measured):
+        rows.append(("Keys changed", ", ".join(changed)))
     return rows
+
+
+def changes(measured: Measured) -> tuple[str, ...]:
+    """Return the keys of the device file that `--set` changed, as it was given."""
+    found = measured.moment.overrides if measured.moment else None
+    return tuple(f"{key}={value_text(value)}" for key, value in (found or {}).items())
+
+
+def value_text(value: object) -> str:
+    """Write a value as `--set` reads it."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool | list | Mapping) or value is None:
+        return json.dumps(value)
+    return f"{value}"
+
+
+def changed(measured: Measured) -> str:
+    """Say on the first screen that the device is not the one of its name."""
+    found = changes(measured)
+    if not found:
+        return ""
+    return f"device changed: {found[0] if len(found) == 1 else f'{len(found)} keys'}"
 
 
 def _model(measured: Measured) -> str:
@@ -295,7 +341,7 @@ def _setup(measured: Measured) -> list[tuple[str, str]]:
 
 def _run(measured: Measured) -> list[tuple[str, str]]:
     parts: list[Phase | Cell] = [*measured.phases, *measured.cells]
-    total = max((float(part.written_bytes) for part in parts), default=None)
+    total = _written(measured)
     capacity = measured.capacity_bytes
     fills = f" ({total / capacity:.3g} drive fills)" if total is not None and capacity else ""
     known = measured.header.temperature_c
@@ -310,6 +356,17 @@ def _run(measured: Measured) -> list[tuple[str, str]]:
         *_remarks(measured),
         ("Digest", measured.document.digest[:16]),
     ]
+
+
+def _written(measured: Measured) -> float | None:
+    """Return all bytes written: each part counts from the purge before it."""
+    purges = sorted(part.end_s for part in measured.phases if part.name == "purge")
+    most: dict[int, float] = {}
+    parts: list[Phase | Cell] = [*measured.phases, *measured.cells]
+    for part in parts:
+        since = bisect_right(purges, part.start_s)
+        most[since] = max(most.get(since, 0.0), float(part.written_bytes))
+    return sum(most.values()) if most else None
 
 
 def _created(measured: Measured) -> str:
@@ -376,13 +433,41 @@ def fills_by_block(measured: Measured) -> bool:
     return measured.test == "throughput" and measured.header.options.get("wipc_block") == "tested"
 
 
+# Options of tests -> what they are called.
+OPTIONS = {
+    "capacities": "limit of a full run, drive fills:",
+    "drive_writes": "drive writes",
+    "fill": "filled before:",
+    "hours": "limit of a full run, h:",
+    "mid_points": "points between MaxIOPS and MinIOPS:",
+    "order": "order of the loads:",
+    "pattern": "load:",
+    "points": "share in use, %:",
+    "probe": "probe, requests/s:",
+    "random_kib": "block size of the random writes, KiB:",
+    "rates": "load, of what is sustained:",
+    "region_writes": "writes of the part in use:",
+    "sample_minute": "minute of a round that is its sample:",
+    "seconds": "seconds at each load:",
+    "skews": "patterns:",
+    "spare_factor": "spare factor",
+    "until": "each pattern until",
+    "wipc_block": "WIPC by block size:",
+    "workload": "load:",
+}
+# Those of which zero leaves the choice to the test.
+CHOSEN = {"drive_writes", "region_writes", "seconds", "spare_factor"}
+
+
 def _options(options: dict[str, str | int | float]) -> str:
     # Lists have room to break after each of their items.
     told = {
         key: value.replace(",", ", ") if isinstance(value, str) else words.value(value)
         for key, value in options.items()
+        if value or key not in CHOSEN
     }
-    return "; ".join(f"{key.replace('_', ' ')} {value}" for key, value in told.items()) or "none"
+    named = (f"{OPTIONS.get(key, key.replace('_', ' '))} {text}" for key, text in told.items())
+    return "; ".join(named) or "none"
 
 
 def _active_range(header: Header) -> str:
@@ -408,7 +493,9 @@ def _seed(measured: Measured) -> str:
 
 def _steady(measured: Measured) -> str:
     if not measured.steady:
-        return "not part of this test"
+        # A test without such variables may still have a rule of its own.
+        is_ruled = measured.verdict.word in {"steady", "not steady"}
+        return measured.verdict.text if is_ruled else "not part of this test"
     if len(measured.steady) == 1:
         return steadiness.verdict(measured.steady[0])
     states = {steadiness.verdict(one) for one in measured.steady}

@@ -37,6 +37,11 @@ def one(name: str, value: float | None, unit: str = "") -> Headline | None:
     return Headline(name, words.value(value, 0 if abs(value) >= 1e3 else None), unit)
 
 
+def ratio(name: str, value: float | None, unit: str = "") -> Headline | None:
+    """Return a ratio to four digits, also one of exactly 1."""
+    return None if value is None else Headline(name, words.padded(value), unit)
+
+
 def _cell(document: PtsDocument, table: str, row: str, column: str) -> float | None:
     """Return a number of a table by the names of its row and column."""
     for block in document.tables:
@@ -109,7 +114,7 @@ def _saturation(found: pts_results.SaturationResults, _: PtsDocument) -> Found:
     level = "steady state" if found.attained else "mean of the last rounds"
     yield one("fresh out of the box", found.fob_iops, "IOPS")
     yield one(level, found.steady_iops, "IOPS")
-    yield one(f"{level} / fresh", found.steady_ratio)
+    yield ratio(f"{level} / fresh", found.steady_ratio)
     cliff = "write cliff (first below 90 %)"
     if found.cliff_drive_fills is None:
         yield Headline(cliff, "none")
@@ -125,12 +130,12 @@ def _idle(found: pts_results.IdleResults, _: PtsDocument) -> Found:
     gains = [segment for segment in found.segments if segment.gain is not None]
     if gains:
         best = max(gains, key=lambda segment: segment.gain or 0.0)
-        yield one(f"best gain, at wait state {best.wait_state:g}", best.gain, "×")
+        yield ratio(f"best gain, at wait state {best.wait_state:g}", best.gain, "×")
         for segment in (gains[0], gains[-1]):
             if segment is not best:
-                yield one(f"gain at wait state {segment.wait_state:g}", segment.gain, "×")
+                yield ratio(f"gain at wait state {segment.wait_state:g}", segment.gain, "×")
     back = [segment.return_ratio for segment in found.segments if segment.return_ratio is not None]
-    yield one("lowest return ratio", min(back, default=None), "×")
+    yield ratio("lowest return ratio", min(back, default=None), "×")
     yield one("time of writing between pauses (u)", found.unit_s, "s")
 
 
@@ -139,14 +144,14 @@ def _cross(found: pts_results.CrossResults, _: PtsDocument) -> Found:
         yield one(
             f"group {group.group}, mean: {group.label.split(': ')[-1]}", group.mb_s_mean, "MB/s"
         )
-    if found.recovery_s is None:
-        yield Headline("recovered after", "never")
+    if not found.recovery_s:
+        yield Headline("recovered", "never" if found.recovery_s is None else "at once")
     else:
         yield Headline("recovered after", *words.span(found.recovery_s).split(" ", 1))
-    yield one("recovered after", found.recovery_drive_fills, "drive fills")
+    yield one("recovered after", found.recovery_drive_fills or None, "drive fills")
     if len(found.groups) > 2:
         first, last = found.groups[0].mb_s_mean, found.groups[-1].mb_s_mean
-        yield one("group 3 / group 1", last / first if first and last is not None else None)
+        yield ratio("group 3 / group 1", last / first if first and last is not None else None)
 
 
 # How the note of an operating point begins that was sought and not found.
@@ -180,8 +185,8 @@ def _surface(found: pts_results.SurfaceResults, document: PtsDocument) -> Found:
 
 def _stability(found: pts_results.StabilityResults, _: PtsDocument) -> Found:
     yield one("mean", found.iops_mean, "IOPS")
-    yield one("standard deviation / mean (CV)", found.cv)
-    yield one("lowest sample / mean", found.min_to_mean)
+    yield ratio("standard deviation / mean (CV)", found.cv)
+    yield ratio("lowest sample / mean", found.min_to_mean)
     share = found.share_below_half
     yield one("samples below half the mean", None if share is None else 100 * share, "%")
     yield one("99.9 % response time", found.lat_us_p999, "µs")
@@ -191,7 +196,7 @@ def _consistency(found: pts_results.ConsistencyResults, _: PtsDocument) -> Found
     for run in found.runs[:2]:
         yield one(f"{run.label}: mean", run.iops_mean, "IOPS")
         yield one(f"{run.label}: mean / deviation", run.mean_to_deviation)
-        yield one(f"{run.label}: lowest / mean", run.min_to_mean)
+        yield ratio(f"{run.label}: lowest / mean", run.min_to_mean)
 
 
 def _independence(found: pts_results.IndependenceResults, _: PtsDocument) -> Found:
@@ -214,7 +219,7 @@ def _mixes(found: pts_results.MixResults, _: PtsDocument) -> Found:
         yield one(f"{size}, RMS over the mixes", curve.rms_iops, "IOPS")
         yield one(f"{size}, RMS over the mixes", curve.rms_mb_s, "MB/s")
         known = [value for value in curve.mixed_efficiency if value is not None]
-        yield one(f"{size}, least efficiency of a mix", min(known, default=None))
+        yield ratio(f"{size}, least efficiency of a mix", min(known, default=None))
 
 
 def _block_sizes(_: pts_results.BlockSizeResults, document: PtsDocument) -> Found:
@@ -233,8 +238,8 @@ def _dies(found: pts_results.ScalabilityResults, _: PtsDocument) -> Found:
             dies = f"{step} die{'' if step == 1 else 's'}"
             yield one(f"4 KiB, {dies} (RMS)", of.rms_iops, "IOPS")
             yield one(f"128 KiB, {dies} (RMS)", of.rms_mb_s, "MB/s")
-        yield one("4 KiB, per die against one", last.efficiency_iops)
-        yield one("128 KiB, per die against one", last.efficiency_mb_s)
+        yield ratio("4 KiB, per die against one", last.efficiency_iops)
+        yield ratio("128 KiB, per die against one", last.efficiency_mb_s)
 
 
 def _pathological(found: pts_results.PathologicalResults, _: PtsDocument) -> Found:
@@ -242,7 +247,7 @@ def _pathological(found: pts_results.PathologicalResults, _: PtsDocument) -> Fou
         if place == 0:
             yield one(case.name, case.write_mb_s, "MB/s")
         else:
-            yield one(case.name, case.ratio, "×")
+            yield ratio(case.name, case.ratio, "×")
 
 
 def _access_time(found: pts_small.AccessTimeResults, _: PtsDocument) -> Found:

@@ -117,7 +117,7 @@ def _facts(
     wanted = {
         "Target", "Over-provisioning", "Conformance", "Profile", "Specification", "Time base",
         "Write cache", "Active range", "WIPC", "Threads / queue depth", "Steady state", "Seed",
-        "User capacity", "Digest",
+        "User capacity", "Keys changed", "Digest",
     }  # fmt: skip
     return tuple(
         (name, tuple((k, v) for _, rows in header.facts(one) for k, v in rows if k in wanted))

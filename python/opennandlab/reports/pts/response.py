@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -34,6 +34,7 @@ LEVELS = (
 MARKED = ("99 %", "99.9 %", "99.99 %", "99.999 %")
 
 
+Shown = TypeVar("Shown", Plot, Table)
 # More lines cannot be told apart.
 LINES_MAX = 12
 
@@ -43,6 +44,7 @@ def items(
     device: Mapping[str, Any] | None,
     suffix: str = "",
     drawn: Sequence[pts.Histogram] | None = None,
+    of: str = "",
 ) -> Iterator[Item]:
     """Yield what is shown of histograms: each as bars, then all by percentile and as a table.
 
@@ -51,6 +53,7 @@ def items(
         device: The resolved device, None for a drive that is not simulated.
         suffix: Of the ids of what is shown of all.
         drawn: Those that are drawn as bars; by default all.
+        of: What they are of, where one page has several such groups.
     """
     alike = [one for one in spreads if _ends(one)[0] == _ends(one)[1]]
     varied = [one for one in spreads if one not in alike]
@@ -59,13 +62,17 @@ def items(
         yield histogram(spread, variation.note(device))
     lines = varied if len(varied) <= LINES_MAX else single
     if lines:
-        yield by_percentile(lines, suffix)
+        yield _titled(by_percentile(lines, suffix), of)
     if spreads:
-        table = levels(spreads, suffix)
+        table = _titled(levels(spreads, suffix), of)
         if alike:
             told = f"{_told(alike)}{variation.note(device)} {table.note}"
             table = replace(table, note=told.strip())
         yield table
+
+
+def _titled(item: Shown, of: str) -> Shown:
+    return replace(item, title=f"{item.title}: {of}") if of else item
 
 
 def _ends(spread: pts.Histogram) -> tuple[int, int]:
@@ -135,7 +142,7 @@ def histogram(spread: pts.Histogram, remark: str = "") -> Plot:
         ),
         note,
         tuple(marks),
-        right=Axis("requests that took at most this, %", ticks=PERCENT, zero=True),
+        right=Axis("cumulative share, %", ticks=PERCENT, zero=True),
     )  # fmt: skip
 
 

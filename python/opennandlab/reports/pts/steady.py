@@ -7,6 +7,7 @@ spread between the largest and the smallest value, so one point may lie outside.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from opennandlab.documents import pts
@@ -17,6 +18,7 @@ from opennandlab.reports.pts.source import Measured
 from opennandlab.stats.steady import WINDOW_ROUNDS, steady_state
 
 GREY = -1
+ROUNDING = 1e-9
 # What the rule computed of a window.
 NUMBERS = (
     "average", "excursion", "excursion_allowed", "slope", "intercept", "slope_excursion",
@@ -181,7 +183,19 @@ def _line(steady: pts.Steady) -> dict[str, float | None]:
     values = [float(value) for value in steady.known]
     again = steady_state(values).to_dict() if len(values) == WINDOW_ROUNDS else {}
     stated = {key: getattr(steady, key) for key in NUMBERS}
-    return {key: again.get(key) if one is None else float(one) for key, one in stated.items()}
+    found = {key: again.get(key) if one is None else float(one) for key, one in stated.items()}
+    # Below this share of the mean is the rounding of the sums, not the drive.
+    least = ROUNDING * abs(found["average"] or 0.0)
+    return {key: 0.0 if one is not None and abs(one) < least else one for key, one in found.items()}
+
+
+def _digits(mean: float | None) -> int:
+    """Return the decimals of five digits of a mean: what differs from it is written with as many.
+
+    >>> _digits(54.83), _digits(0.4366), _digits(229043.0), _digits(None)
+    (3, 5, 0, 3)
+    """
+    return max(0, 4 - math.floor(math.log10(abs(mean)))) if mean else 3
 
 
 def _window_plot(steady: pts.Steady, place: int, suffix: str) -> Plot:
@@ -261,6 +275,7 @@ def _determination(steady: pts.Steady, place: int, suffix: str) -> Table:
         (f"{label}", "measured", "of the mean", "allowed", "holds"),
         tuple(rows),
         _formula(steady, found, label),
+        digits=_digits(average),
     )
 
 
@@ -270,5 +285,8 @@ def _formula(steady: pts.Steady, found: dict[str, float | None], label: str) -> 
         return ""
     at_zero = intercept - slope * steady.window[0]
     sign = "+" if at_zero >= 0 else "−"
-    line = f"{slope:.6g} · R {sign} {abs(at_zero):.6g}".replace("-", "−")
+    digits = _digits(found["average"])
+    # The line runs over several rounds: its slope has a digit more.
+    slope_text = f"{slope:.{digits + 1}f}" if slope else "0"
+    line = f"{slope_text} · R {sign} {abs(at_zero):.{digits}f}".replace("-", "−")
     return f"Fitted line: {label} = {line}, where R is the round."

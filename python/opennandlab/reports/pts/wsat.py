@@ -134,4 +134,13 @@ def _samples(measured: Measured, cells: Sequence[pts.Cell]) -> Table:
     )  # fmt: skip
     note = f"Every {step}th of {len(cells)} samples. " if step > 1 else ""
     note += tables.MISSING if any(None in row[6:] for row in rows) else ""
-    return Table("samples", "Samples", heads, rows, note)
+    # A percentile that no sample states needs no column.
+    known = [
+        place
+        for place, column in enumerate(zip(*rows, strict=True))
+        if any(cell is not None for cell in column)
+    ]
+    return Table(
+        "samples", "Samples", tuple(heads[place] for place in known),
+        tuple(tuple(row[place] for place in known) for row in rows), note,
+    )  # fmt: skip

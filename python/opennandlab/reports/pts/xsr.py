@@ -162,6 +162,11 @@ def _recovery(measured: Measured) -> str:
         return (
             "Group 3 never recovered: no five samples in a row reached 90 % of the end of group 1."
         )
+    if seconds == 0:
+        return (
+            "Group 3 reached 90 % of the mean of the last eighth of group 1 at once, with its "
+            "first five samples."
+        )
     after = f" and {words.value(fills)} drive fills" if fills is not None else ""
     return (
         f"Group 3 recovered after {words.span(seconds)}{after}: from there on five samples in a "
