@@ -45,7 +45,7 @@ pytestmark = [
 ]
 # Between them these have every kind of figure, and more in three dimensions than may be alive.
 KINDS = ("iops", "latency", "surface", "independence", "dirth")
-PATIENCE_MS = 60_000
+PATIENCE_MS = 180_000
 # What a figure shows once it is drawn: paths of some length, or a canvas of some size.
 CONTENT = """figure => {
   const plot = figure.querySelector('.plot');
@@ -161,6 +161,19 @@ def test_every_plot_is_drawn(browser: Any, pages: dict[str, Path], name: str, wi
         assert watched.complaints == []
 
 
+def turned(page: Any, canvas: Any, figure: Any, eye: str, before: dict[str, float]) -> bool:
+    """Drag once, and tell whether the eye has moved: on a busy machine a drag may be lost."""
+    box = canvas.bounding_box()
+    across, down = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(across, down)
+    page.mouse.down()
+    page.mouse.move(across + 160, down - 30, steps=6)
+    page.mouse.up()
+    page.wait_for_timeout(500)
+    after = figure.evaluate(eye)
+    return max(abs(after[axis] - before[axis]) for axis in "xyz") > 0.1
+
+
 def test_the_surface_turns(browser: Any, pages: dict[str, Path]) -> None:
     with closing(Watched(browser, pages["alone"], 1280)) as watched:
         place = watched.page.evaluate(
@@ -171,20 +184,8 @@ def test_the_surface_turns(browser: Any, pages: dict[str, Path]) -> None:
         eye = "figure => figure.querySelector('.plot')._fullLayout.scene._scene.getCamera().eye"
         canvas = figure.locator(".gl-container canvas").first
         canvas.scroll_into_view_if_needed()
-        box = canvas.bounding_box()
         before, picture = figure.evaluate(eye), canvas.screenshot()
-        across, down = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-        watched.page.mouse.move(across, down)
-        watched.page.mouse.down()
-        watched.page.mouse.move(across + 160, down - 30, steps=6)
-        watched.page.mouse.up()
-        watched.page.wait_for_function(
-            "([figure, x]) => Math.abs(figure.querySelector('.plot')._fullLayout.scene._scene"
-            ".getCamera().eye.x - x) > 0.1",
-            arg=[figure.element_handle(), before["x"]],
-        )
-        after = figure.evaluate(eye)
-        assert max(abs(after[axis] - before[axis]) for axis in "xyz") > 0.1
+        assert any(turned(watched.page, canvas, figure, eye, before) for _ in range(20))
         assert len(picture) > 5000
         assert canvas.screenshot() != picture
         assert watched.complaints == []

@@ -10,7 +10,7 @@ import os
 import shutil
 import threading
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -219,14 +219,13 @@ def test_a_map_fills_up_while_the_sweep_runs(browser: Any, tmp_path: Path) -> No
 def test_a_run_is_asked_for_by_a_form_and_seen_to_its_end(browser: Any, tmp_path: Path) -> None:
     Store.open(tmp_path).close()
     values = ui_store.body()["values"]
-    with (
-        closing(Served(tmp_path)) as served,
-        closing(Watched(browser, served.url, "/")) as watched,
-    ):
+    with ExitStack() as stack:
+        served = stack.enter_context(closing(Served(tmp_path)))
+        with closing(Watched(browser, served.url, "/")) as watched:
+            watched.page.wait_for_selector("a[href='/new'] >> text=Start a first run")
+        # By its address, in a page of its own: one that is being drawn anew loses what it is told.
+        watched = stack.enter_context(closing(Watched(browser, served.url, "/new")))
         page = watched.page
-        # By its address: a click that comes while the page is drawn anew is lost.
-        page.wait_for_selector("a[href='/new'] >> text=Start a first run")
-        page.goto(served.url + "/new")
         for path, value in values.items():
             field = page.locator(f'[name="{path}"]')
             if not field.is_visible():
