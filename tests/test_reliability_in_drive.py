@@ -295,7 +295,8 @@ SHORT = {"nand.max_pe_cycles": 300, "reliability.wear_cycles": 1365.0}
 @pytest.mark.parametrize(
     ("preset", "changes", "drive_class", "tbw_tb", "workload"),
     [
-        ("nvme_gen4_tlc", {}, "client", 600.0, THIRD),
+        # The page on reliability shows the first, and is run too.
+        pytest.param("nvme_gen4_tlc", {}, "client", 600.0, THIRD, marks=pytest.mark.long),
         ("qlc_pslc", {}, "client", 200.0, THIRD),
         # The small drive keeps a larger share of its blocks in reserve: 70 of 73 TB.
         ("mlc_enterprise_plp", SHORT, "enterprise", 70.0, None),

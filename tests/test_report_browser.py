@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from conftest import SHORT, SMALL
 from opennandlab.comparing import side_by_side
 from opennandlab.reports import breakdown, output, plot
 from opennandlab.reports.figure import colours
-from opennandlab.reports.model import Report
+from opennandlab.reports.model import Chapter, Report
 from opennandlab.reports.pts import overlay, views
 from opennandlab.reports.pts.source import read
 
@@ -69,32 +69,51 @@ def browser() -> Iterator[Any]:
         started.close()
 
 
+class Pages(dict[str, Path]):
+    """Reports as files, each made when it is first asked for.
+
+    Chapters of some tests and of the others, one alone, a comparison, a damaged one.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.folder = folder
+
+    def __missing__(self, name: str) -> Path:
+        """Write the report of that name."""
+        self[name] = self.folder / f"{name}.html"
+        output.write(getattr(self, f"_{name}")(), self[name])
+        return self[name]
+
+    @staticmethod
+    def _chapters(tests: Iterable[str]) -> tuple[Chapter, ...]:
+        return tuple(views.chapter(pts_documents.MAKERS[test](), test) for test in tests)
+
+    def _rest(self) -> Report:
+        # The composite workload is drawn by the same view as the other demand intensity test.
+        tests = [test for test in pts_documents.MAKERS if test not in {*KINDS, "ecw"}]
+        return Report("Other tests", "", self._chapters(tests))
+
+    def _some(self) -> Report:
+        return Report("Some tests", "", self._chapters(KINDS))
+
+    def _alone(self) -> Report:
+        return Report("IOPS", "", self._chapters(["iops"]))
+
+    def _compared(self) -> Report:
+        measured = [read(pts_documents.dirth(), "a"), read(pts_documents.dirth(), "b")]
+        found = side_by_side(measured, ["a", "b"], force=True)
+        return overlay.report(measured, ["a", "b"], found)
+
+    def _damaged(self) -> Report:
+        torn = pts_documents.wsat()
+        del torn["header"], torn["steady_state"]
+        return Report("Torn", "", (views.chapter(torn, "torn"),))
+
+
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Return reports as files: chapters of all tests, one alone, a comparison, a damaged one."""
-    folder = tmp_path_factory.mktemp("reports")
-    # The composite workload is drawn by the same view as the other demand intensity test.
-    chapters = {
-        test: views.chapter(make(), test)
-        for test, make in pts_documents.MAKERS.items()
-        if test != "ecw"
-    }
-    rest = tuple(chapter for test, chapter in chapters.items() if test not in KINDS)
-    measured = [read(pts_documents.dirth(), "a"), read(pts_documents.dirth(), "b")]
-    found = side_by_side(measured, ["a", "b"], force=True)
-    torn = pts_documents.wsat()
-    del torn["header"], torn["steady_state"]
-    damaged = views.chapter(torn, "torn")
-    reports = {
-        "rest": Report("Other tests", "", rest),
-        "some": Report("Some tests", "", tuple(chapters[test] for test in KINDS)),
-        "alone": Report("IOPS", "", (chapters["iops"],)),
-        "compared": overlay.report(measured, ["a", "b"], found),
-        "damaged": Report("Torn", "", (damaged,)),
-    }
-    for name, report in reports.items():
-        output.write(report, folder / f"{name}.html")
-    return {name: folder / f"{name}.html" for name in reports}
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Pages:
+    return Pages(tmp_path_factory.mktemp("reports"))
 
 
 class Watched:
@@ -142,7 +161,7 @@ class Watched:
         ("some", 420), ("compared", 420), ("damaged", 1280),
     ],
 )  # fmt: skip
-def test_every_plot_is_drawn(browser: Any, pages: dict[str, Path], name: str, width: int) -> None:
+def test_every_plot_is_drawn(browser: Any, pages: Pages, name: str, width: int) -> None:
     with closing(Watched(browser, pages[name], width)) as watched:
         count = watched.page.locator("figure[data-figure]").count()
         assert count >= 5
@@ -174,7 +193,7 @@ def turned(page: Any, canvas: Any, figure: Any, eye: str, before: dict[str, floa
     return max(abs(after[axis] - before[axis]) for axis in "xyz") > 0.1
 
 
-def test_the_surface_turns(browser: Any, pages: dict[str, Path]) -> None:
+def test_the_surface_turns(browser: Any, pages: Pages) -> None:
     with closing(Watched(browser, pages["alone"], 1280)) as watched:
         place = watched.page.evaluate(
             "[...document.querySelectorAll('figure[data-figure]')]"
@@ -191,7 +210,7 @@ def test_the_surface_turns(browser: Any, pages: dict[str, Path]) -> None:
         assert watched.complaints == []
 
 
-def test_everything_can_be_read_without_a_script(browser: Any, pages: dict[str, Path]) -> None:
+def test_everything_can_be_read_without_a_script(browser: Any, pages: Pages) -> None:
     with closing(Watched(browser, pages["alone"], 1280, java_script_enabled=False)) as watched:
         drawings = watched.page.locator("figure .static svg")
         assert drawings.count() == 12
@@ -205,9 +224,7 @@ def test_everything_can_be_read_without_a_script(browser: Any, pages: dict[str, 
         assert watched.complaints == []
 
 
-def test_it_prints_with_a_header_on_each_page(
-    browser: Any, pages: dict[str, Path], tmp_path: Path
-) -> None:
+def test_it_prints_with_a_header_on_each_page(browser: Any, pages: Pages, tmp_path: Path) -> None:
     with closing(Watched(browser, pages["alone"], 1280)) as watched:
         watched.page.emulate_media(media="print")
         plots = watched.page.locator("figure .plot")
@@ -235,7 +252,7 @@ def rgb(colour: str) -> str:
     return f"rgb({', '.join(map(str, parts))})"
 
 
-def test_page_and_plots_follow_the_colour_scheme(browser: Any, pages: dict[str, Path]) -> None:
+def test_page_and_plots_follow_the_colour_scheme(browser: Any, pages: Pages) -> None:
     papers = {
         "light": [rgb(colours.INK), rgb(colours.INK), rgb(colours.PAPER)],
         "dark": [
@@ -273,7 +290,7 @@ CUT = """figure => {
 }"""
 
 
-def test_no_label_is_cut_on_a_narrow_screen(browser: Any, pages: dict[str, Path]) -> None:
+def test_no_label_is_cut_on_a_narrow_screen(browser: Any, pages: Pages) -> None:
     with closing(Watched(browser, pages["alone"], 420)) as watched:
         count = watched.page.locator("figure[data-figure]").count()
         cut = {place: watched.figure(place).evaluate(CUT) for place in range(count)}
@@ -304,9 +321,7 @@ def test_a_result_is_drawn_as_a_page(browser: Any, tmp_path: Path) -> None:
             assert watched.complaints == []
 
 
-def test_the_first_screen_holds_verdict_figures_and_deviations(
-    browser: Any, pages: dict[str, Path]
-) -> None:
+def test_the_first_screen_holds_verdict_figures_and_deviations(browser: Any, pages: Pages) -> None:
     with closing(Watched(browser, pages["alone"], 1280)) as watched:
         tops = [
             watched.page.locator(part).first.bounding_box()["y"]
@@ -318,14 +333,14 @@ def test_the_first_screen_holds_verdict_figures_and_deviations(
 
 @pytest.mark.parametrize(("width", "is_told"), [(420, [True]), (1280, [False])])
 def test_a_table_wider_than_the_screen_says_that_it_scrolls(
-    browser: Any, pages: dict[str, Path], width: int, is_told: list[bool]
+    browser: Any, pages: Pages, width: int, is_told: list[bool]
 ) -> None:
     with closing(Watched(browser, pages["alone"], width)) as watched:
         hint = watched.page.locator("#c1-iops.table .hint")
         assert [hint.is_visible()] == is_told
 
 
-def test_chapters_are_reached_from_the_summary(browser: Any, pages: dict[str, Path]) -> None:
+def test_chapters_are_reached_from_the_summary(browser: Any, pages: Pages) -> None:
     with closing(Watched(browser, pages["some"], 420)) as watched:
         assert watched.page.locator("table.summary tbody tr").count() == len(KINDS)
         watched.page.locator("table.summary a").first.click()
