@@ -59,7 +59,7 @@ def chapter(  # noqa: PLR0913 (all by name)
     """
     is_wsat = measured[0].test == "wsat"
     plot = _saturation(measured, labels) if is_wsat else _response(measured, labels)
-    table = _levels(measured, labels, varied) if is_wsat else _times(measured, labels, varied)
+    table = _levels(measured, labels, title) if is_wsat else _times(measured, labels, title)
     first = measured[0]
     values = ", ".join(labels)
     what = f"Varied: {varied.key} = {', '.join(varied.values)}. {note}".strip()
@@ -71,7 +71,7 @@ def chapter(  # noqa: PLR0913 (all by name)
         headlines=tuple(_headlines(measured, labels)),
         facts=_common(measured),
         badges=(
-            Badge(f"{len(measured)} values of {varied.key}"),
+            Badge(f"{len(measured)} values"),
             *(Badge(one.verdict.text, one.verdict.kind) for one in _each(measured, stated)),
         ),
         deviations=tuple(
@@ -126,10 +126,10 @@ def _saturation(measured: Sequence[Measured], labels: Sequence[str]) -> Plot:
     return course.plot("slide", "IOPS against what was written (TGBW)", across, lines)
 
 
-def _levels(measured: Sequence[Measured], labels: Sequence[str], varied: pts.Varied) -> Table:
+def _levels(measured: Sequence[Measured], labels: Sequence[str], title: str) -> Table:
     heads = (
-        varied.key, "fresh, IOPS", "at the end, IOPS", "end / fresh", "end / first row", "ART, ms",
-        "WAF at the end", "drive fills", "verdict",
+        title.lower(), "fresh, IOPS", "at the end, IOPS", "end / fresh", "end / first row",
+        "ART, ms", "WAF at the end", "drive fills", "verdict",
     )  # fmt: skip
     rows: list[tuple[Cell, ...]] = []
     base: float | None = None
@@ -191,8 +191,8 @@ def _response(measured: Sequence[Measured], labels: Sequence[str]) -> Plot:
     )  # fmt: skip
 
 
-def _times(measured: Sequence[Measured], labels: Sequence[str], varied: pts.Varied) -> Table:
-    heads = (varied.key, "4 KiB", *(f"{name}, ms" for name in PARTS.values()), "verdict")
+def _times(measured: Sequence[Measured], labels: Sequence[str], title: str) -> Table:
+    heads = (title.lower(), "4 KiB", *(f"{name}, ms" for name in PARTS.values()), "verdict")
     rows = tuple(
         (label, what, *(_number(one, part, column) for part in PARTS), one.verdict.word)
         for column, what in LOADS.items()
