@@ -14,7 +14,7 @@ SOURCES := $(shell find crates python pyproject.toml Cargo.toml Cargo.lock READM
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH
 # Cargo would take the jobs of this make for its own, and cannot reach them.
-unexport MAKEFLAGS
+unexport MAKEFLAGS MFLAGS
 
 .PHONY: help demo test rust-test python-test test-long system check rust-lint python-lint fmt
 .PHONY: generate record record-check docs figures bench fuzz clean
