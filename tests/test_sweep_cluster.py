@@ -113,7 +113,6 @@ def test_nobody_at_the_address_is_told():
         cluster.Cluster("tcp://127.0.0.1:9", None)
 
 
-@pytest.mark.long
 def test_a_sweep_survives_the_death_of_each_of_its_processes(tmp_path):
     roles = ["worker", "client", "scheduler"]
     found = disturbed(tmp_path, seed=1, roles=roles, seeds=4)
