@@ -91,7 +91,7 @@ def test_the_name_of_a_file_cannot_act_on_the_terminal(
         (("theory", "bandwidth", "--plot", "a.eps"), "accepted endings"),
         (("pts", "steady-state", "--file", "/dev/zero"), "larger than 1 MiB"),
         (("benchmark", "-w", "W1", "--seed", "-1"), "'--seed'"),
-        (("power", "run", "-o", "x", "--seed", "18446744073709551616"), "to 18446744073709551615"),
+        (("power", "run", "-o", "x", "--seed", "18446744073709551616"), "18446744073709551615."),
         (("benchmark", "-w", "W1", "-o", ""), "'--output' / '-o': an empty name"),
         (("emmc", "check", "--config", "emmc_16gb", "--output="), "an empty name"),
         (("app", "run", "--target", "sim:emmc_16gb", "-o", ""), "an empty name"),
