@@ -44,7 +44,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 # Between them these have every kind of figure, and more in three dimensions than may be alive.
-KINDS = ("iops", "latency", "surface", "independence", "dirth")
+KINDS = ("iops", "latency", "independence", "dirth")
 PATIENCE_MS = 180_000
 # What a figure shows once it is drawn: paths of some length, or a canvas of some size.
 CONTENT = """figure => {

@@ -287,7 +287,7 @@ fn records_out_of_order_are_sorted_stably_with_a_warning() {
     assert_eq!(order, [(0, 1), (10, 3), (10, 5), (20, 2), (20, 4)]);
     assert_eq!(
         trace.warnings(),
-        ["t.trace: 2 of 5 requests were out of time order and were sorted"]
+        ["t.trace: 2 of 5 requests were out of time order, so they were sorted"]
     );
 }
 
@@ -298,7 +298,7 @@ fn odd_bytes_are_rounded_outwards_with_a_warning() {
     assert_eq!(spans, [(1, 2), (0, 2), (1, 1)]);
     assert_eq!(
         trace.warnings(),
-        ["t.trace: 2 requests were not whole sectors and were rounded outwards"]
+        ["t.trace: 2 requests were not of whole sectors and were rounded outwards"]
     );
 }
 

@@ -162,11 +162,10 @@ class SimulatedTarget(Target):
         """Return the way through the simulated host."""
         host = self._declared.to_dict()["host"]
         link, queues = host.get("link"), host.get("queue_depth_max")
+        requests = "1 request" if queues == 1 else f"{queues} requests"
         return pts_header.HostPath(
             engine="simulated host",
-            layer=(
-                f"link {_kind_of(link) if link else 'none'}, at most {queues} requests in the drive"
-            ),
+            layer=f"link {_kind_of(link) if link else 'none'}, at most {requests} in the drive",
             direct=None,
             notes=[
                 "threads of random requests are one closed loop: TC x QD decides, not TC alone",

@@ -120,7 +120,7 @@ pub(crate) struct PassedOver {
 }
 
 impl PassedOver {
-    /// `why` follows the word "requests".
+    /// `why` follows the word "request" or "requests".
     pub(crate) fn new(why: &'static str) -> Self {
         Self { why, count: 0 }
     }
@@ -133,7 +133,11 @@ impl PassedOver {
 
     /// What the user should know.
     pub(crate) fn remark(&self) -> Option<String> {
-        (self.count > 0).then(|| format!("{} requests {} were passed over", self.count, self.why))
+        match self.count {
+            0 => None,
+            1 => Some(format!("1 request {} was passed over", self.why)),
+            count => Some(format!("{count} requests {} were passed over", self.why)),
+        }
     }
 }
 

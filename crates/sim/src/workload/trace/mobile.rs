@@ -75,7 +75,7 @@ mod tests {
             assert_eq!((request.offset_bytes, request.size_bytes), (65_536, 4096));
         }
         assert_eq!(reader.line("x,8388608,FF,0,0,1.5"), Ok(Line::Other));
-        assert_eq!(reader.remarks(), ["1 requests without data were passed over"]);
+        assert_eq!(reader.remarks(), ["1 request without data was passed over"]);
         for bad in ["8388608,W,128,8,1.5", "x,8388608,Z,128,8,1.5", "x,a,W,128,8,1.5"] {
             assert!(reader.line(bad).is_err(), "{bad}");
         }

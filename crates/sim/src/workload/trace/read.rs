@@ -452,23 +452,26 @@ impl Collector {
     fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         if let Some(fault) = &self.first_fault {
-            warnings.push(format!("{} lines skipped; the first: {fault}", self.skipped_lines));
+            let lines = if self.skipped_lines == 1 { "line" } else { "lines" };
+            warnings.push(format!("{} {lines} skipped; the first: {fault}", self.skipped_lines));
         }
         let remarks = self.format.reader.remarks();
         warnings.extend(remarks.iter().map(|remark| format!("{}: {remark}", self.source_name)));
         if self.late_count > 0 {
+            let were = if self.late_count == 1 { "was" } else { "were" };
             warnings.push(format!(
-                "{}: {} of {} requests were out of time order and were sorted",
+                "{}: {} of {} requests {were} out of time order, so they were sorted",
                 self.source_name,
                 self.late_count,
                 self.records.len()
             ));
         }
         if self.rounded_count > 0 {
-            warnings.push(format!(
-                "{}: {} requests were not whole sectors and were rounded outwards",
-                self.source_name, self.rounded_count
-            ));
+            let requests = match self.rounded_count {
+                1 => "1 request was not of whole sectors and was".to_owned(),
+                count => format!("{count} requests were not of whole sectors and were"),
+            };
+            warnings.push(format!("{}: {requests} rounded outwards", self.source_name));
         }
         warnings
     }

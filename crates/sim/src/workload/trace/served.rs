@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(op("write_zeroes", 0), Some(HostOp::Trim));
         assert_eq!(op("write_zeroes", 2), Some(HostOp::Write));
         assert_eq!(op("flush", 0), None);
-        assert_eq!(reader.remarks(), ["1 requests without data were passed over"]);
+        assert_eq!(reader.remarks(), ["1 request without data was passed over"]);
         assert!(reader.line("7,0,erase,0,0,1,0,0,0").is_err());
     }
 }

@@ -74,7 +74,7 @@ mod tests {
         }
         assert!(reader.remarks().is_empty());
         assert_eq!(reader.line("1456135202.013118000,0.001,,0,4096,4096"), Ok(Line::Other));
-        assert_eq!(reader.remarks(), ["1 requests without a type were passed over"]);
+        assert_eq!(reader.remarks(), ["1 request without a type was passed over"]);
         for bad in
             ["1.0,x,R,0,0,512", "1.0,,X,0,0,512", "1.0,,R,a,0,512", "1.0,,R,0,0", ",,R,0,0,1"]
         {

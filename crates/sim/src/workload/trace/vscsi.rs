@@ -217,7 +217,7 @@ mod tests {
         }
         let remarks = reader.remarks();
         assert_eq!(remarks[0], "2 requests other than reads and writes were passed over");
-        assert_eq!(remarks[1], "1 requests without data were passed over");
+        assert_eq!(remarks[1], "1 request without data was passed over");
         assert!(reader.record(&record(Version::Two, 0x28, 512, 1 << 55, 1)).is_err());
         assert!(reader.record(&record(Version::Two, 0x28, 512, 1, u64::MAX)).is_err());
         assert!(reader
