@@ -257,6 +257,30 @@ def test_a_smoke_without_collection_says_why_it_is_not_steady():
     assert "not steady after 5 rounds: RND 4 KiB 0/100 (no garbage was" in verdict(found).reason
 
 
+@pytest.mark.parametrize("kind", ["block", "bast", "fast"])
+def test_merges_of_a_map_of_blocks_are_collections(kind):
+    mapping = kind if kind == "block" else {"kind": kind, "log_blocks": 4}
+    target = SimulatedTarget("tlc_standard", {**SMALL, "ftl.mapping": mapping})
+    found = run_test(TESTS["wsat"], target, settings=Settings(time_base="scaled"))
+    (entry,) = found.steady_state
+    assert entry.collection == "seen"
+    assert verdict(found).word == ("steady" if entry.steady else "not steady")
+
+
+def test_means_of_recovery_are_over_time():
+    """Bytes of a group over its time, and by Little's law with the mean response time."""
+    target = SimulatedTarget("tlc_standard", SMALL)
+    found = run_test(TESTS["xsr"], target, settings=Settings(time_base="scaled"))
+    cells = plain(found)["cells"]
+    rows = [dict(zip(cells["columns"], row, strict=True)) for row in cells["rows"]]
+    for group in found.results.groups:
+        of = [row for row in rows if row["label"] == group.label]
+        assert len(of) == group.samples
+        seconds = sum(row["seconds"] for row in of)
+        mb_s = sum(row["mb_s"] * row["seconds"] for row in of) / seconds
+        assert group.mb_s_mean == pytest.approx(mb_s, rel=1e-9)
+
+
 def test_slices_of_a_small_range_turn_the_queue_over():
     target = SimulatedTarget("tlc_standard", {**SMALL, "nand.blocks_per_plane": 256})
     for base in ("scaled", "smoke"):

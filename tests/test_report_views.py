@@ -402,10 +402,15 @@ def test_cells_that_are_short_for_their_queue_are_told() -> None:
     row[mean] *= 0.8
     (told,) = views.chapter(document, "iops").warnings
     assert "in 1 of 280 cells" in told
-    assert f"at most 20.0 %, {row[columns.index('label')]}" in told
-    row[mean] *= 0.947 / 0.8
+    assert f"worst -20.0 %, {row[columns.index('label')]}" in told
+    assert "Response times are too short there" in told
+    row[mean] *= 1.3 / 0.8
     (told,) = views.chapter(document, "iops").warnings
-    assert "by more than 5 % in 1 of 280 cells (Little's law; at most 5.3 %" in told
+    assert f"worst +30.0 %, {row[columns.index('label')]}" in told
+    assert "too short there" not in told
+    row[mean] *= 0.947 / 1.3
+    (told,) = views.chapter(document, "iops").warnings
+    assert "by more than 5 % in 1 of 280 cells (Little's law; worst -5.3 %" in told
     document["header"]["time_base"]["clock"] = "real"
     assert views.chapter(document, "iops").warnings == ()
 

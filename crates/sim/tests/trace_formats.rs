@@ -82,7 +82,7 @@ fn published_samples_have_their_known_counts() {
     }
     if let Some(text) = sample("spc-financial1-10k.ascii.gz") {
         let trace = read_with(&text, &forced("spc")).unwrap();
-        assert_eq!(trace.records().len(), 10_000, "`spc` reads the DiskSim form of itself");
+        assert_eq!(trace.records().len(), 10_000, "`spc` reads the SSDsim form of itself");
     }
     if let Some(text) = sample("msr-cambridge-hm_0-1k.csv.gz") {
         let trace = read_with(&text, &forced("msr")).unwrap();
@@ -202,7 +202,7 @@ fn binary_records_are_recognised_by_their_version() {
         assert_eq!((trace.format(), trace.records().len()), ("vscsi", 2));
         assert_eq!((trace.records()[0].sector, trace.records()[0].sector_count), (2048, 8));
         assert_eq!((trace.records()[1].sector, trace.records()[1].arrival), (0, Ns(1_000_000)));
-        let remark = "t.trace: 1 requests other than reads and writes were passed over";
+        let remark = "t.trace: 1 request other than reads and writes was passed over";
         assert_eq!(trace.warnings(), [remark]);
         let size = bytes.len() / 3;
         // Each file that ends early says where its last record starts.

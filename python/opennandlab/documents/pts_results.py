@@ -158,13 +158,13 @@ class StimulusGroup(Record, frozen=True, kw_only=True):
         label: What was written.
         samples: How many.
         mb_s_min: Least throughput of a sample.
-        mb_s_mean: Mean throughput.
+        mb_s_mean: Mean throughput, over time.
         mb_s_max: Greatest throughput.
         lat_us_mean_min: Least mean response time.
-        lat_us_mean_mean: Mean of the mean response times.
+        lat_us_mean_mean: Mean of the mean response times, over time.
         lat_us_mean_max: Greatest mean response time.
         lat_us_max_min: Least of the longest response times.
-        lat_us_max_mean: Mean of the longest response times.
+        lat_us_max_mean: Mean of the longest response times, over time.
         lat_us_max_max: The longest response time.
     """
 

@@ -168,7 +168,8 @@ class _Papers:
 def reclaim_s(target: Target) -> float:
     """Return the time in which a simulated drive reclaims a full block; 0 where unknown.
 
-    A page of the block is read and programmed, each for itself, and the block is erased.
+    A page of the block is read and programmed, each for itself, and the block is erased. Under the
+    map `fast` a log block has pages of as many blocks, each of which is merged.
     """
     config = target.facts().device.config or {}
     nand = config.get("nand")
@@ -180,7 +181,10 @@ def reclaim_s(target: Target) -> float:
     read = timing.get("t_read_us", 0.0)
     read_us = sum(read) / len(read) if isinstance(read, list) else float(read or 0)
     pages = int(nand.get("pages_per_block", 0))
-    return (pages * (read_us + program_us) + float(timing.get("t_erase_us", 0.0))) * 1e-6
+    block_us = pages * (read_us + program_us) + float(timing.get("t_erase_us", 0.0))
+    mapping = (config.get("ftl") or {}).get("mapping")
+    is_fast = mapping == "fast" or (isinstance(mapping, dict) and mapping.get("kind") == "fast")
+    return block_us * (pages if is_fast else 1) * 1e-6
 
 
 def _journal(target: Target, plan: Plan, place: Place, name: str) -> Journal | None:

@@ -324,7 +324,7 @@ class TimeBase:
         unit = HIR_UNIT_S * self.capacity_bytes / REFERENCE_BYTES
         if self.is_virtual:
             # To the microsecond, so that a report can print it.
-            unit = round(max(unit, HIR_RECLAIMS_MIN * self.reclaim_s, 1e-4), 6)
+            unit = round(min(HIR_UNIT_S, max(unit, HIR_RECLAIMS_MIN * self.reclaim_s, 1e-4)), 6)
         elif self.name == "smoke":
             unit = HIR_UNIT_REAL_S_MIN["smoke"]
         else:

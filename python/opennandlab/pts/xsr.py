@@ -14,6 +14,7 @@ Source: SNIA PTS tutorial, Kim and Ho, 2013, whose overview has 8 KiB for group 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -26,7 +27,6 @@ from opennandlab.pts.engine import Bench
 from opennandlab.pts.findings import Findings
 from opennandlab.pts.plan import SEQUENTIAL_LOAD, Option
 from opennandlab.pts.record import Cell
-from opennandlab.pts.rounds import mean
 from opennandlab.pts.test import Test
 from opennandlab.pts.words import name
 from opennandlab.targets.base import Pattern
@@ -63,7 +63,7 @@ def run(bench: Bench) -> Findings:
                 cells.append(bench.measure(stimulus, limit, label=f"{label}: {name(stimulus)}"))
         found.append(cells)
     reference_count = max(1, round(REFERENCE_SHARE * len(found[0])))
-    reference = mean([cell.measurement.mb_s for cell in found[0][-reference_count:]])
+    reference = _over_time(found[0][-reference_count:], "mb_s")
     at = recovery([cell.measurement.mb_s for cell in found[2]], reference or 0.0)
     summaries = [_summary(number, cells) for number, cells in enumerate(found, start=1)]
     return Findings(
@@ -132,12 +132,25 @@ def _results(
     )
 
 
+def _over_time(cells: Sequence[Cell], metric: str) -> float | None:
+    """Return the mean over the time of samples; None without any, or where one has no value.
+
+    Scaled samples have equal bytes instead of equal times: fast ones must not count for more.
+    """
+    pairs = [(cell.value(metric), cell.measurement.seconds) for cell in cells]
+    known = [(value, seconds) for value, seconds in pairs if value is not None]
+    total = math.fsum(seconds for _, seconds in known)
+    if total <= 0 or len(known) < len(pairs):
+        return None
+    return math.fsum(value * seconds for value, seconds in known) / total
+
+
 def _summary(number: int, cells: list[Cell]) -> StimulusGroup:
     found: dict[str, Any] = {"group": number, "label": cells[0].label, "samples": len(cells)}
     for metric, _ in METRICS:
         values = [value for cell in cells if (value := cell.value(metric)) is not None]
         found[f"{metric}_min"] = min(values, default=None)
-        found[f"{metric}_mean"] = mean(values)
+        found[f"{metric}_mean"] = _over_time(cells, metric)
         found[f"{metric}_max"] = max(values, default=None)
     return StimulusGroup(**found)
 

@@ -55,6 +55,7 @@ class Table:
         wraps: Whether words in its cells break into lines, and rows become cards on a phone.
         tones: How each row is coloured; empty for no colours.
         marked: The column whose numbers may be `Marked`; None for none.
+        unit: That of all numbers, where they have one; files of tables name it in each head.
     """
 
     id: str
@@ -67,6 +68,7 @@ class Table:
     wraps: bool = False
     tones: tuple[Kind, ...] = ()
     marked: int | None = None
+    unit: str = ""
 
     @property
     def wordy(self) -> tuple[bool, ...]:

@@ -172,9 +172,11 @@ impl Ftl {
         &self.books.counters
     }
 
-    /// Blocks that collections have reclaimed, by pool; nothing of a pool without good blocks.
+    /// Blocks that collections or merges have reclaimed, by pool; nothing of a pool without good
+    /// blocks.
     pub(crate) fn reclaimed(&self) -> impl Iterator<Item = Option<Reclaimed>> + '_ {
-        self.pools.iter().map(|pool| (pool.good_blocks() > 0).then_some(pool.reclaimed))
+        let of = |pool: &Pool| pool.scheme.as_ref().map_or(pool.reclaimed, |it| it.reclaimed());
+        self.pools.iter().map(move |pool| (pool.good_blocks() > 0).then(|| of(pool)))
     }
 
     /// Erased blocks of the drive.

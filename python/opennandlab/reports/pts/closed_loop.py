@@ -29,21 +29,23 @@ def note(measured: Measured) -> tuple[str, ...]:
         for cell in measured.cells
         if cell.phase not in BEFORE and (not windows or cell.round is None or cell.round in windows)
     ]
-    short = [(share, cell) for cell in cells if (share := _short(cell)) > LIMIT]
-    if not short:
+    off = [(share, cell) for cell in cells if abs(share := _error(cell)) > LIMIT]
+    if not off:
         return ()
-    worst, cell = max(short, key=lambda pair: pair[0])
+    worst, cell = max(off, key=lambda pair: abs(pair[0]))
     text = (
-        f"Mean response times are too short by more than 5 % in {len(short)} of {len(cells)} cells "
-        f"(Little's law; at most {100 * worst:.1f} %, {cell.label}): they are short for their "
-        "queue, or begin after a pause. Outstanding requests over IOPS is right."
+        f"Rate and mean response time disagree by more than 5 % in {len(off)} of {len(cells)} "
+        f"cells (Little's law; worst {100 * worst:+.1f} %, {cell.label}): they are short for their "
+        "queue, or begin after a pause."
     )
+    if all(share < 0 for share, _ in off):
+        text += " Response times are too short there; outstanding requests over IOPS is right."
     return (text,)
 
 
-def _short(cell: pts.Cell) -> float:
-    """Return by how much of it the mean response time is short; 0 where that is not known."""
+def _error(cell: pts.Cell) -> float:
+    """Return how far rate times response time is off the outstanding requests; 0 if unknown."""
     outstanding = float(cell.threads) * float(cell.queue_depth)
     if not cell.iops or not cell.lat_us_mean or not outstanding:
         return 0.0
-    return 1.0 - cell.iops * cell.lat_us_mean * 1e-6 / outstanding
+    return cell.iops * cell.lat_us_mean * 1e-6 / outstanding - 1.0

@@ -89,7 +89,10 @@ def text_of(table: Table) -> str:
 
 def _rows(table: Table) -> list[tuple[Cell, ...]]:
     """Return heads and rows of a table, with the marks of its numbers in a column of their own."""
-    rows: list[tuple[Cell, ...]] = [table.columns, *table.rows]
+    first, *others = table.columns
+    if table.unit:
+        others = [f"{head} ({table.unit})" if head else table.unit for head in others]
+    rows: list[tuple[Cell, ...]] = [(first, *others), *table.rows]
     if table.marked is None:
         return rows
     at = table.marked + 1

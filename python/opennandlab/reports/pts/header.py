@@ -183,7 +183,9 @@ def _badges(measured: Measured) -> Iterator[Badge]:
     if changed(measured):
         yield Badge(changed(measured), "plain")
     if measured.attained is False and measured.verdict.word != "not steady":
-        yield Badge("steady state NOT ATTAINED", "bad")
+        holds = bool(measured.steady) and all(one.steady for one in measured.steady)
+        what = "no garbage was collected" if holds else "steady state NOT ATTAINED"
+        yield Badge(what, "bad")
     if header.interrupted:
         yield Badge("interrupted and resumed", "warning")
     if measured.missing:

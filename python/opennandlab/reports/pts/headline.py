@@ -110,8 +110,14 @@ def _latency(found: pts_results.LatencyResults, document: PtsDocument) -> Found:
     yield one("4 KiB 65/35, mean (ART)", _cell(document, "art", "4", "65/35"), "ms")
 
 
-def _saturation(found: pts_results.SaturationResults, _: PtsDocument) -> Found:
-    level = "steady state" if found.attained else "mean of the last rounds"
+def _level(document: PtsDocument) -> str:
+    """Return what the mean of the window may be called."""
+    is_steady = bool(document.steady_state) and all(one.holds for one in document.steady_state)
+    return "steady state" if is_steady else "mean of the window"
+
+
+def _saturation(found: pts_results.SaturationResults, document: PtsDocument) -> Found:
+    level = _level(document) if found.attained else "mean of the last rounds"
     yield one("fresh out of the box", found.fob_iops, "IOPS")
     yield one(level, found.steady_iops, "IOPS")
     yield ratio(f"{level} / fresh", found.steady_ratio)
@@ -122,11 +128,13 @@ def _saturation(found: pts_results.SaturationResults, _: PtsDocument) -> Found:
         yield one(cliff, found.cliff_drive_fills, "drive fills")
     yield one("write amplification at the end", found.waf_end)
     ended = ENDS.get(found.ended_by, found.ended_by)
+    if found.ended_by == "steady_state" and level != "steady state":
+        ended = "the five-point rule"
     yield one(f"written, ended by {ended}", found.drive_fills, "drive fills")
 
 
-def _idle(found: pts_results.IdleResults, _: PtsDocument) -> Found:
-    yield one("steady state", found.baseline_iops, "IOPS")
+def _idle(found: pts_results.IdleResults, document: PtsDocument) -> Found:
+    yield one(_level(document), found.baseline_iops, "IOPS")
     gains = [segment for segment in found.segments if segment.gain is not None]
     if gains:
         best = max(gains, key=lambda segment: segment.gain or 0.0)
@@ -283,7 +291,8 @@ def _skew(found: pts_inside.SkewResults, _: PtsDocument) -> Found:
     uniform = next((point for point in rated if point.pattern == "uniform"), None)
     for point in dict.fromkeys((uniform, *rated[:1], *rated[-1:])):
         if point is not None:
-            yield one(f"steady, {point.pattern}", point.steady_mb_s, "MB/s")
+            level = "steady" if point.steady else "at the end"
+            yield one(f"{level}, {point.pattern}", point.steady_mb_s, "MB/s")
     if uniform is not None:
         yield one("write amplification, uniform", uniform.waf)
 

@@ -9,7 +9,7 @@ from opennandlab.documents.pts import Steady, Table
 from opennandlab.reports.pts.source import Measured
 
 UNSTEADY = "did not attain steady state"
-WHY = "its numbers are those of a drive on its way"
+WHY = "numbers of a drive on its way"
 
 
 def unsteady(measured: Sequence[Measured], names: Sequence[str]) -> list[str]:

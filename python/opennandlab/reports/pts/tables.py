@@ -48,6 +48,7 @@ def of_block(block: pts.Table) -> Table:
         tuple((name, *values) for name, values in zip(block.rows, block.values, strict=True)),
         span=block.column_label,
         digits=None if is_wide else DIGITS.get(block.unit),
+        unit="" if ";" in block.unit else block.unit,
     )
 
 

@@ -160,14 +160,18 @@ def _reason(states: Sequence[Steady]) -> str:
         where = f" in {' and in '.join(places)}" if places else ""
         return f"{count} steady{where}.{seen}"
     first = bad[0]
-    label = first.tracking.label or first.tracking.metric
     many = (
         f"{len(bad)} of {len(states)} tracked values {'is' if len(bad) == 1 else 'are'}"
         if len(states) > 1
         else "The tracked value is"
     )
-    # A value that the rule passes is not steady where the drive did not collect.
-    reason = "no garbage was collected" if first.steady else first.reason
-    why = f" ({reason})" if reason else ""
+    whys: dict[str, list[str]] = {}
+    for one in bad:
+        # A value that the rule passes is not steady where the drive did not collect.
+        why = "no garbage was collected" if one.steady else one.reason or ""
+        whys.setdefault(why, []).append(one.tracking.label or one.tracking.metric)
+    named = "; ".join(
+        ", ".join(labels) + (f" ({why})" if why else "") for why, labels in whys.items()
+    )
     rounds = f"{first.rounds} round{'' if first.rounds == 1 else 's'}"
-    return f"{many} not steady after {rounds}: {label}{why}."
+    return f"{many} not steady after {rounds}: {named}."

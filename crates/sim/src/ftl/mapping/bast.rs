@@ -129,6 +129,7 @@ impl Bast {
             blocks.merge_full(at, number);
             blocks.erase(at, block);
         }
+        blocks.note_reclaimed();
         Ok(())
     }
 

@@ -110,6 +110,7 @@ impl BlockOnly {
     pub(crate) fn settle<S: FlashSink>(&mut self, blocks: &mut DataBlocks, at: &mut Bench<'_, S>) {
         if let Some(Rewrite { number, target, copied, .. }) = self.rewrite.take() {
             let copied = copied + blocks.merge_into(at, number, BlockId(target));
+            blocks.note_reclaimed();
             let counters = &mut at.books.counters.mapping;
             if copied > 0 {
                 counters.full_merges += 1;

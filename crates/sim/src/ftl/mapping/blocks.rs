@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::block_state::BlockState;
 use super::super::books::Books;
+use super::super::collection::Reclaimed;
 use super::super::log::Log;
 use super::super::sink::{FlashSink, MoveRun, MoveWay};
 use crate::geometry::UNMAPPED;
@@ -51,6 +52,11 @@ pub(crate) struct DataBlocks {
     /// Kept for their memory.
     indices: Vec<u32>,
     lpns: Vec<u32>,
+    /// Blocks that were erased, and among them the rewritten blocks and recycled log blocks from
+    /// which pages had to be moved.
+    pub(super) reclaimed: Reclaimed,
+    /// Pages were moved since the last of those.
+    has_moved: bool,
 }
 
 /// As plain numbers.
@@ -87,6 +93,8 @@ impl DataBlocks {
             written: vec![0; log.blocks().len()],
             worn_limit,
             retired: 0,
+            reclaimed: Reclaimed::default(),
+            has_moved: false,
             indices: Vec::new(),
             lpns: Vec::new(),
         }
@@ -243,7 +251,13 @@ impl DataBlocks {
             offset += count;
             copied += count;
         }
+        self.has_moved |= copied > 0;
         copied
+    }
+
+    /// Room for writes of the host was made: a block was rewritten, or a log block is free again.
+    pub(crate) fn note_reclaimed(&mut self) {
+        self.reclaimed.live += u64::from(std::mem::take(&mut self.has_moved));
     }
 
     /// Whether a block of data has a page that holds something.
@@ -262,6 +276,7 @@ impl DataBlocks {
             at.books.map.kill_run(Ppn(first + written), left);
         }
         *self.written_mut(block) = 0;
+        self.reclaimed.all += 1;
         if at.sink.media().erase_count(block) >= self.worn_limit {
             at.log.set_state(block, BlockState::Bad);
             at.books.counters.retired_blocks += 1;

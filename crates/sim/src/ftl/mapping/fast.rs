@@ -125,6 +125,7 @@ impl Fast {
             if is_whole && self.sequential.is_none_or(|it| it.number != number) {
                 self.logs.pop_front();
                 blocks.merge_log(at, number, oldest);
+                blocks.note_reclaimed();
                 return Ok(());
             }
             if at.log.erased.len() == 0 {
@@ -138,6 +139,7 @@ impl Fast {
         }
         self.logs.pop_front();
         blocks.erase(at, oldest);
+        blocks.note_reclaimed();
         Ok(())
     }
 

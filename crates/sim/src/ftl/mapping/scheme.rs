@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::block_state::BlockState;
 use super::super::books::Books;
+use super::super::collection::Reclaimed;
 use super::super::config::FtlConfig;
 use super::super::log::Log;
 use super::super::setup::PoolSetup;
@@ -100,6 +101,11 @@ impl BlockScheme {
     /// Pages of a block that were programmed.
     pub(crate) fn written(&self, block: BlockId) -> u32 {
         self.blocks.written(block)
+    }
+
+    /// What was reclaimed so far.
+    pub(crate) fn reclaimed(&self) -> Reclaimed {
+        self.blocks.reclaimed
     }
 
     /// Blocks that were taken out of use.

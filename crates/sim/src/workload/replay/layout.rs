@@ -96,7 +96,19 @@ impl Layout {
                 format!("page numbers were scaled by {factor}")
             }
         };
-        Some(format!("the trace spans {trace_bytes} B, the device has {device_bytes} B: {text}"))
+        let is_cut = |record: &&TraceRecord| {
+            self.volume_starts[record.volume_index()].is_some()
+                && u64::from(record.sector_count) > self.device_sectors
+        };
+        let cut = match trace.records().iter().filter(is_cut).count() {
+            0 => String::new(),
+            1 => "; 1 request was longer than the device and was cut to its size".to_owned(),
+            count => {
+                format!("; {count} requests were longer than the device and were cut to its size")
+            }
+        };
+        let sizes = format!("the trace spans {trace_bytes} B, the device has {device_bytes} B");
+        Some(format!("{sizes}: {text}{cut}"))
     }
 
     fn scaled(&self, start: u64) -> u64 {
@@ -118,13 +130,17 @@ impl Layout {
         let (trace_bytes, device_bytes) = self.sizes();
         let used = self.volume_starts.iter().flatten().count();
         let volumes = if used > 1 { format!(" over {used} volumes") } else { String::new() };
+        let others = match trace.volumes() {
+            [_] => String::new(),
+            names => {
+                format!(" another choice of `volumes` (overlay, or one of {}),", some_of(names))
+            }
+        };
         let message = format!(
             "{} reaches byte {}{volumes}, the device holds {device_bytes} B; accepted: `wrap` \
-             (modulo), `scale` (shrink page numbers), another choice of `volumes` (overlay, or one \
-             of {}), or a larger device",
+             (modulo), `scale` (shrink page numbers),{others} or a larger device",
             trace.source_name(),
             trace_bytes - 1,
-            some_of(trace.volumes())
         );
         ConfigError::new("beyond", message)
     }

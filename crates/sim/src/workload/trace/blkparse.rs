@@ -76,6 +76,10 @@ impl LineReader for Reader {
         if self.is_summary {
             return Ok(Line::Other);
         }
+        // One for each processor, when the output was not made by way of a pipe.
+        if !self.has_events && text.starts_with("Input file ") {
+            return Ok(Line::Other);
+        }
         if self.has_events && ["CPU", "Total"].iter().any(|word| text.starts_with(word)) {
             self.is_summary = true;
             return Ok(Line::Other);
@@ -122,15 +126,20 @@ impl Reader {
             return Ok(Line::Other);
         }
         let Some(op) = rwbs_op(next("rwbs")?)? else { return Ok(Line::Other) };
+        // No sectors: `[process]`, `sector [error]` or `sector (elapsed) [error]` of a flush, and
+        // `bytes (command) [process]` or `(command) [error]` of a request that is not of the
+        // block layer.
+        let is_end = |field: &str| field.starts_with(['[', '(']);
         let sector = next("sector")?;
-        if sector.starts_with('[') {
+        if is_end(sector) {
             return Ok(Line::Other);
         }
-        let offset_bytes = sectors("sector", sector)?;
         match next("+")? {
             "+" => {}
+            other if is_end(other) => return Ok(Line::Other),
             other => return Err(format!("{} instead of `+`", quote(other))),
         }
+        let offset_bytes = sectors("sector", sector)?;
         let size_bytes = sectors("sectors", next("sectors")?)?;
         if size_bytes == 0 {
             return Ok(Line::Other);
@@ -165,6 +174,30 @@ Total (8,0):
 Throughput (R/W): 0KiB/s / 0KiB/s
 Events (8,0): 20 entries
 ";
+
+    /// What the programs print beside reads and writes of sectors: one line per file that is read,
+    /// completed flushes, with and without the time they took, and commands of other kinds.
+    #[test]
+    fn what_has_no_sectors_asks_nothing() {
+        let lines = [
+            "Input file sda.blktrace.0 added",
+            "  8,0 0 4 0.000068945 0  C  FN 0 [0]",
+            "  8,0 0 5 0.000069466 0  C  WS 0 [0]",
+            "  8,0 0 5 0.000069466 0  C  WS 0 (    1234) [0]",
+            "  8,0 0 6 0.100000000 9  D   R 36 (12 01 00 00 24 00 ..) [multipathd]",
+            "  8,0 0 6 0.100000000 9  C   R (12 01 00 00 24 00 ..) [0]",
+        ];
+        for event in [None, Some(BlockEvent::C), Some(BlockEvent::D)] {
+            let mut reader = Blkparse { event }.reader();
+            for text in lines {
+                assert_eq!(reader.line(text), Ok(Line::Other), "{text}");
+            }
+            assert!(
+                reader.line("  8,0 0 7 0.2 9  C  W 8 - 8 [0]").is_err()
+                    || event == Some(BlockEvent::D)
+            );
+        }
+    }
 
     fn read(event: BlockEvent) -> Vec<(Ns, HostOp, u64)> {
         let mut reader = Blkparse { event: Some(event) }.reader();

@@ -39,8 +39,8 @@ pub struct Columns {
     pub columns: String,
     /// What stands between columns; default `auto`, from the first line.
     pub separator: Separator,
-    /// Lines at the start that are no requests, beside blank ones and those that start with `#`;
-    /// default 0.
+    /// Lines at the start of the file that are passed over, blank ones and comments (`#`) among
+    /// them; default 0.
     pub header_lines: u32,
 }
 
@@ -251,11 +251,11 @@ struct Reader {
 }
 
 impl LineReader for Reader {
+    fn header_lines(&self) -> u64 {
+        u64::from(self.header_lines)
+    }
+
     fn line<'a>(&mut self, text: &'a str) -> Result<Line<'a>, String> {
-        if self.header_lines > 0 {
-            self.header_lines -= 1;
-            return Ok(Line::Other);
-        }
         if self.separator == Separator::Auto {
             self.separator = Separator::of(text);
         }
@@ -283,6 +283,8 @@ impl Spec {
         let mut request =
             Request { time: Ns(0), volume: "0", offset_bytes: 0, size_bytes: 0, op: HostOp::Read };
         let mut is_skipped = false;
+        // Where a line asks nothing, its time and address may be empty, -1 or anything.
+        let mut bad_number = None;
         for (index, kind) in self.kinds.iter().enumerate() {
             let fault = |what: String| format!("column {} (`{}`) {what}", index + 1, kind.name());
             let Some(field) = fields.next() else {
@@ -292,19 +294,22 @@ impl Spec {
             match kind {
                 Kind::Unused => {}
                 Kind::Volume => request.volume = field,
-                Kind::Time { unit_ns, unit } => {
-                    request.time = time(field, *unit_ns)
-                        .ok_or_else(|| refuse(format!("a time in {unit} below 2^64 ns")))?;
-                }
+                Kind::Time { unit_ns, unit } => match time(field, *unit_ns) {
+                    Some(time) => request.time = time,
+                    None => {
+                        let shape = format!("a time in {unit} below 2^64 ns");
+                        bad_number.get_or_insert_with(|| refuse(shape));
+                    }
+                },
                 Kind::Offset { unit_bytes, unit } | Kind::Size { unit_bytes, unit } => {
-                    let bytes = digits(field.as_bytes())
-                        .and_then(|count| count.checked_mul(*unit_bytes))
-                        .ok_or_else(|| {
-                            refuse(format!("a whole number ({unit}) below 2^64 bytes"))
-                        })?;
-                    match kind {
-                        Kind::Offset { .. } => request.offset_bytes = bytes,
-                        _ => request.size_bytes = bytes,
+                    let count = digits(field.as_bytes());
+                    match (count.and_then(|count| count.checked_mul(*unit_bytes)), kind) {
+                        (Some(bytes), Kind::Offset { .. }) => request.offset_bytes = bytes,
+                        (Some(bytes), _) => request.size_bytes = bytes,
+                        (None, _) => {
+                            let shape = format!("a whole number ({unit}) below 2^64 bytes");
+                            bad_number.get_or_insert_with(|| refuse(shape));
+                        }
                     }
                 }
                 Kind::Op { codes } => match op(codes, field) {
@@ -313,10 +318,8 @@ impl Spec {
                     None => {
                         let known = codes.iter().map(|(code, _)| code.as_str());
                         let known: Vec<_> = known.chain(["R, W, D or their words"]).collect();
-                        return Err(refuse(format!(
-                            "an operation; accepted: {}",
-                            known.join(", ")
-                        )));
+                        let shape = format!("an operation; accepted: {}", known.join(", "));
+                        return Err(bad_number.unwrap_or_else(|| refuse(shape)));
                     }
                 },
             }
@@ -329,7 +332,11 @@ impl Spec {
                 quote(extra)
             ));
         }
-        Ok(if is_skipped { Line::Other } else { Line::Request(request) })
+        match bad_number {
+            _ if is_skipped => Ok(Line::Other),
+            Some(fault) => Err(fault),
+            None => Ok(Line::Request(request)),
+        }
     }
 }
 
@@ -375,7 +382,13 @@ mod tests {
             assert_eq!((request.offset_bytes, request.size_bytes), (8192, 4096), "{text}");
         }
         let mut skipping = reader("op:5=skip:2=read,offset,size");
-        assert_eq!(skipping.line("5,0,512"), Ok(Line::Other));
+        for text in ["5,0,512", "5,,", "5,-1,x"] {
+            assert_eq!(skipping.line(text), Ok(Line::Other), "{text}");
+        }
+        let mut skipping = reader("offset,size,op:F=skip");
+        assert_eq!(skipping.line(",-1,F"), Ok(Line::Other));
+        assert!(skipping.line(",-1,X").unwrap_err().starts_with("column 1 (`offset`) is ``"));
+        let mut skipping = reader("op:5=skip:2=read,offset,size");
         assert!(matches!(skipping.line("2,0,512"), Ok(Line::Request(_))));
         let mut headed = Columns {
             columns: "op,offset,size".to_owned(),
@@ -383,7 +396,7 @@ mod tests {
             separator: Separator::Blank,
         }
         .reader();
-        assert_eq!(headed.line("a,b;c"), Ok(Line::Other));
+        assert_eq!(headed.header_lines(), 1);
         assert!(matches!(headed.line("R 0 1"), Ok(Line::Request(_))));
     }
 

@@ -123,6 +123,11 @@ pub trait LineReader {
     /// A sentence on what was wrong; the caller adds file, line and [`Format::LINE`].
     fn line<'a>(&mut self, text: &'a str) -> Result<Line<'a>, String>;
 
+    /// Lines at the start of the file, of any kind, that are passed over.
+    fn header_lines(&self) -> u64 {
+        0
+    }
+
     /// The size of a record if the file, which starts with `head`, holds binary records of this
     /// format. Then `record` reads them, and `line` is not called.
     fn record_bytes(&mut self, head: &[u8]) -> Option<usize> {
@@ -230,7 +235,7 @@ macro_rules! formats {
 }
 
 formats! {
-    /// `DiskSim` and `MQSim` ASCII: `time_ns device sector sectors type`, 1 reads.
+    /// `SSDsim` and `MQSim` ASCII: `time_ns device sector sectors type`, 1 reads.
     Mqsim "mqsim" = mqsim::Mqsim,
     /// MSR Cambridge CSV: `filetime,host,disk,Read|Write,offset,size,response`.
     Msr "msr" = msr::Msr,

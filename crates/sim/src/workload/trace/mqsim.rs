@@ -1,4 +1,4 @@
-//! `DiskSim` and `MQSim` ASCII traces: `time_ns device sector sectors type`, five whole numbers
+//! `SSDsim` and `MQSim` ASCII traces: `time_ns device sector sectors type`, five whole numbers
 //! between blanks.
 //!
 //! Type 1 reads and 0 writes; sectors are 512 B; the device column is a volume number. The field's

@@ -221,7 +221,15 @@ fn unknown_format(source_name: &str, head: &[u8]) -> TraceError {
     let Some((number, line)) = lines.first() else {
         return TraceError::File {
             source_name: source_name.to_owned(),
-            message: format!("no line with a request; accepted formats: {names}"),
+            message: if head.len() == HEAD_BYTES {
+                let kib = HEAD_BYTES >> 10;
+                format!(
+                    "no request in its first {kib} KiB, by which its format is told; accepted: \
+                     `--trace-format`, one of {names}"
+                )
+            } else {
+                format!("no line with a request; accepted formats: {names}")
+            },
         };
     };
     let source_name = source_name.to_owned();
@@ -287,7 +295,7 @@ impl Collector {
             });
         }
         let line = without_mark(number, line);
-        if is_blank(line) {
+        if is_blank(line) || number <= self.format.reader.header_lines() {
             return Ok(());
         }
         self.make_room()?;
@@ -408,8 +416,14 @@ impl Collector {
         }
         let name = self.format.reader.volume_name(volume);
         self.name_bytes += VOLUME_BYTES + (name.len() + volume.len()) as u64;
-        self.volumes.push(name);
+        // The same volume may be written in several ways, such as with other blanks.
+        let known = if name == volume { None } else { self.volume_indices.get(&name) };
+        let index = known.copied().unwrap_or(index);
         self.volume_indices.insert(volume.to_owned(), index);
+        if index == self.volumes.len() {
+            self.volume_indices.entry(name.clone()).or_insert(index);
+            self.volumes.push(name);
+        }
         Ok(index)
     }
 

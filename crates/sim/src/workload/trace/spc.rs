@@ -3,7 +3,7 @@
 //!
 //! After the SPC Trace File Format Specification 1.0.1: the application-specific unit is a volume,
 //! the LBA counts blocks of 512 B, the opcode is R or W in either case, and optional fields may
-//! follow. The same traces circulate in `DiskSim` form; such lines, told by their blanks, are read
+//! follow. The same traces circulate in `SSDsim` form; such lines, told by their blanks, are read
 //! as `mqsim` reads them.
 
 use schemars::JsonSchema;
@@ -19,7 +19,7 @@ pub struct Spc {}
 
 impl Format for Spc {
     const LINE: &'static str =
-        "asu,lba,bytes,R|W,time_s (or, in DiskSim form, time_ns device sector sectors type)";
+        "asu,lba,bytes,R|W,time_s (or, in SSDsim form, time_ns device sector sectors type)";
 
     fn reader(&self) -> Box<dyn LineReader> {
         Box::new(Reader)
