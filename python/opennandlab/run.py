@@ -269,6 +269,8 @@ class Run:
         self._watch = watch
         self.device = device
         self.seed = seed
+        # What is in the trace that is replayed: its format, requests and bytes.
+        self.trace: Mapping[str, Any] | None = None
         self.names = {"device_name": device.name, "workload_name": workload.name} | past.paths
         self._session = past.session
         # Before the run, because after Ctrl-C there is no time to import numerics.
@@ -467,7 +469,9 @@ def prepare_replay(
     core.observe(watch.breakdown, watch.timeline_ns)
     core.begin_replay(resolved.core, records)
     paths["trace_path"] = str(trace)
-    return Run(core, device, resolved, seed=start.seed, past=Past(paths), watch=watch)
+    run = Run(core, device, resolved, seed=start.seed, past=Past(paths), watch=watch)
+    run.trace = json.loads(records.summary())
+    return run
 
 
 def _printable(name: str) -> str:

@@ -1,5 +1,6 @@
 """`replay`: a recorded block trace on a device."""
 
+from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
@@ -74,7 +75,7 @@ def replay(
         typer.Option(
             "--header-lines",
             metavar="N",
-            help="First lines that are no requests, with --columns.",
+            help="First lines of the file to pass over, with --columns.",
             show_default="0",
         ),
     ] = None,
@@ -183,7 +184,25 @@ def replay(
         for path, value in replay_sets.items():
             set_path(options, path, value)
         run = prepare_replay(Start(device, seed, state), trace, options, watch)
+        if run.trace is not None and not as_json and not quiet:
+            terminal.stdout().print(_read_as(trace, run.trace), markup=False, soft_wrap=True)
         terminal.run_and_report(run, outputs, as_json=as_json, quiet=quiet, slice_ops=slice_ops)
+
+
+def _read_as(trace: Path, found: Mapping[str, Any]) -> str:
+    """Say as what a trace was read, and what is in it."""
+    from opennandlab.reports.words import span
+    from opennandlab.summary import size
+
+    def counted(key: str, what: str) -> str:
+        count = found[f"{key}_count"]
+        return f"{count:,} {what}{'' if count == 1 else 's'}".replace(",", " ")
+
+    kinds = [counted(key, key) for key in ("read", "write", "trim") if found[f"{key}_count"]]
+    return (
+        f"{trace.name}: read as {found['format']}: {', '.join(kinds)}, {size(found['bytes'])}, "
+        f"{counted('volume', 'volume')}, {span(found['span_s'])}"
+    )
 
 
 def _format(
