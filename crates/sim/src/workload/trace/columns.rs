@@ -294,13 +294,14 @@ impl Spec {
             match kind {
                 Kind::Unused => {}
                 Kind::Volume => request.volume = field,
-                Kind::Time { unit_ns, unit } => match time(field, *unit_ns) {
-                    Some(time) => request.time = time,
-                    None => {
+                Kind::Time { unit_ns, unit } => {
+                    if let Some(time) = time(field, *unit_ns) {
+                        request.time = time;
+                    } else {
                         let shape = format!("a time in {unit} below 2^64 ns");
                         bad_number.get_or_insert_with(|| refuse(shape));
                     }
-                },
+                }
                 Kind::Offset { unit_bytes, unit } | Kind::Size { unit_bytes, unit } => {
                     let count = digits(field.as_bytes());
                     match (count.and_then(|count| count.checked_mul(*unit_bytes)), kind) {
