@@ -268,7 +268,7 @@ def test_merges_of_a_map_of_blocks_are_collections(kind):
 
 
 def test_means_of_recovery_are_over_time():
-    """Bytes of a group over its time, and by Little's law with the mean response time."""
+    """Bytes of a group over its time: its samples have equal bytes."""
     target = SimulatedTarget("tlc_standard", SMALL)
     found = run_test(TESTS["xsr"], target, settings=Settings(time_base="scaled"))
     cells = plain(found)["cells"]

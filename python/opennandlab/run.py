@@ -269,8 +269,8 @@ class Run:
         self._watch = watch
         self.device = device
         self.seed = seed
-        # What is in the trace that is replayed: its format, requests and bytes.
-        self.trace: Mapping[str, Any] | None = None
+        # Where one is replayed.
+        self.trace: _core.Trace | None = None
         self.names = {"device_name": device.name, "workload_name": workload.name} | past.paths
         self._session = past.session
         # Before the run, because after Ctrl-C there is no time to import numerics.
@@ -470,7 +470,7 @@ def prepare_replay(
     core.begin_replay(resolved.core, records)
     paths["trace_path"] = str(trace)
     run = Run(core, device, resolved, seed=start.seed, past=Past(paths), watch=watch)
-    run.trace = json.loads(records.summary())
+    run.trace = records
     return run
 
 

@@ -13,11 +13,11 @@ import contextlib
 import errno
 import io
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import typer
 
@@ -27,8 +27,12 @@ from opennandlab.cli import _terminal as terminal
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 # What the parser of the command line raises; which package has the class depends on the version.
 ClickError: type[Exception] = typer.BadParameter.__mro__[2]
-
-
+# What it says of a value; strings are quoted.
+BAD_VALUE = re.compile(
+    r"(?P<quote>['\"]?)(?P<value>.*)(?P=quote) is not"
+    r" (?:in the range .*|a valid (?:int|float).*|one of (?P<choices>.*))\.",
+    re.DOTALL,
+)
 # Options that people look for in a verb -> where what they want is.
 ELSEWHERE = {
     ("sweep", "--csv"): "`runs table --csv FILE` writes the points of the store",
@@ -110,10 +114,7 @@ def naming(command: Any) -> Any:  # noqa: ANN401 (click's command, of any packag
 
 
 def _takes_path(parameter: Any) -> bool:  # noqa: ANN401
-    descriptor = getattr(parameter, "type_descriptor", None)
-    if descriptor is None:
-        return getattr(parameter.type, "name", "") in {"path", "file", "directory"}
-    return Path in {descriptor.annotation, *get_args(descriptor.annotation)}
+    return getattr(parameter.type, "name", "") in {"path", "file", "directory"}
 
 
 Process = Callable[[Any, Any], Any]
@@ -130,23 +131,19 @@ def _named(parameter: Any, process: Process) -> Process:  # noqa: ANN401
 
 
 def value_of(error: Any) -> str:  # noqa: ANN401 (of whichever package)
-    """Name the value of an option and what it takes; empty where the parser itself does.
-
-    Newer versions of the parser leave conversion to a library whose sentences have no value.
-    """
-    details = getattr(error.__cause__, "errors", None)
+    """Name the value of an option and what it takes; empty where the parser's own words do."""
     option = getattr(error, "param", None)
-    if details is None or option is None:
+    found = BAD_VALUE.fullmatch(str(getattr(error, "message", "")))
+    if option is None or found is None:
         return ""
-    found = details()[0]
-    kind = "a whole number" if "int" in str(option.type_descriptor.annotation) else "a number"
-    accepted = str(found["msg"]).removeprefix("Input should be ")
-    accepted = accepted.rpartition(" is not one of ")[2].rstrip(".")
-    if found["type"].startswith(("int_", "float_", "greater_", "less_", "finite_")):
-        bounds = [("from", getattr(option, "min", None)), ("to", getattr(option, "max", None))]
+    accepted = found["choices"]
+    if accepted is None:
+        kind = "a whole number" if option.type.name.startswith("int") else "a number"
+        bounds = [("from", getattr(option.type, "min", None)),
+                  ("to", getattr(option.type, "max", None))]  # fmt: skip
         accepted = " ".join([kind, *(f"{word} {at}" for word, at in bounds if at is not None)])
     name = "/".join(getattr(option, "opts", ())) or option.name
-    return f"invalid value for '{name}': `{found['input']}` is not valid; accepted: {accepted}"
+    return f"invalid value for '{name}': `{found['value']}` is not valid; accepted: {accepted}"
 
 
 @contextlib.contextmanager

@@ -1,6 +1,6 @@
 """`replay`: a recorded block trace on a device."""
 
-from collections.abc import Mapping
+import json
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
@@ -185,24 +185,24 @@ def replay(
             set_path(options, path, value)
         run = prepare_replay(Start(device, seed, state), trace, options, watch)
         if run.trace is not None and not as_json and not quiet:
-            terminal.stdout().print(_read_as(trace, run.trace), markup=False, soft_wrap=True)
+            found = _read_as(trace, run.trace.summary())
+            terminal.stdout().print(found, markup=False, soft_wrap=True)
         terminal.run_and_report(run, outputs, as_json=as_json, quiet=quiet, slice_ops=slice_ops)
 
 
-def _read_as(trace: Path, found: Mapping[str, Any]) -> str:
+def _read_as(trace: Path, summary: str) -> str:
     """Say as what a trace was read, and what is in it."""
     from opennandlab.reports.words import span
-    from opennandlab.summary import size
+    from opennandlab.summary import number, size
 
-    def counted(key: str, what: str) -> str:
-        count = found[f"{key}_count"]
-        return f"{count:,} {what}{'' if count == 1 else 's'}".replace(",", " ")
-
-    kinds = [counted(key, key) for key in ("read", "write", "trim") if found[f"{key}_count"]]
-    return (
-        f"{trace.name}: read as {found['format']}: {', '.join(kinds)}, {size(found['bytes'])}, "
-        f"{counted('volume', 'volume')}, {span(found['span_s'])}"
+    found = json.loads(summary)
+    counts = {kind: found[f"{kind}_count"] for kind in ("read", "write", "trim", "volume")}
+    reads, writes, trims, volumes = (
+        f"{number(count)} {kind}{'' if count == 1 else 's'}" if count else ""
+        for kind, count in counts.items()
     )
+    parts = (reads, writes, trims, size(found["bytes"]), volumes, span(found["span_s"]))
+    return f"{trace.name}: read as {found['format']}: {', '.join(filter(None, parts))}"
 
 
 def _format(

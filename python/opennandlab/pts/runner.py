@@ -11,6 +11,7 @@ from typing import Any
 from opennandlab import _core, logs
 from opennandlab.documents.pts import PtsDocument
 from opennandlab.errors import OpenNandLabError, OutputError
+from opennandlab.prediction import mapping_of
 from opennandlab.pts import document as documents
 from opennandlab.pts.engine import CHECKPOINT_S, Bench
 from opennandlab.pts.findings import Findings
@@ -182,9 +183,8 @@ def reclaim_s(target: Target) -> float:
     read_us = sum(read) / len(read) if isinstance(read, list) else float(read or 0)
     pages = int(nand.get("pages_per_block", 0))
     block_us = pages * (read_us + program_us) + float(timing.get("t_erase_us", 0.0))
-    mapping = (config.get("ftl") or {}).get("mapping")
-    is_fast = mapping == "fast" or (isinstance(mapping, dict) and mapping.get("kind") == "fast")
-    return block_us * (pages if is_fast else 1) * 1e-6
+    merges = pages if mapping_of(config)[0] == "fast" else 1
+    return block_us * merges * 1e-6
 
 
 def _journal(target: Target, plan: Plan, place: Place, name: str) -> Journal | None:

@@ -61,7 +61,9 @@ def run(bench: Bench) -> Findings:
     if rounds.is_longer:
         plan.time.note_longer()
     plan.time.note_saturation(plan.number("capacities"), bench.fills)
-    ended_by = "steady_state" if rounds.attained else writing.ended or "rounds"
+    goes_on = plan.time.waits_for_collection and rounds.is_without_collection
+    is_by_rule = rounds.attained and not goes_on
+    ended_by = "steady_state" if is_by_rule else writing.ended or "rounds"
     found = results(bench, writing, rounds, ended_by)
     kept = [] if plan.pts_version == "1.1" else [latency.add_on(bench, bench.stimulus())]
     return Findings(found, histograms=kept)

@@ -16,6 +16,7 @@ from opennandlab.documents.pts_origin import is_own_matrix
 from opennandlab.reports import words
 from opennandlab.reports.model import Headline
 from opennandlab.reports.pts.tables import ENDS
+from opennandlab.reports.pts.verdict import is_steady
 
 Found = Iterator[Headline | None]
 
@@ -112,8 +113,7 @@ def _latency(found: pts_results.LatencyResults, document: PtsDocument) -> Found:
 
 def _level(document: PtsDocument) -> str:
     """Return what the mean of the window may be called."""
-    is_steady = bool(document.steady_state) and all(one.holds for one in document.steady_state)
-    return "steady state" if is_steady else "mean of the window"
+    return "steady state" if is_steady(document.steady_state) else "mean of the window"
 
 
 def _saturation(found: pts_results.SaturationResults, document: PtsDocument) -> Found:
@@ -128,8 +128,6 @@ def _saturation(found: pts_results.SaturationResults, document: PtsDocument) -> 
         yield one(cliff, found.cliff_drive_fills, "drive fills")
     yield one("write amplification at the end", found.waf_end)
     ended = ENDS.get(found.ended_by, found.ended_by)
-    if found.ended_by == "steady_state" and level != "steady state":
-        ended = "the five-point rule"
     yield one(f"written, ended by {ended}", found.drive_fills, "drive fills")
 
 

@@ -39,16 +39,15 @@ def of_block(block: pts.Table) -> Table:
     # Thousands of ms beside tenths, tens of µs beside thousands: as many decimals as each needs.
     is_wide = is_long or (block.unit == "ms" and most >= 1e3)
     # Columns of several units name them themselves.
-    is_common = block.unit and block.unit not in block.title and ";" not in block.unit
-    unit = f", {block.unit}" if is_common else ""
+    unit = "" if ";" in block.unit else block.unit
     return Table(
         block.id,
-        f"{block.title}{unit}",
+        f"{block.title}, {unit}" if unit not in block.title else block.title,
         (block.row_label, *block.columns),
         tuple((name, *values) for name, values in zip(block.rows, block.values, strict=True)),
         span=block.column_label,
         digits=None if is_wide else DIGITS.get(block.unit),
-        unit="" if ";" in block.unit else block.unit,
+        unit=unit,
     )
 
 
@@ -190,7 +189,7 @@ SPOKEN = {
 
 # What ended write saturation.
 ENDS = {
-    "steady_state": "the steady state", "written": "bytes written", "time": "time",
+    "steady_state": "the five-point rule", "written": "bytes written", "time": "time",
     "rounds": "the last round",
 }  # fmt: skip
 UNITS = {

@@ -249,6 +249,8 @@ fn too_long() -> String {
 /// Gathers records and everything worth a warning.
 struct Collector {
     source_name: String,
+    /// Lines at the start that are passed over.
+    header_lines: u64,
     format: NamedReader,
     bad_lines: BadLines,
     memory_bytes_max: u64,
@@ -270,6 +272,7 @@ impl Collector {
     fn new(source_name: &str, format: NamedReader, options: &TraceOptions) -> Self {
         Self {
             source_name: source_name.to_owned(),
+            header_lines: format.reader.header_lines(),
             format,
             bad_lines: options.bad_lines,
             memory_bytes_max: options.memory_bytes_max.unwrap_or(u64::MAX),
@@ -295,7 +298,7 @@ impl Collector {
             });
         }
         let line = without_mark(number, line);
-        if is_blank(line) || number <= self.format.reader.header_lines() {
+        if is_blank(line) || number <= self.header_lines {
             return Ok(());
         }
         self.make_room()?;
