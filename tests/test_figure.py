@@ -298,6 +298,10 @@ def test_reliefs_of_any_height_are_drawn(shape: Any) -> None:
         assert static.svg([one])
     alike = Relief("r", "R", "x", "y", Axis("z", "log"), ("a",), ("b",), ((1.0,),), shape)
     assert static.svg([alike])
+    # An edited document may hold values that no drive gives.
+    below = Relief("r", "R", "x", "y", Axis("z"), ("a",), ("b", "c"), ((-2.0,), (-1.0,)), shape)
+    assert static.svg([below])
+    assert interactive.figure(below)
 
 
 def test_every_ending_is_written_and_others_are_refused(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -284,6 +285,7 @@ def test_a_run_into_its_own_file_that_is_cut_says_how_it_goes_on(inside: Cli, mo
         (("--target", "file:none\udcff.img?size=4MiB"), 3, "names with control characters"),
         (("--target", f"file:{'x' * 300}?size=4MiB"), 3, "File name too long"),
         (("--target", f"file:{'x' * 300}?size=4MiB", "--dry-run"), 3, "File name too long"),
+        (("--target", "file:/dev/null", "--dry-run"), 3, "not a regular file"),
         (("--target", "/dev/nothing-there"), 3, "nothing-there"),
         (("--target", "nbd+unix:///?socket=nothing"), 3, "nothing"),
         (("--target", "sim:small.yaml", "--ss-max-rounds", "4"), 2, "accepted: 5 to 100"),
@@ -456,6 +458,13 @@ def test_values_are_varied_by_option_by_test_and_by_device():
         vary(job, "oio=1,1")
     with pytest.raises(ConfigError, match="not a valid value"):
         vary(job, "oio=one")
+    given = replace(job, settings=Settings(queue_depth=4, options={"order": "nested"}))
+    for text in ("queue-depth=1,2", "order=sorted,nested"):
+        with pytest.raises(ConfigError, match="given as an option too"):
+            vary(given, text)
+    # The names are those of the options.
+    with pytest.raises(ConfigError, match=r"accepted: .*ar-amount, .*order, .*pts, "):
+        vary(job, "colour=1")
 
 
 def test_names_that_only_the_shell_knows_are_no_problem(inside: Cli):

@@ -23,8 +23,10 @@ from opennandlab.errors import OutputError
 from opennandlab.pts import Place, document
 from opennandlab.pts.folder import prepared
 from opennandlab.pts.journal import MAGIC, SCHEMA, Journal, JournalError, sealed, unsealed
+from opennandlab.targets.base import Imprint
 
 SETTINGS = {"test": "iops", "seed": 42}
+IMPRINT = Imprint("2049:12:7", 0.75)
 Line = dict[str, Any]
 
 
@@ -52,14 +54,18 @@ def step(index: int, **outcome: Any) -> Line:
     return {"step": index, "key": f"cell/{index}", "outcome": outcome}
 
 
+def restart(**changes: Any) -> Line:
+    return {"restart": 0, "imprint": None, **changes}
+
+
 def written(folder: Path) -> list[bytes]:
     """Write a journal of four steps; return its lines."""
     kept = journal(folder)
     kept.start()
-    kept.restart_point(0)
+    kept.restart_point(0, lambda: None)
     for index in range(4):
         kept.append(index, f"cell/{index}", {"seconds": 1.5 * index})
-    kept.restart_point(4)
+    kept.restart_point(4, lambda: IMPRINT)
     kept.close()
     return kept.path.read_bytes().splitlines(keepends=True)
 
@@ -70,12 +76,14 @@ def test_what_was_written_is_read_again(tmp_path):
     again.resume()
     assert again.recorded(3, "cell/3") == {"seconds": 4.5}
     assert again.recorded(4, "cell/4") is None
+    assert again.imprint == IMPRINT
     again.append(4, "cell/4", {})
-    again.restart_point(5)
+    again.restart_point(5, lambda: None)
     again.close()
     third = journal(tmp_path)
     third.resume()
     assert third.recorded(4, "cell/4") == {}
+    assert third.imprint is None
     third.close()
     assert len(lines) == 7
 
@@ -137,9 +145,12 @@ def test_a_journal_may_be_cut_anywhere(tmp_path_factory, cut):
 @pytest.mark.parametrize(
     ("lines", "words"),
     [
-        ([head(), {"restart": "x"}], "jsonl:2: this is not a line of a journal"),
-        ([head(), {"restart": True}], "jsonl:2: this is not a line"),
-        ([head(), {"restart": -1}], "jsonl:2: this is not a line"),
+        ([head(), {"restart": 0}], "jsonl:2: this is not a line of a journal"),
+        ([head(), restart(restart="x")], "jsonl:2: this is not a line"),
+        ([head(), restart(restart=True)], "jsonl:2: this is not a line"),
+        ([head(), restart(restart=-1)], "jsonl:2: this is not a line"),
+        ([head(), restart(imprint={"identity": "1"})], "jsonl:2: this is not a line"),
+        ([head(), restart(imprint=[1])], "jsonl:2: this is not a line"),
         ([head(), {"step": 0}], "jsonl:2: this is not a line"),
         ([head(), {"step": 0, "key": "k", "outcome": [1]}], "jsonl:2: this is not a line"),
         ([head(), step(0), step(2)], "a step after 1 is missing"),

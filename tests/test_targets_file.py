@@ -468,7 +468,12 @@ def test_an_export_is_measured(served, tmp_path):
     found = target.run(Stimulus("random", 40, 4096, 2, 4), Limit(ios=2000), seed=1)
     assert found.ios == 2000
     assert found.latency.count == 2000
+    written = target.imprint()
+    assert written.identity == ""
+    # Random requests for 30 % of 4096 places: 26 % of them, as 128 of them show.
+    assert written.written_share == pytest.approx(0.25, abs=0.16)
     assert target.purge().is_purge
+    assert target.imprint().written_share == 0
     assert target.set_cache(enabled=True) == "unknown"
     zeros = target.write_zeros()
     assert not zeros.is_purge

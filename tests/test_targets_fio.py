@@ -12,7 +12,7 @@ import sys
 from dataclasses import replace
 from math import ceil
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
@@ -70,6 +70,9 @@ class Scripted(FioTarget):
     def place(self) -> job.Place:
         return PLACE
 
+    def sector(self) -> NoReturn:
+        raise AssertionError
+
     def facts(self) -> dict[str, Any]:
         return {"platform": self.platform()}
 
@@ -111,7 +114,6 @@ def test_job_of_a_timed_random_mix():
         "runtime=59400ms\nramp_time=600ms\ntime_based=1\n"
         "numjobs=4\nthread=1\ngroup_reporting=1\niodepth=32\n"
         "randrepeat=0\nrandseed=7\nrandom_generator=tausworthe64\nnorandommap=1\n"
-        "refill_buffers=1\n"
     )
 
 
@@ -139,7 +141,7 @@ def test_job_of_a_sequential_stream_in_slices():
 
 
 def test_job_of_reads_fills_no_buffers():
-    text = job.job_text(PLACE, Stimulus("random", 100), job.Leg(seconds=1), 1)
+    text = job.job_text(PLACE, Stimulus("random", 100, data="file"), job.Leg(seconds=1), 1)
     assert "rw=randread\n" in text
     assert "refill_buffers" not in text
     assert "rwmixread" not in text
@@ -154,7 +156,9 @@ def test_amounts_lie_in_equal_segments():
     text = job.job_text(PLACE, stimulus, job.Leg(seconds=1), 1)
     gap = where.stride_bytes - where.segment_bytes
     assert f"random_distribution=zoned_abs:1/{where.segment_bytes}:0/{gap}:1/" in text
-    assert "100 segments" in job.deviations(PLACE, stimulus)[0]
+    segments, rounded = job.deviations(PLACE, stimulus)
+    assert "100 segments" in segments
+    assert rounded == "active amount of 8192000 bytes instead of 8388608: whole segments (fio)"
     stream = replace(stimulus, pattern="sequential")
     text = job.job_text(PLACE, stream, job.Leg(bytes=MIB, start_bytes=where.segment_bytes + 1), 1)
     assert f"offset={where.stride_bytes}\n" in text

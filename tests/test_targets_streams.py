@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import zlib
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -192,14 +193,34 @@ def test_a_stream_ends_with_its_time(tmp_path):
 
 
 @needs_fio
+@pytest.mark.parametrize(("data", "least", "most"), [("random", 0.85, 1.01), ("file", 0.45, 0.6)])
+def test_what_is_written_is_new_and_compresses_as_told(tmp_path, data, least, most):
+    target = FileTarget(tmp_path / "drive.img", 8 * MIB)
+    stimulus = Stimulus("sequential", 0, 16384, queue_depth=4, data=data)
+    seen: set[bytes] = set()
+    for seed in (1, 2):
+        target.run(stimulus, Limit(bytes=4 * MIB), seed=seed)
+        with target.path.open("rb") as stream:
+            content = stream.read(4 * MIB)
+        pieces = [content[at : at + 4096] for at in range(0, len(content), 4096)]
+        seen.update(pieces)
+        share = sum(len(zlib.compress(piece)) for piece in pieces) / len(content)
+        assert least < share < most
+    assert len(seen) == 2 * 1024
+    target.close()
+
+
+@needs_fio
 def test_loads_at_a_rate_are_kept_apart(tmp_path):
     target = FileTarget(tmp_path / "drive.img", 8 * MIB, folder=tmp_path / "fio")
     beside = Stimulus(read_pct=10, threads=2, queue_depth=4, rate_per_s=600)
     probe = Stimulus(read_pct=50, queue_depth=4, rate_per_s=300, beside=(beside,))
     done = target.run(probe, Limit(seconds=2.0), seed=1)
     rates = [(part.reads.ios + part.writes.ios) / done.seconds for part in done.loads]
-    # Poisson: a deviation of 4 % and 3 %; and a busy machine may be late.
-    assert rates == pytest.approx([300, 600], rel=0.3)
+    # Poisson: a deviation of 4 % and 3 %; but a busy machine may be late with both.
+    assert rates[0] < 400
+    assert rates[1] < 800
+    assert rates[1] / rates[0] == pytest.approx(2.0, rel=0.4)
     assert done.ios == sum(part.reads.ios + part.writes.ios for part in done.loads)
     with pytest.raises(TargetError, match="by time alone"):
         target.run(probe, Limit(ios=100), seed=1)

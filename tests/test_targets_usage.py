@@ -12,16 +12,18 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from opennandlab.targets import file as file_module
 from opennandlab.targets.base import TargetError
 from opennandlab.targets.consent import Consent
 from opennandlab.targets.file import FileTarget
 from opennandlab.targets.probe import Probe
 from opennandlab.targets.safety import known_block, objections
 from opennandlab.targets.usage import loops_over, use_of_file, writers
-from real_drives import Attach, loop_devices
+from real_drives import Attach, loop_devices, needs_fio
 
 MIB = 1 << 20
 ALLOWED = Consent(destructive=True)
@@ -162,3 +164,21 @@ def test_a_few_processes_are_named(image, tmp_path):
     assert use_of_file(image.stat(), probe) == [
         "open for writing in process 11 (data?[31mbase), 12 (data?[31mbase), 13 (data?[31mbase), …"
     ]
+
+
+@needs_fio
+def test_a_purge_that_fails_leaves_a_file_that_can_be_purged(tmp_path, monkeypatch):
+    """A file that had 0 bytes then was no target any more, and `--resume` refused it."""
+    target = FileTarget(tmp_path / "a.img", 4 * MIB)
+    with monkeypatch.context() as patched:
+        full = SimpleNamespace(f_bavail=0, f_frsize=4096)
+        patched.setattr(file_module.os, "fstatvfs", lambda _: full)
+        with pytest.raises(TargetError, match="purge failed: No space"):
+            target.purge()
+    assert target.path.stat().st_size == 4 * MIB
+    assert target.path.stat().st_blocks == 0
+    target.close()
+    again = FileTarget(target.path, consent=ALLOWED)
+    again.purge()
+    assert again.path.stat().st_blocks * 512 >= 4 * MIB
+    again.close()

@@ -131,7 +131,7 @@ def _figures(bench: Bench, label: str, cells: list[Cell], rounds: Rounds) -> Bur
         burst_of_bytes=first.measurement.written_bytes,
         sustained_mb_s=sustained,
         sustained_iops=rounds.mean(0, "iops"),
-        ratio=burst / sustained if sustained else None,
+        ratio=bench.plan.time.ratio(burst, sustained),
         volume_bytes=volume,
         volume_drive_fills=None if volume is None else volume / bench.plan.time.capacity_bytes,
     )

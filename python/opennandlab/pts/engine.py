@@ -21,6 +21,7 @@ from opennandlab.pts.plan import WIPC_BLOCK_BYTES, WIPC_CAPACITIES, Plan, seed_o
 from opennandlab.pts.record import Cell, Phase, Progress, Record, Watcher
 from opennandlab.stats.steady import SteadyState
 from opennandlab.targets.base import (
+    Imprint,
     Limit,
     Measurement,
     Step,
@@ -145,12 +146,11 @@ class Bench:
 
     def restart_point(self) -> None:
         """Say that a run on a real drive that is cut after this goes on from here."""
-        if self._journal is not None:
-            self._journal.restart_point(self._step)
+        self._restart_point(self.target.imprint)
 
     def purge(self, *, group: str = "") -> None:
         """Bring the target into the state as if nothing had been written; set its cache."""
-        self.restart_point()
+        self._restart_point(lambda: None)
         with self.phase("purge", group=group):
             outcome = self._do("purge", "purge", self._purge_target)
         self._written_bytes = 0
@@ -397,6 +397,10 @@ class Bench:
         if self._journal is not None and self._kept is not None:
             self._journal.write_checkpoint(*self._kept)
             self._kept = None
+
+    def _restart_point(self, look: Callable[[], Imprint | None]) -> None:
+        if self._journal is not None:
+            self._journal.restart_point(self._step, look)
 
     def _do(self, key: str, label: str, act: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """Do a step, or take its outcome from the journal."""

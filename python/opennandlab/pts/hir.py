@@ -98,16 +98,12 @@ def _segment(
         idle_s=idle_s,
         part1_iops=first,
         part2_iops=second,
-        gain=_ratio(first, steady),
-        gain_before=_ratio(first, before),
-        return_ratio=_ratio(second, steady),
+        gain=bench.plan.time.ratio(first, steady),
+        gain_before=bench.plan.time.ratio(first, before),
+        return_ratio=bench.plan.time.ratio(second, steady),
         start_s=start_s,
         end_s=bench.clock_s,
     )
-
-
-def _ratio(value: float | None, base: float | None) -> float | None:
-    return value / base if value is not None and base else None
 
 
 TEST = Test(

@@ -6,23 +6,26 @@ procedure again: steps in the journal answer at once, the rest are done.
 
     header   {"schema", "settings": {...}, "settings_sha256", "sum"}
     step     {"step": 17, "key": "round/3/12", "outcome": {...}, "sum": "…"}
-    restart  {"restart": 18, "sum": "…"}        a round or a purge begins with step 18
+    restart  {"restart": 18, "imprint": {…}, "sum": "…"}    a round begins with step 18, or a purge
 
 The sum is the SHA-256 of the sum of the line before and of the line without it: a line that was
 changed, taken out or put in is refused. It is a seal against slips, not against forgers.
 
 A simulated drive goes on from its checkpoint, whose steps alone are kept, and so ends with the same
 bytes as if nothing had happened. A real drive has no checkpoint: the round that was cut begins
-again, and one that was cut between a purge and the first round begins with the purge.
+again, and one that was cut between a purge and the first round begins with the purge. The imprint
+tells what the drive was when a round began: one that was exchanged or emptied since begins anew.
 A line at the end that was cut by a crash is dropped. Nothing else may be damaged.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import re
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeGuard
@@ -30,12 +33,13 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from opennandlab.canonical import canonical_json
-from opennandlab.errors import OpenNandLabError, WriteError
+from opennandlab.documents.record import made
+from opennandlab.errors import DocumentError, OpenNandLabError, WriteError
 from opennandlab.files import read_bytes, write_atomically, write_pieces_atomically
 from opennandlab.stats.histogram import Histogram
-from opennandlab.targets.base import LoadPart, Measurement, Requests, Sample
+from opennandlab.targets.base import Imprint, LoadPart, Measurement, Requests, Sample
 
-SCHEMA = "opennandlab.pts-journal/2"
+SCHEMA = "opennandlab.pts-journal/3"
 MAGIC = b"opennandlab.pts-checkpoint/1\n"
 # The longest journals that are known have some 10 MiB.
 JOURNAL_BYTES_MAX = 1 << 30
@@ -159,6 +163,8 @@ class Journal:
         self.is_virtual = is_virtual
         self.resumed = False
         self.sha256 = settings_hash(settings)
+        # What the target was when the round began that is done again; None where it is purged.
+        self.imprint: Imprint | None = None
         self._steps: list[tuple[str, dict[str, Any]]] = []
         self._state: bytes | None = None
         self._handle: int | None = None
@@ -167,6 +173,7 @@ class Journal:
     def start(self) -> None:
         """Begin a new journal over whatever was there."""
         self.checkpoint_path.unlink(missing_ok=True)
+        self.resumed, self.imprint, self._steps = False, None, []
         self._rewrite([])
 
     def resume(self) -> None:
@@ -179,7 +186,7 @@ class Journal:
             self.start()
             return
         lines = self._read()
-        steps, restart = self._parse(lines)
+        steps, restart, self.imprint = self._parse(lines)
         kept = self._read_checkpoint(len(steps)) if self.is_virtual else restart
         self._steps = steps[:kept]
         self.resumed = bool(steps)
@@ -215,10 +222,16 @@ class Journal:
         """Keep a finished step."""
         self._write({"step": index, "key": key, "outcome": outcome})
 
-    def restart_point(self, index: int) -> None:
-        """Note that a round or a purge begins with step `index`."""
+    def restart_point(self, index: int, look: Callable[[], Imprint | None]) -> None:
+        """Note that a round or a purge begins with step `index`.
+
+        Args:
+            index: Of its first step.
+            look: Returns what the target is; None before a purge.
+        """
         if index >= len(self._steps):
-            self._write({"restart": index})
+            found = look()
+            self._write({"restart": index, "imprint": asdict(found) if found else None})
 
     def state(self) -> bytes | None:
         """Return the state of the drive after the recorded steps, once; None for a new one."""
@@ -282,25 +295,29 @@ class Journal:
                 "empty directory"
             )
 
-    def _parse(self, lines: list[dict[str, Any]]) -> tuple[list[tuple[str, dict[str, Any]]], int]:
-        """Return the steps, and the one with which the round that was cut begins."""
+    def _parse(
+        self, lines: list[dict[str, Any]]
+    ) -> tuple[list[tuple[str, dict[str, Any]]], int, Imprint | None]:
+        """Return the steps, the one with which the round that was cut begins, and the target."""
         if lines[0].get("settings_sha256") != self.sha256:
             raise JournalError(
                 f"{self.path}: the run there has other settings ({self._differing(lines[0])}); "
                 "resume with the same, or start anew in an empty directory"
             )
         steps: list[tuple[str, dict[str, Any]]] = []
-        restart = 0
+        restart, imprint = 0, None
         for number, line in enumerate(lines[1:], start=2):
-            if set(line) == {"restart"} and _is_count(line["restart"]):
-                restart = line["restart"]
-                continue
+            if set(line) == {"restart", "imprint"} and _is_count(line["restart"]):
+                restart, found = line["restart"], line["imprint"]
+                with contextlib.suppress(DocumentError):
+                    imprint = None if found is None else made(found, Imprint)
+                    continue
             if set(line) != {"step", "key", "outcome"} or not isinstance(line["outcome"], dict):
                 raise JournalError(f"{self.path}:{number}: this is not a line of a journal")
             if line["step"] != len(steps):
                 raise JournalError(f"{self.path}: a step after {len(steps)} is missing")
             steps.append((str(line["key"]), line["outcome"]))
-        return steps, min(restart, len(steps))
+        return steps, min(restart, len(steps)), imprint
 
     def _differing(self, head: dict[str, Any]) -> str:
         """Name the settings that differ from those of a journal."""

@@ -50,7 +50,7 @@ def run(bench: Bench) -> Findings:
             write_mb_s=speed,
             iops_4kib=None if speed is None else speed * 1e6 / 4096,
             waf=wafs[name],
-            ratio=speed / first if first and speed is not None else None,
+            ratio=bench.plan.time.ratio(speed, first),
             attained=found[name].attained,
         )
         for name, speed in speeds.items()

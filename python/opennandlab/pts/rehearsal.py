@@ -37,6 +37,8 @@ ASSUMED_IOPS = 50_000.0
 ASSUMED_MB_S = 500.0
 # Response time of a simulated drive with nothing else to do, from a write buffer and from flash.
 ASSUMED_BUFFERED_S, ASSUMED_FLASH_S = 20e-6, 500e-6
+# fio's start and end, of each stimulus of a real drive (fio 3.33: 0.2 s, and a busy machine).
+FIO_START_S = 0.25
 
 
 # Work of a page that is written or read, in requests; without a clock it is half as much.
@@ -194,10 +196,11 @@ class _Stand(Target):
         reads = round(ios * stimulus.read_pct / 100)
         written = round((ios - reads) * size)
         total.written_bytes += written
-        total.seconds += seconds
+        elapsed_s = seconds + (0.0 if self.is_virtual else FIO_START_S)
+        total.seconds += elapsed_s
         share = 1.0 if is_measured else UNTIMED_SHARE
-        work = ios + share * ios * size / PAGE_BYTES if self.like.is_virtual else seconds
-        total.log.append(_Run(work, written, seconds))
+        work = ios + share * ios * size / PAGE_BYTES if self.like.is_virtual else elapsed_s
+        total.log.append(_Run(work, written, elapsed_s))
         # Never steady: cells differ by a factor of up to 11, without any order.
         window = seconds if self.is_steady else seconds * (1 + total.runs * 7919 % 101 / 10)
         return Measurement(

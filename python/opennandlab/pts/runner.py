@@ -23,6 +23,9 @@ from opennandlab.pts.record import Watcher
 from opennandlab.pts.test import Test
 from opennandlab.targets.base import Target
 
+# A target that holds less than this part of what it held was emptied. Tests trim single zones.
+STILL_WRITTEN = 0.9
+
 
 class Cut(KeyboardInterrupt):
     """Ctrl-C in the middle of a test.
@@ -92,16 +95,13 @@ def run_test(  # noqa: PLR0913 (all by name but two)
             return finished
     # Before anything is left behind: what the drive would refuse in the middle is refused here.
     outlook = Outlook.of(test, plan, target)
-    _open_journal(journal, place)
+    anew = _open_journal(journal, place, target)
     told = outlook.telling(watch) if watch else None
     logs.info("pts", f"begin {named} on {target.name}, seed {settings.seed}", seed=settings.seed)
     bench = Bench(target, plan, journal, told, checkpoint_s)
     was_cut = journal is not None and journal.resumed and not target.is_virtual
-    if was_cut and journal is not None and journal.kept and target.is_made_anew:
-        bench.warn(
-            "the target was made anew after the break: what had been written to it before, "
-            "preconditioning included, is not in it; give it a run of its own"
-        )
+    if anew:
+        bench.warn(f"after the break {anew}: the test began from the start")
     papers = _Papers(bench, place, named, interrupted=was_cut)
     try:
         found = test.run(bench)
@@ -204,11 +204,26 @@ def _journal(target: Target, plan: Plan, place: Place, name: str) -> Journal | N
     return Journal(place.folder, name, settings, is_virtual=target.is_virtual)
 
 
-def _open_journal(journal: Journal | None, place: Place) -> None:
-    if journal is not None and place.resume:
-        journal.resume()
-    elif journal is not None:
+def _open_journal(journal: Journal | None, place: Place, target: Target) -> str:
+    """Go on with a journal or begin one; say why where what there is cannot be gone on with."""
+    if journal is None:
+        return ""
+    if not place.resume:
         journal.start()
+        return ""
+    journal.resume()
+    was = journal.imprint
+    now = target.imprint() if was is not None and journal.kept else None
+    if was is None or now is None:
+        return ""
+    if now.identity != was.identity:
+        reason = "the target was another one of the same name"
+    elif now.written_share < was.written_share * STILL_WRITTEN:
+        reason = "the target held less than was written to it"
+    else:
+        return ""
+    journal.start()
+    return reason
 
 
 @contextlib.contextmanager

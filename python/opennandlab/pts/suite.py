@@ -239,14 +239,20 @@ def _varied(job: Job, key: str, text: str) -> Job:
             job, name=name, overrides={**job.overrides, **parse_overrides([f"{key}={text}"])}
         )
     setting = SPELLINGS.get(key.replace("-", "_"), key.replace("-", "_"))
+    own = [option.key for option in job.test.options]
+    given = job.settings.options if setting in own else plain(job.settings)
+    if setting in given and given[setting] != getattr(Settings(), setting, None):
+        raise ConfigError("vary", f"`{key}` is given as an option too; accepted: one of both")
     if setting in VARIED:
         try:
             value = VARIED[setting](text)
         except ValueError:
             raise ConfigError("vary", f"{key}: `{text}` is not a valid value") from None
         return replace(job, name=name, settings=replace(job.settings, **{setting: value}))
-    if setting in {option.key for option in job.test.options}:
+    if setting in own:
         options = {**job.settings.options, setting: text}
         return replace(job, name=name, settings=replace(job.settings, options=options))
-    accepted = ", ".join(sorted(word.replace("_", "-") for word in VARIED))
+    spelled = {setting: word for word, setting in SPELLINGS.items()}
+    names = sorted(spelled.get(word, word).replace("_", "-") for word in [*VARIED, *own])
+    accepted = ", ".join(names)
     raise ConfigError("vary", f"`{key}` cannot be varied; accepted: {accepted}, or a device key")

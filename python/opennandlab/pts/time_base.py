@@ -68,6 +68,7 @@ CELL_RECLAIMS = 16
 # A smoke on a real drive only shows that everything works; fio's clock counts milliseconds, so a
 # cell of a quarter of a second is known to half a percent.
 SMOKE_REAL_CELL_S = (0.25, 2.0)
+SHORT_DIGITS = 3
 # A queue must turn over a few times, or its filling and draining is all that is measured: so often,
 # on a drive of assumed bytes per second.
 SMOKE_REAL_TURNS, SMOKE_REAL_B_S = 5, 400e6
@@ -159,11 +160,14 @@ class TimeBase:
                 least, most = SMOKE_REAL_CELL_S
                 seconds = SMOKE_REAL_TURNS * queue_bytes(stimulus) / SMOKE_REAL_B_S
                 self._note("cells", f"{least:g} to {most:g} s", "60 s")
-                return Limit(seconds=round(min(max(seconds, least), most), 3))
-            seconds = self._real_seconds(MINUTE_S)
-            if seconds < MINUTE_S:
+                seconds = round(min(max(seconds, least), most), 3)
+            else:
+                seconds = self._real_seconds(MINUTE_S)
+                if seconds == MINUTE_S:
+                    return Limit(seconds=seconds)
                 self._note("cells", f"{seconds:g} s", "60 s")
-            return Limit(seconds=seconds)
+            # A slow drive may not turn its queue over in that time.
+            return Limit(seconds=seconds, ios=many, seconds_max=MINUTE_S)
         if self.name == "smoke":
             self._note("cells", f"{CELL_IOS_MIN[self.name]} requests or more", "60 s")
             return Limit(ios=ios, seconds_max=MINUTE_S)
@@ -210,6 +214,14 @@ class TimeBase:
         here = f"written behind it without a clock, at most {REST_FILLS_MAX:g} times the range"
         self._note("rest of the minute of random writes", here, "measured")
         return size, size / rate
+
+    def ratio(self, value: float | None, base: float | None) -> float | None:
+        """Return a ratio of two rates with the digits that the clock of short cells supports."""
+        if value is None or not base:
+            return None
+        exact = value / base
+        is_short = not self.is_virtual and self.name != "full"
+        return float(f"{exact:.{SHORT_DIGITS}g}") if is_short else exact
 
     def with_ramp(self, limit: Limit, stimulus: Stimulus) -> Limit:
         """Return a limit by requests or bytes whose ramp is as long as it takes to fill the queue.
@@ -455,6 +467,9 @@ class TimeBase:
         """Return what a report says of it."""
         aside = replace(self)  # nothing is noted for what no test has asked for
         cell, gap = aside.cell(Stimulus()), aside.gap()
+        if not self.is_virtual:
+            # Its least number of requests follows from the queue of each.
+            cell = Limit(seconds=cell.seconds)
         return pts_header.TimeBase(
             name=self.name,
             clock="virtual" if self.is_virtual else "real",

@@ -155,7 +155,7 @@ def results(bench: Bench, writing: Writing, rounds: Rounds, ended_by: str) -> Sa
         ended_by=ended_by,
         fob_iops=fob,
         steady_iops=steady,
-        steady_ratio=steady / fob if steady is not None and fob else None,
+        steady_ratio=bench.plan.time.ratio(steady, fob),
         cliff_minutes=None if cliff is None else (cliff.end_s - start_s) / 60,
         cliff_drive_fills=None if cliff is None else cliff.written_bytes / capacity,
         written_bytes=last.written_bytes,

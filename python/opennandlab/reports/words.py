@@ -39,15 +39,17 @@ def value(amount: object, digits: int | None = None) -> str:
     return f"{amount:,.{digits}f}".replace(",", " ")
 
 
-def padded(amount: float) -> str:
-    """Write a number to four digits, zeros at its end too; thousands apart.
+def padded(amount: float, digits: int = 4) -> str:
+    """Write a number to so many digits, zeros at its end too; thousands apart.
 
     >>> padded(1.0), padded(1929.3), padded(0.00012346), padded(1.5e-16), padded(52345.6)
     ('1.000', '1 929', '0.0001235', '1.500e-16', '52 346')
+    >>> padded(1.0, 3)
+    '1.00'
     """
     if abs(amount) >= 999.95:
         return f"{amount:,.0f}".replace(",", " ") if abs(amount) < 1e15 else number(amount)
-    return f"{amount:#.4g}"
+    return f"{amount:#.{digits}g}"
 
 
 def block(size_bytes: float | None) -> str:

@@ -307,6 +307,19 @@ class Step:
 Watcher = Callable[[Step], None]
 
 
+@dataclass(frozen=True)
+class Imprint:
+    """What tells a real target from another one, and from one that was emptied.
+
+    Args:
+        identity: Of the file that holds the data; empty where its facts say enough.
+        written_share: Of 4 KiB at places all over the capacity, the part that holds anything.
+    """
+
+    identity: str
+    written_share: float
+
+
 class Target(ABC):
     """A drive under test. A test calls these verbs one after the other, never two at once.
 
@@ -318,8 +331,6 @@ class Target(ABC):
     kind: ClassVar[str]
     # Whether time passes only while a stimulus runs, so that it costs nothing.
     is_virtual: ClassVar[bool]
-    # Whether it was made for this run, and so holds nothing of a run before.
-    is_made_anew: bool = False
     # As the user named it.
     name: str
     # Bytes that the host can address.
@@ -380,6 +391,10 @@ class Target(ABC):
         Only simulated drives run anything without a clock.
         """
         del seconds
+
+    def imprint(self) -> Imprint | None:
+        """Return what tells a real target from another one; None where a checkpoint holds all."""
+        return None
 
     def checkpoint(self) -> bytes | None:
         """Return the state, from which `restore` makes an equal target; None if that is impossible.

@@ -68,11 +68,11 @@ class DeviceTarget(FioTarget):
         self.capacity_bytes = self.block.size_bytes
         self.sector_bytes = self.block.sector_bytes
         try:
-            handle = self._hold()
+            self._hold()
             self.link = self.linked("target", self.block.node)
             self._same_device()
             places = [self._place(engine) for engine in ENGINES]
-            self._checked = self.proven(places, HeldSector(handle, self.sector_bytes))
+            self._checked = self.proven(places)
         except BaseException:
             self.close()
             raise
@@ -102,6 +102,10 @@ class DeviceTarget(FioTarget):
                 "scheduler": block.scheduler,
             },
         )
+
+    def sector(self) -> HeldSector:
+        """Return the device through the handle that holds it."""
+        return HeldSector(self._handle, self.sector_bytes)
 
     @property
     def layer(self) -> str:
@@ -159,10 +163,8 @@ class DeviceTarget(FioTarget):
         Raises:
             TargetError: when the device cannot, or is not held.
         """
-        if self._held is None:
-            raise TargetError(f"{self.path}: it is not held")
         try:
-            fcntl.ioctl(self._held, BLKDISCARD, struct.pack("QQ", offset, length))
+            fcntl.ioctl(self._handle, BLKDISCARD, struct.pack("QQ", offset, length))
         except OSError as error:
             raise TargetError(f"{self.path}: discard failed: {error.strerror or error}") from error
 
@@ -180,7 +182,7 @@ class DeviceTarget(FioTarget):
         filename = ("filename", self.link.name)
         return Place(engine, (filename,), self.capacity_bytes, self.sector_bytes)
 
-    def _hold(self) -> int:
+    def _hold(self) -> None:
         """Open the device for us alone, if it still is the one that passed the gate."""
         try:
             self._held = self.probe.hold(self.block.node)
@@ -188,6 +190,11 @@ class DeviceTarget(FioTarget):
             raise TargetError(f"{self.path}: cannot be held: {error.strerror or error}") from error
         if self.probe.kernel_name(self._held) != self.block.name:
             raise TargetError(f"{self.path}: this is no longer the device that was checked")
+
+    @property
+    def _handle(self) -> int:
+        if self._held is None:
+            raise TargetError(f"{self.path}: it is not held")
         return self._held
 
     def _release(self) -> None:

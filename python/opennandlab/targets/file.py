@@ -18,6 +18,7 @@ import fcntl
 import mmap
 import os
 import stat
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -30,7 +31,7 @@ from opennandlab.targets.fio.marker import HeldSector
 from opennandlab.targets.fio.runner import Fio
 from opennandlab.targets.fio.target import ENGINES, FioTarget
 from opennandlab.targets.host import file_system_of, scheduler_of
-from opennandlab.targets.names import check_name, same_file
+from opennandlab.targets.names import NOT_REGULAR, check_name, same_file
 from opennandlab.targets.probe import Probe
 from opennandlab.targets.usage import use_of_file
 
@@ -38,6 +39,8 @@ from opennandlab.targets.usage import use_of_file
 SIZE_MIN = 2 << 20
 # linux/falloc.h: FALLOC_FL_PUNCH_HOLE with FALLOC_FL_KEEP_SIZE.
 PUNCH_HOLE_KEEP_SIZE = 3
+# linux/fs.h: FS_IOC_GETVERSION, which writes an int although it is declared with a long.
+GET_GENERATION = 0x80087601
 # File systems that live in memory: direct I/O is accepted there and means nothing.
 MEMORY = {"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"}
 
@@ -73,14 +76,13 @@ class FileTarget(FioTarget):
         self.path = path.absolute()
         check_name(str(path))
         self._file = _opened(self.path, size_bytes, consent, probe or Probe())
-        self.is_made_anew = self._file.was_empty
         try:
             super().__init__(f"file:{path}", folder=folder, fio=fio)
             self.capacity_bytes = os.fstat(self._file.handle).st_size
             self.sector_bytes = _sector_bytes(self.path)
             self.link = self.linked("target", self.path)
             places = [self._place(engine) for engine in ENGINES]
-            self._checked = self.proven(places, HeldSector(self._file.handle, self.sector_bytes))
+            self._checked = self.proven(places)
         except BaseException:
             self._file.undo()
             self.close()
@@ -117,6 +119,18 @@ class FileTarget(FioTarget):
             },
         )
 
+    def sector(self) -> HeldSector:
+        """Return the file through the handle that is held open."""
+        return HeldSector(self._file.handle, self.sector_bytes)
+
+    def identity(self) -> str:
+        """Return device, inode and generation: a new file may get the inode of one removed."""
+        found = os.fstat(self._file.handle)
+        generation = bytearray(8)
+        with contextlib.suppress(OSError):
+            fcntl.ioctl(self._file.handle, GET_GENERATION, generation)
+        return f"{found.st_dev}:{found.st_ino}:{int.from_bytes(generation, sys.byteorder)}"
+
     @property
     def layer(self) -> str:
         """What requests go through on their way."""
@@ -131,7 +145,7 @@ class FileTarget(FioTarget):
         """Give all blocks back to the file system and take as many again."""
         self.place()
         try:
-            os.ftruncate(self._file.handle, 0)
+            _empty(self._file.handle, self.capacity_bytes)
             _allocate(self._file.handle, self.capacity_bytes)
             os.fsync(self._file.handle)
         except OSError as error:
@@ -243,9 +257,7 @@ def _found(path: Path, size_bytes: int | None, probe: Probe) -> os.stat_result |
     except OSError as error:
         raise TargetError(f"file:{path}: {_reason(error)}") from error
     if found is not None and not stat.S_ISREG(found.st_mode):
-        raise TargetError(
-            f"file:{path}: this is not a regular file; a block device is named without `file:`"
-        )
+        raise TargetError(f"file:{path}: {NOT_REGULAR}")
     if found is not None:
         reasons = use_of_file(found, probe)
         if reasons:
@@ -295,6 +307,17 @@ def _allocate(handle: int, size_bytes: int) -> None:
         # Asking first: taking all that is left would disturb others.
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     os.posix_fallocate(handle, 0, size_bytes)
+
+
+def _empty(handle: int, size_bytes: int) -> None:
+    """Give all blocks back, and keep the size: a file that gets no new ones is a target still."""
+    try:
+        punch(handle, 0, size_bytes)
+    except OSError as error:
+        if error.errno not in {errno.EOPNOTSUPP, errno.ENOSYS}:
+            raise
+        os.ftruncate(handle, 0)
+        os.ftruncate(handle, size_bytes)
 
 
 def punch(handle: int, offset: int, length: int) -> None:

@@ -21,6 +21,9 @@ from pathlib import Path
 
 from opennandlab.targets.base import TargetError
 
+# What `file:` is not for.
+NOT_REGULAR = "this is not a regular file; a block device is named without `file:`"
+
 
 def printable(text: str) -> str:
     r"""Return a text that is safe on a terminal and in a report, on one line.

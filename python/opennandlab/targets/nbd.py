@@ -82,6 +82,10 @@ class NbdTarget(FioTarget):
             platform={**self.platform(), "driver": "fio nbd", "scheduler": None},
         )
 
+    def sector(self) -> ExportSector:
+        """Return the export through connections of our own."""
+        return ExportSector(self.address, self.sector_bytes)
+
     @property
     def layer(self) -> str:
         """What requests go through on their way."""
@@ -114,7 +118,7 @@ class NbdTarget(FioTarget):
         if not self.export.can_trim:
             raise TargetError(f"{self.name}: the server cannot trim")
         try:
-            ExportSector(self.address, self.sector_bytes).trim(offset, length)
+            self.sector().trim(offset, length)
         except OSError as error:
             raise TargetError(f"{self.name}: trim failed: {error.strerror or error}") from error
 
@@ -129,4 +133,4 @@ class NbdTarget(FioTarget):
         link = "" if socket is None else self.linked("socket", socket).name
         options = (("uri", self.address.plain_uri(link)),)
         place = Place("nbd", options, self.capacity_bytes, self.sector_bytes)
-        return self.proven([place], ExportSector(self.address, self.sector_bytes))
+        return self.proven([place])

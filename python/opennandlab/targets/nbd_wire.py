@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import socket
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from urllib.parse import parse_qs, quote, unquote, urlsplit
@@ -281,6 +281,13 @@ class ExportSector(Sector):
             _call(link, _request(WRITE, len(content)) + content)
             if export.can_flush:
                 _call(link, _request(FLUSH, 0))
+
+    def pieces(self, offsets: Sequence[int], size_bytes: int) -> Iterator[bytes]:
+        """See `Sector`."""
+        with self._transmission() as (link, _):
+            for offset in offsets:
+                _call(link, _request(READ, size_bytes, offset))
+                yield _take(link, size_bytes)
 
     def trim(self, offset: int, length: int) -> None:
         """Trim bytes anywhere in the export.

@@ -33,7 +33,7 @@ from opennandlab.targets.base import (
     Watcher,
 )
 from opennandlab.targets.consent import NONE, Consent
-from opennandlab.targets.names import check_name
+from opennandlab.targets.names import NOT_REGULAR, check_name
 
 ACCEPTED = (
     "accepted: sim:PRESET|FILE, file:PATH[?size=1GiB], /dev/…, nbd+unix:///EXPORT?socket=PATH"
@@ -141,14 +141,20 @@ def sketch(request: Request) -> Target:
 
 
 def _held_bytes(text: str, path: Path) -> int:
-    """Return the size of a regular file; 0 when there is none."""
+    """Return the size of a regular file; 0 when there is nothing.
+
+    Raises:
+        TargetError: for anything else.
+    """
     try:
         found = path.stat()
     except FileNotFoundError:
         return 0
     except OSError as error:
         raise TargetError(f"{text}: {error.strerror or error}") from error
-    return found.st_size if stat.S_ISREG(found.st_mode) else 0
+    if not stat.S_ISREG(found.st_mode):
+        raise TargetError(f"{text}: {NOT_REGULAR}")
+    return found.st_size
 
 
 def file_parts(text: str) -> tuple[Path, int | None]:

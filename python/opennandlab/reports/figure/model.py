@@ -208,8 +208,8 @@ class Relief:
         )
 
     def _holds(self, value: float) -> bool:
-        # Zero has a cell on a logarithmic scale too, without a height.
-        return self.z.shows(value) or value == 0
+        # Zero has a cell on a logarithmic scale too, without a height. No drive gives less.
+        return value == 0 or (value > 0 and self.z.shows(value))
 
     @property
     def top(self) -> float:
@@ -224,7 +224,7 @@ class Relief:
 
     def height(self, value: Number) -> Number:
         """Return how high a value stands: itself, or decades above the floor; None for no place."""
-        if value is None or not self.z.shows(value):
+        if value is None or value < 0 or not self.z.shows(value):
             return None
         return value if self.z.scale == "linear" else math.log10(value) - self.floor_power
 

@@ -463,8 +463,10 @@ def _solid(sheet: Sheet, relief: Relief, box: Box) -> None:
     paint = ScalarMappable(Normalize(0, relief.height_top), _heat())
     if relief.shape == "columns":
         known = np.isfinite(z)
-        axes.bar3d(x[known] - 0.36, y[known] - 0.36, 0.0, 0.72, 0.72, z[known],
-                   color=paint.to_rgba(z[known]), edgecolor="white", linewidth=0.15)  # fmt: skip
+        if known.any():
+            axes.bar3d(x[known] - 0.36, y[known] - 0.36, 0.0, 0.72, 0.72, z[known],
+                       color=paint.to_rgba(z[known]), edgecolor="white",
+                       linewidth=0.15)  # fmt: skip
         for column, row, top, text in scale.column_labels(relief):
             axes.text(column, row, top, text, fontsize=5, ha="center", va="center", zorder=1e6,
                       color=colours.upon(top / relief.height_top))  # fmt: skip

@@ -21,6 +21,10 @@ from opennandlab.reports.pts.verdict import is_steady
 Found = Iterator[Headline | None]
 
 
+# Digits of a ratio, and of one of short cells by a clock of milliseconds.
+DIGITS, SHORT_DIGITS = 4, 3
+
+
 def headlines(document: PtsDocument) -> tuple[Headline, ...]:
     """Return the figures of a document that are quoted."""
     make = OF.get(type(document.results))
@@ -38,9 +42,14 @@ def one(name: str, value: float | None, unit: str = "") -> Headline | None:
     return Headline(name, words.value(value, 0 if abs(value) >= 1e3 else None), unit)
 
 
-def ratio(name: str, value: float | None, unit: str = "") -> Headline | None:
-    """Return a ratio to four digits, also one of exactly 1."""
-    return None if value is None else Headline(name, words.padded(value), unit)
+def ratio(document: PtsDocument, name: str, value: float | None, unit: str = "") -> Headline | None:
+    """Return a ratio with the digits that it has, also one of exactly 1."""
+    if value is None:
+        return None
+    base = document.header.time_base
+    is_short = base.clock == "real" and base.name != "full"
+    digits = SHORT_DIGITS if is_short else DIGITS
+    return Headline(name, words.padded(value, digits), unit)
 
 
 def _cell(document: PtsDocument, table: str, row: str, column: str) -> float | None:
@@ -120,7 +129,7 @@ def _saturation(found: pts_results.SaturationResults, document: PtsDocument) -> 
     level = _level(document) if found.attained else "mean of the last rounds"
     yield one("fresh out of the box", found.fob_iops, "IOPS")
     yield one(level, found.steady_iops, "IOPS")
-    yield ratio(f"{level} / fresh", found.steady_ratio)
+    yield ratio(document, f"{level} / fresh", found.steady_ratio)
     cliff = "write cliff (first below 90 %)"
     if found.cliff_drive_fills is None:
         yield Headline(cliff, "none")
@@ -136,16 +145,18 @@ def _idle(found: pts_results.IdleResults, document: PtsDocument) -> Found:
     gains = [segment for segment in found.segments if segment.gain is not None]
     if gains:
         best = max(gains, key=lambda segment: segment.gain or 0.0)
-        yield ratio(f"best gain, at wait state {best.wait_state:g}", best.gain, "×")
+        yield ratio(document, f"best gain, at wait state {best.wait_state:g}", best.gain, "×")
         for segment in (gains[0], gains[-1]):
             if segment is not best:
-                yield ratio(f"gain at wait state {segment.wait_state:g}", segment.gain, "×")
+                yield ratio(
+                    document, f"gain at wait state {segment.wait_state:g}", segment.gain, "×"
+                )
     back = [segment.return_ratio for segment in found.segments if segment.return_ratio is not None]
-    yield ratio("lowest return ratio", min(back, default=None), "×")
+    yield ratio(document, "lowest return ratio", min(back, default=None), "×")
     yield one("time of writing between pauses (u)", found.unit_s, "s")
 
 
-def _cross(found: pts_results.CrossResults, _: PtsDocument) -> Found:
+def _cross(found: pts_results.CrossResults, document: PtsDocument) -> Found:
     for group in found.groups:
         yield one(
             f"group {group.group}, mean: {group.label.split(': ')[-1]}", group.mb_s_mean, "MB/s"
@@ -157,7 +168,9 @@ def _cross(found: pts_results.CrossResults, _: PtsDocument) -> Found:
     yield one("recovered after", found.recovery_drive_fills or None, "drive fills")
     if len(found.groups) > 2:
         first, last = found.groups[0].mb_s_mean, found.groups[-1].mb_s_mean
-        yield ratio("group 3 / group 1", last / first if first and last is not None else None)
+        yield ratio(
+            document, "group 3 / group 1", last / first if first and last is not None else None
+        )
 
 
 # How the note of an operating point begins that was sought and not found.
@@ -189,20 +202,20 @@ def _surface(found: pts_results.SurfaceResults, document: PtsDocument) -> Found:
         yield one(f"1024 KiB {what}", _cell(document, "mb_s", "1024", column), "MB/s")
 
 
-def _stability(found: pts_results.StabilityResults, _: PtsDocument) -> Found:
+def _stability(found: pts_results.StabilityResults, document: PtsDocument) -> Found:
     yield one("mean", found.iops_mean, "IOPS")
-    yield ratio("standard deviation / mean (CV)", found.cv)
-    yield ratio("lowest sample / mean", found.min_to_mean)
+    yield ratio(document, "standard deviation / mean (CV)", found.cv)
+    yield ratio(document, "lowest sample / mean", found.min_to_mean)
     share = found.share_below_half
     yield one("samples below half the mean", None if share is None else 100 * share, "%")
     yield one("99.9 % response time", found.lat_us_p999, "µs")
 
 
-def _consistency(found: pts_results.ConsistencyResults, _: PtsDocument) -> Found:
+def _consistency(found: pts_results.ConsistencyResults, document: PtsDocument) -> Found:
     for run in found.runs[:2]:
         yield one(f"{run.label}: mean", run.iops_mean, "IOPS")
         yield one(f"{run.label}: mean / deviation", run.mean_to_deviation)
-        yield ratio(f"{run.label}: lowest / mean", run.min_to_mean)
+        yield ratio(document, f"{run.label}: lowest / mean", run.min_to_mean)
 
 
 def _independence(found: pts_results.IndependenceResults, _: PtsDocument) -> Found:
@@ -219,13 +232,13 @@ def _composite(found: pts_results.CompositeResults, _: PtsDocument) -> Found:
             yield one(f"{pattern.title or pattern.name}, QD {depth}", pattern.iops[depth], "IOPS")
 
 
-def _mixes(found: pts_results.MixResults, _: PtsDocument) -> Found:
+def _mixes(found: pts_results.MixResults, document: PtsDocument) -> Found:
     for curve in found.curves:
         size = words.block(curve.block_bytes)
         yield one(f"{size}, RMS over the mixes", curve.rms_iops, "IOPS")
         yield one(f"{size}, RMS over the mixes", curve.rms_mb_s, "MB/s")
         known = [value for value in curve.mixed_efficiency if value is not None]
-        yield ratio(f"{size}, least efficiency of a mix", min(known, default=None))
+        yield ratio(document, f"{size}, least efficiency of a mix", min(known, default=None))
 
 
 def _block_sizes(_: pts_results.BlockSizeResults, document: PtsDocument) -> Found:
@@ -236,7 +249,7 @@ def _block_sizes(_: pts_results.BlockSizeResults, document: PtsDocument) -> Foun
                 yield one(f"{row} KiB", _cell(document, "block_size", row, column), column)
 
 
-def _dies(found: pts_results.ScalabilityResults, _: PtsDocument) -> Found:
+def _dies(found: pts_results.ScalabilityResults, document: PtsDocument) -> Found:
     if found.steps:
         last = found.steps[-1]
         for step in dict.fromkeys((found.steps[0].dies, last.dies)):
@@ -244,16 +257,16 @@ def _dies(found: pts_results.ScalabilityResults, _: PtsDocument) -> Found:
             dies = f"{step} die{'' if step == 1 else 's'}"
             yield one(f"4 KiB, {dies} (RMS)", of.rms_iops, "IOPS")
             yield one(f"128 KiB, {dies} (RMS)", of.rms_mb_s, "MB/s")
-        yield ratio("4 KiB, per die against one", last.efficiency_iops)
-        yield ratio("128 KiB, per die against one", last.efficiency_mb_s)
+        yield ratio(document, "4 KiB, per die against one", last.efficiency_iops)
+        yield ratio(document, "128 KiB, per die against one", last.efficiency_mb_s)
 
 
-def _pathological(found: pts_results.PathologicalResults, _: PtsDocument) -> Found:
+def _pathological(found: pts_results.PathologicalResults, document: PtsDocument) -> Found:
     for place, case in enumerate(found.cases[:6]):
         if place == 0:
             yield one(case.name, case.write_mb_s, "MB/s")
         else:
-            yield ratio(case.name, case.ratio, "×")
+            yield ratio(document, case.name, case.ratio, "×")
 
 
 def _access_time(found: pts_small.AccessTimeResults, _: PtsDocument) -> Found:

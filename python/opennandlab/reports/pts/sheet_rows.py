@@ -105,7 +105,7 @@ def _in_window(block: int, read_pct: float, table: str) -> Finder:
         cells = _like(list(tables.window_of(measured.document)), block, read_pct)
         value = number(measured, table, words.kib(block), words.mix(read_pct))
         rounds = len({cell.round for cell in cells})
-        how = f"mean of {rounds} rounds" if rounds else WINDOW
+        how = f"mean of {rounds} round{'' if rounds == 1 else 's'}" if rounds else WINDOW
         return Found(value, load_of(cells), f"{how}, {requests(cells)}", block)
 
     return find

@@ -1,5 +1,6 @@
-"""Proof that fio opens the target that was checked: what it reads is what we wrote.
+"""A target reached without fio: proof that fio opens what was checked, and what it holds.
 
+What fio reads must be what we wrote.
 Random bytes are written into the first sector through our own handle, fio must read the same, and
 then the sector gets back what it held. Another file or device that a name led fio to does not hold
 them, whatever the reason. All this happens after the consent to lose the contents.
@@ -10,17 +11,19 @@ from __future__ import annotations
 import os
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from opennandlab.targets.base import TargetError
 
+# Pieces of a target that are looked at, and the size of one.
+PIECES, PIECE_BYTES = 128, 4096
 # Nobody finds 32 random bytes elsewhere by chance; a pattern of fio has at most 512.
 MARKER_BYTES = 32
 
 
 class Sector(ABC):
-    """The first sector of a target, reached without fio.
+    """The first sector of a target, and pieces of it anywhere, reached without fio.
 
     Args:
         size_bytes: Its length, a multiple of 512.
@@ -37,6 +40,10 @@ class Sector(ABC):
     @abstractmethod
     def write(self, content: bytes) -> None:
         """Write it, so that another opener reads it."""
+
+    @abstractmethod
+    def pieces(self, offsets: Sequence[int], size_bytes: int) -> Iterator[bytes]:
+        """Yield what the target holds at each of some places."""
 
 
 class HeldSector(Sector):
@@ -61,6 +68,27 @@ class HeldSector(Sector):
         if os.pwrite(self._handle, content, 0) != len(content):
             raise OSError(5, os.strerror(5))
         os.fsync(self._handle)
+
+    def pieces(self, offsets: Sequence[int], size_bytes: int) -> Iterator[bytes]:
+        """See `Sector`; nothing stays in the page cache, which writes would have to clear."""
+        os.posix_fadvise(self._handle, 0, 0, os.POSIX_FADV_RANDOM)
+        for offset in offsets:
+            yield os.pread(self._handle, size_bytes, offset)
+            os.posix_fadvise(self._handle, offset, size_bytes, os.POSIX_FADV_DONTNEED)
+
+
+def written_share(sector: Sector, capacity_bytes: int) -> float:
+    """Return the part of pieces all over a target that hold anything but zeros.
+
+    Raises:
+        OSError: when it cannot be read.
+    """
+    stride = capacity_bytes / PIECES
+    # In the middle of each part, so that a range at the start has its share of them.
+    offsets = [
+        int((number + 0.5) * stride) // PIECE_BYTES * PIECE_BYTES for number in range(PIECES)
+    ]
+    return sum(any(piece) for piece in sector.pieces(offsets, PIECE_BYTES)) / PIECES
 
 
 @contextmanager

@@ -26,6 +26,7 @@ from opennandlab.documents import pts_header
 from opennandlab.errors import WriteError
 from opennandlab.stats.histogram import Histogram
 from opennandlab.targets.base import (
+    Imprint,
     Limit,
     LoadPart,
     Measurement,
@@ -39,7 +40,7 @@ from opennandlab.targets.base import (
     Watcher,
 )
 from opennandlab.targets.fio import job, parse, streams
-from opennandlab.targets.fio.marker import Sector, marked
+from opennandlab.targets.fio.marker import Sector, marked, written_share
 from opennandlab.targets.fio.route import Route
 from opennandlab.targets.fio.runner import Files, Fio, Terms, Told, find_fio, run_fio
 from opennandlab.targets.host import platform_facts
@@ -127,6 +128,27 @@ class FioTarget(Target):
     @abstractmethod
     def place(self) -> job.Place:
         """Return what fio opens, after a look that it is still there."""
+
+    @abstractmethod
+    def sector(self) -> Sector:
+        """Return the target as it is reached without fio."""
+
+    def identity(self) -> str:
+        """Return what tells a file from another of the same name; empty where facts do."""
+        return ""
+
+    def imprint(self) -> Imprint:
+        """Look at what the target holds.
+
+        Raises:
+            TargetError: when it is gone or cannot be read.
+        """
+        self.place()
+        try:
+            share = written_share(self.sector(), self.capacity_bytes)
+        except OSError as error:
+            raise TargetError(f"{self.name}: cannot be read: {error.strerror or error}") from error
+        return Imprint(self.identity(), share)
 
     def run(  # noqa: PLR0913 (all but two by name)
         self,
@@ -364,21 +386,20 @@ class FioTarget(Target):
             note="every block is written, not erased",
         )
 
-    def proven(self, places: Iterable[job.Place], sector: Sector) -> job.Place:
+    def proven(self, places: Iterable[job.Place]) -> job.Place:
         """Return the first place whose engine reads, once fio is proved to read this target.
 
         Where that engine rounds queue depths up, the next one that reads serves those depths.
 
         Args:
             places: The same target through several engines, the best first.
-            sector: Its first sector, as we reach it ourselves.
 
         Raises:
             TargetError: when none reads, and when fio reads something else.
         """
         error: TargetError | None = None
         found: job.Place | None = None
-        with marked(self.name, sector) as marker:
+        with marked(self.name, self.sector()) as marker:
             for place in places:
                 files = self.files(f"probe-{place.engine}")
                 self.write_job(files, job.probe_text(place, marker))
