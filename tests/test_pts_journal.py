@@ -26,7 +26,7 @@ from opennandlab.pts.journal import MAGIC, SCHEMA, Journal, JournalError, sealed
 from opennandlab.targets.base import Imprint
 
 SETTINGS = {"test": "iops", "seed": 42}
-IMPRINT = Imprint("2049:12:7", 0.75)
+IMPRINT = Imprint("12:7", 0.75)
 Line = dict[str, Any]
 
 

@@ -124,12 +124,18 @@ class FileTarget(FioTarget):
         return HeldSector(self._file.handle, self.sector_bytes)
 
     def identity(self) -> str:
-        """Return device, inode and generation: a new file may get the inode of one removed."""
-        found = os.fstat(self._file.handle)
+        """Return inode and generation: a new file may get the inode of one that was removed.
+
+        Numbers of devices may differ after the system was started again. A file system without
+        generations may number its files anew with each mount: then nothing is known.
+        """
         generation = bytearray(8)
-        with contextlib.suppress(OSError):
+        try:
             fcntl.ioctl(self._file.handle, GET_GENERATION, generation)
-        return f"{found.st_dev}:{found.st_ino}:{int.from_bytes(generation, sys.byteorder)}"
+        except OSError:
+            return ""
+        inode = os.fstat(self._file.handle).st_ino
+        return f"{inode}:{int.from_bytes(generation, sys.byteorder)}"
 
     @property
     def layer(self) -> str:
