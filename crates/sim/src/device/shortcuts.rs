@@ -1,8 +1,8 @@
 //! What the timed executor does without an event: whatever is certain to happen next.
 //!
 //! ```text
-//! a command alone   submitted ─► controller ─► link ─► FTL       one event for all legs on which
-//!                                                                nothing else can happen
+//! a command alone   submitted ─► controller ─► link ─► FTL       no event for legs on which nothing
+//!                                                                else can happen
 //! served at once    FTL ─► back to the host                      no event
 //! a die             has nothing to collect ─► an operation ends  not asked a second time
 //! pages             programmed, or in memory for that            their ends are one step
@@ -29,38 +29,27 @@ impl TimedStage {
     /// A command goes on towards the FTL.
     #[inline]
     pub(super) fn go_in(&mut self, drive: &mut Drive, index: u32) {
-        let now = self.engine.now();
-        let mut span = match self.path.go_in(index, now) {
-            Way::After(span) => span,
-            Way::Held => return,
-            Way::Arrived => return self.start(drive, index),
-        };
-        // While nothing else can happen, the next leg begins as if its time had come.
-        while self.is_next(now + span) {
-            match self.path.go_in(index, now + span) {
-                Way::After(next) => span = span + next,
-                Way::Held | Way::Arrived => break,
-            }
+        let (engine, now) = (&self.engine, self.engine.now());
+        // Of a command that came alone, the next leg begins as if its time had come.
+        let is_alone = self.comes_alone && !self.backend.has_completed();
+        let is_next = |at| is_alone && engine.is_quiet_until(at);
+        match self.path.go_in(index, now, is_next) {
+            Way::After(span) if is_next(now + span) => self.goes_next = Some((index, now + span)),
+            Way::After(span) => self.engine.schedule(span, SLOT + index),
+            Way::Held => {}
+            Way::Arrived => self.start(drive, index),
         }
-        self.engine.schedule(span, SLOT + index);
-    }
-
-    /// Whether an event of a command that came alone, scheduled for this time, would be the next
-    /// thing to happen.
-    #[inline]
-    fn is_next(&self, at: Ns) -> bool {
-        self.comes_alone && self.engine.is_quiet_until(at) && !self.backend.has_completed()
     }
 
     /// A command waits for nothing in the drive any more. It goes on by an event at this instant,
     /// so that completions never nest.
     pub(super) fn serve_soon(&mut self, index: u32) {
         self.path.serve(index);
-        let is_next = self.skips_events
-            && self.served_next.is_none()
-            && self.engine.is_quiet_until(self.engine.now());
+        let now = self.engine.now();
+        let is_next =
+            self.skips_events && self.goes_next.is_none() && self.engine.is_quiet_until(now);
         if is_next {
-            self.served_next = Some(index);
+            self.goes_next = Some((index, now));
         } else {
             self.engine.schedule(Ns(0), SLOT + index);
         }

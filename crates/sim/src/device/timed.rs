@@ -72,8 +72,8 @@ pub(crate) struct TimedStage {
     pub(super) skips_events: bool,
     /// Whether commands come one at a time, each when the one before is complete.
     pub(super) comes_alone: bool,
-    /// A command that is served and goes on before the next event.
-    pub(super) served_next: Option<u32>,
+    /// A command that goes on before the next event, and when.
+    pub(super) goes_next: Option<(u32, Ns)>,
     /// The die that was found to have nothing to collect, or to wait for a step of it: until
     /// something else happens it need not be asked again.
     pub(super) quiet_die: Option<u32>,
@@ -140,7 +140,7 @@ impl TimedStage {
             settling: None,
             skips_events: false,
             comes_alone: false,
-            served_next: None,
+            goes_next: None,
             quiet_die: None,
             calm: None,
         };
@@ -211,8 +211,9 @@ impl TimedStage {
             return self.operations_done(drive, done);
         }
         self.quiet_die = None;
-        if let Some(index) = self.served_next.take() {
-            return self.served(drive, index, None);
+        if let Some((index, at)) = self.goes_next.take() {
+            self.engine.pass_to(at);
+            return self.leg_over(drive, index);
         }
         let Some(code) = self.engine.take() else { return Step::Idle };
         if code >= SLOT {
@@ -259,11 +260,12 @@ impl TimedStage {
             Leg::Served | Leg::Decoder => Part::Ecc,
         };
         self.ledger.credit(index, part, self.engine.now());
-        if leg < Leg::Served {
-            self.go_in(drive, index);
-            return Step::Internal;
+        match leg {
+            Leg::LinkIn => self.start(drive, index),
+            _ if leg < Leg::Served => self.go_in(drive, index),
+            _ => return self.go_out(drive, index),
         }
-        self.go_out(drive, index)
+        Step::Internal
     }
 
     /// The FTL decides; operations are queued. A command that waits for nothing completes by an

@@ -147,6 +147,13 @@ impl Engine {
         next > at.0
     }
 
+    /// Moves the clock on to a time before which no event comes.
+    #[inline]
+    pub fn pass_to(&mut self, at: Ns) {
+        debug_assert!(at == self.now || self.is_quiet_until(at), "an event comes before");
+        self.now = at;
+    }
+
     /// When the next event comes.
     pub fn next_at(&mut self) -> Option<Ns> {
         (self.near_count > 0 || self.refill()).then(|| Ns(self.near[self.near_count - 1].0))

@@ -146,16 +146,18 @@ impl HostPath {
         self.slots.len() as u32 - 1
     }
 
-    /// Sends a command on its next leg towards the firmware at `now`.
+    /// Sends a command on its next leg towards the firmware at `now`, and on those behind it that
+    /// begin while `is_next` says that nothing else can happen until then.
     #[inline]
-    pub fn go_in(&mut self, index: u32, now: Ns) -> Way {
+    pub fn go_in(&mut self, index: u32, now: Ns, is_next: impl Fn(Ns) -> bool) -> Way {
         let slot = &mut self.slots[index as usize];
         let command = &slot.command;
+        let mut at = now;
         while slot.leg < Leg::LinkIn {
             let (leg, span) = match slot.leg {
                 Leg::Submitted => {
                     let factor = self.jitter.as_mut().map(Jitter::factor);
-                    let from = self.pauses.as_ref().map_or(now, |pauses| pauses.clock(now));
+                    let from = self.pauses.as_ref().map_or(at, |pauses| pauses.clock(at));
                     let done = match &mut self.processor {
                         Some(processor) => {
                             processor.reserve(from, command.op.plain(), bytes_of(command), factor)
@@ -170,15 +172,13 @@ impl HostPath {
                         if pauses.hold(index) {
                             return Way::Held;
                         }
-                        let left = slot.ready.0.saturating_sub(pauses.clock(now).0);
+                        let left = slot.ready.0.saturating_sub(pauses.clock(at).0);
                         if left > 0 {
                             return Way::After(Ns(left));
                         }
                     }
                     let wait = match &mut self.throttle {
-                        Some(throttle) => {
-                            throttle.delay(now, command.op.plain(), bytes_of(command))
-                        }
+                        Some(throttle) => throttle.delay(at, command.op.plain(), bytes_of(command)),
                         None => Ns(0),
                     };
                     (Leg::Throttle, wait)
@@ -189,19 +189,24 @@ impl HostPath {
                         Some(link) if command.op != HostOp::Read => {
                             let is_write = command.op.writes();
                             let bytes = if is_write { bytes_of(command) } else { 0 };
-                            link.reserve(now, Direction::ToDrive, bytes)
+                            link.reserve(at, Direction::ToDrive, bytes)
                         }
-                        _ => now,
+                        _ => at,
                     };
-                    (Leg::LinkIn, arrived - now)
+                    (Leg::LinkIn, arrived - at)
                 }
             };
             slot.leg = leg;
-            if span > Ns(0) {
-                return Way::After(span);
+            at = at + span;
+            if span > Ns(0) && !is_next(at) {
+                break;
             }
         }
-        Way::Arrived
+        if at > now {
+            Way::After(at - now)
+        } else {
+            Way::Arrived
+        }
     }
 
     /// Whether the processor stands still while reads are blocked.
@@ -332,7 +337,7 @@ mod tests {
         let mut path = path("{}");
         for (op, out) in [(HostOp::Read, Some(Ns(5000))), (HostOp::Write, None)] {
             let index = path.offer(&HostCommand::new(op, 0, 8), Ns(7)).expect("a slot is free");
-            assert_eq!(path.go_in(index, Ns(7)), Way::Arrived);
+            assert_eq!(path.go_in(index, Ns(7), |_| false), Way::Arrived);
             path.slot(index).decode = if op == HostOp::Read { Ns(5000) } else { Ns(0) };
             path.serve(index);
             assert_eq!(path.go_out(index, Ns(9)), out);
@@ -351,15 +356,15 @@ mod tests {
         let first = path.offer(&write, Ns(0)).expect("a slot is free");
         assert_eq!(path.offer(&write, Ns(3)), None);
         assert_eq!(
-            (path.go_in(first, Ns(0)), path.leg(first)),
+            (path.go_in(first, Ns(0), |_| false), path.leg(first)),
             (Way::After(Ns(1000)), Leg::Processor)
         );
         // 4096 bytes at 1000 MB/s.
         assert_eq!(
-            (path.go_in(first, Ns(1000)), path.leg(first)),
+            (path.go_in(first, Ns(1000), |_| false), path.leg(first)),
             (Way::After(Ns(4096)), Leg::LinkIn)
         );
-        assert_eq!(path.go_in(first, Ns(5096)), Way::Arrived);
+        assert_eq!(path.go_in(first, Ns(5096), |_| false), Way::Arrived);
         path.slot(first).refused_sectors = 3;
         path.serve(first);
         assert_eq!(path.go_out(first, Ns(5096)), None);
