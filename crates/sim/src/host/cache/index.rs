@@ -1,97 +1,98 @@
-//! From logical page to slot: a hash table of fixed size with open addressing.
+//! From logical page to slot: a hash table of fixed size, whose chains go through the slots.
 //!
-//! Neighbours are tried in order, and a removal moves later entries back, so there are no marks of
-//! deleted entries and a look-up stays short for ever. Nothing ever walks through the table: its
-//! order cannot reach a result.
+//! ```text
+//! heads    home of a page ─► slot ─► slot of another page with this home ─► none
+//! ```
+//! Pages come and leave at the price of a look-up. Nothing ever walks through the table: its order
+//! cannot reach a result.
 
 use crate::memory::prefetch_at;
 use crate::units::Lpn;
 
-/// Entry of a logical page, or zero: an untouched table takes no memory.
+/// The page of a slot, and the slot behind it in its chain, plus one; 0: none.
 #[derive(Clone, Copy, Default)]
 struct Entry {
     lpn: u32,
-    /// Slot plus one; 0: empty.
-    slot_after: u32,
+    next_after: u32,
 }
 
 /// See the module.
 pub(super) struct Index {
+    /// The first slot of each chain, plus one; 0: an untouched table takes no memory.
+    heads: Vec<u32>,
+    /// By slot.
     entries: Vec<Entry>,
-    mask: usize,
     shift: u32,
 }
 
 impl Index {
-    /// A table for so many pages, at most half full.
+    /// A table for so many pages, twice as many chains.
     pub fn new(page_count: usize) -> Self {
         let size = (2 * page_count.max(1)).next_power_of_two();
-        Self {
-            entries: vec![Entry::default(); size],
-            mask: size - 1,
-            shift: 32 - size.trailing_zeros(),
-        }
+        Self { heads: vec![0; size], entries: Vec::new(), shift: 32 - size.trailing_zeros() }
     }
 
-    /// Where the search for a page starts: the high bits of a product with 2^32 over the golden
-    /// ratio (Knuth, The Art of Computer Programming 3, 6.4).
+    /// The chain of a page: the high bits of a product with 2^32 over the golden ratio (Knuth, The
+    /// Art of Computer Programming 3, 6.4).
+    #[inline]
     fn home(&self, lpn: u32) -> usize {
         (lpn.wrapping_mul(0x9e37_79b9) >> self.shift) as usize
-    }
-
-    /// Position of the page's entry, or of the empty one where it would be.
-    fn find(&self, lpn: u32) -> usize {
-        let mut place = self.home(lpn);
-        while self.entries[place].slot_after != 0 && self.entries[place].lpn != lpn {
-            place = (place + 1) & self.mask;
-        }
-        place
     }
 
     /// Asks for where the search for a page starts.
     #[inline]
     pub fn prefetch(&self, lpn: Lpn) {
-        prefetch_at(&self.entries, self.home(lpn.0));
+        prefetch_at(&self.heads, self.home(lpn.0));
     }
 
     /// Slot of a page.
     #[inline]
     pub fn get(&self, lpn: Lpn) -> Option<u32> {
-        self.entries[self.find(lpn.0)].slot_after.checked_sub(1)
+        let mut at = self.heads[self.home(lpn.0)];
+        while let Some(slot) = at.checked_sub(1) {
+            let entry = self.entries[slot as usize];
+            if entry.lpn == lpn.0 {
+                return Some(slot);
+            }
+            at = entry.next_after;
+        }
+        None
     }
 
-    /// Notes the slot of a page that has none.
+    /// Notes the slot of a page that has none; no other page has it.
+    #[inline]
     pub fn insert(&mut self, lpn: Lpn, slot: u32) {
-        let place = self.find(lpn.0);
-        debug_assert_eq!(self.entries[place].slot_after, 0, "the page has a slot");
-        self.entries[place] = Entry { lpn: lpn.0, slot_after: slot + 1 };
+        debug_assert_eq!(self.get(lpn), None, "the page has a slot");
+        let (home, place) = (self.home(lpn.0), slot as usize);
+        if place >= self.entries.len() {
+            self.entries.resize(place + 1, Entry::default());
+        }
+        let next_after = std::mem::replace(&mut self.heads[home], slot + 1);
+        self.entries[place] = Entry { lpn: lpn.0, next_after };
     }
 
     /// Forgets all pages.
     pub fn clear(&mut self) {
-        self.entries.fill(Entry::default());
+        self.heads.fill(0);
     }
 
     /// Forgets a page, and returns its slot, if it has one.
+    #[inline]
     pub fn take(&mut self, lpn: Lpn) -> Option<u32> {
-        let mut gap = self.find(lpn.0);
-        let slot = self.entries[gap].slot_after.checked_sub(1)?;
-        let mut place = gap;
-        loop {
-            place = (place + 1) & self.mask;
-            let entry = self.entries[place];
-            if entry.slot_after == 0 {
-                break;
+        let home = self.home(lpn.0);
+        let (mut before, mut at) = (None, self.heads[home]);
+        while let Some(slot) = at.checked_sub(1) {
+            let Entry { lpn: here, next_after } = self.entries[slot as usize];
+            if here == lpn.0 {
+                match before {
+                    None => self.heads[home] = next_after,
+                    Some(before) => self.entries[before as usize].next_after = next_after,
+                }
+                return Some(slot);
             }
-            // An entry may move to the gap unless its search starts behind the gap.
-            let distance = place.wrapping_sub(self.home(entry.lpn)) & self.mask;
-            if distance >= place.wrapping_sub(gap) & self.mask {
-                self.entries[gap] = entry;
-                gap = place;
-            }
+            (before, at) = (Some(slot), next_after);
         }
-        self.entries[gap] = Entry::default();
-        Some(slot)
+        None
     }
 }
 
@@ -103,14 +104,17 @@ mod tests {
     fn the_table_agrees_with_a_plain_map() {
         let mut rng = crate::rng::Rng::stream(1, "index");
         let (mut index, mut oracle) = (Index::new(300), std::collections::BTreeMap::new());
-        for round in 0..200_000_u32 {
+        let mut free: Vec<u32> = (0..300).collect();
+        for _ in 0..200_000 {
             let lpn = Lpn(rng.below(600) as u32 * 4096);
             assert_eq!(index.get(lpn), oracle.get(&lpn).copied());
             let taken = oracle.remove(&lpn);
             assert_eq!(index.take(lpn), taken);
-            if taken.is_none() && oracle.len() < 300 {
-                index.insert(lpn, round);
-                oracle.insert(lpn, round);
+            if taken.is_some() {
+                free.extend(taken);
+            } else if let Some(slot) = free.pop() {
+                index.insert(lpn, slot);
+                oracle.insert(lpn, slot);
             }
         }
         assert!(oracle.len() > 200);
