@@ -83,13 +83,19 @@ impl Engine {
             self.far.push((at, tag));
             return;
         }
-        // Most events come soon, so few have to make room.
-        let mut place = self.near_count;
-        while place > 0 && self.near[place - 1].0 <= at {
-            self.near[place] = self.near[place - 1];
-            place -= 1;
-        }
-        self.near[place] = (at, tag);
+        self.bring_near((at, tag));
+    }
+
+    /// Puts an event into the sorted array.
+    #[inline]
+    fn bring_near(&mut self, event: Event) {
+        let near = &mut self.near[..=self.near_count];
+        let (last, sorted) = (self.near_count, &near[..self.near_count]);
+        // Many come before all others.
+        let is_next = sorted.last().is_none_or(|&next| next > event);
+        let place = if is_next { last } else { sorted.partition_point(|&it| it > event) };
+        near.copy_within(place..last, place + 1);
+        near[place] = event;
         self.near_count += 1;
         if self.near_count == NEAR_MAX {
             self.spill();
@@ -117,16 +123,7 @@ impl Engine {
             self.far.push(event);
             return;
         }
-        let mut place = self.near_count;
-        while place > 0 && self.near[place - 1] < event {
-            self.near[place] = self.near[place - 1];
-            place -= 1;
-        }
-        self.near[place] = event;
-        self.near_count += 1;
-        if self.near_count == NEAR_MAX {
-            self.spill();
-        }
+        self.bring_near(event);
     }
 
     /// The later half of the sorted array goes to the calendar.
