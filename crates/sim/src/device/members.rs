@@ -64,17 +64,26 @@ impl TimedSink<'_> {
         // By member: the first page, how many, rows that are sensed, the last of them; the same of
         // pages of the flash.
         let mut runs = vec![(0, 0, [0, 0], [u32::MAX; 2]); shape.dies() as usize];
-        for &slot in slots {
-            let at = shape.locate(slot, is_slc);
+        let mut slots_left = slots;
+        while let Some(&start) = slots_left.first() {
+            let (at, limit) = shape.locate_unit(start, is_slc);
+            let in_unit = |&&slot: &&u32| (start..limit).contains(&slot);
+            let (here, behind) = slots_left.split_at(slots_left.iter().take_while(in_unit).count());
+            slots_left = behind;
             let (first, count, senses, last) = &mut runs[at.member as usize];
             if *count == 0 {
                 *first = at.index;
             }
-            *count += 1;
-            let places = [flash.row_of(at.index), flash.physical_index(at.index)];
-            for (sum, (place, last)) in senses.iter_mut().zip(places.iter().zip(last)) {
-                *sum += u32::from(place != last);
-                *last = *place;
+            *count += here.len() as u32;
+            for slot in here {
+                let index = at.index + (slot - start);
+                let places = [flash.row_of(index), flash.physical_index(index)];
+                for (sum, (place, last)) in
+                    senses.iter_mut().zip(places.iter().zip(last.iter_mut()))
+                {
+                    *sum += u32::from(place != last);
+                    *last = *place;
+                }
             }
         }
         let mut left = slots.len() as u32;

@@ -188,6 +188,15 @@ impl Superblocks {
         Place { row, place, member: self.member_at(row, place), index: row * unit + within % wide }
     }
 
+    /// Where a slot lies, and the slot after the last that follows it in the same unit.
+    #[inline]
+    pub fn locate_unit(&self, slot: u32, is_slc: bool) -> (Place, u32) {
+        let at = self.locate(slot, is_slc);
+        let unit = self.unit_slots[usize::from(is_slc)];
+        let unit_limit = ((at.row + 1) * unit).min(self.member_slots(is_slc));
+        (at, slot + unit_limit.saturating_sub(at.index).max(1))
+    }
+
     /// The slot of an index in the block of a member.
     #[inline]
     pub fn slot(&self, member: u32, index: u32, is_slc: bool) -> u32 {
