@@ -69,7 +69,31 @@ impl Balance {
 
     /// Whether the collection is to go before the host.
     pub(super) fn is_low(&self) -> bool {
-        self.level < i64::from(self.block_pages) * 9 / 8
+        self.level < self.low()
+    }
+
+    fn low(&self) -> i64 {
+        i64::from(self.block_pages) * 9 / 8
+    }
+
+    /// Pages that the host may write in its open block before one of the two answers changes: each
+    /// takes one from the level at most, or lets a page of the victim die, as good as moved.
+    pub(super) fn pages_alike(&self) -> u32 {
+        let (least, low) = (i64::from(self.block_pages), self.low());
+        let (floor, ceiling) = match self.level {
+            level if level >= low => (low, i64::MAX),
+            level if level >= least => (least, low),
+            _ => (i64::MIN, least),
+        };
+        let live = self.begun.map_or(0, |begun| i64::from(begun.live_pages));
+        // The share of the pages that have moved is rounded down before and after.
+        let rise = ceiling.saturating_sub(self.level) - 1;
+        let until_rise = if live == 0 || ceiling == i64::MAX {
+            i64::MAX
+        } else {
+            (rise * live - 1).max(0) / least.max(1)
+        };
+        until_rise.min(self.level.saturating_sub(floor)).clamp(0, u32::MAX.into()) as u32
     }
 
     /// Rows to move for each of the host, rounded up.
@@ -82,6 +106,33 @@ impl Balance {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn answers_stay_for_as_many_pages_as_is_told() {
+        let mut rng = crate::rng::Rng::stream(1, "balance");
+        for _ in 0..2000 {
+            let block_pages = 1 + rng.below(200) as u32;
+            let start = rng.below(u64::from(block_pages) + 1) as u32;
+            let (victim, mut live_pages) = (BlockId(1), start);
+            let least = -i64::from(block_pages);
+            let mut pages = least + rng.below(3 * u64::from(block_pages)).cast_signed();
+            let mut balance = Balance::default();
+            let mut answers = |pages, live_pages| {
+                let free = Free { pages, block_pages };
+                balance.note(free, Some(UnderWay { victim, live_pages }));
+                (balance.host_waits(), balance.is_low(), balance.pages_alike())
+            };
+            answers(0, start);
+            live_pages -= rng.below(u64::from(start) + 1) as u32;
+            let (waits, is_low, alike) = answers(pages, live_pages);
+            for _ in 0..alike.min(300) {
+                pages -= rng.below(2).cast_signed();
+                live_pages -= u32::from(live_pages > 0 && rng.below(3) > 0);
+                let (still_waits, still_low, _) = answers(pages, live_pages);
+                assert_eq!((still_waits, still_low), (waits, is_low), "{alike}");
+            }
+        }
+    }
 
     #[test]
     fn moves_and_writes_balance() {

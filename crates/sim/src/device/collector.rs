@@ -111,6 +111,19 @@ pub(super) struct Calm {
     pub(super) die: u32,
     /// A step is waiting.
     pub(super) waits: bool,
+    /// Writes waited for room.
+    pub(super) stalls: bool,
+    /// Pages that the host may write, and all is as it was.
+    pub(super) pages: u32,
+}
+
+impl Calm {
+    /// The same after the host wrote so many pages, if it is.
+    #[inline]
+    pub(super) fn behind(self, written: u64) -> Option<Self> {
+        let pages = u64::from(self.pages).checked_sub(written)?;
+        Some(Self { pages: pages as u32, ..self })
+    }
 }
 
 /// What the collector knows of a die.
@@ -224,6 +237,18 @@ impl Collector {
             Some(Urgency::Background)
         } else {
             None
+        }
+    }
+
+    /// Pages that the host may write to a die that has as much room, without another answer of
+    /// [`Collector::urgency`], if none of them opens a block.
+    pub(super) fn pages_alike(&self, die: u32, room: Room) -> u32 {
+        if room.spare_blocks >= self.hard_spare_blocks {
+            u32::MAX
+        } else if self.row_slots > 0 {
+            self.dies[die as usize].balance.pages_alike()
+        } else {
+            0
         }
     }
 

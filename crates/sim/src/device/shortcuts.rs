@@ -55,11 +55,13 @@ impl TimedStage {
         }
     }
 
-    /// A die was found to have nothing to collect, or (`waits`) a step waiting, if it is told.
+    /// A die was found to have nothing to collect, or (`waits`) a step waiting, and stays so for as
+    /// many pages of the host, if it is told.
     #[inline]
-    pub(super) fn note_quiet(&mut self, die: Option<u32>, waits: bool) {
+    pub(super) fn note_quiet(&mut self, die: Option<u32>, waits: bool, pages: u32) {
         self.quiet_die = die;
-        self.calm = die.map(|die| Calm { die, waits });
+        let stalls = |die| self.collector.as_ref().is_some_and(|it| it.front(die).is_some());
+        self.calm = die.map(|die| Calm { die, waits, stalls: stalls(die), pages });
     }
 
     /// Whether a die need not be asked for what to collect: it is as when it was asked last.
@@ -67,8 +69,10 @@ impl TimedStage {
     pub(super) fn is_calm(&mut self, drive: &mut Drive, die: u32) -> bool {
         let Some(calm) = self.calm.filter(|calm| calm.die == die) else { return false };
         let Some(collector) = &self.collector else { return false };
+        // A write that finds others waiting for room, or is held back, changes nothing.
+        let stalls = collector.front(die).is_some();
         let is_calm = !collector.is_resting(die)
-            && collector.front(die).is_none()
+            && (stalls == calm.stalls || collector.holds_back(DieId(die)))
             && (!calm.waits || self.backend.collection_waits(DieId(die)))
             && self.refresh_pressing(drive, DieId(die)).is_none();
         if is_calm {

@@ -154,14 +154,17 @@ impl TimedStage {
                 self.admit_stalled(drive, die);
                 continue;
             }
+            let alike = || collector.pages_alike(die, room).min(drive.ftl.pages_in_open_block(id));
             let Some(urgency) = urgency else {
-                self.note_quiet(quiet_die, false);
+                let pages = alike();
+                self.note_quiet(quiet_die, false, pages);
                 return;
             };
             let (step_pages, is_resting) = (collector.step_pages(die), collector.is_resting(die));
             self.backend.set_urgency(id, urgency);
             if self.backend.collection_waits(id) {
-                self.note_quiet(quiet_die, true);
+                let pages = alike();
+                self.note_quiet(quiet_die, true, pages);
                 return;
             }
             let refreshes = collector.lets_refresh(die, room);

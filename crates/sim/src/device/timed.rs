@@ -281,8 +281,10 @@ impl TimedStage {
         if let Some(ahead) = &mut self.ahead {
             ahead.begin(&command);
         }
-        let calm = self.calm.filter(|_| command.op == HostOp::Read && !drive.ftl.looks_up());
-        let (refused_sectors, waits, decode_ns, is_blocked) =
+        // Trims let pages die that nothing takes the place of.
+        let keeps_blocks = matches!(command.op, HostOp::Read | HostOp::Write);
+        let calm = self.calm.filter(|_| keeps_blocks && !drive.ftl.looks_up());
+        let (refused_sectors, waits, decode_ns, is_blocked, written) =
             self.with_sink(drive, index, |front, sink| {
                 let before = front.host.sectors[HostOp::Write.index()];
                 let refused = front.apply(sink, &command).err().map(|_| {
@@ -293,9 +295,10 @@ impl TimedStage {
                         0
                     }
                 });
-                (refused, sink.waits, sink.decode_ns, sink.meets_write == Some(true))
+                let is_blocked = sink.meets_write == Some(true);
+                (refused, sink.waits, sink.decode_ns, is_blocked, sink.programmed_pages)
             });
-        self.calm = calm;
+        self.calm = calm.and_then(|calm| calm.behind(written));
         let slot = self.path.slot(index);
         if let Some(sectors) = refused_sectors {
             self.is_worn_out = true;

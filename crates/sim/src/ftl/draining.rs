@@ -41,11 +41,15 @@ impl Pool {
         }
     }
 
+    /// Whether what is owed grows with what the host writes.
+    pub(super) fn folds_beside(&self) -> bool {
+        let cache = self.log.slc.as_ref();
+        cache.is_some_and(|cache| cache.draining.is_on && !cache.cached.is_empty())
+    }
+
     /// Pages that are to be folded by now.
     fn owed(&self) -> f64 {
-        let cache = self.log.slc.as_ref();
-        let owing = cache.filter(|cache| cache.draining.is_on && !cache.cached.is_empty());
-        let Some(cache) = owing else { return 0.0 };
+        let Some(cache) = self.log.slc.as_ref().filter(|_| self.folds_beside()) else { return 0.0 };
         let free = f64::from(self.log.frontiers[HOST_FRONTIER].free_pages());
         cache.draining.owed - cache.draining.ratio * free
     }

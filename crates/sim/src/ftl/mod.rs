@@ -444,6 +444,12 @@ impl Ftl {
         self.pool(die).pages_until_stall()
     }
 
+    /// Pages that the host may write to a die, and nothing happens to its blocks but that these
+    /// take them.
+    pub(crate) fn pages_in_open_block(&self, die: DieId) -> u32 {
+        self.pool(die).pages_in_open_block()
+    }
+
     /// Pages free in the open and the erased blocks of a die, less those of the reserve.
     pub fn pages_beyond_reserve(&self, die: DieId) -> i64 {
         self.pool(die).pages_beyond_reserve()
