@@ -111,7 +111,7 @@ impl FlashOp {
     }
 
     /// The same for the command of a slot; of a program that frees a slot of the write buffer, its
-    /// epoch there. Only runs of one have either.
+    /// epoch there.
     #[inline]
     #[must_use]
     pub fn of_command(self, slot: u32) -> Self {
@@ -161,6 +161,14 @@ impl FlashOp {
     pub fn run_of(self, first: Ppn, count: u32) -> Self {
         let place = self.place >> 32 << 32 | u64::from(first.0);
         Self { place, ..self.with(0xFFFF, u64::from(count)) }
+    }
+
+    /// Whether the program of a page is the same as this run of programs, but for its place behind
+    /// it.
+    #[inline]
+    pub fn goes_on_with(self, next: Self) -> bool {
+        let alike = |op: Self| op.what.get() & !(0xFFFF | 0xFFFF << SENSES | 0xFF << PAGE_TYPE);
+        alike(self) == alike(next) && self.place + u64::from(self.count()) == next.place
     }
 
     #[inline]

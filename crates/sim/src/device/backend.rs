@@ -102,12 +102,12 @@ impl Backend {
         }
     }
 
-    /// The operation that [`Backend::take_completed`] will give.
+    /// The next operation that is done, if it is a run of pages that leave the write buffer.
     #[inline]
-    pub(crate) fn next_completed(&self) -> Option<FlashOp> {
+    pub(crate) fn take_freed(&mut self) -> Option<FlashOp> {
         match self {
             Self::Plain(_) => None,
-            Self::Full(full) => full.next_completed(),
+            Self::Full(full) => full.take_freed(),
         }
     }
 

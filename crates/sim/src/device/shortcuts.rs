@@ -100,8 +100,7 @@ impl TimedStage {
         if !is_alone || self.cache.is_awaited() {
             return;
         }
-        while self.backend.next_completed().is_some_and(FlashOp::frees_buffer) {
-            let Some(op) = self.backend.take_completed() else { return };
+        while let Some(op) = self.backend.take_freed() {
             let now = self.engine.now();
             if let Some(collector) = &mut self.collector {
                 collector.last_done = now;
@@ -110,7 +109,7 @@ impl TimedStage {
             if let Some(refresher) = &mut self.refresher {
                 refresher.last_done = now;
             }
-            self.cache.release(op.command());
+            self.cache.release(op.command(), op.count());
         }
     }
 }

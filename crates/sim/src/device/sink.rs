@@ -39,11 +39,11 @@ impl CacheSlots {
         !self.waiters.is_empty() || self.fence.is_awaited()
     }
 
-    /// The slot of a page of this epoch is free.
+    /// The slots of so many pages of this epoch are free.
     #[inline]
-    pub(super) fn release(&mut self, epoch: u32) {
-        self.in_flight -= 1;
-        self.fence.end(epoch);
+    pub(super) fn release(&mut self, epoch: u32, pages: u32) {
+        self.in_flight -= pages as usize;
+        self.fence.end(epoch, pages);
     }
 }
 

@@ -449,7 +449,7 @@ impl TimedStage {
     /// Frees the cache slot of a page of this epoch: flushes that waited for it go on, and the
     /// command that is returned has one slot less to wait for.
     fn release_cache_slot(&mut self, epoch: u32) -> Option<u32> {
-        self.cache.release(epoch);
+        self.cache.release(epoch, 1);
         while let Some(index) = self.cache.fence.released() {
             // It may still wait for padding.
             self.satisfy_soon(index);
@@ -469,7 +469,7 @@ impl TimedStage {
     /// no program is left to end.
     pub(super) fn forget_cached(&mut self, epoch: u32) {
         if self.cache.in_flight > 1 && self.cache.waiters.len() < self.cache.in_flight {
-            self.cache.release(epoch);
+            self.cache.release(epoch, 1);
         } else {
             self.refuse_cached(epoch);
         }

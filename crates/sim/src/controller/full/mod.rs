@@ -53,7 +53,7 @@ use crate::engine::Engine;
 use crate::geometry::Geometry;
 use crate::nand::{Fault, NandConfig, ProgramUnits};
 use crate::op::Source;
-use crate::units::{BlockId, DieId, Ns};
+use crate::units::{BlockId, DieId, Ns, Ppn};
 
 /// Bits of an event code that name the die or the channel.
 const INDEX_BITS: u32 = 21;
@@ -415,11 +415,28 @@ impl Full {
     /// The next operation that is done; [`Full::parts`] are its parts then.
     #[inline]
     pub fn take_completed(&mut self) -> Option<FlashOp> {
-        let op = self.done.ops.pop_front()?;
+        let next = self.done.ops.front_mut()?;
+        let op = *next;
+        if op.frees_buffer() && op.count() > 1 {
+            *next = op.run_of(Ppn(op.first().0 + 1), op.count() - 1);
+            return Some(op.run_of(op.first(), 1));
+        }
+        self.done.ops.pop_front();
         if self.is_observed {
             self.parts = self.done.parts.pop_front().unwrap_or_default();
         }
         Some(op)
+    }
+
+    /// The next operation that is done, if it is a run of pages that leave the write buffer.
+    #[inline]
+    pub fn take_freed(&mut self) -> Option<FlashOp> {
+        let is_freed = self.done.ops.front().is_some_and(|op| op.frees_buffer());
+        if is_freed && !self.is_observed {
+            self.done.ops.pop_front()
+        } else {
+            None
+        }
     }
 
     /// Whether operations are done that nobody has taken yet.
@@ -453,6 +470,7 @@ impl Full {
         }
         let plane = self.plane_for(die.0, op);
         let is_move = self.is_move(class, op);
+        let may_join = op.frees_buffer() && self.staged.is_none() && !self.is_watched();
         let state = &mut self.dies[die.0 as usize];
         if state.choice > Ns(0) && op.source() == Source::Gc && op.kind() != OpKind::Program {
             detail.choice_ns = u32::try_from(state.choice.0).unwrap_or(u32::MAX);
@@ -463,11 +481,24 @@ impl Full {
             Box::new(state.busy)
         });
         state.waiting += op.count();
-        self.pools[state.pool as usize].moves_waiting += u32::from(is_move);
         if let Some(plane) = plane {
             state.planes[usize::from(plane)].waiting[class as usize] += 1;
         }
-        state.queues[class as usize].push_back(Queued { op, detail, since: now, plane, busy });
+        let queue = &mut state.queues[class as usize];
+        // Pages of a program unit that leave the write buffer are programmed and end together.
+        let page = self.geometry.page_index(op.first());
+        let is_before = |last: &&mut Queued| {
+            last.op.goes_on_with(op)
+                && last.detail.erase_count == detail.erase_count
+                && self.units.stages(op.is_slc())
+                && self.units.span(page, op.is_slc()).0 < page
+        };
+        if let Some(last) = queue.back_mut().filter(|_| may_join).filter(is_before) {
+            last.op = last.op.run_of(last.op.first(), last.op.count() + 1);
+        } else {
+            self.pools[state.pool as usize].moves_waiting += u32::from(is_move);
+            queue.push_back(Queued { op, detail, since: now, plane, busy });
+        }
         if matches!(self.mechanisms.order, Order::WholeDrive) {
             self.arrivals.push_back(die.0);
         }
@@ -484,7 +515,7 @@ impl Full {
         }
         if self.geometry.units_per_row() == 1 {
             self.pump(engine, die.0);
-        } else if self.held.last() != Some(&die.0) {
+        } else if self.held.last() != Some(&die.0) && self.may_start(die.0) {
             self.held.push(die.0);
         }
     }
@@ -563,8 +594,36 @@ impl Full {
         }
     }
 
+    /// Whether nothing can start on a die, whatever waits there: its array works, or data is on its
+    /// way into it.
+    #[inline]
+    fn is_engaged(&self, index: u32) -> bool {
+        let die = &self.dies[index as usize];
+        let is_loading = die.input.is_some() && !die.is_loaded;
+        (die.is_array_busy() || is_loading) && !self.mechanisms.programs_in_cache
+    }
+
+    /// Whether something may start on a die, or on those that it holds up.
+    #[inline]
+    fn may_start(&self, index: u32) -> bool {
+        !self.is_engaged(index) || !self.arrivals.is_empty()
+    }
+
+    /// Whether operations are told one by one, for their times or for the state of their pages.
+    #[inline]
+    fn is_watched(&self) -> bool {
+        self.is_observed
+            || self.timeline.is_some()
+            || self.may_lose_dies()
+            || self.order_of_erases.is_some()
+            || matches!(self.mechanisms.order, Order::WholeDrive)
+    }
+
     /// Starts one thing on a die; false if nothing can start.
     fn start_next(&mut self, engine: &mut Engine, index: u32) -> bool {
+        if self.is_engaged(index) {
+            return false;
+        }
         let now = engine.now();
         let die = &mut self.dies[index as usize];
         if die.is_loaded && matches!(die.array, Array::Free) && die.suspended.is_none() {

@@ -5,7 +5,7 @@ use super::die::{self, Array, Class, Queued, Transaction};
 use super::{event, is_host, Full, ARRAY, BUS};
 use crate::controller::breakdown::Parts;
 use crate::controller::timeline::Lane;
-use crate::controller::{FlashOp, OpKind, NO_COMMAND};
+use crate::controller::{OpKind, NO_COMMAND};
 use crate::engine::Engine;
 use crate::op::Source;
 use crate::units::{BlockId, Ns};
@@ -210,12 +210,6 @@ impl Full {
             }
             other => die.array = other,
         }
-    }
-
-    /// The operation that [`Full::take_completed`] will give.
-    #[inline]
-    pub fn next_completed(&self) -> Option<FlashOp> {
-        self.done.ops.front().copied()
     }
 
     /// A transaction is over: its operations are done.

@@ -8,7 +8,7 @@
 //! ```
 
 use super::die::{Class, Queued, Transaction};
-use super::{Full, Order};
+use super::Full;
 use crate::controller::{OpKind, NO_COMMAND};
 use crate::op::Source;
 use crate::units::Ns;
@@ -39,9 +39,7 @@ impl Full {
             && !op.programs_part()
             && self.units.stages(is_slc)
             && self.units.span(page, is_slc).1 > page + 1;
-        let is_watched = self.is_observed || self.timeline.is_some() || self.may_lose_dies();
-        let is_plain = self.staged.is_none() && !matches!(self.mechanisms.order, Order::WholeDrive);
-        if !is_part || is_watched || !is_plain {
+        if !is_part || self.is_watched() || self.staged.is_some() {
             return false;
         }
         let die = &mut self.dies[index as usize];

@@ -34,11 +34,11 @@ impl Fence {
         self.first.wrapping_add(last as u32)
     }
 
-    /// A program of this epoch is done.
+    /// So many programs of this epoch are done.
     #[inline]
-    pub fn end(&mut self, epoch: u32) {
+    pub fn end(&mut self, epoch: u32, programs: u32) {
         let place = epoch.wrapping_sub(self.first) as usize;
-        self.counts[place] -= 1;
+        self.counts[place] -= programs;
         while self.counts.len() > 1 && self.counts[0] == 0 {
             self.counts.pop_front();
             self.first = self.first.wrapping_add(1);
@@ -88,14 +88,14 @@ mod tests {
         let c = fence.begin();
         assert!(fence.close(2));
         let d = fence.begin();
-        fence.end(c);
-        fence.end(b);
+        fence.end(c, 1);
+        fence.end(b, 1);
         assert_eq!(fence.released(), None);
-        fence.end(a);
+        fence.end(a, 1);
         assert_eq!((fence.released(), fence.released()), (Some(1), Some(2)));
         assert_eq!(fence.released(), None);
         assert!(fence.close(3));
-        fence.end(d);
+        fence.end(d, 1);
         assert_eq!(fence.released(), Some(3));
         assert!(!fence.close(4));
     }
