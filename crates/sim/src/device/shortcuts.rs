@@ -1,8 +1,8 @@
 //! What the timed executor does without an event: whatever is certain to happen next.
 //!
 //! ```text
-//! a command alone   submitted ─► controller ─► link ─► FTL       no event for legs on which nothing
-//!                                                                else can happen
+//! a command alone   submitted ─► controller ─► link ─► FTL       no event for legs on which
+//!                                                                nothing else can happen
 //! served at once    FTL ─► back to the host                      no event
 //! a die             has nothing to collect ─► an operation ends  not asked a second time
 //! pages             programmed, or in memory for that            their ends are one step

@@ -281,9 +281,8 @@ impl TimedStage {
         if let Some(ahead) = &mut self.ahead {
             ahead.begin(&command);
         }
-        // Trims let pages die that nothing takes the place of.
-        let keeps_blocks = matches!(command.op, HostOp::Read | HostOp::Write);
-        let calm = self.calm.filter(|_| keeps_blocks && !drive.ftl.looks_up());
+        let is_data = matches!(command.op, HostOp::Read | HostOp::Write);
+        let calm = self.calm.filter(|_| is_data && !drive.ftl.looks_up());
         let (refused_sectors, waits, decode_ns, is_blocked, written) =
             self.with_sink(drive, index, |front, sink| {
                 let before = front.host.sectors[HostOp::Write.index()];

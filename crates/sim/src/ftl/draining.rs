@@ -13,6 +13,7 @@ use super::placement::HOST_FRONTIER;
 use super::pool::Pool;
 use super::sink::FlashSink;
 use super::slc::Draining;
+use crate::op::Source;
 
 impl Pool {
     /// The host goes past its cache, in a block that was just opened for it.
@@ -45,6 +46,17 @@ impl Pool {
     pub(super) fn folds_beside(&self) -> bool {
         let cache = self.log.slc.as_ref();
         cache.is_some_and(|cache| cache.draining.is_on && !cache.cached.is_empty())
+    }
+
+    /// Pages that the host may write, and nothing happens to the blocks but that these take them.
+    pub(crate) fn pages_in_open_block(&self) -> u32 {
+        let is_alone = self.scheme.is_none() && !self.log.placement.splits(Source::Host);
+        let is_steady = is_alone && !self.folds_beside();
+        if is_steady {
+            self.log.frontiers[HOST_FRONTIER].free_pages()
+        } else {
+            0
+        }
     }
 
     /// Pages that are to be folded by now.

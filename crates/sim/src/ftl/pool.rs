@@ -324,17 +324,6 @@ impl Pool {
         host.iter().filter(|it| it.exists()).map(|it| it.free_pages()).min().unwrap_or(0)
     }
 
-    /// Pages that the host may write, and nothing happens to the blocks but that these take them.
-    pub(crate) fn pages_in_open_block(&self) -> u32 {
-        let is_alone = self.scheme.is_none() && !self.log.placement.splits(Source::Host);
-        let is_steady = is_alone && !self.folds_beside();
-        if is_steady {
-            self.log.frontiers[HOST_FRONTIER].free_pages()
-        } else {
-            0
-        }
-    }
-
     /// Pages that a block takes.
     pub(crate) fn block_pages(&self) -> u32 {
         self.log.layout.data_pages(self.log.die, CellMode::Native)

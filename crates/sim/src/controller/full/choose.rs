@@ -26,6 +26,21 @@ impl Full {
         is_writing || (!self.puts_reads_first() && waits())
     }
 
+    /// Whether nothing can start on a die, whatever waits there: its array works, or data is on its
+    /// way into it.
+    #[inline]
+    pub(super) fn is_engaged(&self, index: u32) -> bool {
+        let die = &self.dies[index as usize];
+        let is_loading = die.input.is_some() && !die.is_loaded;
+        (die.is_array_busy() || is_loading) && !self.mechanisms.programs_in_cache
+    }
+
+    /// Whether something may start on a die, or on those that it holds up.
+    #[inline]
+    pub(super) fn may_start(&self, index: u32) -> bool {
+        !self.is_engaged(index) || !self.arrivals.is_empty()
+    }
+
     /// Whether the head of a die's queue could start, under [`Order::WholeDrive`].
     pub(super) fn can_start(&self, index: u32) -> bool {
         self.choose(index, Ns(0)).is_some()

@@ -53,7 +53,7 @@ use crate::engine::Engine;
 use crate::geometry::Geometry;
 use crate::nand::{Fault, NandConfig, ProgramUnits};
 use crate::op::Source;
-use crate::units::{BlockId, DieId, Ns, Ppn};
+use crate::units::{BlockId, DieId, Ns};
 
 /// Bits of an event code that name the die or the channel.
 const INDEX_BITS: u32 = 21;
@@ -412,43 +412,6 @@ impl Full {
         (share(dies, self.dies.len()), share(channels, self.channels.len()))
     }
 
-    /// The next operation that is done; [`Full::parts`] are its parts then.
-    #[inline]
-    pub fn take_completed(&mut self) -> Option<FlashOp> {
-        let next = self.done.ops.front_mut()?;
-        let op = *next;
-        if op.frees_buffer() && op.count() > 1 {
-            *next = op.run_of(Ppn(op.first().0 + 1), op.count() - 1);
-            return Some(op.run_of(op.first(), 1));
-        }
-        self.done.ops.pop_front();
-        if self.is_observed {
-            self.parts = self.done.parts.pop_front().unwrap_or_default();
-        }
-        Some(op)
-    }
-
-    /// The next operation that is done, if it is a run of pages that leave the write buffer.
-    #[inline]
-    pub fn take_freed(&mut self) -> Option<FlashOp> {
-        let is_freed = self.done.ops.front().is_some_and(|op| op.frees_buffer());
-        if is_freed && !self.is_observed {
-            self.done.ops.pop_front()
-        } else {
-            None
-        }
-    }
-
-    /// Whether operations are done that nobody has taken yet.
-    pub fn has_completed(&self) -> bool {
-        !self.done.ops.is_empty()
-    }
-
-    /// What the operation taken last spent its time on; zero unless observed.
-    pub fn parts(&self) -> &Parts {
-        &self.parts
-    }
-
     /// Puts an operation at the end of its queue; it may start with [`Full::release`] only.
     #[inline]
     pub fn enqueue(&mut self, engine: &mut Engine, die: DieId, op: FlashOp, mut detail: Detail) {
@@ -592,31 +555,6 @@ impl Full {
                 _ => return,
             }
         }
-    }
-
-    /// Whether nothing can start on a die, whatever waits there: its array works, or data is on its
-    /// way into it.
-    #[inline]
-    fn is_engaged(&self, index: u32) -> bool {
-        let die = &self.dies[index as usize];
-        let is_loading = die.input.is_some() && !die.is_loaded;
-        (die.is_array_busy() || is_loading) && !self.mechanisms.programs_in_cache
-    }
-
-    /// Whether something may start on a die, or on those that it holds up.
-    #[inline]
-    fn may_start(&self, index: u32) -> bool {
-        !self.is_engaged(index) || !self.arrivals.is_empty()
-    }
-
-    /// Whether operations are told one by one, for their times or for the state of their pages.
-    #[inline]
-    fn is_watched(&self) -> bool {
-        self.is_observed
-            || self.timeline.is_some()
-            || self.may_lose_dies()
-            || self.order_of_erases.is_some()
-            || matches!(self.mechanisms.order, Order::WholeDrive)
     }
 
     /// Starts one thing on a die; false if nothing can start.

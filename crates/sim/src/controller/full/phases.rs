@@ -5,10 +5,10 @@ use super::die::{self, Array, Class, Queued, Transaction};
 use super::{event, is_host, Full, ARRAY, BUS};
 use crate::controller::breakdown::Parts;
 use crate::controller::timeline::Lane;
-use crate::controller::{OpKind, NO_COMMAND};
+use crate::controller::{FlashOp, OpKind, NO_COMMAND};
 use crate::engine::Engine;
 use crate::op::Source;
-use crate::units::{BlockId, Ns};
+use crate::units::{BlockId, Ns, Ppn};
 
 impl Full {
     /// Command cycles, if they are modelled, then the array.
@@ -210,6 +210,43 @@ impl Full {
             }
             other => die.array = other,
         }
+    }
+
+    /// The next operation that is done; [`Full::parts`] are its parts then.
+    #[inline]
+    pub fn take_completed(&mut self) -> Option<FlashOp> {
+        let next = self.done.ops.front_mut()?;
+        let op = *next;
+        if op.frees_buffer() && op.count() > 1 {
+            *next = op.run_of(Ppn(op.first().0 + 1), op.count() - 1);
+            return Some(op.run_of(op.first(), 1));
+        }
+        self.done.ops.pop_front();
+        if self.is_observed {
+            self.parts = self.done.parts.pop_front().unwrap_or_default();
+        }
+        Some(op)
+    }
+
+    /// The next operation that is done, if it is a run of pages that leave the write buffer.
+    #[inline]
+    pub fn take_freed(&mut self) -> Option<FlashOp> {
+        let is_freed = self.done.ops.front().is_some_and(|op| op.frees_buffer());
+        if is_freed && !self.is_observed {
+            self.done.ops.pop_front()
+        } else {
+            None
+        }
+    }
+
+    /// Whether operations are done that nobody has taken yet.
+    pub fn has_completed(&self) -> bool {
+        !self.done.ops.is_empty()
+    }
+
+    /// What the operation taken last spent its time on; zero unless observed.
+    pub fn parts(&self) -> &Parts {
+        &self.parts
     }
 
     /// A transaction is over: its operations are done.

@@ -8,7 +8,7 @@
 //! ```
 
 use super::die::{Class, Queued, Transaction};
-use super::Full;
+use super::{Full, Order};
 use crate::controller::{OpKind, NO_COMMAND};
 use crate::op::Source;
 use crate::units::Ns;
@@ -23,6 +23,16 @@ impl Staged {
 }
 
 impl Full {
+    /// Whether operations are told one by one, for their times or for the state of their pages.
+    #[inline]
+    pub(super) fn is_watched(&self) -> bool {
+        self.is_observed
+            || self.timeline.is_some()
+            || self.may_lose_dies()
+            || self.order_of_erases.is_some()
+            || matches!(self.mechanisms.order, Order::WholeDrive)
+    }
+
     /// Takes the only operation that waits on a die which does nothing, if that is a page of an
     /// incomplete program unit: a write that came alone. Nothing else can start there then, and
     /// nobody has to choose.
