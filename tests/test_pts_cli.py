@@ -256,7 +256,7 @@ def test_a_run_into_its_own_file_that_is_cut_says_how_it_goes_on(inside: Cli, mo
     def cut(*arguments, **named):
         nonlocal calls
         calls += 1
-        if calls == 3:
+        if calls == 2:
             raise KeyboardInterrupt
         return run(*arguments, **named)
 

@@ -15,12 +15,14 @@ from typing import Any
 
 import pytest
 
+from opennandlab import pts
 from opennandlab.documents.record import plain
+from opennandlab.errors import ConfigError
 from opennandlab.pts import INSIDE, TESTS, Place, Settings, run_test
 from opennandlab.pts.runner import BrokenError
 from opennandlab.targets.base import Target, TargetError
 from opennandlab.targets.consent import Consent
-from opennandlab.targets.file import FileTarget
+from opennandlab.targets.file import FileTarget, punch
 from opennandlab.targets.opening import Request, open_target
 
 pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
@@ -72,9 +74,10 @@ def test_a_short_test_of_a_file(tmp_path):
     finally:
         target.close()
     check(found)
-    # Groups of 0.1, 0.2 and 0.1 capacities after a fill.
-    written = [cell["written_bytes"] for cell in rows(found)]
-    assert written[-1] / (32 << 20) == pytest.approx(1.4, abs=0.05)
+    # Groups of a second after a fill.
+    cells = rows(found)
+    assert [cell["seconds"] for cell in cells] == pytest.approx([1.0] * 3, abs=0.3)
+    assert cells[-1]["written_bytes"] > 32 << 20
     assert found["results"]["third_mb_s"] > 0
 
 
@@ -92,9 +95,9 @@ def emptied(path: Path) -> None:
     os.truncate(path, 32 << 20)
 
 
-def half_emptied(path: Path) -> None:
-    os.truncate(path, 16 << 20)
-    os.truncate(path, 32 << 20)
+def punched(path: Path) -> None:
+    with path.open("rb+") as stream:
+        punch(stream.fileno(), 8 << 20, 1 << 20)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +107,7 @@ def half_emptied(path: Path) -> None:
         (exchanged, "another one of the same name"),
         (copied, "another one of the same name"),
         (emptied, "held less than was written to it"),
-        (half_emptied, "held less than was written to it"),
+        (punched, "held less than was written to it"),
     ],
 )
 def test_a_test_goes_on_after_a_break_only_with_what_it_wrote(tmp_path, change, told):
@@ -141,6 +144,50 @@ def test_a_test_goes_on_after_a_break_only_with_what_it_wrote(tmp_path, change, 
     assert any(told in text and "began from the start" in text for text in found["warnings"]) == (
         change is not None
     )
+
+
+def test_another_file_is_told_where_a_purge_was_cut(tmp_path):
+    """Half of the document was of the file before the break, without a word."""
+    target = opened(tmp_path, "32MiB")
+    place = Place(tmp_path / "run")
+    (tmp_path / "run").mkdir()
+    purge, count = target.purge, 0
+
+    def failing() -> Any:
+        nonlocal count
+        count += 1
+        if count == 2:  # the purge before the second block size
+            raise TargetError("the plug was pulled")
+        return purge()
+
+    target.purge = failing  # type: ignore[method-assign]
+    try:
+        with pytest.raises(BrokenError, match="pulled"):
+            run_test(TESTS["throughput"], target, settings=SMOKE, place=place)
+    finally:
+        target.close()
+    copied(tmp_path / "drive.img")
+    target = FileTarget(tmp_path / "drive.img", consent=Consent(destructive=True))
+    try:
+        again = Place(tmp_path / "run", resume=True)
+        found = plain(run_test(TESTS["throughput"], target, settings=SMOKE, place=again))
+    finally:
+        target.close()
+    check(found)
+    assert any("another one of the same name" in text for text in found["warnings"])
+
+
+def test_what_cannot_be_done_is_refused_before_a_file_is_made_or_purged(tmp_path):
+    there, new = tmp_path / "there.img", tmp_path / "new.img"
+    there.write_bytes(b"x" * (32 << 20))
+    options: dict[str, Any] = {"time_base": "smoke", "active_range_pct": 1}
+    options["consent"] = Consent(destructive=True)
+    for target in (f"file:{there}", f"file:{new}?size=32MiB"):
+        with pytest.raises(ConfigError, match="has no room for 4 x 131072 bytes"):
+            pts.run("iops", target, output=tmp_path / "run", **options)
+    assert there.read_bytes() == b"x" * (32 << 20)
+    assert not new.exists()
+    assert not (tmp_path / "run" / "fio").exists()
 
 
 @pytest.mark.long

@@ -114,6 +114,7 @@ def test_job_of_a_timed_random_mix():
         "runtime=59400ms\nramp_time=600ms\ntime_based=1\n"
         "numjobs=4\nthread=1\ngroup_reporting=1\niodepth=32\n"
         "randrepeat=0\nrandseed=7\nrandom_generator=tausworthe64\nnorandommap=1\n"
+        "refill_buffers=1\n"
     )
 
 

@@ -150,13 +150,18 @@ class Bench:
 
     def purge(self, *, group: str = "") -> None:
         """Bring the target into the state as if nothing had been written; set its cache."""
-        self._restart_point(lambda: None)
+        self._restart_point(self._unwritten)
         with self.phase("purge", group=group):
             outcome = self._do("purge", "purge", self._purge_target)
         self._written_bytes = 0
         self.record.phases[-1].written_bytes = 0
         self.record.purge = made(outcome["purge"], pts_header.Purge)
         self.record.cache = outcome["cache"]
+
+    def _unwritten(self) -> Imprint | None:
+        """Return what the target is before a purge: what it holds does not matter."""
+        found = self.target.imprint()
+        return replace(found, written_share=0.0) if found else None
 
     def _purge_target(self) -> dict[str, Any]:
         done = self.target.purge()

@@ -91,7 +91,8 @@ def _segment(
                 if rest_s:
                     bench.idle(rest_s)
         parts.append(cells)
-    first, second = (mean([cell.iops for cell in cells]) for cells in parts)
+    rates = (mean([cell.iops for cell in cells]) for cells in parts)
+    first, second = (bench.plan.time.rate(rate) for rate in rates)
     return IdleSegment(
         segment=number,
         wait_state=wait,

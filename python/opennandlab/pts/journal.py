@@ -6,7 +6,7 @@ procedure again: steps in the journal answer at once, the rest are done.
 
     header   {"schema", "settings": {...}, "settings_sha256", "sum"}
     step     {"step": 17, "key": "round/3/12", "outcome": {...}, "sum": "…"}
-    restart  {"restart": 18, "imprint": {…}, "sum": "…"}    a round begins with step 18, or a purge
+    restart  {"restart": 18, "imprint": {…}, "sum": "…"}    a round begins with step 18
 
 The sum is the SHA-256 of the sum of the line before and of the line without it: a line that was
 changed, taken out or put in is refused. It is a seal against slips, not against forgers.
@@ -163,7 +163,7 @@ class Journal:
         self.is_virtual = is_virtual
         self.resumed = False
         self.sha256 = settings_hash(settings)
-        # What the target was when the round began that is done again; None where it is purged.
+        # What a real target was when the round began that is done again, or the purge.
         self.imprint: Imprint | None = None
         self._steps: list[tuple[str, dict[str, Any]]] = []
         self._state: bytes | None = None
@@ -227,7 +227,7 @@ class Journal:
 
         Args:
             index: Of its first step.
-            look: Returns what the target is; None before a purge.
+            look: Returns what the target is; None for a simulated one.
         """
         if index >= len(self._steps):
             found = look()

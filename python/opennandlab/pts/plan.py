@@ -136,6 +136,7 @@ class Spec:
         cache_enabled: Its own default of the write cache; None for that of the profile.
         virtual_base: Time base of a simulated drive, unless the user names one: `full` where that
             takes about a minute.
+        trims: Whether what was written does not all stay.
         matrix: Block sizes and mixes of its cells by profile, where a user may ask for others.
     """
 
@@ -148,6 +149,7 @@ class Spec:
     kinds: tuple[str, ...] = ()
     cache_enabled: bool | None = None
     virtual_base: Name = "scaled"
+    trims: bool = False
     matrix: Mapping[Profile, Matrix] = field(default_factory=dict)
 
     def base_for(self, target: Target) -> Name:

@@ -27,8 +27,10 @@ from opennandlab.targets.base import (
     Requests,
     Stimulus,
     Target,
+    TargetError,
     Watcher,
 )
+from opennandlab.targets.fio import job
 from opennandlab.targets.spec import stream_spec
 
 # What is assumed of a drive of which nothing is known: requests per second of small blocks, and
@@ -178,9 +180,12 @@ class _Stand(Target):
         del seed, sample_s, watch
         total = self.total
         total.runs += 1
-        if self.is_virtual and stimulus not in total.checked:
+        if stimulus not in total.checked:
             total.checked.add(stimulus)
-            self._check(stimulus)
+            if self.is_virtual:
+                self._check(stimulus)
+            else:
+                self._check_layout(stimulus)
         size = _mean_bytes(stimulus)
         iops = min(ASSUMED_IOPS, ASSUMED_MB_S * 1e6 / size)
         if self.is_virtual:
@@ -222,6 +227,14 @@ class _Stand(Target):
                 f"{error.message} (active range {100 * share:.3g} % of {self.capacity_bytes} B, "
                 f"{threads} thread{'' if threads == 1 else 's'}, {stimulus.pattern})",
             ) from error
+
+    def _check_layout(self, stimulus: Stimulus) -> None:
+        """Refuse what fio could not do, before a purge has cost the data."""
+        place = job.Place("none", (), self.capacity_bytes, self.sector_bytes)
+        try:
+            job.layout(place, stimulus)
+        except TargetError as error:
+            raise ConfigError("target", str(error)) from error
 
     def idle(self, seconds: float) -> None:
         self.total.seconds += seconds

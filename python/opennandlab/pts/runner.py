@@ -22,8 +22,10 @@ from opennandlab.pts.plan import Plan, Settings, make_plan
 from opennandlab.pts.record import Watcher
 from opennandlab.pts.test import Test
 from opennandlab.targets.base import Target
+from opennandlab.targets.opening import Request, sketch
 
-# A target that holds less than this part of what it held was emptied. Tests trim single zones.
+# A target that holds less than this part of what it held was emptied, by others than a test that
+# trims zones.
 STILL_WRITTEN = 0.9
 
 
@@ -95,7 +97,7 @@ def run_test(  # noqa: PLR0913 (all by name but two)
             return finished
     # Before anything is left behind: what the drive would refuse in the middle is refused here.
     outlook = Outlook.of(test, plan, target)
-    anew = _open_journal(journal, place, target)
+    anew = _open_journal(journal, place, target, STILL_WRITTEN if test.trims else 1.0)
     told = outlook.telling(watch) if watch else None
     logs.info("pts", f"begin {named} on {target.name}, seed {settings.seed}", seed=settings.seed)
     bench = Bench(target, plan, journal, told, checkpoint_s)
@@ -166,6 +168,18 @@ class _Papers:
         return document, None
 
 
+def check(test: Test, settings: Settings, request: Request) -> None:
+    """Refuse what cannot be asked of a real target before it is opened, and a file made.
+
+    Raises:
+        ConfigError: with what is accepted.
+        TargetError: when its size cannot be found out.
+    """
+    if request.kind != "sim":
+        target = sketch(request)
+        Outlook.of(test, make_plan(test, settings, target), target)
+
+
 def reclaim_s(target: Target) -> float:
     """Return the time in which a simulated drive reclaims a full block; 0 where unknown.
 
@@ -204,8 +218,15 @@ def _journal(target: Target, plan: Plan, place: Place, name: str) -> Journal | N
     return Journal(place.folder, name, settings, is_virtual=target.is_virtual)
 
 
-def _open_journal(journal: Journal | None, place: Place, target: Target) -> str:
-    """Go on with a journal or begin one; say why where what there is cannot be gone on with."""
+def _open_journal(journal: Journal | None, place: Place, target: Target, least: float) -> str:
+    """Go on with a journal or begin one; say why where what there is cannot be gone on with.
+
+    Args:
+        journal: Of the run.
+        place: Where it lies.
+        target: What is tested.
+        least: Part of what the target held that it must hold still.
+    """
     if journal is None:
         return ""
     if not place.resume:
@@ -218,7 +239,7 @@ def _open_journal(journal: Journal | None, place: Place, target: Target) -> str:
         return ""
     if now.identity != was.identity:
         reason = "the target was another one of the same name"
-    elif now.written_share < was.written_share * STILL_WRITTEN:
+    elif now.written_share < was.written_share * least:
         reason = "the target held less than was written to it"
     else:
         return ""

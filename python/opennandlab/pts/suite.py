@@ -22,7 +22,7 @@ from opennandlab.pts.folder import Place
 from opennandlab.pts.outlook import Outlook
 from opennandlab.pts.plan import Settings, make_plan
 from opennandlab.pts.record import Progress, Watcher
-from opennandlab.pts.runner import reclaim_s, run_test
+from opennandlab.pts.runner import check, reclaim_s, run_test
 from opennandlab.pts.test import Test
 from opennandlab.targets.base import Target, TargetError
 from opennandlab.targets.opening import Request, open_target, parse_size, sketch
@@ -116,6 +116,9 @@ def run_suite(  # noqa: PLR0913, PLR0917 (what a run needs)
         Cut: on Ctrl-C.
         BrokenError: when the target fails.
     """
+    for job in jobs:
+        if not job.test.kinds or request.kind in job.test.kinds:
+            check(job.test, job.settings, request)
     kept: Target | None = None
     ahead = _Ahead(jobs, request) if watch is not None and len(jobs) > 1 else None
     try:

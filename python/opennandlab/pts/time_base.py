@@ -217,11 +217,12 @@ class TimeBase:
 
     def ratio(self, value: float | None, base: float | None) -> float | None:
         """Return a ratio of two rates with the digits that the clock of short cells supports."""
-        if value is None or not base:
-            return None
-        exact = value / base
+        return self.rate(value / base) if value is not None and base else None
+
+    def rate(self, value: float | None) -> float | None:
+        """Return a mean of rates with the digits that the clock of short cells supports."""
         is_short = not self.is_virtual and self.name != "full"
-        return float(f"{exact:.{SHORT_DIGITS}g}") if is_short else exact
+        return float(f"{value:.{SHORT_DIGITS}g}") if is_short and value is not None else value
 
     def with_ramp(self, limit: Limit, stimulus: Stimulus) -> Limit:
         """Return a limit by requests or bytes whose ramp is as long as it takes to fill the queue.
@@ -274,6 +275,9 @@ class TimeBase:
         """Return the limit of one piece of a recorded gap, and of the sample after it."""
         if self.name == "full":
             return Limit(seconds=MINUTE_S)
+        if self._is_real_smoke:
+            self._note("minutes of the course", f"{SMOKE_REAL_CELL_S[0]:g} s", "60 s")
+            return Limit(seconds=SMOKE_REAL_CELL_S[0])
         share = GAP_CAPACITIES[self.name] / self.gap_pieces
         self._note("minutes of the course", _fills(share), "60 s")
         return self.capacities(share)
@@ -425,6 +429,9 @@ class TimeBase:
         """Return the limit of the first piece of the burst test."""
         if self.name == "full":
             return Limit(seconds=1.0)
+        if self._is_real_smoke:
+            self._note("burst", f"{SMOKE_REAL_CELL_S[0]:g} s", "1 s")
+            return Limit(seconds=SMOKE_REAL_CELL_S[0])
         self._note("burst", _fills(BURST_CAPACITIES), "1 s")
         return self.capacities(BURST_CAPACITIES)
 
@@ -459,6 +466,9 @@ class TimeBase:
         """Return the limit of one load of the workload independence test."""
         if self.name == "full":
             return Limit(seconds=GAP_MINUTES * MINUTE_S)
+        if self._is_real_smoke:
+            self._note(f"{load} writes", f"{SMOKE_REAL_STEP_S:g} s", "30 min")
+            return Limit(seconds=SMOKE_REAL_STEP_S)
         share = INDEPENDENCE_CAPACITIES[self.name][load]
         self._note(f"{load} writes", _fills(share), "30 min")
         return self.capacities(share)

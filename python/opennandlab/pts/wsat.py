@@ -146,8 +146,8 @@ def results(bench: Bench, writing: Writing, rounds: Rounds, ended_by: str) -> Sa
     cells, start_s = writing.cells, writing.start_s
     capacity = bench.plan.time.capacity_bytes
     new = [cell for cell in cells if cell.written_bytes <= FOB_FILLS * capacity] or cells[:1]
-    fob = mean([cell.iops for cell in new])
-    steady = _steady_level(cells, rounds)
+    fob = bench.plan.time.rate(mean([cell.iops for cell in new]))
+    steady = bench.plan.time.rate(_steady_level(cells, rounds))
     cliff = next((cell for cell in cells if fob and cell.iops < CLIFF_SHARE * fob), None)
     last = cells[-1]
     return SaturationResults(

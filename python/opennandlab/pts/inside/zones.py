@@ -382,6 +382,7 @@ TEST = Test(
     load=SINGLE_LOAD,
     wipc=False,
     cache_enabled=True,
+    trims=True,
     options=(
         Option(
             "zones",
