@@ -218,6 +218,22 @@ def test_what_is_written_is_new_and_compresses_as_told(tmp_path, data, read_pct,
 
 
 @needs_fio
+def test_a_mix_writes_new_data_also_where_it_reads_what_was_written(tmp_path):
+    target = FileTarget(tmp_path / "drive.img", 8 * MIB, folder=tmp_path / "fio")
+    target.run(Stimulus("sequential", block_bytes=MIB), Limit(bytes=8 * MIB), seed=1)
+    before = target.path.read_bytes()
+    target.run(Stimulus(read_pct=50, queue_depth=4), Limit(bytes=64 * MIB), seed=2)
+    assert "refill" not in max((tmp_path / "fio").glob("*.fio")).read_text()
+    after = target.path.read_bytes()
+    pieces = [after[at : at + 4096] for at in range(0, len(after), 4096)]
+    assert len(set(pieces)) == len(pieces)
+    assert sum(piece in before for piece in pieces) < len(pieces) / 10
+    sizes = [len(zlib.compress(piece)) for piece in pieces]
+    assert min(sizes) > 4096 * 0.83
+    target.close()
+
+
+@needs_fio
 def test_loads_at_a_rate_are_kept_apart(tmp_path):
     target = FileTarget(tmp_path / "drive.img", 8 * MIB, folder=tmp_path / "fio")
     beside = Stimulus(read_pct=10, threads=2, queue_depth=4, rate_per_s=600)

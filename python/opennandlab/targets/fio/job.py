@@ -17,7 +17,8 @@ outstanding, and fio changes a few bytes in each 512 of them before a write: no 
 they compress by 9 % (at most 12 %); more bytes together by more, the fewer can be outstanding. To
 draw all of them anew would take the host 0.2 to 0.3 ns a byte, in which the queue is not full: 5 to
 10 % at queue depth 1, and no more than 5 GB/s a thread. Data that compress are drawn anew, since
-fio repeats them otherwise, and so are those of mixes: it would write what it has read.
+fio repeats them otherwise; so are those of mixes where the range was not written before: fio writes
+from the buffers that it has read into.
 """
 
 from __future__ import annotations
@@ -58,6 +59,7 @@ class Place:
         clock: fio's `clocksource`, as fio chose it itself; None to let it choose, which takes it
             0.2 s in each process.
         exact_engine: Engine for queue depths that `engine` rounds up; None where there is none.
+        is_written: Whether the range of a stimulus holds data that do not compress.
     """
 
     engine: str
@@ -66,6 +68,7 @@ class Place:
     sector_bytes: int
     clock: str | None = None
     exact_engine: str | None = None
+    is_written: bool = False
 
     def rounds_up(self, queue_depth: int) -> bool:
         """Return whether `engine` keeps more requests outstanding than it is asked for.
@@ -157,6 +160,11 @@ def sizes_of(stimulus: Stimulus) -> list[tuple[int, float]]:
     """Return the sizes of requests with their weights."""
     blocks = stimulus.block_bytes
     return [(blocks, 1.0)] if isinstance(blocks, int) else [(int(b), float(w)) for b, w in blocks]
+
+
+def is_mix(stimulus: Stimulus) -> bool:
+    """Return whether some requests read and others write, as fio rounds shares."""
+    return 0 < round(stimulus.read_pct) < 100
 
 
 def layout(place: Place, stimulus: Stimulus) -> Layout:
@@ -309,8 +317,8 @@ def _lines(
     # fio 3.33 ignores the seed where `randrepeat` is on, as it is by default.
     lines += [("randrepeat", 0), ("randseed", seed)]
     lines += [("random_generator", "tausworthe64"), ("norandommap", 1)]
-    if stimulus.read_pct < 100 and (stimulus.data == "file" or stimulus.read_pct > 0):
-        lines.append(("refill_buffers", 1))
+    if stimulus.data == "file" or (is_mix(stimulus) and not place.is_written):
+        lines += [("refill_buffers", 1)] if stimulus.read_pct < 100 else []
     if stimulus.read_pct < 100 and stimulus.data == "file":
         lines.append(("buffer_compress_percentage", FILE_COMPRESS_PCT))
     # The response time runs from submission to completion: fio's `lat`, not its `clat`.

@@ -77,13 +77,13 @@ class HeldSector(Sector):
             os.posix_fadvise(self._handle, offset, size_bytes, os.POSIX_FADV_DONTNEED)
 
 
-def written_share(sector: Sector, capacity_bytes: int) -> float:
-    """Return the part of pieces all over a target that hold anything but zeros.
+def written_share(sector: Sector, range_bytes: int) -> float:
+    """Return the part of pieces all over a range, from the start, that hold anything but zeros.
 
     Raises:
         OSError: when it cannot be read.
     """
-    stride = capacity_bytes / PIECES
+    stride = range_bytes / PIECES
     # In the middle of each part, so that a range at the start has its share of them.
     offsets = [
         int((number + 0.5) * stride) // PIECE_BYTES * PIECE_BYTES for number in range(PIECES)

@@ -144,11 +144,14 @@ class FioTarget(Target):
             TargetError: when it is gone or cannot be read.
         """
         self.place()
+        return Imprint(self.identity(), self._written_share(self.capacity_bytes))
+
+    def _written_share(self, range_bytes: int) -> float:
+        """Return the part of pieces of a range that hold anything but zeros."""
         try:
-            share = written_share(self.sector(), self.capacity_bytes)
+            return written_share(self.sector(), range_bytes)
         except OSError as error:
             raise TargetError(f"{self.name}: cannot be read: {error.strerror or error}") from error
-        return Imprint(self.identity(), share)
 
     def run(  # noqa: PLR0913 (all but two by name)
         self,
@@ -164,6 +167,8 @@ class FioTarget(Target):
         del is_measured  # real writes take their time in any case
         place = self.place()
         where = job.layout(place, stimulus)
+        if any(job.is_mix(load) for load in (stimulus, *stimulus.beside)):
+            place = replace(place, is_written=self._written_share(where.range_bytes) == 1.0)
         self.route.begin()
         for text in job.deviations(place, stimulus):
             if text not in self.deviations:
