@@ -95,6 +95,39 @@ def punched(path: Path) -> None:
         punch(stream.fileno(), 8 << 20, 1 << 20)
 
 
+def gone_on(folder: Path, name: str, verb: str, call: int, change: Any) -> dict[str, Any]:
+    """Cut a test at the given call of a verb of its target, change the file, and go on."""
+    once = Settings(time_base="smoke")
+    target = opened(folder, "32MiB")
+    (folder / "run").mkdir()
+    done, count = getattr(target, verb), 0
+
+    def failing(*arguments: Any, **named: Any) -> Any:
+        nonlocal count
+        count += 1
+        if count == call:
+            raise TargetError("the plug was pulled")
+        return done(*arguments, **named)
+
+    setattr(target, verb, failing)
+    try:
+        with pytest.raises(BrokenError, match="pulled"):
+            run_test(TESTS[name], target, settings=once, place=Place(folder / "run"))
+    finally:
+        target.close()
+    assert json.loads((folder / "run" / f"{name}.json").read_text())["partial"]
+    if change:
+        change(folder / "drive.img")
+    target = FileTarget(folder / "drive.img", consent=Consent(destructive=True))
+    try:
+        again = Place(folder / "run", resume=True)
+        found = plain(run_test(TESTS[name], target, settings=once, place=again))
+    finally:
+        target.close()
+    check(found)
+    return found
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [
@@ -106,34 +139,8 @@ def punched(path: Path) -> None:
 )
 def test_a_test_goes_on_after_a_break_only_with_what_it_wrote(tmp_path, change, told):
     """Reads of a file that had been emptied meanwhile came out ten times too fast."""
-    target = opened(tmp_path, "32MiB")
-    place = Place(tmp_path / "run")
-    (tmp_path / "run").mkdir()
-    run, count = target.run, 0
-
-    def failing(*arguments: Any, **named: Any) -> Any:
-        nonlocal count
-        count += 1
-        if count == 3:  # after the fill and the first group
-            raise TargetError("the plug was pulled")
-        return run(*arguments, **named)
-
-    target.run = failing  # type: ignore[method-assign]
-    try:
-        with pytest.raises(BrokenError, match="pulled"):
-            run_test(TESTS["independence"], target, settings=SMOKE, place=place)
-    finally:
-        target.close()
-    assert json.loads((tmp_path / "run" / "independence.json").read_text())["partial"]
-    if change:
-        change(tmp_path / "drive.img")
-    target = FileTarget(tmp_path / "drive.img", consent=Consent(destructive=True))
-    try:
-        again = Place(tmp_path / "run", resume=True)
-        found = plain(run_test(TESTS["independence"], target, settings=SMOKE, place=again))
-    finally:
-        target.close()
-    check(found)
+    # After the fill and the first group.
+    found = gone_on(tmp_path, "independence", "run", 3, change)
     assert found["header"]["interrupted"] == (not told)
     assert any(told in text and "began from the start" in text for text in found["warnings"]) == (
         change is not None
@@ -142,33 +149,8 @@ def test_a_test_goes_on_after_a_break_only_with_what_it_wrote(tmp_path, change, 
 
 def test_another_file_is_told_where_a_purge_was_cut(tmp_path):
     """Half of the document was of the file before the break, without a word."""
-    once = Settings(time_base="smoke")
-    target = opened(tmp_path, "32MiB")
-    place = Place(tmp_path / "run")
-    (tmp_path / "run").mkdir()
-    purge, count = target.purge, 0
-
-    def failing() -> Any:
-        nonlocal count
-        count += 1
-        if count == 2:  # the purge before the second block size
-            raise TargetError("the plug was pulled")
-        return purge()
-
-    target.purge = failing  # type: ignore[method-assign]
-    try:
-        with pytest.raises(BrokenError, match="pulled"):
-            run_test(TESTS["throughput"], target, settings=once, place=place)
-    finally:
-        target.close()
-    copied(tmp_path / "drive.img")
-    target = FileTarget(tmp_path / "drive.img", consent=Consent(destructive=True))
-    try:
-        again = Place(tmp_path / "run", resume=True)
-        found = plain(run_test(TESTS["throughput"], target, settings=once, place=again))
-    finally:
-        target.close()
-    check(found)
+    # The purge before the second block size.
+    found = gone_on(tmp_path, "throughput", "purge", 2, copied)
     assert any("another one of the same name" in text for text in found["warnings"])
 
 

@@ -168,16 +168,18 @@ class _Papers:
         return document, None
 
 
-def check(test: Test, settings: Settings, request: Request) -> None:
-    """Refuse what cannot be asked of a real target before it is opened, and a file made.
+def outlook_of(test: Test, settings: Settings, request: Request) -> Outlook:
+    """Rehearse a test on a target that is not opened: nothing is made, and nothing lost.
 
     Raises:
-        ConfigError: with what is accepted.
+        ConfigError: for what cannot be asked of it, with what is accepted.
         TargetError: when its size cannot be found out.
     """
-    if request.kind != "sim":
-        target = sketch(request)
-        Outlook.of(test, make_plan(test, settings, target), target)
+    target = sketch(request)
+    try:
+        return Outlook.of(test, make_plan(test, settings, target, reclaim_s(target)), target)
+    finally:
+        target.close()
 
 
 def reclaim_s(target: Target) -> float:

@@ -12,7 +12,7 @@ from opennandlab.hints import nearest
 from opennandlab.pts.folder import Place, prepared
 from opennandlab.pts.plan import Settings
 from opennandlab.pts.record import Watcher
-from opennandlab.pts.runner import check, run_test
+from opennandlab.pts.runner import outlook_of, run_test
 from opennandlab.pts.test import Test
 from opennandlab.targets.consent import NONE, Consent
 from opennandlab.targets.opening import Request, open_target
@@ -54,7 +54,8 @@ def run_named(  # noqa: PLR0913 (options, by name)
         kinds = ", ".join(chosen.kinds)
         raise ConfigError("target", f"`{test}` needs a target of the kind {kinds}, not {target}")
     with prepared(place, [test]):
-        check(chosen, settings, request)
+        if request.kind != "sim":
+            outlook_of(chosen, settings, request)
         opened = open_target(request)
         try:
             found = run_test(

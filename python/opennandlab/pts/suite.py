@@ -19,13 +19,12 @@ from opennandlab.documents.record import plain
 from opennandlab.errors import ConfigError
 from opennandlab.files import write_atomically
 from opennandlab.pts.folder import Place
-from opennandlab.pts.outlook import Outlook
-from opennandlab.pts.plan import Settings, make_plan
+from opennandlab.pts.plan import Settings
 from opennandlab.pts.record import Progress, Watcher
-from opennandlab.pts.runner import check, reclaim_s, run_test
+from opennandlab.pts.runner import outlook_of, run_test
 from opennandlab.pts.test import Test
 from opennandlab.targets.base import Target, TargetError
-from opennandlab.targets.opening import Request, open_target, parse_size, sketch
+from opennandlab.targets.opening import Request, open_target, parse_size
 
 # Settings that can be varied, and how their values are read.
 VARIED: dict[str, Callable[[str], Any]] = {
@@ -117,8 +116,8 @@ def run_suite(  # noqa: PLR0913, PLR0917 (what a run needs)
         BrokenError: when the target fails.
     """
     for job in jobs:
-        if not job.test.kinds or request.kind in job.test.kinds:
-            check(job.test, job.settings, request)
+        if request.kind != "sim" and (not job.test.kinds or request.kind in job.test.kinds):
+            outlook_of(job.test, job.settings, request)
     kept: Target | None = None
     ahead = _Ahead(jobs, request) if watch is not None and len(jobs) > 1 else None
     try:
@@ -197,16 +196,11 @@ def _work(job: Job, request: Request) -> tuple[float, float]:
     """Return the work of a test at least and at most; none of one that cannot be rehearsed."""
     if job.test.kinds and request.kind not in job.test.kinds:
         return 0.0, 0.0
-    overrides = {**request.overrides, **job.overrides}
+    asked = replace(request, overrides={**request.overrides, **job.overrides})
     try:
-        target = sketch(replace(request, overrides=overrides))
+        outlook = outlook_of(job.test, job.settings, asked)
     except TargetError:
         return 0.0, 0.0
-    try:
-        plan = make_plan(job.test, job.settings, target, reclaim_s(target))
-        outlook = Outlook.of(job.test, plan, target)
-    finally:
-        target.close()
     return outlook.least, outlook.most
 
 

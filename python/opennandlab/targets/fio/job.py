@@ -317,9 +317,10 @@ def _lines(
     # fio 3.33 ignores the seed where `randrepeat` is on, as it is by default.
     lines += [("randrepeat", 0), ("randseed", seed)]
     lines += [("random_generator", "tausworthe64"), ("norandommap", 1)]
-    if stimulus.data == "file" or (is_mix(stimulus) and not place.is_written):
-        lines += [("refill_buffers", 1)] if stimulus.read_pct < 100 else []
-    if stimulus.read_pct < 100 and stimulus.data == "file":
+    compresses = stimulus.data == "file" and stimulus.read_pct < 100
+    if compresses or (is_mix(stimulus) and not place.is_written):
+        lines.append(("refill_buffers", 1))
+    if compresses:
         lines.append(("buffer_compress_percentage", FILE_COMPRESS_PCT))
     # The response time runs from submission to completion: fio's `lat`, not its `clat`.
     lines += [("lat_percentiles", 1), ("clat_percentiles", 0), ("slat_percentiles", 0)]
