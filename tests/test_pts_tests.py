@@ -505,3 +505,22 @@ def test_limits_of_the_full_time_base_reach_the_target():
 def test_every_standard_test_has_a_purge_first():
     for name in STANDARD:
         assert document(name)["phases"][0]["name"] == "purge"
+
+
+@pytest.mark.parametrize("name", ["dirth", "ecw"])
+def test_a_smoke_of_a_real_drive_is_filled_before_its_mixes(name: str):
+    """What a mix writes over a range without data is drawn anew, and the queue is not full then."""
+
+    class Real(FakeTarget):
+        kind, is_virtual = "file", False
+
+    asked: dict[bool, list[Stimulus]] = {}
+    for target in (Real(), FakeTarget()):
+        document = run_test(TESTS[name], target, settings=Settings(time_base="smoke"))
+        asked[target.is_virtual] = [stimulus for stimulus, _, _ in target.asked]
+        noted = any("sequential fill" in text for text in document.header.deviations)
+        assert noted is not target.is_virtual
+        first, limit, _ = target.asked[0]
+        if not target.is_virtual:
+            assert (first.pattern, first.read_pct, limit.bytes) == ("sequential", 0, 64 << 20)
+    assert asked[False][1] == asked[True][0]

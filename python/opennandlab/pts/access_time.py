@@ -31,10 +31,10 @@ def run(bench: Bench) -> Findings:
     before = prepare_steady(bench)
     cells: dict[str, Cell] = {}
     bench.restart_point()
-    limit = bench.plan.time.histogram(FULL_S)
     with bench.phase("access", cells=2):
         for kind, read_pct in (("reads", 100), ("writes", 0)):
             stimulus = bench.stimulus(read_pct=read_pct, block_bytes=4096, threads=1, queue_depth=1)
+            limit = bench.plan.time.histogram(FULL_S, stimulus)
             cells[kind] = bench.measure(stimulus, limit, label=name(stimulus))
     found = {kind: _access_time(cell) for kind, cell in cells.items()}
     return Findings(

@@ -27,7 +27,7 @@ from opennandlab.pts.document import histogram, table
 from opennandlab.pts.engine import Bench
 from opennandlab.pts.findings import Findings
 from opennandlab.pts.patterns import Pattern
-from opennandlab.pts.plan import Option
+from opennandlab.pts.plan import WIPC_BLOCK_BYTES, Option
 from opennandlab.pts.record import Cell
 from opennandlab.pts.rounds import CellPlan, Rounds, Tracking, until_steady, write_to_steady
 
@@ -146,6 +146,7 @@ def _nearest(found: Sequence[Combination], iops: float) -> Combination:
 def run(bench: Bench, pattern: Pattern) -> Findings:
     """Run the four steps with a pattern."""
     bench.purge()
+    _fill_first(bench)
     fields = pattern.fields(bench.plan.sector_bytes)
     writes = bench.stimulus(**{**fields, "read_pct": 0})
     before = write_to_steady(bench, writes, f"{pattern.name.upper()} 0/100")
@@ -188,6 +189,19 @@ def run(bench: Bench, pattern: Pattern) -> Findings:
     )
 
 
+def _fill_first(bench: Bench) -> None:
+    """Fill the range where the time base is too short for what follows to do it."""
+    whole = bench.plan.wipc_range
+    limit = bench.plan.time.first_fill(whole.share)
+    if limit is None:
+        return
+    stimulus = bench.stimulus(
+        pattern="sequential", block_bytes=WIPC_BLOCK_BYTES, active_range=whole
+    )
+    with bench.phase("fill", cells=1):
+        bench.fill(stimulus, limit, label="fill")
+
+
 def _rounds(bench: Bench, pattern: Pattern, pairs: list[tuple[int, int]]) -> Rounds:
     fields = pattern.fields(bench.plan.sector_bytes)
     writes = bench.stimulus(**{**fields, "read_pct": 0})
@@ -198,9 +212,8 @@ def _rounds(bench: Bench, pattern: Pattern, pairs: list[tuple[int, int]]) -> Rou
         plans.append(CellPlan(stimulus, limit, f"TC {threads} QD {depth}"))
 
     def run_round(_: int) -> list[Cell]:
-        bench.measure(
-            writes, bench.plan.time.pre_write("round"), label="pre-write", part="prewrite"
-        )
+        limit = bench.plan.time.pre_write("round", writes)
+        bench.measure(writes, limit, label="pre-write", part="prewrite")
         return [bench.measure(plan.stimulus, plan.limit, label=plan.label) for plan in plans]
 
     at = pairs.index((32, 32))
@@ -216,13 +229,14 @@ def _histograms(bench: Bench, pattern: Pattern, point: Point) -> list[Histogram]
     )
     bench.restart_point()
     with bench.phase("point", group=point.name, cells=2):
+        writes = replace(stimulus, read_pct=0)
         before = bench.measure(
-            replace(stimulus, read_pct=0),
-            bench.plan.time.pre_write("point"),
+            writes,
+            bench.plan.time.pre_write("point", writes),
             label=f"{point.name} pre-write",
             part="prewrite",
         )
-        limit = bench.plan.time.histogram(HISTOGRAM_S)
+        limit = bench.plan.time.histogram(HISTOGRAM_S, stimulus)
         sample_s = bench.plan.time.sample_s
         cell = bench.measure(stimulus, limit, label=point.name, sample_s=sample_s)
     identity = point.name.lower().replace("iops", "_iops").replace(" ", "_")

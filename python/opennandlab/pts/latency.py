@@ -84,7 +84,8 @@ def add_on(bench: Bench, stimulus: Stimulus) -> Histogram:
     """Apply a stimulus for 20 minutes and keep every response time (since version 2.0)."""
     bench.restart_point()
     with bench.phase("histogram", cells=1):
-        cell = bench.measure(stimulus, bench.plan.time.histogram(HISTOGRAM_S), label=name(stimulus))
+        limit = bench.plan.time.histogram(HISTOGRAM_S, stimulus)
+        cell = bench.measure(stimulus, limit, label=name(stimulus))
     return histogram("response_time", f"Response time, {name(stimulus)}", cell.latency)
 
 

@@ -88,7 +88,7 @@ def _with_pauses(bench: Bench, stimulus: Stimulus, name: str) -> Rounds:
     """Write as much as between two samples, with a pause after each piece."""
     unit_s = bench.plan.time.idle_unit_s()
     limit = Limit(seconds=unit_s)
-    gap = bench.plan.time.gap()
+    gap = bench.plan.time.gap(stimulus)
 
     def run_round(_: int) -> list[Cell]:
         cells: list[Cell] = []

@@ -290,7 +290,7 @@ def write_to_steady(
         The rounds; their only cell is the sample, of one minute.
     """
     limit = bench.plan.time.cell(stimulus)
-    gap = bench.plan.time.gap()
+    gap = bench.plan.time.gap(stimulus)
 
     def run_round(_: int) -> list[Cell]:
         bench.measure(stimulus, gap, label=label, part="gap")
