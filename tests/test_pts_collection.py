@@ -111,6 +111,10 @@ def test_a_scaled_cell_leaves_the_drive_as_its_minute_would():
         if row.rw_pct == 100:
             assert pause_s < 0.5  # until the drive is idle
             continue
+        if (row.rw_pct, row.block_bytes) == (0, 4096):
+            # Its longest response time is a result, so it is a minute itself.
+            assert row.seconds == pytest.approx(60, rel=1e-3)
+            continue
         # The drive is so small that a minute writes more than the range. Requests of 512 B move a
         # page each.
         least = drive.capacity_bytes * min(row.block_bytes / 4096, 1)

@@ -55,19 +55,15 @@ VALUES: Mapping[str, Mapping[str, str]] = {
         "mrt-4k-write": "results.mrt_ms_rnd_4kib_write",
     },
 }
-# What a shorter test cannot see: the tolerance, and why.
+# What the seed decides, not the time base: the tolerance, and why.
 MISSES: Mapping[str, tuple[float, str]] = {
     "emmc_16gb-latency-mrt-4k-write": (
         0.65,
-        "one request of 690 000 waits in `full`, and `scaled` sends 79 000",
-    ),
-    "qlc_pslc-latency-mrt-4k-write": (
-        0.40,
-        "one request decides, and `scaled` sends far fewer",
+        "one request of 690 000 decides, and `full` itself has 9 to 19 ms by the seed",
     ),
     "solidigm_p5520_1920gb-latency-mrt-4k-write": (
-        0.85,
-        "one write of 7 million waits 64 ms in a round of `full`; `scaled` sends half a million",
+        0.65,
+        "one write of 35 million decides, and `full` itself has 42 or 64 ms by the seed",
     ),
 }
 QUICK = "tlc_standard-latency"
