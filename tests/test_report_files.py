@@ -392,6 +392,36 @@ def test_a_varied_parameter_is_drawn_above_one_another(tmp_path: Path) -> None:
     assert any("device-only was left out" in text for text in opened.warnings)
 
 
+def test_parameters_that_were_varied_one_by_one_have_a_chapter_each(tmp_path: Path) -> None:
+    own = {"threads": ["1", "2"], "oio": list("12345678")}
+    for key, values in own.items():
+        names = [f"wsat-{key}-{value}" for value in values]
+        for value, name in zip(values, names, strict=True):
+            document = pts_documents.wsat()
+            document["header"]["seed"] = int(value)
+            document["header"]["deviations"] = ["a", f"b {value}"] if value < "3" else ["a"]
+            document["digest"] = digest(document)
+            (tmp_path / f"{name}.json").write_text(json.dumps(document), encoding="utf-8")
+        suite = {
+            "schema": "opennandlab.suite/1",
+            "documents": names,
+            "varied": {"key": key, "values": values, "documents": names},
+        }
+        (tmp_path / f"{key}.json").write_text(json.dumps(suite), encoding="utf-8")
+    report = book.open_book([tmp_path / f"{key}.json" for key in own]).report
+    first, second = report.chapters[:2]
+    assert [first.title, second.title] == [f"Write saturation by {key}" for key in own]
+    assert first.badges[0].text == "2 values of threads"
+    assert first.deviations == ("a", "threads 1: b 1", "threads 2: b 2")
+    # Nothing of eight runs is higher than a page, and no column is lost.
+    room = pdf.HEIGHT - pdf.TOP - pdf.BOTTOM
+    assert all(block.height <= room for block in pdf._blocks(report, second))
+    table = next(item for item in second.items if isinstance(item, Table) and item.id == "results")
+    parts = list(pdf._column_parts(table))
+    assert len(parts) > 1
+    assert [at for part in parts for at in part[1:]] == list(range(1, len(table.columns)))
+
+
 def test_a_folder_does_not_stand_for_the_files_of_fio(tmp_path: Path) -> None:
     (tmp_path / "fio").mkdir()
     (tmp_path / "fio" / "0000-probe.json").write_text("{}", encoding="utf-8")

@@ -27,6 +27,8 @@ WIDTH, HEIGHT = 8.27, 11.69
 SIDE, TOP, BOTTOM = 0.535, 0.95, 0.6
 WIDE = WIDTH - 2 * SIDE
 LINE, ROW = 0.155, 0.178
+# Size of the letters of a table, and to which it may shrink before its columns are parted.
+TABLE, TABLE_LEAST = 7.0, 5.0
 ROWS_MAX = 50
 # Where cells break into lines: size of letters, a line in inches, shares of the columns.
 CARD, CARD_LINE = 6.5, 0.115
@@ -38,6 +40,11 @@ PAIR = (0.15, 0.85)
 LETTER = 0.0089
 WARNING, BAD, GOOD = "#6b4a00", "#a03c00", "#00543d"
 KIND: dict[Kind, str] = {"good": GOOD, "plain": colours.INK, "warning": WARNING, "bad": BAD}
+
+
+# Groups of facts of one run, and how it is told.
+FACTS_MAX = 6
+Facts = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
 
 
 @dataclass(frozen=True)
@@ -127,8 +134,7 @@ def _blocks(report: Report, chapter: Chapter) -> Iterator[_Block]:
     ):
         for text in texts[:12]:
             yield from _lines(f"{name}: {text}", 8, color=WARNING)
-    if chapter.facts:
-        yield _facts(chapter)
+    yield from _facts(chapter.facts)
     for section in chapter.sections:
         yield from _of_section(section, title)
 
@@ -169,13 +175,45 @@ def _of_section(section: Section, title: str) -> Iterator[_Block]:
 
 
 def _parts(item: Item) -> Iterator[Item]:
-    """Yield an item, or a table that is longer than a page in parts."""
+    """Yield an item, or a table that is longer or wider than a page in parts."""
     if not isinstance(item, Table):
         yield item
         return
-    for first in range(0, max(len(item.rows), 1), ROWS_MAX):
-        title = item.title if first == 0 else f"{item.title}, continued"
-        yield replace(item, title=title, rows=item.rows[first : first + ROWS_MAX])
+    title = item.title
+    for columns in [range(len(item.columns))] if item.wraps else _column_parts(item):
+        heads = tuple(item.columns[at] for at in columns)
+        rows = [tuple(row[at] for at in columns) for row in item.rows]
+        for first in range(0, max(len(rows), 1), ROWS_MAX):
+            part = tuple(rows[first : first + ROWS_MAX])
+            yield replace(item, title=title, columns=heads, rows=part)
+            title = f"{item.title}, continued"
+
+
+def _column_parts(table: Table) -> Iterator[Sequence[int]]:
+    """Yield the columns of each part of a table; the names of the rows begin every part."""
+    widths = _widths(table)
+    names = 2 if table.columns[1:2] == ("run",) else 1
+    room = WIDE * TABLE / TABLE_LEAST - sum(widths[:names])
+    part: list[int] = []
+    for at in range(names, len(widths)):
+        if part and sum(widths[one] for one in part) + widths[at] > room:
+            yield [*range(names), *part]
+            part = []
+        part.append(at)
+    yield [*range(names), *part]
+
+
+def _widths(table: Table) -> list[float]:
+    """Return the inches of each column in letters of the usual size."""
+    rows = [table.columns, *_written(table)]
+    return [0.062 * max(map(len, column)) + 0.2 for column in zip(*rows, strict=True)]
+
+
+def _written(table: Table) -> list[list[str]]:
+    return [
+        [words.value(row[0]), *(words.value(cell, table.digits) for cell in row[1:])]
+        for row in table.rows
+    ]
 
 
 def _item(item: Item) -> list[_Block]:
@@ -250,11 +288,19 @@ def _headlines(chapter: Chapter) -> _Block:
     return _Block(0.2 + 0.38 * -(-len(chapter.headlines) // 3), draw)
 
 
-def _facts(chapter: Chapter) -> _Block:
-    """Return the facts, in two columns."""
+def _facts(groups: Facts) -> Iterator[_Block]:
+    """Yield the facts, in two columns: those of one run at once, those of many runs in pairs."""
+    step = 2 if len(groups) > FACTS_MAX else FACTS_MAX
+    for first in range(0, len(groups), step):
+        part = groups[first : first + step]
+        half = -(-step // 2)
+        yield _beside(part[:half], part[half:])
+
+
+def _beside(left: Facts, right: Facts) -> _Block:
     texts: list[tuple[float, float, str, dict[str, Any]]] = []
     ends = []
-    for across, groups in ((SIDE, chapter.facts[:3]), (WIDTH / 2, chapter.facts[3:])):
+    for across, groups in ((SIDE, left), (WIDTH / 2, right)):
         down = 0.2
         for name, rows in groups:
             texts.append((across, down, name, {"size": 7.5, "weight": "bold"}))
@@ -307,14 +353,10 @@ def _cards(table: Table) -> _Block:
 
 
 def _table(sheet: Sheet, table: Table, down: float) -> None:
-    cells = [
-        [words.value(row[0]), *(words.value(cell, table.digits) for cell in row[1:])]
-        for row in table.rows
-    ]
-    rows: Sequence[Sequence[str]] = [table.columns, *cells]
-    widths = [0.062 * max(map(len, column)) + 0.2 for column in zip(*rows, strict=True)]
+    rows: Sequence[Sequence[str]] = [table.columns, *_written(table)]
+    widths = _widths(table)
     scale = min(1.0, WIDE / sum(widths))
-    size = max(7.0 * scale, 3.6)
+    size = max(TABLE * scale, 3.6)
     ends = [SIDE + scale * sum(widths[: place + 1]) - 0.06 for place in range(len(widths))]
     if table.span:
         middle = (ends[0] + ends[-1]) / 2

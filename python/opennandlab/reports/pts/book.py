@@ -229,10 +229,11 @@ def _of_suite(path: Path, document: JsonObject, warnings: list[str]) -> Iterator
 def _sweeps(found: Sequence[_Found], measured: Sequence[Measured]) -> Iterator[Chapter]:
     """Yield a chapter that draws the documents of a varied parameter above one another."""
     pairs = [(one.varied, each) for one, each in zip(found, measured, strict=True) if one.varied]
-    if len(pairs) > 1 and len({each.test for _, each in pairs}) == 1:
-        key = pairs[0][0][0]
-        names = [f"{varied[0]} {varied[1]}" for varied, _ in pairs]
-        yield overlay.sweep([each for _, each in pairs], names, key)
+    for key in dict.fromkeys(varied[0] for varied, _ in pairs):
+        values = [(varied[1], each) for varied, each in pairs if varied[0] == key]
+        if len(values) > 1 and len({each.test for _, each in values}) == 1:
+            names = [f"{key} {value}" for value, _ in values]
+            yield overlay.sweep([each for _, each in values], names, key)
 
 
 def _names(measured: Sequence[Measured]) -> list[str]:

@@ -327,6 +327,7 @@ def _over_columns(block: pts.Table, label: str, *, log: bool) -> Iterator[Plot]:
     if len(columns) != len(block.columns):
         return
     ticks = tuple(zip(columns, block.columns, strict=True))
+    (block,) = tables.in_one_unit([block])
     unit = block.unit or block.title
     by_size = block.row_label.startswith("Block size")
     series = tuple(

@@ -17,7 +17,7 @@ from opennandlab.reports.figure.model import Axis, Plot, Relief, Series
 from opennandlab.reports.model import Badge, Cell, Chapter, Item, Report, Section, Table
 from opennandlab.reports.pts import header, likeness, views
 from opennandlab.reports.pts.source import Measured
-from opennandlab.reports.pts.tables import spoken_path
+from opennandlab.reports.pts.tables import in_one_unit, spoken_path
 
 
 def report(measured: Sequence[Measured], names: Sequence[str], found: Comparison) -> Report:
@@ -76,7 +76,7 @@ def sweep(measured: Sequence[Measured], names: Sequence[str], key: str) -> Chapt
         subtitle=" · ".join(names),
         facts=_facts(measured, names),
         badges=(Badge(f"{len(measured)} values of {key}"),),
-        deviations=(),
+        deviations=tuple(_deviations(measured, names)),
         warnings=tuple(likeness.unsteady(measured, names)),
         missing=(),
         sections=(*first, *_sections(measured, chapters, names)),
@@ -85,9 +85,19 @@ def sweep(measured: Sequence[Measured], names: Sequence[str], key: str) -> Chapt
     )
 
 
+def _deviations(measured: Sequence[Measured], names: Sequence[str]) -> Iterator[str]:
+    """Yield each deviation once, with the runs that have it where not all do."""
+    own = [header.deviations(one) for one in measured]
+    for text in dict.fromkeys(text for texts in own for text in texts):
+        having = [name for name, texts in zip(names, own, strict=True) if text in texts]
+        yield text if len(having) == len(names) else f"{', '.join(having)}: {text}"
+
+
 def _by_value(measured: Sequence[Measured], names: Sequence[str], key: str) -> tuple[Plot, ...]:
     """Return the mean of the window of each tracking variable as bars, one for each value."""
     places = [float(place) for place in range(len(names))]
+    # The axis names the parameter.
+    values_of_key = [name.removeprefix(f"{key} ") for name in names]
     plots = []
     for at, steady in enumerate(measured[0].steady):
         metric = steady.tracking.metric
@@ -102,7 +112,7 @@ def _by_value(measured: Sequence[Measured], names: Sequence[str], key: str) -> t
             Plot(
                 f"by-value-{at + 1}",
                 f"{label}, mean of the window, of {tracked or metric}",
-                Axis(key, ticks=tuple(zip(places, names, strict=True))),
+                Axis(key, ticks=tuple(zip(places, values_of_key, strict=True))),
                 Axis(label, zero=True),
                 (Series(label, places, values, "bars", texts=list(map(words.value, values))),),
             )
@@ -248,6 +258,7 @@ def _common_blocks(measured: Sequence[Measured]) -> Iterator[list[pts.Table]]:
 
 def _delta_table(blocks: Sequence[pts.Table], names: Sequence[str]) -> Table:
     """Return a table with the rows of all runs, and below them the deltas against the first."""
+    blocks = in_one_unit(blocks)
     first = blocks[0]
     columns = _all(block.columns for block in blocks)
     rows: list[tuple[Cell, ...]] = []

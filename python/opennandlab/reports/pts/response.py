@@ -39,12 +39,14 @@ Shown = TypeVar("Shown", Plot, Table)
 LINES_MAX = 12
 
 
-def items(
+def items(  # noqa: PLR0913 (all but three by name)
     spreads: Sequence[pts.Histogram],
     device: Mapping[str, Any] | None,
     suffix: str = "",
     drawn: Sequence[pts.Histogram] | None = None,
     of: str = "",
+    *,
+    is_open: bool = False,
 ) -> Iterator[Item]:
     """Yield what is shown of histograms: each as bars, then all by percentile and as a table.
 
@@ -54,6 +56,7 @@ def items(
         suffix: Of the ids of what is shown of all.
         drawn: Those that are drawn as bars; by default all.
         of: What they are of, where one page has several such groups.
+        is_open: Whether requests arrived at a rate, whatever was outstanding.
     """
     alike = [one for one in spreads if _ends(one)[0] == _ends(one)[1]]
     varied = [one for one in spreads if one not in alike]
@@ -62,7 +65,7 @@ def items(
         yield histogram(spread, variation.note(device))
     lines = varied if len(varied) <= LINES_MAX else single
     if lines:
-        yield _titled(by_percentile(lines, suffix), of)
+        yield _titled(by_percentile(lines, suffix, is_open=is_open), of)
     if spreads:
         table = _titled(levels(spreads, suffix), of)
         if alike:
@@ -155,7 +158,9 @@ def _cumulative(counts: Sequence[float]) -> list[float]:
     return (100 * sums / max(sums[-1], 1.0)).tolist()  # type: ignore[no-any-return]
 
 
-def by_percentile(spreads: Sequence[pts.Histogram], suffix: str = "") -> Plot:
+def by_percentile(
+    spreads: Sequence[pts.Histogram], suffix: str = "", *, is_open: bool = False
+) -> Plot:
     """Return response time against percentile; each further nine is as wide as the one before."""
     lines = []
     for place, spread in enumerate(spreads):
@@ -180,10 +185,9 @@ def by_percentile(spreads: Sequence[pts.Histogram], suffix: str = "") -> Plot:
     ticks = tuple(
         (place, name) for place, name in zip(places, names, strict=True) if place <= most * 1.01
     )
-    note = (
-        "Drawn only where ten or more requests lie beyond. Closed loop: a slow request delays the "
-        "next."
-    )
+    note = "Drawn only where ten or more requests lie beyond."
+    if not is_open:
+        note += " Closed loop: a slow request delays the next."
     return Plot(
         f"by-percentile{suffix}",
         "Response time by percentile",

@@ -25,19 +25,34 @@ PERCENTILES = (
 )
 
 
+def in_one_unit(blocks: Sequence[pts.Table]) -> list[pts.Table]:
+    """Return tables of one quantity as they are, or in ms where any of them holds long times."""
+    if not any(block.unit in {"us", "µs"} and _most(block) >= LONG_US for block in blocks):
+        return list(blocks)
+    return [
+        structs.replace(
+            block,
+            unit="ms",
+            values=[
+                [one * 1e-3 if isinstance(one, int | float) else one for one in row]
+                for row in block.values
+            ],
+        )
+        for block in blocks
+    ]
+
+
+def _most(block: pts.Table) -> float:
+    numbers = (one for row in block.values for one in row if isinstance(one, int | float))
+    return max(numbers, default=0.0)
+
+
 def of_block(block: pts.Table) -> Table:
     """Return a table of the document as the report shows it; long times in ms instead of µs."""
-    most = max((one for row in block.values for one in row if isinstance(one, int | float)),
-               default=0.0)  # fmt: skip
-    is_long = block.unit in {"us", "µs"} and most >= LONG_US
-    if is_long:
-        values = [
-            [one * 1e-3 if isinstance(one, int | float) else one for one in row]
-            for row in block.values
-        ]
-        block = structs.replace(block, unit="ms", values=values)
+    (shown,) = in_one_unit([block])
     # Thousands of ms beside tenths, tens of µs beside thousands: as many decimals as each needs.
-    is_wide = is_long or (block.unit == "ms" and most >= 1e3)
+    is_wide = shown is not block or (block.unit == "ms" and _most(block) >= 1e3)
+    block = shown
     # Columns of several units name them themselves.
     unit = "" if ";" in block.unit else block.unit
     return Table(
