@@ -295,6 +295,7 @@ def test_a_run_into_its_own_file_that_is_cut_says_how_it_goes_on(inside: Cli, mo
         (("--target", "sim:small.yaml", "--queue-depth", "1000000"), 2, "1000000 is out of range"),
         (("--target", "sim:small.yaml", "--vary", "colour=1,2"), 2, "cannot be varied"),
         (("--target", "sim:small.yaml", "--vary", "threads"), 2, "KEY=VALUE,VALUE"),
+        (("--target", "sim:small.yaml", "--vary", "oio=1,2", "--vary", "threads=1,2"), 2, "once"),
     ],
 )
 def test_what_cannot_be_is_refused(inside: Cli, folder: Path, arguments, code, words):

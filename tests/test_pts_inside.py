@@ -124,11 +124,20 @@ def test_waf_by_share_in_use_is_the_closed_form():
     assert "waf_missing" not in results
 
 
+def test_a_write_of_a_quarter_of_a_page_costs_four_times_the_closed_form():
+    small = {"nand.blocks_per_plane": 64, "nand.channels": 1, "nand.page_size_bytes": 16384}
+    target = SimulatedTarget("tlc_standard", small)
+    known = of_config(target.facts().device.config)
+    assert known.waf(0.8, 4096) == pytest.approx(4 * known.waf(0.8, known.unit_bytes), rel=1e-5)
+    (point,) = found("fill", target, points="80")["results"]["points"]
+    assert point["waf"] == pytest.approx(point["waf_predicted"], rel=0.03)
+
+
 def test_skew_costs_a_drive_that_does_not_tell_hot_from_cold():
     results = found("skew", skews="uniform,zipf:0.8,static:0.8")["results"]
     uniform, zipf, static = results["points"]
     assert uniform["waf"] == pytest.approx(
-        of_config(drive().facts().device.config).waf(1.0), rel=0.01
+        of_config(drive().facts().device.config).waf(1.0, 4096), rel=0.01
     )
     assert zipf["waf"] > uniform["waf"]
     # Of a fifth that is written, greedy victims are soon all of it: nearly nothing is moved.

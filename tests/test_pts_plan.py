@@ -10,7 +10,7 @@ import pytest
 
 from fake_target import FakeTarget
 from opennandlab.errors import ConfigError
-from opennandlab.pts import STANDARD, TESTS, TUTORIAL, Settings
+from opennandlab.pts import STANDARD, TESTS, TUTORIAL, Settings, run_test
 from opennandlab.pts.plan import Plan, make_plan, seed_of
 from opennandlab.pts.time_base import CELL_RECLAIMS, NAMES, TimeBase
 from opennandlab.stats.histogram import Histogram
@@ -380,3 +380,27 @@ def test_the_ramp_of_a_simulated_cell_fills_its_queue():
     assert fill == Limit(bytes=1 << 28, ramp_ratio=0.125)
     assert base.with_ramp(Limit(bytes=1 << 20), Stimulus(queue_depth=512)).ramp_ratio == 0.5
     assert base.with_ramp(Limit(seconds=60), Stimulus(queue_depth=32)) == Limit(seconds=60)
+
+
+@pytest.mark.parametrize(
+    ("test", "changes", "expected"),
+    [
+        ("iops", {}, "full"),
+        ("iops", {"wipc_capacities": 0.5}, "scaled"),
+        ("wsat", {}, "full"),
+        ("wsat", {"options": {"hours": 0.1}}, "scaled"),
+        ("wsat", {"options": {"capacities": 8.0}}, "full"),
+    ],
+)
+def test_less_than_the_specification_is_not_conformance(test, changes, expected):
+    found = run_test(TESTS[test], FakeTarget(), settings=Settings(time_base="full", **changes))
+    assert found.header.conformance == expected
+
+
+def test_a_length_of_cells_that_no_step_asks_for_is_a_warning():
+    base = TimeBase("full", is_virtual=True, capacity_bytes=GIB, cell_s=2.0)
+    assert (base.is_cell_unused, base.describe().cell.seconds) == (True, 60)
+    base.cell(Stimulus())
+    assert (base.is_cell_unused, base.describe().cell.seconds) == (False, 2)
+    found = run_test(TESTS["xsr"], FakeTarget(), settings=Settings(cell_seconds=1.0))
+    assert any("--cell-seconds changes nothing" in text for text in found.warnings)

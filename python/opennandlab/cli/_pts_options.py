@@ -304,7 +304,7 @@ COMMON: tuple[tuple[str, Any, Any], ...] = (
 VARY = (
     "vary",
     Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             "--vary",
             metavar="KEY=A,B,…",
@@ -357,6 +357,19 @@ class Asked:
     remarks: "Remarks"
     require_steady: bool
     is_profile_chosen: bool
+
+
+def _only(vary: list[str] | None) -> str | None:
+    """Return what is varied; typer would drop all but the last."""
+    from opennandlab.errors import ConfigError
+
+    if not vary:
+        return None
+    if len(vary) > 1:
+        raise ConfigError(
+            "vary", "is given more than once; accepted: one KEY=A,B,… (`sweep` runs combinations)"
+        )
+    return vary[0]
 
 
 def asked(values: dict[str, Any], options: tuple["Option", ...] = ()) -> Asked:
@@ -412,7 +425,7 @@ def asked(values: dict[str, Any], options: tuple["Option", ...] = ()) -> Asked:
         settings,
         output,
         plain["resume"],
-        plain.get("vary"),
+        _only(plain.get("vary")),
         plain["dry_run"],
         plain["as_json"],
         plain["quiet"],

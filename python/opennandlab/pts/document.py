@@ -28,6 +28,7 @@ from opennandlab.errors import DocumentError, InternalError
 from opennandlab.files import write_atomically
 from opennandlab.pts.engine import Bench
 from opennandlab.pts.findings import Findings
+from opennandlab.pts.plan import WIPC_CAPACITIES, Plan
 from opennandlab.pts.record import COLUMNS, Cell
 from opennandlab.stats.histogram import Histogram
 from opennandlab.tested import to_bytes
@@ -53,6 +54,8 @@ class Remarks:
 
 # The first line of a journal has some 2 KiB.
 HEAD_BYTES_MAX = 1 << 20
+# Options that say how long a test writes.
+LENGTHS = {"capacities", "hours"}
 
 
 def table(  # noqa: PLR0913 (all by name)
@@ -308,7 +311,19 @@ def conformance(bench: Bench) -> str:
     )
     if left_out:
         return "partial"
-    return "full" if plan.time.name == "full" and not plan.time.noted else "scaled"
+    is_full = plan.time.name == "full" and not plan.time.noted and not _is_cut_by_options(plan)
+    return "full" if is_full else "scaled"
+
+
+def _is_cut_by_options(plan: Plan) -> bool:
+    """Tell whether the user asked for less writing or time than the specification has."""
+    if plan.test.wipc and plan.wipc_capacities < WIPC_CAPACITIES:
+        return True
+    return any(
+        plan.number(option.key) < float(option.default_for(plan.pts_version))
+        for option in plan.test.options
+        if option.key in LENGTHS
+    )
 
 
 def _header(bench: Bench, *, interrupted: bool) -> pts_header.Header:
@@ -372,7 +387,13 @@ def _warnings(bench: Bench) -> list[str]:
         for entry in first
         if not entry.attained
     ]
-    return [*record.warnings, *_littles_law(record.littles_law), *_short(record.short), *missed]
+    unused = (
+        ["--cell-seconds changes nothing in this test: it has no cells of a minute"]
+        if bench.plan.time.is_cell_unused
+        else []
+    )
+    short = _short(record.short)
+    return [*record.warnings, *_littles_law(record.littles_law), *short, *missed, *unused]
 
 
 def _short(cells: list[tuple[str, int, int]]) -> list[str]:

@@ -25,7 +25,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeGuard
@@ -324,8 +324,7 @@ class Journal:
         other = head.get("settings")
         if not isinstance(other, dict):
             return "unknown ones"
-        keys = {*other, *self.settings}
-        return ", ".join(sorted(k for k in keys if other.get(k) != self.settings.get(k)))
+        return ", ".join(sorted(_unlike(other, self.settings)))
 
     def _read_checkpoint(self, steps_max: int) -> int:
         """Load the checkpoint; return after how many steps it was made, 0 without one."""
@@ -391,3 +390,15 @@ class Journal:
 
 def _is_count(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _unlike(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the keys whose values differ, or those within them."""
+    for key in {*one, *other}:
+        mine, its = one.get(key), other.get(key)
+        if mine == its:
+            continue
+        if isinstance(mine, Mapping) and isinstance(its, Mapping):
+            yield from _unlike(mine, its)
+        else:
+            yield key

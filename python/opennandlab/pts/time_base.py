@@ -501,9 +501,15 @@ class TimeBase:
         self._note(f"{load} writes", _fills(share), "30 min")
         return self.capacities(share)
 
+    @property
+    def is_cell_unused(self) -> bool:
+        """Whether the user set the length of cells, and no step asked for it."""
+        return self.cell_s not in {None, MINUTE_S} and "cells" not in self.noted
+
     def describe(self) -> pts_header.TimeBase:
         """Return what a report says of it."""
-        aside = replace(self)  # nothing is noted for what no test has asked for
+        # Nothing is noted for what no test has asked for.
+        aside = replace(self, cell_s=None if self.is_cell_unused else self.cell_s)
         cell, gap = aside.cell(Stimulus()), aside.gap(Stimulus())
         if not self.is_virtual:
             # Its least number of requests follows from the queue of each.
@@ -554,7 +560,8 @@ class TimeBase:
         return [f"{step}: {self.noted[step]}" for step in sorted(self.noted)]
 
     def _note(self, step: str, here: str, standard: str) -> None:
-        self.noted[step] = f"{here} (standard: {standard})"
+        if here != standard:
+            self.noted[step] = f"{here} (standard: {standard})"
 
     def _sector_round(self, count: float) -> int:
         """Return whole 4 KiB, so that no request is cut."""

@@ -25,6 +25,7 @@ class Inside:
         superblock_bytes: What fills together: a superblock, or one of each group of dies, or the
             open blocks of all dies where each has its own.
         raw_bytes: All of the flash.
+        unit_bytes: What the map knows the place of.
     """
 
     pages_per_block: int
@@ -32,18 +33,23 @@ class Inside:
     programs: float
     superblock_bytes: int
     raw_bytes: int
+    unit_bytes: int
 
-    def waf(self, share: float) -> float | None:
+    def waf(self, share: float, block_bytes: int) -> float | None:
         """Return the closed form of greedy for uniform writes to a share of the user capacity.
 
-        The pages that are not in use are spare: S = 1 - share (1 - S_eff).
+        The pages that are not in use are spare: S = 1 - share (1 - S_eff). A write of less than a
+        unit of the map programs a whole one.
         """
         spare = 1.0 - share * (1.0 - self.spare_factor)
         if not 0.0 < spare < 1.0:
             return None
         found = predict_waf("greedy", None, self.pages_per_block, spare)
         # To 6 digits, so that no library's last bit reaches a digest.
-        return None if found is None else float(f"{found * self.programs:.6g}")
+        if found is None:
+            return None
+        whole = max(1.0, self.unit_bytes / block_bytes)
+        return float(f"{found * self.programs * whole:.6g}")
 
 
 def inside_of(bench: Bench) -> Inside | None:
@@ -66,6 +72,7 @@ def of_config(config: Mapping[str, Any]) -> Inside:
         programs=superblocks["pages"] / data if superblocks else 1.0,
         superblock_bytes=_together(effective) * page_bytes,
         raw_bytes=int(effective["raw_bytes"]),
+        unit_bytes=page_bytes,
     )
 
 

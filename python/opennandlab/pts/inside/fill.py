@@ -73,7 +73,7 @@ def run(bench: Bench) -> Findings:
                 region_bytes=region,
                 mb_s=done.mb_s,
                 waf=done.waf,
-                waf_predicted=known.waf(part.share) if known else None,
+                waf_predicted=known.waf(part.share, course.SMALL) if known else None,
                 steady=done.verdict.steady,
                 excursion_pct=done.excursion_pct,
                 slope_pct=done.slope_pct,
