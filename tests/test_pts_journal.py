@@ -155,7 +155,10 @@ def test_a_journal_may_be_cut_anywhere(tmp_path_factory, cut):
         ([head(), {"step": 0, "key": "k", "outcome": [1]}], "jsonl:2: this is not a line"),
         ([head(), step(0), step(2)], "a step after 1 is missing"),
         ([head(settings=[1], settings_sha256="0")], r"other settings \(unknown ones\)"),
-        ([head(settings={"seed": 7}, settings_sha256=None)], r"other settings \(seed, test\)"),
+        (
+            [head(settings={"seed": 7}, settings_sha256=None)],
+            r"other settings \(seed: 7 against 42\)",
+        ),
         ([head(schema="opennandlab.pts-journal/1")], "another version of opennandlab"),
         ([head(schema="x")], "this is not a journal"),
         ([{"step": 0}], "this is not a journal"),

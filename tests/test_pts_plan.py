@@ -399,8 +399,8 @@ def test_less_than_the_specification_is_not_conformance(test, changes, expected)
 
 def test_a_length_of_cells_that_no_step_asks_for_is_a_warning():
     base = TimeBase("full", is_virtual=True, capacity_bytes=GIB, cell_s=2.0)
-    assert (base.is_cell_unused, base.describe().cell.seconds) == (True, 60)
+    assert (base.has_cells, base.describe().cell.seconds) == (False, 60)
     base.cell(Stimulus())
-    assert (base.is_cell_unused, base.describe().cell.seconds) == (False, 2)
+    assert (base.has_cells, base.describe().cell.seconds) == (True, 2)
     found = run_test(TESTS["xsr"], FakeTarget(), settings=Settings(cell_seconds=1.0))
     assert any("--cell-seconds changes nothing" in text for text in found.warnings)

@@ -53,9 +53,7 @@ def _series(bench: Bench, share: float, label: str) -> list[float]:
     """Return the IOPS of the samples of a range."""
     part = ActiveRange(share=share * bench.plan.active_range.share)
     bench.purge(group=label)
-    fill = bench.stimulus(pattern="sequential", block_bytes=128 << 10, active_range=part)
-    with bench.phase("fill", group=label, cells=1):
-        bench.fill(fill, bench.plan.time.capacities(part.share), label="fill")
+    bench.fill_range(part, group=label)
     limit, sample_s = bench.plan.time.consistency()
     stimulus = bench.stimulus(block_bytes=4096, active_range=part)
     bench.restart_point()

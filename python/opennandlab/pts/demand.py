@@ -27,7 +27,7 @@ from opennandlab.pts.document import histogram, table
 from opennandlab.pts.engine import Bench
 from opennandlab.pts.findings import Findings
 from opennandlab.pts.patterns import Pattern
-from opennandlab.pts.plan import WIPC_BLOCK_BYTES, Option
+from opennandlab.pts.plan import Option
 from opennandlab.pts.record import Cell
 from opennandlab.pts.rounds import CellPlan, Rounds, Tracking, until_steady, write_to_steady
 
@@ -146,7 +146,8 @@ def _nearest(found: Sequence[Combination], iops: float) -> Combination:
 def run(bench: Bench, pattern: Pattern) -> Findings:
     """Run the four steps with a pattern."""
     bench.purge()
-    _fill_first(bench)
+    if bench.plan.time.fills_first():
+        bench.fill_range(bench.plan.wipc_range)
     fields = pattern.fields(bench.plan.sector_bytes)
     writes = bench.stimulus(**{**fields, "read_pct": 0})
     before = write_to_steady(bench, writes, f"{pattern.name.upper()} 0/100")
@@ -187,19 +188,6 @@ def run(bench: Bench, pattern: Pattern) -> Findings:
         ],
         histograms=kept,
     )
-
-
-def _fill_first(bench: Bench) -> None:
-    """Fill the range where the time base is too short for what follows to do it."""
-    whole = bench.plan.wipc_range
-    limit = bench.plan.time.first_fill(whole.share)
-    if limit is None:
-        return
-    stimulus = bench.stimulus(
-        pattern="sequential", block_bytes=WIPC_BLOCK_BYTES, active_range=whole
-    )
-    with bench.phase("fill", cells=1):
-        bench.fill(stimulus, limit, label="fill")
 
 
 def _rounds(bench: Bench, pattern: Pattern, pairs: list[tuple[int, int]]) -> Rounds:

@@ -54,8 +54,6 @@ class Remarks:
 
 # The first line of a journal has some 2 KiB.
 HEAD_BYTES_MAX = 1 << 20
-# Options that say how long a test writes.
-LENGTHS = {"capacities", "hours"}
 
 
 def table(  # noqa: PLR0913 (all by name)
@@ -322,7 +320,7 @@ def _is_cut_by_options(plan: Plan) -> bool:
     return any(
         plan.number(option.key) < float(option.default_for(plan.pts_version))
         for option in plan.test.options
-        if option.key in LENGTHS
+        if option.is_length
     )
 
 
@@ -387,13 +385,14 @@ def _warnings(bench: Bench) -> list[str]:
         for entry in first
         if not entry.attained
     ]
-    unused = (
-        ["--cell-seconds changes nothing in this test: it has no cells of a minute"]
-        if bench.plan.time.is_cell_unused
-        else []
-    )
-    short = _short(record.short)
+    short, unused = _short(record.short), _unused(bench.plan)
     return [*record.warnings, *_littles_law(record.littles_law), *short, *missed, *unused]
+
+
+def _unused(plan: Plan) -> list[str]:
+    if plan.settings.cell_seconds is None or plan.time.has_cells:
+        return []
+    return ["--cell-seconds changes nothing in this test: it has no cells of a minute"]
 
 
 def _short(cells: list[tuple[str, int, int]]) -> list[str]:

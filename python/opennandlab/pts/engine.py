@@ -21,6 +21,7 @@ from opennandlab.pts.plan import WIPC_BLOCK_BYTES, WIPC_CAPACITIES, Plan, seed_o
 from opennandlab.pts.record import Cell, Phase, Progress, Record, Watcher
 from opennandlab.stats.steady import SteadyState
 from opennandlab.targets.base import (
+    ActiveRange,
     Imprint,
     Limit,
     Measurement,
@@ -227,6 +228,14 @@ class Bench:
         passed_s = last_s * untimed / max(timed, 1)
         self._let_pass(passed_s, label)
         return last_s + passed_s
+
+    def fill_range(self, part: ActiveRange, *, group: str = "") -> None:
+        """Write a range once, sequentially, as a phase of its own."""
+        stimulus = self.stimulus(
+            pattern="sequential", block_bytes=WIPC_BLOCK_BYTES, active_range=part
+        )
+        with self.phase("fill", group=group, cells=1):
+            self.fill(stimulus, self.plan.time.capacities(part.share), label="fill")
 
     def _let_pass(self, seconds: float, label: str) -> None:
         """Let blocks age by the time that writes without a clock took."""

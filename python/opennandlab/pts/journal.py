@@ -25,14 +25,14 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeGuard
 
 import numpy as np
 
-from opennandlab.canonical import canonical_json
+from opennandlab.canonical import canonical_json, first_difference
 from opennandlab.documents.record import made
 from opennandlab.errors import DocumentError, OpenNandLabError, WriteError
 from opennandlab.files import read_bytes, write_atomically, write_pieces_atomically
@@ -320,11 +320,11 @@ class Journal:
         return steps, min(restart, len(steps)), imprint
 
     def _differing(self, head: dict[str, Any]) -> str:
-        """Name the settings that differ from those of a journal."""
+        """Name the first setting that differs from that of a journal."""
         other = head.get("settings")
         if not isinstance(other, dict):
             return "unknown ones"
-        return ", ".join(sorted(_unlike(other, self.settings)))
+        return first_difference(other, self.settings) or "unknown ones"
 
     def _read_checkpoint(self, steps_max: int) -> int:
         """Load the checkpoint; return after how many steps it was made, 0 without one."""
@@ -390,15 +390,3 @@ class Journal:
 
 def _is_count(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-def _unlike(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the keys whose values differ, or those within them."""
-    for key in {*one, *other}:
-        mine, its = one.get(key), other.get(key)
-        if mine == its:
-            continue
-        if isinstance(mine, Mapping) and isinstance(its, Mapping):
-            yield from _unlike(mine, its)
-        else:
-            yield key

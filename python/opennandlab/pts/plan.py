@@ -69,6 +69,8 @@ class Option:
         by_version: Default of another version than 2.0.2.
         accepted: What a text without choices may be, in words; empty for anything.
         reader: Raises `ValueError` for a text that cannot be.
+        is_length: Whether less than the default is less writing, or time, than the specification
+            has.
     """
 
     key: str
@@ -80,6 +82,7 @@ class Option:
     accepted: str = ""
     reader: Callable[[str], object] | None = None
     maximum: float | None = None
+    is_length: bool = False
 
     def default_for(self, pts_version: str) -> float | str:
         """Return the default of a version of the specification."""

@@ -271,11 +271,15 @@ def until_steady(  # noqa: PLR0913 (all but three by name)
         rounds.is_longer |= rounds.attained
     for tracking in tracked:
         if rounds.attained and rounds.collection(tracking) == "none":
-            is_full = bench.plan.time.name == "full"
-            longer = "--cell-seconds" if is_full else "--cell-seconds, --time-base full"
+            time = bench.plan.time
+            ways = [
+                *(["--cell-seconds"] if time.has_cells else []),
+                *([] if time.name == "full" else ["--time-base full"]),
+            ]
+            advice = f"; give it longer cells ({', '.join(ways)})" if ways else ""
             bench.warn(
                 f"{tracking.plan.label} is steady by the rule, but the drive did not collect in "
-                f"the window: this is not its steady state; give it longer cells ({longer})"
+                f"the window: this is not its steady state{advice}"
             )
     bench.progress.rounds_max = None
     return rounds

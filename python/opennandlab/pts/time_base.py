@@ -142,9 +142,12 @@ class TimeBase:
     cell_s: float | None = None
     # Steps that were asked for and differ from the specification: step -> what it is here.
     noted: dict[str, str] = field(default_factory=dict, init=False, compare=False, repr=False)
+    # Steps that were asked for and whose length the user may set.
+    asked: set[str] = field(default_factory=set, init=False, compare=False, repr=False)
 
     def cell(self, stimulus: Stimulus) -> Limit:
         """Return the limit of one cell, a minute of the specification."""
+        self.asked.add("cells")
         if self.cell_s is not None:
             if self.cell_s != MINUTE_S:
                 self._note("cells", f"{self.cell_s:g} s", "60 s")
@@ -306,19 +309,15 @@ class TimeBase:
         if here != asked:
             self._note("preconditioning", _fills(here), _fills(asked))
 
-    def first_fill(self, share: float) -> Limit | None:
-        """Return what is written first where the writes to the steady state do not fill the range.
+    def fills_first(self) -> bool:
+        """Tell whether the writes to the steady state are too short to fill the range.
 
         What a mix writes over data that were never written is drawn anew for each request, which
         keeps a processor from filling the queue (see `targets.fio.job`).
-
-        Args:
-            share: The range, relative to the user capacity.
         """
-        if not self._is_real_smoke:
-            return None
-        self._note("sequential fill before the writes", "once the range", "none")
-        return self.capacities(share)
+        if self._is_real_smoke:
+            self._note("sequential fill before the writes", "once the range", "none")
+        return self._is_real_smoke
 
     def saturation_bytes(self, asked_capacities: float, step: str = "write saturation") -> int:
         """Return the bytes after which write saturation ends, or another such step."""
@@ -502,14 +501,14 @@ class TimeBase:
         return self.capacities(share)
 
     @property
-    def is_cell_unused(self) -> bool:
-        """Whether the user set the length of cells, and no step asked for it."""
-        return self.cell_s not in {None, MINUTE_S} and "cells" not in self.noted
+    def has_cells(self) -> bool:
+        """Whether the test has asked for the length of a cell."""
+        return "cells" in self.asked
 
     def describe(self) -> pts_header.TimeBase:
         """Return what a report says of it."""
         # Nothing is noted for what no test has asked for.
-        aside = replace(self, cell_s=None if self.is_cell_unused else self.cell_s)
+        aside = replace(self, cell_s=self.cell_s if self.has_cells else None)
         cell, gap = aside.cell(Stimulus()), aside.gap(Stimulus())
         if not self.is_virtual:
             # Its least number of requests follows from the queue of each.

@@ -188,13 +188,16 @@ TEST = Test(
             "vod: sequential 128 KiB 90/10; metadata: sequential 0.5 KiB 50/50; cbw: composite).",
             choices=WORKLOADS,
         ),
-        Option("capacities", 4.0, "User capacities after which it ends.", minimum=0.1),
+        Option(
+            "capacities", 4.0, "User capacities after which it ends.", minimum=0.1, is_length=True
+        ),
         Option(
             "hours",
             6.0,
             "Hours after which it ends, in the time base full.",
             minimum=0.01,
             by_version={"1.1": 24.0},
+            is_length=True,
         ),
         Option(
             "sample_minute",

@@ -17,6 +17,8 @@ from opennandlab.reports.figure.model import Figure, Plot, Relief, Series, Stack
 
 Cell = float | int | str | None
 Kind = Literal["good", "plain", "warning", "bad"]
+# Groups of (name, value).
+Facts = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
 
 
 class Marked(str):
@@ -158,7 +160,7 @@ class Chapter:
     verdict: Badge | None = None
     reason: str = ""
     headlines: tuple[Headline, ...] = ()
-    facts: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
+    facts: Facts = ()
     badges: tuple[Badge, ...] = ()
     deviations: tuple[str, ...] = ()
     standard: str = "the specification"

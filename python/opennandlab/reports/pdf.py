@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from opennandlab.reports import words
 from opennandlab.reports.figure import colours, static
-from opennandlab.reports.model import Chapter, Item, Kind, Report, Section, Table
+from opennandlab.reports.model import Chapter, Facts, Item, Kind, Report, Section, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Sheet
@@ -42,9 +42,8 @@ WARNING, BAD, GOOD = "#6b4a00", "#a03c00", "#00543d"
 KIND: dict[Kind, str] = {"good": GOOD, "plain": colours.INK, "warning": WARNING, "bad": BAD}
 
 
-# Groups of facts of one run, and how it is told.
+# Groups of facts that one run has at most.
 FACTS_MAX = 6
-Facts = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
 
 
 @dataclass(frozen=True)
@@ -191,7 +190,7 @@ def _parts(item: Item) -> Iterator[Item]:
 
 def _column_parts(table: Table) -> Iterator[Sequence[int]]:
     """Yield the columns of each part of a table; the names of the rows begin every part."""
-    widths = _widths(table)
+    widths = _widths(_cells(table))
     names = 2 if table.columns[1:2] == ("run",) else 1
     room = WIDE * TABLE / TABLE_LEAST - sum(widths[:names])
     part: list[int] = []
@@ -203,17 +202,18 @@ def _column_parts(table: Table) -> Iterator[Sequence[int]]:
     yield [*range(names), *part]
 
 
-def _widths(table: Table) -> list[float]:
+def _widths(rows: Sequence[Sequence[str]]) -> list[float]:
     """Return the inches of each column in letters of the usual size."""
-    rows = [table.columns, *_written(table)]
     return [0.062 * max(map(len, column)) + 0.2 for column in zip(*rows, strict=True)]
 
 
-def _written(table: Table) -> list[list[str]]:
-    return [
+def _cells(table: Table) -> list[Sequence[str]]:
+    """Return heads and rows as they are written."""
+    written = (
         [words.value(row[0]), *(words.value(cell, table.digits) for cell in row[1:])]
         for row in table.rows
-    ]
+    )
+    return [table.columns, *written]
 
 
 def _item(item: Item) -> list[_Block]:
@@ -353,8 +353,8 @@ def _cards(table: Table) -> _Block:
 
 
 def _table(sheet: Sheet, table: Table, down: float) -> None:
-    rows: Sequence[Sequence[str]] = [table.columns, *_written(table)]
-    widths = _widths(table)
+    rows = _cells(table)
+    widths = _widths(rows)
     scale = min(1.0, WIDE / sum(widths))
     size = max(TABLE * scale, 3.6)
     ends = [SIDE + scale * sum(widths[: place + 1]) - 0.06 for place in range(len(widths))]

@@ -232,8 +232,7 @@ def _sweeps(found: Sequence[_Found], measured: Sequence[Measured]) -> Iterator[C
     for key in dict.fromkeys(varied[0] for varied, _ in pairs):
         values = [(varied[1], each) for varied, each in pairs if varied[0] == key]
         if len(values) > 1 and len({each.test for _, each in values}) == 1:
-            names = [f"{key} {value}" for value, _ in values]
-            yield overlay.sweep([each for _, each in values], names, key)
+            yield overlay.sweep([each for _, each in values], [value for value, _ in values], key)
 
 
 def _names(measured: Sequence[Measured]) -> list[str]:

@@ -14,12 +14,11 @@ from opennandlab.documents.pts import Cell, Phase
 from opennandlab.documents.pts_header import Cache, Header, Imported
 from opennandlab.documents.pts_origin import is_own_matrix, method
 from opennandlab.reports import words
-from opennandlab.reports.model import Badge, Kind
+from opennandlab.reports.model import Badge, Facts, Kind
 from opennandlab.reports.pts import steady as steadiness
 from opennandlab.reports.pts.source import Measured, plain
 from opennandlab.summary import build
 
-Facts = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
 PROFILES = {"C": "PTS-C (client)", "E": "PTS-E (enterprise)"}
 KINDS: dict[str, Kind] = {"full": "good", "scaled": "plain"}
 # The claim that a report must not make, whatever ran.

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from opennandlab.documents.pts_inside import FillResults, LoadResults, SkewResults, ZonesResults
 from opennandlab.reports.figure.model import Axis, Mark, Plot, Series
 from opennandlab.reports.model import Item, Section
-from opennandlab.reports.pts import closed_loop, response, tables
+from opennandlab.reports.pts import response, tables
 from opennandlab.reports.pts.source import Measured
 
 MIB = 1 << 20
@@ -171,7 +171,7 @@ def load(measured: Measured) -> Iterator[Section]:
         shown = response.items(
             measured.histograms,
             measured.header.target.device.config,
-            is_open=measured.test in closed_loop.OPEN,
+            is_open=True,
         )
         yield Section("histograms", "Reads of the probe", tuple(shown))
     yield from tables.results(measured)

@@ -14,7 +14,7 @@ from opennandlab.documents import pts
 from opennandlab.documents.comparison import Comparison, delta_pct
 from opennandlab.reports import words
 from opennandlab.reports.figure.model import Axis, Plot, Relief, Series
-from opennandlab.reports.model import Badge, Cell, Chapter, Item, Report, Section, Table
+from opennandlab.reports.model import Badge, Cell, Chapter, Facts, Item, Report, Section, Table
 from opennandlab.reports.pts import header, likeness, views
 from opennandlab.reports.pts.source import Measured
 from opennandlab.reports.pts.tables import in_one_unit, spoken_path
@@ -59,16 +59,17 @@ def _models(found: Comparison, names: Sequence[str]) -> Iterator[str]:
         yield f"Model versions differ: {' '.join(text)}"
 
 
-def sweep(measured: Sequence[Measured], names: Sequence[str], key: str) -> Chapter:
+def sweep(measured: Sequence[Measured], values: Sequence[str], key: str) -> Chapter:
     """Return the chapter of runs between which one parameter was varied on purpose.
 
     Args:
         measured: The documents, of one test.
-        names: What to call them: parameter and value.
+        values: That of the parameter in each.
         key: The parameter.
     """
+    names = [f"{key} {value}" for value in values]
     chapters = [views.chapter_of(one) for one in measured]
-    by_value = _by_value(measured, names, key)
+    by_value = _by_value(measured, values, key)
     first = (Section("varied", f"By {key}", by_value),) if by_value else ()
     return Chapter(
         id=f"by-{key}",
@@ -93,11 +94,9 @@ def _deviations(measured: Sequence[Measured], names: Sequence[str]) -> Iterator[
         yield text if len(having) == len(names) else f"{', '.join(having)}: {text}"
 
 
-def _by_value(measured: Sequence[Measured], names: Sequence[str], key: str) -> tuple[Plot, ...]:
+def _by_value(measured: Sequence[Measured], values: Sequence[str], key: str) -> tuple[Plot, ...]:
     """Return the mean of the window of each tracking variable as bars, one for each value."""
-    places = [float(place) for place in range(len(names))]
-    # The axis names the parameter.
-    values_of_key = [name.removeprefix(f"{key} ") for name in names]
+    places = [float(place) for place in range(len(values))]
     plots = []
     for at, steady in enumerate(measured[0].steady):
         metric = steady.tracking.metric
@@ -107,22 +106,20 @@ def _by_value(measured: Sequence[Measured], names: Sequence[str], key: str) -> t
         label, factor = words.metric(metric)
         found = [one.steady[at].average if at < len(one.steady) else None
                  for one in measured]  # fmt: skip
-        values = [None if value is None else value * factor for value in found]
+        bars = [None if value is None else value * factor for value in found]
         plots.append(
             Plot(
                 f"by-value-{at + 1}",
                 f"{label}, mean of the window, of {tracked or metric}",
-                Axis(key, ticks=tuple(zip(places, values_of_key, strict=True))),
+                Axis(key, ticks=tuple(zip(places, values, strict=True))),
                 Axis(label, zero=True),
-                (Series(label, places, values, "bars", texts=list(map(words.value, values))),),
+                (Series(label, places, bars, "bars", texts=list(map(words.value, bars))),),
             )
         )
     return tuple(plot for plot in plots if plot.drawable)
 
 
-def _facts(
-    measured: Sequence[Measured], names: Sequence[str]
-) -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
+def _facts(measured: Sequence[Measured], names: Sequence[str]) -> Facts:
     """Return for each run what decides whether it may be compared."""
     wanted = {
         "Target", "Over-provisioning", "Conformance", "Profile", "Specification", "Time base",

@@ -11,7 +11,7 @@ from opennandlab.documents import pts
 from opennandlab.documents.pts_results import SaturationResults
 from opennandlab.reports import words
 from opennandlab.reports.figure.model import Axis, Plot, Series
-from opennandlab.reports.model import Badge, Cell, Chapter, Headline, Report, Section, Table
+from opennandlab.reports.model import Badge, Cell, Chapter, Facts, Headline, Report, Section, Table
 from opennandlab.reports.pts import course, header
 from opennandlab.reports.pts.course import Course
 from opennandlab.reports.pts.source import Measured
@@ -96,7 +96,7 @@ def _each(measured: Sequence[Measured], stated: Sequence[str]) -> Iterator[Measu
         yield next(one for one in measured if one.verdict.word == word)
 
 
-def _common(measured: Sequence[Measured]) -> header.Facts:
+def _common(measured: Sequence[Measured]) -> Facts:
     """Return the facts of the header in which all runs agree, without those of one run."""
     own = {"Digest", "Created", "Duration", "Written", "Configuration", "Steady state"}
     pairs = [{pair for _, group in header.facts(one) for pair in group} for one in measured]

@@ -55,7 +55,7 @@ VALUES: Mapping[str, Mapping[str, str]] = {
         "mrt-4k-write": "results.mrt_ms_rnd_4kib_write",
     },
 }
-# What the seed decides, not the time base: the tolerance, and why.
+# Where one request decides, in `full` too: the tolerance, and why.
 MISSES: Mapping[str, tuple[float, str]] = {
     "emmc_16gb-latency-mrt-4k-write": (
         0.65,
