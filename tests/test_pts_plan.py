@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -10,11 +11,13 @@ import pytest
 
 from fake_target import FakeTarget
 from opennandlab.errors import ConfigError
-from opennandlab.pts import STANDARD, TESTS, TUTORIAL, Settings, run_test
+from opennandlab.pts import STANDARD, TESTS, TUTORIAL, Settings, declared, run_test
 from opennandlab.pts.plan import Plan, make_plan, seed_of
 from opennandlab.pts.time_base import CELL_RECLAIMS, NAMES, TimeBase
 from opennandlab.stats.histogram import Histogram
 from opennandlab.targets.base import Limit, Measurement, Requests, Stimulus
+from opennandlab.targets.opening import Request, sketch
+from opennandlab.targets.simulated import SimulatedTarget
 
 GIB = 1 << 30
 # The loads of cross stimulus recovery.
@@ -340,6 +343,43 @@ def test_latency_runs_in_full_where_time_is_virtual_and_the_drive_small():
     assert base("latency", 2000 * GIB) == "scaled"
     assert base("latency", asked="smoke") == "smoke"
     assert base("iops", is_virtual=False) == "full"
+
+
+# Which of them take more than a minute in `full`; docs/performance.md has the times.
+@pytest.mark.parametrize(
+    ("device", "profile", "expected"),
+    [
+        ("tlc_standard", "E", "full"),
+        ("nvme_gen4_tlc", "E", "full"),
+        ("nvme_gen4_tlc", "C", "scaled"),
+        ("pci_c_2009", "E", "full"),
+        ("pci_c_2009", "C", "scaled"),
+        ("qlc_pslc", "C", "full"),
+        ("micron_7450_max_800gb", "E", "scaled"),
+        ("mlc_enterprise_plp", "E", "full"),
+    ],
+)
+def test_latency_is_scaled_where_a_buffer_answers_at_once(device, profile, expected):
+    with closing(sketch(Request(f"sim:{device}"))) as target:
+        settings = Settings(profile=profile)
+        assert make_plan(TESTS["latency"], settings, target).time.name == expected
+
+
+@pytest.mark.parametrize(
+    ("device", "overrides"),
+    [
+        ("sata_b_2009", {}),
+        ("pci_c_2009", {}),
+        ("emmc_16gb", {}),
+        ("tlc_standard", {}),
+        ("pci_c_2009", {"host.command_cost_us": {"write": 50, "per_kib": {"write": 2}}}),
+    ],
+)
+def test_a_new_drive_answers_writes_as_fast_as_its_file_says(device, overrides):
+    drive = SimulatedTarget(device, overrides)
+    found = drive.run(Stimulus(block_bytes=4096), Limit(ios=200), seed=1)
+    least_s = declared.least_write_s(declared.config_of(drive), cache_enabled=True)
+    assert 1 / found.iops == pytest.approx(least_s, rel=0.03)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -285,7 +285,6 @@ def _plan(wanted: Asked, name: str, jobs: list["Job"]) -> None:
     """Print what the jobs would do, and do nothing."""
     from opennandlab.pts.plan import make_plan
     from opennandlab.pts.rehearsal import rehearse
-    from opennandlab.pts.runner import reclaim_s
     from opennandlab.targets.opening import sketch
 
     plans: list[dict[str, Any]] = []
@@ -295,7 +294,7 @@ def _plan(wanted: Asked, name: str, jobs: list["Job"]) -> None:
             continue
         overrides = {**wanted.request.overrides, **job.overrides}
         target = sketch(replace(wanted.request, overrides=overrides))
-        plan = make_plan(job.test, job.settings, target, reclaim_s(target))
+        plan = make_plan(job.test, job.settings, target)
         least = rehearse(job.test, plan, target, is_steady=True)
         most = rehearse(job.test, plan, target, is_steady=False)
         if not wanted.as_json and not wanted.quiet:

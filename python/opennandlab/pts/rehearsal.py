@@ -8,13 +8,13 @@ description of it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from opennandlab import _core
 from opennandlab.documents import pts_header
 from opennandlab.errors import ConfigError
+from opennandlab.pts import declared
 from opennandlab.pts.engine import Bench
 from opennandlab.pts.plan import Plan
 from opennandlab.pts.test import Test
@@ -161,7 +161,7 @@ class _Stand(Target):
         return stand
 
     def set_cache(self, *, enabled: bool) -> CacheState:
-        self.is_buffered = _is_buffered(self.facts().device.config or {}, is_on=enabled)
+        self.is_buffered = declared.has_buffer(declared.config_of(self), cache_enabled=enabled)
         return "enabled" if enabled else "disabled"
 
     def purge(self) -> Purge:
@@ -276,13 +276,6 @@ def rehearse(test: Test, plan: Plan, target: Target, *, is_steady: bool) -> Rehe
         row[1] += phase.cells
     done.steps = bench.steps
     return done
-
-
-def _is_buffered(config: Mapping[str, Any], *, is_on: bool) -> bool:
-    """Tell whether a device answers writes from a buffer, its volatile write cache on or off."""
-    host, ftl = config.get("host") or {}, config.get("ftl") or {}
-    buffer = ftl.get("write_buffer_pages") or (host.get("write_cache") or {}).get("enabled")
-    return bool(buffer) and (is_on or bool(host.get("power_loss_protected")))
 
 
 def _mean_bytes(stimulus: Stimulus) -> float:

@@ -11,7 +11,6 @@ from typing import Any
 from opennandlab import _core, logs
 from opennandlab.documents.pts import PtsDocument
 from opennandlab.errors import OpenNandLabError, OutputError
-from opennandlab.prediction import mapping_of
 from opennandlab.pts import document as documents
 from opennandlab.pts.engine import CHECKPOINT_S, Bench
 from opennandlab.pts.findings import Findings
@@ -89,7 +88,7 @@ def run_test(  # noqa: PLR0913 (all by name but two)
         JournalError: for a run that cannot be resumed.
     """
     named = name or test.name
-    plan = make_plan(test, settings, target, reclaim_s(target))
+    plan = make_plan(test, settings, target)
     journal = _journal(target, plan, place, named)
     if journal is not None and place.resume:
         finished = documents.load_finished(journal.path.parent, named, journal.sha256)
@@ -177,30 +176,9 @@ def outlook_of(test: Test, settings: Settings, request: Request) -> Outlook:
     """
     target = sketch(request)
     try:
-        return Outlook.of(test, make_plan(test, settings, target, reclaim_s(target)), target)
+        return Outlook.of(test, make_plan(test, settings, target), target)
     finally:
         target.close()
-
-
-def reclaim_s(target: Target) -> float:
-    """Return the time in which a simulated drive reclaims a full block; 0 where unknown.
-
-    A page of the block is read and programmed, each for itself, and the block is erased. Under the
-    map `fast` a log block has pages of as many blocks, each of which is merged.
-    """
-    config = target.facts().device.config or {}
-    nand = config.get("nand")
-    if not isinstance(nand, dict):
-        return 0.0
-    timing = nand.get("timing") or {}
-    program = timing.get("t_program_us", 0.0)
-    program_us = sum(program) / len(program) if isinstance(program, list) else float(program or 0)
-    read = timing.get("t_read_us", 0.0)
-    read_us = sum(read) / len(read) if isinstance(read, list) else float(read or 0)
-    pages = int(nand.get("pages_per_block", 0))
-    block_us = pages * (read_us + program_us) + float(timing.get("t_erase_us", 0.0))
-    merges = pages if mapping_of(config)[0] == "fast" else 1
-    return block_us * merges * 1e-6
 
 
 def _journal(target: Target, plan: Plan, place: Place, name: str) -> Journal | None:

@@ -110,7 +110,7 @@ def _resize(bench: Bench, config: dict[str, Any], channels: int, per_channel: in
     drive: Any = bench.target  # only those of the kinds of `TEST` come here
     target: Target = drive.sibling(changed)
     plan = bench.plan
-    bench.exchange(target, make_plan(plan.test, plan.settings, target, plan.time.reclaim_s))
+    bench.exchange(target, make_plan(plan.test, plan.settings, target))
 
 
 TEST = Test(
