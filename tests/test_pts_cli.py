@@ -210,6 +210,9 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(inside: Cli, folder:
     several = inside("pts", "all", *QUICK, "--dry-run").stdout
     assert several.splitlines()[-4] == "all 9 tests"
     assert several.splitlines()[-2].startswith("takes ")
+    # Nothing is printed of a sweep one of whose values cannot be.
+    varied = inside("pts", "iops", *QUICK, "--vary", "nand.channels=2,0", "--dry-run")
+    assert (varied.returncode, varied.stdout) == (2, "")
     plan = json.loads(inside("pts", "all", *QUICK, "--dry-run", "--json").stdout)
     assert len(plan["plans"]) == 9
     assert plan["plans"][0]["phases"]["round"] == {"count_max": 5, "cells_max": 280}

@@ -288,7 +288,7 @@ def _plan(wanted: Asked, name: str, jobs: list["Job"]) -> None:
     from opennandlab.targets.opening import sketch
 
     plans: list[dict[str, Any]] = []
-    ends = []
+    titles, ends = [], []
     for job in jobs:
         if job.test.kinds and wanted.request.kind not in job.test.kinds:
             continue
@@ -297,13 +297,13 @@ def _plan(wanted: Asked, name: str, jobs: list["Job"]) -> None:
         plan = make_plan(job.test, job.settings, target)
         least = rehearse(job.test, plan, target, is_steady=True)
         most = rehearse(job.test, plan, target, is_steady=False)
-        if not wanted.as_json and not wanted.quiet:
-            tables.show_plan(job.name, least, most, target.capacity_bytes)
+        titles.append(f"{job.name}, time base {plan.time.name}")
         ends.append((least, most, target.capacity_bytes))
         plans.append(
             {
                 "name": job.name,
                 "test": job.test.name,
+                "time_base": plan.time.name,
                 "capacity_bytes": target.capacity_bytes,
                 "deviations": list(plan.deviations),
                 "phases": {
@@ -319,8 +319,11 @@ def _plan(wanted: Asked, name: str, jobs: list["Job"]) -> None:
             }
         )
         target.close()
-    if len(ends) > 1 and not wanted.as_json and not wanted.quiet:
-        tables.show_total(ends)
+    if not wanted.as_json and not wanted.quiet:
+        for title, (least, most, capacity_bytes) in zip(titles, ends, strict=True):
+            tables.show_plan(title, least, most, capacity_bytes)
+        if len(ends) > 1:
+            tables.show_total(ends)
     device = _device_plan(wanted, [most for _, most, _ in ends])
     if wanted.as_json:
         terminal.emit_json({"name": name, "plans": plans, "device": device})

@@ -185,10 +185,10 @@ def result_rows(document: "PtsDocument") -> list[list[str]]:
     ]
 
 
-def show_plan(name: str, least: "Rehearsal", most: "Rehearsal", capacity_bytes: int) -> None:
+def show_plan(title: str, least: "Rehearsal", most: "Rehearsal", capacity_bytes: int) -> None:
     """Print what a test would do."""
     console = terminal.stdout(is_numbers=True)
-    console.print(name, style="bold", markup=False)
+    console.print(title, style="bold", markup=False)
     head = ["phase", "at least", "cells", "at most", "cells"]
     rows = []
     for phase, (count, cells) in most.phases.items():
