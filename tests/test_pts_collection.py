@@ -111,8 +111,8 @@ def test_a_scaled_cell_leaves_the_drive_as_its_minute_would():
         if row.rw_pct == 100:
             assert pause_s < 0.5  # until the drive is idle
             continue
-        if (row.rw_pct, row.block_bytes) == (0, 4096):
-            # Its longest response time is a result, so it is a minute itself.
+        if row.rw_pct == 0 and row.block_bytes in {4096, 8192}:
+            # The longest response time is a result, and the cell before decides it.
             assert row.seconds == pytest.approx(60, rel=1e-3)
             continue
         # The drive is so small that a minute writes more than the range. Requests of 512 B move a

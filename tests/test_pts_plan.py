@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -10,13 +9,13 @@ from typing import Any
 import pytest
 
 from fake_target import FakeTarget
+from opennandlab.config import load_device
 from opennandlab.errors import ConfigError
 from opennandlab.pts import STANDARD, TESTS, TUTORIAL, Settings, declared, run_test
 from opennandlab.pts.plan import Plan, make_plan, seed_of
 from opennandlab.pts.time_base import CELL_RECLAIMS, NAMES, TimeBase
 from opennandlab.stats.histogram import Histogram
 from opennandlab.targets.base import Limit, Measurement, Requests, Stimulus
-from opennandlab.targets.opening import Request, sketch
 from opennandlab.targets.simulated import SimulatedTarget
 
 GIB = 1 << 30
@@ -360,9 +359,11 @@ def test_latency_runs_in_full_where_time_is_virtual_and_the_drive_small():
     ],
 )
 def test_latency_is_scaled_where_a_buffer_answers_at_once(device, profile, expected):
-    with closing(sketch(Request(f"sim:{device}"))) as target:
-        settings = Settings(profile=profile)
-        assert make_plan(TESTS["latency"], settings, target).time.name == expected
+    drive = load_device(device)
+    target = FakeTarget(int(drive.effective["logical_bytes"]))
+    target.config = drive.to_dict()
+    settings = Settings(profile=profile)
+    assert make_plan(TESTS["latency"], settings, target).time.name == expected
 
 
 @pytest.mark.parametrize(

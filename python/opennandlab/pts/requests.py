@@ -1,7 +1,7 @@
 """A standard test as a function: a device and settings in, the document as a mapping out.
 
 What asks holds no objects of this package, only `{"test": "iops", "time_base": "full"}`; the other
-keys are those of `Settings`.
+keys are those of `Settings`, of which `seed` goes before the seed of the call.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def answer(
     Args:
         device: The drive, as in its file.
         question: `test` and settings.
-        seed: Decides all addresses.
+        seed: Decides all addresses, unless the question has one.
         watch: Called several times a second; what it raises ends the test.
 
     Raises:
@@ -39,9 +39,9 @@ def answer(
     test = str(asked.pop("test", ""))
     if test not in TESTS:
         raise ValueError(f"no standard test is called {test!r}; accepted: {', '.join(TESTS)}")
-    target = SimulatedTarget(dict(device), seed=seed)
+    settings = Settings(**{"seed": seed, **asked})
+    target = SimulatedTarget(dict(device), seed=settings.seed)
     try:
-        settings = Settings(**asked, seed=seed)
         return plain(run_test(TESTS[test], target, settings=settings, watch=watch))
     finally:
         target.close()

@@ -190,7 +190,7 @@ class TimeBase:
         )
 
     def whole(self, limit: Limit) -> Limit:
-        """Return the limit of a cell of writes whose longest response time is a result.
+        """Return the limit of a cell of writes that decides a longest response time.
 
         On some drives that is one request of millions. What a scaled cell of a simulated drive
         leaves out of its minute is written behind it in any case, and costs little more timed.
