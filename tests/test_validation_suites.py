@@ -86,7 +86,7 @@ def test_cases_are_complete(effort: Effort) -> None:
         # A product's cell that lacks a mechanism is held where it is.
         widest = 25.0 if is_product else 0.8 if is_published else 0.15
         if case.suite == "bases" and "mrt" in case.name:
-            widest = 0.3  # the one worst moment
+            widest = 0.35  # the one worst moment
         assert 0.0 <= case.tolerance <= widest
         seeds = 3 if effort is Effort.FULL and not is_published else 1
         assert len(case.seeds) == seeds or case.kind is Kind.EXACT

@@ -27,6 +27,9 @@ MIXES = Option(
     accepted=matrix.MIXES_ACCEPTED,
     reader=matrix.mixes,
 )
+# The largest step from one block size to the next in the matrix of the specification. Behind writes
+# that are larger yet, it takes much of a minute until data are as scattered as small ones leave.
+STEP_MAX = 8
 
 
 def cells(bench: Bench) -> Matrix:
@@ -41,11 +44,19 @@ def cells(bench: Bench) -> Matrix:
 
 def cell_plans(bench: Bench) -> list[CellPlan]:
     """Return the random cells of a round in their order."""
-    stimuli = [
-        bench.stimulus(read_pct=read_pct, block_bytes=size) for read_pct, size in cells(bench).cells
-    ]
     time = bench.plan.time
-    return [CellPlan(stimulus, time.cell(stimulus), name(stimulus)) for stimulus in stimuli]
+    plans = []
+    # The last size that was written, in the round before for the first cell.
+    own = cells(bench)
+    before = own.sizes[-1]
+    for read_pct, size in own.cells:
+        stimulus = bench.stimulus(read_pct=read_pct, block_bytes=size)
+        limit = time.cell(stimulus)
+        if read_pct < 100:
+            limit = time.whole(limit) if before > STEP_MAX * size else limit
+            before = size
+        plans.append(CellPlan(stimulus, limit, name(stimulus)))
+    return plans
 
 
 def tracking(

@@ -26,7 +26,7 @@ from opennandlab.pts.findings import Findings
 from opennandlab.pts.grid import BLOCK_SIZES, MIXES, Key, cell_plans, cells, mean, tracking
 from opennandlab.pts.matrix import Matrix
 from opennandlab.pts.plan import SINGLE_LOAD
-from opennandlab.pts.rounds import CellPlan, Rounds, cells_of_round, until_steady
+from opennandlab.pts.rounds import Rounds, cells_of_round, until_steady
 from opennandlab.pts.test import Test
 from opennandlab.pts.words import kib, mix, name
 from opennandlab.targets.base import Stimulus
@@ -49,8 +49,8 @@ def run(bench: Bench) -> Findings:
     judged = tracked[0]
     # The longest response time is of a request that waits for what the cell before has left to do.
     # That of the first cell is the last one, of the round before.
-    for at in (judged.index - 1, judged.index) if _writes(judged.plan) else ():
-        if _writes(plans[at]):
+    for at in (judged.index - 1, judged.index):
+        if plans[at].stimulus.read_pct < 100:
             plans[at] = replace(plans[at], limit=bench.plan.time.whole(plans[at].limit))
     rounds = until_steady(
         bench,
@@ -84,10 +84,6 @@ def run(bench: Bench) -> Findings:
         tables=tables,
         histograms=kept,
     )
-
-
-def _writes(plan: CellPlan) -> bool:
-    return plan.stimulus.read_pct < 100
 
 
 def add_on(bench: Bench, stimulus: Stimulus) -> Histogram:

@@ -19,11 +19,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 from opennandlab.documents import pts
 from opennandlab.pts.engine import Bench
 from opennandlab.pts.record import Cell
+from opennandlab.pts.time_base import MINUTE_S
 from opennandlab.stats.histogram import Histogram
 from opennandlab.stats.steady import WINDOW_ROUNDS, SteadyState, steady_state
 from opennandlab.targets.base import Limit, Stimulus
@@ -213,12 +214,18 @@ def mean(values: Sequence[float | None]) -> float | None:
     return math.fsum(known) / len(known) if known and len(known) == len(values) else None
 
 
-def cells_of_round(bench: Bench, plans: Sequence[CellPlan]) -> list[Cell]:
-    """Run the cells of a round, in their order; each leaves the drive as its minute would."""
-    return [
-        bench.measure(plan.stimulus, plan.limit, label=plan.label, writes_rest=True)
-        for plan in plans
-    ]
+def cells_of_round(bench: Bench, plans: list[CellPlan]) -> list[Cell]:
+    """Run the cells of a round, in their order; each leaves the drive as its minute would.
+
+    One that was too slow to end before its minute did lasts a whole one in the rounds that follow.
+    """
+    cells = []
+    for at, plan in enumerate(plans):
+        cell = bench.measure(plan.stimulus, plan.limit, label=plan.label, writes_rest=True)
+        if (cell.measurement.elapsed_s or 0.0) >= MINUTE_S:
+            plans[at] = replace(plan, limit=bench.plan.time.whole(plan.limit))
+        cells.append(cell)
+    return cells
 
 
 def until_steady(  # noqa: PLR0913 (all but three by name)

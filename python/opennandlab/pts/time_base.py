@@ -29,6 +29,7 @@ full ones are those of the specification.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -65,6 +66,10 @@ CELL_QUIET_S = 0.05
 # A scaled cell of writes: blocks that every pool of a simulated drive, or every group of its
 # superblocks, reclaims.
 CELL_RECLAIMS = 16
+# Where reads do not wait for slow writes, a closed loop fills up with writes. Until then it answers
+# outstanding / share of writes requests more than it can keep up: part of a minute, and at most a
+# twentieth of a scaled cell.
+MIX_TURNS = 20
 # A smoke on a real drive only shows that everything works; fio's clock counts milliseconds, so a
 # cell of a quarter of a second is known to half a percent.
 SMOKE_REAL_CELL_S = 0.25
@@ -180,20 +185,21 @@ class TimeBase:
                 "itself is idle"
             )
         self._note(f"cells of {kind}", what, "60 s")
+        ramp, ios = CELL_RAMP_RATIO * ios, max(ios, _mixing(stimulus))
         return Limit(
             seconds=CELL_S_MIN,
             ios=ios,
             reclaims=CELL_RECLAIMS if kind == "writes" else 0,
             seconds_max=MINUTE_S,
-            ramp_ratio=CELL_RAMP_RATIO,
+            ramp_ratio=ramp / ios,
             quiet_seconds=CELL_QUIET_S if kind == "reads" else 0.0,
         )
 
     def whole(self, limit: Limit) -> Limit:
-        """Return the limit of a cell of writes that decides a longest response time.
+        """Return the limit of a scaled cell that is to be as long as in `full`, and has no ramp.
 
-        On some drives that is one request of millions. What a scaled cell of a simulated drive
-        leaves out of its minute is written behind it in any case, and costs little more timed.
+        That is one which lasts a minute anyhow, or decides a longest response time: one request of
+        millions. What a scaled cell leaves out is written behind it, and costs little more timed.
         """
         if self.name == "scaled" and self.is_virtual and self.cell_s is None:
             return Limit(seconds=MINUTE_S)
@@ -565,6 +571,13 @@ class TimeBase:
     def _sector_round(self, count: float) -> int:
         """Return whole 4 KiB, so that no request is cut."""
         return int(count) // 4096 * 4096
+
+
+def _mixing(stimulus: Stimulus) -> int:
+    """Return the least requests of a scaled cell of reads and writes, see `MIX_TURNS`."""
+    if stimulus.read_pct in {0, 100}:
+        return 0
+    return math.ceil(MIX_TURNS * stimulus.outstanding * 100 / (100 - stimulus.read_pct))
 
 
 def _bytes_max(stimulus: Stimulus) -> int:
