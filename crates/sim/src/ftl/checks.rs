@@ -338,7 +338,7 @@ impl FtlConfig {
         Err(ConfigError::new(
             "write_frontiers",
             format!(
-                "with ftl.{key} pages of host and collection need open blocks of their own, \
+                "with ftl.{key}, pages of host and collection need open blocks of their own, \
                      or {reason}; accepted: host_gc"
             ),
         ))

@@ -5,8 +5,11 @@
 //! one kind is read: Q where the trace has any, since that is what the host asked, at the time it
 //! asked; else D, else C, with a remark. `{kind: blkparse, event: D}` takes requests after merging.
 //! In RWBS a leading F (flush before) is passed over, then R reads, W writes and D discards; events
-//! without sectors (flushes, plugs, messages) ask nothing. The summary at the end of the output is
-//! recognised by its first line, `CPU0 (…):` or `Total (…):`, and ends the trace.
+//! without sectors (flushes, plugs, messages) ask nothing. A remark names the devices that have no
+//! such event. The summary at the end of the output is recognised by its first line, `CPU0 (…):` or
+//! `Total (…):`, and ends where events follow, as in outputs that were joined.
+
+use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -58,6 +61,7 @@ impl Format for Blkparse {
             has_events: false,
             has_requests: false,
             is_summary: false,
+            devices: BTreeMap::new(),
         })
     }
 }
@@ -69,13 +73,23 @@ struct Reader {
     has_events: bool,
     has_requests: bool,
     is_summary: bool,
+    /// By device, such as `8,0`.
+    devices: BTreeMap<String, Seen>,
+}
+
+/// Events Q, D and C of a device.
+#[derive(Default)]
+struct Seen {
+    kept: u64,
+    passed: u64,
 }
 
 impl LineReader for Reader {
     fn line<'a>(&mut self, text: &'a str) -> Result<Line<'a>, String> {
-        if self.is_summary {
+        if self.is_summary && !is_event(text) {
             return Ok(Line::Other);
         }
+        self.is_summary = false;
         // One for each processor, when the output was not made by way of a pipe.
         if !self.has_events && text.starts_with("Input file ") {
             return Ok(Line::Other);
@@ -90,19 +104,45 @@ impl LineReader for Reader {
     }
 
     fn remarks(&self) -> Vec<String> {
-        let (missing, event) = match self.best {
-            Some(BlockEvent::D) => ("Q (queued)", "D (dispatched to the driver)"),
-            Some(BlockEvent::C) => ("Q (queued) or D (dispatched)", "C (completed)"),
-            _ => return Vec::new(),
+        let (None, Some(best)) = (self.wanted, self.best) else { return Vec::new() };
+        let mut remarks = match best {
+            BlockEvent::Q => Vec::new(),
+            BlockEvent::D => vec![absent("Q (queued)", "D (dispatched to the driver)")],
+            BlockEvent::C => vec![absent("Q (queued) or D (dispatched)", "C (completed)")],
         };
-        if self.wanted.is_some() {
-            return Vec::new();
+        for (device, seen) in &self.devices {
+            if seen.kept == 0 && seen.passed > 0 {
+                remarks.push(format!(
+                    "device {device} has no events {best:?}; its other events ({}) were passed \
+                     over; {{kind: blkparse, event: …}} chooses the event",
+                    seen.passed
+                ));
+            }
         }
-        vec![format!("no events {missing}: the requests are its events {event}")]
+        remarks
     }
 }
 
+fn absent(missing: &str, event: &str) -> String {
+    format!("no events {missing}: the requests are its events {event}")
+}
+
+/// Whether a line begins with a device, as events do and lines of a summary do not.
+fn is_event(text: &str) -> bool {
+    let device = text.split_ascii_whitespace().next().and_then(|field| field.split_once(','));
+    device.is_some_and(|(major, minor)| {
+        number("device", major).is_ok() && number("device", minor).is_ok()
+    })
+}
+
 impl Reader {
+    fn seen(&mut self, device: &str) -> &mut Seen {
+        if !self.devices.contains_key(device) {
+            self.devices.insert(device.into(), Seen::default());
+        }
+        self.devices.get_mut(device).expect("it was inserted")
+    }
+
     fn event<'a>(&mut self, text: &'a str) -> Result<Line<'a>, String> {
         let mut fields = text.split_ascii_whitespace();
         let mut next =
@@ -123,6 +163,7 @@ impl Reader {
             None => Some(event) >= self.best,
         };
         if !is_read {
+            self.seen(volume).passed += 1;
             return Ok(Line::Other);
         }
         let Some(op) = rwbs_op(next("rwbs")?)? else { return Ok(Line::Other) };
@@ -146,6 +187,12 @@ impl Reader {
         }
         let request = Request { time, volume, offset_bytes, size_bytes, op };
         let is_better = self.has_requests && self.best != Some(event);
+        if is_better {
+            for seen in self.devices.values_mut() {
+                seen.passed += std::mem::take(&mut seen.kept);
+            }
+        }
+        self.seen(volume).kept += 1;
         (self.best, self.has_requests) = (Some(event), true);
         Ok(if is_better { Line::Restart(request) } else { Line::Request(request) })
     }
@@ -250,6 +297,29 @@ Events (8,0): 20 entries
             assert_eq!(is_restart(reader.line(text).unwrap()), restarts, "{text}");
         }
         assert_eq!(reader.line("8,0 0 1 0.5 1 D W 8 + 8 [a]"), Ok(Line::Other));
+    }
+
+    /// Outputs that were joined: events go on behind a summary, and a device without the event that
+    /// the others have is named.
+    #[test]
+    fn joined_outputs_are_read_to_their_end() {
+        let mut reader = Blkparse::default().reader();
+        let mut count = 0;
+        for text in
+            TEXT.lines().chain(["  8,16 0 1 2.0 1  D  W 8 + 8 [a]", "CPU0 (8,16):", " Reads"])
+        {
+            count += usize::from(matches!(reader.line(text).unwrap(), Line::Request(_)));
+        }
+        assert_eq!(count, 4);
+        for text in ["  8,0 0 1 2.5 1  Q  W 8 + 8 [a]", "  8,32 0 1 3.0 1  Q  R 8 + 8 [a]"] {
+            assert!(matches!(reader.line(text), Ok(Line::Request(_))));
+        }
+        let remarks = reader.remarks();
+        assert_eq!(remarks.len(), 1);
+        assert!(
+            remarks[0].starts_with("device 8,16 has no events Q; its other events (1)"),
+            "{remarks:?}"
+        );
     }
 
     #[test]
