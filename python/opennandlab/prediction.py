@@ -116,6 +116,12 @@ def mapping_of(device: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     return _kind(device["ftl"].get("mapping", "page"))
 
 
+def has_write_buffer(device: Mapping[str, Any]) -> bool:
+    """Tell whether writes of a resolved device are answered from a memory, volatile or not."""
+    cache = (device.get("host") or {}).get("write_cache") or {}
+    return bool(device["ftl"].get("write_buffer_pages") or cache.get("enabled"))
+
+
 def _fits(parameters: Mapping[str, Any], effective: Mapping[str, Any]) -> bool:
     """Tell whether a cached map is in memory as a whole, so that none of it is ever written."""
     return int(parameters["cache_bytes"]) >= MAP_ENTRY_BYTES * int(effective["logical_pages"])

@@ -104,7 +104,7 @@ COMMON: tuple[tuple[str, Any, Any], ...] = (
                 "--time-base",
                 help="Durations: as specified (full), scaled to the drive, or a smoke test; "
                 "default: full on real drives; on simulated ones scaled, but the latency test full "
-                "where that takes less than a minute.",
+                "where that takes about a minute or less.",
             ),
         ],
         None,

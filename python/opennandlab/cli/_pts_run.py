@@ -288,7 +288,7 @@ def _plan(wanted: Asked, name: str, jobs: list["Job"]) -> None:
     from opennandlab.targets.opening import sketch
 
     plans: list[dict[str, Any]] = []
-    titles, ends = [], []
+    ends = []
     for job in jobs:
         if job.test.kinds and wanted.request.kind not in job.test.kinds:
             continue
@@ -297,7 +297,6 @@ def _plan(wanted: Asked, name: str, jobs: list["Job"]) -> None:
         plan = make_plan(job.test, job.settings, target)
         least = rehearse(job.test, plan, target, is_steady=True)
         most = rehearse(job.test, plan, target, is_steady=False)
-        titles.append(f"{job.name}, time base {plan.time.name}")
         ends.append((least, most, target.capacity_bytes))
         plans.append(
             {
@@ -320,7 +319,8 @@ def _plan(wanted: Asked, name: str, jobs: list["Job"]) -> None:
         )
         target.close()
     if not wanted.as_json and not wanted.quiet:
-        for title, (least, most, capacity_bytes) in zip(titles, ends, strict=True):
+        for found, (least, most, capacity_bytes) in zip(plans, ends, strict=True):
+            title = f"{found['name']}, time base {found['time_base']}"
             tables.show_plan(title, least, most, capacity_bytes)
         if len(ends) > 1:
             tables.show_total(ends)

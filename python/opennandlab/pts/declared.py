@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from opennandlab.prediction import mapping_of
+from opennandlab.prediction import has_write_buffer, mapping_of
 from opennandlab.targets.base import Target
 
 REQUEST_BYTES = 4096
@@ -38,9 +38,8 @@ def reclaim_s(config: Mapping[str, Any]) -> float:
 
 def has_buffer(config: Mapping[str, Any], *, cache_enabled: bool) -> bool:
     """Tell whether writes are answered from a buffer, the volatile write cache on or off."""
-    host, ftl = config.get("host") or {}, config.get("ftl") or {}
-    buffer = ftl.get("write_buffer_pages") or (host.get("write_cache") or {}).get("enabled")
-    return bool(buffer) and (cache_enabled or bool(host.get("power_loss_protected")))
+    is_safe = bool((config.get("host") or {}).get("power_loss_protected"))
+    return "ftl" in config and has_write_buffer(config) and (cache_enabled or is_safe)
 
 
 def least_write_s(config: Mapping[str, Any], *, cache_enabled: bool) -> float:

@@ -140,7 +140,7 @@ class Spec:
         kinds: Kinds of targets it can test; empty for all.
         cache_enabled: Its own default of the write cache; None for that of the profile.
         virtual_base: Time base of a simulated drive, unless the user names one: `full` where that
-            takes less than a minute.
+            takes about a minute or less.
         trims: Whether what was written does not all stay.
         matrix: Block sizes and mixes of its cells by profile, where a user may ask for others.
     """

@@ -50,6 +50,7 @@ from opennandlab.config import DeviceConfig, Source, load_device
 from opennandlab.documents import pts_header
 from opennandlab.errors import ConfigError, ImageError
 from opennandlab.memory import check_memory
+from opennandlab.prediction import has_write_buffer
 from opennandlab.run import SEED
 from opennandlab.slices import SLICE_GROWTH, SLICE_OPS_FIRST, SLICE_S
 from opennandlab.stats.histogram import Histogram
@@ -423,10 +424,7 @@ def _kind_of(value: object) -> str:
 
 def _has_volatile_buffer(device: DeviceConfig) -> bool:
     config = device.to_dict()
-    if config["host"].get("power_loss_protected"):
-        return False
-    cache = config["host"].get("write_cache")
-    return config["ftl"]["write_buffer_pages"] > 0 or bool(cache and cache["enabled"])
+    return has_write_buffer(config) and not config["host"].get("power_loss_protected")
 
 
 def _declared_data(device: DeviceConfig) -> str | None:
