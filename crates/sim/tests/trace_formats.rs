@@ -384,6 +384,11 @@ fn a_failing_reader_is_reported() {
     let mut reader = BufReader::new(Failing);
     let error = Trace::read(&mut reader, "t.trace", &TraceOptions::default()).unwrap_err();
     assert_eq!(error.to_string(), "t.trace: cannot be read: the disk is on fire");
+    // Behind what the format is told by, with the line that was not read to its end.
+    let lines = "0 0 0 8 1\n".repeat(10_000) + "0 0 0";
+    let mut reader = BufReader::new(std::io::Read::chain(lines.as_bytes(), Failing));
+    let error = Trace::read(&mut reader, "t.trace", &TraceOptions::default()).unwrap_err();
+    assert_eq!(error.to_string(), "t.trace:10001: cannot be read: the disk is on fire");
 }
 
 fn formats() -> impl Strategy<Value = TraceOptions> {

@@ -10,6 +10,7 @@
 //! bad lines, so that an endless one is refused instead of being read for ever; a trace with more
 //! requests than fit the memory is refused too.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io::{BufRead, Cursor, ErrorKind, Read};
 
@@ -46,12 +47,11 @@ impl Trace {
         source_name: &str,
         options: &TraceOptions,
     ) -> Result<Self, TraceError> {
-        let failure = |error: std::io::Error| TraceError::File {
-            source_name: source_name.to_owned(),
-            message: format!("cannot be read: {error}"),
-        };
         let mut head = Vec::new();
-        reader.take(HEAD_BYTES as u64).read_to_end(&mut head).map_err(failure)?;
+        reader.take(HEAD_BYTES as u64).read_to_end(&mut head).map_err(|error| {
+            let message = unreadable(&error);
+            TraceError::File { source_name: source_name.to_owned(), message }
+        })?;
         let mut format = match options.format.reader() {
             Some(format) => format,
             None => recognise(&head).ok_or_else(|| unknown_format(source_name, &head))?,
@@ -59,22 +59,34 @@ impl Trace {
         let record_bytes = format.reader.record_bytes(&head);
         let mut collector = Collector::new(source_name, format, options);
         let mut bytes = Cursor::new(head).chain(reader);
+        // How far reading has come, for the message of a file that breaks off.
+        let done = Cell::new(0);
+        let source_name = source_name.to_owned();
         if let Some(size) = record_bytes {
-            let mut offset = 0;
+            let failure = |error| {
+                let (offset, message) = (done.get(), unreadable(&error));
+                TraceError::Record { source_name, offset, message }
+            };
             pieces(&mut bytes, Cut::Records(size), failure, |piece| {
-                let end = offset + piece.len() as u64;
-                let is_whole = piece.len() == size;
-                collector.take_record(std::mem::replace(&mut offset, end), piece, is_whole)
+                let offset = done.replace(done.get() + piece.len() as u64);
+                collector.take_record(offset, piece, piece.len() == size)
             })?;
         } else {
-            let mut number = 0;
+            let failure = |error| {
+                let (line, message) = (done.get() + 1, unreadable(&error));
+                TraceError::Line { source_name, line, message }
+            };
             pieces(&mut bytes, Cut::Lines, failure, |piece| {
-                number += 1;
-                collector.take_line(number, piece)
+                done.set(done.get() + 1);
+                collector.take_line(done.get(), piece)
             })?;
         }
         collector.finish()
     }
+}
+
+fn unreadable(error: &std::io::Error) -> String {
+    format!("cannot be read: {error}")
 }
 
 /// What a stream of bytes is cut into.
@@ -91,7 +103,7 @@ enum Cut {
 fn pieces(
     reader: &mut impl BufRead,
     cut: Cut,
-    failure: impl Fn(std::io::Error) -> TraceError,
+    failure: impl FnOnce(std::io::Error) -> TraceError,
     mut take: impl FnMut(&[u8]) -> Result<(), TraceError>,
 ) -> Result<(), TraceError> {
     // The start of a piece that did not end with the buffer.
