@@ -378,6 +378,24 @@ def test_the_rule_reads_files_and_takes_the_last_five(inside: Cli, folder: Path)
     assert "insufficient" in inside("pts", "steady-state", "--values", "1,2").stdout
 
 
+def test_a_missing_value_is_never_steady(inside: Cli, folder: Path):
+    for text in ("1,1,1,,1,1", ",1,1,1,1", "1;1;;1;1;1"):
+        found = json.loads(inside("pts", "steady-state", "--values", text, "--json").stdout)
+        assert (found["steady"], found["reason"]) == (False, "invalid"), text
+    # A comma at the end of a line, and the mark that some editors put before a text.
+    (folder / "values.txt").write_text("\ufeff1,1,\n\n1, 1 1\n", encoding="utf-8")
+    assert json.loads(inside("pts", "steady-state", "--file", "values.txt", "--json").stdout)[
+        "steady"
+    ]
+
+
+def test_the_rule_alone_can_end_with_an_exit_code(inside: Cli):
+    asked = ("pts", "steady-state", "-q", "--require-steady", "--values")
+    assert inside(*asked, "1,2,3,4,50").returncode == 1
+    done = inside(*asked, "1,1,1,1,1")
+    assert (done.returncode, done.stdout) == (0, "")
+
+
 @pytest.mark.parametrize(
     "arguments", [(), ("--values", "1,x"), ("--file", "nowhere"), ("--values", "1", "--file", "-")]
 )

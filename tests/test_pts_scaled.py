@@ -24,6 +24,23 @@ GEOMETRY = {
     "nand.pages_per_block": 64,
     "ftl.over_provisioning_pct": 0.1,
 }
+# It makes room while it is read, and writes live on that for seconds.
+RESERVE = {
+    "nand.channels": 1,
+    "nand.dies_per_channel": 1,
+    "nand.blocks_per_plane": 256,
+    "ftl.over_provisioning_pct": 0.15,
+    "ftl.write_frontiers": "host_gc",
+    "ftl.collection": {
+        "kind": "steps", "soft_spare_blocks": 12, "hard_spare_blocks": 2, "step_pages": 1
+    },
+}  # fmt: skip
+HOT = {
+    "nand.channels": 2,
+    "nand.dies_per_channel": 2,
+    "nand.blocks_per_plane": 32,
+    "host.throttle.thermal": {"active_mb_s": 100},
+}
 # Reads overtake the pages that are moved, writes wait for them.
 STEPS = {**GEOMETRY, "ftl.collection": "steps", "ftl.write_frontiers": "host_gc"}
 
@@ -63,6 +80,29 @@ def test_the_longest_response_of_a_scaled_test_is_that_of_whole_minutes():
     )
     assert scaled.mrt_ms_rnd_4kib_write == pytest.approx(full.mrt_ms_rnd_4kib_write, rel=0.3)
     assert scaled.art_ms_rnd_4kib_write == pytest.approx(full.art_ms_rnd_4kib_write, rel=0.02)
+
+
+def test_reads_and_writes_beside_each_other_are_those_of_whole_minutes():
+    # 1.4 times, and 1.1 the reads: the drive lived on what it had made room for while it was read.
+    full, scaled = (
+        measured(base, "latency", "tlc_standard", RESERVE, mixes="100,65,0", block_sizes="8k,4k")
+        for base in ("full", "scaled")
+    )
+    assert rates(scaled) == pytest.approx(rates(full), rel=0.1)
+
+
+def test_a_drive_that_gets_hot_is_measured_by_the_minute():
+    # 2.4 times: a fifth of a second heats nothing.
+    full, scaled = (
+        measured(base, "throughput", "tlc_standard", HOT).results for base in ("full", "scaled")
+    )
+    assert scaled.mb_s_seq_1024kib_read == pytest.approx(full.mb_s_seq_1024kib_read, rel=0.1)
+
+
+def test_a_cell_of_fewer_requests_than_outstanding_is_never_steady():
+    settings = Settings(cell_seconds=0.001, ss_max_rounds=6, options={"block_sizes": "64k"})
+    document = run_test(TESTS["iops"], SimulatedTarget("tlc_standard", GEOMETRY), settings=settings)
+    assert {one.reason for one in document.steady_state} == {"invalid"}
 
 
 @pytest.mark.parametrize("read_pct", [5, 65, 95])

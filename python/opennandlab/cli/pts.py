@@ -4,6 +4,7 @@ The commands are made from the tests themselves, when the first of them is asked
 --help` needs none.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -136,10 +137,13 @@ def steady_state(
         str | None,
         typer.Option("--file", metavar="FILE|-", help="The same from a file, or from stdin."),
     ] = None,
+    require_steady: Annotated[
+        bool, typer.Option("--require-steady", help="End with exit code 1 unless steady.")
+    ] = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Apply the five-point rule to the last five values."""
+    """Apply the five-point rule to the last five values; missing ones are never steady."""
     with terminal.guard(as_json=as_json):
         from opennandlab.stats.steady import steady_state as rule
 
@@ -155,6 +159,8 @@ def steady_state(
                 [key.replace("_", " "), figure(value)] for key, value in verdict.to_dict().items()
             ]
             terminal.stdout().print(terminal.plain_table(["figure", "value"], rows))
+        if require_steady and not verdict.steady:
+            raise typer.Exit(terminal.FAILED)
 
 
 def _numbers(values: str | None, file: str | None) -> list[float]:
@@ -173,12 +179,19 @@ def _numbers(values: str | None, file: str | None) -> list[float]:
     if file is not None:
         try:
             path = Path("/dev/stdin" if file == "-" else file)
-            text = read_bytes(path, VALUES_BYTES_MAX).decode()
+            text = read_bytes(path, VALUES_BYTES_MAX).decode("utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "not a text file"
             raise ConfigError("file", f"{file}: {reason}") from error
-    words = (text or "").replace(",", " ").replace(";", " ").split()
-    return [_number(origin, word) for word in words]
+    return [_number(origin, word) for word in _words(text or "")]
+
+
+def _words(text: str) -> Iterator[str]:
+    """Yield the values of a text; `nan` for one that is missing between two commas."""
+    for line in text.splitlines():
+        fields = line.strip().removesuffix(",").removesuffix(";").replace(";", ",").split(",")
+        for field in fields if line.strip() else []:
+            yield from field.split() or ["nan"]
 
 
 def _number(origin: str, word: str) -> float:

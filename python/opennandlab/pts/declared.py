@@ -1,7 +1,8 @@
 """What the device file of a simulated drive says of its speed, before anything is run.
 
-A plan needs it: some steps last as long as the drive takes for a block, and a test in which the
-drive answers too many requests is cut short unless the user says otherwise.
+A plan needs it: some steps last as long as the drive takes for a block, a test in which the drive
+answers too many requests is cut short unless the user says otherwise, and cells of a drive that
+gets hot are not shorter than minutes.
 """
 
 from __future__ import annotations
@@ -40,6 +41,12 @@ def has_buffer(config: Mapping[str, Any], *, cache_enabled: bool) -> bool:
     """Tell whether writes are answered from a buffer, the volatile write cache on or off."""
     is_safe = bool((config.get("host") or {}).get("power_loss_protected"))
     return "ftl" in config and has_write_buffer(config) and (cache_enabled or is_safe)
+
+
+def is_throttled(config: Mapping[str, Any]) -> bool:
+    """Tell whether a drive slows down by what it did in the minutes before: heat, a wear budget."""
+    throttle = (config.get("host") or {}).get("throttle") or {}
+    return any(throttle.values())
 
 
 def least_write_s(config: Mapping[str, Any], *, cache_enabled: bool) -> float:

@@ -357,8 +357,8 @@ class Bench:
 
     def _note_short(self, cell: Cell) -> None:
         """Note a cell of a closed loop in which the queue did not turn over once."""
-        outstanding, ios = cell.stimulus.outstanding, cell.measurement.ios
-        if not cell.stimulus.rate_per_s and ios < outstanding:
+        if cell.is_short:
+            outstanding, ios = cell.stimulus.outstanding, cell.measurement.ios
             self.record.short.append((cell.label, ios, outstanding))
 
     def idle(self, seconds: float) -> None:

@@ -43,18 +43,23 @@ def cells(bench: Bench) -> Matrix:
 
 
 def cell_plans(bench: Bench) -> list[CellPlan]:
-    """Return the random cells of a round in their order."""
+    """Return the random cells of a round in their order.
+
+    The first writes of a round find a drive that was filled in order, or has made room while it was
+    read: a scaled cell would end before it is used up.
+    """
     time = bench.plan.time
     plans = []
     # The last size that was written, in the round before for the first cell.
     own = cells(bench)
-    before = own.sizes[-1]
+    before, has_rested = own.sizes[-1], True
     for read_pct, size in own.cells:
         stimulus = bench.stimulus(read_pct=read_pct, block_bytes=size)
         limit = time.cell(stimulus)
         if read_pct < 100:
-            limit = time.whole(limit) if before > STEP_MAX * size else limit
+            limit = time.whole(limit) if has_rested or before > STEP_MAX * size else limit
             before = size
+        has_rested = read_pct >= 100
         plans.append(CellPlan(stimulus, limit, name(stimulus)))
     return plans
 

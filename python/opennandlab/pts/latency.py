@@ -47,11 +47,14 @@ def run(bench: Bench) -> Findings:
     plans = cell_plans(bench)
     tracked = tracking(bench, plans, "lat_us_mean", [TRACKED])
     judged = tracked[0]
-    # The longest response time is of a request that waits for what the cell before has left to do.
-    # That of the first cell is the last one, of the round before.
-    for at in (judged.index - 1, judged.index):
-        if plans[at].stimulus.read_pct < 100:
-            plans[at] = replace(plans[at], limit=bench.plan.time.whole(plans[at].limit))
+    for at, plan in enumerate(plans):
+        # The longest response time is of a request that waits for what the cell before has left to
+        # do. That of the first cell is the last one, of the round before.
+        decides = at in {judged.index, (judged.index - 1) % len(plans)}
+        is_read, was_read = (one.stimulus.read_pct >= 100 for one in (plan, plans[at - 1]))
+        # What writes leave to do goes on beside the first reads, longer than a scaled cell waits.
+        if (decides and not is_read) or (is_read and not was_read):
+            plans[at] = replace(plan, limit=bench.plan.time.whole(plan.limit))
     rounds = until_steady(
         bench,
         lambda _: cells_of_round(bench, plans),

@@ -317,9 +317,14 @@ def make_plan(test: Spec, settings: Settings, target: Target) -> Plan:
     deviations: list[str] = []
     cache_enabled = _cache(test, settings, deviations)
     base = settings.time_base or test.base_for(target, cache_enabled=cache_enabled)
-    reclaim_s = declared.reclaim_s(declared.config_of(target))
+    config = declared.config_of(target)
     time = TimeBase(
-        base, target.is_virtual, target.capacity_bytes, reclaim_s, settings.cell_seconds
+        base,
+        target.is_virtual,
+        target.capacity_bytes,
+        declared.reclaim_s(config),
+        settings.cell_seconds,
+        is_throttled=declared.is_throttled(config),
     )
     threads, queue_depth = _load(test, settings, deviations)
     active_range, wipc_range = _ranges(settings, target.capacity_bytes, deviations)

@@ -74,6 +74,12 @@ class Cell:
         written = self.measurement.written_bytes
         return None if nand is None or not written else nand / written
 
+    @property
+    def is_short(self) -> bool:
+        """Whether a cell of a closed loop has fewer requests than were outstanding."""
+        asked = self.stimulus
+        return not asked.rate_per_s and self.measurement.ios < asked.outstanding
+
     def value(self, metric: str) -> float | None:
         """Return one of the values of the row, by the name of its column."""
         if metric in COLUMNS[7:]:

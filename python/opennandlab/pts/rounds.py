@@ -140,9 +140,13 @@ class Rounds:
         self.verdicts = [steady_state(self.values(tracking)) for tracking in self.tracked]
 
     def values(self, tracking: Tracking) -> list[float]:
-        """Return a tracked value, round by round; NaN where it was not measured."""
-        found = (cells[tracking.index].value(tracking.metric) for cells in self.cells)
-        return [math.nan if value is None else value for value in found]
+        """Return a tracked value, round by round; NaN where it was not measured.
+
+        A cell of fewer requests than were outstanding has measured how its queue fills.
+        """
+        found = (cells[tracking.index] for cells in self.cells)
+        values = (None if cell.is_short else cell.value(tracking.metric) for cell in found)
+        return [math.nan if value is None else value for value in values]
 
     def collection(self, tracking: Tracking) -> pts.Collection:
         """Return whether the drive collected in every round of the window."""
@@ -167,8 +171,9 @@ class Rounds:
         return [self.cells[number - 1][index] for number in self.window]
 
     def mean(self, index: int, metric: str) -> float | None:
-        """Return the mean of a value over the window; None where a round lacks it."""
-        return mean([cell.value(metric) for cell in self.windowed(index)])
+        """Return the mean of a value over the window; None where a round has counted nothing."""
+        window = self.windowed(index)
+        return mean([cell.value(metric) if cell.measurement.ios else None for cell in window])
 
     def maximum(self, index: int, metric: str) -> float | None:
         """Return the largest value of the window."""
@@ -270,7 +275,7 @@ def until_steady(  # noqa: PLR0913 (all but three by name)
             if verdict.reason == "invalid":
                 bench.warn(
                     f"round {number}: {tracking.metric} of {tracking.plan.label} is zero or was "
-                    "not measured; that is not steady"
+                    "not measured, or of fewer requests than outstanding; that is not steady"
                 )
         is_early = must_collect and rounds.is_without_collection
         if is_over() or (rounds.attained and not is_early):

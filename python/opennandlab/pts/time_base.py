@@ -6,9 +6,10 @@ So a `scaled` cell that writes goes on until collections have reclaimed 16 block
 in every pool (a die, or a group of superblocks) of a simulated drive, or for its minute; until a
 drive has used up its spare area such a cell *is* a minute. Cells of reads take 2000 requests. Steps
 between cells keep the *drive fills* of a real drive of 256 GiB to 1 TiB and give up the minutes.
+Scaled cells of a drive that heats up, or saves its wear budget while it is read, are minutes.
 How fast a drive reads depends on what was written last, and how: minutes of small writes scatter
 its data, minutes of large ones bring them together again. So what a random cell would have written
-more in its minute is written behind it without a clock, at most the range (`rest_of_minute`).
+in the rest of its minute is written behind it without a clock, at most the range.
 Rounds, the window and the steady-state rule are never scaled, and neither is idle time against the
 time in which a drive reclaims a block.
 
@@ -19,8 +20,8 @@ time in which a drive reclaims a block.
     preconditioning        2 x capacity     2 x                             1 x
     write saturation       4 x or 6/24 h    10 x                            2 x
 
-A real drive does not tell what it reclaims: its scaled cells last a minute times its capacity over
-256 GiB, at least 1 s, and its smoke cells 0.25 to 3 s, one round of them.
+A real drive does not tell what it reclaims: its scaled cells last a minute x capacity / 256 GiB, at
+least 1 s, and its smoke cells 0.25 to 3 s, one round of them.
 
 Every step that is shorter (or longer) than the specification has it is noted when it is asked for,
 and named in the header of the document. Scaled and smoke figures are of the implementation; the
@@ -138,6 +139,7 @@ class TimeBase:
         capacity_bytes: User capacity of the target.
         reclaim_s: Time in which it reclaims one block, where that is known; else 0.
         cell_s: Length of a cell that the user asked for; None for that of the time base.
+        is_throttled: Whether the drive slows down by what it did in the minutes before.
     """
 
     name: Name
@@ -145,6 +147,7 @@ class TimeBase:
     capacity_bytes: int
     reclaim_s: float = 0.0
     cell_s: float | None = None
+    is_throttled: bool = False
     # Steps that were asked for and differ from the specification: step -> what it is here.
     noted: dict[str, str] = field(default_factory=dict, init=False, compare=False, repr=False)
     # Steps that were asked for and whose length the user may set.
@@ -154,10 +157,9 @@ class TimeBase:
         """Return the limit of one cell, a minute of the specification."""
         self.asked.add("cells")
         if self.cell_s is not None:
-            if self.cell_s != MINUTE_S:
-                self._note("cells", f"{self.cell_s:g} s", "60 s")
+            self._note("cells", f"{self.cell_s:g} s", "60 s")
             return Limit(seconds=self.cell_s)
-        if self.name == "full":
+        if self.name == "full" or (self.name == "scaled" and self.is_throttled):
             return Limit(seconds=MINUTE_S)
         kind = "reads" if stimulus.read_pct >= 100 else "writes"
         many = CELL_IOS_PER_OUTSTANDING[self.name] * stimulus.outstanding
@@ -180,10 +182,8 @@ class TimeBase:
         if kind == "writes":
             what = f"until {CELL_RECLAIMS} blocks are reclaimed in every pool, at most 60 s"
         else:
-            what = (
-                f"{CELL_S_MIN:g} s and {CELL_IOS_MIN[self.name]} requests or more, once the drive "
-                "itself is idle"
-            )
+            least = f"{CELL_S_MIN:g} s and {CELL_IOS_MIN[self.name]} requests"
+            what = f"{least} or more, once the drive itself is idle"
         self._note(f"cells of {kind}", what, "60 s")
         ramp, ios = CELL_RAMP_RATIO * ios, max(ios, _mixing(stimulus))
         return Limit(
@@ -198,8 +198,8 @@ class TimeBase:
     def whole(self, limit: Limit) -> Limit:
         """Return the limit of a scaled cell that is to be as long as in `full`, and has no ramp.
 
-        That is one which lasts a minute anyhow, or decides a longest response time: one request of
-        millions. What a scaled cell leaves out is written behind it, and costs little more timed.
+        It lasts a minute anyhow, begins in a state that a shorter one would not use up, or decides
+        a longest response time: one request of millions. Written behind it, the rest costs as much.
         """
         if self.name == "scaled" and self.is_virtual and self.cell_s is None:
             return Limit(seconds=MINUTE_S)
