@@ -128,9 +128,11 @@ def _slides_page(
     chapters = []
     for name, suite in suites.items():
         slide, varied = SLIDES[name], suite.varied
-        measured = [
-            source.read(plain(document), document.name, []) for document in suite.documents.values()
-        ]
+        measured = []
+        for document in suite.documents.values():
+            content = plain(document)
+            moment = source.moment_of(wanted.output / name / f"{document.name}.json", content)
+            measured.append(source.read(content, document.name, [], moment))
         if varied is not None:
             chapters.append(
                 slides.chapter(

@@ -128,10 +128,8 @@ def header_lines(document: "PtsDocument") -> list[str]:
             f"active range {100 * part.share:g}%{amount}, data {head.data}, "
             f"write cache {head.cache.state}, seed {head.seed}"
         ),
-        (
-            f"time base: {head.time_base.clock}, {head.time_base.name}, "
-            f"cell at least {' and '.join(length)}"
-        ),
+        f"time base: {head.time_base.clock}, {head.time_base.name}"
+        + (f", cell at least {' and '.join(length)}" if length else ""),
     ]
     return lines + [f"deviation: {text}" for text in head.deviations]
 

@@ -9,7 +9,9 @@ from collections.abc import Sequence
 
 from opennandlab.documents.pts import Table
 from opennandlab.pts.document import table
-from opennandlab.pts.rounds import Rounds
+from opennandlab.pts.engine import Bench
+from opennandlab.pts.rounds import CellPlan, Rounds
+from opennandlab.stats.steady import EXCURSION_RATIO_MAX
 
 Extremes = tuple[float | None, float | None]
 
@@ -19,6 +21,36 @@ def extremes(rounds: Rounds, index: int, metric: str) -> Extremes:
     found = [cell.value(metric) for cell in rounds.windowed(index)]
     known = [value for value in found if value is not None]
     return (min(known), max(known)) if known and len(known) == len(found) else (None, None)
+
+
+def warn_of_other_cells(
+    bench: Bench, rounds: Rounds, plans: Sequence[CellPlan], metric: str
+) -> None:
+    """Warn where rounds of the window lie far apart, though the test was steady by the rule.
+
+    The five-point rule allows tracked values 20 %; it knows nothing of the other cells.
+
+    Args:
+        bench: Where that is noted.
+        rounds: Those of the test.
+        plans: Cells of a round.
+        metric: Column of the cells.
+    """
+    apart = {}
+    for at, plan in enumerate(plans):
+        least, greatest = extremes(rounds, at, metric)
+        average = rounds.mean(at, metric)
+        if least is not None and greatest is not None and average:
+            apart[plan.label] = (greatest - least) / average
+    far = {label: share for label, share in apart.items() if share > EXCURSION_RATIO_MAX}
+    if not rounds.attained or not far:
+        return
+    label, most = max(far.items(), key=lambda one: one[1])
+    bench.warn(
+        f"{len(far)} of {len(plans)} cells change by more than {EXCURSION_RATIO_MAX:.0%} of their "
+        f"mean within the window, most of all {label} ({most:.0%}): the steady state is that of "
+        "the tracked values"
+    )
 
 
 def mean_table(  # noqa: PLR0913 (all by name but two)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from opennandlab.documents.pts import Table
 from opennandlab.documents.pts_results import IopsResults
-from opennandlab.pts.dispersion import mean_table
+from opennandlab.pts.dispersion import mean_table, warn_of_other_cells
 from opennandlab.pts.document import histogram
 from opennandlab.pts.engine import Bench
 from opennandlab.pts.findings import Findings
@@ -51,6 +51,7 @@ def run(bench: Bench) -> Findings:
         tracked,
         cells=len(plans),
     )
+    warn_of_other_cells(bench, rounds, plans, "iops")
     return Findings(
         results=IopsResults(
             attained=rounds.attained,

@@ -19,7 +19,7 @@ from dataclasses import replace
 
 from opennandlab.documents.pts import Histogram, Table
 from opennandlab.documents.pts_results import LatencyResults
-from opennandlab.pts.dispersion import mean_table
+from opennandlab.pts.dispersion import mean_table, warn_of_other_cells
 from opennandlab.pts.document import histogram, table
 from opennandlab.pts.engine import Bench
 from opennandlab.pts.findings import Findings
@@ -61,6 +61,7 @@ def run(bench: Bench) -> Findings:
         tracked,
         cells=len(plans),
     )
+    warn_of_other_cells(bench, rounds, plans, "lat_us_mean")
     kept = [
         histogram(f"window_{at + 1}", f"{plan.label}, window", rounds.latency(at))
         for at, plan in enumerate(plans)

@@ -137,16 +137,26 @@ class Rounds:
         """Take a round and apply the rule."""
         self.cells.append(cells)
         self.collected.append(collected)
-        self.verdicts = [steady_state(self.values(tracking)) for tracking in self.tracked]
+        self.verdicts = [self.judged(tracking) for tracking in self.tracked]
 
     def values(self, tracking: Tracking) -> list[float]:
-        """Return a tracked value, round by round; NaN where it was not measured.
+        """Return a tracked value, round by round; NaN where it was not measured."""
+        found = (cells[tracking.index].value(tracking.metric) for cells in self.cells)
+        return [math.nan if value is None else value for value in found]
 
-        A cell of fewer requests than were outstanding has measured how its queue fills.
+    def judged(self, tracking: Tracking) -> SteadyState:
+        """Apply the rule to a tracked value.
+
+        A cell of fewer requests than were outstanding has measured how its queue fills: to the rule
+        it is one that was not measured.
         """
-        found = (cells[tracking.index] for cells in self.cells)
-        values = (None if cell.is_short else cell.value(tracking.metric) for cell in found)
-        return [math.nan if value is None else value for value in values]
+        shorts = (cells[tracking.index].is_short for cells in self.cells)
+        return steady_state(
+            [
+                math.nan if is_short else value
+                for value, is_short in zip(self.values(tracking), shorts, strict=True)
+            ]
+        )
 
     def collection(self, tracking: Tracking) -> pts.Collection:
         """Return whether the drive collected in every round of the window."""
@@ -291,7 +301,7 @@ def until_steady(  # noqa: PLR0913 (all but three by name)
             advice = f"; give it longer cells ({', '.join(ways)})" if ways else ""
             bench.warn(
                 f"{tracking.plan.label} is steady by the rule, but the drive did not collect in "
-                f"the window: this is not its steady state{advice}"
+                f"every round of the window: this is not its steady state{advice}"
             )
     bench.progress.rounds_max = None
     return rounds
@@ -301,6 +311,9 @@ def write_to_steady(
     bench: Bench, stimulus: Stimulus, label: str, *, phase: str = "precondition", group: str = ""
 ) -> Rounds:
     """Apply a stimulus to the steady state of its IOPS: rounds of 30 minutes and a sample.
+
+    Before a test, where a drive is only to be brought to that state, scaled rounds go on until it
+    collects, too.
 
     Returns:
         The rounds; their only cell is the sample, of one minute.
@@ -318,8 +331,17 @@ def write_to_steady(
     if phase == "precondition":
         most = plan.time.precondition_rounds(plan.settings.ss_max_rounds, plan.rounds_max)
     rounds = until_steady(
-        bench, run_round, tracked, phase=phase, group=group, cells=2, rounds_max=most
+        bench,
+        run_round,
+        tracked,
+        phase=phase,
+        group=group,
+        cells=2,
+        must_collect=phase == "precondition" and plan.time.waits_for_collection,
+        rounds_max=most,
     )
+    if rounds.is_longer:
+        plan.time.note_longer()
     plan.time.note_precondition_rounds(rounds.count, plan.rounds_max)
     return rounds
 

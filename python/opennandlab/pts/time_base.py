@@ -513,9 +513,9 @@ class TimeBase:
 
     def describe(self) -> pts_header.TimeBase:
         """Return what a report says of it."""
-        # Nothing is noted for what no test has asked for.
-        aside = replace(self, cell_s=self.cell_s if self.has_cells else None)
-        cell, gap = aside.cell(Stimulus()), aside.gap(Stimulus())
+        aside = replace(self)  # nothing is noted for what no test has asked for
+        cell = aside.cell(Stimulus()) if self.has_cells else Limit()
+        gap = aside.gap(Stimulus())
         if not self.is_virtual:
             # Its least number of requests follows from the queue of each.
             cell = Limit(seconds=cell.seconds)

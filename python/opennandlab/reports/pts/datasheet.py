@@ -11,7 +11,8 @@ not run is a row too, with the command that gives it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from opennandlab.documents.pts_origin import is_own_matrix, method
@@ -20,7 +21,7 @@ from opennandlab.reports import words
 from opennandlab.reports.model import Badge, Cell, Chapter, Kind, Marked, Report, Section, Table
 from opennandlab.reports.pts import book, command, header, sheet_rows, steady
 from opennandlab.reports.pts.source import Measured
-from opennandlab.reports.pts.verdict import Word
+from opennandlab.reports.pts.verdict import NOT_COLLECTING, Word
 
 # What a number bears that is not worth its face.
 MARK = "†"
@@ -32,7 +33,7 @@ MARKED: dict[Word, str] = {
 }
 COLLECTED = {
     "seen": "the drive collected in every round",
-    "none": "no garbage was collected",
+    "none": NOT_COLLECTING,
     "not_applicable": "collection does not matter to it",
     "unknown": "the drive does not tell whether it collected",
     None: "collection not recorded",
@@ -117,7 +118,7 @@ def _sheet(measured: Sequence[Measured], warnings: tuple[str, ...]) -> Report:
                 id="datasheet",
                 title=f"Data sheet of {header.subject(first)}",
                 verdict=_worth(len(tones), marked),
-                badges=_badges(measured),
+                badges=tuple(_badges(measured, len(warnings))),
                 reason=LEGEND,
                 facts=facts,
                 missing=tuple(
@@ -159,12 +160,18 @@ def _worth(count: int, marked: int) -> Badge:
         return Badge("no figure was measured", "warning")
     if marked:
         return Badge(f"{marked} of {count} figures are marked {MARK}", "bad")
-    return Badge(f"all {count} figures are of runs that hold", "good")
+    return Badge(f"none of {count} figures is marked {MARK}", "good")
 
 
-def _badges(measured: Sequence[Measured]) -> tuple[Badge, ...]:
+def _badges(measured: Sequence[Measured], warning_count: int) -> Iterator[Badge]:
     found = [badge for one in measured for badge in header.badges(one)]
-    return tuple(dict.fromkeys(badge for badge in found if "NOT ATTAINED" not in badge.text))
+    counts = Counter(badge for badge in found if "NOT ATTAINED" not in badge.text)
+    for badge, count in counts.items():
+        part = f", {count} of {len(measured)}" if count < len(measured) else ""
+        yield Badge(badge.text + part, badge.kind)
+    if warning_count:
+        told = "1 warning" if warning_count == 1 else f"{warning_count} warnings"
+        yield Badge(f"{told} of the runs, at the end", "warning")
 
 
 def _row(

@@ -17,6 +17,7 @@ from opennandlab.reports import words
 from opennandlab.reports.model import Badge, Facts, Kind
 from opennandlab.reports.pts import steady as steadiness
 from opennandlab.reports.pts.source import Measured, plain
+from opennandlab.reports.pts.verdict import NOT_COLLECTING
 from opennandlab.summary import build
 
 PROFILES = {"C": "PTS-C (client)", "E": "PTS-E (enterprise)"}
@@ -183,7 +184,7 @@ def _badges(measured: Measured) -> Iterator[Badge]:
         yield Badge(changed(measured), "plain")
     if measured.attained is False and measured.verdict.word != "not steady":
         holds = bool(measured.steady) and all(one.steady for one in measured.steady)
-        what = "no garbage was collected" if holds else "steady state NOT ATTAINED"
+        what = NOT_COLLECTING if holds else "steady state NOT ATTAINED"
         yield Badge(what, "bad")
     if header.interrupted:
         yield Badge("interrupted and resumed", "warning")
@@ -266,7 +267,11 @@ def value_text(value: object) -> str:
 
 def changed(measured: Measured) -> str:
     """Say on the first screen that the device is not the one of its name."""
-    found = changes(measured)
+    return changed_keys(changes(measured))
+
+
+def changed_keys(found: Sequence[str]) -> str:
+    """Say how many keys were changed, or which; nothing of none."""
     if not found:
         return ""
     return f"device changed: {found[0] if len(found) == 1 else f'{len(found)} keys'}"

@@ -64,6 +64,9 @@ def chapter(  # noqa: PLR0913 (all by name)
     values = ", ".join(labels)
     what = f"Varied: {varied.key} = {', '.join(varied.values)}. {note}".strip()
     stated = list(dict.fromkeys(one.verdict.word for one in measured))
+    # The parameter itself may be a key.
+    own = [key for key in header.changes(first) if all(key in header.changes(o) for o in measured)]
+    changed = header.changed_keys(own)
     return Chapter(
         id=name,
         title=title,
@@ -72,6 +75,7 @@ def chapter(  # noqa: PLR0913 (all by name)
         facts=_common(measured),
         badges=(
             Badge(f"{len(measured)} values"),
+            *([Badge(changed)] if changed else []),
             *(Badge(one.verdict.text, one.verdict.kind) for one in _each(measured, stated)),
         ),
         deviations=tuple(
@@ -98,7 +102,15 @@ def _each(measured: Sequence[Measured], stated: Sequence[str]) -> Iterator[Measu
 
 def _common(measured: Sequence[Measured]) -> Facts:
     """Return the facts of the header in which all runs agree, without those of one run."""
-    own = {"Digest", "Created", "Duration", "Written", "Configuration", "Steady state"}
+    own = {
+        "Keys changed",
+        "Digest",
+        "Created",
+        "Duration",
+        "Written",
+        "Configuration",
+        "Steady state",
+    }
     pairs = [{pair for _, group in header.facts(one) for pair in group} for one in measured]
     shared = set.intersection(*pairs)
     groups = (

@@ -29,6 +29,7 @@ KINDS: dict[Word, Kind] = {
     "measured": "plain", "imported": "plain", "unknown": "warning",
 }  # fmt: skip
 
+NOT_COLLECTING = "not every round collected garbage"
 SMALL_RANGE = (
     "All that the test may write fits into the spare area of the drive: blocks are dead when they "
     "are reclaimed, and what collection costs cannot be seen."
@@ -88,9 +89,7 @@ def verdict(document: PtsDocument, *, is_whole: bool = True) -> Verdict:  # noqa
     if is_steady(states):
         return Verdict("steady", "steady state attained", _reason(states))
     if all(one.steady for one in states):
-        return Verdict(
-            "not steady", "NOT STEADY: no garbage was collected", _without_collection(states)
-        )
+        return Verdict("not steady", f"NOT STEADY: {NOT_COLLECTING}", _without_collection(states))
     return Verdict("not steady", "steady state NOT ATTAINED", _reason(states))
 
 
@@ -129,8 +128,8 @@ def _without_collection(states: Sequence[Steady]) -> str:
     """Return the sentence on values that are steady because the drive has spare area left."""
     labels = ", ".join(one.tracking.label for one in states if one.collection == "none")
     return (
-        "The five-point rule holds, but the drive did not collect garbage in the window "
-        f"({labels}): these are figures of a drive with spare area left."
+        "The five-point rule holds, but the drive did not collect garbage in every round of the "
+        f"window ({labels}): these are figures of a drive with spare area left."
     )
 
 
@@ -148,16 +147,22 @@ def _reason(states: Sequence[Steady]) -> str:
     """Return the sentence on the tracked values: the rounds, or what is not steady and why."""
     bad = [one for one in states if not one.holds]
     if not bad:
-        places = dict.fromkeys(
-            f"rounds {one.window[0]} to {one.window[-1]}" for one in states if one.window
-        )
+        places: dict[str, list[str]] = {}
+        for one in states:
+            if one.window:
+                place = f"rounds {one.window[0]} to {one.window[-1]}"
+                places.setdefault(place, []).append(one.tracking.label or one.tracking.metric)
         seen = f" {SMALL_RANGE}" if fits_into_spare(states) else ""
         count = (
             f"{'Both' if len(states) == 2 else f'All {len(states)}'} tracked values are"
             if len(states) > 1
             else "The tracked value is"
         )
-        where = f" in {' and in '.join(places)}" if places else ""
+        named = [
+            place + (f" ({', '.join(dict.fromkeys(labels))})" if len(places) > 1 else "")
+            for place, labels in places.items()
+        ]
+        where = f" in {' and in '.join(named)}" if named else ""
         return f"{count} steady{where}.{seen}"
     first = bad[0]
     many = (
@@ -168,10 +173,10 @@ def _reason(states: Sequence[Steady]) -> str:
     whys: dict[str, list[str]] = {}
     for one in bad:
         # A value that the rule passes is not steady where the drive did not collect.
-        why = "no garbage was collected" if one.steady else one.reason or ""
+        why = NOT_COLLECTING if one.steady else one.reason or ""
         whys.setdefault(why, []).append(one.tracking.label or one.tracking.metric)
-    named = "; ".join(
+    told = "; ".join(
         ", ".join(labels) + (f" ({why})" if why else "") for why, labels in whys.items()
     )
     rounds = f"{first.rounds} round{'' if first.rounds == 1 else 's'}"
-    return f"{many} not steady after {rounds}: {named}."
+    return f"{many} not steady after {rounds}: {told}."
