@@ -47,9 +47,9 @@ def warn_of_other_cells(
         return
     label, most = max(far.items(), key=lambda one: one[1])
     bench.warn(
-        f"{len(far)} of {len(plans)} cells change by more than {100 * EXCURSION_RATIO_MAX:.0f} % of their "
-        f"mean within the window, most of all {label} ({100 * most:.0f} %): the steady state is that of "
-        "the tracked values"
+        f"{len(far)} of {len(plans)} cells change by more than {100 * EXCURSION_RATIO_MAX:.0f} % "
+        f"of their mean within the window, most of all {label} ({100 * most:.0f} %): the steady "
+        "state is that of the tracked values"
     )
 
 
