@@ -326,8 +326,9 @@ def _shown(value: object) -> str:
     if isinstance(value, dict):
         # A share of 33.3 % is 0.33299999999999996.
         told = {
-            key: f"{found:.6g}" if isinstance(found, float) else plain(found)
+            key.replace("_", " "): f"{found:.6g}" if isinstance(found, float) else plain(found)
             for key, found in value.items()
+            if found is not None
         }
         return ", ".join(f"{key} {found}" for key, found in told.items()) or "none"
     return f"`{plain(value)}`"

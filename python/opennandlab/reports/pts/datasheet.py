@@ -118,7 +118,7 @@ def _sheet(measured: Sequence[Measured], warnings: tuple[str, ...]) -> Report:
                 id="datasheet",
                 title=f"Data sheet of {header.subject(first)}",
                 verdict=_worth(len(tones), marked),
-                badges=tuple(_badges(measured, len(warnings))),
+                badges=tuple(_badges(measured, sum(len(one.document.warnings) for one in cited))),
                 reason=LEGEND,
                 facts=facts,
                 missing=tuple(
@@ -171,7 +171,7 @@ def _badges(measured: Sequence[Measured], warning_count: int) -> Iterator[Badge]
         yield Badge(badge.text + part, badge.kind)
     if warning_count:
         told = "1 warning" if warning_count == 1 else f"{warning_count} warnings"
-        yield Badge(f"{told} of the runs, at the end", "warning")
+        yield Badge(f"{told} of the runs, below", "warning")
 
 
 def _row(

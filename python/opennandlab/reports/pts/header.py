@@ -222,7 +222,7 @@ def _test(measured: Measured) -> list[tuple[str, str]]:
         ("Profile", _settings_of(measured)),
         *([] if method(measured.test) else [("Conformance", header.conformance)]),
         ("Time base", ", ".join(filter(None, (base.clock, base.name)))),
-        ("Cell", length),
+        *([("Cell", length)] if length else []),
         ("Steady state", _steady(measured)),
     ]
 
