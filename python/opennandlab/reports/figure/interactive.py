@@ -25,6 +25,8 @@ MODES = {
     "steps": "lines", "bounds": "markers",
 }  # fmt: skip
 DOTS_MAX = 60
+# Behind words that lie on a line, which goes on below them.
+CLEAR = "rgba(0,0,0,0)"
 # Letters across and lines down a plot on a narrow screen, for which labels are placed.
 LETTERS, LINES = 44, 20
 LETTER = 6.4
@@ -53,7 +55,7 @@ TEMPLATE: dict[str, Any] = {
         },
         "paper_bgcolor": colours.PAPER,
         "plot_bgcolor": colours.PAPER,
-        "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": colours.GUIDE},
+        "modebar": {"bgcolor": CLEAR, "color": colours.GUIDE},
         "hoverlabel": {"bgcolor": colours.PAPER, "font": {"color": colours.INK}},
         "xaxis": _AXIS,
         "yaxis": _AXIS,
@@ -291,7 +293,7 @@ def _point_names(plot: Plot) -> list[dict[str, Any]]:
             {
                 "text": line.texts[at], "x": _placed(plot.x, x), "y": _placed(plot.y, y),
                 "ax": 0, "ay": (there - up) * (HEIGHT - 120), "arrowhead": 0, "arrowwidth": 0.7,
-                "arrowcolor": colours.SOFT, "font": {"weight": 600}, "bgcolor": colours.PAPER,
+                "arrowcolor": colours.SOFT, "font": {"weight": 600}, "bgcolor": CLEAR,
                 "xanchor": "left" if across < 0.15 else "right" if across > 0.85 else "center",
             }
         )  # fmt: skip

@@ -54,7 +54,10 @@ def _histograms(measured: Measured) -> Iterator[Section]:
             what = "what was tracked"
         drawn = drawn or window
         shown = response.items(window, device, "-window", drawn)
-        note = f"All requests of the five rounds; histograms are drawn of {what}."
+        note = (
+            f"All requests of the five rounds; histograms are drawn of {what}. Means are over all "
+            "requests, those of the tables above over the means of the rounds."
+        )
         yield Section("window", "Response times of the window", tuple(shown), note)
     if after:
         shown = response.items(after, device)
