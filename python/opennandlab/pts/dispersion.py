@@ -28,7 +28,8 @@ def warn_of_other_cells(
 ) -> None:
     """Warn where rounds of the window lie far apart, though the test was steady by the rule.
 
-    The five-point rule allows tracked values 20 %; it knows nothing of the other cells.
+    The five-point rule allows tracked values 20 %; it knows nothing of the other cells. A smoke
+    measures none of them.
 
     Args:
         bench: Where that is noted.
@@ -43,7 +44,7 @@ def warn_of_other_cells(
         if least is not None and greatest is not None and average:
             apart[plan.label] = (greatest - least) / average
     far = {label: share for label, share in apart.items() if share > EXCURSION_RATIO_MAX}
-    if not rounds.attained or not far:
+    if not rounds.attained or not far or bench.plan.time.name == "smoke":
         return
     label, most = max(far.items(), key=lambda one: one[1])
     bench.warn(
