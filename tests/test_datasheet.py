@@ -203,6 +203,16 @@ def test_a_sheet_of_runs_that_hold_says_so(tmp_path):
     assert report.chapters[0].verdict.kind == "good"
 
 
+def test_a_sheet_counts_what_its_runs_warn_of_and_who_conforms(tmp_path):
+    kept = document("latency", warnings=["the drive was still changing"])
+    full = document("throughput")
+    full["header"] = full["header"] | {"conformance": "full"}
+    full["digest"] = digest(full)
+    told = [badge.text for badge in sheet(tmp_path, kept, full).chapters[0].badges]
+    assert "1 warning of the runs, below" in told
+    assert {"conformance: scaled, 1 of 2", "conformance: full, 1 of 2"} <= set(told)
+
+
 def test_documents_of_several_drives_are_refused(tmp_path):
     other = document("latency")
     other["header"]["target"]["name"] = "fake:other"

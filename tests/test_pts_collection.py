@@ -16,8 +16,10 @@ from opennandlab.comparing.model import UnlikeError
 from opennandlab.documents import pts
 from opennandlab.documents.record import plain
 from opennandlab.pts import TESTS, Settings
+from opennandlab.pts.dispersion import warn_of_other_cells
 from opennandlab.pts.rounds import CellPlan, Collected, Rounds, Tracking
 from opennandlab.pts.runner import run_test
+from opennandlab.pts.time_base import TimeBase
 from opennandlab.reports.model import Table
 from opennandlab.reports.pts import slides, source
 from opennandlab.reports.pts.verdict import SMALL_RANGE, verdict
@@ -125,6 +127,45 @@ def test_a_scaled_cell_leaves_the_drive_as_its_minute_would():
         least = drive.capacity_bytes * min(row.block_bytes / 4096, 1)
         rate = row.write_mb_s * 1e6
         assert pause_s == pytest.approx(min(least / rate, 60 - row.seconds), rel=0.1)
+
+
+def test_a_drive_is_brought_to_where_it_collects():
+    """Host idle recovery was measured on a drive that had used up none of its spare area."""
+    drive = SimulatedTarget("emmc_16gb", {"nand.blocks_per_plane": 141})
+    settings = Settings(time_base="scaled", profile="C")
+    found = run_test(TESTS["hir"], drive, settings=settings)
+    (entry,) = found.steady_state
+    assert entry.collection == "seen"
+    assert entry.window[0] > 1
+    assert any("until steady and collecting" in text for text in found.header.deviations)
+
+
+def test_cells_outside_the_rule_are_told():
+    class One:
+        is_short = False
+
+        def __init__(self, value: float) -> None:
+            self.measurement = type("M", (), {"ios": 9})
+            self.value = lambda _: value
+
+    told: list[str] = []
+    bench: Any = type("B", (), {"warn": told.append, "plan": None})
+    bench.plan = type(
+        "P", (), {"time": TimeBase("scaled", is_virtual=True, capacity_bytes=1 << 30)}
+    )
+    plans = [CellPlan(Stimulus(), Limit(ios=1), label) for label in ("held", "free")]
+    rounds = Rounds([Tracking("iops", 0, plans[0])], 25)
+    for free in (300, 100, 100, 100, 100):
+        cells: Any = [One(100), One(free)]
+        rounds.add(cells, Collected(1, 1))
+    warn_of_other_cells(bench, rounds, plans, "iops")
+    # The range is 200 of a mean of 140.
+    assert len(told) == 1
+    assert "1 of 2 cells change by more than 20 %" in told[0]
+    assert "most of all free (143 %)" in told[0]
+    bench.plan.time = TimeBase("smoke", is_virtual=True, capacity_bytes=1 << 30)
+    warn_of_other_cells(bench, rounds, plans, "iops")
+    assert len(told) == 1
 
 
 def test_require_steady_is_an_exit_code(tmp_path):

@@ -165,7 +165,8 @@ def test_a_slide_of_response_times_has_reads_and_writes_of_each_value():
 
 
 def test_the_command_leaves_a_suite_for_each_slide_and_a_page(here: Path):
-    done = run("--target", "sim:buffered.yaml", *QUICK, "--output", "out")
+    changed = ("--set", "ftl.over_provisioning_pct=0.3")
+    done = run("--target", "sim:buffered.yaml", *QUICK, *changed, "--output", "out")
     assert done.exit_code == 0, done.output
     assert "data was left out" in done.stderr
     assert sorted(path.name for path in (here / "out").iterdir()) == [
@@ -174,6 +175,7 @@ def test_the_command_leaves_a_suite_for_each_slide_and_a_page(here: Path):
     page = (here / "out" / "slides.html").read_text()
     for title in ("Write cache", "Outstanding requests", "Active range", "amount was left out"):
         assert title in page
+    assert page.count("device changed: ftl.over_provisioning_pct=0.3") == 3
     suite = json.loads((here / "out" / "cache" / "suite.json").read_text())
     assert suite["varied"] == {
         "key": "cache",
@@ -181,7 +183,8 @@ def test_the_command_leaves_a_suite_for_each_slide_and_a_page(here: Path):
         "documents": ["wsat-cache-disabled", "wsat-cache-enabled"],
     }
     # The same again goes on with what is there, and makes the same page.
-    again = run("--target", "sim:buffered.yaml", *QUICK, "--output", "out", "--resume", "--json")
+    resumed = ("--output", "out", "--resume", "--json")
+    again = run("--target", "sim:buffered.yaml", *QUICK, *changed, *resumed)
     assert again.exit_code == 0, again.output
     assert set(json.loads(again.stdout)["slides"]) == {"cache", "oio", "active-range"}
     assert (here / "out" / "slides.html").read_text() == page

@@ -189,8 +189,8 @@ def _numbers(values: str | None, file: str | None) -> list[float]:
 def _words(text: str) -> Iterator[str]:
     """Yield the values of a text; `nan` for one that is missing between two commas."""
     for line in text.splitlines():
-        fields = line.strip().removesuffix(",").removesuffix(";").replace(";", ",").split(",")
-        for field in fields if line.strip() else []:
+        fields = line.replace(";", ",").strip().removesuffix(",")
+        for field in fields.split(",") if fields else []:
             yield from field.split() or ["nan"]
 
 

@@ -37,6 +37,8 @@ def warn_of_other_cells(
         plans: Cells of a round.
         metric: Column of the cells.
     """
+    if not rounds.attained or bench.plan.time.name == "smoke":
+        return
     apart = {}
     for at, plan in enumerate(plans):
         least, greatest = extremes(rounds, at, metric)
@@ -44,7 +46,7 @@ def warn_of_other_cells(
         if least is not None and greatest is not None and average:
             apart[plan.label] = (greatest - least) / average
     far = {label: share for label, share in apart.items() if share > EXCURSION_RATIO_MAX}
-    if not rounds.attained or not far or bench.plan.time.name == "smoke":
+    if not far:
         return
     label, most = max(far.items(), key=lambda one: one[1])
     bench.warn(

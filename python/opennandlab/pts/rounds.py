@@ -281,17 +281,16 @@ def until_steady(  # noqa: PLR0913 (all but three by name)
             rounds.add(tracked_cells, Collected.of(bench.record.cells[before:]))
         bench.record.steady[key] = rounds.records()
         bench.tell(next((v for v in rounds.verdicts if not v.steady), rounds.verdicts[0]))
-        for tracking, verdict in zip(tracked, rounds.verdicts, strict=True):
-            if verdict.reason == "invalid":
-                bench.warn(
-                    f"round {number}: {tracking.metric} of {tracking.plan.label} is zero or was "
-                    "not measured, or of fewer requests than outstanding; that is not steady"
-                )
         is_early = must_collect and rounds.is_without_collection
         if is_over() or (rounds.attained and not is_early):
             break
         rounds.is_longer |= rounds.attained
-    for tracking in tracked:
+    for tracking, verdict in zip(tracked, rounds.verdicts, strict=True):
+        if verdict.reason == "invalid":
+            bench.warn(
+                f"{tracking.metric} of {tracking.plan.label} is zero in the last rounds, was not "
+                "measured, or is of fewer requests than outstanding; that is not steady"
+            )
         if rounds.attained and rounds.collection(tracking) == "none":
             time = bench.plan.time
             ways = [

@@ -65,8 +65,8 @@ def chapter(  # noqa: PLR0913 (all by name)
     what = f"Varied: {varied.key} = {', '.join(varied.values)}. {note}".strip()
     stated = list(dict.fromkeys(one.verdict.word for one in measured))
     # The parameter itself may be a key.
-    own = [key for key in header.changes(first) if all(key in header.changes(o) for o in measured)]
-    changed = header.changed_keys(own)
+    keys = [header.changes(one) for one in measured]
+    changed = header.changed_keys([key for key in keys[0] if all(key in some for some in keys)])
     return Chapter(
         id=name,
         title=title,
@@ -102,15 +102,7 @@ def _each(measured: Sequence[Measured], stated: Sequence[str]) -> Iterator[Measu
 
 def _common(measured: Sequence[Measured]) -> Facts:
     """Return the facts of the header in which all runs agree, without those of one run."""
-    own = {
-        "Keys changed",
-        "Digest",
-        "Created",
-        "Duration",
-        "Written",
-        "Configuration",
-        "Steady state",
-    }
+    own = {"Digest", "Created", "Duration", "Written", "Configuration", "Steady state"}
     pairs = [{pair for _, group in header.facts(one) for pair in group} for one in measured]
     shared = set.intersection(*pairs)
     groups = (

@@ -56,7 +56,7 @@ VALUES: Mapping[str, Mapping[str, str]] = {
     },
 }
 # Drives whose longest response times are added up over seeds in both bases, since a moment decides
-# that many runs do not meet: `full` has 0.4 to 13 ms of the one, 18 to 75 ms of the other.
+# that many runs do not meet: `full` has 0.4 to 15 ms of the one, 18 to 75 ms of the other.
 RARE = ("emmc_16gb", "solidigm_p5520_1920gb")
 RARE_SEEDS = 10
 QUICK = "tlc_standard-latency"
