@@ -68,6 +68,7 @@ PYTHON_ROOMS = [
     "prediction",
     "history",
     "threads",
+    "waiting",
     "reports",
     "result",
     "tested",

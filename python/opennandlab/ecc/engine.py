@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 
 from opennandlab import _core
@@ -19,6 +19,7 @@ from opennandlab.ecc.codes import Code
 from opennandlab.ecc.point import Point
 from opennandlab.ecc.strata import estimate, is_enough, next_round
 from opennandlab.ecc.tally import Tally
+from opennandlab.waiting import result
 
 Report = Callable[[], None]
 """Called whenever counts were added."""
@@ -85,7 +86,7 @@ class Engine:
                     limit = min(frames_max, (submitted // chunk + 1) * chunk)
                     running.append(pool.submit(_run, task, submitted, limit))
                     submitted = limit
-                point.tally += _await(running.popleft())
+                point.tally += result(running.popleft())
                 report()
 
     def strata(self, point: Point, errors: int, frames_max: int, report: Report) -> None:
@@ -109,7 +110,7 @@ class Engine:
                     nexts[w] = first + chunk
                     running.append((w, pool.submit(_run, tasks[w], first, nexts[w])))
                 for w, future in running:
-                    done[w] = done.get(w, Tally()) + _await(future)
+                    done[w] = done.get(w, Tally()) + result(future)
                 # A round counts as a whole, or the next choice would depend on where it was cut.
                 point.strata = done
                 report()
@@ -126,10 +127,3 @@ class Engine:
 
 def _run(task: _core.EccTask, first: int, limit: int) -> Tally:
     return Tally(*task.run(first, limit))
-
-
-def _await(future: Future[Tally]) -> Tally:
-    """Wait so that Ctrl-C is heard at once."""
-    while not future.done():
-        wait([future], timeout=0.1)
-    return future.result()

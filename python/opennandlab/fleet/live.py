@@ -39,6 +39,7 @@ from opennandlab.plain import to_json
 from opennandlab.store.entry import numbers
 from opennandlab.sweeps.definition import checked_name, mapping_at
 from opennandlab.targets.base import TargetError
+from opennandlab.waiting import result
 
 OWN_KEYS: Final = ("name", "targets", "suites")
 TARGETS_MAX: Final = 64
@@ -243,7 +244,7 @@ class LiveCampaign:
             try:
                 waiting = [pool.submit(self._device, index) for index in self.indices]
                 for one in waiting:
-                    one.result()
+                    result(one)
             except KeyboardInterrupt:
                 interrupted()
                 self._stop()

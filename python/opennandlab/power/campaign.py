@@ -31,6 +31,7 @@ from opennandlab.documents.record import made, plain
 from opennandlab.errors import ConfigError, ResultError
 from opennandlab.power.journal import Journal
 from opennandlab.power_cut import CLAIMS, TARGETS, promises
+from opennandlab.waiting import result
 
 WORKLOADS: Final = ("random", "sequential", "sync", "trim", "hot")
 # Cuts of a life, and lives that are run at a time: some tenths of a second.
@@ -261,7 +262,7 @@ class Campaign:
                     if not running:
                         break
                     first, future = running.popleft()
-                    self._keep(first, json.loads(future.result()))
+                    self._keep(first, json.loads(result(future)))
             except BaseException:
                 for _, future in running:
                     future.cancel()

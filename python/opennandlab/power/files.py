@@ -41,6 +41,7 @@ from opennandlab.power.databases import MODES, Commit, Mode, Verdict
 from opennandlab.power.journal import Journal
 from opennandlab.serving import recipes
 from opennandlab.serving.server import Plan, Served
+from opennandlab.waiting import result
 
 JOURNAL: Final = "files.cuts.jsonl"
 # Folders in which images of disks are judged, in the folder for temporary files.
@@ -328,8 +329,9 @@ class Campaign:
         with ThreadPoolExecutor(self._jobs) as pool:
             # Few at a time: an image is as large as the drive.
             for first in range(0, len(missing), self._jobs):
-                for found in pool.map(judged, missing[first : first + self._jobs]):
-                    self._keep(found)
+                some = [pool.submit(judged, one) for one in missing[first : first + self._jobs]]
+                for one in some:
+                    self._keep(result(one))
 
     def document(self, command: str, *, partial: bool = False) -> FilesDocument:
         """Return what was found.

@@ -10,10 +10,11 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from opennandlab.validation.case import Case, Document, Row, Run, Simulate
+from opennandlab.waiting import ended
 
 KEPT_SERIES = ("t_s", "drive_writes", "throughput_mb_s")
 
@@ -82,7 +83,7 @@ def run_cases(
         futures = {
             executor.submit(_timed, simulate, run, seed): key for key, (run, seed) in tasks.items()
         }
-        for future in as_completed(futures):
+        for future in ended(futures):
             for entry in waiting.pop(futures[future]):
                 _deliver(entry, futures[future], future)
                 if not entry.missing:
