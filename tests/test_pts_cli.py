@@ -279,6 +279,9 @@ def test_a_run_into_its_own_file_that_is_cut_says_how_it_goes_on(inside: Cli, mo
     [
         (("--target", "small"), 2, "accepted: sim:PRESET|FILE"),
         (("--target", "sim:"), 2, "accepted: sim:PRESET|FILE"),
+        (("--target", "tlc_standard"), 2, "did you mean `sim:tlc_standard`?"),
+        (("--target", "small.yaml"), 2, "did you mean `sim:small.yaml`?"),
+        (("--target", __file__), 2, "did you mean `file:/"),
         (("--target", "sim:nowhere"), 2, "tlc_standard"),
         (("--target", "file:none.img"), 3, "?size=1GiB makes one"),
         (("--target", "file:none.img?sise=1GiB"), 2, "accepted: size"),

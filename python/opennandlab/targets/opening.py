@@ -20,6 +20,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from opennandlab.config import device_presets
 from opennandlab.documents import pts_header
 from opennandlab.errors import ConfigError
 from opennandlab.targets.base import (
@@ -80,7 +81,15 @@ class Request:
             return "device"
         if scheme in {"nbd+unix", "nbd"}:
             return "nbd"
-        raise ConfigError("target", f"`{self.text}` is not understood; {ACCEPTED}")
+        raise ConfigError("target", f"`{self.text}` is not understood; {ACCEPTED}{self._meant}")
+
+    @property
+    def _meant(self) -> str:
+        """What stands for a drive or file whose scheme was left out."""
+        path = Path(self.text)
+        if self.text in device_presets() or path.suffix in {".yaml", ".yml"}:
+            return f"; did you mean `sim:{self.text}`?"
+        return f"; did you mean `file:{self.text}`?" if path.is_file() else ""
 
 
 def open_target(request: Request) -> Target:
