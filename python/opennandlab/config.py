@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -20,10 +20,11 @@ from opennandlab.canonical import canonical_json
 from opennandlab.errors import ConfigError
 from opennandlab.files import is_there, parse_yaml, read_yaml
 from opennandlab.hints import hints, nearest
-from opennandlab.own import with_names, with_registered
+from opennandlab.own import texts, with_names, with_records, with_registered
 from opennandlab.plain import frozen, thawed, to_json
 from opennandlab.policies import placer
 from opennandlab.policies import policy as policies
+from opennandlab.policies.source import admit, admitted, trust
 
 PRESETS = Path(__file__).parent / "presets"
 
@@ -178,8 +179,8 @@ class DeviceConfig(Document):
         return _resolve_device(document, self.name, given, found)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle what the document says; the core reads it again."""
-        return _device_again, (self._json, self.name, dict(self.given))
+        """Pickle what the document says; the core reads it again, and code that ran may run."""
+        return _device_again, (self._json, self.name, dict(self.given), admitted())
 
     @cached_property
     def effective(self) -> Mapping[str, Any]:
@@ -295,14 +296,61 @@ def load_device(source: Source, overrides: Mapping[str, Any] | None = None) -> D
     """
     if isinstance(source, DeviceConfig):
         return source.replace(overrides) if overrides else source
+    return _resolve_device(*_device(source, overrides or {}))
+
+
+def own_device(source: str, overrides: Mapping[str, Any] | None = None) -> DeviceConfig:
+    """Load a device that the user of a command named: what its file names may be run.
+
+    Raises:
+        ConfigError: as `load_device`.
+    """
+    found = _device(source, overrides or {})
+    trust(texts(found[0]))
+    return _resolve_device(*found)
+
+
+def trust_device(source: str) -> None:
+    """Let be run what a device file names that the user of a command named.
+
+    Raises:
+        ConfigError: for what is no device file.
+    """
+    trust(texts(read_device(source)))
+
+
+def described_device(
+    source: Source, overrides: Mapping[str, Any] | None = None
+) -> tuple[DeviceConfig, dict[str, str]]:
+    """Return a device of whose code nothing is run, and what it names of that, by key.
+
+    An error model in Python says what it is when it is run: the usual one stands in its place.
+
+    Raises:
+        ConfigError: as `load_device`.
+    """
+    named: dict[str, str] = {}
+
+    def described(document: dict[str, Any]) -> tuple[dict[str, Any], None]:
+        changed, found = with_records(document)
+        named.update(found)
+        return changed, None
+
+    return _resolve_device(*_device(source, overrides or {}), names=described), named
+
+
+def _device(
+    source: Source, overrides: Mapping[str, Any]
+) -> tuple[dict[str, Any], str, dict[str, str]]:
+    """Return a device as it stands in its file, with changes, its name and where keys are from."""
     document, name, file = _read(source, kind="device", folder=PRESETS)
     given = {path: "" for path, _ in leaves(document)}
     if file is not None:
         given |= comments(file.read_text(encoding="utf-8-sig"))
-    for path, value in _changes(overrides or {}).items():
+    for path, value in _changes(overrides).items():
         set_path(document, path, value)
         given[path] = "given: --set"
-    return _resolve_device(document, name, given)
+    return document, name, given
 
 
 def load_workload(
@@ -533,9 +581,10 @@ def _resolve_device(
     name: str,
     given: Mapping[str, str],
     policy: policies.Policy | None = None,
+    names: Callable[[dict[str, Any]], tuple[dict[str, Any], policies.Policy | None]] = with_names,
 ) -> DeviceConfig:
     if policy is None:
-        document, policy = with_names(document)
+        document, policy = names(document)
     try:
         with hints(document, _core.device_schema):
             core = _core.Device(to_json(document))
@@ -543,13 +592,16 @@ def _resolve_device(
         known = with_registered(document, error)
         if known is None:
             raise
-        return _resolve_device(known, name, given)
+        return _resolve_device(known, name, given, names=names)
     device = DeviceConfig(core, name, given, policy)
     _refuse_lists(document, device.to_dict())
     return device
 
 
-def _device_again(text: str, name: str, given: dict[str, str]) -> DeviceConfig:
+def _device_again(
+    text: str, name: str, given: dict[str, str], known: list[tuple[str, str]]
+) -> DeviceConfig:
+    admit(known)
     return DeviceConfig(_core.Device(text), name, given)
 
 

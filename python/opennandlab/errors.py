@@ -70,6 +70,10 @@ class ConfigError(OpenNandLabError):
         return self.message if self.path in {"", "."} else f"{self.path}: {self.message}"
 
 
+class CodeError(ConfigError):
+    """Code that a file names and that nobody allowed, or that may not be named at all."""
+
+
 class TraceError(OpenNandLabError):
     """A block trace that cannot be read; the message names file and line."""
 

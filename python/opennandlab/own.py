@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from opennandlab import plugins
@@ -34,6 +34,52 @@ def with_names(document: dict[str, Any]) -> tuple[dict[str, Any], policies.Polic
     return document | {"ftl": {**document["ftl"], "gc_policy": record}}, policy
 
 
+def with_records(document: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return a device in which names of the user's own are recorded, and run by nobody.
+
+    Returns:
+        The device, and the names by key.
+
+    Raises:
+        ConfigError: for a name that leads to no source.
+    """
+    named: dict[str, str] = {}
+    kind = _kind(document.get("reliability"))
+    if source.is_name(kind):
+        named["reliability"] = str(kind)
+        document = {key: value for key, value in document.items() if key != "reliability"}
+    ftl = document.get("ftl")
+    if not isinstance(ftl, Mapping):
+        return document, named
+    ftl = dict(ftl)
+    if "gc_policy" in ftl:
+        ftl["gc_policy"] = policies.recorded(ftl["gc_policy"])
+        named |= _name_in(ftl["gc_policy"], policies.KEY)
+    if "placement" in ftl:
+        ftl["placement"] = placer.recorded(ftl["placement"])
+        by = ftl["placement"].get("by") if isinstance(ftl["placement"], Mapping) else None
+        named |= _name_in(by, placer.KEY)
+    return document | {"ftl": ftl}, named
+
+
+def _name_in(record: object, key: str) -> dict[str, str]:
+    name = record.get("name") if isinstance(record, Mapping) else None
+    return {} if name is None else {key: str(name)}
+
+
+def texts(value: object) -> Iterator[str]:
+    """Yield all texts in a value of YAML, but for keys.
+
+    >>> list(texts({"a": ["b", {"c": "d"}], "e": 1}))
+    ['b', 'd']
+    """
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list | tuple):
+        for inner in value.values() if isinstance(value, Mapping) else value:
+            yield from texts(inner)
+
+
 def with_registered(document: dict[str, Any], error: ConfigError) -> dict[str, Any] | None:
     """Return a device that the core has refused for a name that some package has registered.
 
@@ -46,7 +92,7 @@ def with_registered(document: dict[str, Any], error: ConfigError) -> dict[str, A
         return None
     if error.path == "reliability":
         plugin = plugins.find("reliability", str(_kind(document["reliability"])), error.path)
-        return None if plugin is None else document | {"reliability": model(plugin.object)}
+        return None if plugin is None else document | {"reliability": plugin.object}
     if error.path != policies.KEY:
         return None
     given = document["ftl"]["gc_policy"]
@@ -67,5 +113,5 @@ def model(name: str) -> dict[str, Any]:
     Raises:
         ConfigError: for a name that leads to nothing.
     """
-    found = source.load(source.find(name, "reliability"), "reliability")
+    found = source.taken(name, "reliability", "reliability")[1]
     return plugins.mapping(found, name, "reliability")

@@ -49,7 +49,8 @@ class Plugin:
         Raises:
             ConfigError: when it cannot be imported.
         """
-        return source.load(source.find(self.object, self.kind), self.kind)
+        with source.allow_code():
+            return source.taken(self.object, self.kind, self.kind)[1]
 
 
 def installed(kind: str) -> list[Plugin]:
@@ -79,7 +80,11 @@ def find(kind: str, name: str, key: str) -> Plugin | None:
         raise ConfigError(
             key, f"`{name}` is registered twice, by {packages}; accepted: module:name, to choose"
         )
-    return found[0] if found else None
+    if not found:
+        return None
+    if source.is_trusted(name):
+        source.trust([found[0].object])
+    return found[0]
 
 
 def named(kind: str, name: object, key: str) -> tuple[str, Any] | None:
@@ -103,7 +108,7 @@ def named(kind: str, name: object, key: str) -> tuple[str, Any] | None:
         if plugin is None:
             return None
         name = plugin.object
-    return name, source.load(source.find(name, key), key)
+    return name, source.taken(name, kind, key)[1]
 
 
 def mapping(thing: Any, name: str, key: str, *arguments: object) -> dict[str, Any]:  # noqa: ANN401

@@ -109,7 +109,7 @@ def load_own(
         return _with_reader(document, device, str(name), recorded.get("reader_sha256"))
     form = document.get(KEY)
     if source.is_name(form):
-        return _with_reader(document, device, str(form), None)
+        return _with_reader(document, device, str(form))
     try:
         return load_replay(document, device), None
     except ConfigError as error:
@@ -117,20 +117,13 @@ def load_own(
         plugin = plugins.find("traces", str(form), KEY) if is_unknown else None
         if plugin is None:
             raise
-        return _with_reader(document, device, plugin.object, None)
+        return _with_reader(document, device, plugin.object)
 
 
 def _with_reader(
-    document: Mapping[str, Any], device: DeviceConfig, name: str, sha256: str | None
+    document: Mapping[str, Any], device: DeviceConfig, name: str, recorded: object = source.TYPED
 ) -> tuple[ReplayConfig, Reader]:
-    found = source.find(name, KEY)
-    if sha256 is not None and sha256 != found.sha256:
-        raise ConfigError(
-            KEY,
-            f"`{name}`: {found.path} is another source than the one recorded: its SHA-256 is "
-            f"{found.sha256[:12]}…, not {sha256[:12]}…",
-        )
-    read = source.load(found, KEY)
+    found, read = source.taken(name, "traces", KEY, recorded)
     if not callable(read):
         raise ConfigError(KEY, f"`{name}` is no function; accepted: one that yields {ARRAYS}")
     reader = Reader(name, found.sha256, read)

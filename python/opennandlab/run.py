@@ -37,6 +37,7 @@ from opennandlab.history import History, Past
 from opennandlab.images import drive_of, read_image, same_device, with_policy
 from opennandlab.memory import available_beside, check_memory
 from opennandlab.observation import Observation, Timeline, window_of
+from opennandlab.policies.source import named_in
 from opennandlab.prediction import fills, mapping_of, predicted_waf
 from opennandlab.readers import load_own
 from opennandlab.result import Interrupted, Result, assemble
@@ -99,7 +100,8 @@ class Simulation:
         self._core = drive_of(image, seed, path)
         self._exclusive = Exclusive()
         self.device = with_policy(DeviceConfig(self._core.device(), Path(path).name), gc_policy)
-        self.device.consulted(self._core)
+        with named_in(path, is_record=True):
+            self.device.consulted(self._core)
         origin = _outcome(self._core).state.origin
         name = f"image {origin.image_crc32}" if isinstance(origin, Origin) else origin
         self._history = History(names=[name], is_filled=True)
@@ -378,7 +380,8 @@ class Start:
         core = drive_of(read_image(path), self.seed, path)
         device = with_policy(DeviceConfig(core.device(), path.name), self.gc_policy)
         same_device(device, self.device, path)
-        device.consulted(core)
+        with named_in(path, is_record=True):
+            device.consulted(core)
         return device, core, {"image_path": str(path)}
 
     @property

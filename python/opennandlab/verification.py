@@ -10,9 +10,10 @@ from typing import Any
 from opennandlab.canonical import deterministic_part, digest, first_difference
 from opennandlab.cautions import is_fresh, is_session
 from opennandlab.documents.result import ResultDocument, Tool
-from opennandlab.errors import ConfigError, ResultError
+from opennandlab.errors import CodeError, ConfigError, ResultError
 from opennandlab.observation import recorded
 from opennandlab.policies import policy as policies
+from opennandlab.policies.source import named_in
 from opennandlab.result import Result, model_version, tool
 from opennandlab.run import Run, Start, prepare_benchmark, prepare_replay
 from opennandlab.saved import ForeignError
@@ -83,7 +84,10 @@ def verify(  # noqa: PLR0913 (options, by name)
             note="other versions of the model give other numbers; it was not run again",
         )
     try:
-        run = _run_again(content, state, trace, gc_policy)
+        with named_in(path, is_record=True):
+            run = _run_again(content, state, trace, gc_policy)
+    except CodeError:
+        raise
     except ConfigError as error:
         if filed.digest == digest(filed.document):
             raise

@@ -38,6 +38,7 @@ from opennandlab.documents.app import (
 from opennandlab.errors import ConfigError
 from opennandlab.images import drive_of, read_image
 from opennandlab.memory import check_memory
+from opennandlab.policies.source import named_in
 
 DRIVE_KEYS: Final = (
     "written_bytes", "programmed_bytes", "waf", "collections", "moved_pages", "erases",
@@ -207,7 +208,9 @@ class _Replay:
     def _drive(self) -> _core.Drive:
         plan = self._plan
         if plan.image is not None:
-            return drive_of(read_image(plan.image), plan.seed, plan.image)
+            drive = drive_of(read_image(plan.image), plan.seed, plan.image)
+            with named_in(plan.image, is_record=True):
+                return plan.device.consulted(drive)
         check_memory(plan.device)
         return states.aged(plan.device, plan.seed, plan.wanted, self._tell(0.0, 0.1))
 

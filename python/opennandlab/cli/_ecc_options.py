@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from opennandlab.cli._typed import typed
+
 
 class Method(str, Enum):
     """How the error rate is obtained."""
@@ -34,7 +36,7 @@ class AxisOf(str, Enum):
 CODE_HELP = (
     "bch:m=M,t=T[,data_bits=N], ldpc:FILE.alist, ldpc:FILE.qc, or a name such as nand-4k-r090."
 )
-CodeText = Annotated[str, typer.Option("--code", help=CODE_HELP)]
+CodeText = Annotated[str, typer.Option("--code", callback=typed, help=CODE_HELP)]
 ChannelText = Annotated[
     str, typer.Option("--channel", help="bsc, awgn, sensing:N (N reads) or unquantised.")
 ]

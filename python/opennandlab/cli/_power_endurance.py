@@ -13,7 +13,8 @@ from opennandlab.cli._engines import EngineName, Jobs, engine_of, note_interrupt
 from opennandlab.cli._progress import shown
 from opennandlab.cli._report_tables import show
 from opennandlab.cli._sweep_tables import line
-from opennandlab.cli._terminal import Json, Quiet, Sets
+from opennandlab.cli._terminal import AllowCode, Json, Quiet, Sets
+from opennandlab.cli._typed import typed
 
 if TYPE_CHECKING:
     from opennandlab.documents.power_endurance import EnduranceDocument
@@ -39,7 +40,8 @@ def endurance(
         ),
     ] = None,
     config: Annotated[
-        str, typer.Option("--config", "-c", metavar="PRESET|FILE", help="The device.")
+        str,
+        typer.Option("--config", "-c", metavar="PRESET|FILE", callback=typed, help="The device."),
     ] = "config",
     devices: Annotated[int, typer.Option("--devices", help="How many.")] = 8,
     drive_class: Annotated[
@@ -105,9 +107,12 @@ def endurance(
     jobs: Jobs = None,
     as_json: Json = False,
     quiet: Quiet = False,
+    allow_code: AllowCode = False,
 ) -> None:
     """Wear a fleet to its rated TBW, store it without power, read it back: FFR and UBER."""
-    with terminal.guard(as_json=as_json):
+    from opennandlab.policies.source import named_in
+
+    with terminal.guard(as_json=as_json, allow_code=allow_code), named_in(file or config):
         from opennandlab.power.endurance import VARIANTS, Campaign, Settings
         from opennandlab.reliability.jedec import CLASSES
         from opennandlab.store import Store

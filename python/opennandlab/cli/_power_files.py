@@ -68,7 +68,7 @@ def files(
 ) -> None:
     """Record a database on ext4 once, and judge what crash images of the record leave of it."""
     with terminal.guard(as_json=as_json):
-        from opennandlab.config import load_device
+        from opennandlab.config import own_device
         from opennandlab.errors import ConfigError
         from opennandlab.power.crash import VARIANTS
         from opennandlab.power.databases import MODES
@@ -80,7 +80,7 @@ def files(
         if others:
             raise ConfigError(f"workload.{next(iter(others))}", "there is no workload here")
         wanted = Settings(
-            load_device(DRIVE if config is None else config, changes),
+            own_device(DRIVE if config is None else config, changes),
             cuts,
             rows,
             tuple(mode or [one.name for one in MODES]),

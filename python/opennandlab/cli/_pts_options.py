@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from opennandlab.cli._terminal import Json, Quiet, Seed
+from opennandlab.cli._typed import typed, typed_sets
 
 if TYPE_CHECKING:
     from opennandlab.pts.document import Remarks
@@ -65,6 +66,7 @@ DeviceSets = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
+        callback=typed_sets,
         help="Change one key of a simulated device, by dotted path; may be repeated.",
     ),
 ]
@@ -77,6 +79,7 @@ COMMON: tuple[tuple[str, Any, Any], ...] = (
                 "--target",
                 "-t",
                 metavar="TARGET",
+                callback=typed,
                 help="sim:PRESET|FILE, file:PATH[?size=1GiB], /dev/… or "
                 "nbd+unix:///EXPORT?socket=PATH.",
             ),

@@ -17,6 +17,7 @@ import typer
 
 from opennandlab.cli._progress import shown
 from opennandlab.cli._streams import duration, emit_json, note, stderr, stdout
+from opennandlab.cli._typed import typed_sets
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -58,8 +59,16 @@ Sets = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
+        callback=typed_sets,
         help="Change one key of the device, by dotted path: ftl.gc_policy=cost_benefit; "
         "with `workload.` before it, of the workload. May be repeated.",
+    ),
+]
+AllowCode = Annotated[
+    bool,
+    typer.Option(
+        "--allow-code",
+        help="Run code that a document, image or definition names, such as a policy in Python.",
     ),
 ]
 SliceOps = Annotated[
@@ -77,8 +86,13 @@ def stop(code: int, text: str, *, as_json: bool = False, **details: object) -> N
 
 
 @contextlib.contextmanager
-def guard(*, as_json: bool) -> Iterator[None]:
-    """Turn what a command may raise into a sentence and an exit code."""
+def guard(*, as_json: bool, allow_code: bool = False) -> Iterator[None]:
+    """Turn what a command may raise into a sentence and an exit code.
+
+    Args:
+        as_json: Errors are printed as JSON too.
+        allow_code: The user said `--allow-code`.
+    """
     from opennandlab.errors import (
         ConfigError,
         InternalError,
@@ -88,7 +102,7 @@ def guard(*, as_json: bool) -> Iterator[None]:
     )
 
     try:
-        with _of_policies(as_json=as_json):
+        with _of_policies(as_json=as_json), _allowing(allow_code=allow_code):
             yield
     except KeyboardInterrupt:
         stop(INTERRUPTED, "interrupted", as_json=as_json)
@@ -116,6 +130,18 @@ def _is_of_target(error: Exception) -> bool:
     from opennandlab.targets.base import TargetError
 
     return isinstance(error, TargetError)
+
+
+@contextlib.contextmanager
+def _allowing(*, allow_code: bool) -> Iterator[None]:
+    """Allow code that files name, for the length of a command."""
+    if not allow_code:
+        yield
+        return
+    from opennandlab.policies.source import allow_code as allowing
+
+    with allowing():
+        yield
 
 
 @contextlib.contextmanager
@@ -467,11 +493,11 @@ def chosen_device(
     Raises:
         ConfigError: for a device that cannot be used.
     """
-    from opennandlab.config import load_device
+    from opennandlab.config import own_device
     from opennandlab.errors import ConfigError
 
     if config is not None or not (state or "").startswith("image:"):
-        return load_device(config or "config", overrides)
+        return own_device(config or "config", overrides)
     if overrides:
         raise ConfigError("state", "an image brings its device: --set cannot change it")
     return None

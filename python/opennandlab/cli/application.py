@@ -12,7 +12,7 @@ import typer
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._progress import shown
 from opennandlab.cli._report_tables import show
-from opennandlab.cli._terminal import Json, Quiet, Seed, Sets
+from opennandlab.cli._terminal import AllowCode, Json, Quiet, Seed, Sets
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -166,9 +166,10 @@ def run(
     sets: Sets = None,
     as_json: Json = False,
     quiet: Quiet = False,
+    allow_code: AllowCode = False,
 ) -> None:
     """Run a suite of applications and report what the user waited for."""
-    with terminal.guard(as_json=as_json):
+    with terminal.guard(as_json=as_json, allow_code=allow_code):
         from opennandlab.app.suites import suite as find_suite
         from opennandlab.errors import ConfigError
 
@@ -320,7 +321,7 @@ def state_(
     with terminal.guard(as_json=False):
         from opennandlab.app.outcome import Progress
         from opennandlab.app.states import Wanted, reached
-        from opennandlab.config import load_device
+        from opennandlab.config import own_device
         from opennandlab.errors import ConfigError
         from opennandlab.files import write_atomically
         from opennandlab.memory import check_memory
@@ -330,7 +331,7 @@ def state_(
         if workload_sets:
             raise ConfigError("set", "--set changes the device of --config")
         terminal.check_outputs({"--image": image}, terminal.read_files(config, None))
-        device = load_device(config, device_sets)
+        device = own_device(config, device_sets)
         check_memory(device)
         began = time.monotonic()
         with shown(_line, quiet=quiet, is_last=lambda now: now.finished) as watch:
@@ -378,14 +379,14 @@ def _replaying(
 ) -> "Callable[[Callable[[Progress], None] | None], tuple[Outcome, dict[str, dict[str, int]]]]":
     from opennandlab.app import replaying
     from opennandlab.app.states import Wanted
-    from opennandlab.config import DeviceConfig, load_device
+    from opennandlab.config import DeviceConfig, own_device
     from opennandlab.errors import ConfigError
     from opennandlab.images import same_device
 
     device_sets, workload_sets = terminal.split_sets(sets)
     if workload_sets:
         raise ConfigError("set", "--set changes the device of the target")
-    device: DeviceConfig = load_device(place, device_sets)
+    device: DeviceConfig = own_device(place, device_sets)
     image = Path(state.partition(":")[2]) if state.startswith("image:") else None
     if image is not None:
         from opennandlab.images import drive_of, read_image

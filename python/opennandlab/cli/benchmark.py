@@ -7,12 +7,16 @@ import typer
 
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._observe import Breakdown, BreakdownPlot, TimelineFile, watched
-from opennandlab.cli._terminal import Json, Quiet, Seed, Sets, SliceOps
+from opennandlab.cli._terminal import AllowCode, Json, Quiet, Seed, Sets, SliceOps
+from opennandlab.cli._typed import typed
 
 
 def benchmark(
     workload: Annotated[
-        str, typer.Option("--workload", "-w", metavar="W1..W5|FILE", help="What the host does.")
+        str,
+        typer.Option(
+            "--workload", "-w", metavar="W1..W5|FILE", callback=typed, help="What the host does."
+        ),
     ],
     config: Annotated[
         str | None,
@@ -52,9 +56,10 @@ def benchmark(
     as_json: Json = False,
     quiet: Quiet = False,
     slice_ops: SliceOps = None,
+    allow_code: AllowCode = False,
 ) -> None:
     """Run one workload on one simulated device."""
-    with terminal.guard(as_json=as_json):
+    with terminal.guard(as_json=as_json, allow_code=allow_code):
         from opennandlab.config import workload_presets
         from opennandlab.run import Start, prepare_benchmark
 

@@ -13,6 +13,7 @@ from opennandlab.cli._engines import Jobs
 from opennandlab.cli._progress import shown
 from opennandlab.cli._report_tables import show
 from opennandlab.cli._terminal import Json, Quiet, Seed
+from opennandlab.cli._typed import typed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +28,9 @@ SETTLE = 2.0
 def calibrate(
     device: Annotated[
         str,
-        typer.Option("--device", "-d", metavar="PRESET|FILE", help="The device before."),
+        typer.Option(
+            "--device", "-d", metavar="PRESET|FILE", callback=typed, help="The device before."
+        ),
     ],
     to: Annotated[
         str,

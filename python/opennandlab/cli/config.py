@@ -11,6 +11,8 @@ from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._terminal import Json, Quiet, Sets
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from opennandlab.config import DeviceConfig
 
 app = typer.Typer(
@@ -65,19 +67,19 @@ def show(
 ) -> None:
     """Print the resolved device with units, derived figures, and sources."""
     with terminal.guard(as_json=as_json):
-        from opennandlab.config import leaves, load_device
+        from opennandlab.config import described_device, leaves
         from opennandlab.prediction import predicted_waf
 
-        loaded = load_device(device, terminal.split_sets(settings)[0])
+        loaded, named = described_device(device, terminal.split_sets(settings)[0])
         effective = json.loads(json.dumps(loaded.effective, default=dict))
         effective["predicted_waf"] = predicted_waf(loaded.to_dict(), effective)
         sources = {path: loaded.origin(path) for path, _ in leaves(loaded.to_dict())}
         if as_json:
-            terminal.emit_json(
-                {"device": loaded.to_dict(), "effective": effective, "sources": sources}
-            )
+            shown = {"device": loaded.to_dict(), "effective": effective, "sources": sources}
+            terminal.emit_json(shown | ({"not_loaded": named} if named else {}))
         elif not quiet:
             _show(loaded, effective)
+        _note_names(named)
 
 
 @app.command(epilog="Example: opennandlab config check my_device.yaml")
@@ -97,16 +99,24 @@ def check(
 ) -> None:
     """Check a device file; an error names the key, the value, and what is accepted."""
     with terminal.guard(as_json=as_json):
-        from opennandlab.config import load_device, load_workload
+        from opennandlab.config import described_device, load_workload
 
         device_sets, workload_sets = terminal.split_sets(settings)
-        device = load_device(file, device_sets)
+        device, named = described_device(file, device_sets)
         if workload is not None:
             load_workload(workload, device, overrides=workload_sets)
         if as_json:
-            terminal.emit_json({"file": file, "valid": True})
+            found = {"file": file, "valid": True}
+            terminal.emit_json(found | ({"not_loaded": named} if named else {}))
         elif not quiet:
             terminal.stdout().print(f"{file}: valid", markup=False)
+        _note_names(named)
+
+
+def _note_names(named: "Mapping[str, str]") -> None:
+    """Say which code a file names, of which nothing was run here."""
+    for key, name in named.items():
+        terminal.note(f"{key}: `{name}` is code, which was not loaded")
 
 
 @app.command(epilog="Example: opennandlab config schema device > device.schema.json")
@@ -160,12 +170,12 @@ def init(
     """Write a file to begin with: every key with what it means, and a line for editors."""
     with terminal.guard(as_json=as_json):
         from opennandlab import template
-        from opennandlab.config import load_device, load_workload
+        from opennandlab.config import described_device, load_workload
 
         kind: Literal["device", "workload"] = "workload" if workload else "device"
         path = file or Path(f"{kind}.yaml")
         beside = path.parent / f"{kind}.schema.json" if schema_path is None else None
-        found = load_device("config" if workload else source or "config")
+        found, named = described_device("config" if workload else source or "config")
         made = load_workload(source or "W2", found) if workload else found
         text = template.text(made, schema=schema_path or f"{kind}.schema.json")
         written = template.save(text, path, kind, beside)
@@ -174,6 +184,7 @@ def init(
         elif not quiet:
             for one in written:
                 terminal.stdout().print(f"wrote {one}", markup=False)
+        _note_names(named)
 
 
 @app.command(epilog="Example: opennandlab config presets")

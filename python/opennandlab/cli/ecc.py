@@ -43,6 +43,7 @@ from opennandlab.cli._ecc_options import (
 from opennandlab.cli._progress import shown
 from opennandlab.cli._terminal import Json, Quiet
 from opennandlab.cli.runs import Place, Where
+from opennandlab.cli._typed import typed
 
 if TYPE_CHECKING:
     from opennandlab.documents.ecc import CodeComparison, CurveDocument
@@ -422,7 +423,9 @@ def decode(
     code: Annotated[
         str | None,
         typer.Option(
-            "--code", help="Only for ldpc:FILE codes: the matrix is not in the container."
+            "--code",
+            callback=typed,
+            help="Only for ldpc:FILE codes: the matrix is not in the container.",
         ),
     ] = None,
     inject_ber: InjectBer = None,

@@ -115,14 +115,14 @@ def _of_card(
     quiet: bool,
 ) -> "EmmcDocument":
     """Check a simulated card; what was run before an interruption is kept."""
-    from opennandlab.config import load_device
+    from opennandlab.config import own_device
     from opennandlab.emmc.checking import Check
     from opennandlab.errors import ConfigError
 
     changes, others = terminal.split_sets(settings)
     if others:
         raise ConfigError(f"workload.{next(iter(others))}", "cases have no workload")
-    run = Check(load_device(config, changes), standard=standard, only=only, seed=seed)
+    run = Check(own_device(config, changes), standard=standard, only=only, seed=seed)
     is_partial = False
     with shown(_line, quiet=quiet) as watch:
         try:

@@ -1,7 +1,8 @@
 """`fleet`: many drives, each with its own seed and what it drew, through the same suites."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,7 +22,7 @@ from opennandlab.cli._engines import (
 from opennandlab.cli._progress import shown
 from opennandlab.cli._report_tables import show
 from opennandlab.cli._sweep_tables import line
-from opennandlab.cli._terminal import Json, Quiet
+from opennandlab.cli._terminal import AllowCode, Json, Quiet
 
 if TYPE_CHECKING:
     from opennandlab.documents.fleet import FleetDocument
@@ -82,11 +83,18 @@ def run(
     force: Annotated[
         bool, typer.Option("--force", help="Targets: overwrite partition tables, file systems.")
     ] = False,
+    may_fill: Annotated[
+        bool,
+        typer.Option(
+            "--may-fill", help="Targets: let main-full-main fill file systems, where the file asks."
+        ),
+    ] = False,
     as_json: Json = False,
     quiet: Quiet = False,
+    allow_code: AllowCode = False,
 ) -> None:
     """Run a fleet; what is known is not run again, and what fails stops no other device."""
-    with terminal.guard(as_json=as_json):
+    with _reading(file, as_json=as_json, allow_code=allow_code):
         from opennandlab.errors import ConfigError
         from opennandlab.fleet.live import LiveFleet, Permission
 
@@ -97,10 +105,10 @@ def run(
             if engine is not EngineName.THREADS or store is not None or retry:
                 raise ConfigError("targets", "--engine, --store and --retry are of simulated ones")
             _check_suites(live)
-            permission = Permission(destructive, tuple(i_know or ()), force)
+            permission = Permission(destructive, tuple(i_know or ()), force, may_fill)
             document = _live(live, output, indices, permission, jobs, file, quiet=quiet)
         else:
-            if destructive or i_know or force:
+            if destructive or i_know or force or may_fill:
                 raise ConfigError("--destructive", "a fleet of simulated drives destroys nothing")
 
             def engine_in(kept: "Store") -> "Engine":
@@ -111,6 +119,15 @@ def run(
             )
         _write(document, output, indices)
         _tell(document, output, as_json=as_json, quiet=quiet)
+
+
+@contextmanager
+def _reading(file: Path, *, as_json: bool, allow_code: bool) -> Iterator[None]:
+    """Read a fleet file, which may be of somebody else."""
+    from opennandlab.policies.source import named_in
+
+    with terminal.guard(as_json=as_json, allow_code=allow_code), named_in(file):
+        yield
 
 
 def _simulated(

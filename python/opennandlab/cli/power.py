@@ -16,7 +16,7 @@ from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._engines import Jobs, note_interrupted, resumable
 from opennandlab.cli._progress import shown
 from opennandlab.cli._report_tables import show
-from opennandlab.cli._terminal import Json, Quiet, Seed, Sets
+from opennandlab.cli._terminal import AllowCode, Json, Quiet, Seed, Sets
 
 if TYPE_CHECKING:
     from opennandlab.config import DeviceConfig
@@ -128,7 +128,7 @@ def run(
             _of_outside(asked, as_json=as_json, quiet=quiet)
             return
         _refuse_of_outside(power_off, power_on, power_socket, i_know, destructive=destructive)
-        from opennandlab.config import load_device
+        from opennandlab.config import own_device
         from opennandlab.errors import ConfigError
         from opennandlab.power.campaign import SMALL, WORKLOADS, Campaign, Settings
         from opennandlab.power_cut import TARGETS
@@ -140,7 +140,7 @@ def run(
             key = next(iter(others))
             raise ConfigError(f"workload.{key}", "these workloads have no keys")
         changed: list[str] = []
-        device = load_device(SMALL if config is None else config, changes)
+        device = own_device(SMALL if config is None else config, changes)
         if fit:
             from opennandlab.power.fitting import fitted
 
@@ -341,12 +341,14 @@ def replay(
         typer.Option("--life", help="Which life; left out: that of the first evidence."),
     ] = None,
     as_json: Json = False,
+    allow_code: AllowCode = False,
 ) -> None:
     """Live one life of a campaign again, and show its faults."""
-    with terminal.guard(as_json=as_json):
+    with terminal.guard(as_json=as_json, allow_code=allow_code):
         from opennandlab.documents.power_loss import PowerDocument
         from opennandlab.errors import ConfigError
         from opennandlab.loading import load
+        from opennandlab.policies.source import named_in
         from opennandlab.power.campaign import again
 
         document = load(file)
@@ -356,7 +358,8 @@ def replay(
             if not document.evidence:
                 raise ConfigError("--life", "this campaign found no fault: say which life")
             life = document.evidence[0].life
-        found = again(document, life)
+        with named_in(file, is_record=True):
+            found = again(document, life)
         kept = [plain_one(one) for one in found["evidence"]]
         known = [one for one in document.evidence if one.life == life]
         same = all(

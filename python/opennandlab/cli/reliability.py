@@ -12,6 +12,7 @@ from opennandlab.cli import _reliability_axes as lists
 from opennandlab.cli import _reliability_tables as show
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._terminal import Json, Quiet
+from opennandlab.cli._typed import typed
 
 if TYPE_CHECKING:
     from opennandlab.config import DeviceConfig
@@ -62,6 +63,7 @@ ModelName = Annotated[
         "--model",
         "-m",
         metavar="NAME|FILE",
+        callback=typed,
         help="tlc, slc, mlc, qlc, kim, weibull, power_law, exponential, read_disturb, a device "
         "preset, or a YAML file with a `reliability` section.",
     ),
@@ -88,6 +90,7 @@ def rber(
             "--model",
             "-m",
             metavar="NAME|FILE",
+            callback=typed,
             help="A model, a preset, or a device file; default that of --config, else tlc.",
         ),
     ] = None,
@@ -396,7 +399,11 @@ def life(
     model: Annotated[
         str | None,
         typer.Option(
-            "--model", "-m", metavar="NAME|FILE", help="Error model; default the device's."
+            "--model",
+            "-m",
+            metavar="NAME|FILE",
+            callback=typed,
+            help="Error model; default the device's.",
         ),
     ] = None,
     reads: Reads = 0.0,
@@ -463,11 +470,11 @@ def life(
         name: value for name, value in only_analytic.items() if value is not None
     }
     with terminal.guard(as_json=as_json):
-        from opennandlab.config import load_device, parse_overrides
+        from opennandlab.config import own_device, parse_overrides
         from opennandlab.errors import ConfigError
         from opennandlab.reliability import drive_life_test, life_test
 
-        device = load_device(config, parse_overrides(sets or []))
+        device = own_device(config, parse_overrides(sets or []))
         shared: dict[str, Any] = {"tbw_tb": tbw, "model": model, "reads": reads, "passes": passes}
         shared["powered"] = powered
         if analytic and workload is not None:
@@ -545,14 +552,14 @@ def _draw(
 
 def _device(config: str | None, sets: list[str] | None) -> "DeviceConfig | None":
     """Return the device of `--config` and `--set`; None without one."""
-    from opennandlab.config import load_device, parse_overrides
+    from opennandlab.config import own_device, parse_overrides
     from opennandlab.errors import ConfigError
 
     if config is None:
         if sets:
             raise ConfigError("--set", "changes a device; accepted: with --config")
         return None
-    return load_device(config, parse_overrides(sets or []))
+    return own_device(config, parse_overrides(sets or []))
 
 
 def _code_limit(

@@ -9,7 +9,8 @@ import typer
 
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._observe import Breakdown, BreakdownPlot, TimelineFile, watched
-from opennandlab.cli._terminal import Json, Quiet, Seed, Sets, SliceOps
+from opennandlab.cli._terminal import AllowCode, Json, Quiet, Seed, Sets, SliceOps
+from opennandlab.cli._typed import typed
 
 
 class Beyond(str, Enum):
@@ -53,6 +54,7 @@ def replay(
         typer.Option(
             "--trace-format",
             metavar="NAME",
+            callback=typed,
             help="mqsim, msr, vscsi, spc, tencent, alibaba, systor17, fiu, mobile, fio_iolog, "
             "blkparse, biosnoop, served, or auto.",
         ),
@@ -147,9 +149,10 @@ def replay(
     as_json: Json = False,
     quiet: Quiet = False,
     slice_ops: SliceOps = None,
+    allow_code: AllowCode = False,
 ) -> None:
     """Replay a block trace: open loop by arrival time, or closed loop."""
-    with terminal.guard(as_json=as_json):
+    with terminal.guard(as_json=as_json, allow_code=allow_code):
         from opennandlab.config import set_path
         from opennandlab.errors import ConfigError
         from opennandlab.run import Start, prepare_replay

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli._terminal import Json, Quiet
+from opennandlab.cli._terminal import AllowCode, Json, Quiet
 
 if TYPE_CHECKING:
     from opennandlab.store import Added, Store
@@ -228,9 +228,10 @@ def rerun(
     store: Place = None,
     as_json: Json = False,
     quiet: Quiet = False,
+    allow_code: AllowCode = False,
 ) -> None:
     """Run a point again, and compare it with what is kept; exit code 1 where they differ."""
-    with terminal.guard(as_json=as_json):
+    with terminal.guard(as_json=as_json, allow_code=allow_code):
         from opennandlab.cli._runs_again import run_again
 
         with _opened(store) as opened:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli._terminal import Json, Quiet, Seed, Sets
+from opennandlab.cli._terminal import AllowCode, Json, Quiet, Seed, Sets
 
 if TYPE_CHECKING:
     from opennandlab.serving.server import Served
@@ -91,11 +91,12 @@ def serve(
     settings: Sets = None,
     as_json: Json = False,
     quiet: Quiet = False,
+    allow_code: AllowCode = False,
 ) -> None:
     """Serve a simulated drive over NBD until SIGTERM or Ctrl-C; then save it and exit with 0."""
-    with terminal.guard(as_json=as_json):
+    with terminal.guard(as_json=as_json, allow_code=allow_code):
         from opennandlab.canonical import readable_json
-        from opennandlab.config import load_device
+        from opennandlab.config import own_device
         from opennandlab.documents.record import plain
         from opennandlab.errors import ConfigError
         from opennandlab.files import write_atomically
@@ -113,7 +114,7 @@ def serve(
         terminal.check_outputs(outputs, terminal.read_files(config, None))
         device = None
         if image is None or config is not None:
-            device = load_device(config or "config", device_sets)
+            device = own_device(config or "config", device_sets)
         _use_one_heap()
         plan = Plan(
             device=device,

@@ -18,7 +18,8 @@ from opennandlab.cli._engines import (
     resumable,
 )
 from opennandlab.cli._progress import shown
-from opennandlab.cli._terminal import Json, Quiet
+from opennandlab.cli._terminal import AllowCode, Json, Quiet
+from opennandlab.cli._typed import typed, typed_sets
 
 if TYPE_CHECKING:
     from opennandlab.sweeps.definition import Sweep
@@ -37,10 +38,14 @@ def sweep(
         ),
     ] = "benchmark",
     config: Annotated[
-        str | None, typer.Option("--config", "-c", metavar="PRESET|FILE", help="The device.")
+        str | None,
+        typer.Option("--config", "-c", metavar="PRESET|FILE", callback=typed, help="The device."),
     ] = None,
     workload: Annotated[
-        str | None, typer.Option("--workload", "-w", metavar="W1..W5|FILE", help="The workload.")
+        str | None,
+        typer.Option(
+            "--workload", "-w", metavar="W1..W5|FILE", callback=typed, help="The workload."
+        ),
     ] = None,
     trace: Annotated[
         str | None, typer.Option("--trace", metavar="FILE", help="The trace of a replay.")
@@ -50,6 +55,7 @@ def sweep(
         typer.Option(
             "--vary",
             metavar="KEY=A,B,C|FROM:TO:COUNT",
+            callback=typed_sets,
             help="Vary a key: `ftl.gc_policy=greedy,fifo`, `ftl.over_provisioning_pct=0.07:0.4:8`, "
             "`x=1e-4:1e-2:9:log`; `device`, `workload.queue_depth` or `pts.oio` too. "
             "May be repeated: all combinations.",
@@ -58,7 +64,10 @@ def sweep(
     settings: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", metavar="KEY=VALUE", help="Set a key in all points. May be repeated."
+            "--set",
+            metavar="KEY=VALUE",
+            callback=typed_sets,
+            help="Set a key in all points. May be repeated.",
         ),
     ] = None,
     seeds: Annotated[int | None, typer.Option("--seeds", help="Seeds of each combination.")] = None,
@@ -108,9 +117,12 @@ def sweep(
     ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
+    allow_code: AllowCode = False,
 ) -> None:
     """Run a verb over a grid of settings and seeds; asking again costs nothing."""
-    with terminal.guard(as_json=as_json):
+    from opennandlab.policies.source import named_in
+
+    with terminal.guard(as_json=as_json, allow_code=allow_code), named_in(what):
         from opennandlab.errors import ConfigError
         from opennandlab.store import Store
         from opennandlab.sweeps.definition import checked_name

@@ -362,11 +362,11 @@ def scaling(
 
         energy = None
         if config is not None:
-            from opennandlab.config import load_device
+            from opennandlab.config import described_device
 
             if watts is not None:
                 raise ValueError("--watts and --config both give the power; accepted: one of them")
-            energy = tables.device_energy(load_device(config), None if rates else dies)
+            energy = tables.device_energy(described_device(config)[0], None if rates else dies)
         limits = None
         if rates:
             measured = tables.parse_rates(rates)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli._terminal import Json, Quiet, SliceOps
+from opennandlab.cli._terminal import AllowCode, Json, Quiet, SliceOps
 
 
 def verify(
@@ -27,9 +27,10 @@ def verify(
     as_json: Json = False,
     quiet: Quiet = False,
     slice_ops: SliceOps = None,
+    allow_code: AllowCode = False,
 ) -> None:
     """Repeat the run of a result file and compare the results byte by byte."""
-    with terminal.guard(as_json=as_json):
+    with terminal.guard(as_json=as_json, allow_code=allow_code):
         from opennandlab.verification import verify as run_verify
 
         with terminal.progress_line(quiet=quiet) as watch:

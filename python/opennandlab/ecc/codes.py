@@ -162,7 +162,7 @@ class Code:
     @classmethod
     def _own(cls, text: str, name: str, decoder: Decoder | None) -> Code:
         """Return the code that an object of somebody's own describes."""
-        thing = source.load(source.find(name, "code"), "code")
+        thing = source.taken(name, "codes", "code")[1]
         thing = thing() if callable(thing) else thing
         if isinstance(thing, str) and "\n" not in thing:
             return replace(cls.parse(thing, decoder), text=text)

@@ -19,6 +19,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -45,7 +46,9 @@ OWN_KEYS: Final = ("name", "targets", "suites")
 TARGETS_MAX: Final = 64
 # What a suite cannot say, since the fleet does.
 FORBIDDEN: Final = ("target", "output", "seed", "json", "quiet", "destructive", "i_know", "force",
-                    "resume", "dry_run", "store", "keep")  # fmt: skip
+                    "resume", "dry_run", "store", "keep", "allow_code", "set")  # fmt: skip
+KEY: Final = re.compile(r"[a-z][a-z0-9_-]*")
+MAY_FILL: Final = "--may-fill"
 ERROR_CHARS_MAX: Final = 500
 # What was told to end is told again after so long, and then ended.
 PATIENCE_S: Final = (20.0, 40.0)
@@ -59,11 +62,13 @@ class Permission:
         destructive: The data of real targets may be lost.
         known: Devices that are meant, each by the last part of its path.
         force: A partition table or file system stops nobody.
+        may_fill: Suites that ask for it may fill the file systems of directories.
     """
 
     destructive: bool = False
     known: Sequence[str] = ()
     force: bool = False
+    may_fill: bool = False
 
 
 @dataclass(frozen=True)
@@ -171,8 +176,13 @@ class LiveFleet:
 
         Raises:
             ConfigError: for an index that there is not.
-            TargetError: for a device whose data nobody gave up.
+            TargetError: for a device whose data nobody gave up, and a file system that would be
+                filled.
         """
+        filling = next((one.name for one in self.suites if MAY_FILL in one.words), None)
+        if filling is not None and not permission.may_fill:
+            message = "file systems of targets would be filled; accepted: with --may-fill"
+            raise TargetError(f"suites.{filling}.app.may_fill: {message}")
         for index in indices:
             if not 0 <= index < len(self.targets):
                 raise ConfigError("--only", f"{index}; accepted: 0 to {len(self.targets) - 1}")
@@ -328,8 +338,20 @@ def _is_target(target: str) -> bool:
     return any(target.startswith(prefix) and target != prefix for prefix in prefixes)
 
 
+def folder_name(name: str) -> str:
+    """Return the name of a suite, under which each device has a folder.
+
+    Raises:
+        ConfigError: for a name that would lead elsewhere.
+    """
+    checked_name(name)
+    if name in {".", ".."} or "/" in name or "\\" in name or "\0" in name:
+        raise ConfigError("suites", f"`{name}` is a path; accepted: a name without slashes")
+    return name
+
+
 def _suite(name: str, given: object) -> Suite:
-    place = f"suites.{checked_name(name)}"
+    place = f"suites.{folder_name(name)}"
     if not isinstance(given, Mapping) or not isinstance(given.get("run"), str):
         raise ConfigError(place, f"`{given}` is no suite; accepted: such as {{run: app}}")
     verb, _, test = given["run"].partition(".")
@@ -340,9 +362,11 @@ def _suite(name: str, given: object) -> Suite:
         raise ConfigError(f"{place}.{unknown}", f"is unknown; accepted: run, {verb}")
     words = ["app", "run"] if verb == "app" else ["pts", test]
     for key, value in mapping_at(given, verb).items():
-        if key in FORBIDDEN:
+        if not isinstance(key, str) or not KEY.fullmatch(key):
+            raise ConfigError(f"{place}.{verb}", f"`{key}` is no option; accepted: such as runs")
+        if key.replace("-", "_") in FORBIDDEN:
             raise ConfigError(f"{place}.{verb}.{key}", "is of the fleet; leave it out")
-        option = f"--{str(key).replace('_', '-')}"
+        option = f"--{key.replace('_', '-')}"
         for one in value if isinstance(value, list) else [value]:
             if one is True:
                 words.append(option)

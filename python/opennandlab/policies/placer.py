@@ -18,6 +18,7 @@ from opennandlab.errors import ConfigError, PolicyError
 from opennandlab.policies import source
 
 KEY = "ftl.placement"
+GROUP = "policies"
 ACCEPTED = "an object or a class with `place(lpns, sizes, sources)`, or such a function"
 # Keys of a placement; whatever stands beside them are parameters of a class.
 OWN_KEYS = {"kind", "handles", "isolation"}
@@ -135,21 +136,36 @@ def resolved(given: object) -> object:
     return given
 
 
-def named(name: str, parameters: Mapping[str, Any], sha256: str | None = None) -> Placer:
+def recorded(given: object) -> object:
+    """Return what is to stand for `ftl.placement` where nothing of it is run.
+
+    Raises:
+        ConfigError: for a name that leads to no source.
+    """
+    chosen = {"kind": given} if isinstance(given, str) else given
+    if not isinstance(chosen, Mapping):
+        return given
+    if source.is_name(chosen.get("kind")):
+        own = {key: value for key, value in chosen.items() if key in OWN_KEYS and key != "kind"}
+        rest = {key: value for key, value in chosen.items() if key not in OWN_KEYS}
+        by = source.record(str(chosen["kind"]), KEY, rest)
+        return {"kind": "fdp", "handles": HANDLES, **own, "by": by}
+    by = chosen.get("by")
+    by = {"kind": by} if isinstance(by, str) else by
+    if isinstance(by, Mapping) and "name" not in by:
+        rest = {key: value for key, value in by.items() if key != "kind"}
+        return {**chosen, "by": source.record(str(by.get("kind")), KEY, rest)}
+    return given
+
+
+def named(name: str, parameters: Mapping[str, Any], recorded: object = source.TYPED) -> Placer:
     """Return the placer of a name.
 
     Raises:
         ConfigError: for a name that leads to nothing that can place, another source than the one
             that is recorded, and parameters that the class does not take.
     """
-    found = source.find(name, KEY)
-    if sha256 is not None and sha256 != found.sha256:
-        raise ConfigError(
-            KEY,
-            f"`{name}`: {found.path} is another source than the one recorded: its SHA-256 is "
-            f"{found.sha256[:12]}…, not {sha256[:12]}…",
-        )
-    thing = source.load(found, KEY)
+    found, thing = source.taken(name, GROUP, KEY, recorded)
     is_class = inspect.isclass(thing)
     if not callable(getattr(thing, "place", None if is_class else thing)):
         kind = type(thing).__name__

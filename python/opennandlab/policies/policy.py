@@ -19,6 +19,7 @@ from opennandlab.errors import ConfigError
 from opennandlab.policies import native, source
 
 KEY = "ftl.gc_policy"
+GROUP = "policies"
 ACCEPTED = (
     "an object or a class with `choose(pool)`, a function of a pool, or a native function "
     "(numba.cfunc, ctypes)"
@@ -110,14 +111,33 @@ def resolved(given: Mapping[str, Any]) -> tuple[dict[str, Any], Policy | None]:
     return policy.record(), policy
 
 
-def named(name: str, parameters: Mapping[str, Any]) -> Policy:
+def recorded(given: object) -> object:
+    """Return the record of a policy that is named, of which nothing is run; else what was given.
+
+    Raises:
+        ConfigError: for a name that leads to no source.
+    """
+    kind = given.get("kind") if isinstance(given, Mapping) else given
+    if not source.is_name(kind):
+        return given
+    rest = given if isinstance(given, Mapping) else {}
+    parameters = {key: value for key, value in rest.items() if key != "kind"}
+    return {"kind": "python"} | source.record(str(kind), KEY, parameters)
+
+
+def named(name: str, parameters: Mapping[str, Any], recorded: object = source.TYPED) -> Policy:
     """Return the policy of a name.
+
+    Args:
+        name: `module:name` or `path/file.py:name`.
+        parameters: Keyword arguments of the class.
+        recorded: The SHA-256 beside a recorded name.
 
     Raises:
         ConfigError: as `resolved` says.
     """
-    found = source.find(name, KEY)
-    policy = Policy(source.load(found, KEY), name, found.sha256, dict(parameters))
+    found, thing = source.taken(name, GROUP, KEY, recorded)
+    policy = Policy(thing, name, found.sha256, dict(parameters))
     _check(policy)
     return policy
 
@@ -129,6 +149,7 @@ def given(thing: Any) -> Policy:  # noqa: ANN401 (anything may be handed over)
         ConfigError: for what cannot be asked.
     """
     if isinstance(thing, str):
+        source.trust([thing])
         return named(thing, {})
     name, is_lasting = source.name_of(thing)
     # The class of compiled code is that of its compiler.
@@ -147,14 +168,7 @@ def _again(record: Mapping[str, Any]) -> tuple[dict[str, Any], Policy | None]:
     parameters = record.get("parameters") or {}
     if not isinstance(parameters, Mapping):
         return dict(record), None  # the core says what is accepted
-    found = source.find(name, KEY)
-    if sha256 is not None and sha256 != found.sha256:
-        raise ConfigError(
-            KEY,
-            f"`{name}`: {found.path} is another source than the one recorded: its SHA-256 is "
-            f"{found.sha256[:12]}…, not {str(sha256)[:12]}…",
-        )
-    policy = named(name, parameters)
+    policy = named(name, parameters, sha256)
     return policy.record(), policy
 
 

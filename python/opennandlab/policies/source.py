@@ -1,46 +1,127 @@
-"""Objects by name: `module:name` or `path/file.py:name`, and the source that they come from.
+"""Objects by name, `module:name` or `path/file.py:name`, and whether they may be run.
 
-A file is read and hashed before it is run, so a recorded name whose source has changed is refused
-without running anything. Modules are looked for where Python looks, and then in the working
-directory.
+Names stand in device files, documents, images, sweeps and fleets, and most of these may be written
+by others. `taken` alone decides whether what they lead to is run, and asks in this order:
+
+1. Was it allowed: by `allow_code` (the option `--allow-code`), or by whoever typed the name?
+2. Is its source the one whose SHA-256 is recorded? A record without one is refused.
+3. Does its author offer it? The file says so in a literal that is read before anything is run,
+   `__opennandlab__ = {"policies": ["Greedy"]}`, or a package by an entry point.
+
+Only then the file is run, from the very bytes that were hashed. Modules are looked for where Python
+looks, and then in the working directory; looking imports nothing.
 """
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import importlib
+import importlib.metadata
 import importlib.util
 import inspect
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
-from opennandlab.errors import ConfigError, legible
+from opennandlab.errors import CodeError, ConfigError, legible
+from opennandlab.files import read_bytes
 
 ACCEPTED = "module:name, or path/file.py:name"
+# What an author names for others, by group, as in the entry points of a package.
+MARK = "__opennandlab__"
+# Of a name that was typed, no hash is recorded.
+TYPED = "typed"
+# A file of source is small; what a name leads to may be anything.
+SOURCE_BYTES_MAX = 16 << 20
 
 # Modules that were run for their names: what stands for the source -> the module.
 _RUN: dict[tuple[str, str], ModuleType] = {}
+# Who allows everything at the moment; names that were typed; name and SHA-256 of what was run.
+_ALLOWING: set[object] = set()
+_TYPED: set[str] = set()
+_ADMITTED: set[tuple[str, str]] = set()
+# The file that is being read, and whether it is one that this program writes, with hashes.
+_FILE: ContextVar[tuple[str, bool]] = ContextVar("file", default=("", False))
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a name leads, without anything having been run but the packages around it.
+    """Where a name leads; nothing of it has been run.
 
     Args:
         name: What the user wrote.
         path: Its file.
         sha256: Of that file, in hex.
+        content: Of that file.
     """
 
     name: str
     path: Path
     sha256: str
+    content: bytes = field(repr=False)
+
+
+@contextmanager
+def allow_code() -> Iterator[None]:
+    """Run what files name: policies, placers, error models, codes and trace formats in Python.
+
+    Without it, only what the program itself or the caller brings is run. What is named must still be
+    offered by its author, and have the source whose hash is recorded.
+
+    >>> import opennandlab as onl
+    >>> with onl.allow_code():
+    ...     onl.load_device("tlc_standard")["ftl.gc_policy"]["kind"]
+    'greedy'
+    """
+    token = object()
+    _ALLOWING.add(token)
+    try:
+        yield
+    finally:
+        _ALLOWING.discard(token)
+
+
+def trust(names: Iterable[str]) -> None:
+    """Let names be run that the user typed, or that stand in a file of his own."""
+    _TYPED.update(names)
+
+
+def is_trusted(name: str) -> bool:
+    """Tell whether a name was typed, or stands in a file of the user's own."""
+    return name in _TYPED
+
+
+def admitted() -> list[tuple[str, str]]:
+    """Return name and SHA-256 of all that was run, for `admit` in another process of the user."""
+    return sorted(_ADMITTED)
+
+
+def admit(known: Iterable[tuple[str, str]]) -> None:
+    """Let run here what `admitted` returned elsewhere."""
+    _ADMITTED.update((str(name), str(sha256)) for name, sha256 in known)
+
+
+@contextmanager
+def named_in(path: str | Path, *, is_record: bool = False) -> Iterator[None]:
+    """Say in which file names stand that are met inside.
+
+    Args:
+        path: The file.
+        is_record: It is a document or an image: all names in it have a hash, or are refused.
+    """
+    before = _FILE.set((str(path), is_record))
+    try:
+        yield
+    finally:
+        _FILE.reset(before)
 
 
 def is_name(text: object) -> bool:
@@ -59,40 +140,131 @@ def leads_somewhere(name: str) -> bool:
     (False, True)
     """
     try:
-        find(name, ".")
+        return _file_of(name, ".").is_file()
     except ConfigError:
         return False
-    return True
 
 
-def find(name: str, key: str) -> Source:
-    """Find the source of a name.
+def taken(
+    name: str,
+    group: str,
+    key: str,
+    recorded: object = TYPED,
+) -> tuple[Source, Any]:
+    """Return what a name leads to, and where from: run, if it may be run.
 
     Args:
         name: `module:name` or `path/file.py:name`.
+        group: What it is wanted as: a group of entry points, such as `policies`.
         key: Where it stands, such as `ftl.gc_policy`.
+        recorded: The SHA-256 beside a recorded name, None where it is missing.
+
+    Raises:
+        CodeError: when it is not allowed, is another source than the one recorded, or is not offered.
+        ConfigError: when it leads to nothing or cannot be run.
+    """
+    _refuse_unasked(name, key)
+    source = find(name, key)
+    if recorded != TYPED or _FILE.get()[1]:
+        _refuse_changed(source, key, None if recorded == TYPED else recorded)
+    _refuse_unoffered(source, group, key)
+    thing = _loaded(source, key)
+    _ADMITTED.add((name, source.sha256))
+    return source, thing
+
+
+def find(name: str, key: str) -> Source:
+    """Find the source of a name, and read it; nothing is run.
 
     Raises:
         ConfigError: when there is no such module or file.
     """
-    where, _, attribute = name.rpartition(":")
-    if not where or not attribute:
-        raise ConfigError(key, f"`{name}` names nothing; accepted: {ACCEPTED}")
-    path = Path(where) if where.endswith(".py") else _module_file(where, name, key)
+    path = _file_of(name, key)
     try:
-        content = path.read_bytes()
+        content = read_bytes(path, SOURCE_BYTES_MAX)
     except OSError as error:
         reason = error.strerror or str(error)
         raise ConfigError(key, f"`{name}`: cannot read {path}: {reason}") from error
-    return Source(name, path, hashlib.sha256(content).hexdigest())
+    return Source(name, path, hashlib.sha256(content).hexdigest(), content)
 
 
-def load(source: Source, key: str) -> Any:  # noqa: ANN401 (whatever has that name)
-    """Run a source, if it was not yet, and return what has the name.
+def record(name: str, key: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is recorded of a name; nothing of it is run.
 
     Raises:
-        ConfigError: when it cannot be run, and when it has no such name.
+        ConfigError: when there is no such module or file.
     """
+    found: dict[str, Any] = {"name": name, "source_sha256": find(name, key).sha256}
+    return found | ({"parameters": dict(parameters)} if parameters else {})
+
+
+def _refuse_unasked(name: str, key: str) -> None:
+    """Refuse what nobody allowed, and say what would have been run."""
+    known = {sha256 for one, sha256 in _ADMITTED if one == name}
+    if _ALLOWING or name in _TYPED or (known and find(name, key).sha256 in known):
+        return
+    try:
+        place = f"from {_file_of(name, key)}"
+    except ConfigError:
+        place = "which is not found here"
+    file = _FILE.get()[0]
+    raise CodeError(
+        key,
+        f"{file}{': ' if file else ''}`{name}` is code, {place}, and was not run; accepted: "
+        "--allow-code, to run code that files name (in Python `with onl.allow_code()`)",
+    )
+
+
+def _refuse_changed(source: Source, key: str, recorded: object) -> None:
+    if not recorded:
+        raise CodeError(
+            key,
+            f"`{source.name}`: no SHA-256 of its source is recorded, so nobody can tell what ran; "
+            f"that of {source.path} is {source.sha256}",
+        )
+    if recorded != source.sha256:
+        raise CodeError(
+            key,
+            f"`{source.name}`: {source.path} is another source than the one recorded: its SHA-256 "
+            f"is {source.sha256[:12]}…, not {str(recorded)[:12]}…",
+        )
+
+
+def _refuse_unoffered(source: Source, group: str, key: str) -> None:
+    """Refuse what its author does not offer: any other object of Python could be named."""
+    attribute = source.name.rpartition(":")[2]
+    if attribute in offered(source).get(group, ()):
+        return
+    points = importlib.metadata.entry_points(group=f"opennandlab.{group}")
+    if any(point.value.replace(" ", "") == source.name for point in points):
+        return
+    raise CodeError(
+        key,
+        f"`{source.name}`: {source.path} does not offer `{attribute}` under {group}; accepted: what "
+        f'a line at its top names, `{MARK} = {{"{group}": ["{attribute}"]}}`, or an entry point of '
+        "an installed package",
+    )
+
+
+def offered(source: Source) -> dict[str, list[str]]:
+    """Return what a file offers, by group: the literal `__opennandlab__`, read and not run."""
+    try:
+        lines = ast.parse(source.content).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}
+    for line in lines:
+        is_mark = isinstance(line, ast.Assign) and any(
+            isinstance(target, ast.Name) and target.id == MARK for target in line.targets
+        )
+        if is_mark:
+            with suppress(ValueError, TypeError, AttributeError):
+                groups = ast.literal_eval(line.value)  # type: ignore[attr-defined]
+                return {str(group): [str(it) for it in names] for group, names in groups.items()}
+    return {}
+
+
+def _loaded(source: Source, key: str) -> Any:  # noqa: ANN401 (whatever has that name)
+    """Run a source, if it was not yet, and return what has the name."""
     where, _, attribute = source.name.rpartition(":")
     mark = (where if not where.endswith(".py") else str(source.path.absolute()), source.sha256)
     if mark not in _RUN:
@@ -107,7 +279,7 @@ def load(source: Source, key: str) -> Any:  # noqa: ANN401 (whatever has that na
     found: Any = _RUN[mark]
     for part in attribute.split("."):
         if not hasattr(found, part):
-            names = ", ".join(_offered(_RUN[mark])[:20]) or "nothing that could be a policy"
+            names = ", ".join(_public(_RUN[mark])[:20]) or "nothing that could be a policy"
             message = f"`{source.name}`: {source.path} has no `{attribute}`; it has {names}"
             raise ConfigError(key, legible(message))
         found = getattr(found, part)
@@ -151,7 +323,7 @@ def name_of(thing: Any) -> tuple[str, bool]:  # noqa: ANN401 (any policy)
     return f"{module.__name__}:{named.__qualname__}", False
 
 
-def _offered(module: ModuleType) -> list[str]:
+def _public(module: ModuleType) -> list[str]:
     """Return the names in a module that may be meant: what it imports whole is not."""
     return sorted(
         name
@@ -160,42 +332,101 @@ def _offered(module: ModuleType) -> list[str]:
     )
 
 
+class _Read(SourceFileLoader):
+    """Runs the bytes that were hashed, whatever lies in the file or in its cache by now."""
+
+    def __init__(self, name: str, source: Source) -> None:
+        super().__init__(name, str(source.path))
+        self._content = source.content
+
+    def get_code(self, fullname: str) -> CodeType:
+        del fullname
+        code: CodeType = compile(self._content, self.path, "exec", dont_inherit=True)
+        return code
+
+
 def _run(where: str, source: Source) -> ModuleType:
     if where.endswith(".py"):
         # Under a name of its own: two files may have the same.
-        name = f"opennandlab_{source.path.stem}_{source.sha256[:12]}"
-        spec = importlib.util.spec_from_file_location(name, source.path)
-        if spec is None or spec.loader is None:
-            raise ImportError(f"{source.path} is no Python file")
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
-        spec.loader.exec_module(module)
-        return module
+        return _executed(f"opennandlab_{source.path.stem}_{source.sha256[:12]}", source)
     with _working_directory():
-        is_other = any(known == where for known, _ in _RUN)
-        module = importlib.import_module(where)
-        # It was run before its file was changed.
-        return importlib.reload(module) if is_other else module
+        known = sys.modules.get(where)
+        is_other = any(name == where for name, _ in _RUN)
+        is_here = known is not None and getattr(known, "__file__", None) == str(source.path)
+        if known is not None and is_here and not is_other:
+            return known
+        if source.path.suffix != ".py":
+            return importlib.import_module(where)
+        parent, _, last = where.rpartition(".")
+        if parent:
+            importlib.import_module(parent)
+        module = _executed(where, source)
+        if parent:
+            setattr(sys.modules[parent], last, module)
+        return module
 
 
-def _module_file(module: str, name: str, key: str) -> Path:
+def _executed(name: str, source: Source) -> ModuleType:
+    """Run a file as a module."""
+    folder = [str(source.path.parent)] if source.path.name == "__init__.py" else None
+    loader = _Read(name, source)
+    spec = importlib.util.spec_from_file_location(
+        name, source.path, loader=loader, submodule_search_locations=folder
+    )
+    if spec is None:
+        raise ImportError(f"{source.path} is no Python file")
+    module, before = importlib.util.module_from_spec(spec), sys.modules.get(name)
+    sys.modules[name] = module
+    try:
+        loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        if before is not None:
+            sys.modules[name] = before
+        raise
+    return module
+
+
+def _file_of(name: str, key: str) -> Path:
+    """Return the file of a name."""
+    where, _, attribute = name.rpartition(":")
+    if not where or not attribute:
+        raise ConfigError(key, f"`{name}` names nothing; accepted: {ACCEPTED}")
+    if where.endswith(".py"):
+        return Path(where)
     try:
         with _working_directory():
             importlib.invalidate_caches()
-            spec = importlib.util.find_spec(module)
-    except (ImportError, ValueError, AttributeError):
+            spec = _spec(where)
+    except (ImportError, ValueError, AttributeError, KeyError, TypeError):
         spec = None
     if spec is None:
         raise ConfigError(
             key,
-            f"`{name}`: there is no module `{module}` where Python looks, nor in the working "
+            f"`{name}`: there is no module `{where}` where Python looks, nor in the working "
             f"directory; accepted: {ACCEPTED}",
         )
     if not spec.has_location or spec.origin is None:
         raise ConfigError(
-            key, f"`{name}`: the module `{module}` has no file; accepted: one in a file"
+            key, f"`{name}`: the module `{where}` has no file; accepted: one in a file"
         )
     return Path(spec.origin)
+
+
+def _spec(module: str) -> ModuleSpec | None:
+    """Return where a module is; `importlib.util.find_spec` would import the packages around it."""
+    places, spec, name = None, None, ""
+    for part in module.split("."):
+        name = f"{name}.{part}" if name else part
+        if spec is not None and places is None:
+            return None
+        found = (finder.find_spec(name, places) for finder in sys.meta_path)
+        spec = next((one for one in found if one is not None), None)
+        if spec is None:
+            return None
+        inside = spec.submodule_search_locations
+        places = None if inside is None else list(inside)
+    return spec
 
 
 @contextmanager

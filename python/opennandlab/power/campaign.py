@@ -28,7 +28,7 @@ from opennandlab.canonical import digest
 from opennandlab.config import DeviceConfig, load_device
 from opennandlab.documents.power_loss import POWER_SCHEMA, PowerDocument
 from opennandlab.documents.record import made, plain
-from opennandlab.errors import ConfigError, ResultError
+from opennandlab.errors import CodeError, ConfigError, ResultError
 from opennandlab.power.journal import Journal
 from opennandlab.power_cut import CLAIMS, TARGETS, promises
 from opennandlab.waiting import result
@@ -438,6 +438,8 @@ def again(document: PowerDocument, life: int) -> dict[str, Any]:
             load_device(dict(document.device)), given.cuts, given.workloads, given.at,
             given.claims, given.seed, given.limit_us,
         )  # fmt: skip
+    except CodeError:
+        raise
     except (ConfigError, ValidationError) as error:
         raise ResultError(f"the campaign cannot be run again: {error}") from error
     if not 0 <= life < settings.lives:

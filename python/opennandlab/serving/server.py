@@ -30,6 +30,7 @@ from opennandlab.errors import ConfigError, ImageError, OutputError, WriteError
 from opennandlab.files import check_writable
 from opennandlab.images import drive_of, read_image
 from opennandlab.memory import check_memory
+from opennandlab.policies.source import named_in
 from opennandlab.serving.power import Switch
 from opennandlab.serving.record import rewrite
 
@@ -252,7 +253,9 @@ def _problems(target: Path | None, write: Callable[[Path], None]) -> list[str]:
 def _drive(plan: Plan, image: bytes | None) -> tuple[DeviceConfig, _core.Drive]:
     if image is not None:
         drive = drive_of(image, plan.seed, plan.image or "image")
-        return DeviceConfig(drive.device(), Path(plan.image or "").name), drive
+        device = DeviceConfig(drive.device(), Path(plan.image or "").name)
+        with named_in(plan.image or "image", is_record=True):
+            return device, device.consulted(drive)
     device = load_device(plan.device or "config")
     check_memory(device)
     return device, device.drive(plan.seed)

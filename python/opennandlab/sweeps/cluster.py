@@ -29,6 +29,7 @@ from typing import Any
 
 from opennandlab import _core
 from opennandlab.errors import ConfigError
+from opennandlab.policies.source import admit, admitted
 from opennandlab.sweeps.engine import Done, Engine, EngineError, payload, run_point
 from opennandlab.sweeps.point import Point
 from opennandlab.threads import cores, set_threads
@@ -98,7 +99,9 @@ class Cluster(Engine):
         self._sent[point.key] = point
         # A name of its own, since the scheduler may still know the other as failed.
         name = f"opennandlab-{point.key}" + ("-alone" if point.key == self._alone else "")
-        future = self._client.submit(_remote, payload(point), key=name, pure=False, retries=0)
+        future = self._client.submit(
+            _remote, payload(point), admitted(), key=name, pure=False, retries=0
+        )
         self._futures[point.key] = future
         future.add_done_callback(lambda ended, key=point.key: self._done.put((key, ended)))
 
@@ -165,9 +168,10 @@ class Cluster(Engine):
         return Done(key, None, {}, text, 0.0, "", _core.version())
 
 
-def _remote(point: Mapping[str, Any]) -> Done:
-    """Run a point on a worker."""
+def _remote(point: Mapping[str, Any], known: list[tuple[str, str]]) -> Done:
+    """Run a point on a worker, with the code that was run where it comes from."""
     set_threads(1)
+    admit(known)
     return run_point(**point, watch=lambda _: None)
 
 

@@ -24,7 +24,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from opennandlab.errors import ConfigError
+from opennandlab.errors import CodeError, ConfigError
 from opennandlab.files import read_yaml
 from opennandlab.plain import to_json
 from opennandlab.run import SEED
@@ -221,6 +221,8 @@ def resolved(read: Reader, changes: Mapping[str, Any], coordinates: Mapping[str,
     """Return the cell of some changes; one that cannot be has its problem."""
     try:
         return Cell(coordinates, read(changes))
+    except CodeError:  # of the whole file: nothing is run
+        raise
     except ConfigError as error:
         return Cell(coordinates, None, str(error))
     except (TypeError, ValueError, AttributeError) as error:

@@ -25,7 +25,7 @@ from typing import Any
 
 from opennandlab import _core
 from opennandlab.documents.record import JsonObject
-from opennandlab.errors import OpenNandLabError
+from opennandlab.errors import CodeError, OpenNandLabError
 from opennandlab.memory import available_bytes
 from opennandlab.store.unfinished import Unfinished
 from opennandlab.sweeps.point import Point
@@ -138,6 +138,8 @@ def run_point(  # noqa: PLR0913 (a point in parts, as it is sent to workers)
         metrics = chosen.metrics(document)
     except KeyboardInterrupt as end:  # what verbs make of `Stopped`
         raise Stopped from end
+    except CodeError:  # nobody allowed it: that says nothing of the point
+        raise
     except OpenNandLabError as problem:
         document, error = None, str(problem)
     except MemoryError:

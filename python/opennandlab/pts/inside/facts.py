@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from opennandlab.config import load_device, map_unit_bytes
+from opennandlab.config import described_device, map_unit_bytes
 from opennandlab.pts.engine import Bench
 from opennandlab.theory.waf import predict_waf
 
@@ -62,7 +62,7 @@ def inside_of(bench: Bench) -> Inside | None:
 
 def of_config(config: Mapping[str, Any]) -> Inside:
     """Return what a resolved device file says."""
-    device = load_device(dict(config))
+    device = described_device(dict(config))[0]
     effective, page_bytes = device.effective, map_unit_bytes(device.to_dict())
     superblocks = effective.get("superblocks")
     data = int(superblocks["data_pages"] if superblocks else effective["pages_per_block"])

@@ -1,0 +1,44 @@
+"""What the user of a command typed: names of code in it, and in device files of his own, may run."""
+
+import contextlib
+from pathlib import Path
+
+import typer
+
+
+def typed(context: typer.Context, value: str | None) -> str | None:
+    """Take a name, or a device file, that stands in an option.
+
+    A pipe is left alone: it can be read once.
+    """
+    if value is None or context.resilient_parsing:
+        return value
+    from opennandlab.policies.source import trust
+
+    name = value.removeprefix("sim:")
+    trust([name])
+    if name.endswith((".yaml", ".yml", ".json")) and Path(name).is_file():
+        from opennandlab.config import trust_device
+        from opennandlab.errors import ConfigError
+
+        with contextlib.suppress(ConfigError):  # whoever loads it says what is wrong
+            trust_device(name)
+    return value
+
+
+def typed_sets(context: typer.Context, values: list[str] | None) -> list[str] | None:
+    """Take `KEY=VALUE`, and `KEY=A,B,C`."""
+    if not values or context.resilient_parsing:
+        return values
+    from opennandlab.errors import ConfigError
+    from opennandlab.files import parse_yaml
+    from opennandlab.own import texts
+    from opennandlab.policies.source import trust
+
+    for text in values:
+        key, _, value = text.partition("=")
+        trust([value, *value.split(",")])
+        if "{" in value or "[" in value:
+            with contextlib.suppress(ConfigError):
+                trust(texts(parse_yaml(f"[{value}]", key)))
+    return values
