@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+import opennandlab as onl
 import warm
 
 # How long an example takes depends on who else uses the machine: no property of the code.
@@ -70,6 +71,13 @@ def own_signals() -> Iterator[None]:
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
+
+
+@pytest.fixture
+def allowed() -> Iterator[None]:
+    """Run what files name."""
+    with onl.allow_code():
+        yield
 
 
 @pytest.fixture

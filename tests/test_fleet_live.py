@@ -174,7 +174,7 @@ def test_an_interrupt_ends_what_runs_also_what_does_not_listen(
     deaf = tmp_path / "deaf"
     deaf.write_text("#!/bin/sh\ntrap '' INT\nkill -INT $PPID\nexec sleep 600\n")
     deaf.chmod(0o755)
-    monkeypatch.setattr(live.sys, "executable", str(deaf))
+    monkeypatch.setattr(live, "program", lambda _: [str(deaf)])
     monkeypatch.setattr(live, "PATIENCE_S", (0.2, 0.2))
     bench = fleet(["dir:/tmp", "dir:/"], a=APPS, b=APPS)
     told: list[str] = []

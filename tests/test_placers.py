@@ -10,6 +10,9 @@ import pytest
 
 import opennandlab as onl
 
+# They run what their devices and results name.
+pytestmark = pytest.mark.usefixtures("allowed")
+
 sys.path.insert(0, str(Path(__file__).parent / "policies"))
 
 WORK: dict[str, Any] = {

@@ -18,12 +18,17 @@ from opennandlab import plugins
 from opennandlab.ecc.codes import Code
 from opennandlab.reliability.model import load_model
 
+# They run what their devices and results name.
+pytestmark = pytest.mark.usefixtures("allowed")
+
 MODULE = """
 from pathlib import Path
 
 import numpy as np
 
 LOADED = True
+__opennandlab__ = {"workloads": ["three"], "traces": ["uneven", "breaks", "records"],
+                   "codes": ["three"]}
 
 class Lazy:
     def __init__(self, weight=1.0):

@@ -226,11 +226,13 @@ def test_a_pilot_tells_what_a_point_takes():
 def test_points_of_a_policy_of_ones_own_have_a_cost_of_their_own(tmp_path, monkeypatch):
     """What a built-in policy takes says nothing of one in Python beside it."""
     (tmp_path / "own.py").write_text(
+        '__opennandlab__ = {"policies": ["First"]}\n'
         "class First:\n    def choose(self, pool):\n        return pool.order[0]\n"
     )
     monkeypatch.chdir(tmp_path)
     grid = {"ftl.gc_policy": ["greedy", "fifo", "own.py:First"]}
-    found = costs(Run(Sweep.of(document(grid=grid)), Shelf()).missing)
+    with onl.allow_code():
+        found = costs(Run(Sweep.of(document(grid=grid)), Shelf()).missing)
     assert [(one.of, one.count) for one in found] == [("", 2), ("own.py:First", 1)]
     assert all(one.first_s > 0 for one in found)
     assert costs([]) == []

@@ -8,7 +8,6 @@ runs takes that. Python adds what only it can: preset names, files and `--set` o
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +20,7 @@ from opennandlab.errors import ConfigError
 from opennandlab.files import is_there, parse_yaml, read_yaml
 from opennandlab.hints import hints, nearest
 from opennandlab.own import texts, with_names, with_records, with_registered
-from opennandlab.plain import frozen, thawed, to_json
+from opennandlab.plain import comments, frozen, leaves, refuse_lists, thawed, to_json
 from opennandlab.policies import placer
 from opennandlab.policies import policy as policies
 from opennandlab.policies.source import admit, admitted, trust
@@ -299,7 +298,7 @@ def load_device(source: Source, overrides: Mapping[str, Any] | None = None) -> D
     return _resolve_device(*_device(source, overrides or {}))
 
 
-def own_device(source: str, overrides: Mapping[str, Any] | None = None) -> DeviceConfig:
+def own_device(source: Source, overrides: Mapping[str, Any] | None = None) -> DeviceConfig:
     """Load a device that the user of a command named: what its file names may be run.
 
     Raises:
@@ -391,7 +390,7 @@ def load_workload(
     with hints(document, _core.workload_schema):
         core = _core.Workload(text, device.core)
     workload = WorkloadConfig(core, name, device)
-    _refuse_lists(document, workload.to_dict())
+    refuse_lists(document, workload.to_dict())
     return workload
 
 
@@ -440,7 +439,7 @@ def load_replay(options: Mapping[str, Any], device: DeviceConfig) -> ReplayConfi
     with hints(document, _core.replay_schema):
         core = _core.Replay(text, device.core)
     replay = ReplayConfig(core, str(document.get("name", "replay")), device)
-    _refuse_lists(document, replay.to_dict())
+    refuse_lists(document, replay.to_dict())
     return replay
 
 
@@ -454,7 +453,7 @@ def load_steps(steps: Iterable[Mapping[str, Any]]) -> Steps:
     text = to_json(document)
     with hints(document, _core.workload_schema):
         resolved = Steps(_core.Steps(text))
-    _refuse_lists(document, resolved.to_dict())
+    refuse_lists(document, resolved.to_dict())
     return resolved
 
 
@@ -539,43 +538,6 @@ def set_path(document: dict[str, Any], path: str, value: object) -> None:
     here[last] = value
 
 
-def leaves(document: object, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield (dotted path, value) for every value that is not a mapping.
-
-    >>> list(leaves({"a": {"b": 1, "c": [2]}}))
-    [('a.b', 1), ('a.c', [2])]
-    """
-    if isinstance(document, Mapping) and document:
-        for key, value in document.items():
-            yield from leaves(value, f"{path}.{key}" if path else str(key))
-    else:
-        yield path, document
-
-
-def comments(text: str) -> dict[str, str]:
-    r"""Return the comment right above each key of a block-style YAML text, by dotted path.
-
-    >>> comments("nand:\n  # Datasheet, page 3.\n  channels: 4\n  dies_per_channel: 2\n")
-    {'nand.channels': 'Datasheet, page 3.'}
-    """
-    found: dict[str, str] = {}
-    parents: list[tuple[int, str]] = []
-    above: list[str] = []
-    for line in text.splitlines():
-        stripped = line.strip()
-        if stripped.startswith("#"):
-            above.append(stripped.lstrip("# "))
-            continue
-        key = re.match(r"( *)([\w-]+):(?: |$)", line)
-        if key:
-            depth = len(key.group(1))
-            parents = [parent for parent in parents if parent[0] < depth] + [(depth, key.group(2))]
-            if above and len(parents) > 1:
-                found[".".join(name for _, name in parents)] = " ".join(above)
-        above = []
-    return found
-
-
 def _resolve_device(
     document: dict[str, Any],
     name: str,
@@ -594,7 +556,7 @@ def _resolve_device(
             raise
         return _resolve_device(known, name, given, names=names)
     device = DeviceConfig(core, name, given, policy)
-    _refuse_lists(document, device.to_dict())
+    refuse_lists(document, device.to_dict())
     return device
 
 
@@ -611,20 +573,6 @@ def _workload_again(text: str, name: str, device: DeviceConfig) -> WorkloadConfi
 
 def _replay_again(text: str, name: str, device: DeviceConfig) -> ReplayConfig:
     return ReplayConfig(_core.Replay(text, device.core), name, device)
-
-
-def _refuse_lists(given: object, resolved: object, path: str = "") -> None:
-    """Refuse lists where keys belong: the core would take them as values in order."""
-    if given is None or isinstance(given, str | int | float):
-        return
-    if isinstance(given, list) and isinstance(resolved, Mapping):
-        raise ConfigError(path, "a list was given; accepted: a mapping of keys to values")
-    if isinstance(given, Mapping) and isinstance(resolved, Mapping):
-        for key, value in given.items():
-            _refuse_lists(value, resolved.get(str(key)), f"{path}.{key}" if path else str(key))
-    elif isinstance(given, list) and isinstance(resolved, list):
-        for index, (one, other) in enumerate(zip(given, resolved, strict=False)):
-            _refuse_lists(one, other, f"{path}[{index}]")
 
 
 def _read(source: Source, *, kind: str, folder: Path) -> tuple[dict[str, Any], str, Path | None]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -71,3 +72,54 @@ def thawed(value: Any) -> Any:  # noqa: ANN401 (as varied as JSON)
     if isinstance(value, list | tuple):
         return [thawed(inner) for inner in value]
     return value
+
+
+def leaves(document: object, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield (dotted path, value) for every value that is not a mapping.
+
+    >>> list(leaves({"a": {"b": 1, "c": [2]}}))
+    [('a.b', 1), ('a.c', [2])]
+    """
+    if isinstance(document, Mapping) and document:
+        for key, value in document.items():
+            yield from leaves(value, f"{path}.{key}" if path else str(key))
+    else:
+        yield path, document
+
+
+def comments(text: str) -> dict[str, str]:
+    r"""Return the comment right above each key of a block-style YAML text, by dotted path.
+
+    >>> comments("nand:\n  # Datasheet, page 3.\n  channels: 4\n  dies_per_channel: 2\n")
+    {'nand.channels': 'Datasheet, page 3.'}
+    """
+    found: dict[str, str] = {}
+    parents: list[tuple[int, str]] = []
+    above: list[str] = []
+    for line in text.splitlines():
+        stripped = line.strip()
+        if stripped.startswith("#"):
+            above.append(stripped.lstrip("# "))
+            continue
+        key = re.match(r"( *)([\w-]+):(?: |$)", line)
+        if key:
+            depth = len(key.group(1))
+            parents = [parent for parent in parents if parent[0] < depth] + [(depth, key.group(2))]
+            if above and len(parents) > 1:
+                found[".".join(name for _, name in parents)] = " ".join(above)
+        above = []
+    return found
+
+
+def refuse_lists(given: object, resolved: object, path: str = "") -> None:
+    """Refuse lists where keys belong: the core would take them as values in order."""
+    if given is None or isinstance(given, str | int | float):
+        return
+    if isinstance(given, list) and isinstance(resolved, Mapping):
+        raise ConfigError(path, "a list was given; accepted: a mapping of keys to values")
+    if isinstance(given, Mapping) and isinstance(resolved, Mapping):
+        for key, value in given.items():
+            refuse_lists(value, resolved.get(str(key)), f"{path}.{key}" if path else str(key))
+    elif isinstance(given, list) and isinstance(resolved, list):
+        for index, (one, other) in enumerate(zip(given, resolved, strict=False)):
+            refuse_lists(one, other, f"{path}[{index}]")

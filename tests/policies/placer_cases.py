@@ -6,6 +6,18 @@ from typing import Any
 
 import numpy as np
 
+__opennandlab__ = {
+    "policies": [
+        "HotCold",
+        "BySource",
+        "large",
+        "beyond",
+        "few",
+        "half",
+        "raises",
+    ]
+}
+
 
 class HotCold:
     """The first pages are hot, as a workload with `placement: {by: hot_cold}` has it."""

@@ -9,6 +9,33 @@ import numpy as np
 
 from opennandlab.policies import State
 
+__opennandlab__ = {
+    "policies": [
+        "Greedy",
+        "ByRank",
+        "CostBenefit",
+        "Weighted",
+        "first",
+        "ready",
+        "nothing",
+        "Unmade",
+        "opened",
+        "erased",
+        "bad",
+        "none",
+        "half",
+        "yes",
+        "beyond",
+        "negative",
+        "huge",
+        "raises",
+        "opens",
+        "writes",
+        "endless",
+        "fullest",
+    ]
+}
+
 
 class Greedy:
     """The emptiest block; of equals the one that the built-in policy takes."""

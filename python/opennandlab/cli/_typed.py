@@ -1,4 +1,4 @@
-"""What the user of a command typed: names of code in it, and in device files of his own, may run."""
+"""What the user of a command typed: what it names, and what device files of his name, may run."""
 
 import contextlib
 from pathlib import Path
@@ -24,6 +24,13 @@ def typed(context: typer.Context, value: str | None) -> str | None:
         with contextlib.suppress(ConfigError):  # whoever loads it says what is wrong
             trust_device(name)
     return value
+
+
+def typed_each(context: typer.Context, values: list[str]) -> list[str]:
+    """Take several names."""
+    for value in values:
+        typed(context, value)
+    return values
 
 
 def typed_sets(context: typer.Context, values: list[str] | None) -> list[str] | None:

@@ -67,7 +67,8 @@ def show(
 ) -> None:
     """Print the resolved device with units, derived figures, and sources."""
     with terminal.guard(as_json=as_json):
-        from opennandlab.config import described_device, leaves
+        from opennandlab.config import described_device
+        from opennandlab.plain import leaves
         from opennandlab.prediction import predicted_waf
 
         loaded, named = described_device(device, terminal.split_sets(settings)[0])
@@ -100,11 +101,15 @@ def check(
     """Check a device file; an error names the key, the value, and what is accepted."""
     with terminal.guard(as_json=as_json):
         from opennandlab.config import described_device, load_workload
+        from opennandlab.errors import CodeError
 
         device_sets, workload_sets = terminal.split_sets(settings)
         device, named = described_device(file, device_sets)
         if workload is not None:
-            load_workload(workload, device, overrides=workload_sets)
+            try:
+                load_workload(workload, device, overrides=workload_sets)
+            except CodeError:
+                named["--workload"] = workload
         if as_json:
             found = {"file": file, "valid": True}
             terminal.emit_json(found | ({"not_loaded": named} if named else {}))
@@ -218,7 +223,7 @@ def _title(path: Path) -> str:
 def _show(device: "DeviceConfig", effective: dict[str, Any]) -> None:
     from rich.table import Table
 
-    from opennandlab.config import leaves
+    from opennandlab.plain import leaves
     from opennandlab.prediction import mapping_of
     from opennandlab.summary import number, size
 
@@ -285,7 +290,7 @@ def _show_keys(device: "DeviceConfig") -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from opennandlab.config import leaves
+    from opennandlab.plain import leaves
     from opennandlab.units import unit
 
     keys = Table(show_edge=False, pad_edge=False)
@@ -316,6 +321,6 @@ def _show_keys(device: "DeviceConfig") -> None:
 
 def _key_width(device: "DeviceConfig") -> int:
     """Return the width of the longest key that has a value: a key cut short cannot be used."""
-    from opennandlab.config import leaves
+    from opennandlab.plain import leaves
 
     return max(len(path) for path, value in leaves(device.to_dict()) if value is not None)

@@ -42,8 +42,8 @@ from opennandlab.cli._ecc_options import (
 )
 from opennandlab.cli._progress import shown
 from opennandlab.cli._terminal import Json, Quiet
+from opennandlab.cli._typed import typed, typed_each
 from opennandlab.cli.runs import Place, Where
-from opennandlab.cli._typed import typed
 
 if TYPE_CHECKING:
     from opennandlab.documents.ecc import CodeComparison, CurveDocument
@@ -142,7 +142,10 @@ def curve(
 )
 def compare(
     codes: Annotated[
-        list[str], typer.Argument(metavar="CODE CODE...", help=CODE_HELP, show_default=False)
+        list[str],
+        typer.Argument(
+            metavar="CODE CODE...", callback=typed_each, help=CODE_HELP, show_default=False
+        ),
     ],
     points: Points,
     channel: ChannelText = "bsc",

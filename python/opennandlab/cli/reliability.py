@@ -392,6 +392,7 @@ def life(
         typer.Option(
             "--workload",
             "-w",
+            callback=typed,
             metavar="W1-W5|FILE",
             help="What is written: pattern, sizes and range of it; default one map unit at random.",
         ),

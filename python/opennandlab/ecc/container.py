@@ -279,4 +279,6 @@ def _text_of(identity: dict[str, Any]) -> str | None:
         parts = [f"{key}={identity[key]}" for key in ("m", "t", "data_bits") if key in identity]
         return "bch:" + ",".join(parts)
     name = identity.get("name")
-    return name if identity.get("kind") == "nand" and isinstance(name, str) else None
+    # A name with a colon would lead to a file, or to code.
+    is_name = identity.get("kind") == "nand" and isinstance(name, str) and ":" not in name
+    return str(name) if is_name else None

@@ -23,7 +23,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -37,6 +36,7 @@ from opennandlab.errors import ConfigError
 from opennandlab.files import read_yaml
 from opennandlab.fleet.definition import SEED_BYTES
 from opennandlab.plain import to_json
+from opennandlab.policies.source import program
 from opennandlab.store.entry import numbers
 from opennandlab.sweeps.definition import checked_name, mapping_at
 from opennandlab.targets.base import TargetError
@@ -283,7 +283,7 @@ class LiveCampaign:
         # When this process is killed, what it began ends as by SIGTERM.
         prefix = [guard, "--pdeathsig", "TERM"] if guard else []
         with subprocess.Popen(  # noqa: S603 (no shell, our own program)
-            [*prefix, sys.executable, "-m", "opennandlab", *words],
+            [*prefix, *program("opennandlab"), *words],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             start_new_session=True,
         ) as process:  # fmt: skip

@@ -148,8 +148,8 @@ def recorded(given: object) -> object:
     if source.is_name(chosen.get("kind")):
         own = {key: value for key, value in chosen.items() if key in OWN_KEYS and key != "kind"}
         rest = {key: value for key, value in chosen.items() if key not in OWN_KEYS}
-        by = source.record(str(chosen["kind"]), KEY, rest)
-        return {"kind": "fdp", "handles": HANDLES, **own, "by": by}
+        named_by = source.record(str(chosen["kind"]), KEY, rest)
+        return {"kind": "fdp", "handles": HANDLES, **own, "by": named_by}
     by = chosen.get("by")
     by = {"kind": by} if isinstance(by, str) else by
     if isinstance(by, Mapping) and "name" not in by:

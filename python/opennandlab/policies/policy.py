@@ -155,8 +155,11 @@ def given(thing: Any) -> Policy:  # noqa: ANN401 (anything may be handed over)
     # The class of compiled code is that of its compiler.
     is_bare = native.address_of(thing) is not None and not hasattr(thing, "__wrapped__")
     sha256 = None if is_bare else source.hash_of(thing)
+    is_lasting = is_lasting and source.leads_back(name, GROUP)
     policy = Policy(thing, name, sha256, is_object=not is_lasting)
     _check(policy)
+    if is_lasting and sha256 is not None:
+        source.admit([(name, sha256)])
     return policy
 
 

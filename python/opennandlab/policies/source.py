@@ -42,6 +42,13 @@ TYPED = "typed"
 # A file of source is small; what a name leads to may be anything.
 SOURCE_BYTES_MAX = 16 << 20
 
+# Runs a module of the package. Python would look for modules in the working directory first, and
+# whatever lies there under the name of one that is needed would be run.
+PROGRAM = (
+    "import sys; sys.path[:] = filter(None, sys.path); import runpy; "
+    "runpy.run_module(sys.argv.pop(1), run_name='__main__', alter_sys=True)"
+)
+
 # Modules that were run for their names: what stands for the source -> the module.
 _RUN: dict[tuple[str, str], ModuleType] = {}
 # Who allows everything at the moment; names that were typed; name and SHA-256 of what was run.
@@ -73,8 +80,8 @@ class Source:
 def allow_code() -> Iterator[None]:
     """Run what files name: policies, placers, error models, codes and trace formats in Python.
 
-    Without it, only what the program itself or the caller brings is run. What is named must still be
-    offered by its author, and have the source whose hash is recorded.
+    Without it, only what the program itself or the caller brings is run. What is named must still
+    be offered by its author, and have the source whose hash is recorded.
 
     >>> import opennandlab as onl
     >>> with onl.allow_code():
@@ -107,6 +114,11 @@ def admitted() -> list[tuple[str, str]]:
 def admit(known: Iterable[tuple[str, str]]) -> None:
     """Let run here what `admitted` returned elsewhere."""
     _ADMITTED.update((str(name), str(sha256)) for name, sha256 in known)
+
+
+def program(module: str) -> list[str]:
+    """Return the command that runs a module of this package in a process of its own."""
+    return [sys.executable, "-c", PROGRAM, module]
 
 
 @contextmanager
@@ -145,6 +157,15 @@ def leads_somewhere(name: str) -> bool:
         return False
 
 
+def leads_back(name: str, group: str) -> bool:
+    """Tell whether a name may be recorded of an object: its author offers it."""
+    try:
+        _refuse_unoffered(find(name, "."), group, ".")
+    except ConfigError:
+        return False
+    return True
+
+
 def taken(
     name: str,
     group: str,
@@ -160,7 +181,7 @@ def taken(
         recorded: The SHA-256 beside a recorded name, None where it is missing.
 
     Raises:
-        CodeError: when it is not allowed, is another source than the one recorded, or is not offered.
+        CodeError: when it is not allowed, not the source that is recorded, or not offered.
         ConfigError: when it leads to nothing or cannot be run.
     """
     _refuse_unasked(name, key)
@@ -240,8 +261,8 @@ def _refuse_unoffered(source: Source, group: str, key: str) -> None:
         return
     raise CodeError(
         key,
-        f"`{source.name}`: {source.path} does not offer `{attribute}` under {group}; accepted: what "
-        f'a line at its top names, `{MARK} = {{"{group}": ["{attribute}"]}}`, or an entry point of '
+        f"`{source.name}`: {source.path} does not offer `{attribute}` under {group}; accepted: "
+        f'what a line of it names, `{MARK} = {{"{group}": ["{attribute}"]}}`, or an entry point of '
         "an installed package",
     )
 

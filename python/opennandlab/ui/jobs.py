@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from opennandlab.errors import OpenNandLabError
+from opennandlab.policies.source import program
 from opennandlab.ui.pages import address
 
 QUEUE_MAX = 20
@@ -162,8 +162,8 @@ class Jobs:
             self._all.remove(old)
         job.state, job.began = "running", time.monotonic()
         try:
-            job.process = subprocess.Popen(
-                [sys.executable, "-m", "opennandlab.ui.worker"],
+            job.process = subprocess.Popen(  # noqa: S603 (no shell, our own program)
+                program("opennandlab.ui.worker"),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,

@@ -13,6 +13,7 @@ from opennandlab.comparing.opening import points as subjects_of
 from opennandlab.comparing.side import Side, made
 from opennandlab.config import PRESETS, device_presets, workload_presets
 from opennandlab.errors import ConfigError, DocumentError, OpenNandLabError, ResultError, StoreError
+from opennandlab.own import texts
 from opennandlab.reports.figure import static
 from opennandlab.reports.model import Report
 from opennandlab.reports.stored import Drawn, drawing
@@ -35,6 +36,8 @@ TITLE_CHARS_MAX = 200
 DRAWN_MAX = 500
 # Keys of a sweep that name presets or files.
 PLACES = ("device", "workload")
+# Parts of settings that have a name for people.
+NAMED = ("device", "workload", "options")
 COMPARED_MAX = 40
 DEVICE, WORK = "tlc_standard", "W2"
 # Parameters without which nothing is checked: those have no usual value.
@@ -148,8 +151,16 @@ def checks_of(entry: Entry) -> tuple[bool, bool]:
     is_ours = entry.verb in VERBS and PATHS not in entry.settings and is_plain(entry.settings)
     if entry.verb == "ecc.curve":
         is_ours = is_plain({"code": entry.settings.get(PATHS, {}).get("code", "/")})
-    can_verify = entry.done and document.get("schema") in VERIFIED and is_plain(entry.settings)
+    can_verify = entry.done and document.get("schema") in VERIFIED and _runs_plain(document)
     return can_verify, is_ours
+
+
+def _runs_plain(document: Mapping[str, Any]) -> bool:
+    """Tell whether what a document would run names neither a file nor code of anybody's."""
+    facts = document.get("run")
+    facts = facts if isinstance(facts, Mapping) else {}
+    reads = any(facts.get(key) is not None for key in ("image_path", "trace_path"))
+    return not reads and is_plain({key: document.get(key) for key in ("device", "workload")})
 
 
 def check_name(key: str, how: str) -> str:
@@ -280,20 +291,21 @@ def can_go_on(definition: Mapping[str, Any], folder: Folder) -> bool:
 
 
 def is_plain(settings: Mapping[str, Any]) -> bool:
-    """Tell whether settings name no file and no code of the user's own."""
+    """Tell whether settings name no file and no code of the user's own.
+
+    This is for what a page offers: whatever it says, a worker allows no code.
+    """
+    shown = {
+        # What a drive, a workload or a sweep is called leads nowhere.
+        key: {name: one for name, one in value.items() if name != "name"}
+        if isinstance(value, Mapping) and key in NAMED else value
+        for key, value in settings.items() if key != "name"
+    }  # fmt: skip
     return all(
-        verbs.CODES.fullmatch(word) or not (":" in word or "/" in word or ".py" in word)
-        for word in _words(settings)
+        word != "python"
+        and (verbs.CODES.fullmatch(word) or not (":" in word or "/" in word or ".py" in word))
+        for word in texts(shown)
     )
-
-
-def _words(value: Any) -> list[str]:  # noqa: ANN401 (JSON)
-    """Return all texts of the settings of a sweep."""
-    if isinstance(value, Mapping):
-        return [word for key, one in value.items() if key != "name" for word in _words(one)]
-    if isinstance(value, list):
-        return [word for one in value for word in _words(one)]
-    return [value] if isinstance(value, str) else []
 
 
 def jobs(found: Jobs) -> dict[str, Any]:
