@@ -27,6 +27,10 @@ APPS = {"run": "app", "app": {"suite": "light", "case": ["contact=2"], "runs": 1
 LOAD = {"run": "pts.load", "pts": {"profile": "C", "time_base": "smoke"}}
 
 
+def app(options: dict[str, Any]) -> dict[str, Any]:
+    return {"run": "app", "app": {**APPS["app"], **options}}
+
+
 def fleet(targets: list[str], **suites: Any) -> LiveFleet:
     return LiveFleet.of({"name": "bench", "targets": targets, "suites": suites})
 
@@ -127,6 +131,19 @@ def test_nothing_is_destroyed_that_was_not_given_up(tmp_path: Path) -> None:
             {"targets": ["/dev/sdz"], "suites": {"a": {"run": "pts.load", "pts": {"force": True}}}},
             "suites.a.pts.force",
         ),
+        # Spelled as it is typed, and what no file may say.
+        ({"targets": ["dir:a"], "suites": {"a": app({"i-know": "sdz"})}}, "suites.a.app.i-know"),
+        ({"targets": ["dir:a"], "suites": {"a": app({"dry-run": True})}}, "suites.a.app.dry-run"),
+        (
+            {"targets": ["dir:a"], "suites": {"a": app({"allow-code": True})}},
+            "suites.a.app.allow-code",
+        ),
+        ({"targets": ["dir:a"], "suites": {"a": app({"runs=1": 2})}}, "suites.a.app"),
+        # The name of a suite is that of a folder in `--output`.
+        ({"targets": ["dir:a"], "suites": {"../../../pwn": APPS}}, "suites"),
+        ({"targets": ["dir:a"], "suites": {"/pwn": APPS}}, "suites"),
+        ({"targets": ["dir:a"], "suites": {"..": APPS}}, "suites"),
+        ({"targets": ["dir:a"], "suites": {"a\\b": APPS}}, "suites"),
     ],
 )
 def test_what_is_no_fleet_of_targets_is_refused(document: dict[str, Any], path: str) -> None:
@@ -183,3 +200,13 @@ def test_an_interrupt_ends_what_runs_also_what_does_not_listen(
     assert (told, campaign.found) == (["interrupted"], [])
     document = live_document(campaign, "fleet run", partial=True)
     assert (document.partial, document.passed, document.rows) == (True, False, [])
+
+
+@pytest.mark.parametrize("key", ["may_fill", "may-fill"])
+def test_a_file_alone_fills_no_file_system(key: str, tmp_path: Path) -> None:
+    """`may_fill: true` in a file of somebody else filled the disk to 95 % without a word."""
+    bench = fleet([f"dir:{tmp_path}"], a=app({key: True}))
+    with pytest.raises(TargetError, match=r"suites.a.app.may_fill: .* with --may-fill"):
+        bench.check([0], Permission(destructive=True, force=True))
+    bench.check([0], Permission(may_fill=True))
+    assert "--may-fill" in bench.command(0, bench.suites[0], tmp_path, Permission(may_fill=True))

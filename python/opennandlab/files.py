@@ -33,6 +33,11 @@ YAML_BYTES_MAX = 256 << 10
 # Values and keys of a YAML text, and those after its aliases were put in: ten times what the
 # longest real file holds, and what the parser takes 2 s for.
 YAML_NODES_MAX = 20_000
+# What a spreadsheet takes for the beginning of a formula, or leaves out before one.
+FORMULA = set("=+-@\t\r\n\N{FULLWIDTH EQUALS SIGN}\N{FULLWIDTH PLUS SIGN}") | set(
+    "\N{FULLWIDTH HYPHEN-MINUS}\N{FULLWIDTH COMMERCIAL AT}"
+)
+NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?")
 # How long a pipe may stay silent: one without a writer would block for ever.
 PIPE_WAIT_S = 10.0
 # Pieces in which files are read.
@@ -285,6 +290,16 @@ def write_pieces_atomically(path: Path, pieces: Iterable[bytes]) -> None:
     except OSError as error:
         reason = error.strerror or str(error)
         raise WriteError(f"cannot write {path}: {reason}; what was there is untouched") from error
+
+
+def no_formula(text: str) -> str:
+    """Return a cell of CSV that no spreadsheet runs; a number may have a sign.
+
+    >>> no_formula("=1+1"), no_formula("-1.5"), no_formula("a=1")
+    ("'=1+1", '-1.5', 'a=1')
+    """
+    is_formula = text[:1] in FORMULA and not NUMBER.fullmatch(text)
+    return f"'{text}" if is_formula else text
 
 
 def write_into(folder: Path, contents: Iterable[tuple[str, bytes]]) -> list[Path]:

@@ -68,7 +68,12 @@ def note(text: str, *, style: str | None = None) -> None:
     from rich.text import Text
 
     from opennandlab import logs
+    from opennandlab.errors import UNPRINTABLE
 
+    # It may quote a document of somebody else, and a terminal obeys what is written to it.
+    text = "\n".join(
+        UNPRINTABLE.sub(lambda it: repr(it.group())[1:-1], line) for line in text.split("\n")
+    )
     logs.spoken(text)
     # A library that meets a reader who left would end the program: then with an exit code of ours.
     with contextlib.suppress(OSError, SystemExit):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from opennandlab.documents.comparison import Comparison
-from opennandlab.files import write_atomically
+from opennandlab.files import no_formula, write_atomically
 
 HEADS = ("path", "number", "better", "best", "worst")
 
@@ -31,7 +31,7 @@ def text(found: Comparison, paths: Sequence[str]) -> str:
     """Return the CSV, RFC 4180 with lines that end as those of Unix; what is not known is empty."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    names = found.names
+    names = [no_formula(name) for name in found.names]
     parts = (names, [f"delta_pct {it}" for it in names[1:]], [f"low {it}" for it in names])
     errors = _errors(found)
     writer.writerow(
@@ -50,7 +50,8 @@ def text(found: Comparison, paths: Sequence[str]) -> str:
         ]
         writer.writerow(
             [
-                *(key, row.label or key, row.better or "", *marked, *row.values),
+                *map(no_formula, (key, row.label or key, row.better or "", *marked)),
+                *row.values,
                 *row.delta_pct[1:],
                 *(row.low or blank),
                 *(row.high or blank),

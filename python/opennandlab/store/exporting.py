@@ -11,7 +11,7 @@ from pathlib import Path
 
 from opennandlab.canonical import as_bytes
 from opennandlab.errors import OutputError
-from opennandlab.files import write_atomically, write_pieces_atomically
+from opennandlab.files import no_formula, write_atomically, write_pieces_atomically
 from opennandlab.store.entry import Entry, Scalar
 from opennandlab.store.rows import Rows
 from opennandlab.store.store import Store
@@ -68,7 +68,7 @@ def _write_csv(rows: Rows, path: Path) -> None:
 def _csv_pieces(rows: Rows) -> Iterator[bytes]:
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(rows.columns)
+    writer.writerow(map(no_formula, rows.columns))
     for start in range(0, len(rows), PIECE_ROWS):
         for row in rows.rows[start : start + PIECE_ROWS]:
             writer.writerow(map(_cell, row))
@@ -80,6 +80,8 @@ def _csv_pieces(rows: Rows) -> Iterator[bytes]:
 
 def _cell(value: Scalar) -> Scalar:
     # The words of JSON, as in conditions: numbers keep all of their digits.
+    if isinstance(value, str):
+        return no_formula(value)
     return str(value).lower() if isinstance(value, bool) else value
 
 

@@ -3,7 +3,7 @@ r"""A table as LaTeX, to be put into a paper with `\input`; the rules are those 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 ESCAPES = {
     **{letter: f"\\{letter}" for letter in "&%$#_{}"},
@@ -39,13 +39,23 @@ def latex_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         r"% needs \usepackage{booktabs}",
         rf"\begin{{tabular}}{{{''.join('r' if it else 'l' for it in figures)}}}",
         r"\toprule",
-        " & ".join(map(_escaped, heads)) + r" \\",
+        _line(map(_escaped, heads)),
         r"\midrule",
-        *(" & ".join(map(_cell, row)) + r" \\" for row in rows),
+        *(_line(map(_cell, row)) for row in rows),
         r"\bottomrule",
         r"\end{tabular}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _line(cells: Iterable[str]) -> str:
+    r"""Return a line; what begins as `[` or `*` would be an option of the line end before it.
+
+    >>> _line(["[1]", "2"])
+    '{}[1] & 2 \\\\'
+    """
+    text = " & ".join(cells) + r" \\"
+    return "{}" + text if text[:1] in {"[", "*"} else text
 
 
 def _is_figure(text: str) -> bool:
@@ -71,4 +81,5 @@ def _cell(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    return "".join(ESCAPES.get(letter, letter) for letter in text)
+    # An empty line would end the paragraph, and the table with it.
+    return "".join(ESCAPES.get(letter, letter) for letter in " ".join(text.split()))

