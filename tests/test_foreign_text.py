@@ -17,6 +17,9 @@ from opennandlab.cli import _streams
 from opennandlab.cli import app as command_line
 from opennandlab.errors import StoreError
 from opennandlab.files import no_formula
+from opennandlab.reports import html
+from opennandlab.reports.figure.model import Axis, Plot, Series
+from opennandlab.reports.model import page_of
 from opennandlab.store import Store, packing
 from opennandlab.store.exporting import export
 from opennandlab.store.latex import latex_table
@@ -76,6 +79,17 @@ def test_no_cell_of_latex_is_a_command() -> None:
     assert lines[3] == r"{}[4cm] & b \\"
     assert lines[5] == r"{}[1cm] \textbackslash{}input\{/etc/passwd\} & * \\"
     assert lines[6] == r"{}* & \% \\"
+
+
+def test_a_name_in_a_figure_is_no_link() -> None:
+    """Plotly makes a link of `<a href=…>` in a legend; a report is a file without remote parts."""
+    link = "<a href='https://evil.example/'>greedy</a><br>"
+    series = Series(link, (1.0, 2.0), (1.0, 2.0))
+    plot = Plot("figure", link, Axis(link), Axis("y"), (series, series))
+    page = html.page(page_of(link, link, [plot]))
+    assert "<a href='https://evil" not in page
+    assert "\\u003ca href" not in page
+    assert "&lt;a href='https://evil.example/'>greedy&lt;/a>\\u003cbr>" in page
 
 
 def test_a_note_does_not_act_on_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:

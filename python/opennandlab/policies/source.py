@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import Any
+from typing import Any, Final
 
 from opennandlab.errors import CodeError, ConfigError, legible
 from opennandlab.files import read_bytes
@@ -37,8 +37,8 @@ from opennandlab.files import read_bytes
 ACCEPTED = "module:name, or path/file.py:name"
 # What an author names for others, by group, as in the entry points of a package.
 MARK = "__opennandlab__"
-# Of a name that was typed, no hash is recorded.
-TYPED = "typed"
+# Stands for the hash of a name that was typed: none is recorded, and none is missing.
+TYPED: Final = object()
 # A file of source is small; what a name leads to may be anything.
 SOURCE_BYTES_MAX = 16 << 20
 
@@ -81,7 +81,8 @@ def allow_code() -> Iterator[None]:
     """Run what files name: policies, placers, error models, codes and trace formats in Python.
 
     Without it, only what the program itself or the caller brings is run. What is named must still
-    be offered by its author, and have the source whose hash is recorded.
+    be offered by its author, and have the source whose hash is recorded. What was run once may be
+    run again in the same process, from the same source.
 
     >>> import opennandlab as onl
     >>> with onl.allow_code():
@@ -186,8 +187,8 @@ def taken(
     """
     _refuse_unasked(name, key)
     source = find(name, key)
-    if recorded != TYPED or _FILE.get()[1]:
-        _refuse_changed(source, key, None if recorded == TYPED else recorded)
+    if recorded is not TYPED or _FILE.get()[1]:
+        _refuse_changed(source, key, None if recorded is TYPED else recorded)
     _refuse_unoffered(source, group, key)
     thing = _loaded(source, key)
     _ADMITTED.add((name, source.sha256))

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
+# What begins no element that our own texts of figures have.
+FOREIGN = re.compile(r"<(?!(br|/?extra)>)")
 OPTION = re.compile(r"--[a-z][a-z-]*")
 
 
@@ -138,8 +140,12 @@ def asset(name: str) -> str:
 
 
 def _json(data: object) -> str:
-    """Return JSON in which no `<` can end the element that holds it, nor begin another."""
-    return json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    """Return JSON in which no `<` can end the element that holds it, nor begin another.
+
+    Plotly makes links and letters of some elements in its texts: only ours are left to it.
+    """
+    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
+    return FOREIGN.sub("&lt;", text).replace("<", "\\u003c")
 
 
 def _item(item: Item, anchor: str, *, is_titled: bool, is_static: bool) -> str:
