@@ -7,7 +7,6 @@ from opennandlab.cli import _terminal as terminal
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
     from opennandlab.theory.bandwidth import DieCountRow, TutorialDie
     from opennandlab.validation.suites.bandwidth import Point
@@ -204,7 +203,7 @@ def show_sweep(document: dict[str, Any]) -> None:
 
 def _show_rates(console: "Console", document: dict[str, Any], variant: dict[str, Any]) -> None:
     links = document["links"]
-    shown = numbers_table("dies", document["mixes"])
+    shown = []
     for row in variant["rows"]:
         cells = []
         for mix in document["mixes"]:
@@ -214,24 +213,24 @@ def _show_rates(console: "Console", document: dict[str, Any], variant: dict[str,
                 if row["capped"][key]["mb_s"][mix] < row["mb_s"][mix]
             )
             cells.append(f"{row['mb_s'][mix]:.2f} {held:<{len(links)}}")
-        shown.add_row(str(row["dies"]), *cells)
-    shown.add_section()
+        shown.append([str(row["dies"]), *cells])
+    rates = len(shown)
     for key, link in links.items():
         counts = variant["dies_to_fill"][key].values()
         padding = " " * len(links)
-        shown.add_row(f"fill {link['name'][0]}", *(f"{count} {padding}" for count in counts))
-    console.print(shown)
+        shown.append([f"fill {link['name'][0]}", *(f"{count} {padding}" for count in counts)])
+    console.print(terminal.Grid(["dies", *document["mixes"]], shown, sections={rates}))
 
 
 def _show_measured(
     console: "Console", document: dict[str, Any], measured: list[dict[str, Any]]
 ) -> None:
     console.print("simulated, MB/s, and error in %", markup=False)
-    shown = numbers_table("dies", document["mixes"])
+    shown = []
     for dies in dict.fromkeys(point["dies"] for point in measured):
         points = [point for point in measured if point["dies"] == dies]
-        shown.add_row(str(dies), *(_with_error(point["mb_s"], point["error"]) for point in points))
-    console.print(shown)
+        shown.append([str(dies), *(_with_error(it["mb_s"], it["error"]) for it in points)])
+    console.print(terminal.plain_table(["dies", *document["mixes"]], shown))
 
 
 def _show_rms(console: "Console", document: dict[str, Any], variant: dict[str, Any]) -> None:
@@ -239,27 +238,17 @@ def _show_rms(console: "Console", document: dict[str, Any], variant: dict[str, A
 
     links = document["links"]
     measured = variant.get("measured")
-    heads = ["RMS", *(f"behind {link['name']}" for link in links.values())]
-    shown = numbers_table("dies", [*heads, "simulated, error"] if measured else heads)
+    heads = ["dies", "RMS", *(f"behind {link['name']}" for link in links.values())]
+    heads += ["simulated, error"] if measured else []
+    shown = []
     for row in variant["rows"]:
-        cells = [f"{row['rms_mb_s']:.2f}"]
+        cells = [str(row["dies"]), f"{row['rms_mb_s']:.2f}"]
         cells += [f"{row['capped'][key]['rms_mb_s']:.1f}" for key in links]
         rates = [point["mb_s"] for point in measured or [] if point["dies"] == row["dies"]]
         if rates:
             cells.append(_with_error(rms(rates), rms(rates) / row["rms_mb_s"] - 1))
-        shown.add_row(str(row["dies"]), *cells)
-    console.print(shown)
-
-
-def numbers_table(first: str, heads: list[str]) -> "Table":
-    """Return an empty table of numbers that never breaks a cell."""
-    from rich.table import Table
-
-    table = Table(show_edge=False, pad_edge=False)
-    table.add_column(first, no_wrap=True)
-    for head in heads:
-        table.add_column(head, justify="right", no_wrap=True)
-    return table
+        shown.append(cells)
+    console.print(terminal.plain_table(heads, shown))
 
 
 def _with_error(rate: float, error: float) -> str:

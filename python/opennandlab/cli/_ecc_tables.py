@@ -13,18 +13,6 @@ METHODS = {
 }  # fmt: skip
 
 
-def table(head: list[str], body: list[list[str]]) -> None:
-    """Print a table on stdout, the first column to the left."""
-    from rich.table import Table
-
-    shown = Table(show_edge=False, pad_edge=False)
-    for place, text in enumerate(head):
-        shown.add_column(text, justify="left" if place == 0 else "right", no_wrap=True)
-    for row in body:
-        shown.add_row(*row)
-    terminal.stdout().print(shown)
-
-
 def show_curve(document: "CurveDocument") -> None:
     """Print the points of a curve."""
     from opennandlab.ecc.curves import table_head, table_rows
@@ -39,7 +27,7 @@ def show_curve(document: "CurveDocument") -> None:
         markup=False,
         soft_wrap=True,
     )
-    table(table_head(document), table_rows(document))
+    console.print(terminal.plain_table(table_head(document), table_rows(document)))
     for point in document.points:
         error, unseen = point.relative_error, point.unseen_share
         if not isinstance(error, float) or not isinstance(unseen, float):
@@ -68,7 +56,7 @@ def show_comparison(document: "CodeComparison") -> None:
             point = next((point for point in curve.points if point.x == x), None)
             row.append("-" if point is None else f"{point.fer:.3g} ({METHODS[point.method]})")
         body.append(row)
-    table(head, body)
+    terminal.stdout().print(terminal.plain_table(head, body))
     limits = document.limits if is_rber else document.limits_ebn0_db
     shown = ", ".join(f"{reads}: {value:.5g}" for reads, value in limits.items())
     terminal.stdout().print(
@@ -101,4 +89,4 @@ def show_speed(document: dict[str, Any]) -> None:
                 f"{row['decoded_share']:.1%}",
             ]
         )
-    table(head, body)
+    terminal.stdout().print(terminal.plain_table(head, body))

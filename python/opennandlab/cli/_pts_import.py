@@ -181,7 +181,5 @@ def _list(*, as_json: bool) -> None:
         terminal.emit_json({one.name: asdict(one) for one in found})
         return
     rows = [[one.name, one.test, one.title, one.source] for one in found]
-    table = terminal.plain_table(["reference", "test", "what", "source"], rows)
-    for column in table.columns:
-        column.justify, column.no_wrap = "left", column.header in {"reference", "test"}
-    terminal.stdout().print(table)
+    heads = ("reference", "test", "what", "source")
+    terminal.stdout().print(terminal.Grid(heads, rows, left=(0, 1, 2, 3)))

@@ -7,8 +7,6 @@ from opennandlab.cli import _terminal as terminal
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rich.table import Table
-
     from opennandlab.documents.pts import PtsDocument, Steady
     from opennandlab.pts.rehearsal import Rehearsal
     from opennandlab.reports.model import Table as ShownTable
@@ -41,9 +39,7 @@ def show_suite(documents: "Sequence[PtsDocument]") -> None:
         for document in documents
         for some in [headlines(document)[:SUITE_FIGURES]]
     ]
-    table = terminal.plain_table(["test", "worth", "figures"], rows)
-    for column in table.columns:
-        column.justify, column.no_wrap = "left", False
+    table = terminal.Grid(("test", "worth", "figures"), rows, left=(0, 1, 2))
     terminal.stdout(is_numbers=True).print(table)
 
 
@@ -134,7 +130,7 @@ def header_lines(document: "PtsDocument") -> list[str]:
     return lines + [f"deviation: {text}" for text in head.deviations]
 
 
-def grid(found: "ShownTable") -> "Table":
+def grid(found: "ShownTable") -> terminal.Grid:
     """Return a table of a document."""
     rows = [[str(name), *map(figure, values)] for name, *values in found.rows]
     return terminal.plain_table(list(found.columns), rows)
@@ -147,7 +143,7 @@ def _metric(entry: "Steady") -> str:
     return TRACKED.get(entry.tracking.metric) or spoken(entry.tracking.metric)
 
 
-def steady_table(entries: list["Steady"]) -> "Table":
+def steady_table(entries: list["Steady"]) -> terminal.Grid:
     """Return the determination table."""
     head = ["tracked", "decision", "rounds", "mean", "excursion / allowed", "slope / allowed"]
     rows = []

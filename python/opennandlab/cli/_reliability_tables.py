@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 from opennandlab.cli import _terminal as terminal
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from opennandlab.documents.life import DriveLifeTest, LifeTest
     from opennandlab.reliability.code_limit import CodeLimit
 
@@ -18,24 +16,14 @@ def dim(text: str) -> None:
     terminal.stdout().print(text, style="dim", markup=False, soft_wrap=True)
 
 
-def made_grid(head: list[str]) -> "Table":
-    from rich.table import Table
-
-    grid = Table(show_edge=False, pad_edge=False)
-    grid.add_column(head[0], no_wrap=True)
-    for cell in head[1:]:
-        grid.add_column(cell, justify="right", no_wrap=True)
-    return grid
-
-
 def print_rows(rows: list[dict[str, Any]], names: list[str]) -> None:
     from opennandlab.summary import number
 
-    grid = made_grid(names)
-    for row in rows:
-        cells = [f"{row[name]:.4e}" if name == "rber" else number(row[name]) for name in names]
-        grid.add_row(*cells)
-    terminal.stdout().print(grid)
+    lines = [
+        [f"{row[name]:.4e}" if name == "rber" else number(row[name]) for name in names]
+        for row in rows
+    ]
+    terminal.stdout().print(terminal.plain_table(names, lines))
 
 
 def print_limit(limit: "CodeLimit") -> None:
@@ -53,7 +41,7 @@ def print_limit(limit: "CodeLimit") -> None:
 
 def print_states(found: Any) -> None:  # noqa: ANN401 - StatesUnderStress
     """Each state beside the level above it."""
-    grid = made_grid(["state", "mean", "width", "level above", "default", "best", "page"])
+    rows = []
     for state, (mean, sigma) in enumerate(zip(found.mean, found.sigma, strict=True)):
         name = "E" if state == 0 else f"P{state}"
         cells = ["", "", "", ""]
@@ -61,8 +49,9 @@ def print_states(found: Any) -> None:  # noqa: ANN401 - StatesUnderStress
             page = found.page_types[found.page_of_level[state]]
             levels = (found.default_levels[state], found.best_levels[state])
             cells = [str(state + 1), *(f"{level:+.3f}" for level in levels), page]
-        grid.add_row(name, f"{mean:+.3f}", f"{sigma:.3f}", *cells)
-    terminal.stdout().print(grid)
+        rows.append([name, f"{mean:+.3f}", f"{sigma:.3f}", *cells])
+    heads = ["state", "mean", "width", "level above", "default", "best", "page"]
+    terminal.stdout().print(terminal.plain_table(heads, rows))
 
 
 def print_llr(table: Any) -> None:  # noqa: ANN401 - an LlrTable; importing it would slow --help
@@ -74,42 +63,40 @@ def print_llr(table: Any) -> None:  # noqa: ANN401 - an LlrTable; importing it w
         markup=False,
         soft_wrap=True,
     )
-    grid = made_grid(["sensed", "LLR", "P if 0", "P if 1"])
-    for sensed, value, zero, one in zip(
-        table.sensed, table.llr, table.p_if_0, table.p_if_1, strict=True
-    ):
-        grid.add_row(sensed, f"{value:+.3f}", f"{zero:.4e}", f"{one:.4e}")
-    console.print(grid)
+    rows = [
+        [sensed, f"{value:+.3f}", f"{zero:.4e}", f"{one:.4e}"]
+        for sensed, value, zero, one in zip(
+            table.sensed, table.llr, table.p_if_0, table.p_if_1, strict=True
+        )
+    ]
+    console.print(terminal.plain_table(["sensed", "LLR", "P if 0", "P if 1"], rows))
 
 
 def print_retry(rows: list[dict[str, Any]], table: Any) -> None:  # noqa: ANN401 - a RetryTable
     from opennandlab.summary import number
 
     levels = [f"{index + 1}" for index in range(table.offsets.shape[1])]
-    grid = made_grid(["step", "hours", *(f"RBER {name}" for name in table.page_types), *levels])
-    for row in rows:
-        grid.add_row(
+    lines = [
+        [
             str(row["step"]),
             number(row["retention_h"]),
             *(f"{rate:.2e}" for rate in row["rber"]),
             *(f"{offset:+.2f}" for offset in row["offsets"]),
-        )
-    grid.add_row(
-        "best",
-        "",
-        *(f"{rate:.2e}" for rate in table.best_rber),
-        *(f"{offset:+.2f}" for offset in table.best_offsets),
-    )
-    terminal.stdout().print(grid)
+        ]
+        for row in rows
+    ]
+    best = [f"{rate:.2e}" for rate in table.best_rber]
+    lines.append(["best", "", *best, *(f"{offset:+.2f}" for offset in table.best_offsets)])
+    heads = ["step", "hours", *(f"RBER {name}" for name in table.page_types), *levels]
+    terminal.stdout().print(terminal.plain_table(heads, lines))
     dim("columns 1 to n: offset of each read level, gaps; step 0: the default levels")
 
 
 def print_pairs(document: dict[str, Any]) -> None:
     from opennandlab.summary import number
 
-    width = max(len(name) for name in document)
-    for name, value in document.items():
-        terminal.stdout().print(f"{name:{width}}  {number(value)}", markup=False)
+    rows = [[name, number(value)] for name, value in document.items()]
+    terminal.stdout().print(terminal.Grid(("", ""), rows, left=(0, 1), is_plain=True))
 
 
 def print_drive_life(test: "DriveLifeTest") -> None:
@@ -175,11 +162,7 @@ def print_drive_life(test: "DriveLifeTest") -> None:
         style="bold",
         markup=False,
     )
-    grid = made_grid(["", "value"])
-    grid.add_column("")
-    for row in rows:
-        grid.add_row(*row)
-    console.print(grid)
+    console.print(terminal.Grid(("", "value", ""), rows, left=(0, 2)))
     for warning in test.warnings:
         console.print(f"warning: {warning}", markup=False)
     verdict = "passed" if test.passed else "not passed"
@@ -224,10 +207,6 @@ def print_life(test: "LifeTest") -> None:
         style="bold",
         markup=False,
     )
-    grid = made_grid(["", "value"])
-    grid.add_column("")
-    for row in rows:
-        grid.add_row(*row)
-    console.print(grid)
+    console.print(terminal.Grid(("", "value", ""), rows, left=(0, 2)))
     verdict = "passed" if test.passed else "not passed"
     console.print(f"{verdict}: UBER {test.uber:.3e}, accepted {test.uber_max:.0e}")

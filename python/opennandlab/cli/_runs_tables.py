@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from opennandlab.cli import _terminal as terminal
+from opennandlab.cli._tables import wrapped
 from opennandlab.store.shown import KEY_DIGITS, MAIN, age, main_metrics, plain_value, shortened
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from opennandlab.stats.groups import Mean
     from opennandlab.store import Entry, Means, Rows
 
@@ -21,39 +20,35 @@ COLUMNS_CHARS_MAX = 44
 ERROR_CHARS_MAX = 60
 
 
-def points(rows: "Rows", *, now: dt.datetime) -> "Table":
+def points(rows: "Rows", *, now: dt.datetime) -> terminal.Grid:
     """Return a list of points; what was varied has columns where it is the same for all."""
-    from rich.markup import escape
-    from rich.table import Table
-
     found = list(rows)
     short = shortened(rows.coordinates)
     has_columns = _fits(found, short)
     varied = [short[name] for name in rows.coordinates] if has_columns else ["varied"]
-    made = Table(show_edge=False, pad_edge=False)
-    for head in ("key", "verb", *varied, "seed", "metrics", "age", "status"):
-        is_number = head in {"seed", "age"}
-        made.add_column(
-            escape(head),
-            no_wrap=head in {"key", "verb", "age", "status"},
-            overflow="fold",
-            justify="right" if is_number else "left",
-        )
+    heads = ("key", "verb", *varied, "seed", "metrics", "age", "status")
+    lines: list[list[str]] = []
+    styles = {}
     for point in found:
         values = {name: point[name] for name in rows.coordinates if point[name] is not None}
         text = " ".join(f"{short[name]}={plain_value(value)}" for name, value in values.items())
         error = point["error"]
-        cells = (
-            str(point["key"])[:KEY_DIGITS],
-            str(point["verb"]),
-            *([plain_value(point[name]) for name in short] if has_columns else [text]),
-            plain_value(point["seed"]),
-            main_metrics(point, rows.metrics) if error is None else _cut(str(error)),
-            age(str(point["created"]), now),
-            str(point["status"]),
+        if error is not None:
+            styles[len(lines)] = "red"
+        lines.append(
+            [
+                str(point["key"])[:KEY_DIGITS],
+                str(point["verb"]),
+                *([plain_value(point[name]) for name in short] if has_columns else [text]),
+                plain_value(point["seed"]),
+                main_metrics(point, rows.metrics) if error is None else _cut(str(error)),
+                age(str(point["created"]), now),
+                str(point["status"]),
+            ]
         )
-        made.add_row(*map(escape, cells), style=None if error is None else "red")
-    return made
+    right = {len(heads) - 4, len(heads) - 2}
+    left = set(range(len(heads))) - right
+    return terminal.Grid(heads, lines, left=left, styles=styles)
 
 
 def _fits(points: Sequence[Mapping[str, Any]], short: Mapping[str, str]) -> bool:
@@ -80,7 +75,8 @@ def points_json(rows: "Rows") -> list[dict[str, Any]]:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= ERROR_CHARS_MAX else text[: ERROR_CHARS_MAX - 1] + "…"
+    first, *more = wrapped(text, ERROR_CHARS_MAX)
+    return f"{first} …" if more else first
 
 
 def show_entry(entry: "Entry") -> None:
@@ -188,7 +184,9 @@ def show_rows(rows: "Rows") -> None:
         terminal.note("no points")
         return
     heads, cells = rows_cells(rows)
-    terminal.stdout(is_numbers=True).print(terminal.plain_table(heads, cells))
+    labels = 1 if "key" in rows.columns else len(rows.coordinates) + 1
+    table = terminal.plain_table(heads, cells, labels=labels)
+    terminal.stdout(is_numbers=True).print(table)
     if "key" in rows.columns:
         terminal.note(
             f"{len(heads)} of {len(rows.columns)} columns; --csv, --parquet and --json have all, "
@@ -199,9 +197,6 @@ def show_rows(rows: "Rows") -> None:
 
 def show_means(found: "Means", metrics: Sequence[str]) -> None:
     """Print a table of means; the heads of metrics are as they were typed."""
-    from rich.markup import escape
-    from rich.table import Table
-
     if found.added:
         names = ", ".join(f"`{name}`" for name in found.added)
         terminal.note(f"note: by {names} too: these points differ in more than the seed")
@@ -211,20 +206,15 @@ def show_means(found: "Means", metrics: Sequence[str]) -> None:
     if not found.groups:
         terminal.note("no points")
         return
-    made = Table(show_edge=False, pad_edge=False)
     heads, rows = means_cells(found, metrics)
-    for place, head in enumerate(heads):
-        if place < len(found.by):
-            values = [group.values[place] for group in found.groups]
-            is_number = all(isinstance(value, int | float) for value in values)
-            made.add_column(escape(head), overflow="fold", justify="right" if is_number else "left")
-        else:
-            width = max(len(row[place]) for row in rows)
-            made.add_column(escape(head), justify="right", overflow="fold", min_width=width)
-    for row in rows:
-        made.add_row(*map(escape, row))
+    labels = len(found.by)
+    left = {
+        at
+        for at, values in enumerate(zip(*(group.values for group in found.groups), strict=True))
+        if not all(isinstance(value, int | float) for value in values)
+    }
     console = terminal.stdout()
-    console.print(made)
+    console.print(terminal.Grid(heads, rows, labels, left))
     if any(mean is not None and mean.half is not None for g in found.groups for mean in g.means):
         console.print("±: 95 % interval of the mean over seeds (Student's t)", style="dim")
 

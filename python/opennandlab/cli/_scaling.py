@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli._bandwidth import mix_name, numbers_table
+from opennandlab.cli._bandwidth import mix_name
 
 if TYPE_CHECKING:
     from opennandlab.config import DeviceConfig
@@ -152,33 +152,44 @@ def scaling_document(
 def show_scaling(document: dict[str, Any]) -> None:
     """Print the tables of a scaling document."""
     console = terminal.stdout()
-    rates = numbers_table("units", [*document["mixes"], "RMS"])
+    rates, scale = [], []
     has_power = document["rows"][0]["rms_per_watt"] is not None
     power = ["RMS / W"] if has_power else []
     inner = list(document["rows"][0]["mixed_efficiency"])
-    scale = numbers_table(
-        "units", ["normalised", "efficiency", *power, *(f"mixed at {mix}" for mix in inner)]
-    )
+    mixed = [f"mixed at {mix}" for mix in inner]
     for row in document["rows"]:
         units = str(row["units"])
-        rates.add_row(units, *(f"{rate:.5g}" for rate in row["rates"].values()), _short(row["rms"]))
-        scale.add_row(
-            units,
-            f"{row['normalised_rms']:.3f}",
-            f"{row['scaling_efficiency']:.3f}",
-            *([f"{row['rms_per_watt']:.4g}"] if power else []),
-            *(f"{value:.3f}" for value in row["mixed_efficiency"].values()),
+        rates.append(
+            [units, *(f"{rate:.5g}" for rate in row["rates"].values()), _short(row["rms"])]
         )
-    blocks = numbers_table("block, B", ["MB/s", "IOPS"])
-    for line in document["block_sizes"]:
-        blocks.add_row(str(line["block_bytes"]), _short(line["mb_s"]), _short(line["iops"]))
-    for title, shown in (
-        ("rates, MB/s or as given", rates),
-        ("root mean square over the fewest units, per unit, and mixes over taking turns", scale),
-        (f"75/25 against block size: whole pages of {document['page_bytes']} B move", blocks),
+        scale.append(
+            [
+                units,
+                f"{row['normalised_rms']:.3f}",
+                f"{row['scaling_efficiency']:.3f}",
+                *([f"{row['rms_per_watt']:.4g}"] if power else []),
+                *(f"{value:.3f}" for value in row["mixed_efficiency"].values()),
+            ]
+        )
+    blocks = [
+        [str(line["block_bytes"]), _short(line["mb_s"]), _short(line["iops"])]
+        for line in document["block_sizes"]
+    ]
+    for title, heads, shown in (
+        ("rates, MB/s or as given", ["units", *document["mixes"], "RMS"], rates),
+        (
+            "root mean square over the fewest units, per unit, and mixes over taking turns",
+            ["units", "normalised", "efficiency", *power, *mixed],
+            scale,
+        ),
+        (
+            f"75/25 against block size: whole pages of {document['page_bytes']} B move",
+            ["block, B", "MB/s", "IOPS"],
+            blocks,
+        ),
     ):
         console.print(title, style="bold", markup=False)
-        console.print(shown)
+        console.print(terminal.plain_table(heads, shown))
         console.print()
     console.print(
         "mixed: below 1 where reads and writes collide; above 1 where they overlap, or where a "

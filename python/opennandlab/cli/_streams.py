@@ -5,6 +5,7 @@ programs read it line by line.
 """
 
 import contextlib
+import os
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,10 @@ def stdout(*, is_numbers: bool = False) -> "Console":
     class Inert(Console):
         """Shows what is printed, and never obeys it: names of files may hold anything."""
 
+        def print(self, *what: Any, **named: Any) -> None:  # noqa: ANN401
+            # What fits wraps; of what cannot, no part is cut off.
+            super().print(*what, **{"crop": False, **named})
+
         def render(self, *args: Any, **named: Any) -> "Iterator[Segment]":  # noqa: ANN401
             for segment in super().render(*args, **named):
                 text = segment.text
@@ -42,8 +47,9 @@ def stdout(*, is_numbers: bool = False) -> "Console":
                     yield segment
 
     plain_width = NUMBERS_WIDTH if is_numbers else PLAIN_WIDTH
-    width = None if sys.stdout.isatty() else plain_width
-    return Inert(width=width, highlight=False)
+    # Where COLUMNS is set, it holds for a pipe too.
+    is_told = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal()
+    return Inert(width=None if is_told else plain_width, highlight=False)
 
 
 def stderr() -> "Console":

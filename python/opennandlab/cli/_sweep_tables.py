@@ -79,7 +79,7 @@ def show(run: "Run", groups: Sequence["Group"], names: Sequence[str], plot: Path
         for group in groups
     ]
     lines = [cells + [""] * (len(heads) - len(cells)) for cells in lines]
-    terminal.stdout(is_numbers=True).print(terminal.plain_table(heads, lines))
+    terminal.stdout(is_numbers=True).print(terminal.plain_table(heads, lines, labels=len(keys)))
     if any(group.count > 1 for group in groups):
         terminal.note("means over seeds, ± 95 % intervals", style="dim")
     for text in cautions(run, groups, names):

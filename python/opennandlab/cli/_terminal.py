@@ -17,11 +17,10 @@ import typer
 
 from opennandlab.cli._progress import shown
 from opennandlab.cli._streams import duration, emit_json, note, stderr, stdout
+from opennandlab.cli._tables import Grid, plain_table
 from opennandlab.cli._typed import typed_sets
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from opennandlab.config import DeviceConfig
     from opennandlab.result import Result
     from opennandlab.run import Run
@@ -36,7 +35,7 @@ INTERRUPTED = 130
 # What `--state image:FILE` reads, where it is named beside other inputs.
 IMAGE = "the image of --state"
 
-__all__ = ["duration", "emit_json", "note", "stderr", "stdout"]
+__all__ = ["Grid", "duration", "emit_json", "note", "plain_table", "stderr", "stdout"]
 
 # Options that draw: the form follows from the ending, which is checked before a run.
 DRAWING = ("--plot", "--breakdown-plot")
@@ -399,8 +398,6 @@ def _rescue(result: "Result") -> Path | None:
 
 def show_result(result: "Result") -> None:
     """Print the tables of a result on stdout."""
-    from rich.table import Table
-
     from opennandlab.summary import (
         activity_table,
         breakdown_tables,
@@ -431,14 +428,7 @@ def show_result(result: "Result") -> None:
     )
     for line in (drive, f"measured from {state_text(document.state)}"):
         console.print(line, markup=False, soft_wrap=True)
-    rows = metric_rows(document)
-    metrics = Table(show_edge=False, pad_edge=False)
-    metrics.add_column("metric", no_wrap=True, min_width=max(len(row[0]) for row in rows))
-    metrics.add_column("value", justify="right", no_wrap=True)
-    metrics.add_column("unit")
-    for row in rows:
-        metrics.add_row(*row)
-    console.print(metrics)
+    console.print(plain_table(["metric", "value", "unit"], metric_rows(document)))
     for text in footnotes(document):
         console.print(text, markup=False, style="dim")
     tables = (
@@ -461,20 +451,6 @@ def show_result(result: "Result") -> None:
         console.print()
         console.print(plain_table(head, lines))
     console.print(f"\ndigest {result.digest}", markup=False)
-
-
-def plain_table(head: list[str], lines: list[list[str]]) -> "Table":
-    """Return a table of text on the left and figures on the right."""
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table(show_edge=False, pad_edge=False)
-    table.add_column(head[0], no_wrap=True, min_width=len(head[0]))
-    for cell in head[1:]:
-        table.add_column(cell, justify="left" if cell == "unit" else "right", no_wrap=True)
-    for cells in lines:
-        table.add_row(*map(escape, cells))
-    return table
 
 
 def show_notes(result: "Result", saved: Path | None) -> None:

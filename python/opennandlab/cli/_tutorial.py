@@ -39,8 +39,6 @@ def _example(example: "TutorialExample") -> dict[str, Any]:
 
 def show(examples: "tuple[TutorialExample, ...]") -> None:
     """Print the examples, then their counts in a table."""
-    from rich.table import Table
-
     console = terminal.stdout()
     console.print(f"{SOURCE}\n{LEGEND}", style="dim", markup=False, soft_wrap=True)
     for example in examples:
@@ -49,14 +47,13 @@ def show(examples: "tuple[TutorialExample, ...]") -> None:
             for line in _lines(step):
                 console.print(line, markup=False, highlight=False, soft_wrap=True)
     console.print()
-    table = Table(show_edge=False, pad_edge=False)
-    for name in ("", "reads", "programs", "erases", "of the host", "copied", "WAF"):
-        table.add_column(name, justify="right" if name else "left")
+    rows = []
     for example in examples:
         counts = (example.reads, example.programs, example.erases, example.host_pages)
         numbers = (*counts, example.copied_pages, f"{example.waf:g}")
-        table.add_row(example.title, *map(str, numbers))
-    console.print(table)
+        rows.append([example.title, *map(str, numbers)])
+    heads = ["", "reads", "programs", "erases", "of the host", "copied", "WAF"]
+    console.print(terminal.plain_table(heads, rows))
 
 
 def _lines(step: "TutorialStep") -> list[str]:

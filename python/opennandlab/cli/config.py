@@ -221,8 +221,6 @@ def _title(path: Path) -> str:
 
 
 def _show(device: "DeviceConfig", effective: dict[str, Any]) -> None:
-    from rich.table import Table
-
     from opennandlab.plain import leaves
     from opennandlab.prediction import mapping_of
     from opennandlab.summary import number, size
@@ -256,12 +254,7 @@ def _show(device: "DeviceConfig", effective: dict[str, Any]) -> None:
         (path.replace("_", " "), number(value))
         for path, value in leaves({k: v for k, v in effective.items() if k not in known})
     ]
-    table = Table(show_header=False, show_edge=False, pad_edge=False, box=None)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    for fact in facts:
-        table.add_row(*fact)
-    console.print(table)
+    console.print(terminal.Grid(("", ""), facts, left=(0, 1), is_plain=True))
     console.print()
     _show_keys(device)
 
@@ -287,17 +280,11 @@ def _superblocks(device: "DeviceConfig", effective: dict[str, Any]) -> str:
 
 def _show_keys(device: "DeviceConfig") -> None:
     """Print a row per key that is on, then the names of those that are off."""
-    from rich.markup import escape
-    from rich.table import Table
-
     from opennandlab.plain import leaves
     from opennandlab.units import unit
 
-    keys = Table(show_edge=False, pad_edge=False)
-    keys.add_column("key", no_wrap=True, min_width=_key_width(device))
-    keys.add_column("value", justify="right", overflow="fold")
-    keys.add_column("unit")
-    keys.add_column("source", overflow="fold")
+    rows: list[list[str]] = []
+    rules = set()
     sections = device.to_dict()
     # The order of the file, not of the alphabet.
     first = {key: sections[key] for key in SECTIONS if key in sections}
@@ -308,19 +295,13 @@ def _show_keys(device: "DeviceConfig") -> None:
             off.append(path.removesuffix(".kind"))
         elif value is not None:
             if section not in {"", path.partition(".")[0]}:
-                keys.add_section()
+                rules.add(len(rows))
             section = path.partition(".")[0]
             # Ten digits tell all constants apart; a quotient has more than anyone reads.
             short = float(f"{value:.10g}") if isinstance(value, float) else value
             text = value if isinstance(value, str) else json.dumps(short)
-            keys.add_row(path, escape(text), unit(path, value), escape(origin))
-    terminal.stdout().print(keys)
+            rows.append([path, text, unit(path, value), origin])
+    heads = ("key", "value", "unit", "source")
+    terminal.stdout().print(terminal.Grid(heads, rows, left=(0, 2, 3), sections=rules))
     if off:
         terminal.stdout().print(f"\noff: {', '.join(off)}", markup=False, style="dim")
-
-
-def _key_width(device: "DeviceConfig") -> int:
-    """Return the width of the longest key that has a value: a key cut short cannot be used."""
-    from opennandlab.plain import leaves
-
-    return max(len(path) for path, value in leaves(device.to_dict()) if value is not None)

@@ -347,7 +347,7 @@ def limits(
             body = [
                 [name, f"{row['rber']:.6g}", f"{row['ebn0_db']:.3f}"] for name, row in rows.items()
             ]
-            _ecc_tables.table(head, body)
+            terminal.stdout().print(terminal.plain_table(head, body))
 
 
 @app.command(epilog="Example: opennandlab ecc llr --rber 5e-3 --reads 3")
@@ -378,7 +378,7 @@ def llr(
         if as_json:
             terminal.emit_json(table.document)
         elif not quiet:
-            _ecc_tables.table(list(HEAD), table.rows())
+            terminal.stdout().print(terminal.plain_table(HEAD, table.rows()))
             terminal.stdout().print(
                 f"mutual information {table.mutual_information:.6f} bit, sigma "
                 f"{table.sigma[0]:.5f} (bit 0), {table.sigma[1]:.5f} (bit 1), in units of half the "

@@ -52,11 +52,8 @@ def plugins(
             ]
             for row in rows
         ]  # fmt: skip
-        widths = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
-        console = terminal.stdout()
-        for line in (head, *lines):
-            cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
-            console.print("  ".join(cells).rstrip(), markup=False, soft_wrap=True)
+        table = terminal.Grid(head, [head, *lines], left=range(len(head)), is_plain=True)
+        terminal.stdout(is_numbers=True).print(table)
 
 
 def _status(plugin: "Plugin", count: int, known: list[str], *, load: bool) -> dict[str, Any]:

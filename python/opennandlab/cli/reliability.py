@@ -525,16 +525,15 @@ def table(plot: Plot = None, as_json: Json = False, quiet: Quiet = False) -> Non
             terminal.emit_json({"rows": rows})
         elif not quiet:
             cycles = [f"{point['pe_cycles']} P/E" for point in rows[0]["points"]]
-            grid = show.made_grid(["model", *cycles])
-            grid.add_row("the page", *(f"{point['page']:.2e}" for point in rows[0]["points"]))
+            lines = [["the page", *(f"{point['page']:.2e}" for point in rows[0]["points"])]]
             for row in rows:
                 cells = [
                     f"{point['here']:.2e} (x {number(round(point['ratio'], 3))})"
                     for point in row["points"]
                 ]
-                grid.add_row(row["model"], *cells)
+                lines.append([row["model"], *cells])
             console = terminal.stdout()
-            console.print(grid)
+            console.print(terminal.plain_table(["model", *cycles], lines))
             for row in rows:
                 console.print(f"{row['model']}: {row['reason']}", markup=False, style="dim")
 

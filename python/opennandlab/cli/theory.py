@@ -520,7 +520,8 @@ def _answer(parameters: dict[str, Any], rows: list[Row], *, as_json: bool, quiet
         markup=False,
         soft_wrap=True,
     )
-    width = max(len(name) for name, _, _ in rows)
+    lines = []
     for name, value, unit in rows:
         shown = "none (no closed form)" if value is None and name == "waf" else number(value)
-        console.print(f"{name:{width}}  {shown} {unit}", markup=False)
+        lines.append([name, f"{shown} {unit}"])
+    console.print(terminal.Grid(("", ""), lines, left=(0, 1), is_plain=True))

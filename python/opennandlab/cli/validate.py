@@ -271,29 +271,31 @@ def _report(rows: list["Row"], *, complete: bool, as_json: bool, quiet: bool) ->
         return
     if quiet:
         return
-    from rich.table import Table
-
     from opennandlab.validation.markdown import number, share
 
     console = terminal.stdout()
     for suite in dict.fromkeys(row.case.suite for row in rows):
-        table = Table("case", title=suite, title_justify="left", show_edge=False, pad_edge=False)
-        for head in ("expected", "measured, per seed", "error", "tolerance"):
-            table.add_column(head, justify="right")
-        table.add_column("verdict")
+        lines: list[list[str]] = []
+        styles = {}
         for row in rows:
             if row.case.suite != suite:
                 continue
+            if not row.passed:
+                styles[len(lines)] = "bold red"
             relation = row.case.relation.value
-            table.add_row(
-                row.case.name,
-                ("" if relation == "=" else f"{relation} ") + number(row.expected),
-                row.problem or " ".join(number(value) for value in row.measured),
-                share(row.error),
-                share(row.case.tolerance).lstrip("+"),
-                "passed" if row.passed else "[bold red]FAILED[/]",
+            lines.append(
+                [
+                    row.case.name,
+                    ("" if relation == "=" else f"{relation} ") + number(row.expected),
+                    row.problem or " ".join(number(value) for value in row.measured),
+                    share(row.error),
+                    share(row.case.tolerance).lstrip("+"),
+                    "passed" if row.passed else "FAILED",
+                ]
             )
-        console.print(table)
+        heads = ["case", "expected", "measured, per seed", "error", "tolerance", "verdict"]
+        console.print(suite, style="italic", markup=False)
+        console.print(terminal.Grid(heads, lines, left=(0, 5), styles=styles))
         console.print()
     console.print(f"{len(rows) - len(failed)} of {len(rows)} cases passed")
     for row in failed:

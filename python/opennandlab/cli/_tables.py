@@ -1,0 +1,325 @@
+"""Tables on a terminal, as narrow as it is: no number is ever cut, broken or left out.
+
+```text
+fits                 name │ A │ B │ C                as wide as it must be
+else, words wrap     name that │ A │ B │ C           texts and heads, at words
+                     is long   │   │   │
+else, the shorter    name │ A │ B   name │ C         blocks of columns, the labels in each,
+of                   head │ row │ row │ row          or a column for each row
+else                 head │ value                    a list of heads and values for each row
+```
+Numbers stay whole: also with spaces, signs and units in them (`188 853`, `7 / 10.14 / 12`,
+`4.1 ± 0.2`, `+7.5 %`, `64 KiB`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
+
+# A text is not made narrower than this, unless it is shorter.
+TEXT_MIN = 12
+# In a list the heads take this share of a line at most.
+HEAD_SHARE = 3
+GAP, PLAIN_GAP = 3, 2
+
+_NUMBER = r"[-+−]?(?:\d{1,3}(?: \d{3})+(?!\d)(?:\.\d+)?|\d[\d.,:]*(?:e[-+]?\d+)?)"
+_ITEM = rf"(?:{_NUMBER}|n/a|-(?!\w))"
+_UNIT = r"(?:%|[kKMGT]?i?B(?:/s)?|[nµm]?s|min|h|d|dB|°C|P/E)(?!\w)"
+_FIGURE = re.compile(
+    rf"(?:[<>≤≥=~±x×+] )?{_ITEM}(?:(?: [/±x×·] | \.\. ){_ITEM})*(?: {_UNIT})?(?: \(x {_NUMBER}\))?"
+)
+# What a word that is too long is broken into, at worst.
+_PIECE = re.compile(rf"{_NUMBER}|.", re.DOTALL)
+
+
+def words(text: str) -> list[str]:
+    """Return the parts of a text that are never broken: words, and numbers with their units.
+
+    >>> words("took 188 853 µs, p99 4.1 ± 0.2 of 7 / 10.14 / 12")
+    ['took', '188 853 µs,', 'p99', '4.1 ± 0.2', 'of', '7 / 10.14 / 12']
+    """
+    whole = _FIGURE.sub(lambda found: found.group().replace(" ", "\0"), text)
+    return [word.replace("\0", " ") for word in whole.split()]
+
+
+def wrapped(text: str, wide: int) -> list[str]:
+    """Return a text in lines; a word that is too long is broken, a number never.
+
+    >>> wrapped("host bytes 1 188 853 B", 10), wrapped("nand.timing.t_read_us=50", 10)
+    (['host bytes', '1 188 853 B'], ['nand.timin', 'g.t_read_u', 's=50'])
+    """
+    if _width(text) <= wide:
+        return [text]
+    lines: list[str] = []
+    for word in words(text):
+        is_long = _width(word) > wide and not _FIGURE.fullmatch(word)
+        pieces = _PIECE.findall(word) if is_long else [word]
+        for place, piece in enumerate(pieces):
+            space = "" if place else " "
+            if lines and _width(lines[-1]) + len(space) + _width(piece) <= wide:
+                lines[-1] += space + piece
+            else:
+                lines.append(piece)
+    return lines or [""]
+
+
+def _width(text: str) -> int:
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column: its head and its cells."""
+
+    head: str
+    cells: Sequence[str]
+    is_left: bool
+
+    @cached_property
+    def natural(self) -> int:
+        return max(_width(line) for cell in (self.head, *self.cells) for line in cell.split("\n"))
+
+    @cached_property
+    def least(self) -> int:
+        """How narrow it can be made."""
+        return max(_word_width(self.head), *map(_least, self.cells), 0)
+
+
+def _word_width(text: str) -> int:
+    return max(map(_width, words(text)), default=0)
+
+
+def _least(text: str) -> int:
+    """Return how narrow a cell can be: a text wraps, a number with a word or two beside it not."""
+    parts = words(text)
+    if len(parts) <= 2 and _FIGURE.match(text):
+        return _width(text)
+    return max(_word_width(text), min(_width(text), TEXT_MIN))
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Columns beside each other, with the width of each."""
+
+    columns: Sequence[_Column]
+    widths: Sequence[int]
+
+    @cached_property
+    def heads(self) -> list[list[str]]:
+        return [
+            wrapped(one.head, wide) for one, wide in zip(self.columns, self.widths, strict=True)
+        ]
+
+    @cached_property
+    def rows(self) -> list[list[list[str]]]:
+        """Lines of each cell of each row."""
+        sides = list(zip(self.columns, self.widths, strict=True))
+        return [
+            [
+                [line for part in one.cells[row].split("\n") for line in wrapped(part, wide)]
+                for one, wide in sides
+            ]
+            for row in range(len(self.columns[0].cells))
+        ]
+
+    @property
+    def height(self) -> int:
+        heads = max(map(len, self.heads))
+        return heads + 1 + sum(max(map(len, cells)) for cells in self.rows)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table of words and numbers; printed, it takes the room that there is.
+
+    Args:
+        heads: Of the columns.
+        lines: Cells of each row.
+        labels: So many columns, the first, say what a row is; blocks repeat them.
+        left: Columns whose cells stand on the left; the others stand on the right.
+        sections: Rows with a rule above.
+        styles: Row to the style of its cells.
+        is_plain: Without heads and rules.
+    """
+
+    heads: Sequence[str]
+    lines: Sequence[Sequence[str]]
+    labels: int = 1
+    left: Collection[int] = (0,)
+    sections: Collection[int] = ()
+    styles: Mapping[int, str] | None = None
+    is_plain: bool = False
+
+    @cached_property
+    def _columns(self) -> list[_Column]:
+        return [
+            _Column(_inert(head), [_inert(cells[at]) for cells in self.lines], at in self.left)
+            for at, head in enumerate(self.heads)
+        ]
+
+    @property
+    def _gap(self) -> int:
+        return PLAIN_GAP if self.is_plain else GAP
+
+    def blocks(self, width: int) -> list[_Block]:
+        """Return what is printed on a terminal of this width, one below the other."""
+        whole = self._fitted(self._columns, width)
+        if whole or not self.lines:
+            return [whole or _Block(self._columns, [one.natural for one in self._columns])]
+        upright, across = self._upright(width), self._across(width)
+        if across and (not upright or len(across) == 1 or _height(across) <= _height(upright)):
+            return across
+        return upright or self._listed(width)
+
+    def _fitted(self, columns: Sequence[_Column], width: int) -> _Block | None:
+        """Return columns beside each other, the widest made narrower; None where they do not fit.
+
+        Numbers keep their width, and texts are not squeezed into a column of single words.
+        """
+        room = width - self._gap * (len(columns) - 1)
+        widths = [one.natural for one in columns]
+        if sum(one.least for one in columns) > room:
+            return None
+        while (over := sum(widths) - room) > 0:
+            able = [at for at, one in enumerate(columns) if widths[at] > one.least]
+            first, *others = sorted(able, key=lambda at: -widths[at])
+            next_width = widths[others[0]] if others else 0
+            step = max(1, widths[first] - max(next_width, columns[first].least))
+            widths[first] -= min(step, over)
+        return _Block(columns, widths)
+
+    def _upright(self, width: int) -> list[_Block] | None:
+        """Return blocks of columns, each with the labels; None where one does not fit."""
+        labels, others = self._columns[: self.labels], self._columns[self.labels :]
+        blocks: list[_Block] = []
+        for one in others:
+            more = self._fitted([*blocks[-1].columns, one], width) if blocks else None
+            alone = None if more else self._fitted([*labels, one], width)
+            if more:
+                blocks[-1] = more
+            elif alone:
+                blocks.append(alone)
+            else:
+                return None
+        return blocks
+
+    def _across(self, width: int) -> list[_Block] | None:
+        """Return blocks with a column for each row; None where one does not fit."""
+        blocks: list[_Block] = []
+        names = self._names
+        for column in self._turned:
+            more = self._fitted([*blocks[-1].columns, column], width) if blocks else None
+            alone = None if more else self._fitted([names, column], width)
+            if more:
+                blocks[-1] = more
+            elif alone:
+                blocks.append(alone)
+            else:
+                return None
+        return blocks
+
+    def _listed(self, width: int) -> list[_Block]:
+        """Return a block for each row; a number that is wider than the terminal stays whole."""
+        names = self._names
+        longest = max(map(_word_width, (names.head, *names.cells)))
+        first = min(names.natural, max(longest, width // HEAD_SHARE))
+        found = []
+        for column in self._turned:
+            texts = [column.head, *column.cells]
+            figures = [word for text in texts for word in words(text) if _FIGURE.fullmatch(word)]
+            least = max(map(_width, figures), default=1)
+            second = max(least, min(column.natural, width - first - self._gap))
+            found.append(_Block([names, column], [first, second]))
+        return found
+
+    @property
+    def _names(self) -> _Column:
+        """The heads as a column."""
+        label = ", ".join(one.head for one in self._columns[: self.labels])
+        return _Column(label, [one.head for one in self._columns[self.labels :]], is_left=True)
+
+    @property
+    def _turned(self) -> Iterator[_Column]:
+        """The rows as columns."""
+        for row in range(len(self.lines)):
+            label = ", ".join(one.cells[row] for one in self._columns[: self.labels])
+            cells = [one.cells[row] for one in self._columns[self.labels :]]
+            is_left = any(_least(cell) < _width(cell) for cell in cells)
+            yield _Column(label, cells, is_left=is_left)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Draw it as wide as the console is."""
+        from rich.box import HEAVY_HEAD
+        from rich.segment import Segment
+
+        box = HEAVY_HEAD.substitute(options)
+        bars = ("", "") if self.is_plain else (box.head_vertical, box.mid_vertical)
+        blocks = self.blocks(options.max_width)
+        is_turned = blocks[0].columns[0] is not self._columns[0]
+        bold = console.get_style("table.header")
+        for place, block in enumerate(blocks):
+            if place:
+                yield Segment.line()
+            if not self.is_plain:
+                for line in _lines(block, block.heads, bars[0], is_head=True):
+                    yield Segment(line, bold)
+                    yield Segment.line()
+                yield Segment(_rule(block, box.head_row_horizontal, box.head_row_cross))
+                yield Segment.line()
+            for row, cells in enumerate(block.rows):
+                if row in self.sections and not is_turned:
+                    yield Segment(_rule(block, box.row_horizontal, box.row_cross))
+                    yield Segment.line()
+                style = None if is_turned else (self.styles or {}).get(row)
+                for line in _lines(block, cells, bars[1]):
+                    yield Segment(
+                        line.rstrip() if self.is_plain else line,
+                        console.get_style(style) if style else None,
+                    )
+                    yield Segment.line()
+
+
+def _height(blocks: Sequence[_Block]) -> int:
+    return sum(one.height + 1 for one in blocks)
+
+
+def _rule(block: _Block, line: str, cross: str) -> str:
+    return (line + cross + line).join(line * wide for wide in block.widths)
+
+
+def _lines(
+    block: _Block, cells: Sequence[Sequence[str]], bar: str, *, is_head: bool = False
+) -> Iterator[str]:
+    """Yield the lines of a row; heads stand on the rule."""
+    count = max(map(len, cells))
+    for at in range(count):
+        parts = []
+        for column, wide, lines in zip(block.columns, block.widths, cells, strict=True):
+            place = at - (count - len(lines)) if is_head else at
+            text = lines[place] if 0 <= place < len(lines) else ""
+            space = " " * (wide - _width(text))
+            parts.append(text + space if column.is_left else space + text)
+        yield f" {bar} ".join(parts)
+
+
+def _inert(text: str) -> str:
+    """Return a text whose control characters are shown, before it is measured."""
+    from opennandlab.errors import UNPRINTABLE
+
+    lines = text.split("\n")
+    return "\n".join(UNPRINTABLE.sub(lambda it: repr(it.group())[1:-1], line) for line in lines)
+
+
+def plain_table(head: Sequence[str], lines: Sequence[Sequence[str]], *, labels: int = 1) -> Grid:
+    """Return a table of text on the left and figures on the right."""
+    left = {0, *(at for at, cell in enumerate(head) if cell == "unit")}
+    return Grid(head, lines, labels, left)
