@@ -76,7 +76,7 @@ def show(document: "PtsDocument") -> None:
         console.print()
         console.print("Results", markup=False)
         console.print(terminal.plain_table(["", "value"], rows))
-    console.print(f"\ndigest {document.digest}", markup=False)
+    console.print(f"\ndigest {document.digest}", markup=False, soft_wrap=True)
 
 
 def verdict_line(document: "PtsDocument") -> str:

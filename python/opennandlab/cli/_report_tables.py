@@ -33,4 +33,4 @@ def show(title: str, tables: "Iterable[Table]", digest: str | None) -> None:
         lines = [[words.value(cell, table.digits) for cell in row] for row in table.rows]
         console.print(terminal.plain_table(list(table.columns), lines))
     if digest is not None:
-        console.print(f"\ndigest {digest}", markup=False)
+        console.print(f"\ndigest {digest}", markup=False, soft_wrap=True)

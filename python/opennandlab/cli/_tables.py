@@ -4,8 +4,9 @@
 fits                 name │ A │ B │ C                as wide as it must be
 else, words wrap     name that │ A │ B │ C           texts and heads, at words
                      is long   │   │   │
-else, the shorter    name │ A │ B   name │ C         blocks of columns, the labels in each,
-of                   head │ row │ row │ row          or a column for each row
+else, turned         head │ row │ row │ row          a column for each row, if all fit
+else, in blocks      name │ A │ B    name │ C         blocks of columns, the labels in each
+else, both           head │ row │ row  head │ row    blocks of rows, the heads in each
 else                 head │ value                    a list of heads and values for each row
 ```
 Numbers stay whole: also with spaces, signs and units in them (`188 853`, `7 / 10.14 / 12`,
@@ -131,11 +132,6 @@ class _Block:
             for row in range(len(self.columns[0].cells))
         ]
 
-    @property
-    def height(self) -> int:
-        heads = max(map(len, self.heads))
-        return heads + 1 + sum(max(map(len, cells)) for cells in self.rows)
-
 
 @dataclass(frozen=True)
 class Grid:
@@ -175,10 +171,10 @@ class Grid:
         whole = self._fitted(self._columns, width)
         if whole or not self.lines:
             return [whole or _Block(self._columns, [one.natural for one in self._columns])]
-        upright, across = self._upright(width), self._across(width)
-        if across and (not upright or len(across) == 1 or _height(across) <= _height(upright)):
+        across = self._across(width)
+        if across and len(across) == 1:
             return across
-        return upright or self._listed(width)
+        return self._upright(width) or across or self._listed(width)
 
     def _fitted(self, columns: Sequence[_Column], width: int) -> _Block | None:
         """Return columns beside each other, the widest made narrower; None where they do not fit.
@@ -286,10 +282,6 @@ class Grid:
                         console.get_style(style) if style else None,
                     )
                     yield Segment.line()
-
-
-def _height(blocks: Sequence[_Block]) -> int:
-    return sum(one.height + 1 for one in blocks)
 
 
 def _rule(block: _Block, line: str, cross: str) -> str:

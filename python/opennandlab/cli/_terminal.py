@@ -450,7 +450,7 @@ def show_result(result: "Result") -> None:
     if lines:
         console.print()
         console.print(plain_table(head, lines))
-    console.print(f"\ndigest {result.digest}", markup=False)
+    console.print(f"\ndigest {result.digest}", markup=False, soft_wrap=True)
 
 
 def show_notes(result: "Result", saved: Path | None) -> None:

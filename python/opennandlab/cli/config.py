@@ -205,13 +205,12 @@ def presets(
         if as_json:
             terminal.emit_json(names)
         elif not quiet:
-            console = terminal.stdout()
+            console = terminal.stdout(is_numbers=True)
             folders = {"devices": config.PRESETS, "workloads": config.PRESETS / "workloads"}
             for kind, folder in folders.items():
                 console.print(kind, style="bold")
-                for name in names[kind]:
-                    title = _title(folder / f"{name}.yaml")
-                    console.print(f"  {name:16} {title}", markup=False, soft_wrap=True)
+                rows = [["", name, _title(folder / f"{name}.yaml")] for name in names[kind]]
+                console.print(terminal.Grid(("", "", ""), rows, left=(0, 1, 2), is_plain=True))
 
 
 def _title(path: Path) -> str:
