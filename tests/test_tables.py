@@ -44,8 +44,8 @@ runs add a.json b.json --store kept
 runs list --store kept
 runs table --store kept
 runs table waf,iops.total --store kept
-runs table "waf by ftl.gc_policy" --store kept
 sweep -c small.yaml -w short.yaml --store kept --seeds 2 --vary ftl.gc_policy=greedy,fifo
+runs table "waf,iops.total by ftl.gc_policy" --store kept
 runs list --store kept
 runs sweeps --store kept
 pts iops --target sim:small.yaml --time-base smoke --dry-run
@@ -56,7 +56,7 @@ pts import --list
 pts import reference:client_2013_iops
 compare iops/iops.json reference:client_2013_iops --force
 ecc curve --code bch:m=8,t=4 --channel bsc --points 1e-4,1e-3,5e-3
-ecc compare bch:m=8,t=4 bch:m=8,t=5 --points 5e-3 --force
+ecc compare bch:m=13,t=8,data_bits=4096 bch:m=13,t=9,data_bits=4096 --points 2e-3
 ecc llr --rber 5e-3 --reads 3
 ecc limits --rate 0.9
 reliability states --pe 3000 --retention-h 8760
@@ -78,7 +78,10 @@ fleet devices fleet.yaml
 fleet run fleet.yaml -o fleet
 power self-test --count 24
 power run --cuts 20 -o cuts
-calibrate --device small.yaml --to drive.csv --threads 1 --queue-depth 4
+pts import drive.csv --threads 1 --queue-depth 4 -o drive.json
+calibrate --device small.yaml --to drive.json
+app run --target sim:emmc_16gb --case camera=2 --runs 1 --keep --store kept
+app history --store kept
 """
 
 
@@ -218,7 +221,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     files = {
         "small.yaml": json.dumps(SMALL),
         "short.yaml": json.dumps(SHORT),
-        "shared.yaml": json.dumps({**SHORT, "tenants": tenants}),
+        "shared.yaml": json.dumps({"total": SHORT["total"], "tenants": tenants}),
         "fleet.yaml": json.dumps(fleet),
         "drive.csv": "Block size (KiB),0/100,100/0\n4,1306,55340\n",
     }

@@ -174,10 +174,11 @@ def table(
     labels = [signs.plain(label) for label, _ in rows]
     heads = _heads(names, HEAD_MAX, signs)
     blocks = _upright(labels, grid, heads, width_max, signs) if rows else []
-    if len(blocks) > 1:
+    is_wide = any(_line_width(line) > width_max for block in blocks for line in block)
+    if is_wide or len(blocks) > 1:
         tall = _heads(names, width_max // NAME_SHARE, signs)
         across = _across(labels, grid, tall, width_max, signs)
-        if len(across) == 1 or _height(across) <= _height(blocks):
+        if is_wide or len(across) == 1 or _height(across) <= _height(blocks):
             heads, blocks = tall, across
     lines: list[Line] = []
     for block in blocks:
@@ -191,6 +192,10 @@ def _heads(names: Sequence[str], chars_max: int, signs: Glyphs) -> list[str]:
     plain = [signs.plain(name) for name in found or ()]
     fits = len(set(plain)) == len(names) and all(width(name) <= chars_max for name in plain)
     return plain if fits else letters(len(names))
+
+
+def _line_width(line: Line) -> int:
+    return sum(width(text) for text, _ in line)
 
 
 def _height(blocks: Sequence[Sequence[Line]]) -> int:
