@@ -112,6 +112,10 @@ class Verbs(TyperGroup):
         del ctx
         return _verb(cmd_name) if cmd_name in VERBS else None
 
+    def make_parser(self, ctx: Any) -> Any:  # noqa: ANN401 (click's)
+        """Let options of the program, too, say which of their values do not count."""
+        return process.counting(super().make_parser(ctx), ctx)
+
     def format_commands(self, ctx: object, formatter: Any) -> None:  # noqa: ANN401
         """Write the list of `--help`."""
         del ctx
@@ -127,10 +131,10 @@ def _verb(name: str) -> Any:  # noqa: ANN401 (click's command, of any package)
         group.rich_markup_mode = None
         made: Any = typer.main.get_group(group)
         made.name = name
-        return completing(process.naming(made))
+        return completing(process.checking(made))
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
     alone.command(name, epilog=f"Example: {VERBS[name][1]}")(getattr(module, name))
-    return completing(process.naming(typer.main.get_command(alone)))
+    return completing(process.checking(typer.main.get_command(alone)))
 
 
 def completing(command: Any) -> Any:  # noqa: ANN401 (click's command, of any package)

@@ -23,6 +23,7 @@ import typer
 
 from opennandlab.cli import _ending
 from opennandlab.cli import _terminal as terminal
+from opennandlab.errors import legible
 
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 # What the parser of the command line raises; which package has the class depends on the version.
@@ -39,6 +40,10 @@ ELSEWHERE = {
     ("sweep", "--output"): "`runs table --csv FILE` and `runs export` write what the store keeps",
     ("replay", "--trace"): "the trace is given without one: `replay FILE --config DEVICE`",
 }
+
+
+# Options that may be repeated, as NAME=VALUE, and of which the last counts for each name.
+NAMED = {"--set", "--until", "--case", "--trace", "--size"}
 
 
 def prepare() -> None:
@@ -102,10 +107,15 @@ def _refuse(error: Any, *, as_json: bool) -> int:  # noqa: ANN401 (of whichever 
     return terminal.REFUSED
 
 
-def naming(command: Any) -> Any:  # noqa: ANN401 (click's command, of any package)
-    """Let a command, or those of a group, refuse an empty path, which would be the folder here."""
+def checking(command: Any) -> Any:  # noqa: ANN401 (click's command, of any package)
+    """Let a command, or those of a group, say what it would do otherwise than it was told.
+
+    It refuses an empty path, which would be the folder here, and names values that do not count.
+    """
     for inner in getattr(command, "commands", {}).values():
-        naming(inner)
+        checking(inner)
+    make = command.make_parser
+    command.make_parser = lambda context: counting(make(context), context)
     for parameter in command.params:
         if _takes_path(parameter):
             # The same method in click and in the copy that newer versions of typer carry.
@@ -128,6 +138,45 @@ def _named(parameter: Any, process: Process) -> Process:  # noqa: ANN401
         return process(context, value)
 
     return checked
+
+
+def counting(parser: Any, context: Any) -> Any:  # noqa: ANN401 (of whichever package)
+    """Let a parser say which values do not count, where an option that takes one is repeated."""
+    given: dict[str, list[str]] = {}
+    # Both packages of the parser have these names, and no others for it.
+    for option in {*parser._long_opt.values(), *parser._short_opt.values()}:  # noqa: SLF001
+        option.process = _counted(option, option.process, given)
+    parse = parser.parse_args
+
+    def parsed(args: list[str]) -> Any:  # noqa: ANN401
+        found = parse(args)
+        for name, values in given.items():
+            dropped = [value for value in dict.fromkeys(values) if value != values[-1]]
+            if dropped and not context.resilient_parsing and not found[0].get("quiet"):
+                terminal.note(
+                    f"warning: {name} is given {len(values)} times: {legible(values[-1])} is used, "
+                    f"{legible(', '.join(dropped))} not",
+                    style="yellow",
+                )
+        return found
+
+    parser.parse_args = parsed
+    return parser
+
+
+def _counted(option: Any, process: Process, given: dict[str, list[str]]) -> Process:  # noqa: ANN401
+    def counted(value: Any, state: Any) -> Any:  # noqa: ANN401
+        name = max(option.obj.opts, key=len)
+        if option.action == "append" and name in NAMED:
+            key, _, text = str(value).partition("=")
+            given.setdefault(f"{name} {key.strip()}", []).append(f"`{text}`")
+        elif option.action == "store":
+            given.setdefault(name, []).append(f"`{value}`")
+        elif option.action == "store_const":
+            given.setdefault(name, []).append(max(option._long_opts, key=len, default=name))  # noqa: SLF001
+        return process(value, state)
+
+    return counted
 
 
 def value_of(error: Any) -> str:  # noqa: ANN401 (of whichever package)

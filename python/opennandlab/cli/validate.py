@@ -62,13 +62,13 @@ def validate(
         ),
     ] = None,
     case: Annotated[
-        str,
+        list[str] | None,
         typer.Option(
             "--case",
             metavar="PATTERN",
-            help="Run only the cases whose name matches, such as greedy-*.",
+            help="Run only the cases whose name matches, such as greedy-*. May be repeated.",
         ),
-    ] = "*",
+    ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Run a subset with smaller drives, in under a minute.")
     ] = False,
@@ -124,9 +124,9 @@ def validate(
         try:
             if policy is None:
                 _refuse_parameters(context)
-                cases = _of_suites(suites or [], case, quick=quick)
-            elif suites:
-                raise ConfigError(".", "give either suites or --policy")
+                cases = _of_suites(suites or [], case or ["*"], quick=quick)
+            elif suites or case:
+                raise ConfigError(".", "give either suites and --case, or --policy")
             else:
                 from opennandlab.theory.waf import Traffic
                 from opennandlab.validation import Parameters
@@ -177,10 +177,12 @@ def _refuse_parameters(context: typer.Context) -> None:
             raise ValueError(f"{option} needs --policy: suites bring their own parameters")
 
 
-def _of_suites(suites: list[str], pattern: str, *, quick: bool) -> list["Case"]:
+def _of_suites(suites: list[str], patterns: list[str], *, quick: bool) -> list["Case"]:
     from opennandlab.validation import Effort, select_cases
 
-    return select_cases(suites, pattern, Effort.QUICK if quick else Effort.FULL)
+    effort = Effort.QUICK if quick else Effort.FULL
+    found = [one for pattern in patterns for one in select_cases(suites, pattern, effort)]
+    return list({(one.suite, one.name): one for one in found}.values())
 
 
 def _ad_hoc(parameters: "Parameters") -> list["Case"]:
