@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 
 from opennandlab.config import map_unit_bytes
 from opennandlab.documents.result import Origin, ResultDocument
+from opennandlab.summary import size
 
 Rule = Callable[[ResultDocument], Iterator[str]]
 
@@ -56,7 +57,7 @@ def _few_superblocks(document: ResultDocument) -> Iterator[str]:
         yield (
             f"the measured part wrote {filled:.2g} superblocks: what stood erased when it began "
             "decides throughput, WAF and latency of writes, which come out better than they stay; "
-            f"write {least / 2**30:.0f} GiB or more"
+            f"write {size(least)} or more"
         )
 
 

@@ -173,7 +173,8 @@ def _counted(option: Any, process: Process, given: dict[str, list[str]]) -> Proc
         elif option.action == "store":
             given.setdefault(name, []).append(f"`{value}`")
         elif option.action == "store_const":
-            given.setdefault(name, []).append(max(option._long_opts, key=len, default=name))  # noqa: SLF001
+            written = option._long_opts or option._short_opts  # noqa: SLF001
+            given.setdefault(name, []).append(f"`{written[0]}`")
         return process(value, state)
 
     return counted

@@ -314,6 +314,7 @@ def _plan(wanted: Asked, name: str, jobs: list["Job"]) -> None:
                 "written_bytes": [least.written_bytes, most.written_bytes],
                 "preconditioning_bytes": most.of_phase("wipc")[0],
                 "seconds": [least.seconds, most.seconds],
+                "wall_seconds": [least.wall_s, most.wall_s],
                 "drive_writes": [
                     one.written_bytes / target.capacity_bytes for one in (least, most)
                 ],

@@ -239,8 +239,17 @@ def plan_lines(least: "Rehearsal", most: "Rehearsal", capacity_bytes: int) -> li
         (
             f"takes {span(*(terminal.duration(one.seconds) for one in ends))} of the drive's time, "
             f"if it does {ASSUMED_IOPS:g} requests a second or {ASSUMED_MB_S:g} MB/s"
+            + _here([least], [most])
         ),
     ]
+
+
+def _here(least: "Sequence[Rehearsal]", most: "Sequence[Rehearsal]") -> str:
+    """Say how long simulated time takes here."""
+    if not all(one.is_virtual for one in most):
+        return ""
+    times = (terminal.duration(sum(one.wall_s for one in found)) for found in (least, most))
+    return f"; simulated here in about {span(*times)}"
 
 
 def show_total(plans: list[tuple["Rehearsal", "Rehearsal", int]]) -> None:
@@ -256,5 +265,6 @@ def show_total(plans: list[tuple["Rehearsal", "Rehearsal", int]]) -> None:
     writes = span(*(_decimal_bytes(written) for written, _ in ends))
     times = span(*(terminal.duration(seconds) for _, seconds in ends))
     console.print(f"writes {writes}{before}", markup=False, soft_wrap=True)
-    console.print(f"takes {times} of the drive's time", markup=False, soft_wrap=True)
+    here = _here([least for least, _, _ in plans], [most for _, most, _ in plans])
+    console.print(f"takes {times} of the drive's time{here}", markup=False, soft_wrap=True)
     console.print()

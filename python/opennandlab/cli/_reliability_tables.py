@@ -99,7 +99,7 @@ def print_pairs(document: dict[str, Any]) -> None:
     terminal.stdout().print(terminal.Grid(("", ""), rows, left=(0, 1), is_plain=True))
 
 
-def print_drive_life(test: "DriveLifeTest") -> None:
+def print_drive_life(test: "DriveLifeTest", workload: str | None) -> None:
     from opennandlab.summary import number
 
     steps = test.recovery
@@ -114,6 +114,7 @@ def print_drive_life(test: "DriveLifeTest") -> None:
     pages = ", ".join(f"{name} {row.rber:.2e}" for name, row in test.page_types.items())
     low, high = number(test.uber_low), number(test.uber_high)
     margin = test.margin
+    writes = "random" if workload is None else f"as {workload} writes"
     blocks = f"blocks {test.pe_cycles_min} to {test.pe_cycles_max}"
     rows = [
         (
@@ -124,7 +125,7 @@ def print_drive_life(test: "DriveLifeTest") -> None:
         (
             "written",
             f"{number(test.tbw_tb)} TB x WAF {number(test.waf)}",
-            f"{number(test.drive_writes)} drive writes, random"
+            f"{number(test.drive_writes)} drive writes, {writes}"
             + (", worn out before TBW" if test.worn_out else ""),
         ),
         (

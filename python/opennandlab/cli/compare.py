@@ -144,8 +144,10 @@ def _show_errors(side: "Side") -> None:
     for one in side.comparison.errors or ():
         title = f"{one.simulated} against {one.measured}, as measured"
         console.print(title, markup=False, style="bold", soft_wrap=True)
-        first = next(iter(agreement.items(one.tables[0])))
-        tables = [agreement.summary(one.tables), *([first] if isinstance(first, Table) else [])]
+        names = agreement.sides(one)
+        first = next(iter(agreement.items(one.tables[0], names=names)))
+        tables = [agreement.summary(one.tables, names=names)]
+        tables += [first] if isinstance(first, Table) else []
         for table in tables:
             lines = [[words.value(cell, table.digits) for cell in row] for row in table.rows]
             console.print(f"{table.title}. {table.note}".strip(), markup=False, soft_wrap=True)

@@ -579,9 +579,9 @@ def _progress(
 
 def _line(state: "Progress") -> str:
     eta = "" if state.eta_s is None else f", about {terminal.duration(state.eta_s)} for this point"
-    rate = state.frames / max(state.elapsed_s, 0.1)
+    rate = "" if state.frames_per_s is None else f" ({state.frames_per_s:.0f} frames per s)"
     return (
         f"{state.point_index + 1}/{state.point_count} at {state.x:g}: "
         f"{state.frame_errors} errors in {state.frames} frames, {state.fraction:.0%}"
-        f"{eta} ({rate:.0f} frames per s)"
+        f"{eta}{rate}"
     )

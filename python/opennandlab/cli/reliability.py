@@ -498,7 +498,7 @@ def life(
                     progress=watch,
                 )
             document, passed = simulated.to_dict(), simulated.passed
-            shown = partial(show.print_drive_life, simulated)
+            shown = partial(show.print_drive_life, simulated, workload)
         if as_json:
             terminal.emit_json(document)
         elif not quiet:

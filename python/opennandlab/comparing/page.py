@@ -70,9 +70,10 @@ def _errors(found: Comparison) -> Iterator[Section]:
     """Yield how far each simulated drive is from the measured one, cell by cell."""
     for place, one in enumerate(found.errors or (), 1):
         prefix = f"{place}-"
-        items: list[Item] = [agreement.summary(one.tables, f"agreement-{place}")]
+        names = agreement.sides(one)
+        items: list[Item] = [agreement.summary(one.tables, f"agreement-{place}", names)]
         for table in one.tables:
-            items += agreement.items(table, prefix)
+            items += agreement.items(table, prefix, names=names)
         title = f"{one.simulated} against {one.measured}, as measured"
         yield Section(f"errors-{place}", title, tuple(items))
 

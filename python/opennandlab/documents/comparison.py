@@ -75,11 +75,13 @@ class Deviation(Record, frozen=True, kw_only=True):
     Args:
         measured: What the measured document is called.
         simulated: What the other is called.
+        both_measured: Whether the other was measured too; absent where it was simulated.
         tables: Of each table that both have: errors by cell, their median, RMS and worst.
     """
 
     measured: str
     simulated: str
+    both_measured: bool | None = None
     tables: list[Agreement]
 
 

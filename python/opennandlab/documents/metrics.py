@@ -495,7 +495,7 @@ class Metrics(Record, frozen=True, kw_only=True):
         breakdown: Where the time went; only when it was asked for.
         copyback_pages: Pages moved by copyback.
         duration_s: Simulated time; `null` for untimed runs.
-        ecc_correction_rate_pct: Bits corrected per page read, in percent.
+        ecc_correction_rate_pct: Bits corrected per 100 page reads.
         ecc_margin: Factor by which error rates could grow until `uber` is at its limit.
         erases: Blocks erased.
         failures: Operations of the flash that failed; only with `nand.failures`.

@@ -163,5 +163,6 @@ def _of_all(state: Progress, place: int, count: int) -> Progress:
         state.frame_errors,
         (place + state.fraction) / count,
         state.elapsed_s,
+        state.frames_per_s,
         state.eta_s,
     )

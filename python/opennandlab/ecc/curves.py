@@ -62,6 +62,7 @@ class Progress:
         frame_errors: Frame errors counted at it.
         fraction: Share of the whole curve that is done, 0 to 1, by points and errors.
         elapsed_s: Seconds since the start.
+        frames_per_s: Rate at this point; None before its first second.
         eta_s: Seconds until this point is done, if it goes on like this; None when nobody can
             say. Points differ by orders of magnitude, so nothing is said of the others.
     """
@@ -73,6 +74,7 @@ class Progress:
     frame_errors: int
     fraction: float
     elapsed_s: float
+    frames_per_s: float | None = None
     eta_s: float | None = None
 
 
@@ -318,8 +320,8 @@ class _Job:
         self.progress = progress
         self.began = self.saved = time.monotonic()
         self.reported = 0.0
-        # Place, time and share of the first report of the point under way.
-        self.first = (-1, 0.0, 0.0)
+        # Place, time, share and frames of the first report of the point under way.
+        self.first = (-1, 0.0, 0.0, 0)
         self.points: dict[float, Point] = {}
         # Refuses impossible points and methods before the first frame.
         for x in wanted:
@@ -450,12 +452,16 @@ class _Job:
         count = len(self.wanted)
         share = min(share, 1.0)
         if self.first[0] != place:
-            self.first = (place, elapsed_s, share)
-        _, since_s, before = self.first
+            self.first = (place, elapsed_s, share, frames)
+        _, since_s, before, frames_before = self.first
         gained, took_s = share - before, elapsed_s - since_s
-        eta_s = took_s * (1.0 - share) / gained if gained > 0.0 and took_s >= 1.0 else None
-        fraction = (place + share) / count
-        return Progress(place, count, point.x, frames, frame_errors, fraction, elapsed_s, eta_s)
+        is_told = took_s >= 1.0
+        rate = (frames - frames_before) / took_s if is_told else None
+        eta_s = took_s * (1.0 - share) / gained if gained > 0.0 and is_told else None
+        return Progress(
+            place, count, point.x, frames, frame_errors, (place + share) / count, elapsed_s, rate,
+            eta_s,
+        )  # fmt: skip
 
 
 def _bounded_distance(code: Code, t: int, rber: float) -> tuple[float, float]:

@@ -15,12 +15,16 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import product
 
 from opennandlab.errors import ConfigError
 
-# As fio reads them.
-UNITS = {"": 1, "b": 1, "k": 1 << 10, "kib": 1 << 10, "m": 1 << 20, "mib": 1 << 20}
+# As fio reads them, and decimal ones as in device files.
+UNITS = {
+    "": 1, "b": 1, "k": 1 << 10, "kib": 1 << 10, "m": 1 << 20, "mib": 1 << 20,
+    "kb": 10**3, "mb": 10**6,
+}  # fmt: skip
 SECTOR_BYTES = 512
 # As much as fio and a queue of a thousand requests can hold.
 SIZE_MAX = 16 << 20
@@ -71,8 +75,8 @@ def sizes(text: str) -> tuple[int, ...]:
     Raises:
         ValueError: with what is wrong.
 
-    >>> sizes("0.5k, 1m,4KiB")
-    (1048576, 4096, 512)
+    >>> sizes("0.5k, 1m,4KiB"), sizes("128kB,4.096kB")
+    ((1048576, 4096, 512), (128000, 4096))
     """
     words = [word.strip() for word in _words(text, "size")]
     found = [_size(word) for word in words]
@@ -152,7 +156,10 @@ def _size(word: str) -> int:
     match = re.fullmatch(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*([A-Za-z]*)", word)
     if not match or match[2].lower() not in UNITS:
         raise ValueError(f"`{word[:40]}` is not a block size")
-    size = float(match[1]) * UNITS[match[2].lower()]
+    unit = match[2].lower()
+    size = Decimal(match[1]) * UNITS[unit]
     if size % SECTOR_BYTES or not 0 < size <= SIZE_MAX:
-        raise ValueError(f"`{word}` is {size:.15g} B")
+        binary = {"kb": "KiB", "mb": "MiB"}.get(unit)
+        meant = f", and {match[1]} {binary} are another size" if binary else ""
+        raise ValueError(f"`{word}` is {size:f} B{meant}")
     return int(size)

@@ -6,32 +6,58 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from opennandlab.documents.agreement import Agreement
+from opennandlab.documents.comparison import Deviation
 from opennandlab.reports.figure.model import Axis, Plot, Relief, Series
 from opennandlab.reports.model import Cell, Item, Table
 
 # Steps of the map, in percent: the least that needs at most a dozen.
 BANDS = (1.0, 2.0, 2.5, 5.0, 10.0, 25.0, 50.0, 100.0)
 BANDS_MAX = 12
-NOTE = "Error: 100 (simulated / measured - 1)."
+SIMULATED, MEASURED = "simulated", "measured"
 
 
-def summary(found: Sequence[Agreement], identity: str = "agreement") -> Table:
+def note(other: str = SIMULATED, measured: str = MEASURED) -> str:
+    """Say what an error is.
+
+    >>> note()
+    'Error: 100 (simulated / measured - 1).'
+    """
+    return f"Error: 100 ({other} / {measured} - 1)."
+
+
+def sides(one: Deviation) -> tuple[str, str]:
+    """Return what both sides are called: the documents by name where both were measured."""
+    return (one.simulated, one.measured) if one.both_measured else (SIMULATED, MEASURED)
+
+
+def summary(
+    found: Sequence[Agreement],
+    identity: str = "agreement",
+    names: tuple[str, str] = (SIMULATED, MEASURED),
+) -> Table:
     """Return count, median, RMS and worst error of some tables."""
     heads = ("table", "cells", "median error, %", "RMS error, %", "worst, %", "at")
     rows = tuple(
         (one.title, str(one.count), one.median_pct, one.rms_pct, one.worst_pct, one.worst)
         for one in found
     )
-    return Table(identity, "Simulated against measured", heads, rows, NOTE)
+    kind = SIMULATED if names[0] == SIMULATED else MEASURED
+    return Table(identity, f"{kind.capitalize()} against measured", heads, rows, note(*names))
 
 
-def items(found: Agreement, prefix: str = "", of: str = "") -> Iterator[Item]:
+def items(
+    found: Agreement,
+    prefix: str = "",
+    of: str = "",
+    names: tuple[str, str] = (SIMULATED, MEASURED),
+) -> Iterator[Item]:
     """Yield errors by cell as a table and as a map, and a plot of both figures.
 
     Args:
         found: The errors.
         prefix: Of the names of the items, where a page has several.
         of: Which cells these are, where that is not all of a table.
+        names: What both sides are called.
     """
     title = f"{found.title}, {of}" if of else found.title
     rows = list(dict.fromkeys(one.row for one in found.cells))
@@ -42,7 +68,7 @@ def items(found: Agreement, prefix: str = "", of: str = "") -> Iterator[Item]:
         (row, *(_signed(errors.get((row, column))) for column in columns)) for row in rows
     )
     name = f"{prefix}{found.table}"
-    yield Table(f"error-{name}", f"{title}: error, %", ("", *columns), grid, NOTE)
+    yield Table(f"error-{name}", f"{title}: error, %", ("", *columns), grid, note(*names))
     if len(rows) > 1 and len(columns) > 1:
         sizes: tuple[tuple[float | None, ...], ...] = tuple(
             tuple(_size(errors.get((row, column))) for column in columns) for row in rows
@@ -59,17 +85,18 @@ def items(found: Agreement, prefix: str = "", of: str = "") -> Iterator[Item]:
             "bands",
             _band(errors.values()),
         )
-    yield _both(found, name, title)
+    yield _both(found, name, title, names)
 
 
-def _both(found: Agreement, name: str, title: str) -> Plot:
+def _both(found: Agreement, name: str, title: str, names: tuple[str, str]) -> Plot:
+    other, reference = names
     measured = [float(one.measured) for one in found.cells]
     ends = [min(measured), max(measured)]
     return Plot(
         f"both-{name}",
-        f"{title}: simulated by measured, {found.unit}",
-        Axis(f"measured, {found.unit}", "log"),
-        Axis(f"simulated, {found.unit}", "log"),
+        f"{title}: {other} by {reference}, {found.unit}",
+        Axis(f"{reference}, {found.unit}", "log"),
+        Axis(f"{other}, {found.unit}", "log"),
         (
             Series("equal", ends, ends, "line", colour=-1, quiet=True),
             Series("cells", measured, [float(one.simulated) for one in found.cells], "points"),

@@ -142,7 +142,7 @@ def errors(document: CalibrationDocument) -> Table:
     rows = [_row("fitted", document.fitted, document.fitted_before)]
     if document.held_out is not None:
         rows.append(_row("held out", document.held_out, document.held_out_before))
-    return Table("errors", "Simulated against measured", heads, tuple(rows), agreement.NOTE)
+    return Table("errors", "Simulated against measured", heads, tuple(rows), agreement.note())
 
 
 def by_cell(document: CalibrationDocument) -> Table:

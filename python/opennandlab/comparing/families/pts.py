@@ -153,14 +153,19 @@ class StandardTests(Family):
         )
         if at is None:
             return []
+        others = [place for place in range(len(documents)) if place != at]
         pairs = [
-            (name, list(agreements(documents[at].tables, one.tables)))
-            for place, (name, one) in enumerate(zip(names, documents, strict=True))
-            if place != at
+            (place, list(agreements(documents[at].tables, documents[place].tables)))
+            for place in others
         ]
         return [
-            Deviation(measured=names[at], simulated=name, tables=found)
-            for name, found in pairs
+            Deviation(
+                measured=names[at],
+                simulated=names[place],
+                both_measured=documents[place].header.target.kind != "sim" or None,
+                tables=found,
+            )
+            for place, found in pairs
             if found
         ]
 

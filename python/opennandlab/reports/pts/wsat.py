@@ -132,7 +132,7 @@ def _samples(measured: Measured, cells: Sequence[pts.Cell]) -> Table:
         "end", "TGBW, GB", "drive fills", "IOPS", "MB/s", "ART, ms",
         *(f"{name}, ms" for name, _ in tables.PERCENTILES[1:]), "MRT, ms",
     )  # fmt: skip
-    note = f"Every {step}th of {len(cells)} samples. " if step > 1 else ""
+    note = f"One in {step} of {len(cells)} samples. " if step > 1 else ""
     note += tables.MISSING if any(None in row[6:] for row in rows) else ""
     # A percentile that no sample states needs no column.
     known = [
