@@ -102,7 +102,7 @@ def test_conditions_on_columns_take_texts_beginnings_of_keys_and_nothing(store: 
     assert numbers(store, "sweep=first", "created>2026-01-02T03:00:29Z") == [31, 30]
     assert numbers(store, "program=1.0", "waf=1") == [0]
     assert numbers(store, "verb=replay") == []
-    assert numbers(store, "seed=none") == []
+    assert numbers(store, "seed=null") == []
     assert numbers(store, "on=true") == [31]
     assert numbers(store, "on!=true") == numbers(store, "on=1") == []
     assert numbers(store, "fer<1e-6") == [31]

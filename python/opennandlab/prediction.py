@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import Any
 
-from opennandlab.config import map_unit_bytes
+from opennandlab import _core
+from opennandlab.config import DeviceConfig, map_unit_bytes, set_path
+from opennandlab.errors import ConfigError
+from opennandlab.plain import to_json
 
 MAP_ENTRY_BYTES = 4
 # Patterns that hardly ever write a page right behind the one before it.
@@ -45,6 +50,31 @@ def predicted_waf(
     if scheme == "page" or (scheme == "dftl" and _fits(parameters, effective)):
         return _collecting_waf(device, effective, workload)
     return None if scheme == "dftl" else _merging_waf(device, effective, workload)
+
+
+def predicted_at(settings: Mapping[str, Any], key: str, value: float) -> float | None:
+    """Return the WAF in steady state of a point of `benchmark` with one number changed.
+
+    Code that the settings name is not run: what it does has no closed form.
+
+    Args:
+        settings: `device` and `workload`, both resolved.
+        key: Dotted path in the device, or after `workload.` in the workload.
+        value: The number there.
+
+    Returns:
+        None where there is no such drive, and where no closed form is known.
+    """
+    head, _, rest = key.partition(".")
+    part, path = ("workload", rest) if head == "workload" else ("device", key)
+    document = deepcopy(dict(settings))
+    try:
+        set_path(document[part], path, value)
+        device = DeviceConfig(_core.Device(to_json(document["device"])))
+        workload = _core.Workload(to_json(document["workload"]), device.core)
+    except (ConfigError, KeyError, TypeError):
+        return None
+    return predicted_waf(device.to_dict(), device.effective, json.loads(workload.json()))
 
 
 def _collecting_waf(

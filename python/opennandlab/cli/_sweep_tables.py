@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -160,6 +161,7 @@ def draw(groups: Sequence["Group"], wanted: "Sweep", names: Sequence[str], path:
 
     verb = wanted.verb
     drawn = choose(groups, wanted.plot, verb.metric, verb.theory)
+    drawn = replace(drawn, formula=wanted.formula)
     from opennandlab.sweeps.definition import UNNAMED
 
     title = f"{drawn.y} against {drawn.x}" if wanted.name == UNNAMED else wanted.name

@@ -25,6 +25,8 @@ UNITS = {
     "": 1, "b": 1, "k": 1 << 10, "kib": 1 << 10, "m": 1 << 20, "mib": 1 << 20,
     "kb": 10**3, "mb": 10**6,
 }  # fmt: skip
+# What is meant by a decimal unit more often than not.
+BINARY = {"kb": "KiB", "mb": "MiB"}
 SECTOR_BYTES = 512
 # As much as fio and a queue of a thousand requests can hold.
 SIZE_MAX = 16 << 20
@@ -159,7 +161,8 @@ def _size(word: str) -> int:
     unit = match[2].lower()
     size = Decimal(match[1]) * UNITS[unit]
     if size % SECTOR_BYTES or not 0 < size <= SIZE_MAX:
-        binary = {"kb": "KiB", "mb": "MiB"}.get(unit)
-        meant = f", and {match[1]} {binary} are another size" if binary else ""
+        binary = BINARY.get(unit)
+        other = Decimal(match[1]) * UNITS.get(f"{unit[:1]}ib", 1)
+        meant = f"; {match[1]}{binary} is {other:f} B" if binary else ""
         raise ValueError(f"`{word}` is {size:f} B{meant}")
     return int(size)

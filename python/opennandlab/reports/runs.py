@@ -12,7 +12,7 @@ with the interval of Clopper and Pearson. Weighted strata of several seeds have 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from opennandlab import _core
@@ -46,6 +46,12 @@ POOLED = (
 BARS = "; bars: 95 % intervals"
 
 
+# Coordinates of a group, and a value along the axis in place of its own -> what theory predicts.
+Formula = Callable[[Mapping[str, Scalar], str, float], float | None]
+# Steps of a curve of theory between its ends, and of all curves of a figure together.
+STEPS, STEPS_OF_ALL = 48, 960
+
+
 @dataclass(frozen=True)
 class Wanted:
     """What is drawn.
@@ -56,6 +62,8 @@ class Wanted:
         lines: Key with a line for each of its values; None for one line.
         facets: Key with a figure for each of its values; None for one figure.
         theory: Number that theory predicts for `y`; None for none.
+        formula: That number of a group with another value of `x`, which draws the curve between
+            the points; None where nobody can tell.
     """
 
     x: str
@@ -63,6 +71,7 @@ class Wanted:
     lines: str | None = None
     facets: str | None = None
     theory: str | None = None
+    formula: Formula | None = None
 
 
 def choose(
@@ -179,12 +188,12 @@ def _plot(groups: Sequence[Group], wanted: Wanted, name: str, title: str) -> Plo
     ticks = () if is_number else tuple((at[place], shown(place)) for place in places)
     has_theory = any(wanted.theory in group.means for group in groups)
     theory: Draw = "dashed" if is_number else "points"
-    series = tuple(_series(groups, wanted, at, theory, is_line=is_number))
+    x_label, is_log = _x_axis(groups, wanted.x, at.values())
+    x_scale: Scale = "log" if is_number and (is_log or _is_wide(list(at.values()))) else "linear"
+    series = tuple(_series(groups, wanted, at, x_scale, is_line=is_number))
     values = [y for line in series for y in line.y if y is not None]
     is_rate = wanted.y in RATES
     y_scale: Scale = "log" if is_rate or _is_wide(values) else "linear"
-    x_label, is_log = _x_axis(groups, wanted.x, at.values())
-    x_scale: Scale = "log" if is_number and (is_log or _is_wide(list(at.values()))) else "linear"
     has_bars = is_rate and any(end is not None for line in series for end in line.high)
     return Plot(
         name,
@@ -198,6 +207,18 @@ def _plot(groups: Sequence[Group], wanted: Wanted, name: str, title: str) -> Plo
         ordered=_is_ordered(groups, wanted.lines),
         is_tall=is_rate,
     )
+
+
+def _between(low: float, high: float, scale: Scale, count: int) -> list[float]:
+    """Return so many positions between the ends of a line, evenly as the axis shows them.
+
+    >>> _between(1.0, 3.0, "linear", 1), _between(1.0, 100.0, "log", 1)
+    ([2.0], [10.0])
+    """
+    shares = [step / (count + 1) for step in range(1, count + 1)]
+    if scale == "log":
+        return [low * (high / low) ** share for share in shares]
+    return [low + (high - low) * share for share in shares]
 
 
 def _x_axis(groups: Sequence[Group], key: str, places: Iterable[float]) -> tuple[str, bool]:
@@ -239,7 +260,7 @@ def _series(
     groups: Sequence[Group],
     wanted: Wanted,
     at: Mapping[Scalar, float],
-    theory: Draw,
+    scale: Scale,
     *,
     is_line: bool,
 ) -> Iterator[Series]:
@@ -267,7 +288,26 @@ def _series(
             legend = name if all(point.value is None for point in found) and key else ""
             yield Series(f"{name}: upper bound", x, bounds, "bounds", colour, legend=legend)
         if has_theory:
-            yield Series(f"{name}, theory", x, predicted, theory, colour, legend="")
+            steps = min(STEPS, STEPS_OF_ALL // len(lines)) if is_line and x[0] < x[-1] else 0
+            more = _theory(part[0], wanted, _between(x[0], x[-1], scale, steps))
+            # What nobody tells between the points is not drawn as if it were known.
+            draw: Draw = "dashed" if is_line and (more or not steps) else "points"
+            curve = dict(sorted([*more, *zip(x, predicted, strict=True)], key=lambda it: it[0]))
+            yield Series(
+                f"{name}, theory", list(curve), list(curve.values()), draw, colour, legend=""
+            )
+
+
+def _theory(group: Group, wanted: Wanted, places: Sequence[float]) -> list[tuple[float, Number]]:
+    """Return what theory says of a line between its points; of whole numbers, where those are."""
+    if wanted.formula is None:
+        return []
+    for values in (places, list(dict.fromkeys(map(round, places)))):
+        found = [(at, wanted.formula(group.coordinates, wanted.x, at)) for at in values]
+        known: list[tuple[float, Number]] = [(at, it) for at, it in found if it is not None]
+        if known:
+            return known
+    return []
 
 
 def _line_name(key: str, value: Scalar) -> str:

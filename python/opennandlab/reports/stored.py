@@ -9,15 +9,18 @@ of the figure, and look like scatter.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
+from opennandlab.documents.record import JsonObject
 from opennandlab.errors import ConfigError
+from opennandlab.prediction import predicted_at
 from opennandlab.reports.figure.model import Plot
 from opennandlab.reports.model import Item, Report, Table
 from opennandlab.reports.output import write
-from opennandlab.reports.runs import Wanted, choose, report
+from opennandlab.reports.runs import Formula, Wanted, choose, report
 from opennandlab.reports.thinned import cut, thinned
 from opennandlab.stats.groups import grouped
 from opennandlab.store import Rows, Store
@@ -115,7 +118,8 @@ def drawing(
     """
     wanted = [*where, "status=done"]
     rows = store.rows(where=wanted)
-    found = of_rows(rows, store.rows(where=wanted, columns=IDENTITY), asked, title)
+    kinds = store.rows(where=wanted, columns=IDENTITY)
+    found = of_rows(rows, kinds, asked, title, lambda key: store.entry(key).settings)
     return found if most is None else replace(found, report=_fewer(found.report, most))
 
 
@@ -136,7 +140,13 @@ def _fewer(whole: Report, most: int) -> Report:
     return replace(whole, chapters=tuple(chapters))
 
 
-def of_rows(rows: Rows, kinds: Rows, asked: Mapping[str, str], title: str = "") -> Drawn:
+def of_rows(
+    rows: Rows,
+    kinds: Rows,
+    asked: Mapping[str, str],
+    title: str = "",
+    settings: Callable[[str], JsonObject] | None = None,
+) -> Drawn:
     """Return points as a figure.
 
     Args:
@@ -144,6 +154,7 @@ def of_rows(rows: Rows, kinds: Rows, asked: Mapping[str, str], title: str = "") 
         kinds: The same, with the columns of `IDENTITY`.
         asked: What is drawn, by name: `x`, `y`, `lines`, `facets`.
         title: Of the figure; empty for what it shows.
+        settings: Those of a point by its key, which a curve of theory follows from.
 
     Raises:
         ConfigError: for what was not varied, and where unlike points would be mixed up.
@@ -169,9 +180,26 @@ def of_rows(rows: Rows, kinds: Rows, asked: Mapping[str, str], title: str = "") 
     groups = grouped(points)
     names = list(dict.fromkeys(name for group in groups for name in group.means))
     wanted = choose(groups, asked, metric, THEORY.get(metric))
+    if settings is not None and wanted.theory is not None:
+        wanted = replace(wanted, formula=_formula(rows, varied, settings))
     shown = [name for name in (metric, THEORY.get(metric)) if name in names]
     made = report(title or f"{wanted.y} against {wanted.x}", groups, wanted, shown)
     return Drawn(made, wanted, len(points), tuple(varied), known)
+
+
+def _formula(rows: Rows, varied: Sequence[str], settings: Callable[[str], JsonObject]) -> Formula:
+    """Return what theory predicts beside the points of a store."""
+    keys = {tuple(row[name] for name in varied): str(row["key"]) for row in rows}
+
+    @cache
+    def settings_of(place: tuple[Scalar, ...]) -> JsonObject:
+        return settings(keys[place])
+
+    def formula(coordinates: Mapping[str, Scalar], key: str, value: float) -> float | None:
+        place = tuple(coordinates.get(name) for name in varied)
+        return predicted_at(settings_of(place), key, value)
+
+    return formula
 
 
 def _whole(name: str, rows: Rows) -> str:

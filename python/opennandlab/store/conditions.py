@@ -62,10 +62,23 @@ class Condition:
         (2, 'greedy')
         """
         match = CONDITION.fullmatch(text)
-        if match is None or not match.group(3).strip():
+        # A sign too many, as in `waf=>2`: a text that begins so is written in quotes.
+        if match is None or match.group(3).strip()[:1] in {"", "<", ">", "=", "!"}:
             raise StoreError(f"the condition `{text}` is not valid; accepted: {ACCEPTED}")
         name, sign, value = match.group(1), match.group(2), match.group(3).strip()
         return cls(name, "=" if sign == "==" else sign, value_of(value), text)
+
+    def of_number(self, name: str) -> None:
+        """Refuse what no number can be.
+
+        Raises:
+            StoreError: for text.
+        """
+        if isinstance(self.value, bool | str):
+            raise StoreError(
+                f"the condition `{self.text}` is not valid: `{name}` is a number; "
+                "accepted: a number, or null, after =, !=, <, <=, > or >="
+            )
 
     def holds(self, found: Scalar) -> bool:
         """Tell whether it holds for a value; unlike kinds are unequal, and in no order.

@@ -239,6 +239,8 @@ class Query:
         for condition in where:
             name = self.named(condition.name)
             kind = self._kind(name)
+            if kind == "metric" or name in NUMBERS:
+                condition.of_number(name)
             if kind == "field":
                 text, given = _sql(name, self.source.columns[name], condition)
                 chosen.sql.append(text)
@@ -417,9 +419,6 @@ def _sql(name: str, column: str, condition: Condition) -> tuple[str, list[Scalar
     if value is None:
         given = None
     elif name in NUMBERS:
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not is_number:
-            return str(int(sign == "!=")), []
         given = seed_kept(value) if isinstance(value, int) else value
     elif isinstance(value, str):
         given = value

@@ -191,6 +191,13 @@ class Sweep:
             raise ConfigError(".", problems[0])
         return found
 
+    def formula(self, coordinates: Mapping[str, Scalar], key: str, value: float) -> float | None:
+        """Return what theory predicts for a cell with another value of a key; None for nothing."""
+        found = next((it for it in self.cells if it.coordinates == coordinates), None)
+        if found is None or found.settings is None:
+            return None
+        return self.verb.predicted(found.settings, key, value)
+
     def _resolved(self, read: Reader) -> Iterator[Cell]:
         for combination in combinations(self.axes, self.listed):
             coordinates = {key: label(value) for key, value in combination.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -93,7 +93,9 @@ class Runs:
 
     def _wanted(self, given: Mapping[str, str]) -> Wanted:
         verb = self.sweep.verb
-        return choose(self.groups, {**self.sweep.plot, **given}, verb.metric, verb.theory)
+        asked = {**self.sweep.plot, **given}
+        found = choose(self.groups, asked, verb.metric, verb.theory)
+        return replace(found, formula=self.sweep.formula)
 
     @property
     def _names(self) -> list[str]:

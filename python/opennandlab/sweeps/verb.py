@@ -90,6 +90,11 @@ class Verb(ABC):
         """Return what a reader of the numbers must know of such a point; None for nothing."""
         return None
 
+    def predicted(self, settings: JsonObject, key: str, value: float) -> float | None:
+        """Return the number of theory for settings with another value of a key; None for none."""
+        del settings, key, value
+        return None
+
     def check(self, request: Mapping[str, Any]) -> None:
         """Refuse a request with what no point of this verb has, or without what each needs.
 

@@ -19,6 +19,7 @@ from opennandlab.config import (
 from opennandlab.documents.record import JsonObject
 from opennandlab.errors import OpenNandLabError
 from opennandlab.memory import available_beside
+from opennandlab.prediction import predicted_at
 from opennandlab.result import Result
 from opennandlab.run import SEED, benchmark, replay
 from opennandlab.slices import Progress
@@ -100,6 +101,10 @@ class Simulated(OnDrive):
 
 class Benchmark(Simulated):
     """A workload on a drive."""
+
+    def predicted(self, settings: JsonObject, key: str, value: float) -> float | None:
+        """Return the write amplification that theory predicts."""
+        return predicted_at(settings, key, value)
 
     name: ClassVar[str] = "benchmark"
     keys: ClassVar[Mapping[str, str]] = {
