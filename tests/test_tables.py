@@ -26,7 +26,7 @@ from rich.console import Console, ConsoleOptions
 
 import opennandlab
 from conftest import SHORT, SMALL
-from opennandlab.cli import _process, app
+from opennandlab.cli import _process, _streams, app
 from opennandlab.cli._tables import Grid, plain_table
 from opennandlab.errors import UNPRINTABLE
 
@@ -139,7 +139,7 @@ def tables(draw: Any) -> Grid:
     return Grid(heads, lines, labels)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(tables(), st.integers(40, 200))
 def test_every_number_of_any_table_stands_whole_on_a_line(table: Grid, width: int) -> None:
     assert not missing(table, width)
@@ -281,6 +281,16 @@ def test_no_table_of_any_verb_loses_a_number_at_any_width(
     assert not [cell for table in found for cell in cells_of(table) if UNPRINTABLE.search(cell)]
 
 
+def on_a_terminal(line: str, columns: int, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Return what a verb prints on a terminal of so many columns."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    for name in ("PLAIN_WIDTH", "NUMBERS_WIDTH"):
+        monkeypatch.setattr(_streams, name, columns)
+    code, shown, said = ran(line)
+    assert code == 0, said
+    return shown
+
+
 @pytest.mark.parametrize("width", WIDTHS)
 def test_a_verb_keeps_to_the_columns_it_is_told(
     width: int, place: Path, monkeypatch: pytest.MonkeyPatch
@@ -298,11 +308,7 @@ def test_a_verb_keeps_to_the_columns_it_is_told(
                     f"benchmark -w short.yaml -c small.yaml --set ftl.gc_policy={policy} "
                     f"-q -o {name}.json"
                 )
-        monkeypatch.setenv("COLUMNS", "400")
-        code, wide, _ = ran(line)
-        assert code == 0
-        monkeypatch.setenv("COLUMNS", str(width))
-        narrow = ran(line)[1]
+        wide, narrow = (on_a_terminal(line, columns, monkeypatch) for columns in (400, width))
         assert Counter(numbers(wide)) - Counter(numbers(narrow)) == Counter()
         drawn_lines = [text for text in narrow.splitlines() if re.search("[│┃|]", text)]
         assert drawn_lines

@@ -5,7 +5,6 @@ programs read it line by line.
 """
 
 import contextlib
-import os
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -47,9 +46,8 @@ def stdout(*, is_numbers: bool = False) -> "Console":
                     yield segment
 
     plain_width = NUMBERS_WIDTH if is_numbers else PLAIN_WIDTH
-    # Where COLUMNS is set, it holds for a pipe too.
-    is_told = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal()
-    return Inert(width=None if is_told else plain_width, highlight=False)
+    width = None if sys.stdout.isatty() else plain_width
+    return Inert(width=width, highlight=False)
 
 
 def stderr() -> "Console":
