@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
@@ -10,6 +11,10 @@ from typer.testing import CliRunner
 import opennandlab as onl
 from opennandlab.cli import app
 from opennandlab.errors import ConfigError
+from opennandlab.prediction import predicted_at, predicted_waf
+from opennandlab.reports import stored
+from opennandlab.reports.runs import choose, plots
+from opennandlab.stats.groups import Group, Mean
 from opennandlab.store import Store
 
 SMALL = {"nand": {"channels": 1, "dies_per_channel": 1, "planes_per_die": 1,
@@ -158,3 +163,58 @@ def test_decibels_and_error_rates_share_no_axis(tmp_path, monkeypatch):
     assert (figure.x.label, figure.x.scale) == ("Eb/N0, dB per information bit", "linear")
     with pytest.raises(ConfigError, match=r"Eb/N0 \(awgn\) and over raw bit error rates"):
         drawn("both", vary={"x": [0.01, 0.02], "channel": ["awgn", "bsc"]})
+
+
+def test_theory_is_drawn_between_the_points(tmp_path):
+    """With over-provisioning of 0.07 and 0.28 the curve read 5.3 at 0.18: a straight line."""
+    drive = {"nand": {**SMALL["nand"], "channels": 2}, "ftl": {"gc_reserve_blocks": 2}}
+    work = {**WORK, "precondition": [{"kind": "sequential_fill"}]}
+    vary = {"ftl.over_provisioning_pct": [0.07, 0.28], "ftl.gc_policy": ["greedy", "fifo"]}
+    made = onl.sweep(drive, work, vary=vary, store=tmp_path / "kept", name="two")
+    with Store.open(tmp_path / "kept", create=False) as store:
+        drawn = stored.drawing(store, [], {})
+    kept_plot = drawn.report.chapters[0].sections[0].items[0]
+    for plot in (kept_plot, plots(made.groups, made._wanted({}))[0]):
+        curves = {one.name: one for one in plot.series if one.name.endswith(", theory")}
+        assert set(curves) == {"greedy, theory", "fifo, theory"}
+        for policy in ("greedy", "fifo"):
+            curve = curves[f"{policy}, theory"]
+            assert (curve.draw, len(curve.x)) == ("dashed", 50)
+            assert (curve.x[0], curve.x[-1]) == (0.07, 0.28)
+            found = dict(zip(curve.x, curve.y, strict=True))
+            at = min(found, key=lambda place: abs(place - 0.18))
+            changes = {"ftl.over_provisioning_pct": at, "ftl.gc_policy": policy}
+            device = onl.load_device(drive, changes)
+            straight = curve.y[0] + (curve.y[-1] - curve.y[0]) * (at - 0.07) / 0.21
+            assert found[at] == predicted_waf(device.to_dict(), device.effective)
+            assert found[at] < 0.8 * straight
+            assert list(curve.y) == sorted(curve.y, reverse=True)
+
+
+def test_a_curve_of_whole_numbers_and_one_that_nobody_knows():
+    groups = [
+        Group({"d": d}, 1, 0, None, {"waf": Mean(3.0, None, 1), "predicted_waf": Mean(v, None, 1)})
+        for d, v in ((2, 5.0), (6, 3.0))
+    ]
+    wanted = choose(groups, {}, "waf", "predicted_waf")
+
+    def whole(coordinates, key, value):
+        assert (coordinates["d"], key) == (2, "d")
+        return 10.0 / value if isinstance(value, int) else None
+
+    (plot,) = plots(groups, replace(wanted, formula=whole))
+    curve = next(one for one in plot.series if one.name == "waf, theory")
+    assert (list(curve.x), curve.draw) == ([2.0, 3, 4, 5, 6.0], "dashed")
+    (plot,) = plots(groups, wanted)
+    curve = next(one for one in plot.series if one.name == "waf, theory")
+    assert (list(curve.x), curve.draw) == ([2.0, 6.0], "points")
+
+
+def test_code_that_settings_name_is_not_run_for_a_curve(tmp_path):
+    device = onl.load_device(SMALL).to_dict()
+    device["ftl"]["gc_policy"] = {
+        "kind": "python", "name": "os:mkdir", "parameters": {"path": str(tmp_path / "made")},
+        "source_sha256": None,
+    }  # fmt: skip
+    assert predicted_at({"device": device, "workload": WORK}, "nand.channels", 2) is None
+    assert not (tmp_path / "made").exists()
