@@ -31,7 +31,9 @@ PRINTED = "# > "
 COMMANDS = Path(sys.executable).parent
 
 # Lines that only a slow machine prints: how far a run, a test, a suite or a code is.
-PROGRESS = re.compile(r"M I/O per s$|frames per s\)$|/\d+ cases  .* left| · [^·]* left( · |$)")
+PROGRESS = re.compile(
+    r"M I/O per s$|errors in \d+ frames, |/\d+ cases  .* left| · [^·]* left( · |$)"
+)
 
 
 @dataclass(frozen=True)

@@ -115,8 +115,8 @@ def test_a_thinned_table_says_how_much_of_it_is_left(monkeypatch: pytest.MonkeyP
 def test_the_correction_rate_has_one_unit_everywhere() -> None:
     result = onl.benchmark(SMALL, {"pattern": "random", "total": {"drive_writes": 1}})
     units = {name: unit for name, _, unit in metric_rows(result.content)}
-    label = results.MAIN["ecc_correction_rate_pct"]
-    assert label == f"ECC correction rate, {units['ECC correction rate']}"
+    assert units["ECC correction rate"] == "bits / 100 page reads"
+    assert results.MAIN["ecc_correction_rate_pct"] == "Corrected bits / 100 page reads"
 
 
 def test_a_warning_names_an_amount_that_can_be_written() -> None:

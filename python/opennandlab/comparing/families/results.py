@@ -35,7 +35,7 @@ MAIN = {
     "latency_us.read.p999": "Read latency p99.9, µs",
     "gc_cycles": "GC cycles",
     "gc_pages_moved": "GC pages moved",
-    "ecc_correction_rate_pct": "ECC correction rate, bits / 100 page reads",
+    "ecc_correction_rate_pct": "Corrected bits / 100 page reads",
     "uber": "UBER, per bit read",
     "wl_stddev": "WL stddev",
     "lifetime_days": "Lifetime estimate, days",
