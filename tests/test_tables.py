@@ -195,6 +195,11 @@ def test_few_rows_turn_and_many_rows_stand_in_blocks_below_their_labels() -> Non
     assert all(line.startswith("op ") for line in [*first[2:], *second[2:]])
 
 
+def test_cells_that_are_missing_are_empty() -> None:
+    table = plain_table(["dies", "MB/s", "error"], [["1", "114.29", "0.20"], ["64", "7314.29"]])
+    assert drawn(table, 80)[2:] == ["1    │  114.29 │  0.20", "64   │ 7314.29 │      "]
+
+
 def test_a_number_wider_than_the_terminal_is_printed_whole() -> None:
     table = plain_table(["what", "count"], [["bytes", "123 456 789 012 345 678"]])
     assert any("123 456 789 012 345 678" in line for line in drawn(table, 12))

@@ -19,6 +19,8 @@ SCATTERED = ("random", "hot_cold", "zipf")
 DATA_BLOCKS_MIN = 100
 # Zipf writes have a class for each page: beyond this the sum takes longer than many a run.
 ZIPF_PAGES_MAX = 1 << 20
+# A curve of some fifty of them takes a second for so many.
+ZIPF_CURVE_PAGES_MAX = 1 << 16
 # Without a workload: uniform random writes of single pages.
 UNIFORM: Mapping[str, Any] = {"pattern": {"kind": "random"}}
 
@@ -74,7 +76,11 @@ def predicted_at(settings: Mapping[str, Any], key: str, value: float) -> float |
         workload = _core.Workload(to_json(document["workload"]), device.core)
     except (ConfigError, KeyError, TypeError):
         return None
-    return predicted_waf(device.to_dict(), device.effective, json.loads(workload.json()))
+    work = json.loads(workload.json())
+    is_long = _kind(work.get("pattern", "random"))[0] == "zipf"
+    if is_long and int(device.effective["logical_pages"]) > ZIPF_CURVE_PAGES_MAX:
+        return None
+    return predicted_waf(device.to_dict(), device.effective, work)
 
 
 def _collecting_waf(

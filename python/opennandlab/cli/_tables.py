@@ -19,6 +19,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ class Grid:
 
     Args:
         heads: Of the columns.
-        lines: Cells of each row.
+        lines: Cells of each row; those that are missing at its end are empty.
         labels: So many columns, the first, say what a row is; blocks repeat them.
         left: Columns whose cells stand on the left; the others stand on the right.
         sections: Rows with a rule above.
@@ -157,9 +158,10 @@ class Grid:
 
     @cached_property
     def _columns(self) -> list[_Column]:
+        columns = zip_longest(self.heads, *self.lines, fillvalue="")
         return [
-            _Column(_inert(head), [_inert(cells[at]) for cells in self.lines], at in self.left)
-            for at, head in enumerate(self.heads)
+            _Column(_inert(head), list(map(_inert, cells)), at in self.left)
+            for at, (head, *cells) in enumerate(columns)
         ]
 
     @property

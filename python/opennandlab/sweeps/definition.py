@@ -193,10 +193,12 @@ class Sweep:
 
     def formula(self, coordinates: Mapping[str, Scalar], key: str, value: float) -> float | None:
         """Return what theory predicts for a cell with another value of a key; None for nothing."""
-        found = next((it for it in self.cells if it.coordinates == coordinates), None)
-        if found is None or found.settings is None:
-            return None
-        return self.verb.predicted(found.settings, key, value)
+        settings = self._settings.get(frozenset(coordinates.items()))
+        return None if settings is None else self.verb.predicted(settings, key, value)
+
+    @cached_property
+    def _settings(self) -> dict[frozenset[tuple[str, Scalar]], dict[str, Any] | None]:
+        return {frozenset(cell.coordinates.items()): cell.settings for cell in self.cells}
 
     def _resolved(self, read: Reader) -> Iterator[Cell]:
         for combination in combinations(self.axes, self.listed):
