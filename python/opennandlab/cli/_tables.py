@@ -185,7 +185,7 @@ class Grid:
         """
         room = width - self._gap * (len(columns) - 1)
         widths = [one.natural for one in columns]
-        if sum(one.least for one in columns) > room:
+        if sum(widths) > room and sum(one.least for one in columns) > room:
             return None
         while (over := sum(widths) - room) > 0:
             able = [at for at, one in enumerate(columns) if widths[at] > one.least]
