@@ -1,20 +1,30 @@
 """Position: the rate of sequential writes and reads by the address at which they are.
 
-The active range is cut into 64 equal slices, filled, and written and read from its start to its
-end, a slice at a time, in requests of 128 KiB. Then random 4 KiB writes, as many bytes as the range
-has, scatter its data, and it is read and written once more. A disc is slower towards its inner
-tracks; a flash drive has no such places, so what differs between slices is its state: a cache that
-is full by then, a collection that begins, data that lies unevenly on its dies.
+The active range is cut into 64 equal slices or fewer, filled, and written and read from its start
+to its end, a slice at a time, in requests of 128 KiB. Then random 4 KiB writes, as many bytes as
+the range has, scatter its data, and it is read and written once more. A disc is slower towards its
+inner tracks; a flash drive has no such places, so what differs between slices is its state: a cache
+that is full by then, a collection that begins, data that lies unevenly on its dies.
 
     MB/s │▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔    after sequential writes: one rate
          │            ▁▁▁▂▂▃▃▄▄▅▅▆▆    writes after random ones: slow while random data is left
          └──────────────────────────── position
+
+    slice of a simulated drive     queue fills │ measured, whole rows of blocks │ under way
+    ends exactly at the next one                                          limit ┘
+
+What is under way at the limit of a slice is carried out too, so the limit lies before its end by as
+much: a slice that ran into the next one would write its start twice, and a drive that is written
+twice in places is no longer written in order. What is measured are whole rows (a block of every
+plane), each of which erases as often as the next; a small drive has fewer slices for that.
 
 Source: the curve of read rate against position of disc benchmarks, as in zcav of bonnie++ (R.
 Coker); slices and their number are of the implementation.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from opennandlab.documents.pts_small import PositionResults, Slice
 from opennandlab.pts.document import table
@@ -41,10 +51,8 @@ def run(bench: Bench) -> Findings:
     """Fill the range, write and read it slice by slice; scatter its data, and do so again."""
     bench.purge()
     bench.precondition()
-    plan, time = bench.plan, bench.plan.time
-    turn = time.turn_bytes(plan.threads * plan.queue_depth * BLOCK_BYTES)
-    count, size = slices(plan.range_bytes, turn)
-    limit = Limit(bytes=time.slice_bytes(size, BLOCK_BYTES, turn))
+    time = bench.plan.time
+    count, size, limit = _layout(bench)
     found: dict[str, list[float]] = {}
 
     def sweep(kind: str, read_pct: int) -> None:
@@ -56,7 +64,7 @@ def run(bench: Bench) -> Findings:
                         pattern="sequential",
                         read_pct=read_pct,
                         block_bytes=BLOCK_BYTES,
-                        start_bytes=place * size,
+                        start_bytes=place * size // bench.plan.threads,
                     ),
                     limit,
                     label=f"{kind} at {100 * place / count:.4g} %",
@@ -108,14 +116,45 @@ def run(bench: Bench) -> Findings:
     )
 
 
-def slices(range_bytes: int, least_bytes: int = 0) -> tuple[int, int]:
-    """Return the number of slices and their size: whole requests, and at least one.
+def _layout(bench: Bench) -> tuple[int, int, Limit]:
+    """Return the number of slices, their size, and the limit of one."""
+    plan, time = bench.plan, bench.plan.time
+    outstanding = plan.threads * plan.queue_depth
+    turn = time.turn_bytes(outstanding * BLOCK_BYTES)
+    unit = plan.threads * BLOCK_BYTES
+    if not time.is_virtual:
+        count, size = slices(plan.range_bytes, turn, unit)
+        return count, size, Limit(bytes=time.slice_bytes(size, BLOCK_BYTES, turn))
+    under_way = (outstanding - 1) * BLOCK_BYTES
+    aside = under_way + outstanding * BLOCK_BYTES
+    row = _row_bytes(bench) if time.name != "smoke" else 0
+    count, size = slices(plan.range_bytes, max(turn, aside + row), unit)
+    part = min(time.slice_bytes(size, BLOCK_BYTES, turn), size - under_way)
+    rows = (size - aside) // row * row if row else 0
+    limit = Limit(bytes=max(part, BLOCK_BYTES))
+    # Half a request less, so that no rounding makes the ramp one request longer.
+    ratio = 1 - (rows + BLOCK_BYTES // 2) / part
+    return count, size, replace(limit, ramp_ratio=ratio) if rows > 0 else limit
+
+
+def _row_bytes(bench: Bench) -> int:
+    """Return the bytes of a block of every plane of a simulated drive."""
+    device = bench.facts.device
+    if device.physical_bytes is None or device.config is None:
+        return 0
+    return device.physical_bytes // int(device.config["nand"]["blocks_per_plane"])
+
+
+def slices(
+    range_bytes: int, least_bytes: int = 0, unit_bytes: int = BLOCK_BYTES
+) -> tuple[int, int]:
+    """Return the number of slices and their size: whole requests of all threads, at least one.
 
     >>> slices(64 << 20), slices(1 << 20), slices(64 << 20, least_bytes=16 << 20)
     ((64, 1048576), (8, 131072), (4, 16777216))
     """
-    count = max(1, min(SLICES, range_bytes // max(least_bytes, BLOCK_BYTES)))
-    return count, max(1, range_bytes // count // BLOCK_BYTES) * BLOCK_BYTES
+    count = max(1, min(SLICES, range_bytes // max(least_bytes, unit_bytes)))
+    return count, max(1, range_bytes // count // unit_bytes) * unit_bytes
 
 
 TEST = Test(
