@@ -232,14 +232,15 @@ def calibrate(  # noqa: PLR0913 (all but three by name)
 
     >>> table = {"nand": {"channels": 1, "dies_per_channel": 1, "planes_per_die": 1,
     ...                   "blocks_per_plane": 64, "pages_per_block": 32}}
+    >>> small = Asked(requests=50, amount_bytes=2 << 20)
     >>> found = calibrate(table, "reference:client_2013_latency", ["nand.timing.t_read_us=20:200"],
-    ...                   hold_out=0, asked=Asked(requests=50))
+    ...                   hold_out=0, asked=small)
     >>> found.document.keys[0].verdict
     'flat'
 
     Without keys the cells are run once:
 
-    >>> found = calibrate(table, "reference:client_2013_latency", asked=Asked(requests=50))
+    >>> found = calibrate(table, "reference:client_2013_latency", asked=small)
     >>> found.document.runs, found.document.fitted.count, found.document.held_out
     (1, 9, None)
     """
@@ -341,7 +342,7 @@ def told(  # noqa: PLR0913 (what a document consists of)
             wanted.keys, place, slopes.slopes, residuals, counts, slopes.noise
         )
         judged, said = ends.doubted(judged, objective)
-        warnings += said
+        warnings += [*said, *ends.untold(judged, objective, first)]
     errors = {flag: _agreement(wanted, residuals, counts == flag) for flag in (True, False)}
     fitted = errors[True]
     if fitted is None:

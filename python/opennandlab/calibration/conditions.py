@@ -15,11 +15,16 @@ from opennandlab.calibration.cells import Target
 from opennandlab.config import DeviceConfig, load_device, set_path
 from opennandlab.documents.pts import PtsDocument
 from opennandlab.errors import ConfigError
+from opennandlab.pts.cells import REQUESTS_MAX
 
 # Blocks are left out above this size of the flash.
 RAW_BYTES_MAX = 16 << 30
 BLOCKS_MIN = 64
+# Reserve and open blocks stay as many: more blocks stand for a drive where they would change its
+# spare factor, and with it write amplification, by more than this.
+SPARE_TOLERANCE = 0.05
 BLOCKS = "nand.blocks_per_plane"
+BUFFER_KEYS = ("ftl.write_buffer_pages", "host.write_cache")
 # Test -> profile -> threads, queue depth, where the document does not say.
 LOADS = {
     "iops": {"C": (2, 16), "E": (4, 32)},
@@ -40,7 +45,8 @@ class Asked:
         share: Part of the capacity that is used.
         amount_bytes: What of it is tested, in segments.
         cache: Whether the volatile write cache is on.
-        requests: Requests of a cell.
+        requests: Requests of a cell at least.
+        requests_max: Requests of a cell at most.
         settle: Random writes before the first cell, in sizes of the range.
         blocks: Blocks per plane that are simulated; 0 for all.
     """
@@ -51,6 +57,7 @@ class Asked:
     amount_bytes: int | None = None
     cache: bool | None = None
     requests: int = 2000
+    requests_max: int = REQUESTS_MAX
     settle: float = 2.0
     blocks: int | None = None
 
@@ -136,6 +143,10 @@ def conditions(  # noqa: PLR0913, PLR0917 (what was measured, on what, and how)
     if cache is None and profile is not None:
         cache = CACHES[profile]
     blocks = _blocks(device, given, asked.blocks, free)
+    if blocks is not None and asked.blocks:
+        warnings += _told_of_spare(device, given, blocks)
+    if cache is False and not device.to_dict()["host"].get("power_loss_protected"):
+        _refuse_buffer_keys(free)
     question = {
         "cells": [[one.block_bytes, one.read_pct] for one in targets],
         "pattern": "sequential" if document.test == "throughput" else "random",
@@ -145,6 +156,7 @@ def conditions(  # noqa: PLR0913, PLR0917 (what was measured, on what, and how)
         "amount_share": None if amount is None else amount / capacity,
         "cache": cache,
         "requests": asked.requests,
+        "requests_max": asked.requests_max,
         "settle": asked.settle,
     }
     return Conditions(question, blocks, int(device[BLOCKS]), warnings)
@@ -161,6 +173,8 @@ def _blocks(
     """Return the blocks per plane that are simulated; None for all."""
     whole = int(device[BLOCKS])
     if asked is not None:
+        if BLOCKS in free:
+            raise ConfigError("--blocks", f"{BLOCKS} is fitted; accepted: one of both")
         if asked > whole:
             raise ConfigError("--blocks", f"{asked} is more than the device has; accepted: {whole}")
         return asked or None
@@ -168,16 +182,47 @@ def _blocks(
     if BLOCKS in free or raw <= RAW_BYTES_MAX:
         return None
     blocks = max(BLOCKS_MIN, math.ceil(whole * RAW_BYTES_MAX / raw))
-    while blocks < whole and not _can_be(given, blocks):
+    while blocks < whole and not _stands_for(device, given, blocks):
         blocks *= 2
     return blocks if blocks < whole else None
 
 
-def _can_be(given: dict[str, Any], blocks: int) -> bool:
-    smaller = load_copy(given)
-    set_path(smaller, BLOCKS, blocks)
+def _stands_for(device: DeviceConfig, given: dict[str, Any], blocks: int) -> bool:
+    """Whether a device of fewer blocks can be, and has about the spare factor of the whole."""
     try:
-        load_device(smaller)
+        return abs(_spare_of(given, blocks) / _spare(device) - 1.0) <= SPARE_TOLERANCE
     except ConfigError:
         return False
-    return True
+
+
+def _spare(device: DeviceConfig) -> float:
+    return float(device.effective["spare_factor_effective"])
+
+
+def _spare_of(given: dict[str, Any], blocks: int) -> float:
+    smaller = load_copy(given)
+    set_path(smaller, BLOCKS, blocks)
+    return _spare(load_device(smaller))
+
+
+def _told_of_spare(device: DeviceConfig, given: dict[str, Any], blocks: int) -> list[str]:
+    """Return a warning where fewer blocks that were asked for have another spare factor."""
+    if _stands_for(device, given, blocks):
+        return []
+    text = (
+        f"{blocks} blocks per plane have a spare factor of {_spare_of(given, blocks):.3g}, the "
+        f"whole device {_spare(device):.3g}: collections cost more or less than there"
+    )
+    return [text]
+
+
+def _refuse_buffer_keys(free: Sequence[str]) -> None:
+    """Refuse to fit a write buffer that the cells run without.
+
+    Raises:
+        ConfigError: with the key.
+    """
+    for key in free:
+        if key.startswith(BUFFER_KEYS):
+            message = "the cells are run with the write cache off, where it has no effect; accepted"
+            raise ConfigError(f"--free {key}", f"{message}: a document of cells with the cache on")

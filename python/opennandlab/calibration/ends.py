@@ -19,6 +19,8 @@ from opennandlab.calibration.sensitivity import WEAK, Known, Sensitivity
 from opennandlab.documents.calibration import Start
 
 ERRORS = 3.0
+# A fit whose RMS error is not less than before by this share has brought nothing.
+GAIN_MIN = 0.01
 
 
 def doubted(judged: Sensitivity, objective: Objective) -> tuple[Sensitivity, list[str]]:
@@ -42,6 +44,29 @@ def doubted(judged: Sensitivity, objective: Objective) -> tuple[Sensitivity, lis
             "better one: more --runs or --starts tell"
         )
     return replace(judged, keys=keys), warnings
+
+
+def untold(judged: Sensitivity, objective: Objective, first: Array) -> list[str]:
+    """Return warnings of keys that the cells do not tell, and of a fit that brought nothing.
+
+    Args:
+        judged: What the data say.
+        objective: The search, at its best place.
+        first: Residuals of the device before.
+    """
+    warnings = [
+        f"{key.path} is {known.verdict}: the fitted cells hardly change with it, so its value here "
+        "says nothing of the drive"
+        for key, known in zip(objective.keys, judged.keys, strict=True)
+        if known.verdict == "flat"
+    ]
+    before, after = rms_pct(first[objective.counts]), objective.rms_pct()
+    if before and after is not None and after > (1.0 - GAIN_MIN) * before:
+        warnings.append(
+            f"the fit is no better than the device was: RMS error {after:.3g} %, before "
+            f"{before:.3g} %; other keys, or wider bounds, may tell the cells"
+        )
+    return warnings
 
 
 def told(objective: Objective) -> list[Start] | None:

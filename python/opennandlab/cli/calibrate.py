@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from opennandlab.calibration.calibrating import Calibration
     from opennandlab.calibration.objective import Progress
 
-REQUESTS = 2000
+REQUESTS, REQUESTS_MAX = 2000, 20_000_000
 SETTLE = 2.0
 
 
@@ -88,8 +88,20 @@ def calibrate(
         typer.Option("--ar-amount", metavar="SIZE", help="What of it was tested, in segments."),
     ] = None,
     requests: Annotated[
-        int, typer.Option("--requests", min=10, help="Requests of a cell, fewer of large ones.")
+        int,
+        typer.Option(
+            "--requests",
+            min=10,
+            help="Requests of a cell at least, fewer of large ones: writes last as long as what "
+            "the drive must reclaim.",
+        ),
     ] = REQUESTS,
+    requests_max: Annotated[
+        int,
+        typer.Option(
+            "--requests-max", min=10, help="Requests of a cell; one that takes more is refused."
+        ),
+    ] = REQUESTS_MAX,
     settle: Annotated[
         float, typer.Option("--settle", min=0, max=100, help="Writes before, in range sizes.")
     ] = SETTLE,
@@ -142,6 +154,7 @@ def calibrate(
                 share=None if active_range is None else active_range / 100,
                 amount_bytes=parse_size(amount) if amount else None,
                 requests=requests,
+                requests_max=requests_max,
                 settle=settle,
                 blocks=blocks,
             ),

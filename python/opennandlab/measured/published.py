@@ -80,6 +80,8 @@ def reference(name: str) -> PtsDocument:
         capacity_bytes=content.get("capacity_bytes"),
         threads=content.get("threads"),
         queue_depth=content.get("queue_depth"),
+        amount_bytes=content.get("amount_bytes"),
+        segments=content.get("segments"),
         profile=content.get("profile", UNKNOWN),
         notes=(found.note,) if found.note else (),
     )

@@ -6,19 +6,37 @@ purge ─► sequential fill ─► random writes ─► cell, cell, …     in 
                              no clock         as fill the queue
 ```
 There are no rounds and no steady-state rule: the drive is brought to where rounds would end by
-writes without a clock, and each cell is as long as its requests. On `client_sata_2013` the 56 cells
-of IOPS take half a second where the test takes a minute and a half.
+writes without a clock. On `client_sata_2013` the 56 cells of IOPS take half a second where the test
+takes a minute and a half.
+
+**How long a cell of writes is.** Where what is tested does not fit into the spare area, the drive
+collects all the time, and a cell that ends before it has is that of the blocks that stood erased.
+The unit is a row, a block of every pool (a die, or a group of superblocks): a row is filled and
+reclaimed by units / WAF writes, WAF being that of the writes before the first cell.
+
+    pools 1 ─► 16 rows, 2 ─► 8, 4 and more ─► 4      each pool is somewhere else in its block
+    before them, not counted: the queue, the write buffer, and a row
+
+So a cell takes `reclaims x units / (WAF x units of a request x share of writes)` requests, and one
+that would take more than `requests_max` is refused with this arithmetic, as is one in which nothing
+was collected. Where all that is tested fits into the spare area, blocks are dead by the time they
+are reclaimed (SNIA PTS-C of 8 GiB): those cells are as long as their requests, and no collection
+is to be seen.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from opennandlab.config import map_unit_bytes
 from opennandlab.documents.record import JsonObject
 from opennandlab.errors import ConfigError
 from opennandlab.pts.plan import seed_of
+from opennandlab.pts.time_base import PAGE_BYTES
+from opennandlab.pts.words import kib, mix
 from opennandlab.targets.base import ActiveRange, Limit, Stimulus
 from opennandlab.targets.simulated import SimulatedTarget
 
@@ -27,6 +45,11 @@ SCHEMA = "opennandlab.cells/1"
 CELL_BYTES_MAX = 32 << 20
 TURNS_MIN = 4
 FILL_BLOCK_BYTES = 128 << 10
+# Blocks that a drive of one pool reclaims in a cell, and each pool of one of many, at least.
+RECLAIMS = 16
+RECLAIMS_MIN = 4
+# Requests of a cell, at most: some minutes.
+REQUESTS_MAX = 20_000_000
 Watch = Callable[[float | None], None]
 
 
@@ -43,7 +66,8 @@ class Question:
         amount_share: Part of the capacity that is tested, in segments; None for all of `share`.
         segments: How many.
         cache: Whether the volatile write cache is on; None for what the device declares.
-        requests: Requests of a cell that count, fewer of large ones.
+        requests: Requests of a cell that count at least, fewer of large ones.
+        requests_max: Requests of a cell at most; one that needs more is refused.
         settle: Random writes before the first cell, in sizes of the range.
     """
 
@@ -56,6 +80,7 @@ class Question:
     segments: int = 64
     cache: bool | None = None
     requests: int = 2000
+    requests_max: int = REQUESTS_MAX
     settle: float = 2.0
 
     @classmethod
@@ -84,15 +109,76 @@ def measured(
     try:
         if question.cache is not None:
             target.set_cache(enabled=question.cache)
-        _prepare(target, question, seed)
+        collecting = _prepare(target, question, seed)
         rows = []
         for place, (size, read_pct) in enumerate(question.cells):
             if watch is not None:
                 watch((place + 1) / (len(question.cells) + 1))
-            rows.append(_cell(target, question, size, read_pct, seed))
+            rows.append(_cell(target, question, collecting, size, read_pct, seed))
         return {"schema": SCHEMA, "cells": rows}
     finally:
         target.close()
+
+
+@dataclass(frozen=True)
+class Collecting:
+    """What a drive collects while it is written.
+
+    Args:
+        pools: Dies, or groups of superblocks, that collect for themselves.
+        row: Map units of a block of each of them.
+        unit_bytes: A map unit.
+        buffer: Map units of the write buffer.
+        waf: Write amplification of the writes before the first cell.
+    """
+
+    pools: int
+    row: int
+    unit_bytes: int
+    buffer: int
+    waf: float
+
+    @property
+    def reclaims(self) -> int:
+        """Blocks that every pool reclaims in a cell."""
+        return max(RECLAIMS_MIN, math.ceil(RECLAIMS / self.pools))
+
+    def requests(self, units: float, stimulus: Stimulus) -> int:
+        """Return the requests of a cell that write so many units.
+
+        Args:
+            units: Map units.
+            stimulus: The cell, which writes something.
+        """
+        size = stimulus.block_bytes if isinstance(stimulus.block_bytes, int) else PAGE_BYTES
+        each = max(1.0, size / self.unit_bytes)
+        return math.ceil(units / each / (1.0 - stimulus.read_pct / 100))
+
+    def arithmetic(self, stimulus: Stimulus) -> str:
+        """Return in words how many requests a cell takes."""
+        size = stimulus.block_bytes
+        return (
+            f"{self.reclaims} x {self.row} units of {self.unit_bytes} B to reclaim, by WAF "
+            f"{self.waf:.3g}, requests of {size} B and {100 - stimulus.read_pct:g} % writes"
+        )
+
+
+def _collecting(target: SimulatedTarget, question: Question, waf: float) -> Collecting | None:
+    """Return what a drive collects; None where what is tested fits into the spare area."""
+    effective = target.device.effective
+    unit_bytes = map_unit_bytes(target.device.to_dict())
+    filled = question.share * target.capacity_bytes
+    part = _range(target, question).amount_bytes or filled
+    spare = effective["spare_factor_effective"] * effective["physical_pages"] * unit_bytes
+    if part <= spare + target.capacity_bytes - filled:
+        return None
+    superblocks = effective.get("superblocks")
+    pools = superblocks["groups"] if superblocks else effective["die_count"]
+    block = superblocks["data_pages"] if superblocks else effective["pages_per_block"]
+    config = target.device.to_dict()
+    buffer = int(config["ftl"].get("write_buffer_pages") or 0)
+    buffer += int((config["host"].get("write_cache") or {}).get("pages") or 0)
+    return Collecting(int(pools), int(pools * block), unit_bytes, buffer, max(waf, 1.0))
 
 
 def _range(target: SimulatedTarget, question: Question) -> ActiveRange:
@@ -110,25 +196,32 @@ def _range(target: SimulatedTarget, question: Question) -> ActiveRange:
     return ActiveRange(question.share, amount_bytes, segments)
 
 
-def _prepare(target: SimulatedTarget, question: Question, seed: int) -> None:
+def _prepare(target: SimulatedTarget, question: Question, seed: int) -> Collecting | None:
+    """Bring the drive to where cells begin; return what it collects then, if it does."""
     target.purge()
     whole = ActiveRange(question.share)
     fill = Stimulus("sequential", block_bytes=FILL_BLOCK_BYTES, active_range=whole)
     size = int(question.share * target.capacity_bytes)
     target.run(fill, Limit(bytes=size), seed=seed_of(seed, "cells", "fill"), is_measured=False)
     if question.settle <= 0:
-        return
+        return _collecting(target, question, 1.0)
     part = _range(target, question)
     size = int(question.settle * (part.amount_bytes or size)) // 4096 * 4096
     writes = Stimulus("random", block_bytes=4096, active_range=part)
     if question.pattern == "sequential":
         writes = fill
     limit = Limit(bytes=max(size, 4096))
-    target.run(writes, limit, seed=seed_of(seed, "cells", "settle"), is_measured=False)
+    done = target.run(writes, limit, seed=seed_of(seed, "cells", "settle"), is_measured=False)
+    return _collecting(target, question, float(done.inside["waf"] or 1.0))
 
 
-def _cell(
-    target: SimulatedTarget, question: Question, size: int, read_pct: float, seed: int
+def _cell(  # noqa: PLR0913, PLR0917 (where, what, and how long)
+    target: SimulatedTarget,
+    question: Question,
+    collecting: Collecting | None,
+    size: int,
+    read_pct: float,
+    seed: int,
 ) -> JsonObject:
     stimulus = Stimulus(
         "sequential" if question.pattern == "sequential" else "random",
@@ -138,10 +231,28 @@ def _cell(
         queue_depth=question.queue_depth,
         active_range=_range(target, question),
     )
-    queued = stimulus.outstanding
-    count = max(TURNS_MIN * queued, min(question.requests, CELL_BYTES_MAX // size))
-    limit = Limit(ios=count + queued, ramp_ratio=queued / (count + queued))
+    ramp = stimulus.outstanding
+    count = max(TURNS_MIN * ramp, min(question.requests, CELL_BYTES_MAX // size))
+    is_collecting = collecting is not None and read_pct < 100
+    if collecting is not None and is_collecting:
+        ramp += collecting.requests(collecting.buffer + collecting.row / collecting.waf, stimulus)
+        units = collecting.reclaims * collecting.row / collecting.waf
+        count = max(count, collecting.requests(units, stimulus))
+    if count + ramp > question.requests_max and collecting is not None:
+        raise ConfigError(
+            f"cell {kib(size)}:{mix(read_pct)}",
+            f"takes {count + ramp} requests ({collecting.arithmetic(stimulus)}); accepted: at most "
+            f"{question.requests_max}, by larger --requests-max, or a device of fewer "
+            "nand.pages_per_block",
+        )
+    limit = Limit(ios=count + ramp, ramp_ratio=ramp / (count + ramp))
     done = target.run(stimulus, limit, seed=seed_of(seed, "cells", size, read_pct))
+    if is_collecting and not done.inside["collections"]:
+        raise ConfigError(
+            f"cell {kib(size)}:{mix(read_pct)}",
+            f"nothing was collected in {done.ios} requests, so it is that of blocks that stood "
+            f"erased; accepted: longer --settle (now {question.settle:g} range sizes)",
+        )
     mean_ns = done.latency.mean_ns
     return {
         "block_bytes": size,
