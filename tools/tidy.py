@@ -58,6 +58,7 @@ PYTHON_ROOMS = [
     "plugins",
     "own",
     "config",
+    "by_hand",
     "template",
     "readers",
     "units",

@@ -29,6 +29,9 @@ PRESETS = Path(__file__).parent / "presets"
 
 Source = str | Path | Mapping[str, Any]
 
+# Where a key of a device comes from that was set by hand: see `by_hand`.
+BY_HAND = "given: --set"
+
 
 class Resolved(Protocol):
     """What the core holds of a document: it was read and checked, and never changes."""
@@ -348,7 +351,7 @@ def _device(
         given |= comments(file.read_text(encoding="utf-8-sig"))
     for path, value in _changes(overrides).items():
         set_path(document, path, value)
-        given[path] = "given: --set"
+        given[path] = BY_HAND
     return document, name, given
 
 

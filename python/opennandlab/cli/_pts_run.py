@@ -91,7 +91,8 @@ def draw_slides(wanted: Asked, only: str | None) -> None:
             left_out[slide.name] = reason
         else:
             kept.append(slide)
-    made = {slide.name: slides.jobs_of(slide, wanted.settings) for slide in kept}
+    overrides = wanted.request.overrides
+    made = {slide.name: slides.jobs_of(slide, wanted.settings, overrides) for slide in kept}
     if wanted.dry_run:
         _plan(wanted, "slides", [job for jobs, _ in made.values() for job in jobs])
         _tell_left_out(wanted, left_out)

@@ -164,8 +164,6 @@ def print_drive_life(test: "DriveLifeTest", workload: str | None) -> None:
         markup=False,
     )
     console.print(terminal.Grid(("", "value", ""), rows, left=(0, 2)))
-    for warning in test.warnings:
-        console.print(f"warning: {warning}", markup=False)
     verdict = "passed" if test.passed else "not passed"
     reason = f"worn out after {number(test.tbw_tb)} TB; " if test.worn_out else ""
     console.print(f"{verdict}: {reason}UBER {test.uber:.3e}, accepted {test.uber_max:.0e}")

@@ -89,7 +89,7 @@ def _runner(test: "Test") -> Any:  # noqa: ANN401 (what `command` takes)
             job = Job(test.name, test, wanted.settings)
             jobs, varied = [job], None
             if wanted.vary is not None:
-                jobs, varied = vary(job, wanted.vary)
+                jobs, varied = vary(job, wanted.vary, wanted.request.overrides)
             execute(wanted, test.name, jobs, varied)
 
     return run

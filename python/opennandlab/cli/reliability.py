@@ -144,6 +144,7 @@ def rber(
         pages: list[str | None] = [page_type]
         if page_type == "all":
             pages = list(chosen.page_types) or [None]
+        _warn_of_stress(device, axes, quiet=quiet)
         points = lists.points(axes, len(pages))
         columns = {name: [point[name] for point in points] for name in axes}
         rows = []
@@ -408,6 +409,14 @@ def life(
         ),
     ] = None,
     reads: Reads = 0.0,
+    storage_h: Annotated[
+        float | None,
+        typer.Option("--storage-h", help="Hours that data is kept; default those of the class."),
+    ] = None,
+    storage_c: Annotated[
+        float | None,
+        typer.Option("--storage-c", help="Temperature of these hours, °C; default the class's."),
+    ] = None,
     passes: Annotated[float, typer.Option(help="How often the whole drive is read back.")] = 1.0,
     programs: Annotated[
         float,
@@ -477,7 +486,7 @@ def life(
 
         device = own_device(config, parse_overrides(sets or []))
         shared: dict[str, Any] = {"tbw_tb": tbw, "model": model, "reads": reads, "passes": passes}
-        shared["powered"] = powered
+        shared |= {"powered": powered, "storage_h": storage_h, "storage_c": storage_c}
         if analytic and workload is not None:
             raise ConfigError("workload", "writes nothing with --analytic; accepted: --waf")
         if analytic:
@@ -503,6 +512,8 @@ def life(
             terminal.emit_json(document)
         elif not quiet:
             shown()
+        for text in (document.get("warnings") or ()) if not quiet else ():
+            terminal.note(f"warning: {text}", style="yellow")
     if not passed:
         raise typer.Exit(terminal.FAILED)
 
@@ -560,6 +571,22 @@ def _device(config: str | None, sets: list[str] | None) -> "DeviceConfig | None"
             raise ConfigError("--set", "changes a device; accepted: with --config")
         return None
     return own_device(config, parse_overrides(sets or []))
+
+
+def _warn_of_stress(
+    device: "DeviceConfig | None", axes: dict[str, list[float]], *, quiet: bool
+) -> None:
+    """Say where `--set nand.stress` is another stress than the one that is asked for."""
+    from opennandlab.by_hand import overruled
+
+    if device is None or quiet:
+        return
+    keys = ("retention_h", "temperature_c", "reads")
+    asked = {key: axes[key][0] if len(axes[key]) == 1 else axes[key] for key in keys}
+    stress = {**(device.to_dict()["nand"].get("stress") or {}), **asked}
+    by = {"nand": {**device.to_dict()["nand"], "stress": stress}}
+    for text in overruled(device, by, "--retention-h, --temperature-c and --reads say it"):
+        terminal.note(f"warning: {text}", style="yellow")
 
 
 def _code_limit(

@@ -47,6 +47,7 @@ class LifeTest(Record, frozen=True, kw_only=True):
         bits_to_show: Bits without an error that would show the limit at 95 %.
         seed: Of the draw.
         passed: Whether the analytic UBER is within the limit.
+        warnings: What the reader should know; absent without any.
     """
 
     schema: Literal["opennandlab.life/1"]
@@ -77,6 +78,7 @@ class LifeTest(Record, frozen=True, kw_only=True):
     bits_to_show: float
     seed: int
     passed: bool
+    warnings: list[str] | None = None
 
     def to_dict(self) -> JsonObject:
         """Return the document as plain JSON."""
@@ -182,7 +184,7 @@ class DriveLifeTest(Record, frozen=True, kw_only=True):
         margin: Factor by which the raw bit error rate could grow until the limit.
         bits_to_show: Bits without an error that would show the limit at 95 %.
         passed: Whether the drive took TBW, its UBER is within the limit, and no cut showed a fault.
-        warnings: What the read-back warned of.
+        warnings: What the test and its read-back warned of.
         cuts: What cuts from power did; absent where there were none.
     """
 

@@ -240,6 +240,9 @@ class Fleet:
             accepted = "accepted: such as {apps: {run: app, app: {suite: light}}}"
             raise ConfigError("suites", f"nothing is to be run; {accepted}")
         changes = mapping_at(document, "set")
+        both = next((key for key in changes if key in spread), None)
+        if both is not None:
+            raise ConfigError(f"set.{both}", "is in set and in spread; accepted: in one of them")
         return cls(
             name,
             count,

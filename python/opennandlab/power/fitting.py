@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from opennandlab.by_hand import overruled
 from opennandlab.config import DeviceConfig
 from opennandlab.plain import thawed
 from opennandlab.power.study import PROGRAM_MW
@@ -65,7 +66,7 @@ def fitted(whole: DeviceConfig, pages: int = PAGES) -> tuple[DeviceConfig, list[
         energy = MARGIN * _energy_mj(small)
         small = small.replace({"power.plp": {"kind": "capacitor", "energy_mj": energy}})
         told.append(f"capacitors of {energy:g} mJ, {MARGIN:g} times what its memory takes")
-    return small, told
+    return small, told + overruled(whole, small.to_dict(), "a small copy of the drive is cut")
 
 
 def _has_capacitors(device: DeviceConfig) -> bool:

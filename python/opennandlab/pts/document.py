@@ -386,7 +386,8 @@ def _warnings(bench: Bench) -> list[str]:
         if not entry.attained
     ]
     short, unused = _short(record.short), _unused(bench.plan)
-    return [*record.warnings, *_littles_law(record.littles_law), *short, *missed, *unused]
+    lost = bench.target.warnings
+    return [*record.warnings, *lost, *_littles_law(record.littles_law), *short, *missed, *unused]
 
 
 def _unused(plan: Plan) -> list[str]:

@@ -22,7 +22,7 @@ cache, outstanding requests, active range and amount).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from opennandlab.documents.pts import Varied
@@ -180,8 +180,10 @@ def objection(slide: Slide, request: Request, settings: Settings) -> str:
         target.close()
 
 
-def jobs_of(slide: Slide, settings: Settings) -> tuple[list[Job], Varied]:
-    """Return the documents of a slide, and what its suite says of them."""
+def jobs_of(
+    slide: Slide, settings: Settings, set_already: Collection[str] = ()
+) -> tuple[list[Job], Varied]:
+    """Return the documents of a slide, and what its suite says of them; see `suite.vary`."""
     if slide.name == "oio":
         settings = replace(settings, threads=None, queue_depth=None)
-    return vary(Job(slide.test.name, slide.test, settings), slide.vary)
+    return vary(Job(slide.test.name, slide.test, settings), slide.vary, set_already)

@@ -7,7 +7,7 @@ alone or not. A real one is the same throughout, and each test purges it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -204,12 +204,13 @@ def _work(job: Job, request: Request) -> tuple[float, float]:
     return outlook.least, outlook.most
 
 
-def vary(job: Job, text: str) -> tuple[list[Job], Varied]:
+def vary(job: Job, text: str, set_already: Collection[str] = ()) -> tuple[list[Job], Varied]:
     """Return a job for each value of `KEY=A,B,C`, and what the suite says of it.
 
     Args:
         job: What all of them have in common.
         text: A setting, as its option is spelled, or a key of a simulated device.
+        set_already: Keys of the device that are set in all jobs.
 
     Raises:
         ConfigError: for a key that cannot be varied, or a value that it cannot have.
@@ -221,17 +222,19 @@ def vary(job: Job, text: str) -> tuple[list[Job], Varied]:
         raise ConfigError("vary", f"`{text}` is not understood; accepted: KEY=VALUE,VALUE,…")
     if len(set(texts)) != len(texts):
         raise ConfigError("vary", f"`{text}` names a value twice")
-    jobs = [_varied(job, key, value) for value in texts]
+    jobs = [_varied(job, key, value, set_already) for value in texts]
     documents = [one.name for one in jobs]
     return jobs, Varied(key=key, values=texts, documents=documents)
 
 
-def _varied(job: Job, key: str, text: str) -> Job:
+def _varied(job: Job, key: str, text: str, set_already: Collection[str]) -> Job:
     # A name is a file name: no slash, no dot in front.
     name = f"{job.name}-{re.sub(r'[^A-Za-z0-9]+', '-', key)}-{re.sub(r'[^A-Za-z0-9.]+', '-', text)}"
     if "." in key:
         from opennandlab.config import parse_overrides
 
+        if key in set_already:
+            raise ConfigError(key, "is in --set and in --vary; accepted: in one of them")
         return replace(
             job, name=name, overrides={**job.overrides, **parse_overrides([f"{key}={text}"])}
         )

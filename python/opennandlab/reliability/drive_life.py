@@ -30,6 +30,7 @@ from functools import partial
 
 from msgspec import structs
 
+from opennandlab.by_hand import is_set, overruled
 from opennandlab.config import DeviceConfig, load_device, load_workload, map_unit_bytes
 from opennandlab.config import Source as DeviceSource
 from opennandlab.config import Source as WorkloadSource
@@ -38,7 +39,7 @@ from opennandlab.documents.metrics import Metrics
 from opennandlab.documents.record import JsonObject
 from opennandlab.errors import ConfigError, InternalError
 from opennandlab.reliability.drive_cuts import Cutter
-from opennandlab.reliability.jedec import BAKE_C, CLASSES, DriveClass
+from opennandlab.reliability.jedec import BAKE_C, DriveClass, Storage
 from opennandlab.reliability.life import CONFIDENCE, poisson_interval
 from opennandlab.reliability.model import Source, load_model
 from opennandlab.result import Result
@@ -81,6 +82,8 @@ def drive_life_test(  # noqa: PLR0913 - what a test plan states
     workload: WorkloadSource | None = None,
     model: Source | None = None,
     reads: float = 0.0,
+    storage_h: float | None = None,
+    storage_c: float | None = None,
     passes: float = 1.0,
     programs: float = PROGRAMS,
     powered: bool = False,
@@ -100,6 +103,9 @@ def drive_life_test(  # noqa: PLR0913 - what a test plan states
             the range count; by default one map unit anywhere at random, the hardest.
         model: Error model; by default the device's own.
         reads: Reads per page of the block before the final one.
+        storage_h: Hours that the data is kept; by default `nand.stress.retention_h` where that
+            was set by hand, else what the class asks for.
+        storage_c: Temperature of these hours, likewise.
         passes: How often the whole drive is read back.
         programs: Page programs to simulate, about; the drive is scaled down to them.
         powered: The drive has power while the data is kept: that time is simulated, and at its end
@@ -127,14 +133,20 @@ def drive_life_test(  # noqa: PLR0913 - what a test plan states
     >>> round(test.pe_cycles), test.pages_read > 1000
     (20, True)
     """
-    if drive_class not in CLASSES:
-        accepted = ", ".join(CLASSES)
-        raise ConfigError("class", f"`{drive_class}` is unknown; accepted: {accepted}")
     _check(cuts, tbw=tbw_tb, passes=passes, programs=programs)
-    asked = CLASSES[drive_class]
-    whole = _with_model(load_device(device), model)
+    given = load_device(device)
+    storage = Storage.of(given, drive_class, storage_h, storage_c, reads)
+    asked, warnings = storage.asked, storage.warnings
+    whole = _with_model(given, model)
+    warnings += overruled(given, whole.to_dict(), "the errors are those of the model")
     if tbw_tb is None:
-        whole = whole.replace({"nand.wear_out": "ignore"})
+        worn = whole.replace({"nand.wear_out": "ignore"})
+        why = "without an amount to write (--tbw) blocks are used until the mean is worn out"
+        warnings += overruled(whole, worn.to_dict(), why)
+        whole = worn
+    if is_set(given, "nand.stress.retention_h") or is_set(given, "nand.stress.reads"):
+        # It is how data is kept at the end, and not while it is written.
+        whole = whole.replace({"nand.stress.retention_h": 0.0, "nand.stress.reads": 0.0})
     logical = float(whole.effective["logical_bytes"])
     writes = None if tbw_tb is None else tbw_tb * 1e12 / logical
     if writes is not None and writes > DRIVE_WRITES_MAX:
@@ -149,7 +161,9 @@ def drive_life_test(  # noqa: PLR0913 - what a test plan states
         asked = asked.under_power(whole)
     small = scaled(whole, programs / cycles)
     if cuts:
-        small = with_reserve(small, whole)
+        cuttable = with_reserve(small, whole)
+        warnings += overruled(small, cuttable.to_dict(), "what is moved between cuts needs room")
+        small = cuttable
     drive = Simulation(small, seed)
     work = _writing(small, workload)
     cutter = Cutter(drive, work, claims) if cuts else None
@@ -157,10 +171,11 @@ def drive_life_test(  # noqa: PLR0913 - what a test plan states
     if powered:
         drive.idle(3600.0 * kept_h, progress=progress)
     drive.set_stress(
-        retention_h=asked.retention_h, temperature_c=asked.retention_c, reads=float(reads)
+        retention_h=asked.retention_h, temperature_c=asked.retention_c, reads=storage.reads
     )
     found = drive.run(_reading(small, passes), progress=progress)
     outcome = _outcome(found, written, whole, small, asked, seed)
+    outcome = structs.replace(outcome, warnings=[*warnings, *outcome.warnings])
     if powered:
         outcome = structs.replace(outcome, refreshes=outcome.pe_cycles - written.pe_cycles)
     return outcome if cutter is None else _with_cuts(outcome, cutter.found())

@@ -23,13 +23,14 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from opennandlab.by_hand import overruled
 from opennandlab.config import DeviceConfig, load_device, map_unit_bytes
 from opennandlab.config import Source as DeviceSource
 from opennandlab.documents.life import LIFE_SCHEMA, LifeTest
 from opennandlab.errors import ConfigError
 from opennandlab.prediction import predicted_waf
 from opennandlab.reliability.code_limit import page_failure
-from opennandlab.reliability.jedec import BAKE_C, CLASSES
+from opennandlab.reliability.jedec import BAKE_C, Storage
 from opennandlab.reliability.model import Model, Source, layer_factors, load_model
 
 # Two-sided, as everywhere in this package.
@@ -46,6 +47,8 @@ def life_test(  # noqa: PLR0913 - what a test plan states
     waf: float | None = None,
     model: Source | None = None,
     reads: float = 0.0,
+    storage_h: float | None = None,
+    storage_c: float | None = None,
     cv: float = 0.0,
     layers: int = 1,
     layer_swing: float = 0.0,
@@ -63,6 +66,9 @@ def life_test(  # noqa: PLR0913 - what a test plan states
         waf: Write amplification; by default the closed form for uniform random writes.
         model: Error model; by default the device's own.
         reads: Reads per page of the block before the final one.
+        storage_h: Hours that the data is kept; by default `nand.stress.retention_h` where that
+            was set by hand, else what the class asks for.
+        storage_c: Temperature of these hours, likewise.
         cv: Relative standard deviation of the error rates of pages.
         layers: Layers of the stack.
         layer_swing: How much more than the mean the outermost layers err, 0 to 2.
@@ -87,10 +93,8 @@ def life_test(  # noqa: PLR0913 - what a test plan states
     (3000.0, False)
     """
     drive = load_device(device)
-    if drive_class not in CLASSES:
-        accepted = ", ".join(CLASSES)
-        raise ConfigError("class", f"`{drive_class}` is unknown; accepted: {accepted}")
-    asked = CLASSES[drive_class]
+    storage = Storage.of(drive, drive_class, storage_h, storage_c, reads)
+    asked, warnings = storage.asked, storage.warnings
     for name, value in (("tbw", tbw_tb), ("passes", passes)):
         if value is not None and not 0.0 < value < math.inf:
             raise ConfigError(name, f"{value} is not usable; accepted: a number above 0")
@@ -106,7 +110,10 @@ def life_test(  # noqa: PLR0913 - what a test plan states
         refreshes = times * float(drive.effective["logical_bytes"]) / raw_bytes
         cycles += refreshes
     chosen = load_model(drive if model is None else model)
-    stress = (cycles, asked.retention_h, asked.retention_c, reads)
+    if model is not None:
+        by = {"reliability": chosen.parameters}
+        warnings += overruled(drive, by, "the errors are those of the model")
+    stress = (cycles, asked.retention_h, asked.retention_c, storage.reads)
     rates, names = _rates(chosen, stress, retry=retry)
     spread = np.outer(rates, layer_factors(layers, layer_swing)).clip(0.0, 0.5)
     failure, uber = page_failure(drive, spread, cv)
@@ -142,6 +149,7 @@ def life_test(  # noqa: PLR0913 - what a test plan states
         bits_to_show=-math.log((1.0 - CONFIDENCE) / 2.0) / asked.uber_max,
         seed=seed,
         passed=uber <= asked.uber_max,
+        warnings=warnings or None,
     )
 
 

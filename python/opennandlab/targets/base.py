@@ -339,6 +339,8 @@ class Target(ABC):
     sector_bytes: int
     # What it did otherwise than asked until now, each once; for the header of a report.
     deviations: Sequence[str] = ()
+    # What was set by hand and has no effect, each once; for the warnings of a document.
+    warnings: Sequence[str] = ()
     # Why `nand_bytes_written` is unknown; nothing where `Measurement.inside` has it.
     waf_missing: str = ""
 

@@ -46,6 +46,7 @@ import numpy.typing as npt
 
 from opennandlab import _core
 from opennandlab._core import Device
+from opennandlab.by_hand import overruled
 from opennandlab.config import DeviceConfig, Source, load_device
 from opennandlab.documents import pts_header
 from opennandlab.errors import ConfigError, ImageError
@@ -123,6 +124,7 @@ class SimulatedTarget(Target):
         self.sector_bytes = 512
         self._data = _declared_data(self._declared)
         self._has_cache = True
+        self.warnings: tuple[str, ...] = ()
 
     @property
     def _core(self) -> _core.Drive:
@@ -245,7 +247,9 @@ class SimulatedTarget(Target):
 
     def sibling(self, config: Mapping[str, Any]) -> SimulatedTarget:
         """Return an empty drive of another device that is otherwise like this one."""
-        return SimulatedTarget(dict(config), seed=self._seed, name=self.name)
+        found = SimulatedTarget(dict(config), seed=self._seed, name=self.name)
+        self._tell({"ftl": found.device.to_dict()["ftl"]}, "it follows from the number of dies")
+        return found
 
     def idle(self, seconds: float) -> None:
         """Let time pass: dies collect and fold as the device says, throttles recover."""
@@ -343,6 +347,12 @@ class SimulatedTarget(Target):
     def _reconfigure(self) -> None:
         self._core.reconfigure(self._configuration(has_cache=self._has_cache, data=self._data))
         self.device = DeviceConfig(self._core.device(), self._declared.name)
+        self._tell(self.device.to_dict(), "the test says it (--cache, --profile, --data)")
+
+    def _tell(self, by: Mapping[str, Any], why: str) -> None:
+        """Warn of keys that were set by hand and are other ones here."""
+        told = overruled(self._declared, by, why)
+        self.warnings += tuple(text for text in told if text not in self.warnings)
 
     def _configuration(self, *, has_cache: bool, data: str | None) -> Device:
         """Return the device with its write buffer and its data as they are to be."""

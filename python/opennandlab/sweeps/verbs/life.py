@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from opennandlab.config import load_device, read_device, read_workload
+from opennandlab.by_hand import is_set, overruled
+from opennandlab.config import DeviceConfig, load_device, read_device, read_workload
 from opennandlab.documents.record import JsonObject, plain
 from opennandlab.errors import ConfigError
 from opennandlab.hints import nearest
@@ -22,7 +23,11 @@ from opennandlab.sweeps.verbs.benchmark import Drafts, OnDrive, draft_of
 
 # Settings that are left out of a point where they are as they were before there were any: points
 # that were run then are found again.
-LATER: dict[str, object] = {"cuts": 0, "claims": None}
+LATER: dict[str, object] = {"cuts": 0, "claims": None, "storage_h": None, "storage_c": None}
+# What a life test of a drive without an amount to write makes of it.
+WORN = {"wear_out": "ignore"}
+# Keys of `nand.stress` that a point sets, and the settings of the test that they stand for.
+KEPT = {"retention_h": "storage_h", "temperature_c": "storage_c", "reads": "reads"}
 # Arguments of both tests that are not settings of their own.
 ASIDE = ("device", "seed", "progress")
 
@@ -78,7 +83,7 @@ class Life(OnDrive):
                 meant = f"; did you mean `{near}`?" if near else ""
                 accepted = ", ".join(usual)
                 raise ConfigError(f"life.{unknown}", f"is no setting; accepted: {accepted}{meant}")
-            found = {**usual, **asked}
+            found = {**usual, **asked, **_kept(device, asked)}
             for key, default in LATER.items():
                 if found.get(key, default) == default:
                     found.pop(key, None)
@@ -86,9 +91,27 @@ class Life(OnDrive):
                 found["model"] = stated_model(found["model"])
             if found.get("workload") is not None:
                 found["workload"] = read_workload(found["workload"])
-            return {"device": device.to_dict(), "life": found}
+            self.refuse_lost(device, found)
+            document = device.to_dict()
+            if any(is_set(device, f"nand.stress.{key}") for key in KEPT):
+                # Data is kept so at the end, and the drive is written without it.
+                counts = document["nand"].pop("stress")["count_reads"]
+                document["nand"] |= {"stress": {"count_reads": True}} if counts else {}
+            return {"device": document, "life": found}
 
         return settings
+
+    def refuse_lost(self, device: DeviceConfig, asked: JsonObject) -> None:
+        """Refuse keys that a point sets and that the test would set otherwise.
+
+        Raises:
+            ConfigError: with the first of them.
+        """
+        if asked["model"] is None:
+            return
+        other = {"reliability": asked["model"]["parameters"]}
+        for text in overruled(device, other, "the errors are those of life.model"):
+            raise ConfigError("life.model", f"{text}; accepted: one of them")
 
     def run(
         self, settings: JsonObject, seed: int | None, watch: Watcher, place: Path | None = None
@@ -117,6 +140,23 @@ class Life(OnDrive):
         return found
 
 
+def _kept(device: DeviceConfig, asked: Mapping[str, Any]) -> dict[str, float]:
+    """Return how data is kept by the keys of `nand.stress` that a point sets.
+
+    Raises:
+        ConfigError: where settings of the test say otherwise.
+    """
+    found = {}
+    for key, name in KEPT.items():
+        path = f"nand.stress.{key}"
+        if is_set(device, path):
+            found[name] = float(device[path])
+            if asked.get(name) not in {None, found[name]}:
+                message = f"{asked[name]} is not {path}, which is {found[name]:g}"
+                raise ConfigError(f"life.{name}", f"{message}; accepted: one of them")
+    return found
+
+
 class DriveLife(Life):
     """A life test of a simulated drive."""
 
@@ -130,6 +170,14 @@ class DriveLife(Life):
         "waf",
     )
     test: ClassVar[Callable[..., Any]] = drive_life_test
+
+    def refuse_lost(self, device: DeviceConfig, asked: JsonObject) -> None:
+        """Refuse also what becomes of worn blocks where they are all used to the end."""
+        super().refuse_lost(device, asked)
+        if asked["tbw_tb"] is None:
+            why = "without life.tbw_tb blocks are used until the mean is worn out"
+            for text in overruled(device, {"nand": {**device.to_dict()["nand"], **WORN}}, why):
+                raise ConfigError("nand.wear_out", f"{text}; accepted: ignore, or life.tbw_tb")
 
     def watched(self, watch: Watcher) -> dict[str, Any]:
         """Return what tells a watcher how far the test is."""
