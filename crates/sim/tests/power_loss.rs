@@ -404,6 +404,7 @@ fn a_cut_takes_what_is_not_programmed_and_a_mount_finds_the_rest() {
     // The data of the second has crossed the channel by then.
     let at = Ns(done[0].at.0 + 100_000);
     session.advance(at, &mut done);
+    let before = session.status();
     let (remains, running, in_memory) = session.cut(at);
     assert_eq!(running.len(), 1);
     // The first is programmed, the second under way, the third only in memory.
@@ -416,6 +417,11 @@ fn a_cut_takes_what_is_not_programmed_and_a_mount_finds_the_rest() {
     let (session, report) = remains.mount(&Mounting::default()).ok().expect("not interrupted");
     session.audit_tables().expect("map and flash agree");
     assert!(report.scanned_pages >= u64::from(pages) && report.time > Ns(0));
+    // What the host wrote before the cut is counted still, and what the mount writes is not its.
+    let after = session.status();
+    assert_eq!(after["written_bytes"], before["written_bytes"]);
+    assert!(after["programmed_bytes"].as_u64() >= before["programmed_bytes"].as_u64());
+    assert_eq!(after["unaccounted"], Value::Null);
     for lpn in (0..pages).map(Lpn) {
         assert_eq!(session.found(lpn).map(|unit| unit.lpn), Some(lpn.0));
     }

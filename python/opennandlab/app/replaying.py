@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -200,10 +200,22 @@ class _Replay:
             AppCheck(
                 name="writes accepted", passed=refused == 0, detail=f"{refused} writes were refused"
             ),
+            *self._counters(),
         ]
         if self._watch is not None:
             self._watch(Progress("done", 1.0, time.monotonic() - self._start, finished=True))
         return outcome
+
+    def _counters(self) -> Iterator[AppCheck]:
+        """Yield whether what the host wrote and what became of it agree, so that WAF means it.
+
+        Below 1 it is then right: pages were overwritten or trimmed while they waited in the write
+        buffer, wait there still, or were compressed.
+        """
+        if self._player is not None:
+            found = json.loads(self._player.status())["unaccounted"]
+            detail = found or "all units that were written are accounted for"
+            yield AppCheck(name="counters", passed=found is None, detail=detail)
 
     def _drive(self) -> _core.Drive:
         plan = self._plan

@@ -270,7 +270,7 @@ class AppRequests(Record, frozen=True, kw_only=True):
 
 
 class AppDrive(Record, frozen=True, kw_only=True):
-    """A simulated drive at one moment, counted since it was put into its state.
+    """A simulated drive at one moment, counted since it came to its age, or out of its image.
 
     Args:
         written_bytes: Bytes that the host wrote.

@@ -52,7 +52,7 @@ class Span(Record, frozen=True, kw_only=True):
 
 
 class ServedDrive(Record, frozen=True, kw_only=True):
-    """What the drive did.
+    """What the drive did since it was served, and what it holds.
 
     Args:
         read_bytes: Bytes of sectors that clients read.
@@ -124,7 +124,8 @@ class ServedChecks(Record, frozen=True, kw_only=True):
 
     Args:
         contradiction: The first between map, out-of-band areas and what the pages hold, but for
-            units that faults have struck; `null` if there is none.
+            units that faults have struck, or between what clients wrote and what became of it;
+            `null` if there is none.
         media_errors: Reads that the protection refused, as something else than what was written.
         media_errors_by_cause: The same by what was found.
         silent_errors: Reads that returned something else than what was written, as data.

@@ -21,6 +21,7 @@ use super::power_loss::PowerLossConfig;
 use super::remains::{Checkpoint, Mounting, Remains};
 use super::request::Pace;
 use super::session::{Carrying, Session};
+use super::session_counts::Counts;
 use super::simulation::Simulation;
 use crate::config::ConfigError;
 use crate::controller::Working;
@@ -130,6 +131,7 @@ impl Session {
     /// lost: the drive was shut down.
     pub fn shut_down(mut self) -> Remains {
         self.settle();
+        let done = self.counts();
         let mut drive = self.drive;
         if let Some(contents) = &mut drive.media.contents {
             contents.forget(&[]);
@@ -141,6 +143,7 @@ impl Session {
             half_erased: BTreeSet::new(),
             saved: Vec::new(),
             open_stripes: Vec::new(),
+            done,
         }
     }
 
@@ -160,6 +163,7 @@ impl Session {
         }
         let cut = stage.backend.cut(&self.drive, &events, now);
         let mut in_memory = self.contents().staged_units();
+        let done = self.counts();
         let mut drive = self.drive;
         let running: Vec<Running> =
             cut.running.iter().filter_map(|it| drive.media.of_ftl(it)).collect();
@@ -172,6 +176,7 @@ impl Session {
             media: drive.media,
             saved: Vec::new(),
             open_stripes,
+            done,
         };
         (remains, running, in_memory)
     }
@@ -345,7 +350,7 @@ impl Remains {
                 _ => u64::from(geometry.pages_per_block),
             })
             .sum();
-        let saved = self.saved;
+        let (saved, done) = (self.saved, self.done);
         let mut contents = self.media.contents.take().expect("a drive that was cut has contents");
         let blocks = (0..geometry.block_count()).map(BlockId);
         let opening = |block| contents.is_written(block).then(|| contents.opening(block));
@@ -365,12 +370,12 @@ impl Remains {
         let before = programs(&drive);
         for unit in again {
             if !goes_on(&mut report) {
-                return Err(Interrupted(Box::new(of_drive(drive, saved, self.open_stripes))));
+                return Err(Interrupted(Box::new(of_drive(drive, saved, self.open_stripes, done))));
             }
             write_again(&mut drive, unit);
         }
         if !goes_on(&mut report) {
-            return Err(Interrupted(Box::new(of_drive(drive, saved, self.open_stripes))));
+            return Err(Interrupted(Box::new(of_drive(drive, saved, self.open_stripes, done))));
         }
         let (front, media, errors) = drive.split();
         let mut sink = Instant { media, reader: Carrying(errors) };
@@ -386,6 +391,7 @@ impl Remains {
         let mounted = Checkpoint { latest: Arc::new(latest), since: settled_since(&drive) };
         let mut session = Session::of_drive(drive, Pace::Timed);
         session.mounted = mounted;
+        session.count_on(done);
         Ok((session, report))
     }
 }
@@ -443,12 +449,17 @@ fn write_again(drive: &mut Drive, unit: Unit) {
 }
 
 /// What a mount leaves that was interrupted.
-fn of_drive(drive: Drive, saved: Vec<Unit>, open_stripes: Vec<(BlockId, u32)>) -> Remains {
+fn of_drive(
+    drive: Drive,
+    saved: Vec<Unit>,
+    open_stripes: Vec<(BlockId, u32)>,
+    done: Counts,
+) -> Remains {
     let (config, seed, mut media) = (drive.config, drive.seed, drive.media);
     if let Some(contents) = &mut media.contents {
         contents.forget(&saved);
     }
-    Remains { config, seed, media, half_erased: BTreeSet::new(), saved, open_stripes }
+    Remains { config, seed, media, half_erased: BTreeSet::new(), saved, open_stripes, done }
 }
 
 /// From power to ready: dies look at their pages side by side. A page of the flash tells of all its

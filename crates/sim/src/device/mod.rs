@@ -44,6 +44,7 @@ mod run;
 mod runner;
 mod series;
 mod session;
+mod session_counts;
 mod session_faults;
 mod session_image;
 mod settling;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::config::DeviceConfig;
 use super::power_loss::HalfErased;
+use super::session_counts::Counts;
 use crate::nand::{Contents, Latest, Media, Unit};
 use crate::units::{BlockId, Lpn};
 
@@ -21,6 +22,8 @@ pub struct Remains {
     /// With parity, blocks that the cut has found half written: the first page of the stripes that
     /// lack theirs.
     pub(super) open_stripes: Vec<(BlockId, u32)>,
+    /// What the drive did until the power failed.
+    pub(super) done: Counts,
 }
 
 /// What a mount is to do.

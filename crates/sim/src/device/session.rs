@@ -16,13 +16,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use serde_json::{json, Value};
-
 use super::drive::Drive;
 use super::instant::{Instant, Reader};
 use super::observation::Observation;
 use super::remains::Checkpoint;
 use super::request::{Begun, Done, Pace, Refusal, Request};
+use super::session_counts::Counts;
 use super::simulation::Simulation;
 use super::timed::{Latencies, Step, TimedStage};
 use super::unit_faults::Faults;
@@ -86,6 +85,8 @@ pub struct Session {
     pub(super) mounted: Checkpoint,
     /// Faults of the contents that are to come, and units that others have struck.
     pub(super) faults: Faults,
+    /// What the drive had done when the session took it over.
+    pub(super) origin: Counts,
 }
 
 impl Session {
@@ -144,6 +145,7 @@ impl Session {
             Box::new(stage)
         });
         Self {
+            origin: Counts::of(&drive),
             drive,
             stage,
             slots: Vec::new(),
@@ -436,7 +438,7 @@ impl Session {
     }
 
     /// Reads of the host so far that could not be corrected.
-    fn lost_reads(&self) -> u64 {
+    pub(super) fn lost_reads(&self) -> u64 {
         self.drive.errors.lost_of_host()
     }
 
@@ -526,40 +528,6 @@ impl Session {
     /// Requests that are not done.
     pub fn under_way(&self) -> usize {
         self.requests.len()
-    }
-
-    /// What the drive has done so far: `{host, nand, free_blocks, media_errors, stored_bytes, …}`.
-    pub fn status(&self) -> Value {
-        let (host, ftl) = (&self.drive.host, self.drive.ftl.counters());
-        let contents = self.drive.media.contents.as_deref();
-        let bytes = |kind: HostOp| host.sectors[kind.index()] * SECTOR_BYTES;
-        let (written, programmed) = (self.drive.written_bytes(), self.drive.programmed_bytes());
-        let wear = self.drive.media.wear();
-        let blocks = wear.blocks();
-        json!({
-            "read_bytes": bytes(HostOp::Read),
-            "written_bytes": written,
-            "trimmed_bytes": bytes(HostOp::Trim),
-            "flushes": host.commands[HostOp::Flush.index()],
-            "fua_writes": host.fua_writes,
-            "programmed_bytes": programmed,
-            "waf": (written > 0).then(|| programmed as f64 / written as f64),
-            "collections": ftl.erases[Source::Gc as usize],
-            "moved_pages": ftl.programs[Source::Gc as usize],
-            "erases": ftl.erases.iter().sum::<u64>(),
-            "free_blocks": self.drive.ftl.erased_blocks(),
-            "mapped_pages": self.drive.ftl.mapped_pages(),
-            "buffered_pages": self.drive.buffered_pages(),
-            "media_errors": contents.map_or(0, |it| it.media_errors),
-            "media_errors_by_cause": contents.map_or(json!({}), |it| json!(it.errors_by_cause)),
-            "silent_errors": contents.map_or(0, |it| it.silent_errors),
-            "faults_struck": self.faults.struck.len(),
-            "stored_bytes": contents.map_or(0, Contents::stored_bytes),
-            "uncorrectable_reads": self.lost_reads(),
-            "erase_count_mean": (blocks > 0).then(|| wear.erases() as f64 / f64::from(blocks)),
-            "erase_count_max": wear.highest(),
-            "is_worn_out": self.drive.is_worn_out,
-        })
     }
 
     /// Brings the drive to rest with everything on the flash: what was under way is carried out,
