@@ -227,7 +227,7 @@ class _Stand(Target):
         )
 
     def _check(self, stimulus: Stimulus) -> None:
-        """Refuse what the drive would: a range without room for the requests of all threads."""
+        """Refuse what the drive would, such as a range without room for all its requests."""
         try:
             _core.Stream(stream_spec(stimulus), self.capacity_bytes // 4096 * 4096, 0, 0)
         except ConfigError as error:
@@ -237,6 +237,7 @@ class _Stand(Target):
                 f"{error.message} (active range {100 * share:.3g} % of {self.capacity_bytes} B, "
                 f"{threads} thread{'' if threads == 1 else 's'}, {stimulus.pattern})",
             ) from error
+        self.like.check(stimulus)
 
     def _check_layout(self, stimulus: Stimulus) -> None:
         """Refuse what fio could not do, before a purge has cost the data."""

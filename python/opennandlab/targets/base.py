@@ -360,6 +360,16 @@ class Target(ABC):
     def purge(self) -> Purge:
         """Bring it into the state in which nothing was written; wear stays."""
 
+    def check(self, stimulus: Stimulus) -> None:
+        """Refuse a stimulus that it could not take, before anything is done.
+
+        Others than simulated drives take what fits into them.
+
+        Raises:
+            ConfigError: with what is accepted.
+        """
+        del stimulus
+
     @abstractmethod
     def run(  # noqa: PLR0913 (all but two by name)
         self,

@@ -196,6 +196,10 @@ class SimulatedTarget(Target):
         erased = self._core.purge()
         return Purge("erase of all blocks", is_purge=True, note=f"{erased} blocks were erased")
 
+    def check(self, stimulus: Stimulus) -> None:
+        """Refuse what `run` would, such as random writes of a drive with zones."""
+        self._core.cell_commands(cell_spec(stimulus, Limit(ios=1), None, is_measured=True), 0, 0)
+
     def run(  # noqa: PLR0913 (as the base says)
         self,
         stimulus: Stimulus,
