@@ -31,6 +31,8 @@ from opennandlab.measured import reference
 from opennandlab.measured.document import Cell, Said, made
 from opennandlab.pts.cells import Question, measured
 from opennandlab.reports import calibration as pages
+from opennandlab.targets.base import Limit, Stimulus
+from opennandlab.targets.simulated import SimulatedTarget
 
 SMALL: dict[str, Any] = {
     "nand": {"channels": 2, "dies_per_channel": 2, "planes_per_die": 1, "blocks_per_plane": 64,
@@ -437,3 +439,105 @@ def test_what_cannot_run_says_why() -> None:
             {**tiny, "nand": {**tiny["nand"], "max_pe_cycles": 1}}, document(SMALL),
             ["nand.timing.t_read_us"], asked=replace(QUICK, settle=50),
         )  # fmt: skip
+
+
+# -- how long a cell is ---------------------------------------------------------------------------
+
+# A buffer of 4096 pages, and one group of superblocks of 256.
+BUFFERED: dict[str, Any] = {
+    "nand": {"channels": 2, "dies_per_channel": 2, "planes_per_die": 1, "blocks_per_plane": 128,
+             "pages_per_block": 64},
+    "ftl": {"over_provisioning_pct": 0.28, "gc_reserve_blocks": 4, "allocation": "superblock",
+            "write_buffer_pages": 4096},
+    "host": {"power_loss_protected": True},
+}  # fmt: skip
+
+
+def asked_of(device: dict[str, Any], *cells: tuple[int, float], **changes: Any) -> list[Any]:
+    question = Question(cells, threads=2, queue_depth=4, **changes)
+    return list(measured(device, question, 42)["cells"])
+
+
+def test_a_cell_of_writes_is_that_of_a_drive_that_collects() -> None:
+    """2000 requests fit into a large write buffer: the cell was the buffer's, +527 % on a drive.
+
+    The other side is one cell of 200 reclaimed superblocks after three drive writes.
+    """
+    drive = SimulatedTarget(BUFFERED)
+    size = drive.capacity_bytes // 4096 * 4096
+    drive.run(
+        Stimulus("sequential", block_bytes=1 << 17), Limit(bytes=size), seed=1, is_measured=False
+    )
+    drive.run(Stimulus(), Limit(bytes=3 * size), seed=2, is_measured=False)
+    load = Stimulus(threads=2, queue_depth=4)
+    long = drive.run(load, Limit(reclaims=200, seconds_max=1e4, ramp_ratio=0.1), seed=3)
+    reads, mixed, writes = asked_of(BUFFERED, (4096, 100.0), (4096, 50.0), (4096, 0.0))
+    assert writes["iops"] == pytest.approx(long.iops, rel=0.05)
+    assert writes["waf"] == pytest.approx(long.inside["waf"], rel=0.05)
+    # Half of the requests write, so there are about twice as many of them a second.
+    assert mixed["iops"] == pytest.approx(2 * writes["iops"], rel=0.1)
+    assert reads["waf"] is None
+
+
+def test_a_cell_that_would_be_too_long_is_refused_with_the_arithmetic() -> None:
+    with pytest.raises(ConfigError) as refused:
+        asked_of(BUFFERED, (4096, 99.0), requests_max=50_000)
+    found = re.fullmatch(
+        r"cell 4:99/1: takes (\d+) requests \(16 x 256 units of 4096 B to reclaim, by WAF "
+        r"([\d.]+), requests of 4096 B and 1 % writes\); accepted: at most 50000: larger "
+        r"--requests-max, or a device of fewer nand.pages_per_block",
+        str(refused.value),
+    )
+    assert found is not None
+    # The queue, the buffer and a row before them.
+    expected = 8 + 100 * (4096 + 17 * 256 / float(found[2]))
+    assert int(found[1]) == pytest.approx(expected, rel=0.01)
+    # A drive that nothing was written to but once is no drive that collects.
+    with pytest.raises(ConfigError, match=r"nothing was collected in .* longer --settle"):
+        asked_of(BUFFERED, (4096, 0.0), settle=0.0)
+
+
+def test_what_fits_into_the_spare_area_is_as_long_as_its_requests() -> None:
+    """A small part of a drive is never collected with live data: nothing is waited for."""
+    (one,) = asked_of(BUFFERED, (4096, 0.0), share=0.5, amount_share=0.1, settle=0.1)
+    assert one["waf"] is None or one["waf"] <= 1.01
+
+
+def test_the_published_client_drive_has_the_range_that_was_tested() -> None:
+    """Without it, all of the drive was taken, and the RMS error of the preset was 52 %."""
+    for name in ("client_2013_iops", "client_2013_latency", "client_2013_throughput"):
+        found = reference(name)
+        assert found.header.active_range.amount_bytes == 8 << 30
+        assert found.header.imported is not None
+        assert "active range" not in found.header.imported.unknown
+    held = onl.calibrate("client_sata_2013", "reference:client_2013_iops")
+    assert held.document.fitted.count == 56
+    assert held.document.fitted.rms_pct == pytest.approx(9.9, abs=1.0)
+    assert not [text for text in held.document.warnings if "range" in text]
+
+
+def test_a_fit_that_says_nothing_says_so() -> None:
+    reads = document(changed(t_read_us=110), [(4096, 100.0), (65536, 100.0)])
+    found = onl.calibrate(
+        SMALL, reads, ["nand.timing.t_erase_us=2000:4000"], hold_out=0, asked=QUICK, starts=1
+    )
+    assert found.document.keys[0].verdict == "flat"
+    flat, nothing = found.document.warnings[-2:]
+    assert flat.startswith("nand.timing.t_erase_us is flat: the fitted cells hardly change with it")
+    assert nothing.startswith("the fit is no better than the device was: RMS error ")
+    # Reads do tell their own time.
+    told = onl.calibrate(
+        SMALL, reads, ["nand.timing.t_read_us=20:200"], hold_out=0, asked=QUICK, starts=1
+    )
+    assert not [text for text in told.document.warnings if "flat" in text or "no better" in text]
+
+
+def test_keys_that_cells_run_without_are_not_fitted() -> None:
+    cells = document(BUFFERED, [(4096, 0.0), (4096, 100.0)])
+    off = replace(QUICK, cache=False)
+    volatile = {**BUFFERED, "host": {}}
+    with pytest.raises(ConfigError, match="run with the write cache off, where it has no effect"):
+        onl.calibrate(volatile, cells, ["ftl.write_buffer_pages=1:9000"], hold_out=0, asked=off)
+    blocks = replace(QUICK, blocks=64)
+    with pytest.raises(ConfigError, match=r"nand\.blocks_per_plane is fitted; accepted: one of"):
+        onl.calibrate(SMALL, cells, ["nand.blocks_per_plane=64:80"], hold_out=0, asked=blocks)

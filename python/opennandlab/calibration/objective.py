@@ -275,5 +275,6 @@ def start(objective: Objective, model: Model) -> Array:
     found = objective.residuals([place])[0]
     if found is None:
         why = getattr(model, "error", "") or "it cannot be run"
-        raise ResultError(f"the device as it is: {why}; accepted: one that can run the cells")
+        accepted = "" if "accepted:" in why else "; accepted: one that can run the cells"
+        raise ResultError(f"the device as it is: {why}{accepted}")
     return found

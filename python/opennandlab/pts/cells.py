@@ -242,7 +242,7 @@ def _cell(  # noqa: PLR0913, PLR0917 (where, what, and how long)
         raise ConfigError(
             f"cell {kib(size)}:{mix(read_pct)}",
             f"takes {count + ramp} requests ({collecting.arithmetic(stimulus)}); accepted: at most "
-            f"{question.requests_max}, by larger --requests-max, or a device of fewer "
+            f"{question.requests_max}: larger --requests-max, or a device of fewer "
             "nand.pages_per_block",
         )
     limit = Limit(ios=count + ramp, ramp_ratio=ramp / (count + ramp))
