@@ -10,8 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 import opennandlab as onl
+from opennandlab import _core
 from opennandlab.app.course import SLOW_TIMES, Timed, chunks, course
 from opennandlab.app.states import Wanted, aged
+from opennandlab.app.trace import WRITE, Request, records
 from opennandlab.cli import app as command_line
 from opennandlab.config import load_device
 from opennandlab.errors import ConfigError
@@ -73,6 +75,31 @@ def test_a_discarded_drive_has_its_blocks_still_to_erase() -> None:
         assert discarded["free_blocks"] < discarded["blocks"] / 2
     mean, again = (found[age_by, "discard"]["erase_count_mean"] for age_by in ("write", "warp"))
     assert again == pytest.approx(mean, rel=0.05)
+
+
+def test_counters_of_an_aged_drive_have_one_origin() -> None:
+    """WAF was 0.0001: 30 fills counted as written, and what the flash did began anew at the state.
+
+    A WAF a little below 1 is right here: 64 units wait in the write buffer.
+    """
+    device = load_device("emmc_16gb", SCALED)
+    for age_by in ("write", "warp"):
+        for format_by in ("erase", "discard"):
+            wanted = Wanted("old-clean", drive_writes=20, age_by=age_by, format_by=format_by)
+            player = _core.Player(aged(device, 5, wanted, quiet))
+            begun = json.loads(player.status())
+            assert (begun["written_bytes"], begun["programmed_bytes"], begun["waf"]) == (0, 0, None)
+            assert begun["erase_count_mean"] > 10
+            player.play(
+                records(
+                    [Request(WRITE, 0, 8192 * at, 4096, 1000 * at, 1000 * at) for at in range(999)]
+                )
+            )
+            now = json.loads(player.status())
+            assert (now["written_bytes"], now["unaccounted"]) == (999 * 4096, None)
+            waiting = now["buffered_pages"]
+            assert now["programmed_bytes"] >= (999 - waiting) * 4096
+            assert now["waf"] == pytest.approx(now["programmed_bytes"] / now["written_bytes"])
 
 
 def test_age_is_felt_where_the_map_lies_in_the_flash(tmp_path: Path) -> None:

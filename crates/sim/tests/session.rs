@@ -123,9 +123,10 @@ fn a_saved_drive_holds_the_same() {
     }
     let after = again.status();
     assert_eq!(after["written_bytes"].as_u64(), Some(64 * 4096));
-    // 16 pages wait in the write buffer, so a WAF below 1 is right, and accounted for.
-    assert_eq!(after["buffered_pages"].as_u64(), Some(16));
-    assert!(after["programmed_bytes"].as_u64() >= Some(48 * 4096), "{after}");
+    // Pages wait in the write buffer, so a WAF below 1 is right, and accounted for.
+    let waiting = after["buffered_pages"].as_u64().expect("a count");
+    assert!((1..=16).contains(&waiting), "{after}");
+    assert!(after["programmed_bytes"].as_u64() >= Some((64 - waiting) * 4096), "{after}");
     assert_eq!(after["unaccounted"], Value::Null);
 
     // Cut off or damaged it is refused, wherever that happens.
