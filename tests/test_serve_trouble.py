@@ -18,9 +18,9 @@ from pathlib import Path
 import pytest
 
 from documents import blocks
-from opennandlab.errors import ImageError
+from opennandlab.errors import ConfigError, ImageError
 from opennandlab.serving.power import Switch, ask
-from opennandlab.serving.server import Plan, Served
+from opennandlab.serving.server import Plan, Served, locked
 from test_serve import LIMIT_S, Server, content, mountable, needs, noise, run, serving
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -353,3 +353,32 @@ def test_a_drive_in_use_is_not_detached(tmp_path: Path) -> None:
             run(*onl, "detach", place, "--run")
         assert not place.is_mount()
         server.stop()
+
+
+@pytest.mark.parametrize("how", ["symlink_to", "hardlink_to"])
+def test_an_image_is_locked_under_all_of_its_names(how: str, tmp_path: Path) -> None:
+    """The lock was beside the name as given: a second server by a link lost the first one's data."""
+    image, other = tmp_path / "d.onl", tmp_path / "elsewhere" / "l.onl"
+    image.write_bytes(b"content")
+    other.parent.mkdir()
+    getattr(other, how)(image)
+    for first, second in ((image, other), (other, image)):
+        refused = pytest.raises(ConfigError, match=f"{second.name} is being served")
+        with locked(first), refused, locked(second):
+            pass
+    # Read by one name and saved under another, by one server.
+    with locked(image, other):
+        pass
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["d.onl", "elsewhere", "l.onl"]
+
+
+def test_an_image_stays_locked_while_another_file_takes_its_name(tmp_path: Path) -> None:
+    image = tmp_path / "d.onl"
+    image.write_bytes(b"before")
+    with locked(image):
+        (tmp_path / "new").write_bytes(b"after")
+        (tmp_path / "new").replace(image)
+        with pytest.raises(ConfigError, match="is being served"), locked(image):
+            pass
+    with locked(image):
+        assert image.read_bytes() == b"after"

@@ -4,8 +4,8 @@
 device ─► fresh drive ─┐                       ┌─► image, with what the pages hold
 image ── lock, bytes ──┴─► server of the core ─┴─► record of the requests, result
 ```
-One server at a time has an image: a lock beside it is held from before it is read until it was
-saved. Image and record are written beside their targets and renamed over them, whole or not at all.
+One server at a time has an image, under all of its names: locks are held from before it is read
+until it was saved. Image and record are written beside their targets and renamed over them, whole or not at all.
 """
 
 from __future__ import annotations
@@ -132,8 +132,8 @@ class Served:
                 check_writable(path)
                 _check_file(path)
         with contextlib.ExitStack() as stack:
-            for path in {plan.image, plan.saved_to} - {None}:
-                stack.enter_context(locked(Path(path or "")))
+            images = (plan.image, plan.saved_to)
+            stack.enter_context(locked(*(path for path in images if path is not None)))
             self._record = stack.enter_context(_beside(plan.record)) if plan.record else None
             data = plan.record_data
             self._data = stack.enter_context(_beside(data)) if data else None
@@ -264,36 +264,58 @@ def _drive(plan: Plan, image: bytes | None) -> tuple[DeviceConfig, _core.Drive]:
 
 
 @contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Keep other servers away from an image; the lock ends with this process, however it ends.
+def locked(*paths: Path) -> Iterator[None]:
+    """Keep other servers away from images, whatever names they have.
+
+    A lock beside the resolved file keeps its name, also while another file is renamed over it; one
+    on the file itself is met through a hard link too. Both end with this process, however it ends.
 
     Raises:
-        ConfigError: when another server has it.
+        ConfigError: when another server has one of them.
         OutputError: when no lock can be made beside it.
     """
-    beside = path.with_name(f".{path.name}.lock")
-    try:
-        handle = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise OutputError(f"cannot lock {path}: {beside}: {error.strerror or error}") from error
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with contextlib.ExitStack() as stack:
+        held: set[tuple[int, int]] = set()
+        for real, path in {Path(os.path.realpath(path)): path for path in paths}.items():
+            beside = real.with_name(f".{real.name}.lock")
+            try:
+                handle = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            except OSError as error:
+                reason = error.strerror or error
+                raise OutputError(f"cannot lock {path}: {beside}: {reason}") from error
+            stack.callback(os.close, handle)
+            _take(handle, path)
             # Who had it before may have removed the file between our two calls.
-            if os.fstat(handle).st_ino != beside.stat().st_ino:
-                raise FileNotFoundError
-        except OSError as error:
-            raise ConfigError("image", f"{path} is being served by another process") from error
-        # What a server that was killed while it saved has left: no other can be at it now.
-        real = Path(os.path.realpath(path))
-        for part in real.parent.glob(f".{glob.escape(real.name)}.*{PART}"):
-            part.unlink(missing_ok=True)
-        try:
-            yield
-        finally:
-            beside.unlink(missing_ok=True)
-    finally:
-        os.close(handle)
+            if not beside.exists() or os.fstat(handle).st_ino != beside.stat().st_ino:
+                raise _served(path)
+            stack.callback(beside.unlink, missing_ok=True)
+            with contextlib.suppress(FileNotFoundError, PermissionError):  # told when it is read
+                handle = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+                stack.callback(os.close, handle)
+                found = os.fstat(handle)
+                if (found.st_dev, found.st_ino) not in held:
+                    _take(handle, path)
+                    held.add((found.st_dev, found.st_ino))
+            # What a server that was killed while it saved has left: no other can be at it now.
+            for part in real.parent.glob(f".{glob.escape(real.name)}.*{PART}"):
+                part.unlink(missing_ok=True)
+        yield
+
+
+def _take(handle: int, path: Path) -> None:
+    """Lock an open file.
+
+    Raises:
+        ConfigError: when another process has the lock.
+    """
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise _served(path) from error
+
+
+def _served(path: Path) -> ConfigError:
+    return ConfigError("image", f"{path} is being served by another process")
 
 
 def _check_file(path: Path) -> None:
