@@ -19,6 +19,8 @@ OUTSIDE_DIGEST = ("tool", "created", "run", "digest")
 
 # Counters and seeds have 64 bits.
 INTEGER_MAX = 1 << 64
+# Ten times as deep as any document; what reads and writes JSON gives up at some hundreds.
+DEPTH_MAX = 100
 
 
 def canonical_json(document: object) -> str:
@@ -60,23 +62,48 @@ def oddity(document: object, path: str = "") -> str | None:
     >>> oddity({"metrics": {"waf": float("inf")}})
     'metrics.waf: inf is not a finite number'
     """
-    if isinstance(document, dict):
-        keys = (oddity(key, path) for key in document)
-        inner = (oddity(value, f"{path}.{key}" if path else key) for key, value in document.items())
-        return next((found for part in (keys, inner) for found in part if found), None)
-    if isinstance(document, list):
-        items = (oddity(value, f"{path}[{index}]") for index, value in enumerate(document))
-        return next((found for found in items if found), None)
-    if isinstance(document, float) and not math.isfinite(document):
-        return f"{path or '.'}: {document} is not a finite number"
-    if isinstance(document, int) and abs(document) > INTEGER_MAX:
-        return f"{path or '.'}: an integer beyond 2^64"
-    if isinstance(document, str) and not document.isascii():
-        try:
-            document.encode()
-        except UnicodeEncodeError:
-            return f"{path or '.'}: text with half a surrogate pair"
+    waiting: list[tuple[object, str, int]] = [(document, path, 0)]
+    while waiting:
+        value, place, depth = waiting.pop()
+        reason = _odd(value, depth)
+        if reason is not None:
+            return f"{_short(place, 200) or '.'}: {reason}"
+        if isinstance(value, dict):
+            inner = [
+                (one, f"{place}.{key}" if place else str(key), depth + 1)
+                for key, one in value.items()
+            ]
+            waiting += reversed(inner)
+        elif isinstance(value, list):
+            inner = [(one, f"{place}[{index}]", depth + 1) for index, one in enumerate(value)]
+            waiting += reversed(inner)
     return None
+
+
+def _odd(value: object, depth: int) -> str | None:
+    """Return what is odd about one value, but for what it holds."""
+    if isinstance(value, str):
+        return None if _is_text(value) else "text with half a surrogate pair"
+    if isinstance(value, dict):
+        if not all(_is_text(key) for key in value if isinstance(key, str)):
+            return "text with half a surrogate pair"
+    elif isinstance(value, float) and not math.isfinite(value):
+        return f"{value} is not a finite number"
+    elif isinstance(value, int) and abs(value) > INTEGER_MAX:
+        return "an integer beyond 2^64"
+    if depth > DEPTH_MAX:
+        return "nested too deeply"
+    return None
+
+
+def _is_text(text: str) -> bool:
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def first_difference(one: object, other: object, path: str = "") -> str | None:

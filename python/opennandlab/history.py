@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from typing import Any
 
 from opennandlab.config import Steps, WorkloadConfig
 from opennandlab.documents.result import Session
@@ -18,6 +19,10 @@ class History:
         self.jobs = 0
         self.names = names or []
         self.is_filled = is_filled
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle values, not attributes: one that is damaged is no history, and refused at once."""
+        return _again, (self.names, self.is_filled, self.jobs)
 
     def job_seed(self, seed: int) -> int:
         """Return the seed of the next job, so that no step repeats the addresses of another."""
@@ -46,6 +51,12 @@ class History:
         """Note a cut from power, with the traffic before it."""
         self.jobs += 1
         self.names.append("power cut")
+
+
+def _again(names: list[str], is_filled: bool, jobs: int) -> History:  # noqa: FBT001 (of a pickle)
+    history = History(names, is_filled=is_filled)
+    history.jobs = jobs
+    return history
 
 
 @dataclass(frozen=True)

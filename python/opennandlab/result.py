@@ -44,8 +44,6 @@ if TYPE_CHECKING:
 
     from opennandlab.observation import Timeline
 
-# A result holds series of a bounded length: larger files are something else.
-BYTES_MAX = 64 << 20
 PERCENTILES = ("p50", "p90", "p99", "p999", "p9999", "p99999")
 # The checks of a run whose measured part never began: there is nothing to trust.
 NOT_MEASURED = Checks(passed=False, failures=["the measured part never began"])
@@ -240,7 +238,7 @@ class Result:
         Raises:
             ResultError: when the file is damaged, foreign or newer than this build, and why.
         """
-        document = read_document(Path(path), [SCHEMA], BYTES_MAX)
+        document = read_document(Path(path), [SCHEMA])
         try:
             found = cls(document)
         except DocumentError as error:

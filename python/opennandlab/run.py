@@ -15,6 +15,7 @@ from typing import Any
 from msgspec import structs
 
 from opennandlab import _core, logs
+from opennandlab.canonical import oddity
 from opennandlab.config import (
     DeviceConfig,
     ReplayConfig,
@@ -382,7 +383,7 @@ class Start:
         same_device(device, self.device, path)
         with named_in(path, is_record=True):
             device.consulted(core)
-        return device, core, {"image_path": str(path)}
+        return device, core, _legible(image_path=path)
 
     @property
     def is_given(self) -> bool:
@@ -411,13 +412,13 @@ def prepare_benchmark(
     device, core, paths = start.open()
     job = load_workload(workload, device, overrides=overrides, fresh=start.is_given)
     watch.check(job.to_dict())
+    # How an image was made is not known; most hold a drive that was filled.
+    past = Past(paths, is_filled=core is not None)
     if core is None:
         check_memory(device)
         core = device.drive(start.seed)
     core.observe(watch.breakdown, watch.timeline_ns)
     core.begin(job.core, start.seed)
-    # How an image was made is not known; most hold a drive that was filled.
-    past = Past(paths, is_filled="image_path" in paths)
     return Run(core, device, job, seed=start.seed, past=past, watch=watch)
 
 
@@ -471,10 +472,15 @@ def prepare_replay(
     resolved = resolved.of(file, records.digest())
     core.observe(watch.breakdown, watch.timeline_ns)
     core.begin_replay(resolved.core, records)
-    paths["trace_path"] = str(trace)
+    paths |= _legible(trace_path=trace)
     run = Run(core, device, resolved, seed=start.seed, past=Past(paths), watch=watch)
     run.trace = records
     return run
+
+
+def _legible(**paths: str | Path) -> dict[str, str]:
+    """Return those paths that a document can hold: names of folders may be any bytes."""
+    return {name: str(path) for name, path in paths.items() if oddity(str(path)) is None}
 
 
 def _printable(name: str) -> str:

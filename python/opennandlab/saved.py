@@ -12,13 +12,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from opennandlab.canonical import deterministic_part, digest, oddity
+from opennandlab.canonical import digest, oddity
 from opennandlab.documents.record import JsonObject, read, shown
 from opennandlab.errors import DocumentError, ResultError
 from opennandlab.files import read_bytes
 
-# Larger files are no documents; reading one would take all memory.
-BYTES_MAX = 512 << 20
+# Larger files are no documents: those of the longest tests have a tenth. As values, a text takes up
+# to twenty times its size of memory.
+BYTES_MAX = 64 << 20
+# `run.json` has a kilobyte for each test.
+MOMENTS_BYTES_MAX = 1 << 20
 
 Kind = TypeVar("Kind")
 
@@ -37,23 +40,46 @@ class ForeignError(ResultError):
         self.schema = schema
 
 
-def read_document(path: Path, accepted: Sequence[str], bytes_max: int = BYTES_MAX) -> JsonObject:
+def read_content(path: Path, accepted: str) -> bytes:
+    """Return the bytes of what may be a document: all verbs read them here, up to one limit.
+
+    Args:
+        path: The file.
+        accepted: What it may hold, in words.
+
+    Raises:
+        ResultError: when it cannot be read, or is larger than any document.
+    """
+    try:
+        return read_bytes(path, BYTES_MAX)
+    except OSError as error:
+        hint = f"; accepted: {accepted}" if error.errno == errno.EFBIG else ""
+        raise ResultError(f"{path}: {error.strerror or error}{hint}") from error
+
+
+def refuse_odd(path: Path, document: object) -> None:
+    """Refuse JSON with values that no digest, table or terminal can hold.
+
+    Raises:
+        ResultError: with the path of the value.
+    """
+    if odd := oddity(document):
+        accepted = "finite numbers of 64 bits, text that UTF-8 can carry"
+        raise ResultError(f"{path}: damaged: {odd}; accepted: {accepted}")
+
+
+def read_document(path: Path, accepted: Sequence[str]) -> JsonObject:
     """Return the document of a file as plain JSON.
 
     Args:
         path: The file.
         accepted: Schemas that it may have.
-        bytes_max: Larger files are refused.
 
     Raises:
         ResultError: when the file is damaged, foreign or newer than this build, and why.
     """
     wanted = ", ".join(accepted)
-    try:
-        raw = read_bytes(path, bytes_max)
-    except OSError as error:
-        hint = f": accepted: {wanted}" if error.errno == errno.EFBIG else ""
-        raise ResultError(f"{path}: {error.strerror or error}{hint}") from error
+    raw = read_content(path, wanted)
     try:
         document = json.loads(raw)
     except (ValueError, RecursionError) as error:
@@ -69,10 +95,17 @@ def read_document(path: Path, accepted: Sequence[str], bytes_max: int = BYTES_MA
         is_newer = schema.partition("/")[0] in families
         hint = ": use the newer version" if is_newer else ""
         raise ForeignError(f"{path}: holds `{schema}`; accepted: {wanted}{hint}", schema)
-    # What this machine is called may be any bytes; what enters the digest may not.
-    if odd := oddity(deterministic_part(document)):
-        raise ResultError(f"{path}: damaged: {odd}")
+    refuse_odd(path, document)
     return dict(document)
+
+
+def read_moments(path: Path) -> JsonObject:
+    """Return what a `run.json` tells of the runs of its folder; nothing where it is none."""
+    try:
+        found = json.loads(read_bytes(path, MOMENTS_BYTES_MAX))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) and oddity(found) is None else {}
 
 
 def _flaw(raw: bytes, error: Exception) -> str:

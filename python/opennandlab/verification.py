@@ -9,7 +9,7 @@ from typing import Any
 
 from opennandlab.canonical import deterministic_part, digest, first_difference
 from opennandlab.cautions import is_fresh, is_session
-from opennandlab.documents.result import ResultDocument, Tool
+from opennandlab.documents.result import Origin, ResultDocument, Tool
 from opennandlab.errors import CodeError, ConfigError, ResultError
 from opennandlab.observation import recorded
 from opennandlab.policies import policy as policies
@@ -140,6 +140,10 @@ def _run_again(
         state = f"image:{run.image_path}"
     elif state is None and is_fresh(document):
         state = "fresh"
+    elif state is None and isinstance(document.state.origin, Origin):
+        raise ResultError(
+            "the result began with a device image and does not say where it is: --state image:FILE"
+        )
     _same_policy(document.device, gc_policy)
     start = Start(document.device, document.seed, state, gc_policy)
     if "trace" in document.workload:
@@ -158,9 +162,10 @@ def _same_policy(device: Mapping[str, Any], gc_policy: object) -> None:
     Raises:
         ResultError: with both.
     """
-    recorded = device["ftl"].get("gc_policy") or {}
     if gc_policy is None:
         return
+    ftl = device.get("ftl")
+    recorded = (ftl.get("gc_policy") if isinstance(ftl, Mapping) else None) or {}
     here = policies.given(gc_policy).record()
     if here != recorded:
         raise ResultError(f"the result is of the policy {recorded}, not of {here}")

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from opennandlab import _core
 from opennandlab.canonical import first_difference, readable_json
-from opennandlab.documents.ecc import CURVE_BYTES_MAX, CURVE_SCHEMA, CurveDocument
+from opennandlab.documents.ecc import CURVE_SCHEMA, CurveDocument
 from opennandlab.documents.record import JsonObject, plain
 from opennandlab.ecc.channels import Channel, points_of
 from opennandlab.ecc.codes import Code, Decoder
@@ -474,7 +474,7 @@ def _bounded_distance(code: Code, t: int, rber: float) -> tuple[float, float]:
 
 
 def _read(path: Path) -> CurveDocument:
-    return typed(path, read_document(path, [CURVE_SCHEMA], CURVE_BYTES_MAX), CurveDocument)
+    return typed(path, read_document(path, [CURVE_SCHEMA]), CurveDocument)
 
 
 def table_head(document: CurveDocument) -> list[str]:

@@ -110,7 +110,7 @@ def read_curves(
         if path.suffix.lower() == ".csv":
             found += _of_csv(path)
             continue
-        document = read_document(path, [CURVE_SCHEMA, COMPARISON_SCHEMA], CURVE_BYTES_MAX)
+        document = read_document(path, [CURVE_SCHEMA, COMPARISON_SCHEMA])
         if document["schema"] == CURVE_SCHEMA:
             found.append(of_document(typed(path, document, CurveDocument), str(path)))
         else:

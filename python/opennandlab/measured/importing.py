@@ -14,11 +14,10 @@ from opennandlab.documents import pts, pts_header
 from opennandlab.documents.pts import PtsDocument
 from opennandlab.documents.record import JsonObject
 from opennandlab.errors import DocumentError, ResultError
-from opennandlab.files import read_bytes
 from opennandlab.measured import csv, fio
 from opennandlab.measured.document import TABLES, UNKNOWN, Cell, Said, made, sealed
+from opennandlab.saved import read_content, refuse_odd
 
-BYTES_MAX = 256 << 20
 ACCEPTED = (
     "the JSON output of fio, a table as CSV, or a document of a standard test (opennandlab.pts/1)"
 )
@@ -115,10 +114,7 @@ def import_files(paths: Sequence[str | Path], wanted: Wanted | None = None) -> P
 
 
 def _read(path: Path) -> _File:
-    try:
-        raw = read_bytes(path, BYTES_MAX)
-    except OSError as error:
-        raise ResultError(f"{path}: {error.strerror or error}") from error
+    raw = read_content(path, ACCEPTED)
     try:
         is_wide = raw[:2] in {b"\xff\xfe", b"\xfe\xff"}
         text = raw.decode("utf-16" if is_wide else "utf-8-sig")
@@ -135,6 +131,7 @@ def _read(path: Path) -> _File:
                 raise ResultError(
                     f"{path}: no complete JSON ({error}); accepted: {ACCEPTED}"
                 ) from None
+        refuse_odd(path, content)
     return _File(path.name, hashlib.sha256(raw).hexdigest(), text, content)
 
 

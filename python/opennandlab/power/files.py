@@ -216,7 +216,7 @@ def recorded(folder: Path, mode: Mode, rows: int) -> Recording | None:
         document = json.loads(told.read_bytes())
         commits = [Commit(int(row), int(at)) for row, at in document["commits"]]
         is_same = document["mode"] == mode.name and document["rows"] == rows == len(commits)
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise ResultError(f"{told}: damaged; remove it to record anew") from error
     if not is_same:
         raise ConfigError(

@@ -24,12 +24,13 @@ from opennandlab.documents import pts, pts_header
 from opennandlab.documents.pts import SCHEMA, PtsDocument
 from opennandlab.documents.pts_base import Results
 from opennandlab.documents.record import plain
-from opennandlab.errors import DocumentError, InternalError
+from opennandlab.errors import DocumentError, InternalError, ResultError
 from opennandlab.files import write_atomically
 from opennandlab.pts.engine import Bench
 from opennandlab.pts.findings import Findings
 from opennandlab.pts.plan import WIPC_CAPACITIES, Plan
 from opennandlab.pts.record import COLUMNS, Cell
+from opennandlab.saved import read_document, read_moments
 from opennandlab.stats.histogram import Histogram
 from opennandlab.tested import to_bytes
 from opennandlab.threads import cores
@@ -226,13 +227,13 @@ def load_finished(folder: Path, name: str, settings_sha256: str) -> PtsDocument 
     try:
         with (folder / f"{name}.journal.jsonl").open("rb") as stream:
             head = json.loads(stream.readline(HEAD_BYTES_MAX))
-        raw = json.loads((folder / f"{name}.json").read_bytes())
-        if not isinstance(head, dict) or not isinstance(raw, dict):
+        raw = read_document(folder / f"{name}.json", [pts.SCHEMA])
+        if not isinstance(head, dict):
             return None
         if head.get("settings_sha256") != settings_sha256 or raw.get("digest") != digest(raw):
             return None
         document, _ = pts.from_file(raw)
-    except (OSError, ValueError, RecursionError, DocumentError):
+    except (OSError, ValueError, RecursionError, ResultError):
         return None
     return None if document.partial else document
 
@@ -240,12 +241,7 @@ def load_finished(folder: Path, name: str, settings_sha256: str) -> PtsDocument 
 def save_run(folder: Path, name: str, wall_s: float) -> None:
     """Add a line about this machine and moment to `run.json`."""
     path = folder / "run.json"
-    try:
-        runs = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        runs = {}
-    if not isinstance(runs, dict):
-        runs = {}
+    runs = read_moments(path)
     before = runs.get(name)
     kept = {
         key: before[key]
@@ -262,10 +258,9 @@ def add_remarks(folder: Path, document: PtsDocument, remarks: Remarks) -> None:
     What is not said anew stays: a run that goes on keeps the notes of its beginning.
     """
     path = folder / "run.json"
-    try:
-        runs = json.loads(path.read_text(encoding="utf-8"))
-        entry = runs[document.name]
-    except (OSError, ValueError, RecursionError, KeyError, TypeError):
+    runs = read_moments(path)
+    entry = runs.get(document.name)
+    if not isinstance(entry, dict):
         return
     given = {
         "operator": remarks.operator,

@@ -5,7 +5,8 @@ device ─► fresh drive ─┐                       ┌─► image, with wha
 image ── lock, bytes ──┴─► server of the core ─┴─► record of the requests, result
 ```
 One server at a time has an image, under all of its names: locks are held from before it is read
-until it was saved. Image and record are written beside their targets and renamed over them, whole or not at all.
+until it was saved. Image and record are written beside their targets and renamed over them, whole
+or not at all.
 """
 
 from __future__ import annotations

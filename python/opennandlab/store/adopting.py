@@ -9,7 +9,6 @@ document itself, so the same document is one point, and two runs are two.
 from __future__ import annotations
 
 import datetime as dt
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,8 +21,7 @@ from opennandlab.documents.life import DriveLifeTest, LifeTest
 from opennandlab.documents.partial import readable
 from opennandlab.documents.record import JsonObject
 from opennandlab.errors import DocumentError, StoreError
-from opennandlab.files import read_bytes
-from opennandlab.saved import damaged, read_document, refuse_edited, typed
+from opennandlab.saved import damaged, read_document, read_moments, refuse_edited, typed
 from opennandlab.store.entry import Entry, Scalar, key_of, numbers
 
 UNKNOWN = "unknown"
@@ -36,7 +34,6 @@ PROCEDURE = (
 )
 # Beside the documents of simulated tests, which are the same on every machine.
 MOMENTS = "run.json"
-MOMENTS_BYTES_MAX = 1 << 20
 SILENT = (
     "does not say all its settings, nor when and by which program it was made; its key is its own, "
     "the time is that of the file"
@@ -219,12 +216,11 @@ def _moment(path: Path, content: pts.PtsDocument) -> pts.Moment | None:
     """Return machine and moment of a test: its own, or those in the file beside it."""
     if content.tool is not None and content.created is not None and content.run is not None:
         return pts.Moment(tool=content.tool, created=content.created, run=content.run)
-    try:
-        found = json.loads(read_bytes(path.parent / MOMENTS, MOMENTS_BYTES_MAX))
-        # Those of other versions lack what has come since.
-        moment = readable(found[content.name], pts.Moment)[0]
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+    found = read_moments(path.parent / MOMENTS).get(content.name)
+    if not isinstance(found, dict):
         return None
+    # Those of other versions lack what has come since.
+    moment = readable(found, pts.Moment)[0]
     return moment if moment.digest == content.digest else None
 
 

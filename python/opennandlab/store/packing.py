@@ -21,12 +21,11 @@ import msgspec
 
 from opennandlab.canonical import as_bytes, digest
 from opennandlab.documents.record import JsonObject
+from opennandlab.saved import BYTES_MAX
 from opennandlab.store.entry import Entry, Scalar, settings_hash
 
 # A document of 11 KB: level 3 takes 0.2 ms and leaves 43 %, level 9 takes 0.55 ms and leaves 40 %.
 LEVEL = 3
-# Larger texts are no documents: a damaged length must not take all memory.
-BYTES_MAX = 1 << 30
 # The largest integer of SQLite; seeds have a bit more.
 INTEGER_MAX = (1 << 63) - 1
 NUMBER = struct.Struct("<d")
@@ -173,10 +172,13 @@ def _inflated(content: bytes) -> bytes:
 
 def _dumped(content: object) -> bytes:
     try:
-        return msgspec.json.encode(content)
+        text = msgspec.json.encode(content)
     except (UnicodeEncodeError, OverflowError, msgspec.MsgspecError):
         # Half a surrogate pair, or an integer beyond 64 bits.
-        return as_bytes(json.dumps(content, ensure_ascii=False, allow_nan=False))
+        text = as_bytes(json.dumps(content, ensure_ascii=False, allow_nan=False))
+    if len(text) > BYTES_MAX:
+        raise ValueError(f"{len(text)} bytes of settings and document; accepted: {BYTES_MAX}")
+    return text
 
 
 def _text(text: str | None) -> str | None:

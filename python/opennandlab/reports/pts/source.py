@@ -9,7 +9,6 @@ what was lost is named in `missing`, so that views draw what is there.
 
 from __future__ import annotations
 
-import errno
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,12 +25,10 @@ from opennandlab.documents.pts_base import Results
 from opennandlab.documents.pts_header import Header
 from opennandlab.documents.record import JsonObject, Problem, path_text
 from opennandlab.errors import ResultError
-from opennandlab.files import read_bytes
 from opennandlab.reports.pts.salvage import salvage
 from opennandlab.reports.pts.verdict import Verdict, is_steady, verdict
+from opennandlab.saved import read_content
 
-# Larger files are no documents of a test; reading one would take all memory.
-BYTES_MAX = 512 << 20
 # Of losses of the same kind, so many are named one by one.
 NAMED_MAX = 3
 
@@ -147,11 +144,7 @@ def load(path: Path) -> tuple[JsonObject, list[str]]:
     Raises:
         ResultError: when nothing can be made of it, and why.
     """
-    try:
-        raw = read_bytes(path, BYTES_MAX)
-    except OSError as error:
-        hint = ": this is not a document of a test" if error.errno == errno.EFBIG else ""
-        raise ResultError(f"{path}: {error.strerror or error}{hint}") from error
+    raw = read_content(path, "a document of a test")
     if not raw.strip():
         raise ResultError(f"{path}: empty; accepted: a document of a test, or a part of one")
     document, complaints = salvage(raw)
