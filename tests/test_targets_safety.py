@@ -10,13 +10,15 @@ import hashlib
 import json
 import os
 import shutil
+import struct
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from nvme_cli import hex_dump
 from opennandlab.targets import cache
-from opennandlab.targets.base import Limit, Stimulus, TargetError
+from opennandlab.targets.base import Limit, Step, Stimulus, TargetError
 from opennandlab.targets.block import Block, rated_bytes, temperature_c
 from opennandlab.targets.consent import Consent
 from opennandlab.targets.device import DeviceTarget
@@ -108,8 +110,8 @@ class FakeProbe(Probe):
 
     def act(self, *command: str, seconds_max: float) -> Answer:
         assert seconds_max > 0
-        # What holds the device would be in the way of the tools.
-        assert self.held == 0 or "set-feature" in command or command[1].startswith("-W")
+        # What holds the device would be in the way of tools that open it exclusively.
+        assert self.held == 0 or command[0] == "nvme" or command[1].startswith("-W")
         self.acted.append(" ".join(command))
         return self.ask("act " + " ".join(command)) or Answer(0, "")
 
@@ -527,16 +529,27 @@ def test_zeros_are_the_last_resort_and_no_purge(drive, probe):
 
 @needs_fio
 def test_sanitize_is_waited_for(drive, probe):
-    logs = iter([{"sstat": 2}, {"nvme0n1": {"sstat": 258}}, {"sstat": 257}])
+    logs = iter([2, 0x102, 0x101])
     probe.answers |= {
         "lsblk": Answer(0, json.dumps({"blockdevices": [{"tran": "nvme"}]})),
         "nvme id-ctrl": Answer(0, json.dumps({"nn": 1, "sanicap": 2})),
-        "nvme sanitize-log": lambda *_: Answer(0, json.dumps(next(logs))),
+        "nvme get-log": lambda *words: (
+            Answer(0, hex_dump(page(next(logs)))) if "--log-id=129" in words else Answer(1, "")
+        ),
     }
+
+    def page(status: int) -> bytes:
+        return struct.pack("<HH", 0, status).ljust(512, b"\0")
+
     target = drive()
+    steps: list[Step] = []
+    target.purge_watch = steps.append
     assert target.purge().method == "NVMe sanitize, block erase"
-    logs = iter([{"sstat": 3}])
-    assert "sanitize ended with a failure" in target.purge().note
+    assert [step.fraction for step in steps] == [0.0, 0.0]
+    logs = iter([3])
+    with pytest.raises(TargetError, match="its sanitize failed"):
+        target.purge()
+    assert probe.held == 1
     target.close()
 
 

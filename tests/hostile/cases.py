@@ -30,6 +30,7 @@ from parts import (
     Made,
     damaged,
     dumped,
+    edited,
     mutated,
 )
 
@@ -164,10 +165,10 @@ def result(rng: random.Random, bases: Bases) -> Made:
     from opennandlab.canonical import digest
 
     base = rng.choice((bases.result, bases.result, bases.test, bases.curve))
-    if rng.random() < 0.4:
+    if rng.random() < 0.3:
         raw = damaged(rng, dumped(base))
     else:
-        document = mutated(rng, base)
+        document = (edited if rng.random() < 0.6 else mutated)(rng, base)
         if rng.random() < 0.5:
             with contextlib.suppress(ValueError, TypeError):
                 document["digest"] = digest(document)
@@ -178,6 +179,9 @@ def result(rng: random.Random, bases: Bases) -> Made:
         ("compare", "r.json", "r.json", "--force", "--json"),
         ("report", "r.json", "--html", "page.html"),
         ("report", "r.json", "--csv", "tables", "--figures", "drawings"),
+        ("runs", "add", "r.json", "--store", "kept"),
+        ("pts", "import", "r.json"),
+        ("ecc", "plot", "r.json", "--output", "drawn.svg"),
     )
     return rng.choice(verbs), {"r.json": raw, "good.json": dumped(bases.result)}
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from parts import SMALL, TEXTS, VALUES, WORDS, Bases, Made, damaged, dumped, mutated
+from parts import SMALL, TEXTS, VALUES, WORDS, Bases, Made, damaged, dumped, edited, mutated
 
 TABLE = "Block size (KiB),0/100,65/35,100/0\n4,1306,2455,55340\n8,756.3,1363,31130\n"
 FIO = {
@@ -66,10 +66,12 @@ def measured(rng: random.Random, bases: Bases) -> Made:
     elif how == 1:
         file, raw = (
             "f.json",
-            damaged(rng, dumped(FIO)) if rng.random() < 0.3 else dumped(mutated(rng, FIO)),
+            damaged(rng, dumped(FIO))
+            if rng.random() < 0.3
+            else dumped((edited if rng.random() < 0.5 else mutated)(rng, FIO)),
         )
     else:
-        file, raw = "d.json", dumped(mutated(rng, bases.test))
+        file, raw = "d.json", dumped((edited if rng.random() < 0.5 else mutated)(rng, bases.test))
     options = rng.choice(
         ((), ("--unit", "mb_s"), ("--any-order",), ("--threads", "2", "--queue-depth", "4"),
          ("--test", "throughput"), ("--unit", rng.choice(WORDS)))

@@ -48,6 +48,13 @@ WORDS = (
     *("bsc", "awgn", "sensing:3", "sensing:0", "1e-3", "1e-3,2e-3", "fresh", "/dev/null"),
     "/dev/full",
 )  # fmt: skip
+# Numbers that no writer of JSON writes, and readers take: a text that stands for each until then.
+RAW = {"<1e400>": b"1e400", "<-1e999>": b"-1e999", "<digits>": b"9" * 400, "<more>": b"7" * 5000}
+# What a whole section of a document may be replaced by.
+SECTIONS: tuple[Any, ...] = (
+    *({}, [], None, -1, 0, "x", True, [{}], {"": {}}, "\ud800", float("nan"), 10**30, [[[]]] * 3),
+    *RAW,
+)
 SMALL: dict[str, Any] = {
     "nand": {
         "channels": 2,
@@ -124,7 +131,10 @@ class Case:
 
 def dumped(document: object) -> bytes:
     """Return JSON as a hostile writer would: NaN and halves of surrogate pairs included."""
-    return json.dumps(document).encode()
+    content = json.dumps(document).encode()
+    for mark, digits in RAW.items():
+        content = content.replace(json.dumps(mark).encode(), digits)
+    return content
 
 
 def places(document: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -162,6 +172,28 @@ def mutated(rng: random.Random, document: Any, values: tuple[Any, ...] = VALUES)
             here[str(rng.choice(TEXTS))] = here[last]
         else:
             here.append(here[last])
+    return copy
+
+
+def edited(rng: random.Random, document: Any) -> Any:
+    """Return a copy in which a section is something else, or a number or text is odd.
+
+    Of a document with hundreds of values `mutated` hardly ever meets what stands at its top.
+    """
+    copy = json.loads(json.dumps(document))
+    found = places(copy)
+    top = [path for path in found if len(path) <= 2]
+    *parents, last = rng.choice(top if rng.random() < 0.7 else found)
+    here = copy
+    for part in parents:
+        here = here[part]
+    value = here[last]
+    if isinstance(value, str) and rng.random() < 0.6:
+        here[last] = rng.choice(("\ud800", value + "\udcff", "\udfff" + value))
+    elif isinstance(value, int | float) and rng.random() < 0.6:
+        here[last] = rng.choice((float("nan"), float("-inf"), *RAW, 2**64 + 1, -(2**70), "1", [1]))
+    else:
+        here[last] = rng.choice(SECTIONS)
     return copy
 
 

@@ -27,6 +27,7 @@ from opennandlab.documents.ecc import (
     CurveDocument,
     CurvePoint,
 )
+from opennandlab.documents.record import shown as value_shown
 from opennandlab.errors import ConfigError, ResultError
 from opennandlab.files import read_bytes
 from opennandlab.saved import read_document, typed
@@ -204,10 +205,17 @@ def _parts(curve: DrawnCurve) -> dict[str, str]:
     if document is None:
         return {"code": curve.name}
     found = {"code": curve.name}
-    for key, form in DECODER_WORDS.items():
-        value = (document.decoder_settings or {}).get(key)
-        found[key] = "" if value is None else form.format(value)
-    found["channel"] = channel_words(document.channel_settings)
+    try:
+        for key, form in DECODER_WORDS.items():
+            value = (document.decoder_settings or {}).get(key)
+            found[key] = "" if value is None else form.format(value)
+        found["channel"] = channel_words(document.channel_settings)
+    except (KeyError, TypeError, ValueError) as error:
+        settings = value_shown([document.decoder_settings, document.channel_settings], 200)
+        raise ResultError(
+            f"{curve.origin or curve.name}: damaged: {settings} is not valid; accepted: the "
+            "settings of a decoder and of a channel"
+        ) from error
     found["codewords"] = "" if document.codewords == "random" else "zero codewords"
     found["seed"] = f"seed {document.seed}"
     return found

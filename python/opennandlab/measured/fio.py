@@ -105,7 +105,10 @@ def jobs(document: Mapping[str, Any], file: str) -> list[Job]:
         where = f"{file}: job {place}"
         if not isinstance(job, dict):
             raise ResultError(f"{where} is no mapping; accepted: the JSON output of fio")
-        options = {**common, **(job.get("job options") or {})}
+        own = job.get("job options") or {}
+        if not isinstance(common, dict) or not isinstance(own, dict):
+            raise ResultError(f"{where}: its options are no mapping; accepted: the output of fio")
+        options = {**common, **own}
         key = (str(job.get("jobname", place)), json.dumps(options, sort_keys=True))
         groups.setdefault(key, []).append({**job, "job options": options})
     return [_job(f"{file}: job `{name}`", parts) for (name, _), parts in groups.items()]

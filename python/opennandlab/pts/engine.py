@@ -165,6 +165,7 @@ class Bench:
         return replace(found, written_share=0.0) if found else None
 
     def _purge_target(self) -> dict[str, Any]:
+        self.target.purge_watch = self._watch_step if self._watch else None
         done = self.target.purge()
         state = self.target.set_cache(enabled=self.plan.cache_enabled)
         purge = {"method": done.method, "is_purge": done.is_purge, "note": done.note}

@@ -343,6 +343,8 @@ class Target(ABC):
     warnings: Sequence[str] = ()
     # Why `nand_bytes_written` is unknown; nothing where `Measurement.inside` has it.
     waf_missing: str = ""
+    # Called while a purge waits for a drive that says how far it is.
+    purge_watch: Watcher | None = None
 
     @abstractmethod
     def facts(self) -> pts_header.Target:

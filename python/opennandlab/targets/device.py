@@ -127,15 +127,16 @@ class DeviceTarget(FioTarget):
         if frozen:
             failures.append("ATA secure erase: the drive is frozen (a suspend and resume thaws it)")
         for way in ways(self.block, self.probe):
-            # Tools open the device exclusively themselves.
-            self._release()
+            if way.needs_free:
+                self._release()
             try:
-                done = way.do()
+                done = way.do(self.purge_watch)
             except PurgeError as error:
                 failures.append(str(error))
                 continue
             finally:
-                self._hold()
+                if way.needs_free:
+                    self._hold()
             self._same_device()
             note = "; ".join([done.note, *failures] if done.note else failures)
             return Purge(done.method, done.is_purge, note)

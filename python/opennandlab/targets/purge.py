@@ -7,24 +7,27 @@
 
 A way is offered only when its tool is installed and the drive says that it can. The first that
 succeeds is used; one that fails is reported and the next is tried, but nothing is tried after a
-drive stopped answering. NVMe format and sanitize may reach beyond the namespace: they are offered
-only when the controller has no other one.
+sanitize that failed or does not end: the drive refuses all else then. NVMe format and sanitize may
+reach beyond the namespace: they are offered only when the controller has no other one.
 
-Sources: NVM Express base specification (Format NVM: OACS bit 1, SES 1 = user data erase; Sanitize:
-SANICAP bit 1 = block erase, sanitize action 2; status log SSTAT), ATA/ATAPI command set (security
-feature set), manual pages of nvme-cli, hdparm, sg3_utils and util-linux.
+Sources: NVM Express base specification (Format NVM: OACS bit 1, SES 1 = user data erase, FNA bit 0
+= formats all namespaces; Sanitize: SANICAP bit 1 = block erase, sanitize action 2; log 81h),
+ATA/ATAPI command set (security feature set), manual pages of nvme-cli, hdparm, sg3_utils and
+util-linux; of nvme-cli 1.5 to 3.0 also the code.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import struct
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
-from opennandlab.targets.base import Purge, TargetError
+from opennandlab.targets.base import Purge, Step, TargetError, Watcher
 from opennandlab.targets.block import Block
+from opennandlab.targets.ocp import dumped
 from opennandlab.targets.probe import Answer, Probe
 
 # The longest that a drive may take to erase itself; large hard disks take that long.
@@ -32,6 +35,18 @@ ERASE_S_MAX = 24 * 3600.0
 # A password that lives for the length of one erase.
 PASSWORD = "opennandlab"  # noqa: S105 (nothing is protected by it)
 SANITIZE_POLL_S = 2.0
+# Sanitize Status log page: SPROG, SSTAT, SCDW10, and the seconds that an overwrite and a block
+# erase are expected to take, all ones where the drive does not say.
+SANITIZE_LOG, SANITIZE_LOG_BYTES = 0x81, 512
+PROGRESS_WHOLE, NOT_SAID = 1 << 16, 0xFFFFFFFF
+# States of SSTAT; 0 is a drive that was never sanitized.
+DONE, UNDER_WAY, FAILED, DONE_KEPT = range(1, 5)
+# A sanitize whose log shows no progress for so long, or four times what the drive expects, is given
+# up (assumed: drives take seconds to minutes); so is one whose log is not read so often in a row.
+STILL_S_MAX = 3600.0
+UNREAD_MAX = 15
+# The first version of nvme-cli whose `format` waits 10 s for a change of mind, unless by --force.
+FORCE_SINCE = (1, 10)
 
 
 class PurgeError(TargetError):
@@ -47,6 +62,8 @@ class Way(ABC):
         probe: How tools are reached.
     """
 
+    # Whether its tool opens the device exclusively, which nobody else may have open then.
+    needs_free: ClassVar[bool] = True
     block: Block
     probe: Probe
 
@@ -55,11 +72,15 @@ class Way(ABC):
         """Return the commands, for a plan."""
 
     @abstractmethod
-    def do(self) -> Purge:
+    def do(self, watch: Watcher | None = None) -> Purge:
         """Purge.
+
+        Args:
+            watch: Called while it waits for the drive, where that says how far it is.
 
         Raises:
             PurgeError: when the drive or the tool refuses.
+            TargetError: when the drive is left in a state in which no other way works.
         """
 
     def call(self, *command: str) -> Answer:
@@ -78,38 +99,73 @@ class Way(ABC):
 class NvmeFormat(Way):
     """Format NVM with user-data erase; the LBA format stays."""
 
+    needs_free = False
+
     def describe(self) -> str:
         """See `Way`."""
         return " ".join(self._command())
 
-    def do(self) -> Purge:
+    def do(self, watch: Watcher | None = None) -> Purge:
         """See `Way`."""
+        del watch
         self.call(*self._command())
         return Purge("NVMe format, user data erase (SES 1)", is_purge=True)
 
     def _command(self) -> tuple[str, ...]:
-        return ("nvme", "format", self.block.node, "--ses=1")
+        # What it asks is what the gate has asked; the device stays held by us meanwhile.
+        version = _version(self.probe)
+        force = ("--force",) if version is None or version >= FORCE_SINCE else ()
+        return ("nvme", "format", self.block.node, "--ses=1", *force)
 
 
 class NvmeSanitize(Way):
-    """Sanitize with block erase, and wait for it."""
+    """Sanitize with block erase, and wait for it.
+
+    The log is read as bytes: as JSON nvme-cli has its state as a sentence.
+    """
+
+    needs_free = False
 
     def describe(self) -> str:
         """See `Way`."""
         return f"nvme sanitize {self.block.node} --sanact=2, then wait for its log"
 
-    def do(self) -> Purge:
+    def do(self, watch: Watcher | None = None) -> Purge:
         """See `Way`."""
         self.call("nvme", "sanitize", self.block.node, "--sanact=2")
-        for _ in range(int(ERASE_S_MAX / SANITIZE_POLL_S)):
+        progress, still_s, unread = -1, 0.0, 0
+        for number in range(1, int(ERASE_S_MAX / SANITIZE_POLL_S)):
             self.probe.wait(SANITIZE_POLL_S)
-            answer = self.probe.ask("nvme", "sanitize-log", self.block.node, "--output-format=json")
-            status = _sanitize_status(_json(answer))
-            if status == 1:
-                return Purge("NVMe sanitize, block erase", is_purge=True)
-            if status == 3:
-                raise PurgeError("NVMe sanitize ended with a failure")
-        raise PurgeError("NVMe sanitize did not end")
+            log = _sanitize_log(self.block, self.probe)
+            if log is not None and log.state in {DONE, DONE_KEPT}:
+                kept = "the drive kept what it erased allocated" if log.state == DONE_KEPT else ""
+                return Purge("NVMe sanitize, block erase", is_purge=True, note=kept)
+            if log is not None and log.state == FAILED:
+                raise self._trouble(
+                    "its sanitize failed, and it refuses all else until one succeeds: nothing else "
+                    "was tried"
+                )
+            unread = 0 if log is not None and log.state == UNDER_WAY else unread + 1
+            if unread >= UNREAD_MAX:
+                state = "cannot be read" if log is None else f"has the state {log.state}"
+                raise self._trouble(
+                    f"a sanitize was begun, and its log {state}; accepted: 1 to 4 in page 81h"
+                )
+            if log is None or unread:
+                continue
+            still_s = still_s + SANITIZE_POLL_S if log.progress == progress else 0.0
+            progress = log.progress
+            if watch is not None:
+                watch(Step(progress / PROGRESS_WHOLE, number * SANITIZE_POLL_S))
+            if still_s >= max(STILL_S_MAX, 4.0 * log.expected_s):
+                break
+        raise self._trouble(
+            f"its sanitize stands at {100 * progress / PROGRESS_WHOLE:.0f} % since "
+            f"{still_s / 60:.0f} minutes, and it refuses all else until that ends"
+        )
+
+    def _trouble(self, what: str) -> TargetError:
+        return TargetError(f"{self.block.node}: {what} (`nvme sanitize-log` shows its state)")
 
 
 class AtaErase(Way):
@@ -119,8 +175,9 @@ class AtaErase(Way):
         """See `Way`."""
         return "; ".join(" ".join(command) for command in self._commands())
 
-    def do(self) -> Purge:
+    def do(self, watch: Watcher | None = None) -> Purge:
         """See `Way`."""
+        del watch
         lock, erase = self._commands()
         self.call(*lock)
         try:
@@ -149,8 +206,9 @@ class ScsiFormat(Way):
         """See `Way`."""
         return f"sg_format --format {self.block.node}"
 
-    def do(self) -> Purge:
+    def do(self, watch: Watcher | None = None) -> Purge:
         """See `Way`."""
+        del watch
         self.call("sg_format", "--format", self.block.node)
         return Purge("SCSI format unit", is_purge=True)
 
@@ -162,8 +220,9 @@ class Discard(Way):
         """See `Way`."""
         return f"blkdiscard {self.block.node}"
 
-    def do(self) -> Purge:
+    def do(self, watch: Watcher | None = None) -> Purge:
         """See `Way`."""
+        del watch
         self.call("blkdiscard", self.block.node)
         note = "the drive may erase what was discarded later, while a test runs"
         return Purge("discard of the whole range", is_purge=True, note=note)
@@ -217,19 +276,35 @@ def nvme_controller(block: Block, probe: Probe) -> dict[str, Any]:
 def _nvme_ways(block: Block, probe: Probe) -> list[Way]:
     controller = nvme_controller(block, probe)
     found = re.match(r"nvme\d+", block.name)
+    # Of a drive with several controllers there are also its paths, such as nvme0c0n1, which are
+    # no namespaces.
     siblings = [
         name
         for name in probe.names("/sys/class/block")
-        if found and re.fullmatch(found[0] + r"(c\d+)?n\d+", name) and name != block.name
+        if found and re.fullmatch(found[0] + r"n\d+", name) and name != block.name
     ]
     if siblings or (controller.get("nn", 1) != 1 and _has_other_namespaces(block, probe)):
         return []
     offered: list[Way] = []
-    if int(controller.get("oacs", 0)) & 2:
+    if int(controller.get("oacs", 0)) & 2 and _keeps_format(controller, block, probe):
         offered.append(NvmeFormat(block, probe))
     if int(controller.get("sanicap", 0)) & 2:
         offered.append(NvmeSanitize(block, probe))
     return offered
+
+
+def _keeps_format(controller: dict[str, Any], block: Block, probe: Probe) -> bool:
+    """Tell whether a format leaves the size of sectors.
+
+    Where a drive formats all namespaces at once, nvme-cli asks for the first LBA format, not for
+    the one in use.
+    """
+    if not int(controller.get("fna", 0)) & 1:
+        return True
+    answer = _json(probe.ask("nvme", "id-ns", block.node, "--output-format=json"))
+    in_use = answer.get("flbas")
+    # FLBAS: bits 3:0 and, of more than 16 formats, 6:5.
+    return isinstance(in_use, int) and in_use & 0x6F == 0
 
 
 def _has_other_namespaces(block: Block, probe: Probe) -> bool:
@@ -239,21 +314,31 @@ def _has_other_namespaces(block: Block, probe: Probe) -> bool:
     return not (isinstance(listed, list) and len(listed) == 1)
 
 
-def _sanitize_status(log: dict[str, Any]) -> int | None:
-    """Return SSTAT bits 2:0: 1 done, 2 in progress, 3 failed; None when unread.
+@dataclass(frozen=True)
+class _SanitizeLog:
+    """What log page 81h says: a state, progress in 65536ths, and what is expected of an erase."""
 
-    nvme-cli puts the log under the device's name in some versions.
-    """
-    for part in (log, *(value for value in log.values() if isinstance(value, dict))):
-        if "sstat" in part:
-            status = part["sstat"]
-            if isinstance(status, dict):
-                status = status.get("status", 0)
-            try:
-                return int(status) & 7
-            except (TypeError, ValueError):
-                return None
-    return None
+    state: int
+    progress: int
+    expected_s: float
+
+
+def _sanitize_log(block: Block, probe: Probe) -> _SanitizeLog | None:
+    """Return the log; None where it cannot be read."""
+    size = (f"--log-id={SANITIZE_LOG}", f"--log-len={SANITIZE_LOG_BYTES}")
+    answer = probe.ask("nvme", "get-log", block.node, *size)
+    log = b"" if answer is None or answer.code else dumped(answer.text)
+    if len(log) != SANITIZE_LOG_BYTES:
+        return None
+    progress, status, _, _, expected_s = struct.unpack_from("<HHIII", log)
+    return _SanitizeLog(status & 7, progress, 0.0 if expected_s == NOT_SAID else expected_s)
+
+
+def _version(probe: Probe) -> tuple[int, ...] | None:
+    """Return the version of nvme-cli; None where it does not say."""
+    answer = probe.ask("nvme", "version")
+    found = re.search(r"\bversion (\d+)\.(\d+)", answer.text) if answer is not None else None
+    return None if found is None else tuple(map(int, found.groups()))
 
 
 def _json(answer: Answer | None) -> dict[str, Any]:
