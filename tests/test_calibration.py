@@ -281,8 +281,12 @@ def test_a_cut_calibration_goes_on_to_the_same_document(tmp_path: Path) -> None:
     assert whole.document.run.known >= 10
     assert not journal.exists()
     assert whole.document.digest == calibrating.run(wanted, jobs=2).document.digest
-    journal.write_text('{"settings": "other"}\n')
-    with pytest.raises(ResultError, match="journal of another calibration"):
+    other = Journal(journal, "of another calibration")
+    other.add("key", [1.0])
+    with pytest.raises(ConfigError, match="is used by another process"):
+        calibrating.run(wanted, journal=journal)
+    other.close(is_done=False)
+    with pytest.raises(ConfigError, match="is of other settings"):
         calibrating.run(wanted, journal=journal)
     empty = tmp_path / "empty"
     Journal(empty, "of a run that never came to its end").close(is_done=False)
@@ -541,3 +545,30 @@ def test_keys_that_cells_run_without_are_not_fitted() -> None:
     blocks = replace(QUICK, blocks=64)
     with pytest.raises(ConfigError, match=r"nand\.blocks_per_plane is fitted; accepted: one of"):
         onl.calibrate(SMALL, cells, ["nand.blocks_per_plane=64:80"], hold_out=0, asked=blocks)
+
+
+@pytest.mark.parametrize("line", [0, 1, 2])
+def test_a_journal_that_was_edited_is_refused(line: int, tmp_path: Path) -> None:
+    """A figure that was changed by hand, or by a disk, went into the fit without a word."""
+    path = tmp_path / "journal"
+    kept = Journal(path, "settings")
+    kept.add("one", [1.5, 2.5])
+    kept.add("two", None)
+    kept.close(is_done=False)
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[line] = lines[line][:-3] + b"7" + lines[line][-2:]
+    path.write_bytes(b"".join(lines))
+    with pytest.raises(ConfigError, match=rf"line {line + 1} of .* is damaged or edited"):
+        Journal(path, "settings")
+
+
+def test_a_journal_that_another_process_began_meanwhile_is_left_alone(tmp_path: Path) -> None:
+    """Lines of both would have stood in one file, by two sums."""
+    path = tmp_path / "journal"
+    late, early = Journal(path, "settings"), Journal(path, "settings")
+    early.add("one", [1.0])
+    for _ in range(2):
+        with pytest.raises(ConfigError, match="is used by another process"):
+            late.add("two", [2.0])
+        early.close(is_done=False)
+    assert Journal(path, "settings").known == {"one": [1.0]}

@@ -123,7 +123,7 @@ def test_a_campaign_that_was_cut_off_goes_on(tmp_path: Path) -> None:
     whole = Campaign(settings)
     whole.to_the_end()
     assert plain(resumed.document("x"))["digest"] == plain(whole.document("x"))["digest"]
-    with pytest.raises(ConfigError, match="holds a campaign with other settings"):
+    with pytest.raises(ConfigError, match="is of other settings"):
         Campaign(Settings(onl.load_device(SMALL), 600, seed=1), folder=tmp_path)
 
 

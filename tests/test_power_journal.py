@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from opennandlab.errors import ConfigError
-from opennandlab.power.journal import Journal
+from opennandlab.journal import Journal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

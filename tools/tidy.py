@@ -45,6 +45,7 @@ PYTHON_ROOMS = [
     "files",
     "scratch",
     "saved",
+    "journal",
     "hints",
     "keys",
     "summary",

@@ -268,7 +268,8 @@ def run(
         command: What ran it.
 
     Raises:
-        ResultError: for a device that cannot run the cells, and for a foreign journal.
+        ConfigError: for the journal of another calibration or process, or one that is damaged.
+        ResultError: for a device that cannot run the cells.
         KeyboardInterrupt: on Ctrl-C before the device was run once.
     """
     began = time.monotonic()

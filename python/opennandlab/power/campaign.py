@@ -29,7 +29,7 @@ from opennandlab.config import DeviceConfig, load_device
 from opennandlab.documents.power_loss import POWER_SCHEMA, PowerDocument
 from opennandlab.documents.record import made, plain
 from opennandlab.errors import CodeError, ConfigError, ResultError
-from opennandlab.power.journal import Journal
+from opennandlab.journal import Journal
 from opennandlab.power_cut import CLAIMS, TARGETS, promises
 from opennandlab.waiting import result
 

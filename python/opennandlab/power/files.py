@@ -34,11 +34,11 @@ from opennandlab.documents.power_files import POWER_FILES_SCHEMA, FilesDocument
 from opennandlab.documents.record import made, plain
 from opennandlab.errors import ConfigError, ResultError
 from opennandlab.files import write_atomically
+from opennandlab.journal import Journal
 from opennandlab.power import capture as captures
 from opennandlab.power import crash, databases, filesystems
 from opennandlab.power.campaign import wilson
 from opennandlab.power.databases import MODES, Commit, Mode, Verdict
-from opennandlab.power.journal import Journal
 from opennandlab.serving import recipes
 from opennandlab.serving.server import Plan, Served
 from opennandlab.waiting import result

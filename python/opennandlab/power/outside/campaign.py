@@ -24,8 +24,8 @@ from typing import Any, Final
 
 from opennandlab import _core
 from opennandlab.errors import ConfigError, OutputError
+from opennandlab.journal import Journal
 from opennandlab.power.campaign import CUTS_MAX, WORKLOADS, check_limit
-from opennandlab.power.journal import Journal
 from opennandlab.power.outside import records
 from opennandlab.power.outside.disks import Disk, Link
 from opennandlab.power.outside.host import Asked, Asking, Host, rows, slices

@@ -1,10 +1,10 @@
-"""The journal of a campaign: what it is, and what is done, a line each.
+"""The journal of a campaign or a calibration: what it is, and what is done, a line each.
 
-A line counts when its end is there, so a campaign that was killed, or whose disk was full, goes on
-from the last whole line; what was cut off is taken away and told. The first line says what is
-carried out: another campaign in the same folder is refused, with the difference. Each line begins
-with the CRC-32 of its text and of all lines before it, so one that was changed, left out, doubled
-or moved is refused too.
+A line counts when its end is there, so one that was killed, or whose disk was full, goes on from
+the last whole line; what was cut off is taken away. The first line says what is carried out:
+another one in the same place is refused, with the difference. Each line begins with the CRC-32 of
+its text and of all lines before it, so one that was changed, left out, doubled or moved is refused
+too. The file is locked while it is open.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from typing import Any, Final
 from opennandlab.canonical import first_difference
 from opennandlab.errors import ConfigError, OutputError, WriteError
 
-ANOTHER: Final = "accepted: the same settings, or another folder"
+ANOTHER: Final = "accepted: the same settings, another --output, or the file removed"
 
 
 class Journal:
-    """What is done of a campaign.
+    """What is done of a campaign or a calibration.
 
     Args:
         path: The file, which is made with the first record; None: nothing is kept.
@@ -59,6 +59,9 @@ class Journal:
         lines = [record]
         if self._handle is None:
             self._open(self.path)
+            if self._handle is not None and os.fstat(self._handle).st_size:
+                self.close()
+                raise _in_use(self.path)
         handle = self._handle
         if handle is None:
             raise AssertionError("an opened journal has a handle")
@@ -101,7 +104,7 @@ class Journal:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             os.close(handle)
-            raise ConfigError("--output", f"{path} is used by another process") from error
+            raise _in_use(path) from error
         self._handle = handle
 
     def _read(self, path: Path) -> None:
@@ -130,10 +133,13 @@ class Journal:
             self.close()
             raise ConfigError(
                 "--output",
-                f"{path.parent} holds a campaign with other settings, that was not finished "
-                f"({difference}); {ANOTHER}",
+                f"{path} is of other settings, and was not finished ({difference}); {ANOTHER}",
             )
         self.records = [record for record in records[1:] if record is not None]
+
+
+def _in_use(path: Path) -> ConfigError:
+    return ConfigError("--output", f"{path} is used by another process")
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:
