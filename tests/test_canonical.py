@@ -86,6 +86,7 @@ def test_half_a_letter_has_a_digest_and_bytes() -> None:
         ({"a": 10**400}, "a: an integer"),
         ({"a": "\ud800"}, "a: text with half"),
         ({"a": {"\ud800": 1}}, "a: text with half"),
+        ({"a": json.loads("[" * 150 + "]" * 150)}, "a[0][0]"),
         ({"µ": [None, "½", True, 2**64, 1.5]}, None),
     ],
 )

@@ -359,6 +359,12 @@ def test_a_failed_check_is_exit_code_1(
         (r'"waf": [0-9.]+', '"waf": NaN', "waf: nan is not a finite number"),
         (r'"waf": [0-9.]+', '"waf": 1e400', "waf: inf is not a finite number"),
         (r'"name": "short"', '"name": "\\\\ud800"', "workload.name: text with half a surrogate"),
+        # Outside of the digest they went through, and `verify` opened the file of that name.
+        (r'"run": \{', '"run": {"image_path": "\\\\ud800",', "run.image_path: text with half"),
+        (r'"wall_s": [0-9.]+', '"wall_s": -Infinity', "run.wall_s: -inf is not a finite number"),
+        (r'"seed": [0-9]+', f'"seed": {"9" * 400}', "seed: an integer beyond 2^64"),
+        (r'"seed": [0-9]+', f'"seed": {"9" * 5000}', "no complete JSON document"),
+        (r'"steps": \[', f'"steps": [{"[" * 200 + "]" * 200},', "nested too deeply"),
     ],
 )
 def test_a_result_that_holds_what_json_cannot_is_damaged(
@@ -372,11 +378,52 @@ def test_a_result_that_holds_what_json_cannot_is_damaged(
         ("verify", "bad.json"),
         ("compare", "good.json", "bad.json"),
         ("report", "bad.json", "--html", "page.html"),
+        ("runs", "add", "bad.json", "--store", "kept"),
     ):
         shown = cli(*arguments)
         assert shown.returncode == 2, shown.stderr
         assert words in shown.stderr
         assert not (folder / "page.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("device", "words"),
+    [
+        ("{}", "device.controller: only in the second"),
+        ('{"ftl": -1}', "ftl: invalid type: integer `-1`, expected a mapping of keys"),
+        ('{"ftl": {"gc_policy": 5}}', "ftl.gc_policy: "),
+    ],
+)
+def test_a_verification_of_a_damaged_device_is_refused(
+    cli: Cli, folder: Path, device: str, words: str
+) -> None:
+    """Both ended with a KeyError or an AttributeError, before anything was looked at."""
+    cli(*RUN, "-q", "--output", "good.json")
+    document = json.loads((folder / "good.json").read_text(encoding="utf-8"))
+    document["device"] = json.loads(device)
+    (folder / "bad.json").write_text(json.dumps(document), encoding="utf-8")
+    shown = cli("verify", "bad.json")
+    assert (shown.returncode, words in shown.stderr) == (2, True), shown.stderr
+
+
+def test_a_document_is_refused_by_its_size_before_it_is_parsed(cli: Cli, folder: Path) -> None:
+    """`compare` worked for a minute on 321 MB, with 3.8 GB; others refused after 1.7 GB."""
+    with (folder / "large.json").open("wb") as file:
+        file.write(b'{"schema": "opennandlab.result/1"')
+        file.truncate((64 << 20) + 1)
+    cli(*RUN, "-q", "--output", "good.json")
+    for arguments in (
+        ("verify", "large.json"),
+        ("compare", "good.json", "large.json"),
+        ("report", "large.json"),
+        ("runs", "add", "large.json", "--store", "kept"),
+        ("pts", "import", "large.json"),
+        ("calibrate", "--device", "config", "--to", "large.json"),
+        ("ecc", "plot", "large.json", "--output", "drawn.svg"),
+    ):
+        shown = cli(*arguments)
+        assert shown.returncode == 2, shown.stderr
+        assert "large.json: larger than 64 MiB; accepted: " in " ".join(shown.stderr.split())
 
 
 def test_compare_refuses_unlike_things_unless_forced(cli: Cli) -> None:

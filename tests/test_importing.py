@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -333,3 +335,42 @@ def test_references_stand_in_comparisons() -> None:
     assert found["metrics"]["skew[uniform, steady MB/s]"]["values"] == [532, 653]
     wrong = CliRunner().invoke(app, ["compare", "reference:none", "reference:7450_skew"])
     assert wrong.exit_code == 2
+
+
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the places of all values that hold no others."""
+    if isinstance(value, dict | list):
+        pairs = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, inner in pairs:
+            yield from leaves(inner, (*path, key))
+    else:
+        yield path
+
+
+@pytest.mark.parametrize("odd", [math.nan, -math.inf, 10**100, "\ud800"])
+def test_what_no_document_holds_is_refused_wherever_it_stands(odd: Any, tmp_path: Path) -> None:
+    """14 of 76 outputs of fio with one such value ended with a traceback."""
+    text = MIXED.read_text()
+    places = list(leaves(json.loads(text)))
+    for place in places[:: max(1, len(places) // 40)]:
+        document = json.loads(text)
+        here = document
+        for part in place[:-1]:
+            here = here[part]
+        here[place[-1]] = odd
+        (tmp_path / "f.json").write_text(json.dumps(document), encoding="utf-8")
+        said = refusal(tmp_path / "f.json")
+        where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
+        assert f"f.json: damaged: {where[1:]}: " in said
+        assert "; accepted: " in said
+
+
+@pytest.mark.parametrize("options", ["x", [1], 5])
+def test_options_that_are_none_are_refused(options: Any, tmp_path: Path) -> None:
+    """A TypeError: neither those of a job nor the common ones were looked at."""
+    for change in ({"global options": options}, {}):
+        document = json.loads(MIXED.read_text()) | change
+        if not change:
+            document["jobs"][0]["job options"] = options
+        (tmp_path / "f.json").write_text(json.dumps(document), encoding="utf-8")
+        assert "its options are no mapping" in refusal(tmp_path / "f.json")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import shutil
 import sqlite3
@@ -19,7 +20,7 @@ from conftest import Cli
 from opennandlab.errors import ConfigError, StoreError
 from opennandlab.store import Store
 from opennandlab.ui import listing, sweeping, watching
-from opennandlab.ui.application import make
+from opennandlab.ui.application import PIECE_BYTES, make
 from opennandlab.ui.guard import BODY_BYTES_MAX, Door
 from opennandlab.ui.server import door_of
 from stored import entry, key
@@ -202,6 +203,64 @@ def test_static_files_have_their_types(asked: Any) -> None:
         answer = asked.get(f"/static/{name}")
         assert (answer.status_code, kind in answer.headers["content-type"]) == (200, True)
     assert "image/svg" in asked.get("/favicon.ico").headers["content-type"]
+
+
+@pytest.mark.parametrize("path", ["/static/plotly.js", "/run.json"])
+def test_what_is_long_is_sent_in_pieces(store: Path, door: Door, path: str) -> None:
+    """A thousand clients that did not read the script kept 2.5 GB, which nobody gave back."""
+    app = make(store, door)
+    query = f"key={ui_store.keys(store)[0]}".encode() if path == "/run.json" else b""
+    scope = {
+        "type": "http", "method": "GET", "path": path, "query_string": query,
+        "headers": [(b"host", b"127.0.0.1:8765")],
+    }  # fmt: skip
+    sizes: list[int] = []
+    lengths: list[int] = []
+
+    async def receive() -> dict[str, Any]:
+        await asyncio.Event().wait()  # a client that stays
+        raise AssertionError
+
+    async def send(message: Any) -> None:
+        sizes.append(len(message.get("body", b"")))
+        lengths.extend(
+            int(value) for name, value in message.get("headers", ()) if name == b"content-length"
+        )
+
+    asyncio.run(app(scope, receive, send))
+    assert (max(sizes) <= PIECE_BYTES, sum(sizes)) == (True, lengths[0])
+
+
+def test_a_client_that_does_not_read_holds_one_piece(store: Path, door: Door) -> None:
+    taken = 0
+
+    async def receive() -> dict[str, Any]:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def send(message: Any) -> None:
+        nonlocal taken
+        taken += len(message.get("body", b""))
+        if taken:
+            raise RuntimeError("it has left")
+
+    scope = {
+        "type": "http", "method": "GET", "path": "/static/plotly.js", "query_string": b"",
+        "headers": [(b"host", b"127.0.0.1:8765")],
+    }  # fmt: skip
+    with pytest.raises(RuntimeError, match="it has left"):
+        asyncio.run(make(store, door)(scope, receive, send))
+    assert taken == PIECE_BYTES
+
+
+def test_without_a_token_only_the_page_that_asks_for_it_is_served(store: Path) -> None:
+    """The script that draws, of 4.8 MB, was given to everybody."""
+    door = Door("127.0.0.1", 8765, TOKEN)
+    with testclient.TestClient(make(store, door), base_url=BASE) as client:
+        for name in re.findall(r'href="(/static/[^"]+)"', client.get("/login").text):
+            assert client.get(name).status_code == 200
+        assert client.get("/static/plotly.js").status_code == 401
+        assert client.get("/static/ui.js").status_code == 401
 
 
 # The table of runs.

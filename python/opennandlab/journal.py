@@ -57,14 +57,12 @@ class Journal:
         if self.path is None:
             return
         lines = [record]
-        if self._handle is None:
-            self._open(self.path)
-            if self._handle is not None and os.fstat(self._handle).st_size:
-                self.close()
-                raise _in_use(self.path)
         handle = self._handle
         if handle is None:
-            raise AssertionError("an opened journal has a handle")
+            handle = self._open(self.path)
+            if os.fstat(handle).st_size:
+                self.close()
+                raise _in_use(self.path)
         end = os.fstat(handle).st_size
         if end == 0:
             lines = [self.identity, record]
@@ -95,7 +93,7 @@ class Journal:
             self.path.unlink(missing_ok=True)
         self.close()
 
-    def _open(self, path: Path) -> None:
+    def _open(self, path: Path) -> int:
         try:
             handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         except OSError as error:
@@ -106,6 +104,7 @@ class Journal:
             os.close(handle)
             raise _in_use(path) from error
         self._handle = handle
+        return handle
 
     def _read(self, path: Path) -> None:
         content = path.read_bytes()

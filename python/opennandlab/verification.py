@@ -94,6 +94,12 @@ def verify(  # noqa: PLR0913 (options, by name)
         raise ResultError(
             f"{path}: damaged or edited: its content does not match its digest: {error}"
         ) from error
+    unresolved = first_difference({"device": content.device}, {"device": run.device.to_dict()})
+    if unresolved is not None:
+        raise ResultError(
+            f"{path}: damaged: {unresolved} (the file against the device that it describes); "
+            "accepted: all keys of the resolved device, as a result has them"
+        )
     rerun = run.measure(progress=progress, slice_ops=slice_ops)
     # The file as it is: a key that this build does not know is a difference too.
     found, made = filed.document, rerun.document

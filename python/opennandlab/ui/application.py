@@ -6,6 +6,7 @@ store does not have with 404; what a form has wrong with 422 and the field.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -36,6 +37,7 @@ from opennandlab.ui.watching import Events, Watch, opened, stream
 
 STYLES = {"report.css": "text/css", "ui.css": "text/css"}
 SCRIPTS = ("ui.js", "draw.js", "sweep.js", "form.js", "report.js")
+PIECE_BYTES = 64 << 10
 # A browser keeps the script that draws, which is large, as long as its version is the same.
 KEPT = "private, max-age=31536000, immutable"
 
@@ -397,19 +399,32 @@ async def static(request: Request) -> Response:
     """Return a script or a style: one of a few names, never a path."""
     name = request.path_params.get("name", "icon.svg")
     if name == "plotly.js":
-        content = pages.plotly_script()
-        return Response(content, media_type="text/javascript", headers={"cache-control": KEPT})
+        return _in_pieces(pages.plotly_script(), "text/javascript", {"cache-control": KEPT})
     kind = STYLES.get(name) or ("text/javascript" if name in SCRIPTS else None)
     if name == "icon.svg":
         kind = "image/svg+xml"
     if kind is None:
         raise HTTPException(404)
-    return Response(pages.file_of(name), media_type=kind, headers={"cache-control": "no-cache"})
+    return _in_pieces(pages.file_of(name), kind, {"cache-control": "no-cache"})
 
 
 def _download(content: bytes, kind: str, name: str) -> Response:
-    return Response(content, media_type=kind,
-                    headers={"content-disposition": f'attachment; filename="{name}"'})  # fmt: skip
+    return _in_pieces(content, kind, {"content-disposition": f'attachment; filename="{name}"'})
+
+
+def _in_pieces(content: bytes, kind: str, headers: dict[str, str]) -> Response:
+    """Answer with one piece after another, each when the client has taken the one before it.
+
+    Of what is sent in one piece the server keeps a copy for every client that does not read it.
+    """
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for start in range(0, len(content), PIECE_BYTES):
+            yield content[start : start + PIECE_BYTES]
+            await asyncio.sleep(0)  # the end of a connection is heard between two pieces
+
+    length = {"content-length": str(len(content))}
+    return StreamingResponse(pieces(), media_type=kind, headers=headers | length)
 
 
 async def _not_found(request: Request, error: Exception) -> Response:

@@ -29,8 +29,8 @@ BODY_BYTES_MAX = 1 << 20
 TOKEN_CHARS_MIN = 16
 CSRF_HEADER = "x-opennandlab"
 SAFE = ("GET", "HEAD")
-# Reached without a token: the public files of the package, and where the token is given.
-OPEN_PATHS = ("/static/", "/login")
+# Reached without a token: where it is given, and what that page is drawn with.
+OPEN_PATHS = {"/login", "/static/report.css", "/static/ui.css", "/static/icon.svg"}
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-{nonce}'; "
     "img-src 'self' data: blob:; connect-src 'self'; form-action 'self'; base-uri 'none'; "
@@ -195,7 +195,7 @@ class Guard:
 
     def _of_token(self, scope: Scope, headers: Headers) -> Response | None:
         """Ask for the token, where there is one."""
-        if self.door.token is None or scope["path"].startswith(OPEN_PATHS):
+        if self.door.token is None or scope["path"] in OPEN_PATHS:
             return None
         if (entered := self._entered(scope)) is not None:
             return entered

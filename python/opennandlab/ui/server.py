@@ -23,6 +23,8 @@ PORT = 8765
 # How long connections may take to end before they are cut.
 GRACE_S = 2
 BACKLOG = 128
+# Clients at a time; others are told to come again. A page needs 6, and one for what changes.
+CONNECTIONS_MAX = 256
 
 
 class Server(uvicorn.Server):
@@ -124,6 +126,7 @@ def serve(  # noqa: PLR0913 (what a server consists of)
         proxy_headers=False,
         timeout_graceful_shutdown=GRACE_S,
         ws="none",
+        limit_concurrency=CONNECTIONS_MAX,
     )
     server = Server(config, app.state.place.watch.end, lambda: ready(door.url))
     # The signal that ended it is raised again when all is closed.
