@@ -8,7 +8,7 @@ BIN := .venv/bin
 # One more than the smallest machine has cores: some tests wait for a scheduler, a browser, a kill.
 PYTEST := $(BIN)/pytest -n 3 --dist loadfile
 # Directories are listed beside the files: they change when a file is deleted.
-SOURCES := $(shell find crates python pyproject.toml Cargo.toml Cargo.lock README.md LICENSE \
+SOURCES := $(shell find crates python pyproject.toml Cargo.toml Cargo.lock README.md LICENSE THIRD-PARTY.txt \
 	-not -name '*.pyc' -not -name __pycache__ -not -name proptest-regressions 2>/dev/null)
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -16,7 +16,7 @@ unexport PYTHONPATH
 # Cargo would take the jobs of this make for its own, and cannot reach them.
 unexport MAKEFLAGS MFLAGS
 
-.PHONY: help demo test rust-test python-test test-long system check rust-lint python-lint fmt
+.PHONY: help demo test rust-test python-test test-long system check rust-lint python-lint audit fmt
 .PHONY: generate record record-check docs figures bench fuzz clean
 
 help: ## this list
@@ -39,7 +39,7 @@ test-long: .venv/installed .venv/dev system ## the tests that take minutes and r
 system: ## install fio, an NBD server and a browser for the tests that need them
 	python3 tools/system.py
 
-check: rust-lint python-lint record-check test ## what CI runs: formats, lints, types, tidy, tests
+check: rust-lint python-lint audit record-check test ## what CI runs: formats, lints, types, tidy, tests
 
 rust-lint: ## format and lints of the Rust code
 	cargo fmt --all --check
@@ -50,6 +50,9 @@ python-lint: .venv/installed .venv/dev ## format, lints and types of the Python 
 	$(BIN)/mypy --strict python/opennandlab tools
 	$(BIN)/python tools/tidy.py
 	$(BIN)/python tools/generate.py --check
+
+audit: .venv/installed ## known faults, licences and sources of what we build on; licence texts in the wheel
+	$(BIN)/python tools/audit.py
 
 fmt: .venv/dev ## lay out all code
 	cargo fmt --all
