@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 # Facts about one machine and one moment: outside the digest, so that a result made twice has one
@@ -62,37 +63,38 @@ def oddity(document: object, path: str = "") -> str | None:
     >>> oddity({"metrics": {"waf": float("inf")}})
     'metrics.waf: inf is not a finite number'
     """
-    waiting: list[tuple[object, str, int]] = [(document, path, 0)]
+    if not isinstance(document, dict | list):
+        reason = _odd(document)
+        return reason and f"{path or '.'}: {reason}"
+    waiting: deque[tuple[dict[Any, Any] | list[Any], str, int]] = deque([(document, path, 0)])
     while waiting:
-        value, place, depth = waiting.pop()
-        reason = _odd(value, depth)
-        if reason is not None:
-            return f"{_short(place, 200) or '.'}: {reason}"
-        if isinstance(value, dict):
-            inner = [
-                (one, f"{place}.{key}" if place else str(key), depth + 1)
-                for key, one in value.items()
-            ]
-            waiting += reversed(inner)
-        elif isinstance(value, list):
-            inner = [(one, f"{place}[{index}]", depth + 1) for index, one in enumerate(value)]
-            waiting += reversed(inner)
+        node, place, depth = waiting.popleft()
+        if depth > DEPTH_MAX:
+            return f"{_short(place)}: nested too deeply"
+        pairs: Iterable[tuple[Any, Any]] = (
+            node.items() if isinstance(node, dict) else enumerate(node)
+        )
+        for key, value in pairs:
+            if reason := _odd(key):
+                return f"{_short(place, 200) or '.'}: {reason}"
+            reason = _odd(value)
+            if reason is None and not isinstance(value, dict | list):
+                continue
+            inner = f"{place}[{key}]" if isinstance(node, list) else f"{place}.{key}".lstrip(".")
+            if reason is not None:
+                return f"{_short(inner, 200)}: {reason}"
+            waiting.append((value, inner, depth + 1))
     return None
 
 
-def _odd(value: object, depth: int) -> str | None:
-    """Return what is odd about one value, but for what it holds."""
+def _odd(value: object) -> str | None:
+    """Return what is odd about a value that holds no others."""
     if isinstance(value, str):
         return None if _is_text(value) else "text with half a surrogate pair"
-    if isinstance(value, dict):
-        if not all(_is_text(key) for key in value if isinstance(key, str)):
-            return "text with half a surrogate pair"
-    elif isinstance(value, float) and not math.isfinite(value):
-        return f"{value} is not a finite number"
-    elif isinstance(value, int) and abs(value) > INTEGER_MAX:
+    if isinstance(value, float):
+        return None if math.isfinite(value) else f"{value} is not a finite number"
+    if isinstance(value, int) and abs(value) > INTEGER_MAX:
         return "an integer beyond 2^64"
-    if depth > DEPTH_MAX:
-        return "nested too deeply"
     return None
 
 
