@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from opennandlab.validation import Verdict, head_line
 from record_table import ENTRIES, Entry
 
 if TYPE_CHECKING:
@@ -200,10 +201,10 @@ def headline(entry: Entry, document: Document) -> str:
         found = ((label, _at(document, path)) for label, path in entry.figures.items())
         return ", ".join(f"{label} {_number(value)}" for label, value in found)
     rows = document["rows"]
-    passed = sum(row["passed"] for row in rows)
+    counts = head_line([Verdict(row["verdict"]) for row in rows])
     equal = [row for row in rows if row["relation"] == "=" and row["error"] is not None]
     middle = sorted(abs(row["error"]) for row in equal)[len(equal) // 2]
-    return f"{passed} of {len(rows)} cases passed, median error {middle:.1%}"
+    return f"{counts}, median error {middle:.1%}"
 
 
 def _at(document: Document, path: str) -> float | None:

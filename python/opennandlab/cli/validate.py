@@ -15,7 +15,9 @@ from opennandlab.cli._progress import shown
 from opennandlab.cli._terminal import Json, Quiet
 
 if TYPE_CHECKING:
-    from opennandlab.validation import Case, Parameters, Row
+
+    from opennandlab.documents.validation import ValidationDocument
+    from opennandlab.validation import Case, Parameters, Row, Verdict
 
 # `--write` replaces what stands between these lines, suite by suite; a file without them is written
 # whole.
@@ -113,10 +115,13 @@ def validate(
         str,
         typer.Option("--seeds", help="Comma-separated seeds; the case must pass with all of them."),
     ] = "1,2,3",
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with status 1 for known misses too.")
+    ] = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Recompute closed forms and simulations: error, tolerance, verdict."""
+    """Recompute closed forms and simulations: error, goal, verdict."""
     with terminal.guard(as_json=as_json):
         from opennandlab.errors import ConfigError
 
@@ -164,8 +169,15 @@ def validate(
         if not complete:
             terminal.note(f"interrupted: {len(rows)} of {len(cases)} cases done", style="bold red")
             raise typer.Exit(terminal.INTERRUPTED)
-        if not all(row.passed for row in rows):
+        if {row.verdict for row in rows} & _ending(strict=strict):
             raise typer.Exit(terminal.FAILED)
+
+
+def _ending(*, strict: bool) -> set["Verdict"]:
+    """Return the verdicts that end with status 1."""
+    from opennandlab.validation import Verdict
+
+    return {Verdict.FAILED, Verdict.KNOWN_MISS} if strict else {Verdict.FAILED}
 
 
 def _refuse_parameters(context: typer.Context) -> None:
@@ -256,52 +268,78 @@ def _row_line(total: int, *, quiet: bool) -> Iterator[Callable[["Row"], None]]:
 
 
 def _report(rows: list["Row"], *, complete: bool, as_json: bool, quiet: bool) -> None:
-    failed = [row for row in rows if not row.passed]
+    from opennandlab.validation import head_line
+
     if as_json:
         from opennandlab.documents.record import plain
-        from opennandlab.documents.validation import SCHEMA, ValidationDocument
 
-        document = ValidationDocument(
-            schema=SCHEMA,
-            partial=None if complete else True,
-            passed=complete and not failed,
-            case_count=len(rows),
-            failed_count=len(failed),
-            rows=[row.record() for row in rows],
-        )
-        terminal.emit_json(plain(document))
+        terminal.emit_json(plain(_document(rows, complete=complete)))
         return
     if quiet:
         return
-    from opennandlab.validation.markdown import number, share
-
     console = terminal.stdout()
+    console.print(head_line([row.verdict for row in rows]))
     for suite in dict.fromkeys(row.case.suite for row in rows):
-        lines: list[list[str]] = []
-        styles = {}
-        for row in rows:
-            if row.case.suite != suite:
-                continue
-            if not row.passed:
-                styles[len(lines)] = "bold red"
-            relation = row.case.relation.value
-            lines.append(
-                [
-                    row.case.name,
-                    ("" if relation == "=" else f"{relation} ") + number(row.expected),
-                    row.problem or " ".join(number(value) for value in row.measured),
-                    share(row.error),
-                    share(row.case.tolerance).lstrip("+"),
-                    "passed" if row.passed else "FAILED",
-                ]
-            )
-        heads = ["case", "expected", "measured, per seed", "error", "tolerance", "verdict"]
-        console.print(suite, style="italic", markup=False)
-        console.print(terminal.Grid(heads, lines, left=(0, 5), styles=styles))
         console.print()
-    console.print(f"{len(rows) - len(failed)} of {len(rows)} cases passed")
-    for row in failed:
-        terminal.note(f"failed: {row.case.suite} {row.case.name}: {row.case.command}")
+        console.print(suite, style="italic", markup=False)
+        console.print(_table(suite, [row for row in rows if row.case.suite == suite]))
+    _notes(rows)
+
+
+def _document(rows: list["Row"], *, complete: bool) -> "ValidationDocument":
+    from opennandlab.documents.validation import SCHEMA, ValidationDocument
+    from opennandlab.validation import Verdict
+
+    verdicts = [row.verdict for row in rows]
+    missed, failed = verdicts.count(Verdict.KNOWN_MISS), verdicts.count(Verdict.FAILED)
+    return ValidationDocument(
+        schema=SCHEMA,
+        partial=None if complete else True,
+        passed=complete and not missed and not failed,
+        case_count=len(rows),
+        known_miss_count=missed,
+        passed_count=verdicts.count(Verdict.PASSED),
+        fitted_count=verdicts.count(Verdict.FITTED),
+        failed_count=failed,
+        rows=[row.record() for row in rows],
+    )
+
+
+def _table(suite: str, rows: list["Row"]) -> terminal.Grid:
+    from opennandlab.validation import Verdict
+    from opennandlab.validation.markdown import goal, number, share
+
+    colours = {Verdict.FAILED: "bold red", Verdict.KNOWN_MISS: "bold yellow"}
+    lines = []
+    for row in rows:
+        relation = row.case.relation.value
+        lines.append(
+            [
+                row.case.name,
+                ("" if relation == "=" else f"{relation} ") + number(row.expected),
+                row.problem or " ".join(number(value) for value in row.measured),
+                share(row.error),
+                goal(row.case),
+                row.verdict.value,
+            ]
+        )
+    styles = {at: colours[row.verdict] for at, row in enumerate(rows) if row.verdict in colours}
+    heads = ["case", "expected", "measured, per seed", "error", "accepted", "verdict"]
+    return terminal.Grid(heads, lines, left=(0, 5), styles=styles)
+
+
+def _notes(rows: list["Row"]) -> None:
+    """Name what failed and what is missing, and each bias once."""
+    from opennandlab.validation import Verdict
+
+    for row in rows:
+        name = f"{row.verdict.value}: {row.case.suite} {row.case.name}"
+        if row.verdict is Verdict.FAILED:
+            terminal.note(f"{name}: {row.case.command}")
+        elif row.verdict is Verdict.KNOWN_MISS and row.case.miss is not None:
+            terminal.note(f"{name}: {row.case.miss.mechanism}")
+    for caution in dict.fromkeys(row.case.caution for row in rows if row.case.caution):
+        terminal.note(f"biased: {caution}")
 
 
 def _write(rows: list["Row"], path: Path) -> None:

@@ -19,16 +19,27 @@ class CaseRow(Record, frozen=True, kw_only=True):
         source: Where the claim comes from.
         quantity: What is measured.
         formula: The formula in words, or the origin of the number.
-        kind: What stands behind the expected value: `formula`, `simulated reference`,
-            `published measurement`, `exact` or `order relation`.
+        kind: What stands behind the expected value, which decides what error is accepted:
+            `formula`, `simulated reference`, `exact`, `order relation`, `sampled`, `data sheet`,
+            `measured rate`, `measured WAF`, `measured percentile` or `measured tail`.
         relation: How the measured value must lie to the expected one: `=`, `<=` or `>=`.
         expected: What it must be; `null` where it cannot be computed.
         measured: One value per seed; `null` for one that is not a number.
         seeds: Seeds of the runs.
         error: Error of the worst seed: relative, absolute where the expected value is 0, and 0 on
             the right side of a bound; `null` where nothing could be measured.
-        tolerance: Accepted size of the error.
-        passed: Whether every seed lies within the tolerance.
+        tolerance: Largest accepted error.
+        accepted: Accepted errors, from and to; absent in documents of earlier versions, like the
+            verdict.
+        passed: Whether the verdict is `passed`.
+        verdict: `passed`: every seed lies within; `known miss`: outside, as far as recorded, and
+            what the model lacks is named; `failed`; `fitted`: within, but the figure fixed a key,
+            so that it is no evidence.
+        mechanism: Of a known miss what the model lacks.
+        known_range: Of a known miss errors, from and to, at which it is still this one.
+        fitted: Key of the device that was fitted to the figure; absent where none was.
+        sample: Size of the sample that the accepted error follows from, of `sampled` ones.
+        caution: How the set-up of the case biases the figure; absent where it does not.
         problem: Why it could not be measured, or which self-check failed; empty if all went well.
         command: What runs this case alone.
     """
@@ -46,7 +57,14 @@ class CaseRow(Record, frozen=True, kw_only=True):
     seeds: list[int]
     error: Number | None
     tolerance: Number
+    accepted: list[Number] | None = None
     passed: bool
+    verdict: str | None = None
+    mechanism: str | None = None
+    known_range: list[Number] | None = None
+    fitted: str | None = None
+    sample: str | None = None
+    caution: str | None = None
     problem: str
     command: str
 
@@ -57,9 +75,13 @@ class ValidationDocument(Record, frozen=True, kw_only=True):
     Args:
         schema: Kind and version of the document.
         partial: The run was interrupted; absent otherwise.
-        passed: Whether all cases ran and passed.
+        passed: Whether all cases ran, and none failed or is a known miss.
         case_count: Cases that ran.
-        failed_count: Those among them that failed.
+        known_miss_count: Known misses among them; absent in documents of earlier versions, like
+            the next two.
+        passed_count: Those that passed.
+        fitted_count: Those within their goal that fixed a key: neither of the other three.
+        failed_count: Those that failed.
         rows: One per case.
     """
 
@@ -67,5 +89,8 @@ class ValidationDocument(Record, frozen=True, kw_only=True):
     partial: bool | None = None
     passed: bool
     case_count: int
+    known_miss_count: int | None = None
+    passed_count: int | None = None
+    fitted_count: int | None = None
     failed_count: int
     rows: list[CaseRow]

@@ -4,8 +4,8 @@
     runner      devices are simulated    run_cases(cases, simulate) -> rows as they finish
     markdown    rows become tables       render(rows) -> text
 
-The simulator is handed in as a function, so nothing here imports it. A case fails when any seed
-leaves the tolerance, when a number is missing, or when a run fails its own checks.
+The simulator is handed in as a function, so nothing here imports it. What error a case may have
+follows from its kind (`case.GOALS`); verdicts are in the head of `case`.
 """
 
 from opennandlab.validation.ad_hoc import Parameters, ad_hoc_case
@@ -13,13 +13,15 @@ from opennandlab.validation.case import (
     Case,
     Effort,
     Kind,
+    Miss,
     Relation,
     Row,
     Run,
     Simulate,
+    Verdict,
 )
 from opennandlab.validation.devices import Log
-from opennandlab.validation.markdown import render, summary
+from opennandlab.validation.markdown import head_line, render
 from opennandlab.validation.runner import run_cases, run_count
 from opennandlab.validation.select import select_cases
 from opennandlab.validation.suites import SUITES
@@ -31,16 +33,18 @@ __all__ = [
     "Effort",
     "Kind",
     "Log",
+    "Miss",
     "Parameters",
     "Relation",
     "Row",
     "Run",
     "Simulate",
+    "Verdict",
     "ad_hoc_case",
     "formula_case",
+    "head_line",
     "render",
     "run_cases",
     "run_count",
     "select_cases",
-    "summary",
 ]

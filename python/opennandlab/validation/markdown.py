@@ -1,7 +1,8 @@
 """Rows as Markdown tables, for the validation page and for terminals without colours.
 
-One table per suite and title: the columns are what is claimed, who says so, what the formula gives,
-what came out per seed, the worst error, what was accepted, and the command that repeats it.
+A line that counts the verdicts, known misses first, then one table per suite and title: what is
+claimed, who says so, what is expected, what came out per seed, the worst error, what errors are
+accepted, the verdict, and the command that repeats it.
 """
 
 from __future__ import annotations
@@ -9,11 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from opennandlab.validation.case import Relation, Row
+from opennandlab.validation.case import Case, Relation, Row, Verdict
 
-HEADER = "| case | claim | source | expected | measured, per seed | error | tolerance | command |"
-RULE = "|---|---|---|---|---|---|---|---|"
-FAILED = "**failed**"
+HEADS = ("case", "claim", "source", "expected", "measured, per seed", "error", "accepted")
+HEADER = "| " + " | ".join((*HEADS, "verdict", "command")) + " |"
+RULE = "|---|---|---|---|---|---|---|---|---|"
 
 
 def render(rows: Iterable[Row], page: str = "", order: Sequence[str] = ()) -> str:
@@ -29,7 +30,7 @@ def render(rows: Iterable[Row], page: str = "", order: Sequence[str] = ()) -> st
 
     Example:
         >>> print(render([]), end="")
-        0 of 0 cases passed.
+        0 known misses, 0 failed, 0 passed of 0 cases.
     """
     listed = list(rows)
     sections = _sections(page)
@@ -45,20 +46,43 @@ def render(rows: Iterable[Row], page: str = "", order: Sequence[str] = ()) -> st
     names = sorted(sections, key=lambda suite: places.get(suite, len(places)))
     lines = [text for suite in names for text in sections[suite].splitlines()]
     of_cases = [text for text in lines if text.startswith("| ") and text != HEADER]
-    passed = sum(f"{FAILED} |" not in text for text in of_cases)
-    total = f"{passed} of {len(of_cases)} cases passed.\n"
-    return "\n".join([*(sections[suite] for suite in names), total])
+    found = [_verdict(text) for text in of_cases]
+    return "\n".join([f"{head_line(found)}.\n", *(sections[suite] for suite in names)])
+
+
+def head_line(found: Sequence[Verdict]) -> str:
+    """Return the counts of verdicts in words, known misses first.
+
+    Args:
+        found: one verdict a case.
+
+    Example:
+        >>> head_line([Verdict.PASSED, Verdict.KNOWN_MISS, Verdict.FITTED])
+        '1 known miss, 0 failed, 1 passed, 1 fitted (no evidence) of 3 cases'
+    """
+    misses, fitted = found.count(Verdict.KNOWN_MISS), found.count(Verdict.FITTED)
+    counts = [
+        f"{misses} known miss" + ("" if misses == 1 else "es"),
+        f"{found.count(Verdict.FAILED)} failed",
+        f"{found.count(Verdict.PASSED)} passed",
+        *([f"{fitted} fitted (no evidence)"] if fitted else []),
+    ]
+    return f"{', '.join(counts)} of {len(found)} case" + ("" if len(found) == 1 else "s")
+
+
+def _verdict(text: str) -> Verdict:
+    """Return the verdict of a line of a table."""
+    return Verdict(text.rstrip(" |").rsplit(" | ", 2)[1].strip("*"))
 
 
 def _sections(page: str) -> dict[str, str]:
-    """Return the part of each suite of a page, without the line that counts them all."""
+    """Return the part of each suite of a page, without the line before them."""
     found: dict[str, list[str]] = {}
     lines: list[str] = []
     for text in page.splitlines():
         if text.startswith("### "):
             lines = found.setdefault(text.removeprefix("### "), [])
-        if not text.endswith("cases passed."):
-            lines.append(text)
+        lines.append(text)
     return {suite: "\n".join(kept).rstrip() + "\n" for suite, kept in found.items()}
 
 
@@ -81,15 +105,55 @@ def line(row: Row) -> str:
     bound = "" if case.relation is Relation.EQUAL else f"{case.relation.value} "
     cells = (
         case.name,
-        f"{case.quantity}: {case.formula}",
+        f"{case.quantity}: " + "; ".join((case.formula, *remarks(case))),
         f"{case.source} ({case.kind.value})",
         bound + number(row.expected),
         row.problem or ", ".join(map(number, row.measured)),
-        share(row.error) + ("" if row.passed else f" {FAILED}"),
-        share(case.tolerance).lstrip("+") if case.tolerance else "none",
+        share(row.error),
+        goal(case) + _known(row),
+        row.verdict.value if row.verdict is Verdict.PASSED else f"**{row.verdict.value}**",
         f"`{case.command}`",
     )
     return "| " + " | ".join(map(_escaped, cells)) + " |"
+
+
+def _known(row: Row) -> str:
+    """Return the errors at which a known miss is still this one."""
+    if row.verdict is not Verdict.KNOWN_MISS or row.case.miss is None:
+        return ""
+    return "; known at " + " to ".join(map(share, row.case.miss.range))
+
+
+def remarks(case: Case) -> list[str]:
+    """Return what must be known of a case beside its claim.
+
+    Args:
+        case: the case.
+    """
+    notes = (
+        ("**fitted**: ", f"`{case.fitted}`" if case.fitted else ""),
+        ("missing: ", case.miss.mechanism if case.miss else ""),
+        ("sample: ", case.sample),
+        ("biased: ", case.caution),
+    )
+    return [label + text for label, text in notes if text]
+
+
+def goal(case: Case) -> str:
+    """Return the errors that pass.
+
+    Args:
+        case: the case.
+
+    Example:
+        >>> from opennandlab.validation import Log, formula_case
+        >>> goal(formula_case(Log.with_spare(4096, 64, 0.2), "fifo"))
+        '1.00 %'
+    """
+    low, high = case.accepted
+    if low != -high:
+        return f"{share(low)} to {share(high)}"
+    return share(high).lstrip("+") if high else "none"
 
 
 def number(value: float) -> str:
@@ -131,28 +195,6 @@ def share(value: float) -> str:
         return "0 %"
     percent = 100.0 * value
     return f"{percent:+.2f} %" if abs(percent) >= 0.01 else f"{percent:+.1g} %"
-
-
-def summary(rows: Sequence[Row]) -> str:
-    """Return one line per suite: cases, failures, and the worst error of each kind.
-
-    Args:
-        rows: the rows.
-
-    Returns:
-        Text with line breaks.
-
-    Example:
-        >>> summary([])
-        ''
-    """
-    lines = []
-    for suite in dict.fromkeys(row.case.suite for row in rows):
-        members = [row for row in rows if row.case.suite == suite]
-        failed = [row.case.name for row in members if not row.passed]
-        state = "all passed" if not failed else f"failed: {', '.join(failed)}"
-        lines.append(f"{suite}: {len(members)} cases, {state}")
-    return "\n".join(lines)
 
 
 def _escaped(text: str) -> str:

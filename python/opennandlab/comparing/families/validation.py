@@ -24,6 +24,9 @@ class Validations(Family):
         """Return counts, then the error of each case; its means are not shown."""
         found = {
             "case_count": Number(document.case_count, "Cases", is_main=True),
+            "known_miss_count": Number(
+                document.known_miss_count, "Known misses", "lower", is_main=True
+            ),
             "failed_count": Number(document.failed_count, "Cases failed", "lower", is_main=True),
         }
         for row in document.rows:

@@ -22,6 +22,7 @@ from opennandlab.validation.case import (
     Effort,
     Kind,
     Measure,
+    Miss,
     Run,
     lookup,
     quick,
@@ -87,6 +88,9 @@ def _of_ldpc(name: str) -> dict[str, Any]:
     return {"algorithm": "ldpc", "ldpc_code": name, "fer_table": rows}
 
 
+# Density evolution counts too many iterations; recorded errors at the rates of the first code.
+GROUPS = "density evolution takes bits as independent, which are wrong in groups"
+DECODER_ERRORS = (0.0, 0.056, 0.077)
 BY_ERRORS = {"ecc_decode": {"base_us": BASE_US, "per_error_us": ERROR_US}}
 BY_ITERATIONS = {"ecc_decode": {"base_us": BASE_US, "per_iteration_us": ITERATION_US}}
 
@@ -97,12 +101,13 @@ def _case(  # noqa: PLR0913 - the columns of a table
     runs: tuple[Run, ...],
     *,
     expected: Any,  # noqa: ANN401 - a number, or what computes it
-    tolerance: float,
     formula: str,
     source: str,
+    tolerance: float | None = None,
     quantity: str = "metrics.latency_us.read.min",
     measure: Measure | None = None,
     kind: Kind = Kind.FORMULA,
+    miss: Miss | None = None,
 ) -> Case:
     return Case(
         suite=SUITE,
@@ -115,6 +120,7 @@ def _case(  # noqa: PLR0913 - the columns of a table
         expected=expected,
         tolerance=tolerance,
         kind=kind,
+        miss=miss,
         formula=formula,
     )
 
@@ -172,7 +178,7 @@ def _ldpc(
 def _counted() -> Iterator[Case]:
     """The decoder itself, of codes that fill a page with one word."""
     name, rates = LDPC[0][0], LDPC[0][3]
-    for rber in rates:
+    for rber, error in zip(rates, DECODER_ERRORS, strict=True):
         question = {
             "ask": "curve",
             "code": name,
@@ -188,10 +194,10 @@ def _counted() -> Iterator[Case]:
             quantity="iterations of the drive / iterations_mean of the ECC lab",
             measure=_against_decoder,
             expected=1.0,
-            tolerance=0.10,
-            formula="1; bits taken as independent are wrong in groups",
+            formula="1",
             source="layered min-sum, 400 random words",
             kind=Kind.REFERENCE,
+            miss=Miss(GROUPS, error) if error else None,
         )
 
 

@@ -22,6 +22,7 @@ from opennandlab.validation.case import (
     Effort,
     Kind,
     Measure,
+    Miss,
     Relation,
     Run,
     lookup,
@@ -52,9 +53,34 @@ SHRINKS = {CLIENT: 26, "sata_a_2009": 32, "sata_b_2009": 32, "pci_c_2009": 32}
 ACTIVE_RANGE_PCT = 2.0
 # Root mean square over the IOPS table that is accepted; cells by themselves may be further off.
 RMS_MAX = 0.10
-CELL_TOLERANCE = 0.25
-# Wide on purpose: buffered writes here take a third of the time that was measured.
-LATENCY_TOLERANCE = 0.80
+# Keys that the cells of the IOPS table were fitted by, all together.
+FITTED = "host.command_cost_us, host.turnaround_us, nand.timing.t_program_us"
+DRIVES_FITTED = {
+    "sata_a_2009-k-iops": "host.command_cost_us",
+    "sata_a_2009-mb-s": "host.command_cost_us.per_kib",
+    "sata_b_2009-k-iops": "host.command_cost_us",
+    "pci_c_2009-k-iops": "host.command_cost_us",
+}
+TURNAROUND = "a time after each change of direction that depends on how rare changes are"
+WAITS = "waits of buffered writes: one of 4 KiB took 0.19 ms, here 0.06"
+HALVES = "units of 4 KiB beside each other on one die: here both are sensed at once, on two"
+LOSSES = "structure unknown: losses of the controller"
+MISSES: Mapping[str, Miss] = {
+    "client-iops-0.5KiB-r5": Miss(TURNAROUND, 0.213),
+    "client-iops-0.5KiB-r95": Miss(TURNAROUND, -0.177),
+    "client-iops-4KiB-r95": Miss(TURNAROUND, -0.189),
+    "client-iops-32KiB-r95": Miss(TURNAROUND, 0.154),
+    "client-iops-worst-error": Miss(TURNAROUND, 0.213),
+    "client-latency-0.5KiB-r0": Miss(WAITS, -0.778),
+    "client-latency-0.5KiB-r65": Miss(WAITS, -0.348),
+    "client-latency-4KiB-r0": Miss(WAITS, -0.700),
+    "client-latency-4KiB-r65": Miss(WAITS, -0.325),
+    "client-latency-8KiB-r0": Miss(WAITS, -0.741),
+    "client-latency-8KiB-r65": Miss(WAITS, -0.517),
+    "client-latency-8KiB-r100": Miss(HALVES, -0.173),
+    "pci_c_2009-mb-s": Miss(LOSSES, 0.151),
+}
+"""What is missing of each case outside its goal, and its recorded error."""
 
 
 def cases(effort: Effort) -> list[Case]:
@@ -133,7 +159,9 @@ def _random(kib: float, read_pct: int, depth: int, ios: int) -> dict[str, Any]:
 
 
 def _case(**keys: Any) -> Case:  # noqa: ANN401 - fields of a case, whatever they hold
-    return Case(**{"suite": SUITE, "kind": Kind.PUBLISHED, "seeds": (1,), **keys})
+    name = keys["name"]
+    fixed = {"miss": MISSES.get(name), "fitted": DRIVES_FITTED.get(name, "")}
+    return Case(**{"suite": SUITE, "kind": Kind.RATE, "seeds": (1,), **fixed, **keys})
 
 
 def _iops_rows(sizes: Sequence[float]) -> Iterator[Case]:
@@ -153,7 +181,7 @@ def _iops_rows(sizes: Sequence[float]) -> Iterator[Case]:
                 quantity="metrics.iops.total",
                 measure=read("metrics.iops.total"),
                 expected=iops,
-                tolerance=CELL_TOLERANCE,
+                fitted=FITTED,
                 formula=f"{kib:g} KiB, {read_pct} % reads",
             )
     yield from _error_rows("client-iops", runs, measured)
@@ -173,7 +201,8 @@ def _error_rows(name: str, runs: Sequence[Run], measured: Sequence[float]) -> It
             quantity=f"{key} relative error of metrics.iops.total",
             measure=_error(key, measured),
             expected=bound,
-            tolerance={"rms": 0.0, "mean": 0.10, "worst": CELL_TOLERANCE}[key],
+            tolerance={"rms": 0.0, "mean": 0.10}.get(key),
+            fitted=FITTED,
             relation=relation,
             formula=f"over {len(runs)} cells",
         )
@@ -206,7 +235,6 @@ def _throughput_rows() -> Iterator[Case]:
             quantity=path,
             measure=read(path),
             expected=CLIENT_MB_S[kind],
-            tolerance=0.15,
             formula="MB/s, 32 outstanding",
         )
 
@@ -224,7 +252,7 @@ def _latency_rows() -> Iterator[Case]:
                 quantity="1000 / metrics.iops.total, ms",
                 measure=lambda documents: 1e3 / lookup(documents[0], "metrics.iops.total"),
                 expected=milliseconds,
-                tolerance=LATENCY_TOLERANCE,
+                fitted="host.command_overhead_us" if (kib, read_pct) == (4, 100) else "",
                 formula=f"{kib:g} KiB, {read_pct} % reads",
             )
 
@@ -259,7 +287,6 @@ def _drive_rows(preset: str) -> Iterator[Case]:
             quantity=path,
             measure=_rms(path, factor),
             expected=expected,
-            tolerance=0.25,
             formula="100, 75, 50, 25, 0 % reads",
         )
 

@@ -242,9 +242,10 @@ def _steps() -> Iterator[Case]:
             quantity=f"share of reads that need more than step {step} / its formula",
             measure=measure,
             expected=1.0,
-            # 4.5 standard errors of so many reads, and one erase more or less.
+            # And one erase more or less.
             tolerance=4.5 * math.sqrt((1.0 - share) / (share * READS)) + 2e-3,
-            kind=Kind.FORMULA,
+            kind=Kind.SAMPLED,
+            sample=f"{READS} reads, 4.5 standard errors",
             formula="mean over page types of min over steps of P(page fails at the step's rate)",
         )
 
@@ -272,9 +273,9 @@ def _bit_true() -> Iterator[Case]:
             quantity="metrics.uber",
             measure=_observed,
             expected=partial(code.uber, rber),
-            # 4.5 standard errors of the codewords lost, of which there are this many.
             tolerance=4.5 / math.sqrt(lost),
-            kind=Kind.FORMULA,
+            kind=Kind.SAMPLED,
+            sample=f"{lost:.0f} codewords lost, 4.5 standard errors",
             formula=f"sum P(X > {t}) over the codewords / user bits, X ~ Binomial(n, {rber:g})",
         )
 

@@ -287,9 +287,9 @@ def _loss_cases() -> Iterator[Case]:
         quantity="uncorrectable reads with parity / p (1 - (1 - p)^(N-1)), p without",
         measure=_loss_quotient,
         expected=1.0,
-        # 4.5 sigma of some 1000 losses.
+        kind=Kind.SAMPLED,
         tolerance=0.15,
-        kind=Kind.FORMULA,
+        sample="some 1000 losses, 4.5 standard errors",
         formula="1",
     )
 
@@ -323,9 +323,9 @@ def _member_cases() -> Iterator[Case]:
             quantity="metrics.retired_blocks / sum over k of 1 - P(X <= k)^N",
             measure=partial(_lost_quotient, dies, probability * ends),
             expected=1.0,
-            # Four standard deviations of the largest of four.
+            kind=Kind.SAMPLED,
             tolerance=0.15,
-            kind=Kind.FORMULA,
+            sample="the largest of 4 Poisson variables of some 400, 4 standard errors",
             formula=f"1, N = {dies}, X ~ Poisson(collections x {probability * ends:g})",
         )
 

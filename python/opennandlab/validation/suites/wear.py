@@ -22,6 +22,7 @@ from opennandlab.validation.case import (
     Document,
     Effort,
     Kind,
+    Miss,
     Relation,
     Run,
     lookup,
@@ -89,8 +90,8 @@ def _spread(blocks: int) -> Iterator[Case]:
         quantity="metrics.wear.stddev^2 / metrics.wear.mean",
         measure=_variance_to_mean,
         expected=variance_to_mean_random(),
-        tolerance=0.15,
-        kind=Kind.FORMULA,
+        kind=Kind.SAMPLED,
+        **_of_variance(blocks),
         formula="variance / mean = 1",
     )
     yield Case(
@@ -102,11 +103,17 @@ def _spread(blocks: int) -> Iterator[Case]:
         quantity="metrics.wear.stddev^2 / metrics.wear.mean",
         measure=_variance_to_mean,
         expected=partial(variance_to_mean_greedy, BLOCK, log.spare_factor),
-        tolerance=0.15,
         kind=Kind.FORMULA,
         formula="variance / mean = sum i^-2 / (sum 1/i)^2, i = j+1..b,"
         " j = floor(mean live pages of a victim)",
+        miss=Miss("live pages of victims differ; the formula takes one number for all", 0.08),
     )
+
+
+def _of_variance(blocks: int) -> dict[str, Any]:
+    """Return the accepted error of a variance over so many blocks, and why."""
+    error = 4.0 * math.sqrt(2.0 / blocks)
+    return {"tolerance": error, "sample": f"a variance over {blocks} blocks, 4 standard errors"}
 
 
 def _among_erased() -> Iterator[Case]:
@@ -158,9 +165,9 @@ def _failures(blocks: int) -> Iterator[Case]:
             quantity=f"metrics.failures.{kind} / ({' + '.join(done)})",
             measure=partial(_share_failed, kind, done),
             expected=probability,
-            # Four standard deviations of a binomial count of 700, two with 1024 blocks.
+            kind=Kind.SAMPLED,
             tolerance=0.15,
-            kind=Kind.FORMULA,
+            sample="a binomial count of 700, 4 standard errors (1024 blocks: 2)",
             formula=f"nand.failures.{kind} = {probability:g}",
         )
 
@@ -202,7 +209,6 @@ def _static_data(blocks: int) -> Iterator[Case]:
         quantity="metrics.wear.stddev / metrics.wear.mean",
         measure=_relative_spread,
         expected=math.sqrt(held / (1.0 - held)),
-        tolerance=0.05,
         kind=Kind.FORMULA,
         formula=f"sd / mean = sqrt(p / (1-p)), p = s U / T = {held:.3f} of the blocks",
     )
@@ -215,7 +221,6 @@ def _static_data(blocks: int) -> Iterator[Case]:
         quantity="metrics.wear.mean - metrics.wear.min",
         measure=_lag,
         expected=float(THRESHOLD),
-        tolerance=0.10,
         kind=Kind.ORDER,
         formula=f"no block lags more than {THRESHOLD} erases behind the mean",
         relation=Relation.AT_MOST,

@@ -255,8 +255,9 @@ def _read_retry() -> Iterator[Case]:
         difference(f"{READ}.mean"),
         steps * (SENSE + 2.0 + TRANSFER),
         0.04,
-        "(tR + setup + x) sum over steps of P(page fails at rber * 0.6^k); five standard errors",
+        "(tR + setup + x) sum over steps of P(page fails at rber * 0.6^k)",
         source="tail of the binomial distribution",
+        sample="200 000 reads, 5 standard errors",
     )
 
 
@@ -282,8 +283,9 @@ def _variation() -> Iterator[Case]:
         spread,
         1.2816 * 0.1,
         0.1,
-        "z(0.9) * 0.1, four standard errors of a quantile of 1600 blocks",
+        "z(0.9) * 0.1",
         source="normal distribution",
+        sample="a quantile of 1600 blocks, 4 standard errors",
     )
 
 

@@ -241,7 +241,7 @@ def _read_cache() -> Iterator[Case]:
         f"1 - mean read latency on / off; {pages} pages, zipf {theta}",
         lambda documents: 1.0 - ratio(f"{READ}.mean")(documents),
         expected,
-        0.03,
+        0.02,
         "sum p (1 - exp(-p T)), T from sum (1 - exp(-p T)) = pages",
         source="Che, Tung and Wang 2002",
     )
@@ -306,7 +306,7 @@ def _throttles() -> Iterator[Case]:
         "read throughput on / off",
         ratio(READ_RATE),
         (heating + SLOW * cooling) / (heating + cooling),
-        0.03,
+        0.02,
         "(a + r b) / (a + b): a, b = ln of the temperature ratios of heating and cooling",
         source="one thermal resistance and time constant",
     )

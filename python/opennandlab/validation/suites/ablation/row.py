@@ -140,6 +140,7 @@ def row(  # noqa: PLR0913, PLR0917 - the columns of a table
     *,
     relation: Relation = Relation.EQUAL,
     source: str = "from the configuration",
+    sample: str = "",
 ) -> Case:
     """Return a case of the suite.
 
@@ -154,10 +155,12 @@ def row(  # noqa: PLR0913, PLR0917 - the columns of a table
         formula: where the value comes from.
         relation: how the measured value must lie.
         source: whose formula it is.
+        sample: where the tolerance follows from the size of a sample, that.
 
     Returns:
         The case.
     """
+    kind = Kind.FORMULA if relation is Relation.EQUAL else Kind.ORDER
     return Case(
         suite=SUITE,
         name=name,
@@ -168,7 +171,8 @@ def row(  # noqa: PLR0913, PLR0917 - the columns of a table
         measure=measure,
         expected=expected,
         tolerance=tolerance,
-        kind=Kind.FORMULA if relation is Relation.EQUAL else Kind.ORDER,
+        kind=Kind.SAMPLED if sample else kind,
+        sample=sample,
         formula=formula,
         relation=relation,
     )

@@ -118,7 +118,7 @@ def _priority() -> Iterator[Case]:
         f"mean read latency on / off, {DEPTH} writes outstanding",
         ratio(f"{READ}.mean"),
         (WRITE_US / 2 + READ_US) / ((DEPTH - 1) * WRITE_US + WRITE_US / 2 + READ_US),
-        0.03,
+        0.02,
         "(s/2 + r) / ((q - 1) s + s/2 + r), s = tPROG + x, r = tR + x",
         source="residual of a fixed service time",
     )
@@ -157,7 +157,7 @@ def _suspend() -> Iterator[Case]:
         "mean read latency on / off, writes without end",
         ratio(f"{READ}.mean"),
         (mean + READ_US) / (WRITE_US / 2 + READ_US),
-        0.03,
+        0.02,
         "((tPROG - w) s + w w/2 + x (x/2 + s)) / (tPROG + x) + r, over (tPROG + x)/2 + r;"
         " s = suspend, w = suspend + resume",
     )

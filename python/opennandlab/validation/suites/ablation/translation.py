@@ -149,7 +149,7 @@ def _slc_cache() -> Iterator[Case]:
                 increment_ratio("metrics.duration_s", "metrics.host_pages.written")(documents) * 1e6
             ),
             page_us,
-            0.03,
+            0.02,
             formula,
         )
     yield row(
@@ -162,7 +162,7 @@ def _slc_cache() -> Iterator[Case]:
             - lookup(documents[1], "metrics.programs.fold")
         ),
         float(CACHE),
-        0.15,
+        0.02,
         "blocks * pages / 3, of which one or two blocks are being folded",
     )
 
