@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from opennandlab.theory.bandwidth import TUTORIAL_VARIANTS
-from opennandlab.validation import Effort, Kind, run_cases, select_cases
+from opennandlab.validation import Effort, Kind, Verdict, run_cases, select_cases
 from opennandlab.validation.suites.bandwidth import Point
 
 
@@ -39,7 +39,7 @@ def ideal_drive(device: dict[str, Any], workload: dict[str, Any], _: int) -> dic
 @pytest.mark.parametrize("effort", list(Effort))
 def test_an_ideal_drive_passes(effort: Effort) -> None:
     rows = list(run_cases(select_cases(["bandwidth"], "*", effort), ideal_drive, threads=1))
-    assert [row.case.name for row in rows if not row.passed] == []
+    assert [row.case.name for row in rows if row.verdict is not Verdict.PASSED] == []
     formulas = [row for row in rows if row.case.kind is Kind.FORMULA]
     assert max(abs(row.error) for row in formulas) < 1e-9
 
@@ -53,7 +53,7 @@ def test_a_drive_that_forgets_erases_fails() -> None:
     cases = select_cases(["bandwidth"], "*-0-100", Effort.FULL)
     rows = list(run_cases(cases, careless, threads=1))
     assert len(rows) > 18
-    assert not any(row.passed for row in rows)
+    assert {row.verdict for row in rows} == {Verdict.FAILED}
 
 
 def test_every_die_count_of_the_tutorial_is_measured() -> None:

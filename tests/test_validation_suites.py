@@ -25,11 +25,13 @@ from opennandlab.validation import (
     Kind,
     Log,
     Parameters,
+    Verdict,
     ad_hoc_case,
     formula_case,
     run_cases,
     select_cases,
 )
+from opennandlab.validation.case import GOALS
 from opennandlab.validation.devices import overwrites
 
 
@@ -80,16 +82,18 @@ def test_cases_are_complete(effort: Effort) -> None:
         assert case.source
         assert case.formula
         assert case.seeds
-        # Drives that somebody measured are compared with, not claimed to be met.
-        is_product = case.suite in {"presets", "measured"}
-        is_published = case.kind is Kind.PUBLISHED or is_product
-        # A product's cell that lacks a mechanism is held where it is.
-        widest = 25.0 if is_product else 0.8 if is_published else 0.15
-        if case.suite == "bases" and "mrt" in case.name:
-            widest = 0.35  # the one worst moment
-        assert 0.0 <= case.tolerance <= widest
+        low, high = GOALS[case.kind]
+        assert low <= case.accepted[0] <= 0.0 <= case.accepted[1] <= high
+        # No sample is so small that it may be off by more than the rate of a real drive.
+        assert case.kind is Kind.TAIL or case.accepted[1] <= 0.25, case.name
+        assert bool(case.sample) == (case.kind is Kind.SAMPLED)
+        if case.miss is not None:
+            assert case.miss.mechanism
+            assert not case.accepted[0] <= case.miss.error <= case.accepted[1], case.name
+            assert "unknown" not in case.miss.mechanism.split(":")[0].split()[:1]
+        is_published = case.suite in {"presets", "measured", "published", "bases"}
         seeds = 3 if effort is Effort.FULL and not is_published else 1
-        assert len(case.seeds) == seeds or case.kind is Kind.EXACT
+        assert len(case.seeds) == seeds or case.kind in {Kind.EXACT, Kind.RATE}
         for run in case.runs:
             json.loads(run.key(1))
 
@@ -134,7 +138,7 @@ def test_an_ideal_drive_passes(suite: str, effort: Effort) -> None:
     # Three windows have three references; the ideal drive knows one.
     cases = [case for case in cases if case.kind is not Kind.REFERENCE]
     rows = list(run_cases(cases, ideal_drive, threads=1))
-    assert [row.case.name for row in rows if not row.passed] == []
+    assert [row.case.name for row in rows if row.verdict is not Verdict.PASSED] == []
     formulas = [row for row in rows if row.case.kind is Kind.FORMULA]
     assert max(abs(row.error) for row in formulas) < 1e-9
 
@@ -145,7 +149,7 @@ def test_a_drive_that_forgets_its_reserve_fails() -> None:
         return ideal_drive({**device, "ftl": ftl}, workload, seed)
 
     cases = select_cases(["waf_uniform"], "*reserve8")
-    assert [row.passed for row in run_cases(cases, careless, threads=1)] == [False]
+    assert [row.verdict for row in run_cases(cases, careless, threads=1)] == [Verdict.FAILED]
 
 
 @pytest.mark.parametrize("spare", [0.01, 0.05, 0.0654, 0.2, 0.5])

@@ -319,6 +319,11 @@ class Run:
             image = self._core.image()
         write_atomically(Path(path), image)
 
+    def _prediction_of(self, outcome: Outcome) -> float | None:
+        # A drive that lost blocks has less spare area than the formula was given.
+        metrics = outcome.metrics
+        return None if metrics and metrics.retired_blocks else self._predicted_waf
+
     def _result(self, clock: Clock, *, partial: bool) -> Result:
         outcome = _outcome(self._core)
         if self._session is not None:
@@ -327,7 +332,7 @@ class Run:
         known = structs.asdict(outcome.effective)
         result = assemble(
             outcome,
-            effective=Effective(**known, predicted_waf=self._predicted_waf),
+            effective=Effective(**known, predicted_waf=self._prediction_of(outcome)),
             device=self.device.to_dict(),
             seed=self.seed,
             run=structs.replace(clock.facts(), **self.names),

@@ -13,6 +13,7 @@ from opennandlab.documents.metrics import Band, Latency, Metrics
 from opennandlab.documents.placement import Fdp
 from opennandlab.documents.record import plain
 from opennandlab.documents.result import Origin, ResultDocument, State
+from opennandlab.prediction import why_no_formula
 
 LATENCY_COLUMNS = (
     ("count", "ops"),
@@ -62,7 +63,16 @@ ACTIVITIES = {
 PART_COLUMNS_MAX = 9
 REST = "rest"
 ZONE_ROWS_MAX = 24
-NO_FORMULA = "no formula for this device, workload or state"
+NO_FORMULA = "no formula for "
+
+
+def _lacking(document: ResultDocument) -> str:
+    """Return why no formula describes a run."""
+    metrics = document.metrics
+    if metrics is not None and metrics.retired_blocks:
+        return f"{NO_FORMULA}retired blocks"
+    why = why_no_formula(document.device, plain(document.effective), document.workload)
+    return NO_FORMULA + (why or "a drive that was not filled before")
 
 
 def metric_rows(document: ResultDocument) -> list[tuple[str, str, str]]:
@@ -77,7 +87,7 @@ def metric_rows(document: ResultDocument) -> list[tuple[str, str, str]]:
     method = f", {metrics.uber_method}" if metrics.uber_method else ""
     rows = [
         ("WAF", _waf(metrics.waf), "x"),
-        ("WAF by theory", _waf(predicted), "x, steady state" if predicted else NO_FORMULA),
+        ("WAF by theory", _waf(predicted), "x, steady state" if predicted else _lacking(document)),
         ("Throughput, write", number(throughput.write), f"MB/s{untimed}"),
         ("Throughput, read", number(throughput.read), f"MB/s{untimed}"),
         ("IOPS", number(metrics.iops.total), f"1/s{untimed}"),

@@ -221,7 +221,7 @@ def _title(path: Path) -> str:
 
 def _show(device: "DeviceConfig", effective: dict[str, Any]) -> None:
     from opennandlab.plain import leaves
-    from opennandlab.prediction import mapping_of
+    from opennandlab.prediction import why_no_formula
     from opennandlab.summary import number, size
 
     console = terminal.stdout()
@@ -237,7 +237,7 @@ def _show(device: "DeviceConfig", effective: dict[str, Any]) -> None:
         ("spare factor, effective", number(effective["spare_factor_effective"])),
         (
             "predicted WAF",
-            f"no closed form for this {'policy' if mapping_of(given)[0] == 'page' else 'mapping'}"
+            f"no formula for {why_no_formula(given, effective)}"
             if waf is None
             else f"{number(waf)} (uniform random page writes, steady state)",
         ),

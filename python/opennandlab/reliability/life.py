@@ -28,7 +28,7 @@ from opennandlab.config import DeviceConfig, load_device, map_unit_bytes
 from opennandlab.config import Source as DeviceSource
 from opennandlab.documents.life import LIFE_SCHEMA, LifeTest
 from opennandlab.errors import ConfigError
-from opennandlab.prediction import predicted_waf
+from opennandlab.prediction import predicted_waf, why_no_formula
 from opennandlab.reliability.code_limit import page_failure
 from opennandlab.reliability.jedec import BAKE_C, Storage
 from opennandlab.reliability.model import Model, Source, layer_factors, load_model
@@ -203,7 +203,8 @@ def _waf(device: DeviceConfig, waf: float | None) -> tuple[float, str]:
         return waf, "given"
     value = predicted_waf(device.to_dict(), device.effective)
     if value is None:
-        message = "no closed form for this device: its FTL does more than collect by one policy"
+        why = why_no_formula(device.to_dict(), device.effective)
+        message = f"no closed form for this device: {why}"
         accepted = (
             "1 or more (`--waf 3`, in a sweep `life.waf`), or a life test that simulates the drive "
             "(without --analytic, in a sweep `reliability.drive-life`)"

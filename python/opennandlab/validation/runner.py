@@ -60,8 +60,8 @@ def run_cases(
         >>> case = formula_case(Log.with_spare(1024, 64, 0.2), "fifo")
         >>> def simulate(device, workload, seed):
         ...     return {"metrics": {"waf": 2.70}}
-        >>> [row.passed for row in run_cases([case], simulate)]
-        [True]
+        >>> [row.verdict.value for row in run_cases([case], simulate)]
+        ['passed']
     """
     _refuse_twins(cases)
     pending = {

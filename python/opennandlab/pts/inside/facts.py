@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from opennandlab.config import described_device, map_unit_bytes
+from opennandlab.prediction import programs_per_page
 from opennandlab.pts.engine import Bench
 from opennandlab.theory.waf import predict_waf
 
@@ -65,11 +66,12 @@ def of_config(config: Mapping[str, Any]) -> Inside:
     device = described_device(dict(config))[0]
     effective, page_bytes = device.effective, map_unit_bytes(device.to_dict())
     superblocks = effective.get("superblocks")
-    data = int(superblocks["data_pages"] if superblocks else effective["pages_per_block"])
+    programs = programs_per_page(effective)
+    data = superblocks["data_pages"] if superblocks else effective["pages_per_block"] / programs
     return Inside(
-        pages_per_block=data,
+        pages_per_block=round(data),
         spare_factor=float(effective["spare_factor_effective"]),
-        programs=superblocks["pages"] / data if superblocks else 1.0,
+        programs=programs,
         superblock_bytes=_together(effective) * page_bytes,
         raw_bytes=int(effective["raw_bytes"]),
         unit_bytes=page_bytes,

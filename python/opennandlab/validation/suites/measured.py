@@ -101,12 +101,12 @@ CHOSEN: Mapping[str, str] = {
 # Figures that the time of an erase has a part in.
 STEADY = ("MB/s", "writes/s")
 BIASES: Mapping[str, str] = {
-    MICRON: "264 of 2112 pages a block and whole erase times: steady rates 3.5 % low, first minute "
-    "3 % high",
-    SOLIDIGM: "270 of 4320 pages a block and whole erase times: steady rates 4 % low, first minute "
-    "5 % high",
+    MICRON: "264 of 2112 pages a block, erase times of whole blocks: steady rates 3.7 % low, first "
+    "minute 3 % high",
+    SOLIDIGM: "270 of 4320 pages a block, erase times of whole blocks: steady rates 1.5 % low (the "
+    "WAF moves by 3 % with the pages), first minute 1.5 % high",
 }
-"""What shrinking does to rates: measured at half and twice the pages, drawn on to whole blocks."""
+"""What shrinking does to rates: measured at several numbers of pages, drawn on to whole blocks."""
 
 MISSES: Mapping[str, Mapping[str, float]] = {
     "bursts of collections, in which the drive also holds writes back": {
