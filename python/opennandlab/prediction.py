@@ -13,6 +13,7 @@ from opennandlab.errors import ConfigError
 from opennandlab.plain import to_json
 
 if TYPE_CHECKING:
+    from opennandlab.documents.metrics import Metrics
     from opennandlab.theory.waf import Traffic
 
 MAP_ENTRY_BYTES = 4
@@ -146,6 +147,20 @@ def closed_form_waf(
     if scheme == "dftl":
         raise NoFormulaError("ftl.mapping: programs of map pages")
     return _merging_waf(device, effective, workload)
+
+
+def has_lost_blocks(device: Mapping[str, Any], metrics: Metrics | None) -> bool:
+    """Tell whether blocks were retired, so that less is spare than a formula was given.
+
+    Args:
+        device: The resolved device.
+        metrics: What was measured; those retired before it have reached the rated cycles.
+    """
+    if metrics is None:
+        return False
+    nand = device["nand"]
+    is_worn = nand["wear_out"] == "retire" and metrics.wear.max >= nand["max_pe_cycles"]
+    return bool(metrics.retired_blocks) or is_worn
 
 
 def _refuse_unknown(device: Mapping[str, Any], workload: Mapping[str, Any]) -> None:

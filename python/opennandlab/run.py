@@ -39,7 +39,7 @@ from opennandlab.images import drive_of, read_image, same_device, with_policy
 from opennandlab.memory import available_beside, check_memory
 from opennandlab.observation import Observation, Timeline, window_of
 from opennandlab.policies.source import named_in
-from opennandlab.prediction import fills, mapping_of, predicted_waf
+from opennandlab.prediction import fills, has_lost_blocks, mapping_of, predicted_waf
 from opennandlab.readers import load_own
 from opennandlab.result import Interrupted, Result, assemble
 from opennandlab.slices import Clock, Exclusive, Watcher, iter_run
@@ -320,9 +320,7 @@ class Run:
         write_atomically(Path(path), image)
 
     def _prediction_of(self, outcome: Outcome) -> float | None:
-        # A drive that lost blocks has less spare area than the formula was given.
-        metrics = outcome.metrics
-        return None if metrics and metrics.retired_blocks else self._predicted_waf
+        return None if has_lost_blocks(self.device, outcome.metrics) else self._predicted_waf
 
     def _result(self, clock: Clock, *, partial: bool) -> Result:
         outcome = _outcome(self._core)

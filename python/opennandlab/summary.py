@@ -13,7 +13,7 @@ from opennandlab.documents.metrics import Band, Latency, Metrics
 from opennandlab.documents.placement import Fdp
 from opennandlab.documents.record import plain
 from opennandlab.documents.result import Origin, ResultDocument, State
-from opennandlab.prediction import why_no_formula
+from opennandlab.prediction import has_lost_blocks, why_no_formula
 
 LATENCY_COLUMNS = (
     ("count", "ops"),
@@ -68,8 +68,7 @@ NO_FORMULA = "no formula for "
 
 def _lacking(document: ResultDocument) -> str:
     """Return why no formula describes a run."""
-    metrics = document.metrics
-    if metrics is not None and metrics.retired_blocks:
+    if has_lost_blocks(document.device, document.metrics):
         return f"{NO_FORMULA}retired blocks"
     why = why_no_formula(document.device, plain(document.effective), document.workload)
     return NO_FORMULA + (why or "a drive that was not filled before")

@@ -477,8 +477,8 @@ impl DeviceConfig {
         let idle_pages = idle_blocks * self.data_pages_per_block();
         let block_pages = f64::from(geometry.pages_per_block);
         let nand = self.flash();
-        let page_bytes = nand.page_size_bytes;
-        let code = self.ecc.page_code(page_bytes).expect("resolve has checked the code");
+        let code = self.ecc.page_code(geometry.page_bytes).expect("resolve has checked the code");
+        let units = geometry.units_per_page;
         let timing = nand.timing();
         let flash = self.flash_geometry();
         let pages_per_unit = self.ftl.pages_per_unit(self.nand.page_size_bytes);
@@ -508,8 +508,8 @@ impl DeviceConfig {
             "reserve_blocks": self.reserve_blocks() * dies,
             "reserve_text": self.reserve_text(),
             "transfer_us": timing.transfer.0 as f64 * 1e-3,
-            "codewords_per_page": code.codewords_per_page(),
-            "parity_bytes_per_page": code.parity_bytes_per_page(),
+            "codewords_per_page": units * code.codewords_per_page(),
+            "parity_bytes_per_page": units * code.parity_bytes_per_page(),
             "memory_bytes": self.memory_bytes(),
         });
         if self.ftl.mapping.dftl().is_some() {

@@ -8,14 +8,14 @@ use crate::config::ConfigError;
 use crate::reads::Algorithm;
 
 impl DeviceConfig {
-    /// The code of a page, whatever room its parity has.
+    /// The code of what a read decodes, a map unit, whatever room its parity has.
     fn lab_code(&self) -> Result<PageCode, ConfigError> {
-        let code = self.ecc.page_code(self.nand.page_size_bytes);
+        let code = self.ecc.page_code(self.geometry().page_bytes);
         code.map_err(|error| error.under("ecc"))
     }
 
-    /// The code of the pages: lengths in bits, and how many bits a codeword corrects (null: not a
-    /// fixed number).
+    /// The code of a page, or of the map unit if that is less: lengths in bits, and how many bits a
+    /// codeword corrects (null: not a fixed number).
     ///
     /// # Errors
     /// [`ConfigError`] under `ecc`.
