@@ -6,11 +6,13 @@ change of the model is most likely to move.
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 import opennandlab as onl
+from opennandlab import _core
 from opennandlab.validation import Effort, Kind, Relation
 from opennandlab.validation.drives import DRIVES
 from opennandlab.validation.suites import presets
@@ -160,3 +162,34 @@ def test_enterprise_random_writes_in_steady_state() -> None:
 def test_gen4_random_reads_from_the_cache() -> None:
     iops = simulated("nvme_gen4_tlc", "random-read-4KiB-q256-cached-iops", 8, 40_000)
     assert iops == pytest.approx(1e6, rel=0.10)
+
+
+@pytest.mark.parametrize(
+    ("name", "full", "last", "words", "parity_bytes"),
+    [
+        ("emmc_16gb", 15_795, 1178, 3, 221),
+        # Two map units a page, each read by itself.
+        ("mlc_enterprise_plp", 15_795, 1178, 6, 442),
+        ("sata_a_2009", 8100, 368, 5, 57),
+        ("sata_b_2009", 8139, 212, 5, 33),
+        ("pci_c_2009", 1926, 26, 18, 273),
+    ],
+)
+def test_comments_say_how_pages_are_cut_into_codewords(
+    name: str, full: int, last: int, words: int, parity_bytes: int
+) -> None:
+    """Two said "codewords of 2 KiB", which GF(2^14) cannot have: at most 16383 bits."""
+    device = onl.load_device(name)
+    code = json.loads(_core.page_code(device.json))
+    assert (code["data_bits"], code["last_data_bits"]) == (full, last)
+    bits = (code["codewords"] - 1) * full + last
+    # Reads decode units of 4 KiB, whole pages of them where no unit is given.
+    assert bits == 8 * 4096 == code["page_bits"]
+    assert full + code["parity_bits"] == 2 ** device["ecc.bch_m"] - 1
+    effective = device.effective
+    assert effective["codewords_per_page"] == words
+    assert effective["parity_bytes_per_page"] == parity_bytes
+    assert parity_bytes <= device["nand.oob_size_bytes"]
+    said = device.origin("ecc.bch_m")
+    assert str(full) in said
+    assert str(last) in said
