@@ -70,8 +70,8 @@ class Cell(Row, frozen=True):
         round: Number of the round, from 1; `null` outside rounds.
         rw_pct: Reads in percent of the requests.
         block_bytes: Size of a request; `null` for a mix of sizes.
-        threads: Threads (TC).
-        queue_depth: Requests outstanding per thread (QD).
+        threads: Threads (TC); `null` where an origin does not tell.
+        queue_depth: Requests outstanding per thread (QD), likewise.
         label: Its name in tables.
         start_s: Begin.
         seconds: Measured time.
@@ -98,8 +98,8 @@ class Cell(Row, frozen=True):
     round: int | None
     rw_pct: Number
     block_bytes: int | None
-    threads: int
-    queue_depth: int
+    threads: int | None
+    queue_depth: int | None
     label: str
     start_s: Number
     seconds: Number

@@ -222,6 +222,20 @@ class ImportedFile(Record, frozen=True, kw_only=True):
     sha256: str
 
 
+class Uncertain(Record, frozen=True, kw_only=True):
+    """A cell whose figures are not, or not surely, those of one load.
+
+    Args:
+        row: Its row in the tables: the mean size of a request in KiB.
+        column: Its column: reads and writes in percent of the requests.
+        reasons: Which checks it failed, with their figures.
+    """
+
+    row: str
+    column: str
+    reasons: list[str]
+
+
 class Imported(Record, frozen=True, kw_only=True):
     """Where a document comes from that this program did not measure.
 
@@ -230,12 +244,14 @@ class Imported(Record, frozen=True, kw_only=True):
         files: The files.
         source: Who measured it and where it was published; `null` where nobody said.
         unknown: What a document of a test says and the origin does not, by name.
+        uncertain: Cells that fail a check, labelled by their figures; absent without any.
     """
 
     origin: str
     files: list[ImportedFile]
     source: str | None
     unknown: list[str]
+    uncertain: list[Uncertain] | None = None
 
 
 class Header(Record, frozen=True, kw_only=True):

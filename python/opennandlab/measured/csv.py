@@ -22,7 +22,7 @@ from itertools import pairwise
 from opennandlab.errors import ResultError
 from opennandlab.measured.document import Cell, kib, mix
 from opennandlab.measured.figures import Ambiguous, decimal_mark, number
-from opennandlab.measured.fio import size_of
+from opennandlab.measured.fio.options import size_of
 
 MIX = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(\d+(?:\.\d+)?)")
 # A unit in a head: `0/100 (IOPS)`, `65/35 [MB/s]`.

@@ -8,7 +8,7 @@ other figure is computed.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from msgspec import structs
 
@@ -16,7 +16,7 @@ from opennandlab.canonical import digest
 from opennandlab.documents import pts, pts_header
 from opennandlab.documents.pts_base import Results
 from opennandlab.errors import ResultError
-from opennandlab.stats.histogram import Histogram
+from opennandlab.stats.histogram import PERCENTILES, Histogram
 
 UNKNOWN = "unknown"
 TITLES = {"iops": "IOPS", "throughput": "Throughput", "latency": "Latency"}
@@ -45,23 +45,41 @@ class Column:
 
 
 _MS = 1e-3
+QUANTILES = ("p50", "p99", "p999", "p9999", "p99999")
+# What a percentile is of: `lat` from submission to completion, `clat` from when the kernel had it.
+KINDS = {"lat": "response time", "clat": "completion latency (clat)"}
+# Reads and writes stand apart where nothing tells the percentile of both.
+APART = {"": "", "_read": " of reads", "_write": " of writes"}
+
+
+def _percentiles() -> dict[str, Column]:
+    """Return the tables of percentiles, which all tests have."""
+    return {
+        f"{'clat_' if kind == 'clat' else ''}{name}{apart}": Column(
+            f"{100 * PERCENTILES[name]:g} % {said}{of}", "ms", _MS, f"{kind}_us_{name}{apart}"
+        )
+        for kind, said in KINDS.items()
+        for apart, of in APART.items()
+        for name in QUANTILES
+    }
+
+
 # Test -> table -> figure of cells. Figures of cells are IOPS, MB/s and microseconds.
 TABLES: dict[str, dict[str, Column]] = {
     "iops": {
         "iops": Column("IOPS", "IOPS", 1.0, "iops"),
         "mb_s": Column("Throughput", "MB/s", 1.0, "mb_s"),
         "art": Column("Mean response time", "µs", 1.0, "lat_us_mean"),
+        **_percentiles(),
     },
     "throughput": {
         "throughput": Column("Throughput", "MB/s", 1.0, "mb_s"),
+        **_percentiles(),
     },
     "latency": {
         "art": Column("Mean response time (ART)", "ms", _MS, "lat_us_mean"),
         "mrt": Column("Longest response time (MRT)", "ms", _MS, "lat_us_max"),
-        "p99": Column("99 % response time", "ms", _MS, "lat_us_p99"),
-        "p999": Column("99.9 % response time", "ms", _MS, "lat_us_p999"),
-        "p9999": Column("99.99 % response time", "ms", _MS, "lat_us_p9999"),
-        "p99999": Column("99.999 % response time", "ms", _MS, "lat_us_p99999"),
+        **_percentiles(),
         "iops": Column("IOPS", "IOPS", 1.0, "iops"),
     },
 }
@@ -77,6 +95,7 @@ class Cell:
         figures: By column of the rows of cells: `iops`, `mb_s`, `lat_us_mean`, …
         row: The whole row; None where only some figures are known.
         latency: All response times; None where they are not known.
+        doubts: Why it is not, or not surely, of this size and mix; empty where it is.
     """
 
     block_bytes: int
@@ -84,6 +103,7 @@ class Cell:
     figures: Mapping[str, float | None]
     row: pts.Cell | None = None
     latency: Histogram | None = None
+    doubts: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
@@ -166,6 +186,14 @@ def made(said: Said, cells: Sequence[Cell], imported: pts_header.Imported) -> pt
             raise ResultError(f"{cell.label} is there twice; accepted: each size and mix once")
         places[cell.block_bytes, cell.read_pct] = cell
     found = [(table, _grid(table, column, places)) for table, column in TABLES[said.test].items()]
+    uncertain = [
+        pts_header.Uncertain(row=kib(cell.block_bytes), column=mix(cell.read_pct),
+                             reasons=list(cell.doubts))
+        for cell in cells if cell.doubts
+    ]  # fmt: skip
+    doubts = [f"uncertain: {cell.label}: {'; '.join(cell.doubts)}" for cell in cells if cell.doubts]
+    said = replace(said, notes=(*doubts, *said.notes))
+    imported = structs.replace(imported, uncertain=uncertain or None)
     return bare(
         said,
         [one for _, one in found if one is not None],

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from msgspec import structs
@@ -14,9 +14,12 @@ from opennandlab.documents import pts, pts_header
 from opennandlab.documents.pts import PtsDocument
 from opennandlab.documents.record import JsonObject
 from opennandlab.errors import DocumentError, ResultError
-from opennandlab.measured import csv, fio
+from opennandlab.files import read_bytes
+from opennandlab.measured import csv
 from opennandlab.measured.document import TABLES, UNKNOWN, Cell, Said, made, sealed
-from opennandlab.saved import read_content, refuse_odd
+from opennandlab.measured.fio import jobs
+from opennandlab.measured.fio.text import Pieces, pieces, results
+from opennandlab.saved import BYTES_MAX, read_content, refuse_odd
 
 ACCEPTED = (
     "the JSON output of fio, a table as CSV, or a document of a standard test (opennandlab.pts/1)"
@@ -34,6 +37,7 @@ class Wanted:
         threads: Threads (TC); of fio, which jobs are taken.
         queue_depth: Requests outstanding per thread (QD); of fio, which jobs are taken.
         any_order: Take the mixes of a table in any order.
+        allow_cut: Take the whole documents of fio before one that breaks off.
         name: Of the document.
         model: Of the drive.
         capacity_bytes: Of the drive.
@@ -48,6 +52,7 @@ class Wanted:
     threads: int | None = None
     queue_depth: int | None = None
     any_order: bool = False
+    allow_cut: bool = False
     name: str | None = None
     model: str | None = None
     capacity_bytes: int | None = None
@@ -61,7 +66,12 @@ class _File:
     name: str
     sha256: str
     text: str
-    content: object
+    pieces: Pieces
+
+    @property
+    def content(self) -> JsonObject | None:
+        """Its first JSON document."""
+        return self.pieces.documents[0] if self.pieces.documents else None
 
 
 @dataclass(frozen=True)
@@ -75,6 +85,7 @@ class _Found:
     queue_depth: int | None = None
     fio_version: str | None = None
     notes: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
 
 
 def import_files(paths: Sequence[str | Path], wanted: Wanted | None = None) -> PtsDocument:
@@ -95,7 +106,7 @@ def import_files(paths: Sequence[str | Path], wanted: Wanted | None = None) -> P
     [[9000.0, 70000.0]]
     """
     asked = wanted or Wanted()
-    files = [_read(Path(path)) for path in paths]
+    files = [_read(Path(path), asked) for path in paths]
     if not files:
         raise ResultError(f"no file was named; accepted: {ACCEPTED}")
     kinds = {_kind(one) for one in files}
@@ -108,12 +119,29 @@ def import_files(paths: Sequence[str | Path], wanted: Wanted | None = None) -> P
         )
     found = _of_fio(files, asked) if kinds == {"fio"} else _of_tables(files, asked)
     imported = pts_header.Imported(
-        origin=found.origin, files=_origins(files), source=asked.source, unknown=[]
-    )
+        origin=found.origin, files=_origins(files), source=asked.source,
+        unknown=list(found.unknown),
+    )  # fmt: skip
     return made(_said(found, asked, files), found.cells, imported)
 
 
-def _read(path: Path) -> _File:
+def of_fio(path: Path) -> PtsDocument | None:
+    """Return the document of a file that is an output of fio; None for any other.
+
+    Raises:
+        ResultError: for an output that cannot be imported.
+    """
+    try:
+        raw = read_bytes(path, BYTES_MAX)
+    except OSError:
+        return None
+    if b'"fio version"' not in raw and b'"fio version"' not in raw.replace(b"\0", b""):
+        return None
+    file = _read(path, Wanted())
+    return import_files([path]) if jobs.is_output(file.content) else None
+
+
+def _read(path: Path, asked: Wanted) -> _File:
     raw = read_content(path, ACCEPTED)
     try:
         is_wide = raw[:2] in {b"\xff\xfe", b"\xfe\xff"}
@@ -122,24 +150,37 @@ def _read(path: Path) -> _File:
         raise ResultError(
             f"{path}: byte {error.start} is no UTF-8 text; accepted: {ACCEPTED}"
         ) from None
-    content: object = None
-    if "{" in text:
-        try:
-            content = fio.parsed(text)
-        except (ValueError, RecursionError) as error:
-            if text.lstrip().startswith("{"):
-                raise ResultError(
-                    f"{path}: no complete JSON ({error}); accepted: {ACCEPTED}"
-                ) from None
-        refuse_odd(path, content)
-    return _File(path.name, hashlib.sha256(raw).hexdigest(), text, content)
+    found = pieces(text)
+    if found.cut is not None:
+        _refuse_cut(path, text, raw, found, asked)
+    for document in found.documents:
+        refuse_odd(path, document)
+    return _File(path.name, hashlib.sha256(raw).hexdigest(), text, found)
+
+
+def _refuse_cut(path: Path, text: str, raw: bytes, found: Pieces, asked: Wanted) -> None:
+    """Refuse a file whose last document is not whole, unless those before it were asked for."""
+    cut = found.cut
+    count = len(found.documents)
+    if cut is None or (asked.allow_cut and count):
+        return
+    encoding = "utf-16-le" if raw[:2] in {b"\xff\xfe", b"\xfe\xff"} else "utf-8"
+    mark = 2 if encoding == "utf-16-le" else 3 if raw[:3] == b"\xef\xbb\xbf" else 0
+    start, at = (mark + len(text[:place].encode(encoding)) for place in (cut.start, cut.at))
+    way = f"{ACCEPTED}, whole"
+    if count:
+        way += f"; --allow-cut takes the {count} whole document{'s' * (count > 1)} before it"
+    raise ResultError(
+        f"{path}: no complete JSON: what begins at byte {start} breaks off or is damaged at byte "
+        f"{at} of {len(raw)} ({cut}); accepted: {way}"
+    )
 
 
 def _kind(file: _File) -> str:
     """Return `fio`, `own` or `csv`."""
-    if fio.is_output(file.content):
+    if jobs.is_output(file.content):
         return "fio"
-    if isinstance(file.content, dict):
+    if file.content is not None:
         schema = file.content.get("schema")
         if schema == pts.SCHEMA:
             return "own"
@@ -156,8 +197,7 @@ def _own(files: Sequence[_File], asked: Wanted) -> PtsDocument:
         raise ResultError(
             "one document of a standard test is imported at a time; `compare` takes several"
         )
-    content = files[0].content
-    found: JsonObject = content if isinstance(content, dict) else {}
+    found: JsonObject = files[0].content or {}
     if found.get("digest") != digest(found):
         raise ResultError(
             f"{files[0].name}: damaged or edited: the content does not match its digest; accepted: "
@@ -179,46 +219,88 @@ def _origins(files: Sequence[_File]) -> list[pts_header.ImportedFile]:
 
 
 def _of_fio(files: Sequence[_File], asked: Wanted) -> _Found:
-    documents = [one.content for one in files if isinstance(one.content, dict)]
-    jobs = [
-        job
-        for document, file in zip(documents, files, strict=True)
-        for job in fio.jobs(document, file.name)
-    ]
+    found: list[jobs.Job] = []
+    refused: list[str] = []
+    versions: set[str] = set()
+    for file in files:
+        for document in results([one for one in file.pieces.documents if jobs.is_output(one)]):
+            taken, others = jobs.jobs(document, file.name)
+            found += taken
+            refused += others
+            versions.add(str(document.get("fio version", UNKNOWN)))
+    if not found:
+        raise ResultError(refused[0] + (f" (and {len(refused) - 1} more)" * (len(refused) > 1)))
+    # What a job does not tell is as it is asked for.
     if asked.pattern is not None:
-        jobs = [job for job in jobs if job.is_random == (asked.pattern == "random")]
+        is_random = asked.pattern == "random"
+        found = [replace(job, is_random=is_random) for job in found
+                 if job.is_random in {None, is_random}]  # fmt: skip
     if asked.threads is not None:
-        jobs = [job for job in jobs if job.threads == asked.threads]
+        found = [replace(job, threads=asked.threads) for job in found
+                 if job.threads in {None, asked.threads}]  # fmt: skip
     if asked.queue_depth is not None:
-        jobs = [job for job in jobs if job.queue_depth == asked.queue_depth]
-    if not jobs:
+        found = [replace(job, queue_depth=asked.queue_depth) for job in found
+                 if job.queue_depth in {None, asked.queue_depth}]  # fmt: skip
+    if not found:
         raise ResultError("no job is left of the pattern, threads and queue depth that were asked")
-    if len({job.is_random for job in jobs}) > 1:
+    if {True, False} <= {job.is_random for job in found}:
         raise ResultError(
-            f"{jobs[0].where} and others have random and sequential requests; accepted: one of "
+            f"{found[0].where} and others have random and sequential requests; accepted: one of "
             "both, by --pattern random or sequential"
         )
-    _refuse_twice(jobs)
-    threads = {job.threads for job in jobs}
-    depths = {job.queue_depth for job in jobs}
-    versions = {str(document.get("fio version", UNKNOWN)) for document in documents}
+    _refuse_twice(found)
+    threads = {job.threads for job in found}
+    depths = {job.queue_depth for job in found}
     return _Found(
         "fio JSON",
-        [job.cell for job in jobs],
-        jobs[0].is_random,
+        [job.cell for job in found],
+        all(job.is_random is not False for job in found),
         threads.pop() if len(threads) == 1 else None,
         depths.pop() if len(depths) == 1 else None,
         ", ".join(sorted(versions)),
-        tuple(fio.notes(jobs)),
+        (*_notes(found), *(f"refused: {text}" for text in refused), *_beside(files)),
+        ("pattern",) if any(job.is_random is None for job in found) else (),
     )
 
 
-def _refuse_twice(jobs: Sequence[fio.Job]) -> None:
-    seen: dict[tuple[int, float], fio.Job] = {}
-    for job in jobs:
+def _notes(found: Sequence[jobs.Job]) -> Iterator[str]:
+    """Yield what the reader of some jobs should know, each with the cells that it is of."""
+    cells: dict[str, list[str]] = {}
+    for job in found:
+        for note in job.notes:
+            cells.setdefault(note, []).append(job.cell.label)
+    for note, labels in cells.items():
+        more = f" and {len(labels) - 3} more" if len(labels) > 4 else ""
+        named = ", ".join(labels[:3] if more else labels) + more
+        yield note if len(labels) == len(found) > 1 else f"{named}: {note}"
+
+
+def _beside(files: Sequence[_File]) -> Iterator[str]:
+    """Yield what files hold besides results."""
+    for file in files:
+        found = file.pieces
+        if found.other:
+            count = len(found.other)
+            more = f" and {count - 1} lines more" if count > 1 else ""
+            yield f"{file.name}: other text is passed over: `{found.other[0][:80]}`{more}"
+        others = [one for one in found.documents if not jobs.is_output(one)]
+        if others:
+            yield f"{file.name}: {len(others)} JSON documents are none of fio, and passed over"
+        if found.cut is not None:
+            yield (
+                f"{file.name}: cut: the last document breaks off; the figures are those of the one "
+                "before"
+            )
+
+
+def _refuse_twice(found: Sequence[jobs.Job]) -> None:
+    seen: dict[tuple[int, float], jobs.Job] = {}
+    for job in found:
         before = seen.setdefault((job.cell.block_bytes, job.cell.read_pct), job)
         if before is not job:
-            depths = f"{before.threads} x {before.queue_depth}, {job.threads} x {job.queue_depth}"
+            depths = ", ".join(
+                f"{one.threads or UNKNOWN} x {one.queue_depth or UNKNOWN}" for one in (before, job)
+            )
             raise ResultError(
                 f"{job.cell.label} is there twice: {before.where}, {job.where} (threads x depth "
                 f"{depths}); accepted: each size and mix once; --threads and --queue-depth choose"

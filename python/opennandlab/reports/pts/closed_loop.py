@@ -45,7 +45,7 @@ def note(measured: Measured) -> tuple[str, ...]:
 
 def _error(cell: pts.Cell) -> float:
     """Return how far rate times response time is off the outstanding requests; 0 if unknown."""
-    outstanding = float(cell.threads) * float(cell.queue_depth)
+    outstanding = float(cell.threads or 0) * float(cell.queue_depth or 0)
     if not cell.iops or not cell.lat_us_mean or not outstanding:
         return 0.0
     return cell.iops * cell.lat_us_mean * 1e-6 / outstanding - 1.0

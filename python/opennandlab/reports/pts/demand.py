@@ -108,9 +108,8 @@ def _grid(
     for cell in cells:
         value = cell.number(metric)
         if value is not None and (not window or cell.round in window):
-            found.setdefault((float(cell.threads), float(cell.queue_depth)), []).append(
-                value * factor
-            )
+            key = float(cell.threads or 0), float(cell.queue_depth or 0)
+            found.setdefault(key, []).append(value * factor)
     return {key: sum(values) / len(values) for key, values in found.items()}
 
 
@@ -123,7 +122,7 @@ def _extremes(
     high: dict[Key, float] = {}
     for cell in cells:
         if not window or cell.round in window:
-            key = float(cell.threads), float(cell.queue_depth)
+            key = float(cell.threads or 0), float(cell.queue_depth or 0)
             low[key] = min(low.get(key, cell.iops), cell.iops)
             high[key] = max(high.get(key, cell.iops), cell.iops)
     return low, high
@@ -285,7 +284,7 @@ def _convergence(
             "preconditioning", "Preconditioning, writes only", tuple(items), steady.lead(first)
         )
     prewrites = [cell for cell in measured.in_phase("prewrite") if cell.round is not None]
-    most = max((cell.threads for cell in rounds), default=0)
+    most = max((cell.threads or 0 for cell in rounds), default=0)
     plots = [
         steady.convergence(
             prewrites, "iops", title="Writes before each round: IOPS", name="prewrites"

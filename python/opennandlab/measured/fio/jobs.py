@@ -1,0 +1,278 @@
+"""Jobs of fio as cells of a test: what was asked for, checked against what came out.
+
+A job is a cell: its size, mix, pattern, threads and depth are those of its options, as far as its
+figures agree. Processes of one job that fio lists one by one are joined.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from opennandlab.documents import pts
+from opennandlab.errors import ResultError
+from opennandlab.measured.document import QUANTILES, Cell, kib, mix
+from opennandlab.measured.fio import checks
+from opennandlab.measured.fio.options import Load, load
+from opennandlab.measured.fio.record import Latency, Record, of_job
+from opennandlab.stats.histogram import BEYOND_MIN, PERCENTILES
+
+JOBS_MAX = 100_000
+ALL_CLIENTS = "All clients"
+SECTOR_BYTES = 512
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job of fio, or several processes of one.
+
+    Args:
+        where: File and name, for messages.
+        is_random: Whether requests are at random places; None where fio does not say.
+        threads: Processes; None where fio does not say.
+        queue_depth: Requests outstanding in each; None where fio does not say.
+        cell: What it measured.
+        notes: What a reader of its figures should know.
+    """
+
+    where: str
+    is_random: bool | None
+    threads: int | None
+    queue_depth: int | None
+    cell: Cell
+    notes: tuple[str, ...]
+
+
+def is_output(document: object) -> bool:
+    """Tell whether JSON is an output of fio."""
+    return (
+        isinstance(document, dict)
+        and "fio version" in document
+        and bool({"jobs", "client_stats"} & document.keys())
+    )
+
+
+def jobs(document: Mapping[str, Any], file: str) -> tuple[list[Job], list[str]]:
+    """Return the jobs of an output, and why others of it are refused.
+
+    Args:
+        document: The output.
+        file: Its name, for messages.
+
+    Raises:
+        ResultError: when it holds no jobs, or lacks what all outputs have.
+    """
+    found = document.get("jobs") or document.get("client_stats")
+    if not isinstance(found, list) or not found or len(found) > JOBS_MAX:
+        raise ResultError(f"{file}: `jobs` holds no jobs; accepted: the JSON output of fio")
+    groups: dict[tuple[str, str, str], list[Record]] = {}
+    for place, job in enumerate(found, 1):
+        where = f"{file}: job {place}"
+        if not isinstance(job, dict):
+            raise ResultError(f"{where} is no mapping; accepted: the JSON output of fio")
+        try:
+            record = of_job(document, job)
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            name = f"{file}: job `{str(job.get('jobname', place))[:60]}`"
+            raise ResultError(
+                f"{name} lacks what is expected, or has it as something else ({_reason(error)}); "
+                "accepted: the output of `fio --output-format=json+`, or json"
+            ) from error
+        key = (record.host, record.name, json.dumps(record.options, sort_keys=True))
+        groups.setdefault(key, []).append(record)
+    if any(name != ALL_CLIENTS for _, name, _ in groups):
+        groups = {key: parts for key, parts in groups.items() if key[1] != ALL_CLIENTS}
+    taken, refused = [], []
+    for (host, name, _), parts in groups.items():
+        where = f"{file}: {f'host {host}, ' if host else ''}job `{name}`"
+        try:
+            taken.append(_job(where, parts, str(document["fio version"])))
+        except ValueError as error:
+            refused.append(f"{where}: {error}")
+    return taken, refused
+
+
+def _reason(error: Exception) -> str:
+    return f"nothing is called {error}" if isinstance(error, KeyError) else str(error)
+
+
+def _job(where: str, parts: Sequence[Record], version: str) -> Job:
+    """Return the cell of a job.
+
+    Raises:
+        ValueError: for one that failed, measured nothing, or is no load of a test.
+    """
+    failed = next((part.error for part in parts if part.error), 0)
+    if failed:
+        raise ValueError(f"ended with an error ({failed}); accepted: jobs that were completed")
+    asked = load(parts[0].options)
+    found = checks.figures(parts)
+    if not found.seconds or not found.ios:
+        raise ValueError("completed no request; accepted: jobs that measured something")
+    notes = list(_notes(parts, found, version))
+    threads = len(parts) if asked.processes is None else max(len(parts), asked.processes)
+    depth = asked.depth
+    if all(part.is_alone for part in parts):
+        if depth is not None and depth > 1:
+            notes.append(f"iodepth is {depth}, and each request was the only one in flight: QD 1")
+        depth = 1
+    doubts = tuple(checks.doubts(found, asked, threads, depth))
+    known = threads if asked.processes is not None or len(parts) > 1 else None
+    return _made(where, asked, found, (found.processes or known, depth), doubts, notes)
+
+
+def _notes(parts: Sequence[Record], found: checks.Figures, version: str) -> Iterator[str]:
+    """Yield what a version does not say, and what is left out."""
+    if parts[0].options is None:
+        yield (
+            f"{version} writes no options: size and mix are those of the figures; the pattern is "
+            "not known"
+        )
+    if not all(side.is_counted for side in found.sides.values()):
+        yield f"{version} does not count requests: they are its IOPS x run time"
+    yield from dict.fromkeys(side.odd for side in found.sides.values() if side.odd)
+    if "mixed" in found.sides:
+        yield "reads and writes are not told apart (unified_rw_reporting)"
+    syncs = sum(part.syncs for part in parts)
+    if syncs:
+        yield f"response times of {syncs} flushes are left out"
+    if found.latency("lat") is None:
+        yield "fio kept no response times (lat): mean and maximum are left out"
+
+
+def _made(  # noqa: PLR0913, PLR0917 (a cell in parts)
+    where: str,
+    asked: Load,
+    found: checks.Figures,
+    outstanding: tuple[int | None, int | None],
+    doubts: tuple[str, ...],
+    notes: list[str],
+) -> Job:
+    read_pct = asked.read_pct
+    if found.read_pct is not None and not checks.is_mix(found, asked):
+        read_pct = round(found.read_pct, 1)
+    if read_pct is None:
+        raise ValueError(
+            "neither options nor figures tell its mix of reads and writes; accepted: outputs "
+            "without unified_rw_reporting, or of fio 2.3 and later"
+        )
+    size = _size(asked, found)
+    latency = {kind: found.latency(kind) for kind in ("lat", "clat")}
+    figures = _figures(found, latency, notes)
+    row = _row(asked, found, (size, read_pct), outstanding, figures, doubts)
+    bins = next((one.bins for one in latency.values() if one and one.bins.count), None)
+    cell = Cell(size, read_pct, figures, row, bins, doubts)
+    if row is None:
+        notes.append("its row of cells is left out, which has reads and writes apart")
+    return Job(where, asked.is_random, *outstanding, cell, tuple(notes))
+
+
+def _size(asked: Load, found: checks.Figures) -> int:
+    """Return the bytes of a request: as asked for, else the mean."""
+    if asked.sizes is not None and checks.is_size(found, asked):
+        return asked.sizes[0]
+    whole = round(found.size / SECTOR_BYTES) * SECTOR_BYTES
+    lost = 1024 / found.ios / found.size if found.size else 0.0
+    is_whole = whole and abs(found.size / whole - 1) <= checks.SIZE_TOLERANCE + lost
+    return whole if is_whole else max(1, round(found.size))
+
+
+def _figures(
+    found: checks.Figures, latency: Mapping[str, Latency | None], notes: list[str]
+) -> dict[str, float | None]:
+    """Return the figures of a cell by the columns of tables."""
+    data = [side for name, side in found.sides.items() if name != "trim"]
+    figures: dict[str, float | None] = {
+        "iops": found.ios / found.seconds,
+        "mb_s": sum(side.bytes for side in data) / found.seconds * 1e-6,
+    }
+    directions = [name for name in found.sides if name != "trim"]
+    thin = False
+    for kind, both in latency.items():
+        if both is None:
+            continue
+        figures |= {f"{kind}_us_mean": both.mean_ns * 1e-3, f"{kind}_us_max": both.max_ns * 1e-3}
+        named = {"": both}
+        if not both.bins.count and len(directions) > 1:
+            apart = {name: found.latency(kind, name) for name in directions}
+            named = {f"_{name}": one for name, one in apart.items() if one is not None}
+        for name, one in named.items():
+            stated = _percentiles(one)
+            thin = thin or any(one.stated.get(key) and not stated[key] for key in QUANTILES)
+            figures |= {f"{kind}_us_{key}{name}": value for key, value in stated.items()}
+        if "" not in named and any(one.stated for one in named.values()):
+            notes.append(f"percentiles of {kind} of reads and writes stand apart: fio kept no bins")
+    if thin:
+        notes.append("percentiles with fewer than ten requests beyond them are left out")
+    if not any(figures.get(f"lat_us_{key}") for key in QUANTILES):
+        clat = {key: figures.get(f"clat_us_{key}") for key in QUANTILES}
+        figures |= {f"lat_us_{key}": value for key, value in clat.items()}
+        if any(clat.values()):
+            notes.append("fio kept percentiles of completion latency (clat) alone: those are given")
+    return figures
+
+
+def _percentiles(latency: Latency) -> dict[str, float | None]:
+    """Return percentiles in microseconds, of bins or as fio states them; None with few beyond."""
+    if latency.bins.count:
+        found = latency.bins.percentiles_us()
+        return {name: found[name] for name in QUANTILES}
+    return {
+        name: latency.stated[name] * 1e-3
+        if name in latency.stated and latency.samples * (1 - PERCENTILES[name]) >= BEYOND_MIN - 0.01
+        else None
+        for name in QUANTILES
+    }
+
+
+def _row(  # noqa: PLR0913, PLR0917 (a row in parts)
+    asked: Load,
+    found: checks.Figures,
+    place: tuple[int, float],
+    outstanding: tuple[int | None, int | None],
+    figures: Mapping[str, float | None],
+    doubts: Sequence[str],
+) -> pts.Cell | None:
+    """Return the row of a cell; None where reads and writes are not told apart."""
+    size, read_pct = place
+    sides = {name: found.sides[name] for name in ("read", "write", "mixed") if name in found.sides}
+    if "mixed" in sides:
+        if read_pct not in {0.0, 100.0}:
+            return None
+        sides = {"read" if read_pct else "write": sides["mixed"]}
+    ios = {name: sides[name].ios if name in sides else 0 for name in ("read", "write")}
+    moved = {name: sides[name].bytes if name in sides else 0 for name in ("read", "write")}
+    seconds = found.seconds
+    order = {True: "RND ", False: "SEQ ", None: ""}[asked.is_random]
+    label = f"{order}{kib(size)} KiB {mix(read_pct)}"
+    if doubts:
+        in_flight = found.in_flight
+        label += "" if in_flight is None else f", L {in_flight:.3g}"
+        label += ", uncertain"
+    is_mix = asked.sizes is not None and asked.sizes[0] != asked.sizes[1]
+    return pts.Cell(
+        phase="imported",
+        round=None,
+        rw_pct=read_pct,
+        block_bytes=None if is_mix else size,
+        threads=outstanding[0],
+        queue_depth=outstanding[1],
+        label=label,
+        start_s=0.0,
+        seconds=seconds,
+        ios=found.ios,
+        iops=found.ios / seconds,
+        read_iops=ios["read"] / seconds,
+        write_iops=ios["write"] / seconds,
+        mb_s=figures["mb_s"] or 0.0,
+        read_mb_s=moved["read"] / seconds * 1e-6,
+        write_mb_s=moved["write"] / seconds * 1e-6,
+        lat_us_mean=figures.get("lat_us_mean"),
+        **{f"lat_us_{name}": figures.get(f"lat_us_{name}") for name in QUANTILES},
+        lat_us_max=figures.get("lat_us_max"),
+        written_bytes=moved["write"],
+        waf=None,
+        cpu_pct=None,
+    )

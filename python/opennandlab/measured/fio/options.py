@@ -1,0 +1,115 @@
+"""What the options of a job say of its load; before fio 2.3 outputs do not have them.
+
+Source: HOWTO of fio, the options `bs`, `bsrange`, `bssplit`, `rw`, `rwmixread`, `iodepth`,
+`numjobs`, and their defaults.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?", re.IGNORECASE)
+FACTORS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+# `rw` of fio -> random, and percent of reads; None where `rwmixread` says.
+KINDS: dict[str, tuple[bool, float | None]] = {
+    "randread": (True, 100.0), "randwrite": (True, 0.0), "randrw": (True, None),
+    "read": (False, 100.0), "write": (False, 0.0), "rw": (False, None), "readwrite": (False, None),
+}  # fmt: skip
+MIX_DEFAULT = 50.0
+SIZE_DEFAULT = "4k"
+COUNT_MAX = 1 << 20
+
+
+@dataclass(frozen=True)
+class Load:
+    """A load as it was asked for; None for what nobody said.
+
+    Args:
+        is_random: Whether requests are at random places.
+        read_pct: Reads in percent of the requests.
+        sizes: The smallest and the largest request in bytes.
+        processes: Processes (`numjobs`).
+        depth: Requests in flight of each (`iodepth`).
+        rw: As it was written.
+    """
+
+    is_random: bool | None = None
+    read_pct: float | None = None
+    sizes: tuple[int, int] | None = None
+    processes: int | None = None
+    depth: int | None = None
+    rw: str = ""
+
+
+def load(options: Mapping[str, str] | None) -> Load:
+    """Return what options say, with the defaults of fio for what they leave out.
+
+    Args:
+        options: By name; None where fio wrote none.
+
+    Raises:
+        ValueError: for what is none of fio's, or no load of a test.
+    """
+    if options is None:
+        return Load()
+    rw = options.get("rw", options.get("readwrite", "read"))
+    kind = rw.partition(":")[0]
+    if kind not in KINDS:
+        raise ValueError(f"rw `{kind}` is no load of a test; accepted: {', '.join(KINDS)}")
+    is_random, read_pct = KINDS[kind]
+    return Load(
+        is_random=is_random,
+        read_pct=_mix(options) if read_pct is None else read_pct,
+        sizes=_sizes(options),
+        processes=_count(options, "numjobs"),
+        depth=_count(options, "iodepth"),
+        rw=rw,
+    )
+
+
+def _mix(options: Mapping[str, str]) -> float:
+    name = next((one for one in ("rwmixread", "rwmixwrite") if one in options), None)
+    if name is None:
+        return MIX_DEFAULT
+    share = float(options[name])
+    if not 0.0 <= share <= 100.0:
+        raise ValueError(f"{name} {options[name]} is no share; accepted: 0 to 100 percent")
+    return share if name == "rwmixread" else 100.0 - share
+
+
+def _sizes(options: Mapping[str, str]) -> tuple[int, int]:
+    """Return the smallest and the largest request, of both directions."""
+    name = next(
+        (one for one in ("bssplit", "bsrange", "blocksize_range", "bs", "blocksize")
+         if one in options), "bs",
+    )  # fmt: skip
+    text = options.get(name, SIZE_DEFAULT)
+    if name == "bssplit":
+        words = [entry.partition("/")[0] for entry in re.split("[,:]", text)]
+    else:
+        words = re.split("[,-]", text)
+    found = [size_of(word) for word in words if word.strip()]
+    sizes = [size for size in found if size is not None]
+    if not sizes or len(sizes) < len(found):
+        raise ValueError(f"{name} `{text}` is no size; accepted: one such as 4k")
+    return min(sizes), max(sizes)
+
+
+def size_of(text: str) -> int | None:
+    """Return a size in bytes as fio writes it; None for what is none.
+
+    >>> size_of("4k"), size_of("0.5KiB"), size_of("4096"), size_of("x")
+    (4096, 512, 4096, None)
+    """
+    found = SIZE.fullmatch(text.strip())
+    size = float(found[1]) * FACTORS[found[2].lower()] if found else 0.0
+    return int(size) if size >= 1 and size == int(size) else None
+
+
+def _count(options: Mapping[str, str], name: str) -> int:
+    found = int(options.get(name, 1))
+    if not 0 <= found <= COUNT_MAX:
+        raise ValueError(f"{name} {found} is out of range; accepted: 1 to {COUNT_MAX}")
+    return max(1, found)

@@ -1,0 +1,294 @@
+"""What a job of fio measured, in one form for all versions: bytes, seconds and nanoseconds.
+
+| fio | fact |
+|---|---|
+| before 2.1.14 | no `total_ios`: requests are IOPS x run time |
+| before 2.2.6 | `iops` is cut to a whole number |
+| 2.2.12 to 2.19 | bins of JSON+ stand under their number, with `FIO_IO_U_PLAT_BITS` |
+| before 2.21 | `io_bytes` is in KiB; later in bytes, with `io_kbytes` beside it |
+| before 2.99 | `slat`, `clat`, `lat` in microseconds; later `slat_ns`, `clat_ns`, `lat_ns` |
+| before 2.3, 3.2, 3.4, 3.8 | no `job options`, `bw_bytes`, `sync`, `job_runtime` |
+| before 3.18 | no `N` beside a mean: requests are `total_ios` |
+
+Source: `stat.c` of fio at the tags fio-2.0.10 to fio-3.42. The unit of `io_bytes` must also follow
+from `bw` (KiB/s in all versions) and `runtime` (ms in all): where version and figures disagree, the
+figures count, and it is said.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from opennandlab.stats.histogram import PERCENTILES, Histogram
+
+VERSION = re.compile(r"fio-(\d+)\.(\d+)(?:\.(\d+))?")
+NUMBER_MAX = 1 << 63
+# `io_bytes` must be `bw` x `runtime` within this share, and what `bw` lost by rounding down.
+TOLERANCE = 0.02
+SIDES = ("read", "write", "trim", "mixed")
+# From here on `io_bytes` is in bytes.
+BYTES_SINCE = (2, 21, 0)
+# Bins are numbers of bins where this says how many bits of a value they keep.
+BITS = "FIO_IO_U_PLAT_BITS"
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Response times of one direction.
+
+    Args:
+        samples: How many there are.
+        mean_ns: Their mean.
+        max_ns: The longest.
+        stated: Percentiles that fio states, by the names of `stats.histogram`, in ns.
+        bins: All of them, as far as fio kept bins; mean and maximum are those above.
+    """
+
+    samples: int
+    mean_ns: float
+    max_ns: float
+    stated: Mapping[str, float]
+    bins: Histogram
+
+
+@dataclass(frozen=True)
+class Side:
+    """Requests of one direction, of one process or of several that fio joined.
+
+    Args:
+        ios: Requests.
+        bytes: Bytes.
+        seconds: Time in which they came about.
+        lat: Response times from submission to completion; None where fio kept none.
+        clat: Response times from when the kernel had the request; None where fio kept none.
+        is_counted: Whether fio states the requests; else they follow from its IOPS.
+        doubt: Why the bytes are not sure; empty where they are.
+        odd: Where version and figures disagree on the unit; empty elsewhere.
+    """
+
+    ios: int
+    bytes: int
+    seconds: float
+    lat: Latency | None
+    clat: Latency | None
+    is_counted: bool = True
+    doubt: str = ""
+    odd: str = ""
+
+
+@dataclass(frozen=True)
+class Record:
+    """A job of fio.
+
+    Args:
+        name: Its name.
+        host: Of the client that ran it; empty without a server.
+        error: fio's error number; 0 for none.
+        options: As they were given, those of the section `global` too; None before fio 2.3.
+        sides: By `read`, `write`, `trim` and `mixed`, those that are there.
+        syncs: Flushes.
+        runtime_s: Run times of all processes together; None before fio 3.8.
+        is_alone: Whether every request was the only one in flight.
+        cpu_pct: Time in user and kernel mode, in percent of one thread's time.
+    """
+
+    name: str
+    host: str
+    error: int
+    options: Mapping[str, str] | None
+    sides: Mapping[str, Side]
+    syncs: int
+    runtime_s: float | None
+    is_alone: bool
+    cpu_pct: float
+
+
+def version_of(document: Mapping[str, Any]) -> tuple[int, int, int] | None:
+    """Return the version of fio that wrote a document; None where it says none.
+
+    >>> version_of({"fio version": "fio-2.1.11"}), version_of({"fio version": "fio-3.33-2-g1a"})
+    ((2, 1, 11), (3, 33, 0))
+    """
+    found = VERSION.match(str(document.get("fio version", "")))
+    return (int(found[1]), int(found[2]), int(found[3] or 0)) if found else None
+
+
+def of_job(document: Mapping[str, Any], job: Mapping[str, Any]) -> Record:
+    """Read one job of a document.
+
+    Raises:
+        KeyError, TypeError, ValueError: for a figure that is missing, or is none.
+    """
+    version = version_of(document)
+    options = job.get("job options")
+    common = document.get("global options")
+    stated = isinstance(options, dict) or isinstance(common, dict)
+    sync = job.get("sync") or {}
+    levels = job.get("iodepth_level") or {}
+    runtime = job.get("job_runtime")
+    return Record(
+        name=legible(job.get("jobname", "")),
+        host=legible(job.get("hostname", "")),
+        error=int(job.get("error", 0)),
+        options={legible(key): legible(value) for part in (common, options)
+                 for key, value in (part or {}).items()} if stated else None,
+        sides={name: _side(job[name], version)
+               for name in SIDES if isinstance(job.get(name), dict)},
+        syncs=int(sync.get("total_ios", 0)),
+        runtime_s=None if runtime is None else _number("job_runtime", runtime) * 1e-3,
+        is_alone=float(levels.get("1", 0)) >= 99.9
+        and not any(float(share) for level, share in levels.items() if level != "1"),
+        cpu_pct=float(job.get("usr_cpu", 0)) + float(job.get("sys_cpu", 0)),
+    )  # fmt: skip
+
+
+def legible(value: object) -> str:
+    """Return a text without halves of surrogate pairs, which no terminal shows."""
+    return str(value).encode(errors="replace").decode()
+
+
+def _number(name: str, value: Any) -> float:  # noqa: ANN401 (of JSON)
+    """Return a number that is not below 0.
+
+    Raises:
+        ValueError: for what is none.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{name}: {str(value)[:40]!r} is no number")
+    if not 0 <= value < NUMBER_MAX:
+        raise ValueError(f"{name}: {value:.4g} is below 0 or beyond 2^63")
+    return value
+
+
+def _side(side: Mapping[str, Any], version: tuple[int, int, int] | None) -> Side:
+    seconds = _number("runtime", side["runtime"]) * 1e-3
+    is_counted = "total_ios" in side
+    ios = round(
+        _number("total_ios", side["total_ios"])
+        if is_counted
+        else _number("iops", side["iops"]) * seconds
+    )
+    unit, doubt, odd = _unit(side, version) if ios else (1, "", "")
+    return Side(
+        ios=ios,
+        bytes=round(_number("io_bytes", side["io_bytes"]) * unit),
+        seconds=seconds,
+        lat=_latency(side, "lat", ios),
+        clat=_latency(side, "clat", ios),
+        is_counted=is_counted,
+        doubt=doubt,
+        odd=odd,
+    )
+
+
+def _unit(side: Mapping[str, Any], version: tuple[int, int, int] | None) -> tuple[int, str, str]:
+    """Return the unit of `io_bytes` in bytes, a doubt, and where version and figures disagree."""
+    told = None
+    if "io_kbytes" in side or "bw_bytes" in side:
+        told = 1
+    elif version is not None:
+        told = 1 if version >= BYTES_SINCE else 1024
+    figure = _number("io_bytes", side["io_bytes"])
+    seconds = _number("runtime", side["runtime"]) * 1e-3
+    rate = side.get("bw_bytes")
+    low = _number("bw", side.get("bw", 0)) * 1024 if rate is None else _number("bw_bytes", rate)
+    lost = 1024 if rate is None else 1
+    fits = [
+        unit
+        for unit in (1, 1024)
+        if low * seconds * (1 - TOLERANCE) <= (figure + (unit > 1)) * unit
+        and figure * unit <= (low + lost) * seconds * (1 + TOLERANCE)
+    ]
+    if told in fits:
+        return told or 1, "", ""
+    said = "unknown" if version is None else ".".join(map(str, version[: 3 if version[2] else 2]))
+    if len(fits) == 1:
+        name = "bytes" if fits[0] == 1 else "KiB"
+        return fits[0], "", f"fio {said}: `io_bytes` is in {name}, by its bw and runtime"
+    if told is None:
+        raise ValueError(
+            "io_bytes may be bytes or KiB: the version of fio is unknown, and bw and runtime fit "
+            f"{'both' if fits else 'neither'}"
+        )
+    if not low and "bw" not in side:
+        return told, "", ""
+    text = f"io_bytes is {figure * told:.4g} B, bw x runtime {low * seconds:.4g} B"
+    return told, text, ""
+
+
+def _latency(side: Mapping[str, Any], name: str, ios: int) -> Latency | None:
+    """Return the response times of a name, without or with `_ns`; None where fio kept none."""
+    factor = 1 if f"{name}_ns" in side else 1000
+    found = side.get(f"{name}_ns", side.get(name))
+    if found is None or not ios:
+        return None
+    mean = _number(f"{name}: mean", found["mean"]) * factor
+    most = _number(f"{name}: max", found["max"]) * factor
+    samples = int(_number(f"{name}: N", found["N"])) if "N" in found else ios if most else 0
+    if not samples:
+        return None
+    if mean > most:
+        raise ValueError(f"{name}: the mean is above the maximum")
+    bins = Histogram.of_bins(_bins(found.get("bins") or {}, factor))
+    if bins.count:
+        # A bin stands for its middle, which may be beyond the longest.
+        bins = Histogram(bins.ns, bins.counts, mean * bins.count, round(most))
+    return Latency(samples, mean, most, _stated(found.get("percentile") or {}, factor), bins)
+
+
+def _stated(percentiles: Mapping[str, Any], factor: int) -> dict[str, float]:
+    """Return percentiles by their names; until 3.4 fio fills its list with `0.00`."""
+    wanted = {round(100 * share, 3): name for name, share in PERCENTILES.items()}
+    return {
+        wanted[place]: _number("percentile", ns) * factor
+        for share, ns in percentiles.items()
+        if (place := round(float(share), 3)) in wanted
+    }
+
+
+def _bins(bins: Mapping[str, Any], factor: int) -> list[tuple[int, int]]:
+    """Return the middle of each bin in ns, and its count."""
+    bits = bins.get(BITS)
+    counts = [(int(key), count) for key, count in bins.items() if not key.startswith("FIO")]
+    if any(not 0 <= one < NUMBER_MAX for pair in counts for one in pair):
+        raise ValueError("a time or a count of the bins is below 0 or beyond 2^63")
+    if bits is None:
+        return [(place * factor, int(count)) for place, count in counts]
+    return [(round(middle(place, int(bits)) * factor), int(count)) for place, count in counts]
+
+
+def middle(place: int, bits: int) -> float:
+    """Return the value that a bin of fio stands for: exact until 2^(bits+1), then its middle.
+
+    >>> middle(100, 6), middle(128, 6), middle(191, 6)
+    (100, 129.0, 255.0)
+    """
+    if not 0 < bits < 32 or place >> bits > 64:
+        raise ValueError(f"bin {place} of {bits} bits is none of fio's")
+    if place < 2 << bits:
+        return place
+    width = 1 << ((place >> bits) - 1)
+    return (width << bits) + (place % (1 << bits) + 0.5) * width
+
+
+def joined(parts: Sequence[Latency | None]) -> Latency | None:
+    """Return response times of several directions or processes; None where some are unknown.
+
+    Bins join them all; percentiles that fio states cannot be joined.
+    """
+    given = [part for part in parts if part is not None]
+    if not given or len(given) < len(parts):
+        return None
+    samples = sum(part.samples for part in given)
+    has_bins = all(part.bins.count for part in given)
+    return Latency(
+        samples=samples,
+        mean_ns=math.fsum(part.mean_ns * part.samples for part in given) / samples,
+        max_ns=max(part.max_ns for part in given),
+        stated=given[0].stated if len(given) == 1 else {},
+        bins=Histogram.merged(part.bins for part in given) if has_bins else Histogram.empty(),
+    )
