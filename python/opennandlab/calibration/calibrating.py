@@ -15,7 +15,7 @@ from msgspec import structs
 
 from opennandlab import _core
 from opennandlab.calibration import ends, filing, search, sensitivity
-from opennandlab.calibration.cells import Target, held_out, table_of, targets
+from opennandlab.calibration.cells import Target, held_out, table_of, targets, uncertain
 from opennandlab.calibration.conditions import Asked, Conditions, conditions
 from opennandlab.calibration.journal import Journal
 from opennandlab.calibration.keys import Key, keys_of, parse
@@ -118,6 +118,7 @@ def plan(  # noqa: PLR0913 (all but three by name)
     seed: int = SEED,
     asked: Asked | None = None,
     overrides: Mapping[str, Any] | None = None,
+    force: bool = False,
 ) -> Plan:
     """Return a calibration that is checked and has not begun.
 
@@ -132,10 +133,11 @@ def plan(  # noqa: PLR0913 (all but three by name)
         seed: Of everything.
         asked: How cells are run, where that is not as the document says.
         overrides: Keys of the device that are set before.
+        force: Take cells that are uncertain, as they are labelled.
 
     Raises:
         ConfigError: for a key, bounds or a device that cannot be.
-        ResultError: for a document without common cells.
+        ResultError: for a document without common cells, or with uncertain ones.
     """
     if isinstance(seed, bool) or not 0 <= seed < 1 << 64:
         raise ConfigError("seed", f"`{seed}` is not a valid seed; accepted: 0 to 2^64 - 1")
@@ -143,6 +145,7 @@ def plan(  # noqa: PLR0913 (all but three by name)
     given = dict(resolved.to_dict() if overrides or isinstance(device, DeviceConfig)
                  else read_device(device))  # fmt: skip
     document = to if isinstance(to, PtsDocument) else read_measured(to)
+    doubts = uncertain(document, force=force)
     found = targets(document)
     if not 1 <= starts <= STARTS_MAX:
         raise ConfigError("--starts", f"{starts} is refused; accepted: 1 to {STARTS_MAX}")
@@ -162,6 +165,7 @@ def plan(  # noqa: PLR0913 (all but three by name)
     where = conditions(
         document, found, resolved, given, asked or Asked(), [key.path for key in keys]
     )
+    where.warnings[:0] = doubts
     source = given if overrides or isinstance(device, DeviceConfig) else device
     runs_max = runs or max(RUNS_PER_KEY * len(keys), search.runs_of_polish(len(keys)) + 20)
     if not keys:
@@ -175,12 +179,15 @@ def read_measured(to: str | Path) -> PtsDocument:
     Raises:
         ResultError: for what is none.
     """
-    from opennandlab.measured import reference
+    from opennandlab.measured import of_fio, reference
     from opennandlab.measured.published import PREFIX
 
     if str(to).startswith(PREFIX):
         return reference(str(to))
     path = Path(to)
+    imported = of_fio(path)
+    if imported is not None:
+        return imported
     try:
         content = read_document(path, [pts.SCHEMA])
     except ForeignError:
@@ -188,7 +195,7 @@ def read_measured(to: str | Path) -> PtsDocument:
     except ResultError as error:
         if not path.is_file():
             raise
-        raise ResultError(f"{error}; `pts import` makes one of fio output and CSV") from None
+        raise ResultError(f"{error}; `pts import` makes one of a table as CSV") from None
     refuse_edited(path, content)
     return pts.from_file(content)[0]
 
@@ -205,6 +212,7 @@ def calibrate(  # noqa: PLR0913 (all but three by name)
     asked: Asked | None = None,
     jobs: int | None = None,
     progress: Watch | None = None,
+    force: bool = False,
 ) -> Calibration:
     """Fit keys of a device file to a measured document.
 
@@ -220,6 +228,7 @@ def calibrate(  # noqa: PLR0913 (all but three by name)
         asked: How cells are run, where that is not as the document says.
         jobs: Runs at a time; None for all cores.
         progress: Told how far it is.
+        force: Take cells that are uncertain, as they are labelled.
 
     Returns:
         The fitted device with its document; on Ctrl-C the best so far, marked as partial.
@@ -245,8 +254,9 @@ def calibrate(  # noqa: PLR0913 (all but three by name)
     (1, 9, None)
     """
     found = plan(
-        device, to, free, hold_out=hold_out, runs=runs, starts=starts, seed=seed, asked=asked
-    )
+        device, to, free, hold_out=hold_out, runs=runs, starts=starts, seed=seed, asked=asked,
+        force=force,
+    )  # fmt: skip
     return run(found, jobs=jobs, watch=progress)
 
 

@@ -65,6 +65,34 @@ def table_of(document: PtsDocument) -> Table:
     return found
 
 
+def uncertain(document: PtsDocument, *, force: bool) -> list[str]:
+    """Return what is to be said of cells that are uncertain: they fail a check of the import.
+
+    Args:
+        document: What was measured.
+        force: Take them, as they are labelled.
+
+    Raises:
+        ResultError: for a document with such cells, unless they are forced.
+    """
+    found = document.header.imported
+    told = [
+        f"{one.row}:{one.column} is uncertain: {'; '.join(one.reasons)}"
+        for one in (found and found.uncertain) or []
+    ]
+    if told and not force:
+        more = f" (and {len(told) - 1} cells more)" if len(told) > 1 else ""
+        raise ResultError(
+            f"{document.name}: cell {told[0]}{more}; accepted: cells whose figures are those of "
+            "their load, or --force"
+        )
+    left = "; left out, its size is no multiple of 512 B"
+    return [
+        f"cell {text}{left if _place(*text.partition(' ')[0].split(':')) is None else ''}"
+        for text in told
+    ]
+
+
 def targets(document: PtsDocument) -> list[Target]:
     """Return the figures of a document that can be compared, in the order of its test.
 

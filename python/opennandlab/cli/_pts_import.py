@@ -76,6 +76,12 @@ def import_(
     any_order: Annotated[
         bool, typer.Option("--any-order", help="Take the mixes of a table in any order.")
     ] = False,
+    allow_cut: Annotated[
+        bool,
+        typer.Option(
+            "--allow-cut", help="Of an output of fio that breaks off, take what is whole."
+        ),
+    ] = False,
     name: Annotated[
         str | None, typer.Option("--name", metavar="NAME", help="Name of the document.")
     ] = None,
@@ -121,6 +127,7 @@ def import_(
                 threads=threads,
                 queue_depth=queue_depth,
                 any_order=any_order,
+                allow_cut=allow_cut,
                 name=name,
                 model=model,
                 capacity_bytes=parse_size(capacity) if capacity else None,
@@ -162,6 +169,8 @@ def _tell(document: "PtsDocument", output: Path | None, *, as_json: bool, quiet:
     for table in tables.of_blocks(source.read(to_json(document), document.name)):
         console.print(f"\n{table.title}", markup=False)
         console.print(grid(table))
+        if table.note:
+            console.print(table.note, markup=False, soft_wrap=True)
     for text in document.warnings:
         console.print(f"note: {text}", markup=False, soft_wrap=True)
     found = document.header.imported

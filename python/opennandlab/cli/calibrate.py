@@ -37,7 +37,7 @@ def calibrate(
         typer.Option(
             "--to",
             metavar="FILE|reference:NAME",
-            help="What was measured: IOPS, throughput or latency (`pts import`).",
+            help="What was measured: IOPS, throughput or latency (`pts import`), or JSON of fio.",
         ),
     ],
     free: Annotated[
@@ -120,6 +120,9 @@ def calibrate(
             "--plot", metavar="FILE", help="Draw the errors of all cells: SVG, PNG, PDF, page."
         ),
     ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Take cells of the import that are uncertain.")
+    ] = False,
     seed: Seed = 42,
     jobs: Jobs = None,
     as_json: Json = False,
@@ -158,6 +161,7 @@ def calibrate(
                 settle=settle,
                 blocks=blocks,
             ),
+            force=force,
         )
         with shown(line, quiet=quiet) as watch:
             found = calibrating.run(

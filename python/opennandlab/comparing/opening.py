@@ -19,7 +19,7 @@ from opennandlab.documents import pts
 from opennandlab.documents.record import JsonObject
 from opennandlab.errors import DocumentError, ResultError, StoreError
 from opennandlab.files import is_there
-from opennandlab.measured import reference
+from opennandlab.measured import of_fio, reference
 from opennandlab.measured.published import PREFIX
 from opennandlab.reports.pts import source
 from opennandlab.saved import damaged, read_document, refuse_edited
@@ -104,6 +104,10 @@ def _named(text: str, store: Path | None) -> _Named:
     if KEY.fullmatch(text) and not is_there(path):
         return _point(text, store)
     path = _document_in(path)
+    foreign = of_fio(path)
+    if foreign is not None:
+        imported = pts.to_json(foreign)
+        return _Named(str(path), "pts", lambda family, name: family.opened(imported, name))
     document, complaints = source.load(path)
     kind = source.family(document)
 

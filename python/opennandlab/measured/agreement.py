@@ -17,7 +17,8 @@ from opennandlab.documents.pts import Table
 def agreements(measured: Sequence[Table], simulated: Sequence[Table]) -> Iterator[Agreement]:
     """Yield the errors of each table that both have cells of.
 
-    Of IOPS and MB/s, which follow from each other, only the first.
+    Of IOPS and MB/s, which follow from each other, only the first. Completion latency, where that
+    is all that was measured, is held against the response time.
 
     Args:
         measured: Tables of the document that was imported.
@@ -28,7 +29,8 @@ def agreements(measured: Sequence[Table], simulated: Sequence[Table]) -> Iterato
     for table in measured:
         if table.id == "mb_s" and "iops" in names:
             continue
-        other = others.get(table.id)
+        bare = table.id.removeprefix("clat_")
+        other = others.get(table.id) or (others.get(bare) if bare not in names else None)
         cells = list(_errors(table, other)) if other is not None else []
         if cells:
             yield summed(table.id, table.title, table.unit, cells)

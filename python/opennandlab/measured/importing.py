@@ -126,13 +126,13 @@ def import_files(paths: Sequence[str | Path], wanted: Wanted | None = None) -> P
 
 
 def of_fio(path: Path) -> PtsDocument | None:
-    """Return the document of a file that is an output of fio; None for any other.
+    """Return the document of a file that is an output of fio; None for any other, and for a pipe.
 
     Raises:
         ResultError: for an output that cannot be imported.
     """
     try:
-        raw = read_bytes(path, BYTES_MAX)
+        raw = read_bytes(path, BYTES_MAX) if path.is_file() else b""
     except OSError:
         return None
     if b'"fio version"' not in raw and b'"fio version"' not in raw.replace(b"\0", b""):

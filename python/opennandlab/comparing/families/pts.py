@@ -105,7 +105,7 @@ class StandardTests(Family):
         if len(tests) > 1:
             raise ResultError(
                 f"different tests cannot be compared: {', '.join(f'`{test}`' for test in tests)}; "
-                "accepted: documents of one test"
+                "accepted: documents of one test; `pts import --test` makes another of JSON of fio"
             )
         return tests[0]
 

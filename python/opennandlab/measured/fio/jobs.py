@@ -163,6 +163,9 @@ def _made(  # noqa: PLR0913, PLR0917 (a cell in parts)
     figures = _figures(found, latency, notes)
     row = _row(asked, found, (size, read_pct), outstanding, figures, doubts)
     bins = next((one.bins for one in latency.values() if one and one.bins.count), None)
+    lat = latency["lat"]
+    if bins is not None and (lat is None or not lat.bins.count):
+        notes.append("the histogram is of completion latency (clat): fio kept no bins of lat")
     cell = Cell(size, read_pct, figures, row, bins, doubts)
     if row is None:
         notes.append("its row of cells is left out, which has reads and writes apart")
@@ -206,11 +209,6 @@ def _figures(
             notes.append(f"percentiles of {kind} of reads and writes stand apart: fio kept no bins")
     if thin:
         notes.append("percentiles with fewer than ten requests beyond them are left out")
-    if not any(figures.get(f"lat_us_{key}") for key in QUANTILES):
-        clat = {key: figures.get(f"clat_us_{key}") for key in QUANTILES}
-        figures |= {f"lat_us_{key}": value for key, value in clat.items()}
-        if any(clat.values()):
-            notes.append("fio kept percentiles of completion latency (clat) alone: those are given")
     return figures
 
 
@@ -247,10 +245,9 @@ def _row(  # noqa: PLR0913, PLR0917 (a row in parts)
     seconds = found.seconds
     order = {True: "RND ", False: "SEQ ", None: ""}[asked.is_random]
     label = f"{order}{kib(size)} KiB {mix(read_pct)}"
-    if doubts:
-        in_flight = found.in_flight
-        label += "" if in_flight is None else f", L {in_flight:.3g}"
-        label += ", uncertain"
+    if (doubts or None in outstanding) and found.in_flight is not None:
+        label += f", L {found.in_flight:.3g}"
+    label += ", uncertain" if doubts else ""
     is_mix = asked.sizes is not None and asked.sizes[0] != asked.sizes[1]
     return pts.Cell(
         phase="imported",

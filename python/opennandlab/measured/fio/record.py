@@ -93,7 +93,6 @@ class Record:
         syncs: Flushes.
         runtime_s: Run times of all processes together; None before fio 3.8.
         is_alone: Whether every request was the only one in flight.
-        cpu_pct: Time in user and kernel mode, in percent of one thread's time.
     """
 
     name: str
@@ -104,7 +103,6 @@ class Record:
     syncs: int
     runtime_s: float | None
     is_alone: bool
-    cpu_pct: float
 
 
 def version_of(document: Mapping[str, Any]) -> tuple[int, int, int] | None:
@@ -142,7 +140,6 @@ def of_job(document: Mapping[str, Any], job: Mapping[str, Any]) -> Record:
         runtime_s=None if runtime is None else _number("job_runtime", runtime) * 1e-3,
         is_alone=float(levels.get("1", 0)) >= 99.9
         and not any(float(share) for level, share in levels.items() if level != "1"),
-        cpu_pct=float(job.get("usr_cpu", 0)) + float(job.get("sys_cpu", 0)),
     )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from opennandlab.documents.partial import readable
 from opennandlab.documents.pts import SCHEMA, SUITE_SCHEMA, PtsDocument, SuiteDocument, to_json
 from opennandlab.documents.record import JsonObject
 from opennandlab.errors import ResultError
+from opennandlab.measured import of_fio
 from opennandlab.reports import words
 from opennandlab.reports.model import Chapter, Report
 from opennandlab.reports.pts import header, overlay, source, views
@@ -165,6 +166,9 @@ def _all(paths: Sequence[Path], warnings: list[str]) -> Iterator[_Found]:
 
 def _load(path: Path, warnings: list[str]) -> _File | None:
     try:
+        imported = of_fio(path)
+        if imported is not None:
+            return _File(path, to_json(imported), [])
         return _File(path, *source.load(path))
     except ResultError as error:
         warnings.append(str(error))

@@ -73,11 +73,14 @@ def of_blocks(measured: Measured) -> Iterator[Table]:
 
 def of_document(document: pts.PtsDocument) -> Iterator[Table]:
     """Yield the tables of a document: none without a number, those of percentiles folded."""
-    folded = [block for block in document.tables if _is_tail(block)]
+    folded: dict[tuple[str, ...], list[pts.Table]] = {}
     for block in document.tables:
-        if _is_tail(block):
-            if block is folded[0]:
-                yield _folded(folded, _counts(document))
+        if (tail := _tail(block)) is not None:
+            folded.setdefault(tail, []).append(block)
+    for block in document.tables:
+        if (tail := _tail(block)) is not None:
+            if block is folded[tail][0]:
+                yield _folded(folded[tail], tail, _counts(document, tail[1]))
         elif any(value is not None for row in block.values for value in row):
             yield of_block(block)
 
@@ -85,15 +88,26 @@ def of_document(document: pts.PtsDocument) -> Iterator[Table]:
 # Why a percentile is not there, said once for a table.
 MISSING = "n/a: fewer than ten of these requests took longer, so the percentile is not stated."
 # Tables of one percentile each, and what it is called.
-TAILS = {"p99": "99 %", "p999": "99.9 %", "p9999": "99.99 %", "p99999": "99.999 %"}
+TAILS = {
+    "p50": "50 %", "p99": "99 %", "p999": "99.9 %", "p9999": "99.99 %", "p99999": "99.999 %",
+}  # fmt: skip
+# What was measured elsewhere may have those of completion latency too, and of reads and writes.
+TAIL = re.compile(rf"(clat_)?({'|'.join(TAILS)})(_read|_write)?")
 
 
-def _is_tail(block: pts.Table) -> bool:
-    return block.id in TAILS and block.row_label == "Block size (KiB)"
+def _tail(block: pts.Table) -> tuple[str, ...] | None:
+    """Return what percentiles a table is of, besides which; None for another table."""
+    found = TAIL.fullmatch(block.id) if block.row_label == "Block size (KiB)" else None
+    return (found[1] or "", found[3] or "") if found else None
 
 
-def _folded(blocks: Sequence[pts.Table], counts: dict[tuple[str, str], float]) -> Table:
+def _folded(
+    blocks: Sequence[pts.Table], tail: tuple[str, ...], counts: dict[tuple[str, str], float]
+) -> Table:
     """Return tables of one percentile each as one, a row for each of their cells."""
+    kind, of = tail
+    what = "of completion latency (clat) " if kind else ""
+    what += f"of all {of[1:]}s" if of else "of all requests of the window"
     first = blocks[0]
     rows = tuple(
         (
@@ -105,15 +119,23 @@ def _folded(blocks: Sequence[pts.Table], counts: dict[tuple[str, str], float]) -
         for at, row in enumerate(first.rows)
     )
     note = ""
-    if any(None in row for row in rows):
+    if any(None in row[2:] for row in rows):
         note = MISSING
-    heads = ("", "requests", *(f"{TAILS[block.id]}, ms" for block in blocks))
-    return Table("percentiles", "Percentiles of all requests of the window", heads, rows, note)
+    names = [block.id.removeprefix(kind).removesuffix(of) for block in blocks]
+    heads = ("", "requests", *(f"{TAILS[name]}, ms" for name in names))
+    return Table(f"{kind}percentiles{of}", f"Percentiles {what}", heads, rows, note)
 
 
-def _counts(document: pts.PtsDocument) -> dict[tuple[str, str], float]:
-    """Return how many requests of the window each block size and mix had."""
-    grid = mean_grid(window_of(document), "ios", total=True)
+def _counts(document: pts.PtsDocument, of: str) -> dict[tuple[str, str], float]:
+    """Return how many requests of the window each block size and mix had, or reads or writes."""
+    imported = [cell for cell in document.cells.rows if cell.phase == "imported"]
+    grid = mean_grid(imported or window_of(document), "ios", total=True)
+    if of:
+        grid = {
+            (cell.block_bytes, cell.rw_pct): cell.seconds
+            * (cell.read_iops if of == "_read" else cell.write_iops)
+            for cell in imported
+        }
     return {(words.kib(size), words.mix(read)): count for (size, read), count in grid.items()}
 
 

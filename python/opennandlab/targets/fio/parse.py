@@ -11,17 +11,20 @@ Notes that fio prints before the first document are kept as its message.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from opennandlab.measured.fio import text as pieces
+from opennandlab.measured.fio.record import Side, of_job
 from opennandlab.stats.histogram import Histogram
 from opennandlab.targets.base import Requests, Sample
 
 # A document begins with the version, whatever notes stand before it.
+CUT = "the output of fio is cut off or damaged"
 START = re.compile(r'^\{\s*"fio version"', re.MULTILINE)
+SIDES = ("read", "write")
 # fio's numbers of clocks; the first, gettimeofday, is none that it chooses by itself.
 CLOCK = re.compile(r"gettime: clocksource=(\d)")
 CLOCKS = {"2": "clock_gettime", "3": "cpu"}
@@ -70,10 +73,11 @@ def each(text: str) -> Iterator[dict[str, Any]]:
     Raises:
         OutputError: at one that is cut off or damaged.
     """
-    place = 0
-    while match := START.search(text, place):
-        document, place = _decoded(text, match.start())
-        yield document
+    try:
+        for document, _, _ in pieces.each(text):
+            yield document
+    except pieces.CutError as error:
+        raise OutputError(f"{CUT}: {error} at character {error.at}") from error
 
 
 def last(text: str) -> tuple[dict[str, Any], str]:
@@ -85,16 +89,11 @@ def last(text: str) -> tuple[dict[str, Any], str]:
     starts = [match.start() for match in START.finditer(text)]
     if not starts:
         raise OutputError(f"fio wrote no result: {text.strip()[:300] or 'its output is empty'}")
-    document, end = _decoded(text, starts[-1])
-    return document, (text[: starts[0]] + text[end:]).strip()
-
-
-def _decoded(text: str, start: int) -> tuple[dict[str, Any], int]:
     try:
-        document, end = json.JSONDecoder().raw_decode(text, start)
+        document, end = pieces.DECODER.raw_decode(text, starts[-1])
     except (ValueError, RecursionError) as error:
-        raise OutputError(f"the output of fio is cut off or damaged: {error}") from error
-    return document, end
+        raise OutputError(f"{CUT}: {error}") from error
+    return document, (text[: starts[0]] + text[end:]).strip()
 
 
 def clock(text: str) -> str | None:
@@ -142,9 +141,9 @@ def _together(parts: tuple[Totals, ...]) -> Totals:
 
 
 def _of_job(job: dict[str, Any], document: dict[str, Any]) -> Totals:
-    sides = [job[name] for name in ("read", "write", "trim")]
-    seconds = max(int(side["runtime"]) for side in sides) * 1e-3
-    reads, writes = _requests(sides[0]), _requests(sides[1])
+    sides = of_job(document, job).sides
+    seconds = max(side.seconds for side in sides.values())
+    reads, writes = (_requests(sides[name], job[name]["lat_ns"]["N"]) for name in SIDES)
     if reads.ios + writes.ios == 0:
         reads = writes = Requests(0, 0, Histogram.empty())
         seconds = 0.0
@@ -160,18 +159,12 @@ def _of_job(job: dict[str, Any], document: dict[str, Any]) -> Totals:
     )
 
 
-def _requests(side: dict[str, Any]) -> Requests:
+def _requests(side: Side, count: int) -> Requests:
     """Read one direction; the histogram counts, so that it and the number of requests agree."""
-    latency = side["lat_ns"]
-    count = int(latency["N"])
-    bins = latency.get("bins") or {}
-    if count and not bins and int(side["total_ios"]):
+    bins = Histogram.empty() if side.lat is None else side.lat.bins
+    if count and side.ios and not bins.count:
         raise ValueError("no bins of lat_ns")
-    histogram = Histogram.of_bins(((int(ns), int(n)) for ns, n in bins.items()))
-    if histogram.count:
-        total = float(latency["mean"]) * histogram.count
-        histogram = Histogram(histogram.ns, histogram.counts, total, int(latency["max"]))
-    return Requests(ios=histogram.count, bytes=int(side["io_bytes"]), latency=histogram)
+    return Requests(ios=bins.count, bytes=side.bytes, latency=bins)
 
 
 def samples(series: list[Totals], sample_s: float, start_s: float = 0.0) -> list[Sample]:
