@@ -5,10 +5,9 @@ Usage: `python tests/fio_outputs.py FOLDER`.
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 
@@ -48,11 +47,12 @@ def _outputs() -> list[Output]:
             jobs, grouped = ((1, 0), (4, 0), (4, 1), (1, 1), (2, 1), (1, 0))[at]
             depth = (1, 8, 4, 16, 1, 4)[at]
             form = ("json", "json+", "normal,json")[at % 3]
+            is_quick = engine == "psync" and at in {0, 2}
             options = (f"ioengine={engine} rw={kind} {share} bs={size} numjobs={jobs} "
                        f"group_reporting={grouped} iodepth={depth}")  # fmt: skip
             kib = {"512": "0.5"}.get(size, size.removesuffix("k"))
             add(Output(f"{engine}-{kind}-{at}", {"job": options}, f"--output-format={form}",
-                       (f"{kib} KiB {mix}",), is_quick=engine == "psync" and at in {0, 2}))  # fmt: skip
+                       (f"{kib} KiB {mix}",), is_quick=is_quick))  # fmt: skip
     # What a label cannot hold.
     add(Output("bssplit", {"job": "rw=randwrite bssplit=4k/60:16k/40"}, said="filed under"))
     add(Output("bsrange", {"job": "rw=randread bsrange=4k-64k"}, said="filed under"))
@@ -81,20 +81,19 @@ def _outputs() -> list[Output]:
     add(Output("stages-grouped", {key: f"{it} group_reporting" for key, it in stages.items()},
                labels=labels))  # fmt: skip
     for form in ("json", "json+"):
-        add(Output(f"status-{form}", {"job": "rw=randrw bs=4k runtime=1"},
-                   f"--output-format={form} --status-interval=200ms", ("4 KiB 50/50",)))  # fmt: skip
-        add(Output(f"status-stages-{form}", stages,
-                   f"--output-format={form} --status-interval=200ms", labels))  # fmt: skip
+        arguments = f"--output-format={form} --status-interval=200ms"
+        long = {"job": "rw=randrw bs=4k runtime=1"}
+        add(Output(f"status-{form}", long, arguments, ("4 KiB 50/50",)))
+        add(Output(f"status-stages-{form}", stages, arguments, labels))
     for way, said in (("mixed", "not told apart"), ("both", "stand apart")):
         for rw, mix in (("randrw rwmixread=30", "30/70"), ("randwrite", "0/100")):
-            add(Output(f"unified-{way}-{rw[:6]}",
-                       {"job": f"rw={rw} bs=4k unified_rw_reporting={way}"},
-                       labels=(f"4 KiB {mix}",),
-                       said=said if "rwmix" in rw else "not told apart" * (way == "mixed")))  # fmt: skip
-    add(Output("error", {"bad": "rw=write bs=4k filename=/dev/full size=1m", "good": "rw=read bs=4k"},
+            told = said if "rwmix" in rw or way == "mixed" else ""
+            job = {"job": f"rw={rw} bs=4k unified_rw_reporting={way}"}
+            add(Output(f"unified-{way}-{rw[:6]}", job, labels=(f"4 KiB {mix}",), said=told))
+    bad = {"bad": "rw=write bs=4k filename=/dev/full size=1m"}
+    add(Output("error", {**bad, "good": "rw=read bs=4k"},
                labels=("4 KiB 100/0",), said="ended with an error"))  # fmt: skip
-    add(Output("error-alone", {"bad": "rw=write bs=4k filename=/dev/full size=1m"},
-               said="ended with an error", is_quick=True))  # fmt: skip
+    add(Output("error-alone", bad, said="ended with an error", is_quick=True))
     add(Output("no-lat", {"job": "rw=randread bs=4k gtod_reduce=1"}, labels=("4 KiB 100/0",),
                said="no response times"))  # fmt: skip
     add(Output("lat-percentiles", {"job": "rw=randread bs=4k lat_percentiles=1"},
@@ -142,4 +141,4 @@ if __name__ == "__main__":
     place.mkdir(exist_ok=True)
     for one in OUTPUTS:
         made, status = make(one, place)
-        print(made.name, status, os.path.getsize(made))
+        sys.stdout.write(f"{made.name} {status} {made.stat().st_size}\n")

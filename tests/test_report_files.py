@@ -429,9 +429,9 @@ def test_a_folder_does_not_stand_for_the_files_of_fio(tmp_path: Path) -> None:
     assert book.in_folders([tmp_path]) == [tmp_path / "iops.json"]
 
 
-def test_json_of_fio_is_told_where_it_goes(cli: Cli, folder: Path) -> None:
+def test_json_of_fio_without_jobs_is_refused(cli: Cli, folder: Path) -> None:
     (folder / "fio.json").write_text('{"fio version": "fio-3.33", "jobs": []}', encoding="utf-8")
     for words in (("report", "fio.json"), ("compare", "fio.json", "fio.json")):
         done = cli(*words)
         assert done.returncode == 2
-        assert "JSON of fio: `pts import` makes a document of it" in done.stderr
+        assert "fio.json: `jobs` holds no jobs" in done.stderr

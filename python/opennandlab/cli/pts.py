@@ -4,7 +4,7 @@ The commands are made from the tests themselves, when the first of them is asked
 --help` needs none.
 """
 
-from collections.abc import Iterator
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,13 +15,22 @@ from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._terminal import Json, Quiet
 
 if TYPE_CHECKING:
+    from opennandlab.measured.series import Series
     from opennandlab.pts.suite import Job
     from opennandlab.pts.test import Test
 
-# A test of days has thousands of rounds.
-VALUES_BYTES_MAX = 1 << 20
+# A test of days has thousands of rounds, and a line a second in a log of fio.
+VALUES_BYTES_MAX = 16 << 20
 # Other names under which the tests are known.
 ALIASES = {"tp": "throughput", "lat": "latency", "cbw": "ecw"}
+
+
+class Direction(str, Enum):
+    """Directions of requests in a log of fio."""
+
+    READ = "read"
+    WRITE = "write"
+    TRIM = "trim"
 
 
 class Tests(TyperGroup):
@@ -135,7 +144,16 @@ def steady_state(
     ] = None,
     file: Annotated[
         str | None,
-        typer.Option("--file", metavar="FILE|-", help="The same from a file, or from stdin."),
+        typer.Option(
+            "--file", metavar="FILE|-", help="The same from a file or stdin; also a log of fio."
+        ),
+    ] = None,
+    column: Annotated[
+        str | None,
+        typer.Option("--column", metavar="N|NAME", help="Of a table: the column of the values."),
+    ] = None,
+    direction: Annotated[
+        Direction | None, typer.Option("--direction", help="Of a log of fio: which requests.")
     ] = None,
     require_steady: Annotated[
         bool, typer.Option("--require-steady", help="End with exit code 1 unless steady.")
@@ -147,7 +165,10 @@ def steady_state(
     with terminal.guard(as_json=as_json):
         from opennandlab.stats.steady import steady_state as rule
 
-        verdict = rule(_numbers(values, file))
+        found = _series(values, file, column, direction.value if direction else None)
+        if found.said and not quiet:
+            terminal.note(found.said)
+        verdict = rule(found.values)
         if as_json:
             from opennandlab.pts.document import finite
 
@@ -163,42 +184,28 @@ def steady_state(
             raise typer.Exit(terminal.FAILED)
 
 
-def _numbers(values: str | None, file: str | None) -> list[float]:
-    """Return the numbers of `--values` or `--file`.
+def _series(
+    values: str | None, file: str | None, column: str | None, direction: str | None
+) -> "Series":
+    """Return the values of `--values` or `--file`.
 
     Raises:
         ConfigError: for what is not a number.
     """
     from opennandlab.errors import ConfigError
     from opennandlab.files import read_bytes
+    from opennandlab.measured import series
 
     if (values is None) == (file is None):
         raise ConfigError("values", "give either --values or --file")
-    origin = "values" if values is not None else "file"
-    text = values
-    if file is not None:
-        try:
-            path = Path("/dev/stdin" if file == "-" else file)
-            text = read_bytes(path, VALUES_BYTES_MAX).decode("utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or "not a text file"
-            raise ConfigError("file", f"{file}: {reason}") from error
-    return [_number(origin, word) for word in _words(text or "")]
-
-
-def _words(text: str) -> Iterator[str]:
-    """Yield the values of a text; `nan` for one that is missing between two commas."""
-    for line in text.splitlines():
-        fields = line.replace(";", ",").strip().removesuffix(",")
-        for field in fields.split(",") if fields else []:
-            yield from field.split() or ["nan"]
-
-
-def _number(origin: str, word: str) -> float:
-    from opennandlab.errors import ConfigError
-
+    if values is not None:
+        if column or direction:
+            raise ConfigError("--column" if column else "--direction", "is of --file")
+        return series.Series([series.number("values", word) for word in series.words(values)])
     try:
-        return float(word)
-    except ValueError:
-        accepted = "numbers, apart by commas or spaces"
-        raise ConfigError(origin, f"`{word[:40]}` is not a number; accepted: {accepted}") from None
+        path = Path("/dev/stdin" if file == "-" else file or "")
+        text = read_bytes(path, VALUES_BYTES_MAX).decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not a text file"
+        raise ConfigError("file", f"{file}: {reason}") from error
+    return series.read(text, column, direction)

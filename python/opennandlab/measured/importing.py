@@ -362,4 +362,5 @@ def _test_of(found: _Found) -> str:
         return "throughput"
     figures = {name for cell in found.cells for name, value in cell.figures.items() if value}
     is_single = found.threads == 1 and found.queue_depth == 1
+    is_single = is_single and not any(cell.doubts for cell in found.cells)
     return "latency" if is_single or not figures & {"iops", "mb_s"} else "iops"

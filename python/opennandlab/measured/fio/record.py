@@ -8,6 +8,7 @@
 | before 2.21 | `io_bytes` is in KiB; later in bytes, with `io_kbytes` beside it |
 | before 2.99 | `slat`, `clat`, `lat` in microseconds; later `slat_ns`, `clat_ns`, `lat_ns` |
 | before 2.3, 3.2, 3.4, 3.8 | no `job options`, `bw_bytes`, `sync`, `job_runtime` |
+| 3.1 to 3.12 | with `lat_percentiles` the percentiles of `lat` stand under `clat_ns` |
 | before 3.18 | no `N` beside a mean: requests are `total_ios` |
 
 Source: `stat.c` of fio at the tags fio-2.0.10 to fio-3.42. The unit of `io_bytes` must also follow
@@ -34,6 +35,8 @@ SIDES = ("read", "write", "trim", "mixed")
 BYTES_SINCE = (2, 21, 0)
 # Bins are numbers of bins where this says how many bits of a value they keep.
 BITS = "FIO_IO_U_PLAT_BITS"
+# Between these, percentiles of `lat` stand under `clat_ns`.
+MISPLACED = ((3, 1, 0), (3, 13, 0))
 
 
 @dataclass(frozen=True)
@@ -122,9 +125,19 @@ def of_job(document: Mapping[str, Any], job: Mapping[str, Any]) -> Record:
         KeyError, TypeError, ValueError: for a figure that is missing, or is none.
     """
     version = version_of(document)
-    options = job.get("job options")
-    common = document.get("global options")
-    stated = isinstance(options, dict) or isinstance(common, dict)
+    own, common = job.get("job options"), document.get("global options")
+    options = None
+    if isinstance(own, dict) or isinstance(common, dict):
+        options = {
+            legible(key): legible(value)
+            for part in (common, own)
+            for key, value in (part or {}).items()
+        }
+    is_moved = (
+        version is not None
+        and MISPLACED[0] <= version < MISPLACED[1]
+        and (options or {}).get("lat_percentiles", "0") != "0"
+    )
     sync = job.get("sync") or {}
     levels = job.get("iodepth_level") or {}
     runtime = job.get("job_runtime")
@@ -132,15 +145,22 @@ def of_job(document: Mapping[str, Any], job: Mapping[str, Any]) -> Record:
         name=legible(job.get("jobname", "")),
         host=legible(job.get("hostname", "")),
         error=int(job.get("error", 0)),
-        options={legible(key): legible(value) for part in (common, options)
-                 for key, value in (part or {}).items()} if stated else None,
-        sides={name: _side(job[name], version)
+        options=options,
+        sides={name: _side(_moved(job[name]) if is_moved else job[name], version)
                for name in SIDES if isinstance(job.get(name), dict)},
         syncs=int(sync.get("total_ios", 0)),
         runtime_s=None if runtime is None else _number("job_runtime", runtime) * 1e-3,
         is_alone=float(levels.get("1", 0)) >= 99.9
         and not any(float(share) for level, share in levels.items() if level != "1"),
     )  # fmt: skip
+
+
+def _moved(side: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a direction with the percentiles of `lat` where they belong."""
+    shares = ("percentile", "bins")
+    found = {key: side["clat_ns"][key] for key in shares if key in side["clat_ns"]}
+    clat = {key: value for key, value in side["clat_ns"].items() if key not in shares}
+    return {**side, "clat_ns": clat, "lat_ns": {**found, **side["lat_ns"]}}
 
 
 def legible(value: object) -> str:
