@@ -237,6 +237,42 @@ def test_an_output_of_2_1_is_in_kib_and_microseconds(tmp_path: Path) -> None:
     assert (taken.test, taken.header.threads, taken.header.queue_depth) == ("throughput", 2, 4)
 
 
+def test_whole_iops_leave_a_range_of_sizes(tmp_path: Path) -> None:
+    """A real output of 2.1.4 came in with requests of 513.5 KiB: it counts no requests."""
+    document = one_job()
+    side = document["jobs"][0]["read"]
+    side |= {"io_bytes": 5190000, "bw": 130000, "iops": 253, "runtime": 40000}
+    side["lat"]["mean"] = 1500.0
+    del side["total_ios"]
+    found = imported(tmp_path, document)
+    assert labels(found) == {"512 KiB 100/0"}
+    assert any("a request has 523087 to 525154 B, filed under 512 KiB" in it
+               for it in found.warnings)  # fmt: skip
+    side |= {"io_bytes": 6000000, "bw": 150000}
+    assert labels(imported(tmp_path, document)) == {"593 KiB 100/0"}
+
+
+def test_what_neither_figures_nor_options_tell_is_as_the_user_says(tmp_path: Path) -> None:
+    """Two depths of one size: the figures tell which is which."""
+    document = one_job()
+    deep = copy.deepcopy(document["jobs"][0])
+    deep["jobname"] = "deep"
+    deep["read"]["lat"] |= {"mean": 62464.0, "max": 90000}
+    document["jobs"].append(deep)
+    with pytest.raises(ResultError, match="4 KiB 100/0 is there twice"):
+        imported(tmp_path, document)
+    for depth, mean in ((1, 976), (64, 62464)):
+        found = imported(tmp_path, document, Wanted(threads=1, queue_depth=depth))
+        (row,) = found.cells.rows
+        assert (row.queue_depth, row.lat_us_mean) == (depth, mean)
+        assert any("L = " in it and it.startswith("refused: ") for it in found.warnings)
+    server = {"fio version": "fio-2.6", "global options": {"unified_rw_reporting": "1"},
+              "client_stats": [{"jobname": "All clients", "error": 0, "hostname": "h",
+                                "mixed": deep["read"]}]}  # fmt: skip
+    with pytest.raises(ResultError, match="neither options nor figures tell its mix"):
+        imported(tmp_path, server)
+
+
 # -- cells ---------------------------------------------------------------------------------------
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from msgspec import structs
@@ -21,6 +21,8 @@ from opennandlab.measured.fio import jobs
 from opennandlab.measured.fio.text import Pieces, pieces, results
 from opennandlab.saved import BYTES_MAX, read_content, refuse_odd
 
+# Marks at the begin of a text.
+UTF_16 = {b"\xff\xfe", b"\xfe\xff"}
 ACCEPTED = (
     "the JSON output of fio, a table as CSV, or a document of a standard test (opennandlab.pts/1)"
 )
@@ -135,7 +137,8 @@ def of_fio(path: Path) -> PtsDocument | None:
         raw = read_bytes(path, BYTES_MAX) if path.is_file() else b""
     except OSError:
         return None
-    if b'"fio version"' not in raw and b'"fio version"' not in raw.replace(b"\0", b""):
+    is_wide = raw[:2] in UTF_16
+    if (raw.replace(b"\0", b"") if is_wide else raw).find(b'"fio version"') < 0:
         return None
     file = _read(path, Wanted())
     return import_files([path]) if jobs.is_output(file.content) else None
@@ -144,7 +147,7 @@ def of_fio(path: Path) -> PtsDocument | None:
 def _read(path: Path, asked: Wanted) -> _File:
     raw = read_content(path, ACCEPTED)
     try:
-        is_wide = raw[:2] in {b"\xff\xfe", b"\xfe\xff"}
+        is_wide = raw[:2] in UTF_16
         text = raw.decode("utf-16" if is_wide else "utf-8-sig")
     except UnicodeDecodeError as error:
         raise ResultError(
@@ -164,7 +167,7 @@ def _refuse_cut(path: Path, text: str, raw: bytes, found: Pieces, asked: Wanted)
     count = len(found.documents)
     if cut is None or (asked.allow_cut and count):
         return
-    encoding = "utf-16-le" if raw[:2] in {b"\xff\xfe", b"\xfe\xff"} else "utf-8"
+    encoding = "utf-16-le" if raw[:2] in UTF_16 else "utf-8"
     mark = 2 if encoding == "utf-16-le" else 3 if raw[:3] == b"\xef\xbb\xbf" else 0
     start, at = (mark + len(text[:place].encode(encoding)) for place in (cut.start, cut.at))
     way = f"{ACCEPTED}, whole"
@@ -219,28 +222,32 @@ def _origins(files: Sequence[_File]) -> list[pts_header.ImportedFile]:
 
 
 def _of_fio(files: Sequence[_File], asked: Wanted) -> _Found:
+    told = jobs.Told(
+        None if asked.pattern is None else asked.pattern == "random",
+        asked.threads,
+        asked.queue_depth,
+    )
     found: list[jobs.Job] = []
     refused: list[str] = []
     versions: set[str] = set()
     for file in files:
         for document in results([one for one in file.pieces.documents if jobs.is_output(one)]):
-            taken, others = jobs.jobs(document, file.name)
+            taken, others = jobs.jobs(document, file.name, told)
             found += taken
             refused += others
             versions.add(str(document.get("fio version", UNKNOWN)))
     if not found:
         raise ResultError(refused[0] + (f" (and {len(refused) - 1} more)" * (len(refused) > 1)))
-    # What a job does not tell is as it is asked for.
-    if asked.pattern is not None:
-        is_random = asked.pattern == "random"
-        found = [replace(job, is_random=is_random) for job in found
-                 if job.is_random in {None, is_random}]  # fmt: skip
-    if asked.threads is not None:
-        found = [replace(job, threads=asked.threads) for job in found
-                 if job.threads in {None, asked.threads}]  # fmt: skip
-    if asked.queue_depth is not None:
-        found = [replace(job, queue_depth=asked.queue_depth) for job in found
-                 if job.queue_depth in {None, asked.queue_depth}]  # fmt: skip
+    found = [
+        job for job in found
+        if told.is_random in {None, job.is_random} and told.threads in {None, job.threads}
+        and told.queue_depth in {None, job.queue_depth}
+    ]  # fmt: skip
+    # Of one size and mix, not those whose figures are not of the depth that was asked.
+    sure = {_place(job) for job in found if not job.cell.doubts}
+    other = [job for job in found if job.cell.doubts and not job.is_told and _place(job) in sure]
+    refused += [f"{job.where}: {'; '.join(job.cell.doubts)}" for job in other]
+    found = [job for job in found if job not in other]
     if not found:
         raise ResultError("no job is left of the pattern, threads and queue depth that were asked")
     if {True, False} <= {job.is_random for job in found}:
@@ -261,6 +268,10 @@ def _of_fio(files: Sequence[_File], asked: Wanted) -> _Found:
         (*_notes(found), *(f"refused: {text}" for text in refused), *_beside(files)),
         ("pattern",) if any(job.is_random is None for job in found) else (),
     )
+
+
+def _place(job: jobs.Job) -> tuple[int, float]:
+    return job.cell.block_bytes, job.cell.read_pct
 
 
 def _notes(found: Sequence[jobs.Job]) -> Iterator[str]:
@@ -296,7 +307,7 @@ def _beside(files: Sequence[_File]) -> Iterator[str]:
 def _refuse_twice(found: Sequence[jobs.Job]) -> None:
     seen: dict[tuple[int, float], jobs.Job] = {}
     for job in found:
-        before = seen.setdefault((job.cell.block_bytes, job.cell.read_pct), job)
+        before = seen.setdefault(_place(job), job)
         if before is not job:
             depths = ", ".join(
                 f"{one.threads or UNKNOWN} x {one.queue_depth or UNKNOWN}" for one in (before, job)

@@ -7,8 +7,9 @@ figures agree. Processes of one job that fio lists one by one are joined.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from opennandlab.documents import pts
@@ -35,6 +36,7 @@ class Job:
         queue_depth: Requests outstanding in each; None where fio does not say.
         cell: What it measured.
         notes: What a reader of its figures should know.
+        is_told: Whether threads and depth are as fio says, not as the user does.
     """
 
     where: str
@@ -43,6 +45,22 @@ class Job:
     queue_depth: int | None
     cell: Cell
     notes: tuple[str, ...]
+    is_told: bool = True
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the user says of jobs of which fio does not; None for nothing.
+
+    Args:
+        is_random: Whether requests are at random places.
+        threads: Processes.
+        queue_depth: Requests outstanding in each.
+    """
+
+    is_random: bool | None = None
+    threads: int | None = None
+    queue_depth: int | None = None
 
 
 def is_output(document: object) -> bool:
@@ -54,12 +72,13 @@ def is_output(document: object) -> bool:
     )
 
 
-def jobs(document: Mapping[str, Any], file: str) -> tuple[list[Job], list[str]]:
+def jobs(document: Mapping[str, Any], file: str, told: Told) -> tuple[list[Job], list[str]]:
     """Return the jobs of an output, and why others of it are refused.
 
     Args:
         document: The output.
         file: Its name, for messages.
+        told: What the user says where fio does not.
 
     Raises:
         ResultError: when it holds no jobs, or lacks what all outputs have.
@@ -88,7 +107,7 @@ def jobs(document: Mapping[str, Any], file: str) -> tuple[list[Job], list[str]]:
     for (host, name, _), parts in groups.items():
         where = f"{file}: {f'host {host}, ' if host else ''}job `{name}`"
         try:
-            taken.append(_job(where, parts, str(document["fio version"])))
+            taken.append(_job(where, parts, str(document["fio version"]), told))
         except ValueError as error:
             refused.append(f"{where}: {error}")
     return taken, refused
@@ -98,7 +117,7 @@ def _reason(error: Exception) -> str:
     return f"nothing is called {error}" if isinstance(error, KeyError) else str(error)
 
 
-def _job(where: str, parts: Sequence[Record], version: str) -> Job:
+def _job(where: str, parts: Sequence[Record], version: str, told: Told) -> Job:
     """Return the cell of a job.
 
     Raises:
@@ -118,17 +137,23 @@ def _job(where: str, parts: Sequence[Record], version: str) -> Job:
         if depth is not None and depth > 1:
             notes.append(f"iodepth is {depth}, and each request was the only one in flight: QD 1")
         depth = 1
-    doubts = tuple(checks.doubts(found, asked, threads, depth))
     known = threads if asked.processes is not None or len(parts) > 1 else None
-    return _made(where, asked, found, (found.processes or known, depth), doubts, notes)
+    label = (found.processes or known, depth)
+    if asked.is_random is None:
+        asked = replace(asked, is_random=told.is_random)
+    known = told.threads if label[0] is None else known
+    depth = told.queue_depth if depth is None else depth
+    doubts = tuple(checks.doubts(found, asked, known, depth))
+    made = _made(where, asked, found, (found.processes or known, depth), doubts, notes)
+    return replace(made, is_told=None not in label)
 
 
 def _notes(parts: Sequence[Record], found: checks.Figures, version: str) -> Iterator[str]:
     """Yield what a version does not say, and what is left out."""
     if parts[0].options is None:
         yield (
-            f"{version} writes no options: size and mix are those of the figures; the pattern is "
-            "not known"
+            f"{version} writes no options: size and mix are those of the figures; it does not tell "
+            "the pattern"
         )
     if not all(side.is_counted for side in found.sides.values()):
         yield f"{version} does not count requests: they are its IOPS x run time"
@@ -155,10 +180,10 @@ def _made(  # noqa: PLR0913, PLR0917 (a cell in parts)
         read_pct = round(found.read_pct, 1)
     if read_pct is None:
         raise ValueError(
-            "neither options nor figures tell its mix of reads and writes; accepted: outputs "
-            "without unified_rw_reporting, or of fio 2.3 and later"
+            "neither options nor figures tell its mix of reads and writes; accepted: outputs with "
+            "reads and writes apart, or with the options of the job"
         )
-    size = _size(asked, found)
+    size = _size(asked, found, notes)
     latency = {kind: found.latency(kind) for kind in ("lat", "clat")}
     figures = _figures(found, latency, notes)
     row = _row(asked, found, (size, read_pct), outstanding, figures, doubts)
@@ -172,11 +197,23 @@ def _made(  # noqa: PLR0913, PLR0917 (a cell in parts)
     return Job(where, asked.is_random, *outstanding, cell, tuple(notes))
 
 
-def _size(asked: Load, found: checks.Figures) -> int:
-    """Return the bytes of a request: as asked for, else the mean."""
+def _size(asked: Load, found: checks.Figures, notes: list[str]) -> int:
+    """Return the bytes of a request: as asked for, else the mean.
+
+    Of whole IOPS the mean is known within a range, which is narrow enough to hold one power of two.
+    """
     if asked.sizes is not None and checks.is_size(found, asked):
         return asked.sizes[0]
     whole = round(found.size / SECTOR_BYTES) * SECTOR_BYTES
+    sides = [side for name, side in found.sides.items() if name != "trim"]
+    if not all(side.is_counted for side in sides):
+        least = sum(side.bytes for side in sides) / sum(side.ios + side.seconds for side in sides)
+        power = 1 << int(math.log2(max(found.size, 1)))
+        known = f"IOPS are whole numbers: a request has {least:.0f} to {found.size:.0f} B"
+        if power >= max(least, SECTOR_BYTES):
+            notes.append(f"{known}, filed under {kib(power)} KiB")
+            return power
+        notes.append(known)
     lost = 1024 / found.ios / found.size if found.size else 0.0
     is_whole = whole and abs(found.size / whole - 1) <= checks.SIZE_TOLERANCE + lost
     return whole if is_whole else max(1, round(found.size))

@@ -91,7 +91,8 @@ class Record:
         name: Its name.
         host: Of the client that ran it; empty without a server.
         error: fio's error number; 0 for none.
-        options: As they were given, those of the section `global` too; None before fio 2.3.
+        options: As they were given, those of the section `global` too; None where fio does not
+            write those of the job: before 2.3, and for all clients of a server together.
         sides: By `read`, `write`, `trim` and `mixed`, those that are there.
         syncs: Flushes.
         runtime_s: Run times of all processes together; None before fio 3.8.
@@ -127,7 +128,7 @@ def of_job(document: Mapping[str, Any], job: Mapping[str, Any]) -> Record:
     version = version_of(document)
     own, common = job.get("job options"), document.get("global options")
     options = None
-    if isinstance(own, dict) or isinstance(common, dict):
+    if isinstance(own, dict):
         options = {
             legible(key): legible(value)
             for part in (common, own)
@@ -183,6 +184,8 @@ def _number(name: str, value: Any) -> float:  # noqa: ANN401 (of JSON)
 
 def _side(side: Mapping[str, Any], version: tuple[int, int, int] | None) -> Side:
     seconds = _number("runtime", side["runtime"]) * 1e-3
+    if 0 < seconds < 1e-3:
+        raise ValueError(f"runtime: {side['runtime']:.4g} is below 1 ms")
     is_counted = "total_ios" in side
     ios = round(
         _number("total_ios", side["total_ios"])

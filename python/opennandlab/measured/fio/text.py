@@ -82,7 +82,8 @@ def pieces(text: str) -> Pieces:
         cut = error
         other += text[place : error.start]
         place = len(text)
-    lines = [line.strip() for line in (other + text[place:]).splitlines() if line.strip()]
+    around = other + text[place:] if documents else ""
+    lines = [line.strip() for line in around.splitlines() if line.strip()]
     return Pieces(documents, lines, cut)
 
 
