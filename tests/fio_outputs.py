@@ -105,7 +105,7 @@ def _outputs() -> list[Output]:
                                "group_reporting"}, labels=("4 KiB 100/0",)))  # fmt: skip
     add(Output("late", {"job": "rw=randread bs=4k startdelay=1 numjobs=2 "
                                "group_reporting"}, labels=("4 KiB 100/0",)))  # fmt: skip
-    add(Output("thinktime", {"job": "rw=randread bs=4k thinktime=500 number_ios=200"},
+    add(Output("thinktime", {"job": "rw=randread bs=4k thinktime=50000 number_ios=10"},
                said="the queue was not full"))  # fmt: skip
     add(Output("rate", {"job": "ioengine=libaio rw=randread bs=4k iodepth=8 rate_iops=500 "
                                "number_ios=400"}, said="the queue was not full"))  # fmt: skip

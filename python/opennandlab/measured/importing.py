@@ -314,7 +314,8 @@ def _refuse_twice(found: Sequence[jobs.Job]) -> None:
             )
             raise ResultError(
                 f"{job.cell.label} is there twice: {before.where}, {job.where} (threads x depth "
-                f"{depths}); accepted: each size and mix once; --threads and --queue-depth choose"
+                f"{depths}); accepted: each size and mix once; --threads and --queue-depth choose, or one "
+                "output, one host of a server, at a time"
             )
 
 
