@@ -338,6 +338,19 @@ def test_a_synchronous_engine_has_a_queue_of_one(tmp_path: Path) -> None:
     assert any("iodepth is 16, and each request was the only one" in it for it in found.warnings)
 
 
+def test_percentiles_of_processes_apart_are_joined_by_bins_or_left_out(tmp_path: Path) -> None:
+    """Of each process they are stated; the joined ones of plain JSON vanished without a word."""
+    for name in ("plain", "plus"):
+        document = sample(name)
+        (job,) = document["jobs"]
+        job |= {"job_runtime": round(job["job_runtime"] / 2) if name == "plus" else 200}
+        document["jobs"] = [job, copy.deepcopy(job)]
+        found = imported(tmp_path, document)
+        said = " ".join(found.warnings)
+        assert ("those of several processes cannot be joined" in said) == (name == "plain")
+        assert any("p99[" in key for key in cells(found)) == (name == "plus")
+
+
 def test_a_job_that_failed_leaves_the_others(tmp_path: Path) -> None:
     document = sample("plain")
     failed, idle = copy.deepcopy(document["jobs"][0]), copy.deepcopy(document["jobs"][0])
@@ -395,6 +408,7 @@ def test_the_last_status_is_the_result(tmp_path: Path) -> None:
     text = (SAMPLES / "status.json").read_text()
     last = json.loads(text[text.rindex('{\n  "fio version"') :])
     found = imported(tmp_path, text)
+    assert any(re.search(r"\d+ statuses on the way are passed over", it) for it in found.warnings)
     assert found.cells.rows[0].ios == sum(
         side["total_ios"] for name in ("read", "write") for side in [last["jobs"][0][name]]
     )
@@ -457,6 +471,18 @@ def outcome(path: Path, document: object = None) -> tuple[PtsDocument | None, st
         return import_files([path]), ""
     except ResultError as error:
         return None, str(error)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "3;fio-3.33;job;0;0;4096;409;102;10\n",
+        "job: (g=0): rw=read, bs=(R) 4096B-4096B\nfio-3.33\njob: (groupid=0, jobs=1): err= 0\n",
+    ],
+)
+def test_other_formats_of_fio_are_refused_with_the_way_out(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ResultError, match="text of fio, terse or normal; accepted: what --output"):
+        imported(tmp_path, text)
 
 
 # -- verbs ---------------------------------------------------------------------------------------

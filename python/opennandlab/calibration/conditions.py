@@ -137,6 +137,9 @@ def conditions(  # noqa: PLR0913, PLR0917 (what was measured, on what, and how)
     share = head.active_range.share if asked.share is None else asked.share
     if asked.share is None and amount is None and _is_unknown(document, "active range"):
         warnings.append("the range that was tested is assumed: all of the drive")
+    if _is_unknown(document, "pattern"):
+        assumed = "sequential" if document.test == "throughput" else "random"
+        warnings.append(f"the pattern is assumed: {assumed}")
     cache = asked.cache
     if cache is None and head.cache.state in {"enabled", "disabled"}:
         cache = head.cache.state == "enabled"

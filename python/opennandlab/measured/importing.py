@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,11 +19,15 @@ from opennandlab.files import read_bytes
 from opennandlab.measured import csv
 from opennandlab.measured.document import TABLES, UNKNOWN, Cell, Said, made, sealed
 from opennandlab.measured.fio import jobs
+from opennandlab.measured.fio.record import legible
 from opennandlab.measured.fio.text import Pieces, pieces, results
 from opennandlab.saved import BYTES_MAX, read_content, refuse_odd
 
 # Marks at the begin of a text.
 UTF_16 = {b"\xff\xfe", b"\xfe\xff"}
+# Lines of the other formats of fio, near the begin of a file.
+TEXT_OF_FIO = re.compile(r"^\d;fio-\d|^\S+: \(g(roupid)?=\d", re.MULTILINE)
+TEXT_CHARS = 1 << 16
 ACCEPTED = (
     "the JSON output of fio, a table as CSV, or a document of a standard test (opennandlab.pts/1)"
 )
@@ -189,6 +194,11 @@ def _kind(file: _File) -> str:
             return "own"
         said = f"holds `{schema}`" if schema else "is JSON of neither fio nor a standard test"
         raise ResultError(f"{file.name}: {said}; accepted: {ACCEPTED}")
+    if TEXT_OF_FIO.search(file.text[:TEXT_CHARS]):
+        raise ResultError(
+            f"{file.name}: text of fio, terse or normal; accepted: what --output-format=json+ or "
+            "json writes"
+        )
     if not csv.is_table(file.text):
         raise ResultError(f"{file.name}: neither JSON nor a table; accepted: {ACCEPTED}")
     return "csv"
@@ -235,7 +245,7 @@ def _of_fio(files: Sequence[_File], asked: Wanted) -> _Found:
             taken, others = jobs.jobs(document, file.name, told)
             found += taken
             refused += others
-            versions.add(str(document.get("fio version", UNKNOWN)))
+            versions.add(legible(document["fio version"]))
     if not found:
         raise ResultError(refused[0] + (f" (and {len(refused) - 1} more)" * (len(refused) > 1)))
     found = [
@@ -294,6 +304,9 @@ def _beside(files: Sequence[_File]) -> Iterator[str]:
             count = len(found.other)
             more = f" and {count - 1} lines more" if count > 1 else ""
             yield f"{file.name}: other text is passed over: `{found.other[0][:80]}`{more}"
+        outputs = [one for one in found.documents if jobs.is_output(one)]
+        if passed := len(outputs) - len(results(outputs)):
+            yield f"{file.name}: {passed} statuses on the way are passed over: the last one counts"
         others = [one for one in found.documents if not jobs.is_output(one)]
         if others:
             yield f"{file.name}: {len(others)} JSON documents are none of fio, and passed over"
@@ -314,8 +327,8 @@ def _refuse_twice(found: Sequence[jobs.Job]) -> None:
             )
             raise ResultError(
                 f"{job.cell.label} is there twice: {before.where}, {job.where} (threads x depth "
-                f"{depths}); accepted: each size and mix once; --threads and --queue-depth choose, or one "
-                "output, one host of a server, at a time"
+                f"{depths}); accepted: each size and mix once; --threads and --queue-depth choose, "
+                "or one output, one host of a server, at a time"
             )
 
 

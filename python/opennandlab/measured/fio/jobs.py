@@ -17,7 +17,7 @@ from opennandlab.errors import ResultError
 from opennandlab.measured.document import QUANTILES, Cell, kib, mix
 from opennandlab.measured.fio import checks
 from opennandlab.measured.fio.options import Load, load
-from opennandlab.measured.fio.record import Latency, Record, of_job
+from opennandlab.measured.fio.record import Latency, Record, legible, of_job
 from opennandlab.stats.histogram import BEYOND_MIN, PERCENTILES
 
 JOBS_MAX = 100_000
@@ -107,7 +107,7 @@ def jobs(document: Mapping[str, Any], file: str, told: Told) -> tuple[list[Job],
     for (host, name, _), parts in groups.items():
         where = f"{file}: {f'host {host}, ' if host else ''}job `{name}`"
         try:
-            taken.append(_job(where, parts, str(document["fio version"]), told))
+            taken.append(_job(where, parts, legible(document["fio version"]), told))
         except ValueError as error:
             refused.append(f"{where}: {error}")
     return taken, refused
@@ -244,6 +244,11 @@ def _figures(
             figures |= {f"{kind}_us_{key}{name}": value for key, value in stated.items()}
         if "" not in named and any(one.stated for one in named.values()):
             notes.append(f"percentiles of {kind} of reads and writes stand apart: fio kept no bins")
+        if any(one.is_lost for one in named.values()):
+            notes.append(
+                f"percentiles of {kind} are left out: those of several processes cannot be joined "
+                "without bins (json+), and fio joins them with group_reporting"
+            )
     if thin:
         notes.append("percentiles with fewer than ten requests beyond them are left out")
     return figures

@@ -49,6 +49,7 @@ class Latency:
         max_ns: The longest.
         stated: Percentiles that fio states, by the names of `stats.histogram`, in ns.
         bins: All of them, as far as fio kept bins; mean and maximum are those above.
+        is_lost: Whether fio states percentiles of parts, which cannot be joined.
     """
 
     samples: int
@@ -56,6 +57,7 @@ class Latency:
     max_ns: float
     stated: Mapping[str, float]
     bins: Histogram
+    is_lost: bool = False
 
 
 @dataclass(frozen=True)
@@ -147,7 +149,7 @@ def of_job(document: Mapping[str, Any], job: Mapping[str, Any]) -> Record:
         host=legible(job.get("hostname", "")),
         error=int(job.get("error", 0)),
         options=options,
-        sides={name: _side(_moved(job[name]) if is_moved else job[name], version)
+        sides={name: of_side(_moved(job[name]) if is_moved else job[name], version)
                for name in SIDES if isinstance(job.get(name), dict)},
         syncs=int(sync.get("total_ios", 0)),
         runtime_s=None if runtime is None else _number("job_runtime", runtime) * 1e-3,
@@ -182,7 +184,21 @@ def _number(name: str, value: Any) -> float:  # noqa: ANN401 (of JSON)
     return value
 
 
-def _side(side: Mapping[str, Any], version: tuple[int, int, int] | None) -> Side:
+def of_side(
+    side: Mapping[str, Any],
+    version: tuple[int, int, int] | None,
+    kinds: Sequence[str] = ("lat", "clat"),
+) -> Side:
+    """Read one direction of a job.
+
+    Args:
+        side: It, as it stands in the document.
+        version: Of fio; None for an unknown one.
+        kinds: Which response times are read.
+
+    Raises:
+        KeyError, TypeError, ValueError: for a figure that is missing, or is none.
+    """
     seconds = _number("runtime", side["runtime"]) * 1e-3
     if 0 < seconds < 1e-3:
         raise ValueError(f"runtime: {side['runtime']:.4g} is below 1 ms")
@@ -197,8 +213,8 @@ def _side(side: Mapping[str, Any], version: tuple[int, int, int] | None) -> Side
         ios=ios,
         bytes=round(_number("io_bytes", side["io_bytes"]) * unit),
         seconds=seconds,
-        lat=_latency(side, "lat", ios),
-        clat=_latency(side, "clat", ios),
+        lat=_latency(side, "lat", ios) if "lat" in kinds else None,
+        clat=_latency(side, "clat", ios) if "clat" in kinds else None,
         is_counted=is_counted,
         doubt=doubt,
         odd=odd,
@@ -273,12 +289,13 @@ def _stated(percentiles: Mapping[str, Any], factor: int) -> dict[str, float]:
 def _bins(bins: Mapping[str, Any], factor: int) -> list[tuple[int, int]]:
     """Return the middle of each bin in ns, and its count."""
     bits = bins.get(BITS)
-    counts = [(int(key), count) for key, count in bins.items() if not key.startswith("FIO")]
-    if any(not 0 <= one < NUMBER_MAX for pair in counts for one in pair):
-        raise ValueError("a time or a count of the bins is below 0 or beyond 2^63")
-    if bits is None:
-        return [(place * factor, int(count)) for place, count in counts]
-    return [(round(middle(place, int(bits)) * factor), int(count)) for place, count in counts]
+    pairs = [(int(key), int(count)) for key, count in bins.items() if not key.startswith("FIO")]
+    for one in zip(*pairs, strict=True):
+        if min(one) < 0 or max(one) >= NUMBER_MAX:
+            raise ValueError("a time or a count of the bins is below 0 or beyond 2^63")
+    if bits is not None:
+        return [(round(middle(place, int(bits)) * factor), count) for place, count in pairs]
+    return pairs if factor == 1 else [(place * factor, count) for place, count in pairs]
 
 
 def middle(place: int, bits: int) -> float:
@@ -311,4 +328,6 @@ def joined(parts: Sequence[Latency | None]) -> Latency | None:
         max_ns=max(part.max_ns for part in given),
         stated=given[0].stated if len(given) == 1 else {},
         bins=Histogram.merged(part.bins for part in given) if has_bins else Histogram.empty(),
+        is_lost=not has_bins
+        and (given[0].is_lost if len(given) == 1 else any(part.stated for part in given)),
     )

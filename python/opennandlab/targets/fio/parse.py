@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from opennandlab.measured.fio import text as pieces
-from opennandlab.measured.fio.record import Side, of_job
+from opennandlab.measured.fio.record import Side, of_side, version_of
 from opennandlab.stats.histogram import Histogram
 from opennandlab.targets.base import Requests, Sample
 
@@ -141,7 +141,8 @@ def _together(parts: tuple[Totals, ...]) -> Totals:
 
 
 def _of_job(job: dict[str, Any], document: dict[str, Any]) -> Totals:
-    sides = of_job(document, job).sides
+    version = version_of(document)
+    sides = {name: of_side(job[name], version, ("lat",)) for name in (*SIDES, "trim")}
     seconds = max(side.seconds for side in sides.values())
     reads, writes = (_requests(sides[name], job[name]["lat_ns"]["N"]) for name in SIDES)
     if reads.ios + writes.ios == 0:
