@@ -5,9 +5,9 @@ arrival_ns)`, arrays of the same length:
 
 | array | content |
 |---|---|
-| op | 0 reads, 1 writes, 2 trims |
-| sector | first sector of 512 bytes |
-| count | sectors, 1 or more |
+| op | 0 reads, 1 writes, 2 trims, 3 flushes, 4 writes with force unit access |
+| sector | first sector of 512 bytes; of a flush, anything |
+| count | sectors, 1 or more; of a flush, anything |
 | arrival_ns | time of arrival in nanoseconds; left out, all come at once, for closed loops |
 """
 
@@ -28,7 +28,7 @@ from opennandlab.policies import source
 # How the core reads what a reader gives.
 COLUMNS = {
     "kind": "columns",
-    "columns": "time:ns,op:0=read:1=write:2=trim,offset:sectors,size:sectors",
+    "columns": "time:ns,op:0=read:1=write:2=trim:3=flush:4=fua,offset:sectors,size:sectors",
     "separator": "comma",
 }
 KEY = "format"

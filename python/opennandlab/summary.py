@@ -152,12 +152,16 @@ def _host_rows(metrics: Metrics) -> list[tuple[str, str, str]]:
     """Return the lines that only drives with caches or energies and some workloads have."""
     pages, fairness, power = metrics.host_pages, metrics.fairness, metrics.power
     moved = metrics.zones.host_waf if metrics.zones and metrics.zones.moved_bytes else None
+    trace = metrics.trace_pages
+    left = f"of {number(trace.trace)}: {number(trace.device)} on the device" if trace else ""
     rows = [
         ("WAF of the host", _waf(moved), "x, on top of the drive's"),
         ("Read cache hits", number(pages.read_cache_hits), "pages"),
         ("Read ahead", number(pages.read_ahead), "pages"),
         ("Read ahead hits", number(pages.read_ahead_hits), "pages"),
         ("Flush commands", number(pages.flush_commands), ""),
+        ("Writes with FUA", number(pages.fua_commands), ""),
+        ("Pages of the trace merged", number(trace and trace.merged), left),
         ("Fairness", number(fairness and fairness.jain_index), "Jain's index, 1 = by weight"),
         ("Largest / smallest share", number(fairness and fairness.max_min_ratio), "by weight"),
         ("Mean power", number(power and power.mean_w), "W"),

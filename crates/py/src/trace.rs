@@ -46,7 +46,7 @@ impl Trace {
     fn summary(&self, py: Python<'_>) -> PyResult<String> {
         doorway(py, || {
             let summary = self.records.summary();
-            Ok(serde_json::json!({
+            let mut found = serde_json::json!({
                 "format": self.records.format(),
                 "read_count": summary.read_count,
                 "write_count": summary.write_count,
@@ -56,8 +56,12 @@ impl Trace {
                 "volume_count": self.records.volumes().len(),
                 "sector_end_max": summary.sector_end_max,
                 "skipped_lines": self.records.skipped_lines(),
-            })
-            .to_string())
+            });
+            let durable = [("flush_count", summary.flush_count), ("fua_count", summary.fua_count)];
+            for (name, count) in durable.into_iter().filter(|(_, count)| *count > 0) {
+                found[name] = serde_json::json!(count);
+            }
+            Ok(found.to_string())
         })
     }
 }

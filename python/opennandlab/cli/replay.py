@@ -21,6 +21,14 @@ class Beyond(str, Enum):
     SCALE = "scale"
 
 
+class Layer(str, Enum):
+    """Devices of a stack whose requests count."""
+
+    BOTTOM = "bottom"
+    TOP = "top"
+    ALL = "all"
+
+
 class Separator(str, Enum):
     """What stands between the columns of a table."""
 
@@ -81,6 +89,15 @@ def replay(
             show_default="0",
         ),
     ] = None,
+    layer: Annotated[
+        Layer | None,
+        typer.Option(
+            "--layer",
+            help="Of blkparse traces of devices that lie on others, such as LVM on a disk: whose "
+            "requests count.",
+            show_default="bottom",
+        ),
+    ] = None,
     unpacked_max: Annotated[
         str | None,
         typer.Option(
@@ -95,7 +112,7 @@ def replay(
         typer.Option(
             "--closed-loop",
             metavar="QD",
-            help="Keep QD requests outstanding and ignore arrival times.",
+            help="Keep QD requests outstanding, in the order of the file; ignore arrival times.",
         ),
     ] = None,
     time_scale: Annotated[
@@ -162,7 +179,7 @@ def replay(
         if closed_loop is not None and time_scale is not None:
             raise ConfigError("loop", "--closed-loop ignores arrival times: drop --time-scale")
         options: dict[str, Any] = {
-            "format": _format(trace_format, columns, separator, header_lines),
+            "format": _format(trace_format, columns, separator, header_lines, layer),
             "beyond": "wrap" if wrap else "scale" if scale else beyond.value,
             "skip_bad_lines": skip_bad_lines,
         }
@@ -199,26 +216,39 @@ def _read_as(trace: Path, summary: str) -> str:
     from opennandlab.summary import number, size
 
     found = json.loads(summary)
-    counts = {kind: found[f"{kind}_count"] for kind in ("read", "write", "trim", "volume")}
-    reads, writes, trims, volumes = (
-        f"{number(count)} {kind}{'' if count == 1 else 's'}" if count else ""
+    kinds = ("read", "write", "trim", "flush", "volume")
+    counts = {kind: found.get(f"{kind}_count", 0) for kind in kinds}
+    *requests, volumes = (
+        f"{number(count)} {kind}{'' if count == 1 else 'es' if kind == 'flush' else 's'}"
+        if count
+        else ""
         for kind, count in counts.items()
     )
-    parts = (reads, writes, trims, size(found["bytes"]), volumes, span(found["span_s"]))
+    if found.get("fua_count"):
+        requests[1] += f" ({number(found['fua_count'])} with force unit access)"
+    parts = (*requests, size(found["bytes"]), volumes, span(found["span_s"]))
     return f"{trace.name}: read as {found['format']}: {', '.join(filter(None, parts))}"
 
 
 def _format(
-    name: str, columns: str | None, separator: Separator | None, header_lines: int | None
+    name: str,
+    columns: str | None,
+    separator: Separator | None,
+    header_lines: int | None,
+    layer: Layer | None,
 ) -> str | dict[str, Any]:
     """Return the format of the trace, as the key `format` of replay options has it."""
     from opennandlab.errors import ConfigError
 
+    if layer is not None:
+        if columns is not None or name not in {"auto", "blkparse"}:
+            raise ConfigError("format", "--layer describes traces of blkparse: drop the format")
+        name = "blkparse"
     if columns is None:
         for option, value in (("--separator", separator), ("--header-lines", header_lines)):
             if value is not None:
                 raise ConfigError("format", f"{option} describes --columns: give them too")
-        return name
+        return name if layer is None else {"kind": name, "layer": layer.value}
     if name not in {"auto", "columns"}:
         raise ConfigError("format", f"--columns is a format of its own: drop --trace-format {name}")
     table: dict[str, Any] = {"kind": "columns", "columns": columns}

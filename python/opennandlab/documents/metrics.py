@@ -200,6 +200,22 @@ class HostPages(Record, frozen=True, kw_only=True):
     written: int
 
 
+class TracePages(Record, frozen=True, kw_only=True):
+    """Distinct pages of the flash that a trace touches, where its addresses were changed.
+
+    Args:
+        device: Pages of the device that those of the trace became.
+        merged: Pages of the trace that share one of the device with others: the difference.
+        sampled_one_in: Of so many pages of the device one was counted; 1 where counts are exact.
+        trace: Pages of the trace.
+    """
+
+    device: int
+    merged: int
+    sampled_one_in: int
+    trace: int
+
+
 class Iops(Record, frozen=True, kw_only=True):
     """Commands per second of simulated time; `null` for untimed runs.
 
@@ -531,6 +547,7 @@ class Metrics(Record, frozen=True, kw_only=True):
         tbw_tb: Bytes that a host can write until the blocks are worn out, in 10^12.
         tenants: Figures of each tenant; only with tenants.
         throughput_mb_s: Bytes per second.
+        trace_pages: Pages that a trace touches; only of replays with wrapped or scaled addresses.
         uber: Data errors per bit read (JESD218); `null` without reads.
         uber_interval: Its 95 % interval where it was observed, else twice the value.
         uber_method: `observed`, `analytic`, `table` or `extrapolated`.
@@ -581,6 +598,7 @@ class Metrics(Record, frozen=True, kw_only=True):
     tbw_tb: float | None
     tenants: list[Tenant] | None = None
     throughput_mb_s: Throughput
+    trace_pages: TracePages | None = None
     uber: float | None
     uber_interval: list[float] | None
     uber_method: str | None

@@ -3,7 +3,8 @@
 The core writes lines of `seq,conn,op,flags,off,len,t_arrive,t_target,t_reply`: bytes, and
 nanoseconds since the server began. The ending of the file's name chooses another form: `.iolog` for
 fio (version 3 of its I/O logs), `.blkparse` for the text of blkparse, one line for the arrival and
-one for the end of each request.
+one for the end of each request. fio has no word for force unit access: there a `datasync` follows
+the write.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ def as_iolog(lines: Iterable[str]) -> Iterator[str]:
     0 drive add
     0 drive open
     2000 drive write 4096 512
+    2000 drive datasync 0 0
     9000 drive sync 0 0
     9000 drive close
     """
@@ -65,6 +67,8 @@ def as_iolog(lines: Iterable[str]) -> Iterator[str]:
             name = "write" if op == "write_zeroes" and flags & NO_HOLE else "trim"
         if name is not None:
             yield f"{last} drive {name} {offset} {length}\n"
+        if name == "write" and flags & FUA:
+            yield f"{last} drive datasync 0 0\n"
     yield f"{last} drive close\n"
 
 

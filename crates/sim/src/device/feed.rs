@@ -4,6 +4,7 @@ use super::drive::Drive;
 use super::sink::expect_read;
 use super::timed::TimedStage;
 use crate::op::{HostCommand, HostOp};
+use crate::units::Ns;
 use crate::workload::{Admission, Load};
 
 /// Commands that an untimed stage takes at once, and that are drawn ahead.
@@ -13,6 +14,37 @@ pub(crate) const CHUNK: usize = 1024;
 const AHEAD: usize = 16;
 /// Pages of a read that are asked for: more may push each other out of the cache.
 const READ_PAGES: usize = 2;
+
+/// The arrivals of an open loop so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Arrivals {
+    pub(crate) count: u64,
+    /// When the last one came, and how many commands were not complete then.
+    pub(crate) last: (Ns, u32),
+    /// When a command completed last.
+    pub(crate) last_done: Ns,
+}
+
+impl Arrivals {
+    /// Requests below which a backlog says nothing: it may be one burst.
+    const COUNT_MIN: u64 = 100;
+    /// Share of the requests that may wait when the last one comes.
+    const BACKLOG_SHARE: f64 = 0.1;
+
+    /// Commands per second that came and that were served, and the share that waited at the end,
+    /// where the drive did not keep up: more of them waited than a burst leaves, for longer.
+    pub(crate) fn overload(&self, outstanding: u32) -> Option<(f64, f64, f64)> {
+        let rate = |count: u64, time: Ns| count as f64 / time.as_seconds();
+        let (last, backlog) = self.last;
+        let share = f64::from(backlog) / self.count.max(1) as f64;
+        let offered = rate(self.count, last);
+        let served = rate(self.count - u64::from(outstanding), self.last_done);
+        let is_overload = self.count >= Self::COUNT_MIN
+            && share > Self::BACKLOG_SHARE
+            && served < (1.0 - Self::BACKLOG_SHARE / 2.0) * offered;
+        is_overload.then_some((offered, served, share))
+    }
+}
 
 /// See the module.
 pub(crate) struct Feed {
@@ -26,8 +58,10 @@ pub(crate) struct Feed {
     pub(crate) arriving: Option<HostCommand>,
     /// Nothing further comes.
     pub(crate) is_exhausted: bool,
-    /// Commands of a closed loop with bursts, or of a paced one, that are not complete.
+    /// Commands of a closed loop with bursts, or of an open or paced one, that are not complete.
     pub(crate) outstanding: u32,
+    /// How the arrivals of an open loop went.
+    pub(crate) arrivals: Arrivals,
     /// A command of a paced loop has arrived and waits until another completes.
     pub(crate) is_late: bool,
 }
@@ -42,6 +76,7 @@ impl Feed {
             arriving: None,
             is_exhausted: false,
             outstanding: 0,
+            arrivals: Arrivals::default(),
             is_late: false,
         }
     }
@@ -61,10 +96,9 @@ impl Feed {
         }
     }
 
-    /// Whether so many are outstanding at most, and arrive at times of their own.
-    #[inline]
-    pub(crate) fn is_paced(&self) -> bool {
-        matches!(self.load.admission, Admission::Paced { .. })
+    /// Whether its source has given all that it had, and nothing else ended it.
+    pub(crate) fn is_at_its_end(&self) -> bool {
+        self.is_exhausted && self.batch.is_empty()
     }
 
     /// Draws commands ahead when none is left; false when the generator is exhausted.

@@ -260,6 +260,11 @@ impl StageMeter {
         }
     }
 
+    /// What ends the stage.
+    pub(super) fn limit(&self) -> Limit {
+        self.limit
+    }
+
     /// How much of the stage was issued, in the unit of its limit, and how much there is; 0 when
     /// that is not known.
     pub(super) fn extent(&self, now: Ns) -> (u64, u64) {

@@ -40,7 +40,7 @@ pub(crate) fn document(drive: &Drive, run: &Run, origin: &Value) -> Value {
     state.insert("origin".into(), origin.clone());
     state.insert("steps".into(), json!(run.records));
     state.insert("worn_out".into(), json!(drive.is_worn_out));
-    let mut warnings = run.warnings.clone();
+    let mut warnings = run.warnings();
     if drive.is_worn_out {
         warnings
             .push("the drive is worn out: too few good blocks are left, writes are refused".into());
@@ -57,6 +57,9 @@ pub(crate) fn document(drive: &Drive, run: &Run, origin: &Value) -> Value {
         let errors = drive.errors.figures_since(&start.tally);
         let measured = Measured { drive, start, timed, errors };
         document["metrics"] = measured.metrics();
+        if let Some(pages) = run.merged_pages {
+            document["metrics"]["trace_pages"] = json!(pages);
+        }
         document["series"] = Series::to_json(series);
         document["checks"] = measured.checks(run.is_measured_done());
         warnings.extend(measured.warnings());

@@ -22,7 +22,7 @@ use crate::ftl::zones::ZoneCounts;
 use crate::ftl::{FtlCounters, HandleCounts};
 use crate::reads::ReadTally;
 use crate::units::{Ns, SECTOR_BYTES};
-use crate::workload::{Job, Load, Stage, StageIds};
+use crate::workload::{Job, Limit, Load, MergedPages, Stage, StageIds};
 
 /// How far a run is.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -102,7 +102,9 @@ pub(crate) struct Run {
     observation: Observation,
     pub(crate) records: Vec<StageRecord>,
     pub(crate) resolved: serde_json::Value,
-    pub(crate) warnings: Vec<String>,
+    warnings: Vec<String>,
+    /// Of a trace whose addresses were changed.
+    pub(crate) merged_pages: Option<MergedPages>,
     /// The measured stage's start, once it began.
     pub(crate) baseline: Option<Baseline>,
     /// What the measured stage left, once it is over.
@@ -126,6 +128,7 @@ impl Run {
             records: Vec::new(),
             resolved: job.resolved,
             warnings: job.warnings,
+            merged_pages: None,
             baseline: None,
             measured: None,
             start_ops: drive.flash_ops(),
@@ -182,6 +185,7 @@ impl Run {
         });
         if is_measured {
             self.baseline = Some(start.clone());
+            self.merged_pages = feeds.iter().find_map(|feed| feed.load.generator.merged_pages());
         }
         let watch = stage
             .until
@@ -192,7 +196,13 @@ impl Run {
     }
 
     fn end_stage(&mut self, drive: &mut Drive) {
-        let Some(Current { label, runner, start, .. }) = self.current.take() else { return };
+        let Some(Current { label, runner, start, is_measured }) = self.current.take() else {
+            return;
+        };
+        if is_measured {
+            self.warnings.extend(ended_early(&runner, drive));
+            self.warnings.extend(overloads(&runner));
+        }
         drive.ftl.settle();
         drive.rest();
         drive.errors.settle();
@@ -222,6 +232,13 @@ impl Run {
             waf: (written > 0).then(|| programs as f64 * page_bytes / written as f64),
             steady: is_steady,
         });
+    }
+
+    /// What the user should know, so far.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let under_way = self.current.as_ref().filter(|current| current.is_measured);
+        let overloads = under_way.map_or_else(Vec::new, |current| overloads(&current.runner));
+        [&self.warnings[..], &overloads].concat()
     }
 
     /// Whether the measured stage is over.
@@ -263,5 +280,65 @@ impl Run {
             progress.measured = *is_measured;
         }
         progress
+    }
+}
+
+/// Hosts whose requests came faster than the drive serves them.
+fn overloads(runner: &Runner) -> Vec<String> {
+    let overload = |feed: &Feed| {
+        let (offered, served, share) = feed.arrivals.overload(feed.outstanding)?;
+        let who = match feed.load.host.name.as_str() {
+            "" => String::new(),
+            name => format!("tenant {name}: "),
+        };
+        let offered = if offered.is_finite() {
+            format!("{} requests/s came", three_digits(offered))
+        } else {
+            format!("all {} requests came at once", feed.arrivals.count)
+        };
+        Some(format!(
+            "{who}the drive is overloaded: {offered}, {}/s were served, and {:.0} % of \
+             them still waited when the last one came; latency measures the length of the run, \
+             not the drive",
+            three_digits(served),
+            100.0 * share
+        ))
+    };
+    runner.feeds().iter().filter_map(overload).collect()
+}
+
+/// A trace that ended before the total that was asked for.
+fn ended_early(runner: &Runner, drive: &Drive) -> Option<String> {
+    let last_done = runner.stage().map_or(Ns(0), |stage| stage.ledger.tally.last_completion);
+    let meter = runner.meter().stage()?;
+    let (done, total) = meter.extent(last_done);
+    let is_early = done < total && runner.feeds().iter().all(Feed::is_at_its_end);
+    let (unit, what) = match meter.limit() {
+        Limit::WrittenBytes(_) => {
+            (drive.config.space().logical_bytes as f64, "drive writes of `total.drive_writes`")
+        }
+        Limit::Bytes(_) => (1.0, "bytes of `total.bytes`"),
+        Limit::Ios(_) => (1.0, "requests of `total.ios`"),
+        Limit::Time(_) => (1e9, "seconds of `total.seconds`"),
+        Limit::Exhausted => return None,
+    };
+    let (done, total) = (done as f64, total as f64);
+    is_early.then(|| {
+        format!(
+            "the trace ended after {} of the {} {what} ({:.2} %): it is not repeated",
+            three_digits(done / unit),
+            three_digits(total / unit),
+            100.0 * done / total
+        )
+    })
+}
+
+/// A number with three digits, or those before its point.
+fn three_digits(value: f64) -> String {
+    let exponent = if value > 0.0 { value.log10().floor() as i32 } else { 0 };
+    let text = format!("{value:.*}", (2 - exponent).clamp(0, 12) as usize);
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
     }
 }

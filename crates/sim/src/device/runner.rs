@@ -114,6 +114,11 @@ impl Runner {
         &self.hosts.meter
     }
 
+    /// The hosts.
+    pub(super) fn feeds(&self) -> &[Feed] {
+        &self.hosts.feeds
+    }
+
     /// The same with the executor, to end the measurement.
     pub(super) fn meter_mut(&mut self) -> (&mut Meter, Option<&mut TimedStage>) {
         (&mut self.hosts.meter, self.stage.as_deref_mut())
@@ -256,8 +261,9 @@ impl Hosts {
         if feed.is_closed_loop() {
             feed.outstanding -= u32::from(feed.load.bursts.is_some());
             self.issue(drive, stage, tenant);
-        } else if feed.is_paced() {
+        } else {
             feed.outstanding -= 1;
+            feed.arrivals.last_done = stage.now();
             if std::mem::take(&mut feed.is_late) {
                 self.arrived(drive, stage, tenant);
             }
@@ -273,7 +279,9 @@ impl Hosts {
                 feed.is_late = true;
                 return;
             }
-            feed.outstanding += u32::from(feed.is_paced());
+            feed.outstanding += 1;
+            feed.arrivals.count += 1;
+            feed.arrivals.last = (stage.now(), feed.outstanding);
         }
         match feed.arriving.take() {
             Some(mut command) => {

@@ -31,7 +31,7 @@ use crate::units::Ns;
 pub use config::WorkloadConfig;
 pub use idle::Bursts;
 pub use placement::StageIds;
-pub use replay::ReplayConfig;
+pub use replay::{MergedPages, ReplayConfig};
 pub use steps::StepsConfig;
 pub use traffic::TrimTarget;
 
@@ -91,6 +91,11 @@ pub trait Generator: Send {
     ///
     /// Uses a stream of randomness of its own, so that redraws do not disturb [`Generator::fill`].
     fn retarget(&mut self, command: &mut HostCommand);
+
+    /// The pages that a trace touches, where its addresses were changed.
+    fn merged_pages(&self) -> Option<MergedPages> {
+        None
+    }
 }
 
 /// When the next command may start.

@@ -13,6 +13,7 @@
 
 use super::{Beyond, ReplayConfig};
 use crate::config::ConfigError;
+use crate::op::HostOp;
 use crate::units::SECTOR_BYTES;
 use crate::workload::trace::{Trace, TraceRecord};
 use crate::workload::Space;
@@ -57,9 +58,22 @@ impl Layout {
         Ok(layout)
     }
 
+    /// Whether addresses of the trace may become others.
+    pub fn moves(&self) -> bool {
+        self.trace_sectors > self.device_sectors
+    }
+
+    /// First sector of the record, its volume laid out; `None` when that is left out.
+    pub fn start(&self, record: &TraceRecord) -> Option<u64> {
+        Some(self.volume_starts[record.volume_index()]? + record.sector)
+    }
+
     /// First sector and length of the record on the device; `None` when its volume is left out.
     pub fn place(&self, record: &TraceRecord) -> Option<(u64, u32)> {
-        let start = self.volume_starts[record.volume_index()]? + record.sector;
+        let start = self.start(record)?;
+        if record.op() == HostOp::Flush {
+            return Some((0, 0));
+        }
         let count = u64::from(record.sector_count).min(self.device_sectors);
         let sector = match self.beyond {
             Beyond::Error => start,
@@ -72,7 +86,7 @@ impl Layout {
 
     /// What was done to requests beyond the device.
     pub fn warning(&self, trace: &Trace) -> Option<String> {
-        if self.trace_sectors <= self.device_sectors {
+        if !self.moves() {
             return None;
         }
         let (trace_bytes, device_bytes) = self.sizes();
@@ -112,7 +126,7 @@ impl Layout {
     }
 
     fn scaled(&self, start: u64) -> u64 {
-        if self.trace_sectors <= self.device_sectors {
+        if !self.moves() {
             return start;
         }
         let device_pages = u128::from(self.device_sectors / self.page_sectors);

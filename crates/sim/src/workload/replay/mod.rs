@@ -14,14 +14,16 @@ use serde_json::Value;
 use super::check::{name_or_mapping_schema, refuse, whole};
 use super::precondition::{PreconditionStep, StepContext};
 use super::total::TotalConfig;
-use super::trace::{BadLines, FormatConfig, Trace, TraceOptions};
+use super::trace::{BadLines, FormatConfig, Order, Trace, TraceOptions};
 use super::{Admission, Generator, Job, Limit, Load, Space, Stage};
 use crate::config::{name_or_mapping, optional_bytes, parse, size_schema, ConfigError};
 
 mod layout;
+mod merged;
 mod source;
 
 use layout::Layout;
+pub use merged::MergedPages;
 use source::Replay;
 
 /// Which file was replayed. Nothing is read from it here.
@@ -46,7 +48,8 @@ pub struct TraceSource {
 pub enum LoopConfig {
     /// At the time at which they arrived, whatever the drive does.
     Open(OpenLoop),
-    /// One after the other at a constant queue depth; arrival times are ignored.
+    /// One after the other in the order of the file at a constant queue depth; arrival times are
+    /// ignored.
     Closed(ClosedLoop),
 }
 
@@ -214,7 +217,11 @@ impl ReplayConfig {
     /// How the trace is to be read.
     pub fn trace_options(&self) -> TraceOptions {
         let bad_lines = if self.skip_bad_lines { BadLines::Skip } else { BadLines::Refuse };
-        TraceOptions { format: self.format.clone(), bad_lines, memory_bytes_max: None }
+        let order = match self.load {
+            LoopConfig::Open(_) => Order::Time,
+            LoopConfig::Closed(_) => Order::File,
+        };
+        TraceOptions { format: self.format.clone(), bad_lines, memory_bytes_max: None, order }
     }
 
     /// Compiles the replay of `trace` on a device of this `space`. A replay uses no randomness.
@@ -225,6 +232,8 @@ impl ReplayConfig {
         let layout = Layout::new(&trace, self, space)?;
         let mut warnings = trace.warnings().to_vec();
         warnings.extend(layout.warning(&trace));
+        let merged = MergedPages::of(&trace, &layout, space);
+        warnings.extend(merged.and_then(|merged| merged.warning()));
         let (admission, time_scale) = match self.load {
             LoopConfig::Open(open) => (Admission::Open, Some(open.time_scale)),
             LoopConfig::Closed(ClosedLoop { queue_depth }) => {
@@ -240,7 +249,10 @@ impl ReplayConfig {
             precondition: steps.map(|(index, step)| step.stage(index, &context)).collect(),
             measured: Some(Stage {
                 label: self.name.clone(),
-                loads: vec![Load::new(Box::new(Replay::new(trace, layout, time_scale)), admission)],
+                loads: vec![Load::new(
+                    Box::new(Replay::new(trace, layout, time_scale, merged)),
+                    admission,
+                )],
                 timed: self.timed,
                 limit: self.total.map_or(Limit::Exhausted, |total| total.limit(space)),
                 until: None,

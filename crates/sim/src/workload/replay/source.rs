@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use super::layout::Layout;
+use super::MergedPages;
 use crate::op::HostCommand;
 use crate::units::Ns;
 use crate::workload::trace::Trace;
@@ -17,17 +18,25 @@ pub(super) struct Replay {
     layout: Layout,
     /// `None` in closed loops, which have no arrival times.
     time_scale: Option<f64>,
-    /// Arrival of the first request that is replayed: it comes at 0, whatever was left out before
-    /// it.
+    /// Arrival of the first request that is replayed in time: it comes at 0, whatever was left out
+    /// before it.
     start: Ns,
     next_index: usize,
+    merged: Option<MergedPages>,
 }
 
 impl Replay {
-    pub fn new(trace: Arc<Trace>, layout: Layout, time_scale: Option<f64>) -> Self {
-        let first = trace.records().iter().find(|record| layout.place(record).is_some());
-        let start = first.map_or(Ns(0), |record| record.arrival);
-        Self { trace, layout, time_scale, start, next_index: 0 }
+    pub fn new(
+        trace: Arc<Trace>,
+        layout: Layout,
+        time_scale: Option<f64>,
+        merged: Option<MergedPages>,
+    ) -> Self {
+        let placed = trace.records().iter().filter(|record| layout.place(record).is_some());
+        let first =
+            if time_scale.is_some() { placed.map(|record| record.arrival).next() } else { None };
+        let start = first.unwrap_or_default();
+        Self { trace, layout, time_scale, start, next_index: 0, merged }
     }
 }
 
@@ -43,12 +52,17 @@ impl Generator for Replay {
             let arrival = scaled(record.arrival - self.start, self.time_scale);
             batch.push(HostCommand {
                 arrival,
+                is_fua: record.is_fua(),
                 ..HostCommand::new(record.op(), sector, sector_count)
             });
         }
     }
 
     fn retarget(&mut self, _: &mut HostCommand) {}
+
+    fn merged_pages(&self) -> Option<MergedPages> {
+        self.merged
+    }
 }
 
 /// Nearest nanosecond of the scaled time; exact when the scale is 1.

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fields::{comma_fields, is_header, number, scaled, word_op};
-use super::{Format, Line, LineReader, Request};
+use super::{Durability, Format, Line, LineReader, Request};
 use crate::units::Ns;
 
 /// `alibaba` has no parameters.
@@ -37,6 +37,7 @@ impl LineReader for Reader {
             offset_bytes: number("offset", offset)?,
             size_bytes: number("length", size)?,
             op: word_op(op)?,
+            durability: Durability::default(),
         }))
     }
 }

@@ -7,15 +7,19 @@
 //! that: a request arrives at TIME − LAT. Where there is no LAT, it arrives at TIME. Requests
 //! complete in another order than they were issued in, so such a trace is sorted.
 //!
-//! SECTOR counts 512 B. T is R or W, in newer versions the letters of RWBS. A request whose issue
-//! was not seen has the command `?`, no disk and no address; it is passed over, as are flushes.
+//! SECTOR counts 512 B. T is R or W, in newer versions the letters of RWBS. A flush has no bytes, and
+//! letters of its own or no sector, which is printed as 2^64 - 1 or -1. A request whose issue was
+//! not seen has the command `?`, no disk and no address; it is passed over.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::fields::{number, quote, rwbs_op, seconds, sectors, time, PassedOver};
+use super::fields::{number, quote, seconds, sectors, time, PassedOver, Rwbs};
 use super::{Format, Line, LineReader, Request};
 use crate::units::Ns;
+
+/// The sector of a request that has none, as programs print it.
+const NO_SECTOR: [&str; 2] = ["18446744073709551615", "-1"];
 
 /// Later than any latency that a kernel waits for, so that no arrival lies before zero.
 const START_NS: u64 = 86_400_000_000_000;
@@ -119,18 +123,32 @@ impl LineReader for Reader {
                 .ok_or_else(|| format!("latency {} is not a time in ms", quote(word(column))))?,
             None => Ns(0),
         };
-        let offset_bytes = sectors("sector", word(columns.sector))?;
+        let (volume, sector) = (word(columns.disk), word(columns.sector));
         let size_bytes = number("bytes", word(columns.bytes))?;
-        let op = if size_bytes == 0 { None } else { rwbs_op(word(columns.kind))? };
-        let Some(op) = op else { return Ok(self.without_data.one()) };
         let arrival = end.0.checked_add(START_NS).and_then(|time| time.checked_sub(latency.0));
-        Ok(Line::Request(Request {
-            time: arrival.map(Ns).ok_or("time or latency is too large")?,
-            volume: word(columns.disk),
-            offset_bytes,
-            size_bytes,
-            op,
-        }))
+        let time = arrival.map(Ns).ok_or("time or latency is too large")?;
+        if size_bytes == 0 && NO_SECTOR.contains(&sector) {
+            return Ok(Line::Request(Request::flush(time, volume)));
+        }
+        let rwbs = match Rwbs::of(word(columns.kind)) {
+            Err(_) if size_bytes == 0 => return Ok(self.without_data.one()),
+            other => other?,
+        };
+        match (rwbs.op, rwbs.flush(time, volume)) {
+            (Some(op), _) if size_bytes > 0 => {
+                let (offset_bytes, durability) = (sectors("sector", sector)?, rwbs.durability);
+                Ok(Line::Request(Request {
+                    time,
+                    volume,
+                    offset_bytes,
+                    size_bytes,
+                    op,
+                    durability,
+                }))
+            }
+            (_, Some(flush)) => Ok(Line::Request(flush)),
+            (_, None) => Ok(self.without_data.one()),
+        }
     }
 
     fn remarks(&self) -> Vec<String> {
@@ -171,11 +189,18 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_address_or_data_is_passed_over() {
+    fn what_has_no_address_or_data_is_passed_over_but_for_flushes() {
         let mut reader = Biosnoop {}.reader();
         assert_eq!(reader.line("1.000000 ? 0         R 0 4096 0.50"), Ok(Line::Other));
-        assert_eq!(reader.line("1.000000 jbd2 7 sda F 0 0 0.50"), Ok(Line::Other));
+        assert_eq!(reader.line("1.000000 jbd2 7 sda W 0 0 0.50"), Ok(Line::Other));
         assert_eq!(reader.remarks().len(), 2);
+        // The sector was refused as a number above 2^55, and the trace with it.
+        let flush = Line::Request(Request::flush(Ns(START_NS + 999_500_000), "sda"));
+        for (kind, sector) in [("F", "0"), ("FN", "0"), ("FF", NO_SECTOR[0]), ("R", NO_SECTOR[1])] {
+            let text = format!("1.000000 jbd2 7 sda {kind} {sector} 0 0.50");
+            assert_eq!(reader.line(&text), Ok(flush), "{text}");
+        }
+        assert!(reader.line("1.0 a 1 sda W 18446744073709551615 4096 0.5").is_err());
         for bad in ["1.0 a 1 sda W 8 4096", "1.0 a 1 sda X 8 4096 0.1", "1.0 a 1 sda W 8 4096 x"] {
             assert!(reader.line(bad).is_err(), "{bad}");
         }

@@ -4,17 +4,22 @@
 //! One request causes several events: Q queued, D dispatched to the driver, C completed. Exactly
 //! one kind is read: Q where the trace has any, since that is what the host asked, at the time it
 //! asked; else D, else C, with a remark. `{kind: blkparse, event: D}` takes requests after merging.
-//! In RWBS a leading F (flush before) is passed over, then R reads, W writes and D discards; events
-//! without sectors (flushes, plugs, messages) ask nothing. A remark names the devices that have no
-//! such event. The summary at the end of the output is recognised by its first line, `CPU0 (…):` or
-//! `Total (…):`, and ends where events follow, as in outputs that were joined.
+//! Of events without sectors, those whose RWBS has a flush are flushes; plugs and messages ask
+//! nothing. A remark names the devices that have no such event. The summary at the end of the output
+//! is recognised by its first line, `CPU0 (…):` or `Total (…):`, and ends where events follow, as in
+//! outputs that were joined.
+//!
+//! A device that lies on another, such as LVM on a disk, passes its requests on, and the trace has
+//! them at both. A (remapped) tells: `8,0 … A W 1052672 + 16 <- (253,0) 2048` is of the lower device,
+//! and the one behind the arrow lies above. By default the requests of the lowest devices count; see
+//! [`Layer`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::fields::{number, quote, rwbs_op, seconds, sectors};
+use super::fields::{number, quote, seconds, sectors, Rwbs};
 use super::{Format, Line, LineReader, Request};
 
 /// Parameters of `blkparse`.
@@ -24,6 +29,27 @@ pub struct Blkparse {
     /// The event that counts as the request; by default Q, in a trace without any D, else C.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub event: Option<BlockEvent>,
+    /// Of devices that lie on others, whose requests count: `bottom`, `top` or `all`; default
+    /// `bottom`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub layer: Layer,
+}
+
+fn is_default(layer: &Layer) -> bool {
+    *layer == Layer::default()
+}
+
+/// Devices of a stack whose requests count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Layer {
+    /// Those that lie on no other: what the drives were asked.
+    #[default]
+    Bottom,
+    /// Those on which no other lies: what was asked of the volumes.
+    Top,
+    /// All: a request counts once for each device that it passed.
+    All,
 }
 
 /// An event in the life of a block request.
@@ -62,6 +88,8 @@ impl Format for Blkparse {
             has_requests: false,
             is_summary: false,
             devices: BTreeMap::new(),
+            layer: self.layer,
+            stacks: BTreeSet::new(),
         })
     }
 }
@@ -75,6 +103,9 @@ struct Reader {
     is_summary: bool,
     /// By device, such as `8,0`.
     devices: BTreeMap<String, Seen>,
+    layer: Layer,
+    /// Pairs of a device and the one below that it passes requests on to.
+    stacks: BTreeSet<(String, String)>,
 }
 
 /// Events Q, D and C of a device.
@@ -103,13 +134,23 @@ impl LineReader for Reader {
         Ok(line)
     }
 
+    fn repeated_volumes(&self) -> Vec<String> {
+        let volumes: BTreeSet<_> = match self.layer {
+            Layer::Bottom => self.doubled().map(|(above, _)| above).collect(),
+            Layer::Top => self.doubled().map(|(_, below)| below).collect(),
+            Layer::All => BTreeSet::new(),
+        };
+        volumes.into_iter().cloned().collect()
+    }
+
     fn remarks(&self) -> Vec<String> {
-        let (None, Some(best)) = (self.wanted, self.best) else { return Vec::new() };
-        let mut remarks = match best {
+        let mut remarks = self.stack_remarks();
+        let (None, Some(best)) = (self.wanted, self.best) else { return remarks };
+        remarks.extend(match best {
             BlockEvent::Q => Vec::new(),
             BlockEvent::D => vec![absent("Q (queued)", "D (dispatched to the driver)")],
             BlockEvent::C => vec![absent("Q (queued) or D (dispatched)", "C (completed)")],
-        };
+        });
         for (device, seen) in &self.devices {
             if seen.kept == 0 && seen.passed > 0 {
                 remarks.push(format!(
@@ -136,6 +177,44 @@ fn is_event(text: &str) -> bool {
 }
 
 impl Reader {
+    /// The pairs of devices that both have requests.
+    fn doubled(&self) -> impl Iterator<Item = (&String, &String)> {
+        let has = |device: &str| self.devices.get(device).is_some_and(|seen| seen.kept > 0);
+        let pairs = self.stacks.iter().map(|(above, below)| (above, below));
+        pairs.filter(move |(above, below)| has(above) && has(below))
+    }
+
+    fn stack_remarks(&self) -> Vec<String> {
+        let remark = |(above, below): (&String, &String)| {
+            let kept = |device: &String| self.devices[device].kept;
+            let left_out = |device, other| {
+                format!(
+                    "the {} requests of {device} are left out, those of {other} count",
+                    kept(device)
+                )
+            };
+            let (done, others) = match self.layer {
+                Layer::Bottom => (left_out(above, below), "top or all"),
+                Layer::Top => (left_out(below, above), "bottom or all"),
+                Layer::All => ("requests count at both".to_owned(), "bottom or top"),
+            };
+            format!(
+                "device {above} lies on {below} and passes its requests on: {done}; {{kind: \
+                 blkparse, layer: …}} (--layer) chooses, {others}"
+            )
+        };
+        self.doubled().map(remark).collect()
+    }
+
+    /// A request passed from the device behind the arrow to this one.
+    fn remap<'a>(&mut self, below: &str, mut fields: impl Iterator<Item = &'a str>) {
+        let above = fields.find(|&field| field == "<-").and_then(|_| fields.next());
+        let above = above.and_then(|field| field.strip_prefix('(')?.strip_suffix(')'));
+        if let Some(above) = above {
+            self.stacks.insert((above.to_owned(), below.to_owned()));
+        }
+    }
+
     fn seen(&mut self, device: &str) -> &mut Seen {
         if !self.devices.contains_key(device) {
             self.devices.insert(device.into(), Seen::default());
@@ -157,7 +236,12 @@ impl Reader {
         number("sequence", next("sequence")?)?;
         let time = seconds("time", next("time")?)?;
         number("pid", next("pid")?)?;
-        let Some(event) = BlockEvent::of(next("action")?) else { return Ok(Line::Other) };
+        let action = next("action")?;
+        if action == "A" {
+            self.remap(volume, fields);
+            return Ok(Line::Other);
+        }
+        let Some(event) = BlockEvent::of(action) else { return Ok(Line::Other) };
         let is_read = match self.wanted {
             Some(wanted) => event == wanted,
             None => Some(event) >= self.best,
@@ -166,26 +250,27 @@ impl Reader {
             self.seen(volume).passed += 1;
             return Ok(Line::Other);
         }
-        let Some(op) = rwbs_op(next("rwbs")?)? else { return Ok(Line::Other) };
+        let rwbs = Rwbs::of(next("rwbs")?)?;
         // No sectors: `[process]`, `sector [error]` or `sector (elapsed) [error]` of a flush, and
         // `bytes (command) [process]` or `(command) [error]` of a request that is not of the
         // block layer.
         let is_end = |field: &str| field.starts_with(['[', '(']);
         let sector = next("sector")?;
-        if is_end(sector) {
-            return Ok(Line::Other);
-        }
-        match next("+")? {
-            "+" => {}
-            other if is_end(other) => return Ok(Line::Other),
-            other => return Err(format!("{} instead of `+`", quote(other))),
-        }
-        let offset_bytes = sectors("sector", sector)?;
-        let size_bytes = sectors("sectors", next("sectors")?)?;
-        if size_bytes == 0 {
-            return Ok(Line::Other);
-        }
-        let request = Request { time, volume, offset_bytes, size_bytes, op };
+        let has_sectors = !is_end(sector)
+            && match next("+")? {
+                "+" => true,
+                other if is_end(other) => false,
+                other => return Err(format!("{} instead of `+`", quote(other))),
+            };
+        let size_bytes = if has_sectors { sectors("sectors", next("sectors")?)? } else { 0 };
+        let request = match (rwbs.op, rwbs.flush(time, volume)) {
+            (Some(op), _) if size_bytes > 0 => {
+                let (offset_bytes, durability) = (sectors("sector", sector)?, rwbs.durability);
+                Request { time, volume, offset_bytes, size_bytes, op, durability }
+            }
+            (_, Some(flush)) => flush,
+            (_, None) => return Ok(Line::Other),
+        };
         let is_better = self.has_requests && self.best != Some(event);
         if is_better {
             for seen in self.devices.values_mut() {

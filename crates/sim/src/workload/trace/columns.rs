@@ -7,14 +7,15 @@
 //! | column | parts after colons | without them |
 //! |---|---|---|
 //! | `time` | `s`, `ms`, `us`, `ns`, `100ns`; decimals are accepted | `s` |
-//! | `op` | `CODE=read`, `CODE=write`, `CODE=trim`, `CODE=skip` | the words below |
+//! | `op` | `CODE=` `read`, `write`, `fua`, `trim`, `flush` or `skip` | the words below |
 //! | `offset`, `size` | `bytes`, `kib`, `sectors` (512 B), `4k` | `bytes` |
 //! | `volume` | | one volume |
 //! | `_` | a column that is not used | |
 //!
 //! Of codes 0 and 1, one may be left out: it is the other of read and write. Words that need no
-//! code, in either case: R, RS, Read, W, WS, Write, D, T, Trim, Discard, Unmap. `time` may be
-//! missing: then everything arrives at once, for closed loops.
+//! code, in either case: R, RS, Read, W, WS, Write, D, T, Trim, Discard, Unmap, F, Flush. `fua` is a
+//! write with force unit access. Of a flush, offset and size are not read. `time` may be missing:
+//! then everything arrives at once, for closed loops.
 //!
 //! The separator is found in the first line: a comma, else a semicolon, else a tab, else blanks.
 //! A line has exactly as many columns as were named, but `...` at the end stands for any number.
@@ -23,7 +24,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fields::{digits, quote, time};
-use super::{Format, Line, LineReader, Request};
+use super::{Durability, Format, Line, LineReader, Request};
 use crate::op::HostOp;
 use crate::units::Ns;
 
@@ -95,6 +96,8 @@ impl Format for Columns {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Code {
     Op(HostOp),
+    /// A write with force unit access.
+    Fua,
     /// The line is no request.
     Skip,
 }
@@ -217,14 +220,17 @@ fn codes(text: &str) -> Result<Vec<(String, Code)>, String> {
             Some((code, word)) if !code.is_empty() => match word {
                 "read" => Some((code, Code::Op(HostOp::Read))),
                 "write" => Some((code, Code::Op(HostOp::Write))),
+                "fua" => Some((code, Code::Fua)),
                 "trim" => Some((code, Code::Op(HostOp::Trim))),
+                "flush" => Some((code, Code::Op(HostOp::Flush))),
                 "skip" => Some((code, Code::Skip)),
                 _ => None,
             },
             _ => None,
         };
         let (code, op) = op.ok_or_else(|| {
-            format!("has the code {}; accepted: CODE=read, =write, =trim or =skip", quote(part))
+            let accepted = "CODE=read, =write, =fua, =trim, =flush or =skip";
+            format!("has the code {}; accepted: {accepted}", quote(part))
         })?;
         if codes.iter().any(|(known, _)| known == code) {
             return Err(format!("has the code {} twice; accepted: each code once", quote(code)));
@@ -280,11 +286,18 @@ fn bare(field: &str) -> &str {
 
 impl Spec {
     fn line<'a>(&self, mut fields: impl Iterator<Item = &'a str>) -> Result<Line<'a>, String> {
-        let mut request =
-            Request { time: Ns(0), volume: "0", offset_bytes: 0, size_bytes: 0, op: HostOp::Read };
+        let mut request = Request {
+            time: Ns(0),
+            volume: "0",
+            offset_bytes: 0,
+            size_bytes: 0,
+            op: HostOp::Read,
+            durability: Durability::default(),
+        };
         let mut is_skipped = false;
-        // Where a line asks nothing, its time and address may be empty, -1 or anything.
-        let mut bad_number = None;
+        // Where a line asks nothing, its time and address may be empty, -1 or anything; of a flush,
+        // the address.
+        let (mut bad_time, mut bad_place) = (None, None);
         for (index, kind) in self.kinds.iter().enumerate() {
             let fault = |what: String| format!("column {} (`{}`) {what}", index + 1, kind.name());
             let Some(field) = fields.next() else {
@@ -299,7 +312,7 @@ impl Spec {
                         request.time = time;
                     } else {
                         let shape = format!("a time in {unit} below 2^64 ns");
-                        bad_number.get_or_insert_with(|| refuse(shape));
+                        bad_time.get_or_insert_with(|| refuse(shape));
                     }
                 }
                 Kind::Offset { unit_bytes, unit } | Kind::Size { unit_bytes, unit } => {
@@ -309,18 +322,21 @@ impl Spec {
                         (Some(bytes), _) => request.size_bytes = bytes,
                         (None, _) => {
                             let shape = format!("a whole number ({unit}) below 2^64 bytes");
-                            bad_number.get_or_insert_with(|| refuse(shape));
+                            bad_place.get_or_insert_with(|| refuse(shape));
                         }
                     }
                 }
                 Kind::Op { codes } => match op(codes, field) {
                     Some(Code::Op(op)) => request.op = op,
+                    Some(Code::Fua) => {
+                        (request.op, request.durability.is_fua) = (HostOp::Write, true);
+                    }
                     Some(Code::Skip) => is_skipped = true,
                     None => {
                         let known = codes.iter().map(|(code, _)| code.as_str());
-                        let known: Vec<_> = known.chain(["R, W, D or their words"]).collect();
+                        let known: Vec<_> = known.chain(["R, W, D, F or their words"]).collect();
                         let shape = format!("an operation; accepted: {}", known.join(", "));
-                        return Err(bad_number.unwrap_or_else(|| refuse(shape)));
+                        return Err(bad_time.or(bad_place).unwrap_or_else(|| refuse(shape)));
                     }
                 },
             }
@@ -333,10 +349,13 @@ impl Spec {
                 quote(extra)
             ));
         }
-        match bad_number {
+        let is_flush = request.op == HostOp::Flush;
+        match (bad_time, bad_place) {
             _ if is_skipped => Ok(Line::Other),
-            Some(fault) => Err(fault),
-            None => Ok(Line::Request(request)),
+            (Some(fault), _) => Err(fault),
+            _ if is_flush => Ok(Line::Request(Request::flush(request.time, request.volume))),
+            (None, Some(fault)) => Err(fault),
+            (None, None) => Ok(Line::Request(request)),
         }
     }
 }
@@ -353,6 +372,8 @@ fn op(codes: &[(String, Code)], field: &str) -> Option<Code> {
         Some(Code::Op(HostOp::Write))
     } else if is(&["d", "t", "trim", "discard", "unmap"]) {
         Some(Code::Op(HostOp::Trim))
+    } else if is(&["f", "flush"]) {
+        Some(Code::Op(HostOp::Flush))
     } else {
         None
     }
@@ -382,6 +403,14 @@ mod tests {
             assert_eq!((request.op, request.volume), (HostOp::Write, "sda"), "{text}");
             assert_eq!((request.offset_bytes, request.size_bytes), (8192, 4096), "{text}");
         }
+        let mut flushing = reader("time:us,op:3=flush:4=fua,offset,size,volume");
+        let flush = Line::Request(Request::flush(Ns(7000), "sda"));
+        for text in ["7,3,0,0,sda", "7,3,,-1,sda", "7,Flush,18446744073709551615,x,sda"] {
+            assert_eq!(flushing.line(text), Ok(flush), "{text}");
+        }
+        assert!(flushing.line("x,3,0,0,sda").unwrap_err().starts_with("column 1 (`time`)"));
+        let Ok(Line::Request(fua)) = flushing.line("7,4,512,1024,sda") else { panic!("a write") };
+        assert_eq!((fua.op, fua.durability.is_fua), (HostOp::Write, true));
         let mut skipping = reader("op:5=skip:2=read,offset,size");
         for text in ["5,0,512", "5,,", "5,-1,x"] {
             assert_eq!(skipping.line(text), Ok(Line::Other), "{text}");
@@ -407,7 +436,7 @@ mod tests {
         for (text, words) in [
             ("1,0,8", "column 4 (`size`) is missing: the line has 3 columns"),
             ("1,0,x,1", "column 3 (`offset`) is `x`, not a whole number (sectors)"),
-            ("1,7,0,1", "column 2 (`op`) is `7`, not an operation; accepted: 0, 1, R, W, D"),
+            ("1,7,0,1", "column 2 (`op`) is `7`, not an operation; accepted: 0, 1, R, W, D, F"),
             ("-1,0,0,1", "column 1 (`time`) is `-1`, not a time in ms"),
             ("1,0,0,1,9", "column 5 is `9`, but 4 were named"),
             ("1,0,99999999999999999999,1", "column 3 (`offset`)"),

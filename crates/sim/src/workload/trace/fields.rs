@@ -3,7 +3,7 @@
 //! Times become whole nanoseconds straight from their decimals: a float of seconds since 1970 is
 //! already off by 100 ns.
 
-use super::Line;
+use super::{Durability, Line, Request};
 use crate::op::HostOp;
 use crate::units::{Ns, SECTOR_BYTES};
 
@@ -161,18 +161,48 @@ pub(crate) fn word_op(text: &str) -> Result<HostOp, String> {
     }
 }
 
-/// What RWBS, the letters of the kernel for a request, asks: a leading F (flush before) is passed
-/// over, then R reads, W writes and D discards. `None` for requests without data.
-pub(crate) fn rwbs_op(rwbs: &str) -> Result<Option<HostOp>, String> {
-    let is_rwbs = rwbs.bytes().all(|byte| byte.is_ascii_uppercase());
-    match rwbs.bytes().find(|&byte| byte != b'F' || !is_rwbs) {
-        Some(_) if !is_rwbs => Err(format!("rwbs {} is unknown", quote(rwbs))),
-        Some(b'R') => Ok(Some(HostOp::Read)),
-        Some(b'W') => Ok(Some(HostOp::Write)),
-        Some(b'D') => Ok(Some(HostOp::Trim)),
-        // Nothing but flushes, or N: no data.
-        None | Some(b'N') => Ok(None),
-        Some(_) => Err(format!("rwbs {} is unknown", quote(rwbs))),
+/// RWBS, the letters of the kernel for a request: `[F] op flags`. F in front of an operation is a
+/// flush before it. Operations are R, W, D (discard), N (none) and F (flush); among the flags, F is
+/// force unit access. So `FWFS` is a flush and then a write with force unit access, `WFS` that write
+/// alone; `FN`, `FF` and `F` flush; so does `FWS`, where it has no data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rwbs {
+    /// `None`: nothing but the flush before it, if there is one.
+    pub op: Option<HostOp>,
+    pub durability: Durability,
+}
+
+impl Rwbs {
+    pub(crate) fn of(text: &str) -> Result<Self, String> {
+        let unknown = || format!("rwbs {} is unknown", quote(text));
+        let letters = text.as_bytes();
+        if !letters.iter().all(u8::is_ascii_uppercase) {
+            return Err(unknown());
+        }
+        let (flushes_first, letters) = match letters {
+            [b'F', rest @ ..] if rest.first().is_some_and(|op| b"RWDNF".contains(op)) => {
+                (true, rest)
+            }
+            _ => (false, letters),
+        };
+        let (op, flags) = letters.split_first().ok_or_else(unknown)?;
+        let op = match op {
+            b'R' => Some(HostOp::Read),
+            b'W' => Some(HostOp::Write),
+            b'D' => Some(HostOp::Trim),
+            b'N' => None,
+            b'F' => Some(HostOp::Flush),
+            _ => return Err(unknown()),
+        };
+        let is_fua = op == Some(HostOp::Write) && flags.contains(&b'F');
+        let flushes_first = flushes_first && op != Some(HostOp::Flush);
+        Ok(Self { op, durability: Durability { flushes_first, is_fua } })
+    }
+
+    /// The flush that is left of a request without data, or of none of them.
+    pub(crate) fn flush<'a>(&self, time: Ns, volume: &'a str) -> Option<Request<'a>> {
+        let is_flush = self.op == Some(HostOp::Flush) || self.durability.flushes_first;
+        is_flush.then(|| Request::flush(time, volume))
     }
 }
 
@@ -213,6 +243,35 @@ mod tests {
             assert!(number("n", bad).is_err(), "{bad}");
         }
         assert!(sectors("n", "36028797018963968").is_err(), "2^55 sectors are 2^64 bytes");
+    }
+
+    /// The letters after blk_fill_rwbs() of the kernel.
+    #[test]
+    fn letters_of_the_kernel_tell_flushes_and_force_unit_access() {
+        use HostOp::{Flush, Read, Trim, Write};
+        for (text, op, flushes_first, is_fua) in [
+            ("W", Some(Write), false, false),
+            ("WS", Some(Write), false, false),
+            ("WFS", Some(Write), false, true),
+            ("FWS", Some(Write), true, false),
+            ("FWFSM", Some(Write), true, true),
+            ("RA", Some(Read), false, false),
+            ("DS", Some(Trim), false, false),
+            ("FN", None, true, false),
+            ("N", None, false, false),
+            ("F", Some(Flush), false, false),
+            ("FF", Some(Flush), false, false),
+            ("FS", Some(Flush), false, false),
+        ] {
+            let durability = Durability { flushes_first, is_fua };
+            let rwbs = Rwbs::of(text).unwrap();
+            assert_eq!(rwbs, Rwbs { op, durability }, "{text}");
+            let is_flush = flushes_first || op == Some(Flush);
+            assert_eq!(rwbs.flush(Ns(3), "a").is_some(), is_flush, "{text}");
+        }
+        for bad in ["", "X", "w", "FX", "W S", "S"] {
+            assert!(Rwbs::of(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fields::{between, number, sectors, word_op};
-use super::{Format, Line, LineReader, Request};
+use super::{Durability, Format, Line, LineReader, Request};
 use crate::units::Ns;
 
 /// `fiu` has no parameters.
@@ -45,6 +45,7 @@ impl LineReader for Reader {
             offset_bytes: sectors("lba", lba)?,
             size_bytes: sectors("size", size)?,
             op: word_op(op)?,
+            durability: Durability::default(),
         }))
     }
 

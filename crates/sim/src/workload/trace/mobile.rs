@@ -3,12 +3,13 @@
 //!
 //! The first column is spelt `proces` in the data and `process` in their description. Sector and
 //! size count 512 B, the timestamp is in seconds, the device is a volume. The process name may be
-//! anything, such as `<...>`: the other columns are counted from the end of the line.
+//! anything, such as `<...>`: the other columns are counted from the end of the line. The letters
+//! are those of RWBS; a flush has no address.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::fields::{is_header, number, rwbs_op, seconds, sectors, PassedOver};
+use super::fields::{is_header, number, seconds, sectors, PassedOver, Rwbs};
 use super::{Format, Line, LineReader, Request};
 
 /// `mobile` has no parameters.
@@ -40,12 +41,21 @@ impl LineReader for Reader {
         }
         number("device", device)?;
         let (time, size_bytes) = (seconds("timestamp", time)?, sectors("size", size)?);
-        let offset_bytes = sectors("sector", sector)?;
-        match rwbs_op(op)? {
-            Some(op) if size_bytes > 0 => {
-                Ok(Line::Request(Request { time, volume: device, offset_bytes, size_bytes, op }))
+        let (rwbs, volume) = (Rwbs::of(op)?, device);
+        match (rwbs.op, rwbs.flush(time, volume)) {
+            (Some(op), _) if size_bytes > 0 => {
+                let (offset_bytes, durability) = (sectors("sector", sector)?, rwbs.durability);
+                Ok(Line::Request(Request {
+                    time,
+                    volume,
+                    offset_bytes,
+                    size_bytes,
+                    op,
+                    durability,
+                }))
             }
-            _ => Ok(self.without_data.one()),
+            (_, Some(flush)) => Ok(Line::Request(flush)),
+            (_, None) => Ok(self.without_data.one()),
         }
     }
 
@@ -74,7 +84,11 @@ mod tests {
             assert_eq!(request.time, Ns(5_218_128_181_239_000));
             assert_eq!((request.offset_bytes, request.size_bytes), (65_536, 4096));
         }
-        assert_eq!(reader.line("x,8388608,FF,0,0,1.5"), Ok(Line::Other));
+        let flush = Line::Request(Request::flush(Ns(1_500_000_000), "8388608"));
+        for text in ["x,8388608,FF,0,0,1.5", "x,8388608,FF,18446744073709551615,0,1.5"] {
+            assert_eq!(reader.line(text), Ok(flush), "{text}");
+        }
+        assert_eq!(reader.line("x,8388608,W,0,0,1.5"), Ok(Line::Other));
         assert_eq!(reader.remarks(), ["1 request without data was passed over"]);
         for bad in ["8388608,W,128,8,1.5", "x,8388608,Z,128,8,1.5", "x,a,W,128,8,1.5"] {
             assert!(reader.line(bad).is_err(), "{bad}");

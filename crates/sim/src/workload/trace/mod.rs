@@ -7,7 +7,8 @@
 //! lines of text; `vscsi` may be binary records instead.
 //!
 //! Codes differ between formats (1 reads in `mqsim`, 0 reads in `tencent`): each reader states its
-//! own. To add a format, start from `mqsim`, the smallest.
+//! own. Flushes are requests too, and force unit access is kept, where a format can say them. To
+//! add a format, start from `mqsim`, the smallest.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,6 +23,7 @@ pub mod columns;
 mod fields;
 pub mod fio_iolog;
 pub mod fiu;
+mod head;
 pub mod mobile;
 pub mod mqsim;
 pub mod msr;
@@ -87,6 +89,18 @@ pub struct TraceOptions {
     pub bad_lines: BadLines,
     /// Most memory that the records may take; `None` for as much as the system grants.
     pub memory_bytes_max: Option<u64>,
+    /// The order of the requests.
+    pub order: Order,
+}
+
+/// The order of the requests of a trace that was read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// By time, those of the same time as in the file.
+    #[default]
+    Time,
+    /// As in the file.
+    File,
 }
 
 /// One request as its line states it.
@@ -98,10 +112,29 @@ pub struct Request<'a> {
     pub volume: &'a str,
     /// First byte.
     pub offset_bytes: u64,
-    /// Length; 0 is refused by the common part.
+    /// Length; 0 is refused by the common part, except of a flush.
     pub size_bytes: u64,
-    /// Read, write or trim.
+    /// Read, write, trim or flush.
     pub op: HostOp,
+    /// What it asks beside its data.
+    pub durability: Durability,
+}
+
+impl<'a> Request<'a> {
+    /// A flush, which has no address.
+    pub(crate) fn flush(time: Ns, volume: &'a str) -> Self {
+        let durability = Durability::default();
+        Self { time, volume, offset_bytes: 0, size_bytes: 0, op: HostOp::Flush, durability }
+    }
+}
+
+/// What a request asks of the cache of the drive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Durability {
+    /// A flush comes before it, and becomes a request of its own.
+    pub flushes_first: bool,
+    /// Force unit access; of writes only.
+    pub is_fua: bool,
 }
 
 /// What a line turned out to be.
@@ -111,8 +144,20 @@ pub enum Line<'a> {
     Request(Request<'a>),
     /// A request of a better kind than all before it, which are dropped: see `blkparse`.
     Restart(Request<'a>),
-    /// Belongs to the format, but asks nothing of the drive: a header, a flush, another event.
+    /// Belongs to the format, but asks nothing of the drive: a header, another event.
     Other,
+}
+
+impl Line<'_> {
+    /// Records that it becomes.
+    fn record_count(&self) -> usize {
+        match self {
+            Self::Request(request) | Self::Restart(request) => {
+                1 + usize::from(request.durability.flushes_first)
+            }
+            Self::Other => 0,
+        }
+    }
 }
 
 /// Reads the lines of one file, in order.
@@ -147,6 +192,12 @@ pub trait LineReader {
     /// The name of a volume that [`Request::volume`] called `volume`.
     fn volume_name(&self, volume: &str) -> String {
         volume.to_owned()
+    }
+
+    /// Volumes, as [`Request::volume`] called them, whose requests the file has a second time under
+    /// another; asked after the last line.
+    fn repeated_volumes(&self) -> Vec<String> {
+        Vec::new()
     }
 
     /// What the user should know of the file after its last line: what was passed over or chosen.

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fields::{blank_fields, number, quote, sectors};
-use super::{Format, Line, LineReader, Request};
+use super::{Durability, Format, Line, LineReader, Request};
 use crate::op::HostOp;
 use crate::units::Ns;
 
@@ -46,6 +46,7 @@ pub(super) fn request(text: &str) -> Result<Request<'_>, String> {
             "1" => HostOp::Read,
             _ => return Err(format!("type {} is unknown", quote(code))),
         },
+        durability: Durability::default(),
     })
 }
 

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fields::{between, comma_fields, is_header, number, scaled, word_op};
-use super::{Format, Line, LineReader, Request};
+use super::{Durability, Format, Line, LineReader, Request};
 use crate::units::Ns;
 
 /// Windows FILETIME: ticks of 100 ns since 1601.
@@ -43,6 +43,7 @@ impl LineReader for Reader {
             offset_bytes: number("offset", offset)?,
             size_bytes: number("size", size)?,
             op: word_op(op)?,
+            durability: Durability::default(),
         }))
     }
 

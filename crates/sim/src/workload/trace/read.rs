@@ -1,9 +1,12 @@
 //! From bytes to records: what all formats share.
 //!
-//! 1. The first bytes are kept; with `auto` each format reads them, and the one that understands
-//!    most of their lines wins. Binary records of a format are told first.
-//! 2. Each line or record becomes a request, nothing, or a fault with its place.
-//! 3. Records out of order are sorted (stably, with a warning), and time is counted from the first.
+//! 1. The first bytes are kept; archives and the like are refused by them. With `auto` each format
+//!    reads them, and the one that understands most of their lines wins. Binary records of a format
+//!    are told first.
+//! 2. Each line or record becomes a request (two where a flush comes first), nothing, or a fault
+//!    with its place.
+//! 3. Requests that the file has twice are dropped, those out of order are sorted (stably, with a
+//!    warning) if the order of time was asked for, and time is counted from the earliest.
 //!
 //! Lines are slices of the reader's buffer; only one that crosses its end is copied. Bytes become
 //! sectors by rounding outwards. A line longer than 64 KiB ends the reading, whatever is done with
@@ -16,20 +19,16 @@ use std::io::{BufRead, Cursor, ErrorKind, Read};
 
 use memchr::memchr;
 
-use super::fields::quote;
+use super::head::{foreign, recognise, unknown_format, HEAD_BYTES};
 use super::record::VOLUME_COUNT_MAX;
 use super::{
-    BadLines, FormatConfig, Line, NamedReader, Request, Trace, TraceError, TraceOptions,
-    TraceRecord,
+    BadLines, Line, NamedReader, Order, Request, Trace, TraceError, TraceOptions, TraceRecord,
 };
+use crate::op::HostOp;
 use crate::units::{Ns, SECTOR_BYTES};
 
 /// Longest line: no format comes near.
-const LINE_BYTES_MAX: usize = 64 << 10;
-/// Bytes that `auto` looks at.
-const HEAD_BYTES: usize = LINE_BYTES_MAX + 1;
-/// Lines of them, at most.
-const HEAD_LINES: usize = 64;
+pub(super) const LINE_BYTES_MAX: usize = 64 << 10;
 /// What a volume takes beside the letters of its name: two texts, an index, its part of a node of
 /// the tree.
 const VOLUME_BYTES: u64 = 128;
@@ -52,6 +51,10 @@ impl Trace {
             let message = unreadable(&error);
             TraceError::File { source_name: source_name.to_owned(), message }
         })?;
+        if let Some(message) = foreign(&head, source_name) {
+            let source_name = source_name.to_owned();
+            return Err(TraceError::Line { source_name, line: 1, message });
+        }
         let mut format = match options.format.reader() {
             Some(format) => format,
             None => recognise(&head).ok_or_else(|| unknown_format(source_name, &head))?,
@@ -67,7 +70,7 @@ impl Trace {
                 let (offset, message) = (done.get(), unreadable(&error));
                 TraceError::Record { source_name, offset, message }
             };
-            pieces(&mut bytes, Cut::Records(size), failure, |piece| {
+            pieces(&mut bytes, Cut::Records(size), failure, |piece, _| {
                 let offset = done.replace(done.get() + piece.len() as u64);
                 collector.take_record(offset, piece, piece.len() == size)
             })?;
@@ -76,9 +79,9 @@ impl Trace {
                 let (line, message) = (done.get() + 1, unreadable(&error));
                 TraceError::Line { source_name, line, message }
             };
-            pieces(&mut bytes, Cut::Lines, failure, |piece| {
+            pieces(&mut bytes, Cut::Lines, failure, |piece, is_ended| {
                 done.set(done.get() + 1);
-                collector.take_line(done.get(), piece)
+                collector.take_line(done.get(), piece, is_ended)
             })?;
         }
         collector.finish()
@@ -86,7 +89,14 @@ impl Trace {
 }
 
 fn unreadable(error: &std::io::Error) -> String {
-    format!("cannot be read: {error}")
+    let way_out = match error.kind() {
+        ErrorKind::UnexpectedEof => {
+            "; the compressed file is cut off; accepted: what a program such as `gzip -dc` or `xz \
+             -dc` still unpacks of it"
+        }
+        _ => "",
+    };
+    format!("cannot be read: {error}{way_out}")
 }
 
 /// What a stream of bytes is cut into.
@@ -98,13 +108,13 @@ enum Cut {
     Records(usize),
 }
 
-/// Cuts a stream into pieces, the last of which may end with the stream. A piece that grows beyond
-/// the longest line is handed over unfinished.
+/// Cuts a stream into pieces, the last of which may end with the stream; `take` is told whether a
+/// piece ended before. A piece that grows beyond the longest line is handed over unfinished.
 fn pieces(
     reader: &mut impl BufRead,
     cut: Cut,
     failure: impl FnOnce(std::io::Error) -> TraceError,
-    mut take: impl FnMut(&[u8]) -> Result<(), TraceError>,
+    mut take: impl FnMut(&[u8], bool) -> Result<(), TraceError>,
 ) -> Result<(), TraceError> {
     // The start of a piece that did not end with the buffer.
     let mut start: Vec<u8> = Vec::new();
@@ -127,10 +137,10 @@ fn pieces(
                 Cut::Records(_) => break,
             };
             if start.is_empty() {
-                take(&rest[..end])?;
+                take(&rest[..end], true)?;
             } else {
                 start.extend_from_slice(&rest[..end]);
-                take(&start)?;
+                take(&start, true)?;
                 start.clear();
             }
             rest = &rest[next..];
@@ -140,7 +150,7 @@ fn pieces(
         let count = buffer.len();
         reader.consume(count);
         if !start.is_empty() && (is_end || start.len() > LINE_BYTES_MAX) {
-            take(&start)?;
+            take(&start, false)?;
             start.clear();
         }
         if is_end {
@@ -150,7 +160,7 @@ fn pieces(
 }
 
 /// The line without the byte-order mark that the first one may have.
-fn without_mark(number: u64, line: &[u8]) -> &[u8] {
+pub(super) fn without_mark(number: u64, line: &[u8]) -> &[u8] {
     match number {
         1 => line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line),
         _ => line,
@@ -158,7 +168,7 @@ fn without_mark(number: u64, line: &[u8]) -> &[u8] {
 }
 
 /// Whether a line says nothing: blanks, or a comment.
-fn is_blank(line: &[u8]) -> bool {
+pub(super) fn is_blank(line: &[u8]) -> bool {
     match line.first() {
         Some(byte) if byte.is_ascii_digit() => false,
         _ => matches!(line.trim_ascii_start().first(), None | Some(b'#')),
@@ -166,14 +176,9 @@ fn is_blank(line: &[u8]) -> bool {
 }
 
 /// A line as text, or why it is none.
-fn text_of(number: u64, mut line: &[u8]) -> Result<&str, String> {
+pub(super) fn text_of(mut line: &[u8]) -> Result<&str, String> {
     while let [shorter @ .., b'\r'] = line {
         line = shorter;
-    }
-    if number == 1 {
-        if let Some(fault) = binary_start(line) {
-            return Err(fault.to_owned());
-        }
     }
     let text = std::str::from_utf8(line).map_err(|error| format!("not text: {error}"))?;
     if memchr(0, line).is_some() {
@@ -182,79 +187,7 @@ fn text_of(number: u64, mut line: &[u8]) -> Result<&str, String> {
     Ok(text)
 }
 
-/// What a file is that starts like no text does.
-fn binary_start(head: &[u8]) -> Option<&'static str> {
-    // Magic numbers of RFC 1952 (gzip), RFC 8878 (Zstandard), bzip2 and the .xz file format 1.1.
-    let compressed: [&[u8]; 4] = [&[0x1f, 0x8b], &[0x28, 0xb5, 0x2f, 0xfd], b"BZh", b"\xfd7zXZ\0"];
-    let marks: [&[u8]; 2] = [&[0xff, 0xfe], &[0xfe, 0xff]];
-    if compressed.iter().any(|magic| head.starts_with(magic)) {
-        Some("still compressed: gzip, bzip2, xz or Zstandard data instead of text")
-    } else if marks.iter().any(|mark| head.starts_with(mark)) {
-        Some("not text: UTF-16, by its byte-order mark; accepted: UTF-8, as of `iconv -t UTF-8`")
-    } else {
-        None
-    }
-}
-
-/// The lines of the head that say something, as texts or why they are none, with their numbers.
-fn head_lines(head: &[u8]) -> Vec<(u64, Result<&str, String>)> {
-    let mut lines: Vec<_> = (1..).zip(head.split(|&byte| byte == b'\n')).collect();
-    if head.len() == HEAD_BYTES && lines.len() > 1 {
-        // The last one goes on.
-        lines.pop();
-    }
-    let lines = lines.into_iter().map(|(number, line)| (number, without_mark(number, line)));
-    let lines = lines.filter(|(_, line)| !is_blank(line)).take(HEAD_LINES);
-    lines.map(|(number, line)| (number, text_of(number, line))).collect()
-}
-
-/// The format that reads these bytes: as binary records, or most of the lines; the first in the
-/// registry among equals.
-fn recognise(head: &[u8]) -> Option<NamedReader> {
-    let lines = head_lines(head);
-    let mut best: Option<(usize, FormatConfig)> = None;
-    for format in FormatConfig::candidates() {
-        let mut candidate = format.reader()?;
-        if candidate.reader.record_bytes(head).is_some() {
-            return format.reader();
-        }
-        let texts = lines.iter().filter_map(|(_, text)| text.as_ref().ok());
-        let understood = texts.filter(|text| candidate.reader.line(text).is_ok()).count();
-        if understood > best.as_ref().map_or(0, |(count, _)| *count) {
-            best = Some((understood, format));
-        }
-    }
-    best.and_then(|(_, format)| format.reader())
-}
-
-fn unknown_format(source_name: &str, head: &[u8]) -> TraceError {
-    let names = FormatConfig::names().join(", ");
-    let lines = head_lines(head);
-    let Some((number, line)) = lines.first() else {
-        return TraceError::File {
-            source_name: source_name.to_owned(),
-            message: if head.len() == HEAD_BYTES {
-                let kib = HEAD_BYTES >> 10;
-                format!(
-                    "no request in its first {kib} KiB, by which its format is told; accepted: \
-                     `--trace-format`, one of {names}"
-                )
-            } else {
-                format!("no line with a request; accepted formats: {names}")
-            },
-        };
-    };
-    let source_name = source_name.to_owned();
-    let found = match line {
-        _ if head.len() > LINE_BYTES_MAX && !head.contains(&b'\n') => too_long(),
-        Ok(text) => format!("no known trace format reads {}", quote(text)),
-        Err(fault) => fault.clone(),
-    };
-    let message = format!("{found}; accepted formats: {names}");
-    TraceError::Line { source_name, line: *number, message }
-}
-
-fn too_long() -> String {
+pub(super) fn too_long() -> String {
     format!("longer than {LINE_BYTES_MAX} bytes: not a trace in text form")
 }
 
@@ -266,6 +199,7 @@ struct Collector {
     format: NamedReader,
     bad_lines: BadLines,
     memory_bytes_max: u64,
+    order: Order,
     /// Of the names of the volumes.
     name_bytes: u64,
     records: Vec<TraceRecord>,
@@ -288,6 +222,7 @@ impl Collector {
             format,
             bad_lines: options.bad_lines,
             memory_bytes_max: options.memory_bytes_max.unwrap_or(u64::MAX),
+            order: options.order,
             name_bytes: 0,
             records: Vec::new(),
             volumes: Vec::new(),
@@ -301,7 +236,7 @@ impl Collector {
         }
     }
 
-    fn take_line(&mut self, number: u64, line: &[u8]) -> Result<(), TraceError> {
+    fn take_line(&mut self, number: u64, line: &[u8], is_ended: bool) -> Result<(), TraceError> {
         if line.len() > LINE_BYTES_MAX {
             return Err(TraceError::Line {
                 source_name: self.source_name.clone(),
@@ -313,23 +248,33 @@ impl Collector {
         if is_blank(line) || number <= self.header_lines {
             return Ok(());
         }
-        self.make_room()?;
-        let parsed = text_of(number, line).and_then(|text| self.format.reader.line(text));
+        let parsed = text_of(line).and_then(|text| self.format.reader.line(text));
+        self.make_room(&parsed)?;
         let Err(fault) = parsed.and_then(|parsed| self.push(&parsed)) else { return Ok(()) };
+        let cut = if is_ended {
+            ""
+        } else {
+            ". The file ends within this line, so it seems to be cut off: --skip-bad-lines \
+             (skip_bad_lines) replays the lines before it"
+        };
         self.fault(TraceError::Line {
             source_name: self.source_name.clone(),
             line: number,
-            message: self.with_shape(&fault),
+            message: self.with_shape(&fault) + cut,
         })
     }
 
     fn take_record(&mut self, offset: u64, bytes: &[u8], is_whole: bool) -> Result<(), TraceError> {
-        self.make_room()?;
         let parsed = if is_whole {
             self.format.reader.record(bytes)
         } else {
-            Err(format!("the file ends after {} bytes of a record", bytes.len()))
+            Err(format!(
+                "the file ends after {} bytes of a record, so it seems to be cut off: \
+                 --skip-bad-lines (skip_bad_lines) replays the records before it",
+                bytes.len()
+            ))
         };
+        self.make_room(&parsed)?;
         let Err(fault) = parsed.and_then(|parsed| self.push(&parsed)) else { return Ok(()) };
         self.fault(TraceError::Record {
             source_name: self.source_name.clone(),
@@ -353,16 +298,19 @@ impl Collector {
         Ok(())
     }
 
-    /// Room for one record more, doubled when it is used up.
-    fn make_room(&mut self) -> Result<(), TraceError> {
+    /// Room for the records of a line, doubled when it is used up.
+    #[inline]
+    fn make_room(&mut self, line: &Result<Line<'_>, String>) -> Result<(), TraceError> {
+        let more = line.as_ref().map_or(0, Line::record_count);
         let (count, record_bytes) = (self.records.len(), size_of::<TraceRecord>() as u64);
         let count_max = self.memory_bytes_max.saturating_sub(self.name_bytes) / record_bytes;
-        let wanted = if count < self.records.capacity() {
+        let wanted = if count + more <= self.records.capacity() {
             count
         } else {
             (2 * count).max(RECORDS_FIRST).min(count_max as usize)
         };
-        if count as u64 >= count_max || self.records.try_reserve_exact(wanted - count).is_err() {
+        let is_over = (count + more) as u64 > count_max;
+        if is_over || self.records.try_reserve_exact(wanted - count).is_err() {
             return Err(self.out_of_memory());
         }
         Ok(())
@@ -393,9 +341,36 @@ impl Collector {
         self.rounded_count += u64::from(is_rounded);
         self.late_count += u64::from(request.time < self.time_max);
         self.time_max = self.time_max.max(request.time);
-        let span = (sector, sector_count);
-        self.records.push(TraceRecord::new(request.time, span, volume_index, request.op));
+        if request.durability.flushes_first {
+            self.records.push(TraceRecord::new(request.time, (0, 0), volume_index, HostOp::Flush));
+        }
+        let record =
+            TraceRecord::new(request.time, (sector, sector_count), volume_index, request.op);
+        self.records.push(if request.durability.is_fua { record.with_fua() } else { record });
         Ok(())
+    }
+
+    /// Drops the requests of these volumes, and the volumes.
+    fn drop_volumes(&mut self, dropped: &[String]) {
+        let is_kept: Vec<_> = self.volumes.iter().map(|name| !dropped.contains(name)).collect();
+        let mut indices = Vec::with_capacity(is_kept.len());
+        let mut next = 0;
+        for &is_kept in &is_kept {
+            indices.push(next);
+            next += u32::from(is_kept);
+        }
+        self.records.retain_mut(|record| {
+            let index = record.volume_index();
+            record.renumber(indices[index]);
+            is_kept[index]
+        });
+        let mut kept = is_kept.iter();
+        self.volumes.retain(|_| kept.next() == Some(&true));
+        (self.late_count, self.time_max) = (0, Ns(0));
+        for record in &self.records {
+            self.late_count += u64::from(record.arrival < self.time_max);
+            self.time_max = self.time_max.max(record.arrival);
+        }
     }
 
     /// Forgets the requests so far, but not the faults.
@@ -443,6 +418,10 @@ impl Collector {
     }
 
     fn finish(mut self) -> Result<Trace, TraceError> {
+        let repeated = self.format.reader.repeated_volumes();
+        if !repeated.is_empty() {
+            self.drop_volumes(&repeated);
+        }
         if self.records.is_empty() {
             return Err(self.first_fault.unwrap_or_else(|| TraceError::File {
                 source_name: self.source_name,
@@ -453,7 +432,7 @@ impl Collector {
             }));
         }
         let warnings = self.warnings();
-        if self.late_count > 0 {
+        if self.late_count > 0 && self.order == Order::Time {
             // A stable sort takes as much again, and would not return without it.
             let bytes_left = self.memory_bytes_max / 2;
             let bytes = size_of_val(self.records.as_slice()) as u64;
@@ -463,7 +442,8 @@ impl Collector {
             }
             self.records.sort_by_key(|record| record.arrival);
         }
-        let start = self.records[0].arrival;
+        let first = self.records.iter().map(|record| record.arrival).min();
+        let start = first.unwrap_or_default();
         for record in &mut self.records {
             record.arrival = record.arrival - start;
         }
@@ -488,8 +468,12 @@ impl Collector {
         warnings.extend(remarks.iter().map(|remark| format!("{}: {remark}", self.source_name)));
         if self.late_count > 0 {
             let were = if self.late_count == 1 { "was" } else { "were" };
+            let done = match self.order {
+                Order::Time => "so they were sorted",
+                Order::File => "and keep the order of the file",
+            };
             warnings.push(format!(
-                "{}: {} of {} requests {were} out of time order, so they were sorted",
+                "{}: {} of {} requests {were} out of time order, {done}",
                 self.source_name,
                 self.late_count,
                 self.records.len()
@@ -509,6 +493,9 @@ impl Collector {
 /// First sector and count of the sectors that a request touches, and whether it was not made of
 /// them.
 fn sectors_of(request: &Request<'_>) -> Result<(u64, u32, bool), String> {
+    if request.op == HostOp::Flush {
+        return Ok((0, 0, false));
+    }
     if request.size_bytes == 0 {
         return Err("the request has no size".to_owned());
     }

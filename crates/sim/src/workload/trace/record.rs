@@ -1,4 +1,4 @@
-//! A trace in memory: 24 bytes a request, in order of time, time counted from the first.
+//! A trace in memory: 24 bytes a request, time counted from the first.
 //!
 //! Addresses stay those of the volume; mapping volumes to one device is the replay's decision.
 
@@ -15,11 +15,14 @@ pub struct TraceRecord {
     pub arrival: Ns,
     /// First sector, on its volume.
     pub sector: u64,
-    /// Sectors, at least 1.
+    /// Sectors, at least 1; 0 for a flush.
     pub sector_count: u32,
-    /// Volume index in the upper 24 bits, operation in the lower 8.
+    /// Volume index in the upper 24 bits, then [`FUA`], operation in the lower 7.
     tag: u32,
 }
+
+/// Force unit access in the tag of a record.
+const FUA: u32 = 0x80;
 
 impl TraceRecord {
     pub(crate) fn new(arrival: Ns, span: (u64, u32), volume_index: usize, op: HostOp) -> Self {
@@ -28,9 +31,15 @@ impl TraceRecord {
         Self { arrival, sector: span.0, sector_count: span.1, tag }
     }
 
-    /// Read, write or trim.
+    /// The same with force unit access, if it writes.
+    pub(crate) fn with_fua(self) -> Self {
+        let fua = if self.op() == HostOp::Write { FUA } else { 0 };
+        Self { tag: self.tag | fua, ..self }
+    }
+
+    /// Read, write, trim or flush.
     pub fn op(&self) -> HostOp {
-        match self.tag & 0xff {
+        match self.tag & 0x7f {
             0 => HostOp::Read,
             1 => HostOp::Write,
             2 => HostOp::Trim,
@@ -38,9 +47,19 @@ impl TraceRecord {
         }
     }
 
+    /// Whether it is a write with force unit access.
+    pub fn is_fua(&self) -> bool {
+        self.tag & FUA != 0
+    }
+
     /// Index into [`Trace::volumes`].
     pub fn volume_index(&self) -> usize {
         (self.tag >> 8) as usize
+    }
+
+    /// The volumes are numbered anew.
+    pub(super) fn renumber(&mut self, volume_index: u32) {
+        self.tag = volume_index << 8 | self.tag & 0xff;
     }
 
     /// First sector after the request.
@@ -69,6 +88,10 @@ pub struct TraceSummary {
     pub write_count: u64,
     /// Requests that trim.
     pub trim_count: u64,
+    /// Flushes.
+    pub flush_count: u64,
+    /// Writes with force unit access.
+    pub fua_count: u64,
     /// Bytes of all requests.
     pub bytes: u64,
     /// Arrival of the last request after the first.
@@ -88,7 +111,7 @@ impl Trace {
         self.format
     }
 
-    /// The requests in order of time; never empty.
+    /// The requests in the order that was asked for; never empty.
     pub fn records(&self) -> &[TraceRecord] {
         &self.records
     }
@@ -116,9 +139,10 @@ impl Trace {
                 HostOp::Read => summary.read_count += 1,
                 HostOp::Write => summary.write_count += 1,
                 HostOp::Trim | HostOp::TrimMapped => summary.trim_count += 1,
-                // Readers pass flushes over: they name no sectors.
-                HostOp::Flush | HostOp::Zone(_) => {}
+                HostOp::Flush => summary.flush_count += 1,
+                HostOp::Zone(_) => {}
             }
+            summary.fua_count += u64::from(record.is_fua());
             summary.bytes = summary.bytes.saturating_add(u64::from(record.sector_count) * 512);
             summary.span = summary.span.max(record.arrival);
             summary.sector_end_max = summary.sector_end_max.max(record.sector_end());
@@ -144,9 +168,10 @@ mod tests {
     #[test]
     fn a_record_is_small_and_keeps_its_parts() {
         assert!(std::mem::size_of::<TraceRecord>() <= 24);
-        for op in [HostOp::Read, HostOp::Write, HostOp::Trim] {
-            let record = TraceRecord::new(Ns(7), (1 << 54, 9), VOLUME_COUNT_MAX - 1, op);
-            assert_eq!(record.op(), op);
+        for op in [HostOp::Read, HostOp::Write, HostOp::Trim, HostOp::Flush] {
+            let mut record = TraceRecord::new(Ns(7), (1 << 54, 9), 5, op).with_fua();
+            record.renumber(VOLUME_COUNT_MAX as u32 - 1);
+            assert_eq!((record.op(), record.is_fua()), (op, op == HostOp::Write));
             assert_eq!(record.volume_index(), VOLUME_COUNT_MAX - 1);
             assert_eq!(record.sector_end(), (1 << 54) + 9);
         }

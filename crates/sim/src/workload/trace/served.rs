@@ -2,18 +2,23 @@
 //!
 //! Offset and length are in bytes, times in nanoseconds since the server began. The time of a
 //! request is its arrival. Zeros that were to be allocated are writes, others are trims; fetching
-//! ahead is a read.
+//! ahead is a read. Flag 1 is force unit access.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fields::{comma_fields, number, quote, PassedOver};
-use super::{Format, Line, LineReader, Request};
+use super::{Durability, Format, Line, LineReader, Request};
 use crate::op::HostOp;
 use crate::units::Ns;
 
+/// Flag of a command: force unit access.
+const FUA: u64 = 1;
 /// Flag of a command: zeros are to be allocated.
 const NO_HOLE: u64 = 2;
+
+/// A record is of one drive.
+const VOLUME: &str = "0";
 
 /// `served` has no parameters.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -42,20 +47,26 @@ impl LineReader for Reader {
         number("seq", sequence)?;
         number("conn", connection)?;
         let flags = number("flags", flags)?;
+        let time = Ns(number("t_arrive", arrive)?);
         let op = match op {
             "read" | "cache" => HostOp::Read,
             "write" => HostOp::Write,
             "write_zeroes" if flags & NO_HOLE != 0 => HostOp::Write,
             "trim" | "write_zeroes" => HostOp::Trim,
-            "flush" | "block_status" => return Ok(self.without_data.one()),
+            "flush" => return Ok(Line::Request(Request::flush(time, VOLUME))),
+            "block_status" => return Ok(self.without_data.one()),
             other => return Err(format!("{} is no request of a served drive", quote(other))),
         };
         Ok(Line::Request(Request {
-            time: Ns(number("t_arrive", arrive)?),
-            volume: "0",
+            time,
+            volume: VOLUME,
             offset_bytes: number("off", offset)?,
             size_bytes: number("len", length)?,
             op,
+            durability: Durability {
+                is_fua: op == HostOp::Write && flags & FUA != 0,
+                ..Durability::default()
+            },
         }))
     }
 
@@ -77,17 +88,20 @@ mod tests {
             match reader.line(&text) {
                 Ok(Line::Request(request)) => {
                     assert_eq!((request.time, request.offset_bytes), (Ns(1500), 8192));
-                    Some(request.op)
+                    Some((request.op, request.durability.is_fua))
                 }
                 Ok(_) => None,
                 Err(message) => panic!("{message}"),
             }
         };
-        assert_eq!(op("read", 0), Some(HostOp::Read));
-        assert_eq!(op("write", 1), Some(HostOp::Write));
-        assert_eq!(op("write_zeroes", 0), Some(HostOp::Trim));
-        assert_eq!(op("write_zeroes", 2), Some(HostOp::Write));
-        assert_eq!(op("flush", 0), None);
+        assert_eq!(op("read", 1), Some((HostOp::Read, false)));
+        assert_eq!(op("write", 0), Some((HostOp::Write, false)));
+        assert_eq!(op("write", 1), Some((HostOp::Write, true)));
+        assert_eq!(op("write_zeroes", 1), Some((HostOp::Trim, false)));
+        assert_eq!(op("write_zeroes", 3), Some((HostOp::Write, true)));
+        assert_eq!(op("block_status", 0), None);
+        let flush = Line::Request(Request::flush(Ns(1500), VOLUME));
+        assert_eq!(reader.line("8,0,flush,0,0,0,1500,2500,2600"), Ok(flush));
         assert_eq!(reader.remarks(), ["1 request without data was passed over"]);
         assert!(reader.line("7,0,erase,0,0,1,0,0,0").is_err());
     }

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fields::{number, seconds, sectors, word_op};
-use super::{mqsim, Format, Line, LineReader, Request};
+use super::{mqsim, Durability, Format, Line, LineReader, Request};
 
 /// `spc` has no parameters.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -43,6 +43,7 @@ impl LineReader for Reader {
             offset_bytes: sectors("lba", next("lba")?)?,
             size_bytes: number("size", next("size")?)?,
             op: word_op(next("opcode")?)?,
+            durability: Durability::default(),
             time: seconds("time", next("time")?)?,
         }))
     }

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fields::{comma_fields, is_header, number, quote, seconds, word_op, PassedOver};
-use super::{Format, Line, LineReader, Request};
+use super::{Durability, Format, Line, LineReader, Request};
 
 /// `systor17` has no parameters.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -46,7 +46,9 @@ impl LineReader for Reader {
         if op.is_empty() {
             return Ok(self.without_type.one());
         }
-        Ok(Line::Request(Request { time, volume: lun, offset_bytes, size_bytes, op: word_op(op)? }))
+        let (op, durability) = (word_op(op)?, Durability::default());
+        let volume = lun;
+        Ok(Line::Request(Request { time, volume, offset_bytes, size_bytes, op, durability }))
     }
 
     fn remarks(&self) -> Vec<String> {

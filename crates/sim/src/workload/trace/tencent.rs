@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fields::{comma_fields, is_header, number, quote, seconds, sectors};
-use super::{Format, Line, LineReader, Request};
+use super::{Durability, Format, Line, LineReader, Request};
 use crate::op::HostOp;
 
 /// `tencent` has no parameters.
@@ -43,6 +43,7 @@ impl LineReader for Reader {
                 "1" => HostOp::Write,
                 _ => return Err(format!("type {} is unknown", quote(code))),
             },
+            durability: Durability::default(),
         }))
     }
 }

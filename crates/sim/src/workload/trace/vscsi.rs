@@ -8,15 +8,16 @@
 //! ```
 //!
 //! `len` is in bytes, `lbn` counts sectors of 512 B, `ts` is in microseconds; `cmd` is a SCSI
-//! operation code (SBC-4: READ and WRITE of 6, 10, 12 and 16 bytes). The version is the upper byte
-//! of `ver`; it is recognised where all of the first records state it. A file is one disk. Other
-//! commands and those without data are passed over and counted.
+//! operation code (SBC-4: READ and WRITE of 6, 10, 12 and 16 bytes, SYNCHRONIZE CACHE of 10 and 16).
+//! The version is the upper byte of `ver`; it is recognised where all of the first records state
+//! it. A file is one disk. Other commands and those without data are passed over and counted: what
+//! an UNMAP names stands in data that is not recorded, as does force unit access in its command.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fields::{comma_fields, is_header, number, scaled, sectors, word_op, PassedOver};
-use super::{Format, Line, LineReader, Request};
+use super::{Durability, Format, Line, LineReader, Request};
 use crate::op::HostOp;
 use crate::units::{Ns, SECTOR_BYTES};
 
@@ -38,7 +39,7 @@ impl Format for Vscsi {
     fn reader(&self) -> Box<dyn LineReader> {
         Box::new(Reader {
             version: Version::One,
-            other_commands: PassedOver::new("other than reads and writes"),
+            other_commands: PassedOver::new("other than reads, writes and flushes"),
             without_data: PassedOver::new("without data"),
         })
     }
@@ -84,21 +85,24 @@ struct Reader {
 
 impl Reader {
     fn request(&mut self, cmd: u16, len: u32, lbn: u64, ts: u64) -> Result<Line<'static>, String> {
+        let too_large = |what: &str, value: u64| format!("{what} {value} is too large");
+        let time = ts.checked_mul(MICROSECOND_NS).map(Ns).ok_or_else(|| too_large("ts", ts));
         let op = match cmd {
             0x08 | 0x28 | 0xa8 | 0x88 => HostOp::Read,
             0x0a | 0x2a | 0xaa | 0x8a => HostOp::Write,
+            0x35 | 0x91 => return Ok(Line::Request(Request::flush(time?, VOLUME))),
             _ => return Ok(self.other_commands.one()),
         };
         if len == 0 {
             return Ok(self.without_data.one());
         }
-        let too_large = |what: &str, value: u64| format!("{what} {value} is too large");
         Ok(Line::Request(Request {
-            time: Ns(ts.checked_mul(MICROSECOND_NS).ok_or_else(|| too_large("ts", ts))?),
+            time: time?,
             volume: VOLUME,
             offset_bytes: lbn.checked_mul(SECTOR_BYTES).ok_or_else(|| too_large("lbn", lbn))?,
             size_bytes: u64::from(len),
             op,
+            durability: Durability::default(),
         }))
     }
 }
@@ -118,6 +122,7 @@ impl LineReader for Reader {
             offset_bytes: sectors("lbn", lbn)?,
             size_bytes,
             op: word_op(op)?,
+            durability: Durability::default(),
         };
         Ok(if size_bytes == 0 { self.without_data.one() } else { Line::Request(request) })
     }
@@ -211,12 +216,17 @@ mod tests {
                 assert_eq!(request.op, op);
             }
         }
-        // SYNCHRONIZE CACHE(10), UNMAP, and a read of nothing.
-        for (code, len) in [(0x35, 0), (0x42, 24), (0x28, 0)] {
+        for code in [0x35, 0x91] {
+            let bytes = record(Version::Two, code, 0, 1, 2);
+            let flush = Request::flush(Ns(2000), VOLUME);
+            assert_eq!(reader.record(&bytes), Ok(Line::Request(flush)), "{code}");
+        }
+        // UNMAP, REPORT LUNS, and a read of nothing.
+        for (code, len) in [(0x42, 24), (0xa0, 16), (0x28, 0)] {
             assert_eq!(reader.record(&record(Version::Two, code, len, 1, 1)), Ok(Line::Other));
         }
         let remarks = reader.remarks();
-        assert_eq!(remarks[0], "2 requests other than reads and writes were passed over");
+        assert_eq!(remarks[0], "2 requests other than reads, writes and flushes were passed over");
         assert_eq!(remarks[1], "1 request without data was passed over");
         assert!(reader.record(&record(Version::Two, 0x28, 512, 1 << 55, 1)).is_err());
         assert!(reader.record(&record(Version::Two, 0x28, 512, 1, u64::MAX)).is_err());

@@ -1,0 +1,113 @@
+//! What a file is, by its first bytes: no trace at all, or which format.
+
+use super::fields::quote;
+use super::read::{is_blank, text_of, too_long, without_mark, LINE_BYTES_MAX};
+use super::{FormatConfig, NamedReader, TraceError};
+
+/// Bytes that `auto` looks at.
+pub(super) const HEAD_BYTES: usize = LINE_BYTES_MAX + 1;
+/// Lines of them, at most.
+const HEAD_LINES: usize = 64;
+
+/// What a file is that starts as no trace does, and what makes a trace of it.
+pub(super) fn foreign(head: &[u8], name: &str) -> Option<String> {
+    // Magic numbers: RFC 1952 (gzip), RFC 8878 (Zstandard), bzip2, the .xz file format 1.1; ZIP
+    // 4.3.7, LZ4 frame format 1.6, 7zFormat.txt, compress(1); `ustar` of POSIX stands at byte 257.
+    let packed: [&[u8]; 4] = [&[0x1f, 0x8b], &[0x28, 0xb5, 0x2f, 0xfd], b"BZh", b"\xfd7zXZ\0"];
+    if packed.iter().any(|magic| head.starts_with(magic)) {
+        let found = "still compressed: gzip, bzip2, xz or Zstandard data instead of text";
+        return Some(found.to_owned());
+    }
+    if head.get(257..262) == Some(b"ustar") {
+        return Some(format!("a tar archive; accepted: one file of it, after `tar -xf {name}`"));
+    }
+    let archives: [(&[u8], &str, &str); 5] = [
+        (b"PK\x03\x04", "a zip archive", "unzip"),
+        (b"PK\x05\x06", "an empty zip archive", "unzip"),
+        (b"7z\xbc\xaf\x27\x1c", "a 7z archive", "7z x"),
+        (&[0x04, 0x22, 0x4d, 0x18], "compressed by lz4", "lz4 -d"),
+        (&[0x1f, 0x9d], "compressed by compress", "uncompress"),
+    ];
+    let archive = archives.iter().find(|(magic, ..)| head.starts_with(magic));
+    if let Some((_, found, command)) = archive {
+        return Some(format!("{found}; accepted: what `{command} {name}` unpacks"));
+    }
+    utf16(head).map(|(code, how)| {
+        format!(
+            "not text: UTF-16, by its {how}; accepted: UTF-8, as of `iconv -f {code} -t UTF-8 \
+             {name}`"
+        )
+    })
+}
+
+/// The code of text in UTF-16, and how it is told.
+fn utf16(head: &[u8]) -> Option<(&'static str, &'static str)> {
+    if head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]) {
+        return Some(("UTF-16", "byte-order mark"));
+    }
+    // Without a mark: characters of traces have one byte, and the other is zero.
+    let has_zeros = |place: usize| {
+        let pairs = head.chunks_exact(2).take(16);
+        pairs.len() > 3 && pairs.into_iter().all(|it| it[place] == 0 && it[1 - place] != 0)
+    };
+    let how = "zero bytes";
+    has_zeros(1).then_some(("UTF-16LE", how)).or(has_zeros(0).then_some(("UTF-16BE", how)))
+}
+
+/// The lines of the head that say something, as texts or why they are none, with their numbers.
+fn head_lines(head: &[u8]) -> Vec<(u64, Result<&str, String>)> {
+    let mut lines: Vec<_> = (1..).zip(head.split(|&byte| byte == b'\n')).collect();
+    if head.len() == HEAD_BYTES && lines.len() > 1 {
+        // The last one goes on.
+        lines.pop();
+    }
+    let lines = lines.into_iter().map(|(number, line)| (number, without_mark(number, line)));
+    let lines = lines.filter(|(_, line)| !is_blank(line)).take(HEAD_LINES);
+    lines.map(|(number, line)| (number, text_of(line))).collect()
+}
+
+/// The format that reads these bytes: as binary records, or most of the lines; the first in the
+/// registry among equals.
+pub(super) fn recognise(head: &[u8]) -> Option<NamedReader> {
+    let lines = head_lines(head);
+    let mut best: Option<(usize, FormatConfig)> = None;
+    for format in FormatConfig::candidates() {
+        let mut candidate = format.reader()?;
+        if candidate.reader.record_bytes(head).is_some() {
+            return format.reader();
+        }
+        let texts = lines.iter().filter_map(|(_, text)| text.as_ref().ok());
+        let understood = texts.filter(|text| candidate.reader.line(text).is_ok()).count();
+        if understood > best.as_ref().map_or(0, |(count, _)| *count) {
+            best = Some((understood, format));
+        }
+    }
+    best.and_then(|(_, format)| format.reader())
+}
+
+pub(super) fn unknown_format(source_name: &str, head: &[u8]) -> TraceError {
+    let names = FormatConfig::names().join(", ");
+    let lines = head_lines(head);
+    let Some((number, line)) = lines.first() else {
+        return TraceError::File {
+            source_name: source_name.to_owned(),
+            message: if head.len() == HEAD_BYTES {
+                let kib = HEAD_BYTES >> 10;
+                format!(
+                    "no request in its first {kib} KiB, by which its format is told; accepted: \
+                     `--trace-format`, one of {names}"
+                )
+            } else {
+                format!("no line with a request; accepted formats: {names}")
+            },
+        };
+    };
+    let source_name = source_name.to_owned();
+    let found = match line {
+        _ if head.len() > LINE_BYTES_MAX && !head.contains(&b'\n') => too_long(),
+        Ok(text) => format!("no known trace format reads {}", quote(text)),
+        Err(fault) => fault.clone(),
+    };
+    let message = format!("{found}; accepted formats: {names}");
+    TraceError::Line { source_name, line: *number, message }
+}
