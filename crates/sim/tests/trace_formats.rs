@@ -8,9 +8,10 @@ use std::io::BufReader;
 use std::path::PathBuf;
 use std::process::Command;
 
+use opennandlab_sim::op::HostOp;
 use opennandlab_sim::units::Ns;
 use opennandlab_sim::workload::trace::{
-    BadLines, FormatConfig, Trace, TraceError, TraceOptions, TraceSummary,
+    BadLines, FormatConfig, Order, Trace, TraceError, TraceOptions, TraceSummary,
 };
 use proptest::prelude::*;
 
@@ -102,7 +103,7 @@ const SAME_TRACE: [(&str, &str, usize); 14] = [
     ("alibaba", "1,W,1048576,4096,5000\n1,R,0,512,6000\n", 2),
     (
         "fio_iolog",
-        "fio version 2 iolog\nf add\nf open\nf write 1048576 4096\nf wait 1000\nf read 0 512\n\
+        "fio version 2 iolog\nf add\nf open\nf write 1048576 4096\nf wait 1\nf read 0 512\n\
                    f trim 0 1048576\nf close\n",
         3,
     ),
@@ -176,7 +177,9 @@ fn every_format_is_recognised_and_says_the_same() {
         );
         let ops: Vec<String> = records.iter().map(|record| format!("{:?}", record.op())).collect();
         assert_eq!(ops.join(" "), ["Write Read", "Write Read Trim"][count - 2], "{format}");
-        assert!(trace.warnings().is_empty(), "{format}: {:?}", trace.warnings());
+        // Version 2 of fio says what its waits are.
+        let remarks = usize::from(text.contains("wait"));
+        assert_eq!(trace.warnings().len(), remarks, "{format}: {:?}", trace.warnings());
     }
 }
 
@@ -196,20 +199,22 @@ fn binary_records_are_recognised_by_their_version() {
     for version in [1, 2] {
         let mut bytes = vscsi(version, 0x2a, 4096, 2048, 5000);
         bytes.extend(vscsi(version, 0x35, 0, 0, 5500));
+        bytes.extend(vscsi(version, 0xa0, 16, 0, 5600));
         bytes.extend(vscsi(version, 0x28, 512, 0, 6000));
         let trace = read_with(&bytes, &TraceOptions::default()).unwrap();
         assert_eq!(trace, read_with(&bytes, &forced("vscsi")).unwrap());
-        assert_eq!((trace.format(), trace.records().len()), ("vscsi", 2));
+        assert_eq!((trace.format(), trace.records().len()), ("vscsi", 3));
         assert_eq!((trace.records()[0].sector, trace.records()[0].sector_count), (2048, 8));
-        assert_eq!((trace.records()[1].sector, trace.records()[1].arrival), (0, Ns(1_000_000)));
-        let remark = "t.trace: 1 request other than reads and writes was passed over";
+        assert_eq!(trace.records()[1].op(), HostOp::Flush);
+        assert_eq!((trace.records()[2].sector, trace.records()[2].arrival), (0, Ns(1_000_000)));
+        let remark = "t.trace: 1 request other than reads, writes and flushes was passed over";
         assert_eq!(trace.warnings(), [remark]);
-        let size = bytes.len() / 3;
+        let size = bytes.len() / 4;
         // Each file that ends early says where its last record starts.
-        for length in size + 1..3 * size {
+        for length in 2 * size + 1..4 * size {
             let result = read_with(&bytes[..length], &TraceOptions::default());
             if length % size == 0 {
-                assert_eq!(result.unwrap().records().len(), 1);
+                assert_eq!(result.unwrap().records().len(), 2);
                 continue;
             }
             let error = result.unwrap_err().to_string();
@@ -220,10 +225,10 @@ fn binary_records_are_recognised_by_their_version() {
         }
         // A record of another version in the middle is refused, or skipped and counted.
         let mut mixed = bytes.repeat(1000);
-        let place = 2000 * size + if version == 1 { 15 } else { 3 };
+        let place = 3000 * size + if version == 1 { 15 } else { 3 };
         mixed[place] = 7;
         let error = read_with(&mixed, &TraceOptions::default()).unwrap_err().to_string();
-        assert!(error.starts_with(&format!("t.trace: byte {}: ", 2000 * size)), "{error}");
+        assert!(error.starts_with(&format!("t.trace: byte {}: ", 3000 * size)), "{error}");
         let options = TraceOptions { bad_lines: BadLines::Skip, ..TraceOptions::default() };
         assert_eq!(read_with(&mixed, &options).unwrap().skipped_lines(), 1);
     }
@@ -289,6 +294,73 @@ fn records_out_of_order_are_sorted_stably_with_a_warning() {
         trace.warnings(),
         ["t.trace: 2 of 5 requests were out of time order, so they were sorted"]
     );
+    // A closed loop takes them as they stand in the file, counted from the earliest.
+    let options = TraceOptions { order: Order::File, ..TraceOptions::default() };
+    let trace = read_with(b"20 0 1 1 1\n10 0 2 1 1\n30 0 3 1 1\n", &options).unwrap();
+    let order: Vec<_> = trace.records().iter().map(|r| (r.arrival.0, r.sector)).collect();
+    assert_eq!(order, [(10, 1), (0, 2), (20, 3)]);
+    let said = "t.trace: 1 of 3 requests was out of time order; the order is that of the file";
+    assert_eq!(trace.warnings(), [said]);
+}
+
+/// Flushes and force unit access were dropped by every reader.
+#[test]
+fn flushes_and_force_unit_access_are_kept() {
+    let iolog = "fio version 3 iolog\n0 d write 0 4096\n1 d sync 0 0\n2 d write 4096 4096\n\
+                 3 d datasync 0 0\n";
+    let blkparse = "8,0 1 1 0.0 1 Q WS 0 + 8 [db]\n8,0 1 2 0.1 1 Q FN [db]\n\
+                    8,0 1 3 0.2 1 Q FWFS 8 + 8 [db]\n8,0 1 3 0.2 1 Q WFS 16 + 8 [db]\n";
+    let served = "seq,conn,op,flags,off,len,t_arrive,t_target,t_reply\n\
+                  0,0,write,1,0,4096,5,6,7\n1,0,flush,0,0,0,6,7,8\n";
+    let mobile = "a,8388608,W,0,8,1.5\na,8388608,FF,0,0,1.6\na,8388608,WFS,0,8,1.7\n";
+    let biosnoop = "1.0 a 7 sda W 0 4096 0.1\n2.0 a 7 sda F 18446744073709551615 0 0.1\n\
+                    3.0 a 7 sda FWFS 8 4096 0.1\n";
+    for (text, ops, fua) in [
+        (iolog, "Write Flush Write Flush", 0),
+        (blkparse, "Write Flush Flush Write Write", 2),
+        (served, "Write Flush", 1),
+        (mobile, "Write Flush Write", 1),
+        (biosnoop, "Write Flush Flush Write", 1),
+    ] {
+        let trace = read(text).unwrap();
+        let names = trace.records().iter().map(|record| format!("{:?}", record.op()));
+        assert_eq!(names.collect::<Vec<_>>().join(" "), ops, "{text}");
+        assert_eq!(trace.summary().fua_count, fua, "{text}");
+        let flushes = ops.matches("Flush").count() as u64;
+        assert_eq!(trace.summary().flush_count, flushes, "{text}");
+        assert_eq!(trace.warnings(), [""; 0], "{text}");
+    }
+}
+
+/// A request queued at a logical volume and again at its disk was replayed twice.
+#[test]
+fn requests_of_a_stack_count_once() {
+    let text = "253,0 1 1 0.000000 1 Q WS 2048 + 16 [db]\n\
+                8,0 1 1 0.000002 1 A WS 9048 + 16 <- (253,0) 2048\n\
+                8,0 1 2 0.000003 1 Q WS 9048 + 16 [db]\n\
+                253,0 0 1 0.001000 1 Q FWFSM 4096 + 8 [db]\n\
+                8,0 0 1 0.001002 1 A FWFSM 11096 + 8 <- (253,0) 4096\n\
+                8,0 0 2 0.001003 1 Q FWFSM 11096 + 8 [db]\n";
+    for (layer, volumes, sectors) in [
+        ("bottom", &["8,0"][..], &[9048, 0, 11096][..]),
+        ("top", &["253,0"], &[2048, 0, 4096]),
+        ("all", &["253,0", "8,0"], &[2048, 9048, 0, 4096, 0, 11096]),
+    ] {
+        let json = format!(r#"{{"kind": "blkparse", "layer": "{layer}"}}"#);
+        let format: FormatConfig = serde_json::from_str(&json).unwrap();
+        let options = TraceOptions { format, ..TraceOptions::default() };
+        let trace = read_with(text.as_bytes(), &options).unwrap();
+        assert_eq!(trace.volumes(), volumes);
+        let found: Vec<_> = trace.records().iter().map(|record| record.sector).collect();
+        assert_eq!(found, sectors, "{layer}");
+        assert!(trace.records().iter().all(|record| record.volume_index() < volumes.len()));
+        assert_eq!(trace.records()[0].arrival, Ns(0));
+        assert_eq!(trace.warnings().len(), 1);
+        assert!(trace.warnings()[0].contains("device 253,0 lies on 8,0"));
+    }
+    // Of the volume alone nothing is left out.
+    let upper: Vec<_> = text.lines().filter(|line| line.starts_with("253")).collect();
+    assert_eq!(read(&upper.join("\n")).unwrap().records().len(), 3);
 }
 
 #[test]
@@ -327,9 +399,27 @@ fn hostile_files_get_a_clear_message() {
     assert!(refused(&[0x28, 0xb5, 0x2f, 0xfd, 1]).contains("Zstandard"));
     assert!(refused(b"BZh91AY").contains("still compressed"));
     assert!(refused(b"\xfd7zXZ\0\0\x04").contains("still compressed"));
-    let utf16: Vec<u8> = "0 0 0 8 1\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
-    let utf16 = [&[0xff, 0xfe][..], &utf16].concat();
-    assert!(refused(&utf16).contains("t.trace:1: not text: UTF-16, by its byte-order mark"));
+    let little: Vec<u8> = "0 0 0 8 1\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let big: Vec<u8> = "0 0 0 8 1\n".encode_utf16().flat_map(u16::to_be_bytes).collect();
+    let marked = [&[0xff, 0xfe][..], &little].concat();
+    assert!(refused(&marked).contains("t.trace:1: not text: UTF-16, by its byte-order mark"));
+    let tar = [&[b'a'; 257][..], b"ustar\0", &[0; 200], b"\n0 0 0 8 1\n"].concat();
+    for (bytes, words) in [
+        (&little[..], "UTF-16, by its zero bytes; accepted: UTF-8, as of `iconv -f UTF-16LE"),
+        (&big, "`iconv -f UTF-16BE -t UTF-8 t.trace`"),
+        (&tar, "t.trace:1: a tar archive; accepted: one file of it, after `tar -xf t.trace`"),
+        (b"PK\x03\x04\n0 0 0 8 1\n", "a zip archive; accepted: what `unzip t.trace` unpacks"),
+        (b"\x04\x22\x4d\x18\n0 0 0 8 1\n", "compressed by lz4; accepted: what `lz4 -d t.trace`"),
+        (b"7z\xbc\xaf\x27\x1c\n", "a 7z archive; accepted: what `7z x t.trace`"),
+    ] {
+        assert!(refused(bytes).contains(words), "{}", refused(bytes));
+        // Text behind the head of an archive was replayed where bad lines were passed over.
+        let options = TraceOptions { bad_lines: BadLines::Skip, ..TraceOptions::default() };
+        assert!(read_with(bytes, &options).unwrap_err().to_string().contains(words));
+    }
+    let cut = refused(b"0 0 0 8 1\n5 0 8");
+    assert!(cut.starts_with("t.trace:2: ") && cut.contains("cut off: --skip-bad-lines"), "{cut}");
+    assert!(!refused(b"0 0 0 8 1\n5 0 8\n").contains("cut off"));
     assert!(refused(b"0 0 1 1 1\n0 0 1\0 1 1\n").contains("t.trace:2: not text: it holds zero"));
     assert!(refused(&vec![0; 5000]).contains("zero bytes"));
     assert!(refused(&vec![b'x'; 200_000]).contains("t.trace:1: longer than 65536 bytes"));

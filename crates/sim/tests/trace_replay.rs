@@ -120,6 +120,40 @@ fn stages_say_how_they_run_and_end() {
     assert_eq!(cut.resolved["loop"]["queue_depth"], 8);
 }
 
+/// Closed loops replayed in order of time, though they ignore arrivals: this one read before it wrote.
+#[test]
+fn a_closed_loop_keeps_the_order_of_the_file() {
+    let text = "1000 0 40 8 0\n0 0 40 8 1\n";
+    for (json, ops) in [
+        (r#"{"loop": "closed"}"#, [HostOp::Write, HostOp::Read]),
+        (r#"{"loop": "open"}"#, [HostOp::Read, HostOp::Write]),
+    ] {
+        let config = ReplayConfig::resolve(json, SPACE).unwrap();
+        let trace = Trace::read(&mut text.as_bytes(), "t", &config.trace_options()).unwrap();
+        let job = config.job(Arc::new(trace), SPACE).unwrap();
+        let mut commands = Vec::new();
+        job.measured.unwrap().loads.remove(0).generator.fill(&mut commands, 10);
+        assert_eq!(commands.iter().map(|command| command.op).collect::<Vec<_>>(), ops, "{json}");
+        assert!(job.warnings[0].contains("1 of 2 requests was out of time order"));
+    }
+}
+
+#[test]
+fn flushes_and_force_unit_access_reach_the_drive() {
+    let text = "8,0 1 1 0.0 1 Q WS 8 + 8 [db]\n8,1 1 1 0.0 1 Q FN [db]\n\
+                8,0 1 3 0.2 1 Q FWFS 16 + 8 [db]\n";
+    let is_fua = |command: &HostCommand| (command.op, command.sector_count, command.is_fua);
+    let (commands, _) = replay(text, "{}");
+    let (write, flush) = ((HostOp::Write, 8, false), (HostOp::Flush, 0, false));
+    let expected = [write, flush, flush, (HostOp::Write, 8, true)];
+    assert_eq!(commands.iter().map(is_fua).collect::<Vec<_>>(), expected);
+    assert_eq!(commands[2].arrival, commands[3].arrival);
+    // Those of a volume that is left out are left out with it.
+    let (commands, _) = replay(text, r#"{"volumes": "8,0"}"#);
+    let expected = [write, flush, (HostOp::Write, 8, true)];
+    assert_eq!(commands.iter().map(is_fua).collect::<Vec<_>>(), expected);
+}
+
 #[test]
 fn discards_of_a_trace_are_plain_trims() {
     let text = "fio version 2 iolog\nf trim 4096 8192\n";

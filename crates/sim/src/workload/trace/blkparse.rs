@@ -277,7 +277,7 @@ impl Reader {
                 seen.passed += std::mem::take(&mut seen.kept);
             }
         }
-        self.seen(volume).kept += 1;
+        self.seen(volume).kept += 1 + u64::from(request.durability.flushes_first);
         (self.best, self.has_requests) = (Some(event), true);
         Ok(if is_better { Line::Restart(request) } else { Line::Request(request) })
     }
@@ -310,10 +310,9 @@ Events (8,0): 20 entries
     /// What the programs print beside reads and writes of sectors: one line per file that is read,
     /// completed flushes, with and without the time they took, and commands of other kinds.
     #[test]
-    fn what_has_no_sectors_asks_nothing() {
+    fn what_has_no_sectors_asks_nothing_but_flushes() {
         let lines = [
             "Input file sda.blktrace.0 added",
-            "  8,0 0 4 0.000068945 0  C  FN 0 [0]",
             "  8,0 0 5 0.000069466 0  C  WS 0 [0]",
             "  8,0 0 5 0.000069466 0  C  WS 0 (    1234) [0]",
             "  8,0 0 6 0.100000000 9  D   R 36 (12 01 00 00 24 00 ..) [multipathd]",
@@ -324,6 +323,11 @@ Events (8,0): 20 entries
             for text in lines {
                 assert_eq!(reader.line(text), Ok(Line::Other), "{text}");
             }
+            let flush = "  8,0 0 4 0.000068945 0  C  FN 0 [0]";
+            let is_read = matches!(event, None | Some(BlockEvent::C));
+            let expected = Line::Request(Request::flush(Ns(68_945), "8,0"));
+            let expected = if is_read { expected } else { Line::Other };
+            assert_eq!(reader.line(flush), Ok(expected));
             let is_refused = reader.line("  8,0 0 7 0.2 9  C  W 8 - 8 [0]").is_err();
             assert_eq!(is_refused, event != Some(BlockEvent::D));
         }
@@ -359,7 +363,7 @@ Events (8,0): 20 entries
 
     #[test]
     fn without_the_best_event_the_next_is_taken() {
-        let queued = [Ns(1829), Ns(2000), Ns(1_000_000_000), Ns(1_000_000_001)];
+        let queued = [1829, 2000, 1_000_000_000, 1_000_000_001, 1_000_000_002].map(Ns);
         assert_eq!(best("QDC"), (queued.to_vec(), vec![]));
         let (times, remarks) = best("DC");
         assert_eq!(times, [Ns(4000)]);
@@ -395,7 +399,7 @@ Events (8,0): 20 entries
         {
             count += usize::from(matches!(reader.line(text).unwrap(), Line::Request(_)));
         }
-        assert_eq!(count, 4);
+        assert_eq!(count, 5);
         for text in ["  8,0 0 1 2.5 1  Q  W 8 + 8 [a]", "  8,32 0 1 3.0 1  Q  R 8 + 8 [a]"] {
             assert!(matches!(reader.line(text), Ok(Line::Request(_))));
         }
@@ -414,10 +418,38 @@ Events (8,0): 20 entries
             (Ns(2000), HostOp::Write, 16),
             (Ns(1_000_000_000), HostOp::Trim, 2048),
             (Ns(1_000_000_001), HostOp::Read, 256),
+            (Ns(1_000_000_002), HostOp::Flush, 0),
         ];
         assert_eq!(read(BlockEvent::Q), queued);
         assert_eq!(read(BlockEvent::D), [(Ns(4000), HostOp::Write, 8)]);
         assert_eq!(read(BlockEvent::C), [(Ns(500_000_000), HostOp::Write, 8)]);
+    }
+
+    /// LVM on a disk: every request was replayed at both devices.
+    #[test]
+    fn remaps_tell_which_device_lies_on_which() {
+        let text = "\
+253,0 1 1 0.000000000 4821  Q  WS 2048 + 16 [postgres]
+  8,0 1 1 0.000002100 4821  A  WS 1052672 + 16 <- (253,0) 2048
+  8,0 1 2 0.000002300 4821  Q  WS 1052672 + 16 [postgres]
+  8,0 0 1 0.001002000 4821  A FWFSM 1054720 + 8 <- (253,0) 4096
+  8,0 0 2 0.001002300 4821  Q FWFSM 1054720 + 8 [jbd2/dm-0-8]
+ 8,16 0 3 0.002002300 4821  A  R 64 + 8 <- (8,17) 0
+ 8,16 0 4 0.002002300 4821  Q  R 64 + 8 [cat]
+";
+        for (layer, repeated, said) in [
+            (Layer::Bottom, vec!["253,0"], "the 1 requests of 253,0 are left out, those of 8,0"),
+            (Layer::Top, vec!["8,0"], "the 3 requests of 8,0 are left out, those of 253,0"),
+            (Layer::All, vec![], "requests count at both"),
+        ] {
+            let mut reader = Blkparse { layer, ..Blkparse::default() }.reader();
+            text.lines().for_each(|line| drop(reader.line(line).unwrap()));
+            assert_eq!(reader.repeated_volumes(), repeated, "{layer:?}");
+            // The partition behind the other arrow has no requests of its own.
+            let remarks = reader.remarks();
+            assert_eq!(remarks.len(), 1, "{remarks:?}");
+            assert!(remarks[0].contains(said) && remarks[0].contains("--layer"), "{remarks:?}");
+        }
     }
 
     #[test]

@@ -251,16 +251,11 @@ impl Collector {
         let parsed = text_of(line).and_then(|text| self.format.reader.line(text));
         self.make_room(&parsed)?;
         let Err(fault) = parsed.and_then(|parsed| self.push(&parsed)) else { return Ok(()) };
-        let cut = if is_ended {
-            ""
-        } else {
-            ". The file ends within this line, so it seems to be cut off: --skip-bad-lines \
-             (skip_bad_lines) replays the lines before it"
-        };
+        let cut = if is_ended { String::new() } else { self.cut("line") };
         self.fault(TraceError::Line {
             source_name: self.source_name.clone(),
             line: number,
-            message: self.with_shape(&fault) + cut,
+            message: self.with_shape(&fault) + &cut,
         })
     }
 
@@ -268,19 +263,28 @@ impl Collector {
         let parsed = if is_whole {
             self.format.reader.record(bytes)
         } else {
-            Err(format!(
-                "the file ends after {} bytes of a record, so it seems to be cut off: \
-                 --skip-bad-lines (skip_bad_lines) replays the records before it",
-                bytes.len()
-            ))
+            Err(format!("the file ends after {} bytes of a record", bytes.len()))
         };
         self.make_room(&parsed)?;
         let Err(fault) = parsed.and_then(|parsed| self.push(&parsed)) else { return Ok(()) };
+        let cut = if is_whole { String::new() } else { self.cut("record") };
         self.fault(TraceError::Record {
             source_name: self.source_name.clone(),
             offset,
-            message: self.with_shape(&fault),
+            message: self.with_shape(&fault) + &cut,
         })
+    }
+
+    /// What to do about a file that ends within one of its lines or records.
+    #[cold]
+    fn cut(&self, piece: &str) -> String {
+        let way_out = match self.bad_lines {
+            BadLines::Refuse => {
+                format!(": --skip-bad-lines (skip_bad_lines) replays what is before it")
+            }
+            BadLines::Skip => String::new(),
+        };
+        format!(". The file ends within this {piece}, so it seems to be cut off{way_out}")
     }
 
     #[cold]
@@ -469,11 +473,11 @@ impl Collector {
         if self.late_count > 0 {
             let were = if self.late_count == 1 { "was" } else { "were" };
             let done = match self.order {
-                Order::Time => "so they were sorted",
-                Order::File => "and keep the order of the file",
+                Order::Time => ", so they were sorted",
+                Order::File => "; the order is that of the file",
             };
             warnings.push(format!(
-                "{}: {} of {} requests {were} out of time order, {done}",
+                "{}: {} of {} requests {were} out of time order{done}",
                 self.source_name,
                 self.late_count,
                 self.records.len()
