@@ -319,7 +319,7 @@ Events (8,0): 20 entries
             "  8,0 0 6 0.100000000 9  C   R (12 01 00 00 24 00 ..) [0]",
         ];
         for event in [None, Some(BlockEvent::C), Some(BlockEvent::D)] {
-            let mut reader = Blkparse { event }.reader();
+            let mut reader = Blkparse { event, ..Blkparse::default() }.reader();
             for text in lines {
                 assert_eq!(reader.line(text), Ok(Line::Other), "{text}");
             }
@@ -334,7 +334,7 @@ Events (8,0): 20 entries
     }
 
     fn read(event: BlockEvent) -> Vec<(Ns, HostOp, u64)> {
-        let mut reader = Blkparse { event: Some(event) }.reader();
+        let mut reader = Blkparse { event: Some(event), ..Blkparse::default() }.reader();
         let requests = TEXT.lines().filter_map(|line| match reader.line(line).unwrap() {
             Line::Request(r) => Some((r.time, r.op, r.size_bytes / 512)),
             Line::Restart(_) => panic!("the event is given"),

@@ -191,7 +191,7 @@ impl Rwbs {
             b'W' => Some(HostOp::Write),
             b'D' => Some(HostOp::Trim),
             b'N' => None,
-            b'F' => Some(HostOp::Flush),
+            b'F' if flags.iter().all(|flag| b"FAMS".contains(flag)) => Some(HostOp::Flush),
             _ => return Err(unknown()),
         };
         let is_fua = op == Some(HostOp::Write) && flags.contains(&b'F');

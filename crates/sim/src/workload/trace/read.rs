@@ -279,10 +279,8 @@ impl Collector {
     #[cold]
     fn cut(&self, piece: &str) -> String {
         let way_out = match self.bad_lines {
-            BadLines::Refuse => {
-                format!(": --skip-bad-lines (skip_bad_lines) replays what is before it")
-            }
-            BadLines::Skip => String::new(),
+            BadLines::Refuse => ": --skip-bad-lines (skip_bad_lines) replays what is before it",
+            BadLines::Skip => "",
         };
         format!(". The file ends within this {piece}, so it seems to be cut off{way_out}")
     }
