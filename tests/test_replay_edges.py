@@ -132,7 +132,7 @@ def test_a_closed_loop_keeps_the_order_of_the_file(small: Any, tmp_path: Path) -
 
 
 def test_overload_is_told(small: Any, tmp_path: Path) -> None:
-    """100,000 requests a second on a drive that serves 30,000 ran for thrice as long, in silence."""
+    """100,000 requests a second on a drive that serves 30,000 ran thrice as long."""
     result = onl.benchmark(small, READS)
     (text,) = warned(result, "overloaded")
     served = result.metrics["iops"]["total"]

@@ -40,6 +40,7 @@ mod switched_on;
 mod tenants;
 mod trace_formats;
 mod trace_replay;
+mod trace_requests;
 mod victim_cost;
 mod warp;
 mod workload_config;

@@ -120,7 +120,7 @@ fn stages_say_how_they_run_and_end() {
     assert_eq!(cut.resolved["loop"]["queue_depth"], 8);
 }
 
-/// Closed loops replayed in order of time, though they ignore arrivals: this one read before it wrote.
+/// Closed loops replayed in order of time, though they ignore arrivals: this one read first.
 #[test]
 fn a_closed_loop_keeps_the_order_of_the_file() {
     let text = "1000 0 40 8 0\n0 0 40 8 1\n";

@@ -1,4 +1,4 @@
-"""What a map that is not in RAM, or one of blocks, did: `metrics.mapping`."""
+"""What became of addresses: by a map that is not in RAM, or one of blocks, and of a trace."""
 
 from __future__ import annotations
 
@@ -78,3 +78,19 @@ class Mapping(Record, frozen=True, kw_only=True):
     programs: MapPrograms | None = None
     reads: MapReads | None = None
     unwritten: int | None = None
+
+
+class TracePages(Record, frozen=True, kw_only=True):
+    """Distinct pages of the flash that a trace touches, where its addresses were changed.
+
+    Args:
+        device: Pages of the device that those of the trace became.
+        merged: Pages of the trace that share one of the device with others: the difference.
+        sampled_one_in: Of so many pages of the device one was counted; 1 where counts are exact.
+        trace: Pages of the trace.
+    """
+
+    device: int
+    merged: int
+    sampled_one_in: int
+    trace: int

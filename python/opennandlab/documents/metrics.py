@@ -6,7 +6,7 @@ of the preconditioning is in them. One that was not measured is `null`, never ze
 
 from __future__ import annotations
 
-from opennandlab.documents.mapping import Mapping
+from opennandlab.documents.mapping import Mapping, TracePages
 from opennandlab.documents.placement import Fdp, Streams
 from opennandlab.documents.power import Power
 from opennandlab.documents.record import Record
@@ -198,22 +198,6 @@ class HostPages(Record, frozen=True, kw_only=True):
     rejected: int
     unmapped_read: int
     written: int
-
-
-class TracePages(Record, frozen=True, kw_only=True):
-    """Distinct pages of the flash that a trace touches, where its addresses were changed.
-
-    Args:
-        device: Pages of the device that those of the trace became.
-        merged: Pages of the trace that share one of the device with others: the difference.
-        sampled_one_in: Of so many pages of the device one was counted; 1 where counts are exact.
-        trace: Pages of the trace.
-    """
-
-    device: int
-    merged: int
-    sampled_one_in: int
-    trace: int
 
 
 class Iops(Record, frozen=True, kw_only=True):

@@ -335,7 +335,7 @@ fn ended_early(runner: &Runner, drive: &Drive) -> Option<String> {
 
 /// A number with three digits, or those before its point.
 fn three_digits(value: f64) -> String {
-    let exponent = if value > 0.0 { value.log10().floor() as i32 } else { 0 };
+    let exponent = if value > 0.0 { libm::log10(value).floor() as i32 } else { 0 };
     let text = format!("{value:.*}", (2 - exponent).clamp(0, 12) as usize);
     match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),

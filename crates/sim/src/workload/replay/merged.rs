@@ -1,12 +1,11 @@
-//! What becomes of the pages of a trace whose addresses were wrapped or scaled: several of them come
-//! to lie on one page of the device, are overwritten more often, and may change what is measured.
+//! What becomes of the pages of a trace whose addresses were wrapped or scaled: several of them
+//! come to lie on one page of the device, are overwritten more often, and may change what is
+//! measured.
 //!
 //! Pages are those of the flash. Each pair of a page of the trace and the page that it became is
-//! kept, up to [`PAIRS_MAX`] (some 40 MiB); beyond, only those of every second page of the device,
-//! drawn by hash, then of every fourth, and so on. Both counts are then of these pages, and are
-//! multiplied: with a million pairs they are right to some 0.1 %.
-
-use std::collections::HashSet;
+//! kept, up to [`PAIRS_MAX`] (32 MiB while they are gathered); beyond, only those of every second
+//! page of the device, drawn by hash, then of every fourth, and so on. Both counts are then of
+//! these pages, and are multiplied: with a million pairs they are right to some 0.2 %.
 
 use serde::Serialize;
 
@@ -39,8 +38,7 @@ impl MergedPages {
 
     fn counted(trace: &Trace, layout: &Layout, space: Space, pairs_max: usize) -> Self {
         let page_sectors = (space.page_bytes / SECTOR_BYTES).max(1);
-        let mut pairs = HashSet::new();
-        let mut mask = 0;
+        let mut pairs = Pairs { list: Vec::new(), mask: 0, count_max: pairs_max };
         let placed = trace.records().iter().filter_map(|record| {
             let (sector, count) = layout.place(record)?;
             Some((layout.start(record)?, sector, u64::from(count)))
@@ -48,20 +46,10 @@ impl MergedPages {
         for (start, sector, count) in placed.filter(|(.., count)| *count > 0) {
             let pages = sector / page_sectors..=(sector + count - 1) / page_sectors;
             for (trace_page, page) in (start / page_sectors..).zip(pages) {
-                if hash(page) & mask != 0 {
-                    continue;
-                }
-                pairs.insert((trace_page, page));
-                while pairs.len() > pairs_max {
-                    mask = mask << 1 | 1;
-                    pairs.retain(|(_, page)| hash(*page) & mask == 0);
-                }
+                pairs.add(trace_page, page);
             }
         }
-        let (trace_pages, pages): (HashSet<_>, HashSet<_>) = pairs.into_iter().unzip();
-        let one_in = mask + 1;
-        let (trace, device) = (trace_pages.len() as u64 * one_in, pages.len() as u64 * one_in);
-        Self { trace, device, merged: trace.saturating_sub(device), sampled_one_in: one_in }
+        pairs.counts()
     }
 
     /// What the user should know.
@@ -78,6 +66,50 @@ impl MergedPages {
                  read again more often than in the trace"
             )
         })
+    }
+}
+
+/// Pages of the trace, and those of the device that they became.
+struct Pairs {
+    /// Some of them several times.
+    list: Vec<(u64, u64)>,
+    /// Pages of the device are counted whose hash has none of these bits.
+    mask: u64,
+    count_max: usize,
+}
+
+impl Pairs {
+    fn add(&mut self, trace_page: u64, page: u64) {
+        if hash(page) & self.mask != 0 {
+            return;
+        }
+        self.list.push((trace_page, page));
+        if self.list.len() < 2 * self.count_max {
+            return;
+        }
+        self.sort();
+        while self.list.len() > self.count_max {
+            self.mask = self.mask << 1 | 1;
+            let mask = self.mask;
+            self.list.retain(|(_, page)| hash(*page) & mask == 0);
+        }
+    }
+
+    fn sort(&mut self) {
+        self.list.sort_unstable();
+        self.list.dedup();
+    }
+
+    fn counts(mut self) -> MergedPages {
+        self.sort();
+        let mut pages: Vec<_> = self.list.iter().map(|(_, page)| *page).collect();
+        pages.sort_unstable();
+        pages.dedup();
+        self.list.dedup_by_key(|(trace_page, _)| *trace_page);
+        let sampled_one_in = self.mask + 1;
+        let trace = self.list.len() as u64 * sampled_one_in;
+        let device = pages.len() as u64 * sampled_one_in;
+        MergedPages { trace, device, merged: trace.saturating_sub(device), sampled_one_in }
     }
 }
 

@@ -7,9 +7,9 @@
 //! that: a request arrives at TIME − LAT. Where there is no LAT, it arrives at TIME. Requests
 //! complete in another order than they were issued in, so such a trace is sorted.
 //!
-//! SECTOR counts 512 B. T is R or W, in newer versions the letters of RWBS. A flush has no bytes, and
-//! letters of its own or no sector, which is printed as 2^64 - 1 or -1. A request whose issue was
-//! not seen has the command `?`, no disk and no address; it is passed over.
+//! SECTOR counts 512 B. T is R or W, in newer versions the letters of RWBS. A flush has no bytes,
+//! and letters of its own or no sector, which is printed as 2^64 - 1 or -1. A request whose issue
+//! was not seen has the command `?`, no disk and no address; it is passed over.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -5,14 +5,14 @@
 //! one kind is read: Q where the trace has any, since that is what the host asked, at the time it
 //! asked; else D, else C, with a remark. `{kind: blkparse, event: D}` takes requests after merging.
 //! Of events without sectors, those whose RWBS has a flush are flushes; plugs and messages ask
-//! nothing. A remark names the devices that have no such event. The summary at the end of the output
-//! is recognised by its first line, `CPU0 (…):` or `Total (…):`, and ends where events follow, as in
-//! outputs that were joined.
+//! nothing. A remark names the devices that have no such event. The summary at the end of the
+//! output is recognised by its first line, `CPU0 (…):` or `Total (…):`, and ends where events
+//! follow, as in outputs that were joined.
 //!
 //! A device that lies on another, such as LVM on a disk, passes its requests on, and the trace has
-//! them at both. A (remapped) tells: `8,0 … A W 1052672 + 16 <- (253,0) 2048` is of the lower device,
-//! and the one behind the arrow lies above. By default the requests of the lowest devices count; see
-//! [`Layer`].
+//! them at both. A (remapped) tells: `8,0 … A W 1052672 + 16 <- (253,0) 2048` is of the lower
+//! device, and the one behind the arrow lies above. By default the requests of the lowest devices
+//! count; see [`Layer`].
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -163,8 +163,8 @@ pub(crate) fn word_op(text: &str) -> Result<HostOp, String> {
 
 /// RWBS, the letters of the kernel for a request: `[F] op flags`. F in front of an operation is a
 /// flush before it. Operations are R, W, D (discard), N (none) and F (flush); among the flags, F is
-/// force unit access. So `FWFS` is a flush and then a write with force unit access, `WFS` that write
-/// alone; `FN`, `FF` and `F` flush; so does `FWS`, where it has no data.
+/// force unit access. So `FWFS` is a flush and then a write with force unit access, `WFS` that
+/// write alone; `FN`, `FF` and `F` flush; so does `FWS`, where it has no data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rwbs {
     /// `None`: nothing but the flush before it, if there is one.

@@ -5,13 +5,14 @@
 //!  version 3:  time_us file action    or  time_us file action offset length
 //! ```
 //!
-//! Actions read, write and trim become requests, sync and datasync flushes; add, open, close, unlink
-//! and sync_file_range ask nothing of the drive. Files are volumes; force unit access has no word.
+//! Actions read, write and trim become requests, sync and datasync flushes; add, open, close,
+//! unlink and sync_file_range ask nothing of the drive. Files are volumes; force unit access has no
+//! word.
 //!
-//! Version 2 has no times, only `wait` actions. fio sleeps until that many *milliseconds* have passed
-//! since it began (read_iolog_get() in its iolog.c, and measured with fio 3.33: writes behind waits
-//! of 3000 and 4000 came at 3 and 4 s), so that is what they mean here; its manual says
-//! microseconds after the previous wait. Without them all requests arrive at 0.
+//! Version 2 has no times, only `wait` actions. fio sleeps until that many *milliseconds* have
+//! passed since it began (read_iolog_get() in its iolog.c, and measured with fio 3.33: writes
+//! behind waits of 3000 and 4000 came at 3 and 4 s), so that is what they mean here; its manual
+//! says microseconds after the previous wait. Without them all requests arrive at 0.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

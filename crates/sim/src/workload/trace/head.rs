@@ -1,13 +1,48 @@
-//! What a file is, by its first bytes: no trace at all, or which format.
+//! Lines as texts, and what a file is by its first bytes: no trace at all, or which format.
+
+use memchr::memchr;
 
 use super::fields::quote;
-use super::read::{is_blank, text_of, too_long, without_mark, LINE_BYTES_MAX};
 use super::{FormatConfig, NamedReader, TraceError};
 
+/// Longest line: no format comes near.
+pub(super) const LINE_BYTES_MAX: usize = 64 << 10;
 /// Bytes that `auto` looks at.
 pub(super) const HEAD_BYTES: usize = LINE_BYTES_MAX + 1;
 /// Lines of them, at most.
 const HEAD_LINES: usize = 64;
+
+/// The line without the byte-order mark that the first one may have.
+pub(super) fn without_mark(number: u64, line: &[u8]) -> &[u8] {
+    match number {
+        1 => line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line),
+        _ => line,
+    }
+}
+
+/// Whether a line says nothing: blanks, or a comment.
+pub(super) fn is_blank(line: &[u8]) -> bool {
+    match line.first() {
+        Some(byte) if byte.is_ascii_digit() => false,
+        _ => matches!(line.trim_ascii_start().first(), None | Some(b'#')),
+    }
+}
+
+/// A line as text, or why it is none.
+pub(super) fn text_of(mut line: &[u8]) -> Result<&str, String> {
+    while let [shorter @ .., b'\r'] = line {
+        line = shorter;
+    }
+    let text = std::str::from_utf8(line).map_err(|error| format!("not text: {error}"))?;
+    if memchr(0, line).is_some() {
+        return Err("not text: it holds zero bytes".to_owned());
+    }
+    Ok(text)
+}
+
+pub(super) fn too_long() -> String {
+    format!("longer than {LINE_BYTES_MAX} bytes: not a trace in text form")
+}
 
 /// What a file is that starts as no trace does, and what makes a trace of it.
 pub(super) fn foreign(head: &[u8], name: &str) -> Option<String> {

@@ -19,7 +19,10 @@ use std::io::{BufRead, Cursor, ErrorKind, Read};
 
 use memchr::memchr;
 
-use super::head::{foreign, recognise, unknown_format, HEAD_BYTES};
+use super::head::{
+    foreign, is_blank, recognise, text_of, too_long, unknown_format, without_mark, HEAD_BYTES,
+    LINE_BYTES_MAX,
+};
 use super::record::VOLUME_COUNT_MAX;
 use super::{
     BadLines, Line, NamedReader, Order, Request, Trace, TraceError, TraceOptions, TraceRecord,
@@ -27,8 +30,6 @@ use super::{
 use crate::op::HostOp;
 use crate::units::{Ns, SECTOR_BYTES};
 
-/// Longest line: no format comes near.
-pub(super) const LINE_BYTES_MAX: usize = 64 << 10;
 /// What a volume takes beside the letters of its name: two texts, an index, its part of a node of
 /// the tree.
 const VOLUME_BYTES: u64 = 128;
@@ -157,38 +158,6 @@ fn pieces(
             return Ok(());
         }
     }
-}
-
-/// The line without the byte-order mark that the first one may have.
-pub(super) fn without_mark(number: u64, line: &[u8]) -> &[u8] {
-    match number {
-        1 => line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line),
-        _ => line,
-    }
-}
-
-/// Whether a line says nothing: blanks, or a comment.
-pub(super) fn is_blank(line: &[u8]) -> bool {
-    match line.first() {
-        Some(byte) if byte.is_ascii_digit() => false,
-        _ => matches!(line.trim_ascii_start().first(), None | Some(b'#')),
-    }
-}
-
-/// A line as text, or why it is none.
-pub(super) fn text_of(mut line: &[u8]) -> Result<&str, String> {
-    while let [shorter @ .., b'\r'] = line {
-        line = shorter;
-    }
-    let text = std::str::from_utf8(line).map_err(|error| format!("not text: {error}"))?;
-    if memchr(0, line).is_some() {
-        return Err("not text: it holds zero bytes".to_owned());
-    }
-    Ok(text)
-}
-
-pub(super) fn too_long() -> String {
-    format!("longer than {LINE_BYTES_MAX} bytes: not a trace in text form")
 }
 
 /// Gathers records and everything worth a warning.

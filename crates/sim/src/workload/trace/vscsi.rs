@@ -8,10 +8,11 @@
 //! ```
 //!
 //! `len` is in bytes, `lbn` counts sectors of 512 B, `ts` is in microseconds; `cmd` is a SCSI
-//! operation code (SBC-4: READ and WRITE of 6, 10, 12 and 16 bytes, SYNCHRONIZE CACHE of 10 and 16).
-//! The version is the upper byte of `ver`; it is recognised where all of the first records state
-//! it. A file is one disk. Other commands and those without data are passed over and counted: what
-//! an UNMAP names stands in data that is not recorded, as does force unit access in its command.
+//! operation code (SBC-4: READ and WRITE of 6, 10, 12 and 16 bytes, SYNCHRONIZE CACHE of 10 and
+//! 16). The version is the upper byte of `ver`; it is recognised where all of the first records
+//! state it. A file is one disk. Other commands and those without data are passed over and counted:
+//! what an UNMAP names stands in data that is not recorded, as does force unit access in its
+//! command.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
