@@ -210,7 +210,7 @@ impl Reader {
     fn remap<'a>(&mut self, below: &str, mut fields: impl Iterator<Item = &'a str>) {
         let above = fields.find(|&field| field == "<-").and_then(|_| fields.next());
         let above = above.and_then(|field| field.strip_prefix('(')?.strip_suffix(')'));
-        if let Some(above) = above {
+        if let Some(above) = above.filter(|&above| above != below) {
             self.stacks.insert((above.to_owned(), below.to_owned()));
         }
     }
