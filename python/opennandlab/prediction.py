@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping
-from copy import deepcopy
 from typing import TYPE_CHECKING, Any
-
-from opennandlab import _core
-from opennandlab.config import DeviceConfig, set_path
-from opennandlab.errors import ConfigError
-from opennandlab.plain import to_json
 
 if TYPE_CHECKING:
     from opennandlab.documents.metrics import Metrics
@@ -28,8 +21,6 @@ BLOCKS_MIN, SPARE_BLOCKS_MIN = 64, 20
 DATA_BLOCKS_MIN = 100
 # Zipf writes have a class for each page: beyond this the sum takes longer than many a run.
 ZIPF_PAGES_MAX = 1 << 20
-# A curve of some fifty of them takes a second for so many.
-ZIPF_CURVE_PAGES_MAX = 1 << 16
 # Without a workload: uniform random writes of single pages.
 UNIFORM: Mapping[str, Any] = {"pattern": {"kind": "random"}}
 
@@ -197,35 +188,6 @@ def programs_per_page(effective: Mapping[str, Any]) -> float:
     if superblocks := effective.get("superblocks"):
         return float(superblocks["pages"] / superblocks["data_pages"])
     return 1.0 / (1.0 - float(effective["parity_share"]))
-
-
-def predicted_at(settings: Mapping[str, Any], key: str, value: float) -> float | None:
-    """Return the WAF in steady state of a point of `benchmark` with one number changed.
-
-    Code that the settings name is not run: what it does has no closed form.
-
-    Args:
-        settings: `device` and `workload`, both resolved.
-        key: Dotted path in the device, or after `workload.` in the workload.
-        value: The number there.
-
-    Returns:
-        None where there is no such drive, and where no closed form is known.
-    """
-    head, _, rest = key.partition(".")
-    part, path = ("workload", rest) if head == "workload" else ("device", key)
-    document = deepcopy(dict(settings))
-    try:
-        set_path(document[part], path, value)
-        device = DeviceConfig(_core.Device(to_json(document["device"])))
-        workload = _core.Workload(to_json(document["workload"]), device.core)
-    except (ConfigError, KeyError, TypeError):
-        return None
-    work = json.loads(workload.json())
-    is_long = _kind(work.get("pattern", "random"))[0] == "zipf"
-    if is_long and int(device.effective["logical_pages"]) > ZIPF_CURVE_PAGES_MAX:
-        return None
-    return predicted_waf(device.to_dict(), device.effective, work)
 
 
 def _collecting_waf(

@@ -27,12 +27,7 @@ from opennandlab.config import (
 )
 from opennandlab.documents.result import Effective, Observed, Origin, Outcome
 from opennandlab.documents.result import outcome as read_outcome
-from opennandlab.errors import (
-    ConfigError,
-    DocumentError,
-    InternalError,
-    TraceError,
-)
+from opennandlab.errors import ConfigError, DocumentError, InternalError, TraceError
 from opennandlab.files import write_atomically
 from opennandlab.history import History, Past
 from opennandlab.images import drive_of, read_image, same_device, with_policy

@@ -94,12 +94,7 @@ def verify(  # noqa: PLR0913 (options, by name)
         raise ResultError(
             f"{path}: damaged or edited: its content does not match its digest: {error}"
         ) from error
-    unresolved = first_difference({"device": content.device}, {"device": run.device.to_dict()})
-    if unresolved is not None:
-        raise ResultError(
-            f"{path}: damaged: {unresolved} (the file against the device that it describes); "
-            "accepted: all keys of the resolved device, as a result has them"
-        )
+    _refuse_unresolved(path, content, run)
     rerun = run.measure(progress=progress, slice_ops=slice_ops)
     # The file as it is: a key that this build does not know is a difference too.
     found, made = filed.document, rerun.document
@@ -112,6 +107,16 @@ def verify(  # noqa: PLR0913 (options, by name)
     elif difference is not None:
         note = _changed_sources(content.tool)
     return Verdict(difference is None, difference, filed.digest, rerun.digest, note)
+
+
+def _refuse_unresolved(path: str | Path, content: ResultDocument, run: Run) -> None:
+    """Refuse a result whose device lacks keys, or has others than the device that it describes."""
+    unresolved = first_difference({"device": content.device}, {"device": run.device.to_dict()})
+    if unresolved is not None:
+        raise ResultError(
+            f"{path}: damaged: {unresolved} (the file against the device that it describes); "
+            "accepted: all keys of the resolved device, as a result has them"
+        )
 
 
 def _loaded(path: str | Path) -> Result:

@@ -14,6 +14,7 @@ from typing import Any
 from opennandlab.calibration.cells import Target
 from opennandlab.config import DeviceConfig, load_device, set_path
 from opennandlab.documents.pts import PtsDocument
+from opennandlab.documents.pts_header import Header
 from opennandlab.errors import ConfigError
 from opennandlab.pts.cells import REQUESTS_MAX
 
@@ -132,7 +133,7 @@ def conditions(  # noqa: PLR0913, PLR0917 (what was measured, on what, and how)
     elif amount <= 0:
         raise ConfigError("--ar-amount", f"{amount} bytes are nothing to test; accepted: above 0")
     capacity = head.target.device.capacity_bytes or int(device.effective["logical_bytes"])
-    if amount is not None and amount > capacity:
+    if (amount or 0) > capacity:
         raise ConfigError("--ar-amount", f"{amount} bytes are more than the drive has ({capacity})")
     share = head.active_range.share if asked.share is None else asked.share
     if asked.share is None and amount is None and _is_unknown(document, "active range"):
@@ -140,11 +141,7 @@ def conditions(  # noqa: PLR0913, PLR0917 (what was measured, on what, and how)
     if _is_unknown(document, "pattern"):
         assumed = "sequential" if document.test == "throughput" else "random"
         warnings.append(f"the pattern is assumed: {assumed}")
-    cache = asked.cache
-    if cache is None and head.cache.state in {"enabled", "disabled"}:
-        cache = head.cache.state == "enabled"
-    if cache is None and profile is not None:
-        cache = CACHES[profile]
+    cache = _cache(asked, head)
     blocks = _blocks(device, given, asked.blocks, free)
     if blocks is not None and asked.blocks:
         warnings += _told_of_spare(device, given, blocks)
@@ -163,6 +160,15 @@ def conditions(  # noqa: PLR0913, PLR0917 (what was measured, on what, and how)
         "settle": asked.settle,
     }
     return Conditions(question, blocks, int(device[BLOCKS]), warnings)
+
+
+def _cache(asked: Asked, head: Header) -> bool | None:
+    """Return whether the write cache is on: as asked, as measured, or as the profile has it."""
+    if asked.cache is not None:
+        return asked.cache
+    if head.cache.state in {"enabled", "disabled"}:
+        return head.cache.state == "enabled"
+    return CACHES.get(head.profile or "")
 
 
 def _is_unknown(document: PtsDocument, what: str) -> bool:

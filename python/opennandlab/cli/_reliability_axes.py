@@ -1,5 +1,12 @@
 """Lists of stresses, as `reliability` takes them, and all their combinations."""
 
+from typing import TYPE_CHECKING
+
+from opennandlab.cli import _terminal as terminal
+
+if TYPE_CHECKING:
+    from opennandlab.config import DeviceConfig
+
 # More points than a person reads or a page draws.
 POINTS_MAX = 100_000
 
@@ -37,3 +44,19 @@ def points(axes: dict[str, list[float]], pages: int) -> list[dict[str, float]]:
     if count > POINTS_MAX:
         raise ConfigError(".", f"{count} combinations; accepted: at most {POINTS_MAX}")
     return [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
+
+
+def warn_of_stress(
+    device: "DeviceConfig | None", axes: dict[str, list[float]], *, quiet: bool
+) -> None:
+    """Say where `--set nand.stress` is another stress than the one that is asked for."""
+    from opennandlab.by_hand import overruled
+
+    if device is None or quiet:
+        return
+    keys = ("retention_h", "temperature_c", "reads")
+    asked = {key: axes[key][0] if len(axes[key]) == 1 else axes[key] for key in keys}
+    stress = {**(device.to_dict()["nand"].get("stress") or {}), **asked}
+    by = {"nand": {**device.to_dict()["nand"], "stress": stress}}
+    for text in overruled(device, by, "--retention-h, --temperature-c and --reads say it"):
+        terminal.note(f"warning: {text}", style="yellow")

@@ -144,7 +144,7 @@ def rber(
         pages: list[str | None] = [page_type]
         if page_type == "all":
             pages = list(chosen.page_types) or [None]
-        _warn_of_stress(device, axes, quiet=quiet)
+        lists.warn_of_stress(device, axes, quiet=quiet)
         points = lists.points(axes, len(pages))
         columns = {name: [point[name] for point in points] for name in axes}
         rows = []
@@ -571,22 +571,6 @@ def _device(config: str | None, sets: list[str] | None) -> "DeviceConfig | None"
             raise ConfigError("--set", "changes a device; accepted: with --config")
         return None
     return own_device(config, parse_overrides(sets or []))
-
-
-def _warn_of_stress(
-    device: "DeviceConfig | None", axes: dict[str, list[float]], *, quiet: bool
-) -> None:
-    """Say where `--set nand.stress` is another stress than the one that is asked for."""
-    from opennandlab.by_hand import overruled
-
-    if device is None or quiet:
-        return
-    keys = ("retention_h", "temperature_c", "reads")
-    asked = {key: axes[key][0] if len(axes[key]) == 1 else axes[key] for key in keys}
-    stress = {**(device.to_dict()["nand"].get("stress") or {}), **asked}
-    by = {"nand": {**device.to_dict()["nand"], "stress": stress}}
-    for text in overruled(device, by, "--retention-h, --temperature-c and --reads say it"):
-        terminal.note(f"warning: {text}", style="yellow")
 
 
 def _code_limit(

@@ -15,7 +15,6 @@ from opennandlab.cli._progress import shown
 from opennandlab.cli._terminal import Json, Quiet
 
 if TYPE_CHECKING:
-
     from opennandlab.documents.validation import ValidationDocument
     from opennandlab.validation import Case, Parameters, Row, Verdict
 
@@ -282,7 +281,7 @@ def _report(rows: list["Row"], *, complete: bool, as_json: bool, quiet: bool) ->
     for suite in dict.fromkeys(row.case.suite for row in rows):
         console.print()
         console.print(suite, style="italic", markup=False)
-        console.print(_table(suite, [row for row in rows if row.case.suite == suite]))
+        console.print(_table([row for row in rows if row.case.suite == suite]))
     _notes(rows)
 
 
@@ -305,7 +304,7 @@ def _document(rows: list["Row"], *, complete: bool) -> "ValidationDocument":
     )
 
 
-def _table(suite: str, rows: list["Row"]) -> terminal.Grid:
+def _table(rows: list["Row"]) -> terminal.Grid:
     from opennandlab.validation import Verdict
     from opennandlab.validation.markdown import goal, number, share
 

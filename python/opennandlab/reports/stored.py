@@ -16,10 +16,10 @@ from pathlib import Path
 
 from opennandlab.documents.record import JsonObject
 from opennandlab.errors import ConfigError
-from opennandlab.prediction import predicted_at
 from opennandlab.reports.figure.model import Plot
 from opennandlab.reports.model import Item, Report, Table
 from opennandlab.reports.output import write
+from opennandlab.reports.predicted import predicted_at
 from opennandlab.reports.runs import Formula, Wanted, choose, report
 from opennandlab.reports.thinned import cut, thinned
 from opennandlab.stats.groups import grouped

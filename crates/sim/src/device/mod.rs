@@ -47,6 +47,7 @@ mod session;
 mod session_counts;
 mod session_faults;
 mod session_image;
+mod session_status;
 mod settling;
 mod shortcuts;
 mod simulation;

@@ -4,33 +4,29 @@
 //! flash begin anew with every image and every mount. A quotient of the two means something only
 //! where both are differences between the same moments.
 
-use serde_json::{json, Value};
-
 use super::drive::{total, Drive};
-use super::session::Session;
-use crate::nand::Contents;
 use crate::op::{HostOp, Source};
 use crate::units::SECTOR_BYTES;
 
 /// Counters of a drive at a moment, or between two.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
-    read_bytes: u64,
-    written_bytes: u64,
-    trimmed_bytes: u64,
-    flushes: u64,
-    fua_writes: u64,
+    pub(super) read_bytes: u64,
+    pub(super) written_bytes: u64,
+    pub(super) trimmed_bytes: u64,
+    pub(super) flushes: u64,
+    pub(super) fua_writes: u64,
     /// Units that writes of the host touched, and what became of them.
-    page_writes: u64,
-    host_programs: u64,
-    absorbed: u64,
-    buffer_trimmed: u64,
-    rejected: u64,
-    buffered: u64,
-    programs: u64,
-    collections: u64,
-    moved: u64,
-    erases: u64,
+    pub(super) page_writes: u64,
+    pub(super) host_programs: u64,
+    pub(super) absorbed: u64,
+    pub(super) buffer_trimmed: u64,
+    pub(super) rejected: u64,
+    pub(super) buffered: u64,
+    pub(super) programs: u64,
+    pub(super) collections: u64,
+    pub(super) moved: u64,
+    pub(super) erases: u64,
 }
 
 impl Counts {
@@ -58,7 +54,7 @@ impl Counts {
     }
 
     /// The difference; modulo 2^64, so that one may be taken from less and added up again.
-    fn since(self, then: Self) -> Self {
+    pub(super) fn since(self, then: Self) -> Self {
         let less = u64::wrapping_sub;
         Self {
             read_bytes: less(self.read_bytes, then.read_bytes),
@@ -82,7 +78,7 @@ impl Counts {
     /// Whether every unit that the host wrote is accounted for: programmed, overwritten or trimmed
     /// while it waited in the write buffer, refused for want of room, or waiting still. What waited
     /// before counts against what waits now.
-    fn agree(&self) -> Result<(), String> {
+    pub(super) fn agree(&self) -> Result<(), String> {
         let parts =
             [self.host_programs, self.absorbed, self.buffer_trimmed, self.rejected, self.buffered];
         let found = parts.iter().fold(0, |sum: u64, part| sum.wrapping_add(*part));
@@ -94,65 +90,5 @@ impl Counts {
              trimmed in the write buffer, {} without room, {} waiting",
             self.page_writes, found as i64, parts[0], parts[1], parts[2], parts[3], parts[4] as i64,
         ))
-    }
-}
-
-impl Session {
-    /// What the drive did since the session took it over.
-    pub(super) fn counts(&self) -> Counts {
-        Counts::of(&self.drive).since(self.origin)
-    }
-
-    /// Goes on counting where a session ended that was cut from power. What the mount programmed
-    /// and erased is added; none of it is of a write of the host.
-    pub(super) fn count_on(&mut self, done: Counts) {
-        let host_programs = Counts::of(&self.drive).host_programs;
-        self.origin = Counts { host_programs, ..Counts::default() }.since(done);
-    }
-
-    /// Whether what the host wrote and what became of it agree.
-    ///
-    /// # Errors
-    /// The counts, when they do not.
-    pub(super) fn account(&self) -> Result<(), String> {
-        self.counts().agree()
-    }
-
-    /// What the drive did since the session took it over, and what it holds: `{written_bytes,
-    /// programmed_bytes, free_blocks, media_errors, …}`; `unaccounted` tells of counters that do
-    /// not agree.
-    pub fn status(&self) -> Value {
-        let counts = self.counts();
-        let contents = self.drive.media.contents.as_deref();
-        let geometry = &self.drive.geometry;
-        let programmed = geometry.physical_pages_of(counts.programs) * geometry.page_bytes;
-        let written = counts.written_bytes;
-        let wear = self.drive.media.wear();
-        let blocks = wear.blocks();
-        json!({
-            "read_bytes": counts.read_bytes,
-            "written_bytes": written,
-            "trimmed_bytes": counts.trimmed_bytes,
-            "flushes": counts.flushes,
-            "fua_writes": counts.fua_writes,
-            "programmed_bytes": programmed,
-            "waf": (written > 0).then(|| programmed as f64 / written as f64),
-            "collections": counts.collections,
-            "moved_pages": counts.moved,
-            "erases": counts.erases,
-            "free_blocks": self.drive.ftl.erased_blocks(),
-            "mapped_pages": self.drive.ftl.mapped_pages(),
-            "buffered_pages": self.drive.buffered_pages(),
-            "media_errors": contents.map_or(0, |it| it.media_errors),
-            "media_errors_by_cause": contents.map_or(json!({}), |it| json!(it.errors_by_cause)),
-            "silent_errors": contents.map_or(0, |it| it.silent_errors),
-            "faults_struck": self.faults.struck.len(),
-            "stored_bytes": contents.map_or(0, Contents::stored_bytes),
-            "uncorrectable_reads": self.lost_reads(),
-            "erase_count_mean": (blocks > 0).then(|| wear.erases() as f64 / f64::from(blocks)),
-            "erase_count_max": wear.highest(),
-            "is_worn_out": self.drive.is_worn_out,
-            "unaccounted": counts.agree().err(),
-        })
     }
 }

@@ -19,7 +19,7 @@ from opennandlab.config import (
 from opennandlab.documents.record import JsonObject
 from opennandlab.errors import OpenNandLabError
 from opennandlab.memory import available_beside
-from opennandlab.prediction import predicted_at
+from opennandlab.reports.predicted import predicted_at
 from opennandlab.result import Result
 from opennandlab.run import SEED, benchmark, replay
 from opennandlab.slices import Progress
