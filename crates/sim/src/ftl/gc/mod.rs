@@ -46,9 +46,11 @@ pub struct BlockView<'a> {
 
 #[cfg(test)]
 impl<'a> BlockView<'a> {
-    /// A view of blocks of which nothing else matters.
+    /// A view of closed blocks, at most 64, of which nothing else matters.
     fn of(live_counts: &'a [u32], pages_per_block: u32, now: u64) -> Self {
-        Self { live_counts, erase_counts: &[], states: &[], pages_per_block, now }
+        let count = live_counts.len();
+        let (erase_counts, states) = (&[7; 64][..count], &[BlockState::Closed; 64][..count]);
+        Self { live_counts, erase_counts, states, pages_per_block, now }
     }
 }
 
@@ -289,20 +291,50 @@ impl ClosingOrder {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
+    /// Every row of the registry, with something for each parameter that it asks for: a policy is
+    /// tested when it is declared.
     fn every_policy() -> Vec<GcConfig> {
-        ["greedy", "cost_benefit", "fifo", "random"]
-            .iter()
-            .map(|kind| serde_json::json!({ "kind": kind }))
-            .chain([
-                serde_json::json!({"kind": "cost_benefit", "age": "since_invalidation"}),
-                serde_json::json!({"kind": "d_choices", "d": 3}),
-                serde_json::json!({"kind": "windowed_greedy", "window_blocks": 4}),
-                serde_json::json!({"kind": "python", "name": "module:Name"}),
-            ])
+        let schema = schemars::schema_for!(GcConfig).to_value();
+        let rows = schema["oneOf"].as_array().expect("a row for each policy");
+        let filled = rows.iter().map(|row| {
+            let mut value = json!({});
+            for (key, property) in row["properties"].as_object().expect("its keys") {
+                let is_required =
+                    row["required"].as_array().is_some_and(|it| it.contains(&json!(key)));
+                match property["type"].as_str() {
+                    _ if key == "kind" => value[key] = property["const"].clone(),
+                    Some("integer") => value[key] = json!(3),
+                    Some("string") if is_required => value[key] = json!("module:Name"),
+                    _ => assert!(!is_required, "nothing is known for `{key}` of {row}"),
+                }
+            }
+            value
+        });
+        filled
+            .chain([json!({"kind": "cost_benefit", "age": "since_invalidation"})])
             .map(|value| serde_json::from_value(value).expect("a row of the registry"))
             .collect()
+    }
+
+    /// What a policy sees of blocks of which nothing else matters.
+    fn view(live_counts: &[u32]) -> BlockView<'_> {
+        BlockView::of(live_counts, 8, 100)
+    }
+
+    #[test]
+    fn the_registry_is_walked_and_a_view_has_an_entry_for_each_block() {
+        // A policy of one's own was tested only when somebody typed its name here, and one that
+        // looked at the wear or the state of a block, as the interface offers, ran off the end of
+        // an empty slice.
+        assert!(every_policy().len() > 7, "the registry has more rows than were found");
+        let live_counts = [8, 0, 3];
+        let seen = view(&live_counts);
+        assert_eq!((seen.erase_counts.len(), seen.states.len()), (3, 3));
+        assert!(seen.states.iter().all(|&state| state == BlockState::Closed));
     }
 
     fn build(config: &GcConfig) -> Box<dyn GcPolicy> {
@@ -326,7 +358,7 @@ mod tests {
                 }
             }
             policy.remove(5, live_counts[5]);
-            let view = BlockView::of(&live_counts, 8, 100);
+            let view = view(&live_counts);
             let mut victims: Vec<u32> = std::iter::from_fn(|| policy.choose(&view)).collect();
             victims.sort_unstable();
             assert_eq!(
@@ -350,7 +382,7 @@ mod tests {
             }
             let mut restored = build(&config);
             assert!(restored.restore(&policy.save()), "{config:?}");
-            let view = BlockView::of(&live_counts, 8, 100);
+            let view = view(&live_counts);
             for _ in 0..17 {
                 assert_eq!(policy.choose(&view), restored.choose(&view), "{config:?}");
             }
