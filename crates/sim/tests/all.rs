@@ -20,6 +20,7 @@ mod ftl_oracle;
 mod ftl_steps;
 mod host_caches;
 mod host_path;
+mod in_memory;
 mod large_units;
 mod map_units;
 mod mapping;

@@ -263,3 +263,38 @@ fn ids_that_the_drive_does_not_have_are_refused() {
     let warnings = job.job(plain.space(), 1).warnings;
     assert!(warnings[0].starts_with("placement had no effect"), "{warnings:?}");
 }
+
+/// Two equal tenants, each with a handle and half of the drive: preconditioning wrote all with id
+/// 0, so that handle 0 began with the data of both, and they had amplifications of 6.3 and 1.9.
+#[test]
+fn preconditioning_writes_with_the_id_of_the_tenant_whose_range_it_is() {
+    let mut device = device(&json!({"placement": fdp(2, "persistently")}));
+    let tenant =
+        |name: &str, range: [u32; 2]| json!({"name": name, "range_pct": range, "queue_depth": 4});
+    let mut workload = json!({
+        "tenants": [tenant("one", [0, 50]), tenant("two", [50, 100])], "total": {"drive_writes": 3},
+        "precondition": [{"kind": "sequential_fill"}, {"kind": "workload", "drive_writes": 3}],
+    });
+    for buffer in [0, 64] {
+        device["ftl"]["write_buffer_pages"] = json!(buffer);
+        let mut amplifications = |placement: Value| -> Vec<f64> {
+            workload["placement"] = placement;
+            let found = metrics(&device, &workload);
+            let handles = found["fdp"]["handles"].as_array().expect("rows").clone();
+            handles
+                .iter()
+                .map(|it| number(it, "/moved_bytes") / number(it, "/host_bytes"))
+                .collect()
+        };
+        let ranges = json!([{"fraction": 0.5, "id": 0}, {"id": 1}]);
+        let by_range = amplifications(json!({"by": "range", "ranges": ranges}));
+        let by_tenant = amplifications(json!({"by": "tenant"}));
+        for (range, tenant) in by_range.iter().zip(&by_tenant) {
+            assert!((tenant / range - 1.0).abs() < 1e-12, "{by_range:?} {by_tenant:?}");
+        }
+        assert!((by_tenant[0] / by_tenant[1] - 1.0).abs() < 0.1, "{by_tenant:?}");
+        // The ids of the tenants may stand in any order.
+        let swapped = amplifications(json!({"by": "tenant", "ids": [1, 0]}));
+        assert!((swapped[1] / by_tenant[0] - 1.0).abs() < 0.1, "{swapped:?} {by_tenant:?}");
+    }
+}

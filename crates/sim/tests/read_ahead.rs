@@ -12,7 +12,6 @@ fn device() -> Value {
                  "timing": {"t_read_us": 50, "t_program_us": 600, "t_erase_us": 3000,
                             "bus_mt_s": 409.6}},
         "ftl": {"over_provisioning_pct": 0.3, "gc_reserve_blocks": 16},
-        "ecc": {"algorithm": "none"},
         "host": {"read_ahead_bytes": "512KiB"},
     })
 }
@@ -149,4 +148,18 @@ fn windows_that_hold_no_page_are_refused() {
         assert_eq!(error.path, "host.read_ahead_bytes");
         assert!(error.message.contains(words), "{error}");
     }
+}
+
+/// Data that was fetched ahead and could not be corrected was handed to the reader without a word.
+#[test]
+fn what_is_lost_when_it_is_fetched_is_lost_when_it_is_asked_for() {
+    let mut file = device();
+    file["nand"]["rber_floor"] = json!(0.02);
+    file["nand"]["rber_ceil"] = json!(0.03);
+    file["ecc"] = json!({"algorithm": "bch", "bch_m": 14, "bch_t": 4});
+    let found = run(&file, &reads("sequential", 4096, 500));
+    let lost = &found["lost_reads"];
+    assert_eq!((&lost["commands"], &lost["command_share"]), (&json!(500), &json!(1.0)), "{lost}");
+    assert_eq!(lost["latency_us"]["served"], Value::Null, "{lost}");
+    assert_eq!(lost["latency_us"]["lost"], found["latency_us"]["read"], "{lost}");
 }

@@ -207,3 +207,60 @@ fn writes_beside_folding_share_the_time_of_the_die_and_a_pause_opens_the_cache_a
     let latency = number(&after, "/latency_us/write/p50");
     assert!((latency / (4.0 * (bus_us + slc_us)) - 1.0).abs() < 0.05, "{latency}");
 }
+
+/// Reads behind a fill met the drive folding its cache, and there was no way to let it finish.
+#[test]
+fn a_drive_that_rests_until_idle_has_folded_its_cache_before_it_is_read() {
+    let mut file = device(&json!({
+        "kind": "hybrid", "static_bytes": 3 * BLOCK_OF_EACH_DIE,
+        "dynamic_bytes_max": 9 * BLOCK_OF_EACH_DIE, "fold": "idle",
+    }));
+    file["nand"]["timing"] =
+        json!({"t_read_us": 50, "t_program_us": 600, "t_erase_us": 3000, "bus_mt_s": 409.6});
+    file["nand"]["slc_timing"] = json!({"t_read_us": 50, "t_program_us": 200, "t_erase_us": 3000});
+    file["ecc"] = json!({"algorithm": "none"});
+    let after = |rest: Value| {
+        let mut steps = vec![json!({"kind": "sequential_fill", "timed": true})];
+        steps.extend(rest.as_array().expect("steps").iter().cloned());
+        let workload = json!({"pattern": "random", "read_pct": 100, "queue_depth": 1,
+                              "total": {"ios": 400}, "precondition": steps});
+        let config = DeviceConfig::resolve(&file.to_string()).expect("a device");
+        let mut simulation = Simulation::new(config, 7);
+        let workload = WorkloadConfig::resolve(&workload.to_string(), simulation.space());
+        simulation.begin(workload.expect("a workload").job(simulation.space(), 7));
+        while !simulation.advance(1000).finished {}
+        let outcome = simulation.outcome();
+        assert_eq!(outcome["checks"]["passed"], true, "{}", outcome["checks"]);
+        outcome
+    };
+    let mean_us = |outcome: &Value| number(outcome, "/metrics/latency_us/read/mean");
+    let folded = |outcome: &Value| number(outcome, "/metrics/programs/fold");
+    let busy = after(json!([]));
+    assert!(mean_us(&busy) > 61.0 && folded(&busy) > 0.0, "{}", busy["metrics"]);
+    let rested = after(json!([{"kind": "rest", "until": "idle"}]));
+    assert_eq!((mean_us(&rested), folded(&rested)), (60.0, 0.0), "{}", rested["metrics"]);
+    let record = &rested["state"]["steps"][1];
+    let seconds = number(record, "/rest_s");
+    assert_eq!(record["step"], "rest until idle");
+    assert!(seconds > 0.0 && seconds < 10.0, "{record}");
+    // As long in seconds is enough too, and half of it is not.
+    let half = after(json!([{"kind": "rest", "seconds": seconds / 2.0}]));
+    assert!(folded(&half) > 0.0, "{}", half["metrics"]);
+    let whole = after(json!([{"kind": "rest", "seconds": seconds}]));
+    assert_eq!(number(&whole["state"]["steps"][1], "/rest_s"), seconds);
+    assert_eq!(mean_us(&whole), 60.0);
+}
+
+#[test]
+fn a_rest_is_of_a_length_or_until_idle() {
+    let config = DeviceConfig::resolve("{}").expect("the default");
+    for (step, path) in [
+        (json!({"kind": "rest"}), "precondition[0]"),
+        (json!({"kind": "rest", "seconds": 1, "until": "idle"}), "precondition[0]"),
+        (json!({"kind": "rest", "seconds": 0}), "precondition[0].seconds"),
+    ] {
+        let workload = json!({"total": {"ios": 1}, "precondition": [step]});
+        let error = WorkloadConfig::resolve(&workload.to_string(), config.space());
+        assert_eq!(error.expect_err("refused").path, path, "{workload}");
+    }
+}

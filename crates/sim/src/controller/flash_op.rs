@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! place   first page 32 | command 32
-//! what    count 16 | sense count 16 | page type 8 | kind 8 | source 8 | mode, buffer 8
+//! what    count 16 | sense count 16 | page type 8 | kind 8 | source 8 | flags 8
 //! ```
 //! An operation is two machine words, so that it travels in registers: written field by field and
 //! read back as a whole, it cost a tenth of a timed run in stalled loads. What only the full back
@@ -37,6 +37,7 @@ const SOURCE: u32 = 48;
 const IS_SLC: u64 = 1 << 56;
 const FREES_BUFFER: u64 = 1 << 57;
 const PROGRAMS_PART: u64 = 1 << 58;
+const COMPLETES_IN_MEMORY: u64 = 1 << 59;
 
 /// One entry of a die's queue: an operation, or a run of them that follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,6 +156,14 @@ impl FlashOp {
         self.with(PROGRAMS_PART, PROGRAMS_PART)
     }
 
+    /// The same as the program of a page that its command need not see on the flash: where pages
+    /// are programmed in units, it is done when the die takes its unit.
+    #[inline]
+    #[must_use]
+    pub fn completing_in_memory(self) -> Self {
+        self.with(COMPLETES_IN_MEMORY, COMPLETES_IN_MEMORY)
+    }
+
     /// The same from another page, for so many pages.
     #[inline]
     #[must_use]
@@ -247,6 +256,12 @@ impl FlashOp {
         self.what.get() & FREES_BUFFER != 0
     }
 
+    /// Whether its command need not see it on the flash.
+    #[inline]
+    pub fn completes_in_memory(self) -> bool {
+        self.what.get() & COMPLETES_IN_MEMORY != 0
+    }
+
     /// Whether it programs what waits in front of its page, and writes no page itself.
     #[inline]
     pub fn programs_part(self) -> bool {
@@ -286,6 +301,8 @@ mod tests {
                 assert_eq!((op.count(), op.sense_count(), op.command()), (1, 3, 7));
                 assert!(op.page_type() == 255 && op.is_slc() && op.frees_buffer());
                 assert!(!op.in_slc(false).is_slc() && !op.programs_part());
+                assert!(op.completing_in_memory().completes_in_memory());
+                assert!(!op.completes_in_memory());
                 let part = op.programming_part();
                 assert!(part.programs_part() && (part.kind(), part.count()) == (kind, 1));
             }

@@ -7,11 +7,13 @@
 //! ```
 //! Each die serves its operations in order, one at a time; a channel serves waiting dies in order.
 //! A die that has its channel to itself never waits for it, so a whole run of operations is one
-//! event.
+//! event. Pages that wait for their program, or are in it, are in the controller's memory, from
+//! where reads are served ([`Plain::holds`]).
 //!
 //! What it leaves out, `full` has.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use super::cut::Cut;
 use super::{FlashOp, OpKind};
@@ -35,6 +37,10 @@ pub const HOST_EVENT: u32 = 3 << DIE_BITS;
 struct Die {
     queue: VecDeque<FlashOp>,
     current: Option<FlashOp>,
+    /// When that began.
+    since: Ns,
+    /// Pages of the programs in both, in order; those that follow each other are one range.
+    unprogrammed: VecDeque<Range<u32>>,
     /// Pages and blocks of both: what allocation by load asks for each page.
     load: u32,
     channel: u32,
@@ -43,6 +49,26 @@ struct Die {
 }
 
 impl Die {
+    /// The program of these pages joins the queue.
+    #[inline]
+    fn note_unprogrammed(&mut self, op: FlashOp) {
+        let first = op.first().0;
+        match self.unprogrammed.back_mut() {
+            Some(last) if last.end == first => last.end += op.count(),
+            _ => self.unprogrammed.push_back(first..first + op.count()),
+        }
+    }
+
+    /// So many pages are programmed.
+    #[inline]
+    fn note_programmed(&mut self, count: u32) {
+        let Some(first) = self.unprogrammed.front_mut() else { return };
+        first.start += count;
+        if first.start >= first.end {
+            self.unprogrammed.pop_front();
+        }
+    }
+
     /// The operation under way with the page that it is at: a run that shares its channel names the
     /// page that it began with. It ends where the next operation of its block begins, or behind
     /// what was written there.
@@ -121,11 +147,34 @@ impl Plain {
         self.queued += u64::from(op.count());
         let state = &mut self.dies[die.0 as usize];
         state.load += op.count();
+        if op.kind() == OpKind::Program {
+            state.note_unprogrammed(op);
+        }
         if state.current.is_none() {
             self.start(engine, die.0, op);
         } else {
             state.queue.push_back(op);
         }
+    }
+
+    /// Whether a page is in the controller's memory: its program is not over.
+    #[inline]
+    pub fn holds(&self, die: DieId, page: Ppn, now: Ns) -> bool {
+        let state = &self.dies[die.0 as usize];
+        state.unprogrammed.iter().any(|pages| pages.contains(&page.0))
+            && !self.is_behind(state, page, now)
+    }
+
+    /// Whether a run that has its channel to itself, and ends as one, has got beyond a page.
+    #[cold]
+    fn is_behind(&self, die: &Die, page: Ppn, now: Ns) -> bool {
+        let run = die.current.filter(|op| op.kind() == OpKind::Program && die.has_own_channel);
+        run.is_some_and(|run| {
+            let place = page.0.wrapping_sub(run.first().0);
+            // The last page is when the event of the run comes.
+            let upto = run.run_of(run.first(), place.saturating_add(1));
+            place < run.count() - 1 && die.since + self.run_time(upto) <= now
+        })
     }
 
     /// Handles one event of the back end; returns the operation that it completed, if it did.
@@ -230,6 +279,7 @@ impl Plain {
     fn start(&mut self, engine: &mut Engine, die: u32, op: FlashOp) {
         let state = &mut self.dies[die as usize];
         state.current = Some(op);
+        state.since = engine.now();
         if state.has_own_channel {
             engine.schedule(self.run_time(op), event(DONE, die));
         } else {
@@ -271,6 +321,9 @@ impl Plain {
         let page_types = self.page_types();
         let state = &mut self.dies[die as usize];
         let done = state.current.expect("an event belongs to an operation");
+        if done.kind() == OpKind::Program {
+            state.note_programmed(if state.has_own_channel { done.count() } else { 1 });
+        }
         if !state.has_own_channel && done.count() > 1 {
             let next_type = u32::from(done.page_type()) + 1;
             let next_type = if next_type == page_types { 0 } else { next_type };

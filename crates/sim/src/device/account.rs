@@ -5,9 +5,9 @@ use serde_json::{json, Value};
 
 use super::window::Completion;
 use crate::controller::breakdown::{Breakdown, Part, Parts};
-use crate::host::latency::LatencyBook;
+use crate::host::latency::{Latencies, LatencyBook};
 use crate::host::tenants::TenantBook;
-use crate::op::{HostCommand, HOST_OP_KINDS};
+use crate::op::{HostCommand, HostOp, HOST_OP_KINDS};
 use crate::units::{Ns, SECTOR_BYTES};
 
 /// What a timed stage has done.
@@ -33,6 +33,13 @@ struct Watch {
     under_way: Vec<(Parts, Ns)>,
 }
 
+/// Latencies of reads apart, once one was lost: of those that got their data, and of those that did
+/// not.
+struct ReadsApart {
+    served: Latencies,
+    lost: Latencies,
+}
+
 /// See the module.
 pub(crate) struct Ledger {
     pub(crate) tally: TimedTally,
@@ -44,6 +51,7 @@ pub(crate) struct Ledger {
     area_until: Ns,
     /// Latencies, unless whoever runs the stage keeps its own.
     pub(crate) latencies: Option<Box<LatencyBook>>,
+    apart: Option<Box<ReadsApart>>,
     /// The command that completed last.
     pub(crate) last: Completion,
     /// What each host got, when they have names.
@@ -65,6 +73,7 @@ impl Ledger {
             area: 0,
             area_until: Ns(0),
             latencies,
+            apart: None,
             last: Completion::default(),
             tenants,
             watch: is_watched.then(Box::default),
@@ -124,7 +133,7 @@ impl Ledger {
         *accounted = now;
     }
 
-    /// A command is complete.
+    /// A command is complete; of a read, `is_lost` says that a page of it was.
     #[inline]
     pub(super) fn note_complete(
         &mut self,
@@ -132,9 +141,13 @@ impl Ledger {
         command: &HostCommand,
         latency: Ns,
         now: Ns,
+        is_lost: bool,
     ) {
         self.note_area(now);
         self.outstanding -= 1;
+        if (is_lost || self.apart.is_some()) && command.op == HostOp::Read {
+            self.note_apart(latency, is_lost);
+        }
         if let Some(latencies) = &mut self.latencies {
             latencies.record(command.op, latency);
         }
@@ -155,6 +168,24 @@ impl Ledger {
         if let Some(tenants) = &mut self.tenants {
             tenants.record(command, latency);
         }
+    }
+
+    /// A read is complete, and one was lost by now; those before the first got their data.
+    #[cold]
+    fn note_apart(&mut self, latency: Ns, is_lost: bool) {
+        let Some(latencies) = &self.latencies else { return };
+        let apart = self.apart.get_or_insert_with(|| {
+            let served = latencies.reads().clone();
+            Box::new(ReadsApart { served, lost: Latencies::default() })
+        });
+        if is_lost { &mut apart.lost } else { &mut apart.served }.record(latency);
+    }
+
+    /// Reads that were lost, and latencies apart; `None` while none was.
+    pub(crate) fn lost_reads(&self) -> Option<(u64, Value)> {
+        let ReadsApart { served, lost } = self.apart.as_deref()?;
+        let row = |of: &Latencies| (of.count() > 0).then(|| of.to_json());
+        Some((lost.count(), json!({ "served": row(served), "lost": row(lost) })))
     }
 
     #[inline]

@@ -81,6 +81,16 @@ impl Backend {
         }
     }
 
+    /// Whether a page of the flash is in the controller's memory, on its way to the flash; asked
+    /// for a read of a command.
+    #[inline]
+    pub(crate) fn holds(&mut self, die: DieId, page: Ppn, now: Ns) -> bool {
+        match self {
+            Self::Plain(plain) => plain.holds(die, page, now),
+            Self::Full(full) => full.holds(page),
+        }
+    }
+
     /// Handles one event; returns an operation that it completed, if it did.
     #[inline]
     pub(crate) fn handle(&mut self, engine: &mut Engine, code: u32) -> Option<FlashOp> {

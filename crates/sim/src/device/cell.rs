@@ -28,7 +28,7 @@ use crate::ftl::FtlCounters;
 use crate::op::{SOURCE_COUNT, SOURCE_NAMES};
 use crate::units::{Ns, SECTOR_BYTES};
 use crate::workload::cell::Cell;
-use crate::workload::{Admission, Host, Load};
+use crate::workload::{Admission, Host, Limit, Load};
 
 /// What an untimed slice is measured in: commands at once.
 const UNITS_OF_PROGRESS: f64 = 1e6;
@@ -43,6 +43,7 @@ pub(crate) struct CellRun {
     /// When the drive fell idle.
     idle_since: Option<Ns>,
     start: (HostCounters, FtlCounters),
+    lost_before: u64,
     start_ops: u64,
 }
 
@@ -73,6 +74,7 @@ impl CellRun {
             is_done: false,
             idle_since: None,
             start: (drive.host, *drive.ftl.counters()),
+            lost_before: drive.errors.lost_of_host(),
             start_ops: drive.flash_ops(),
         }
     }
@@ -130,8 +132,8 @@ impl CellRun {
     }
 
     /// What the cell gave: `{complete, failures, end_bytes, read_bytes, written_bytes, flash,
-    /// reclaims, waiting_pages, …}`, and with a clock `{seconds, elapsed_s, reads, writes,
-    /// ramp_ios, samples, littles_law_error, violations}`.
+    /// reclaims, waiting_pages, lost_read_pages, …}`, and with a clock `{seconds, elapsed_s, reads,
+    /// writes, ramp_ios, samples, littles_law_error, violations}`.
     pub(crate) fn outcome(&self, drive: &Drive) -> Value {
         let (host, _) = &self.start;
         let bytes = |kind: usize| (drive.host.sectors[kind] - host.sectors[kind]) * SECTOR_BYTES;
@@ -144,6 +146,7 @@ impl CellRun {
             "reclaims": self.meter().reclaims(drive),
             "waiting_pages": drive.buffered_pages(),
             "unmapped_read_pages": drive.host.unmapped_read_pages - host.unmapped_read_pages,
+            "lost_read_pages": drive.errors.lost_of_host() - self.lost_before,
             "is_worn_out": drive.is_worn_out,
             "is_standstill": self.runner.is_standstill(),
             "failures": self.failures(drive),
@@ -218,10 +221,9 @@ impl IdleRun {
     pub(crate) fn new(drive: &mut Drive, span: Ns) -> Self {
         let host = Host { weight: 1, ..Host::default() };
         let mut stage = Box::new(TimedStage::of_cell(drive, &[&host]));
-        // The next command of the host, which never comes to the drive, ends the time.
-        stage.await_arrival(0, span);
         let start_ops = drive.flash_ops();
-        stage.rest(drive);
+        // The next command of the host, which never comes to the drive, ends the time.
+        stage.begin_rest(drive, Limit::Time(span));
         let runner = Runner::new(Vec::new(), Some(stage), Meter::Idle);
         Self { runner, span, is_done: false, start_ops }
     }

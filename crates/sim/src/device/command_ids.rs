@@ -11,11 +11,14 @@ pub(crate) struct CommandIds {
 }
 
 impl CommandIds {
-    /// Those of a stage on a drive of so many pages; pages that wait keep the id that they had in
-    /// the stage `before`.
-    pub(super) fn new(of_tenant: Vec<u8>, pages: usize, before: Option<Box<Self>>) -> Self {
-        let of_page = before.map_or_else(|| vec![0; pages], |before| before.of_page);
+    /// Those of a stage; pages that wait have these ids.
+    pub(super) fn new(of_tenant: Vec<u8>, of_page: Vec<u8>) -> Self {
         Self { of_tenant, of_page }
+    }
+
+    /// Those of the next stage; pages that wait keep their ids.
+    pub(super) fn of_stage(self, of_tenant: Vec<u8>) -> Self {
+        Self { of_tenant, ..self }
     }
 
     /// A command writes a page.

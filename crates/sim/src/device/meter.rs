@@ -142,7 +142,7 @@ impl Meter {
             Limit::Ios(ios) => ios - stage.issued,
             Limit::Bytes(total) => (total - stage.issued_bytes).div_ceil(bytes),
             Limit::WrittenBytes(total) => (total - stage.written_bytes).div_ceil(bytes),
-            Limit::Time(_) | Limit::Exhausted => u64::MAX,
+            Limit::Time(_) | Limit::Exhausted | Limit::Idle => u64::MAX,
         };
         let mut due = stage.next_sample(bytes).unwrap_or(u64::MAX);
         if let Some(watch) = &stage.watch {
@@ -201,13 +201,18 @@ impl Meter {
         }
     }
 
+    /// Whether a rest goes on until the drive has no work left.
+    pub(super) fn waits_for_idle(&self) -> bool {
+        matches!(self, Self::Stage(stage) if stage.limit == Limit::Idle)
+    }
+
     /// How many commands may complete at one time, if there is a limit.
     #[inline]
     pub(super) fn standstill_max(&self) -> Option<u64> {
         match self {
             Self::Stage(stage) => match stage.limit {
                 Limit::Time(_) | Limit::WrittenBytes(_) => Some(STAGE_STANDSTILL),
-                Limit::Bytes(_) | Limit::Ios(_) | Limit::Exhausted => None,
+                Limit::Bytes(_) | Limit::Ios(_) | Limit::Exhausted | Limit::Idle => None,
             },
             Self::Cell(_) => Some(CELL_STANDSTILL),
             Self::Idle => None,
@@ -274,13 +279,14 @@ impl StageMeter {
             Limit::Ios(ios) => (self.issued, ios),
             Limit::Time(span) => (now.0.min(span.0), span.0),
             Limit::Exhausted => (self.issued, 0),
+            Limit::Idle => (now.0, 0),
         }
     }
 
     #[inline]
     fn is_open(&self, now: Ns) -> bool {
         let (done, total) = self.extent(now);
-        let is_over = !matches!(self.limit, Limit::Exhausted) && done >= total;
+        let is_over = !matches!(self.limit, Limit::Exhausted | Limit::Idle) && done >= total;
         !(is_over || self.is_steady)
     }
 
@@ -290,13 +296,13 @@ impl StageMeter {
             Limit::WrittenBytes(total) => total.saturating_sub(self.written_bytes),
             Limit::Bytes(total) => total.saturating_sub(self.issued_bytes),
             Limit::Exhausted => u64::MAX,
-            Limit::Ios(_) | Limit::Time(_) => 0,
+            Limit::Ios(_) | Limit::Time(_) | Limit::Idle => 0,
         };
         bytes < left && !self.is_steady
     }
 
     #[inline]
-    fn time_limit(&self) -> Option<Ns> {
+    pub(super) fn time_limit(&self) -> Option<Ns> {
         match self.limit {
             Limit::Time(span) => Some(span),
             _ => None,

@@ -22,6 +22,7 @@ mod health;
 mod host_counters;
 mod image;
 mod instant;
+mod losses;
 mod mapping;
 mod members;
 mod meter;

@@ -8,6 +8,7 @@ use serde_json::{json, Map, Value};
 
 use super::drive::Drive;
 use super::health;
+use super::losses;
 use super::power::Consumed;
 use super::reclaim_units;
 use super::run::{Baseline, Run};
@@ -63,6 +64,7 @@ pub(crate) fn document(drive: &Drive, run: &Run, origin: &Value) -> Value {
         document["series"] = Series::to_json(series);
         document["checks"] = measured.checks(run.is_measured_done());
         warnings.extend(measured.warnings());
+        warnings.splice(0..0, losses::warning(drive, start));
     }
     document["complete"] = json!(run.is_measured_done());
     document["warnings"] = json!(warnings);
@@ -158,6 +160,9 @@ impl Measured<'_> {
             section.insert("health".into(), health::report(self.drive));
         }
         section.extend(self.error_metrics());
+        if let Some(lost) = losses::metrics(self.drive, self.start, self.timed) {
+            section.insert("lost_reads".into(), lost);
+        }
         section.extend(self.timed_metrics());
         section.extend(self.tenant_metrics());
         section.extend(self.power_metrics());

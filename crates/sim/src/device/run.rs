@@ -17,12 +17,13 @@ use super::placer::Placed;
 use super::runner::Runner;
 use super::series::Series;
 use super::steady::SteadyWatch;
+use super::stepping::REST_MAX;
 use super::timed::{Latencies, TimedStage};
 use crate::ftl::zones::ZoneCounts;
 use crate::ftl::{FtlCounters, HandleCounts};
 use crate::reads::ReadTally;
 use crate::units::{Ns, SECTOR_BYTES};
-use crate::workload::{Job, Limit, Load, MergedPages, Stage, StageIds};
+use crate::workload::{Host, Job, Limit, Load, MergedPages, Stage, StageIds};
 
 /// How far a run is.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -83,12 +84,16 @@ pub(crate) struct StageRecord {
     /// Whether WAF became steady; absent for stages without that rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) steady: Option<bool>,
+    /// How long the drive rested; absent for stages with commands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) rest_s: Option<f64>,
 }
 
 /// The stage under way.
 struct Current {
     label: String,
     is_measured: bool,
+    is_rest: bool,
     runner: Runner,
     start: Baseline,
 }
@@ -171,10 +176,16 @@ impl Run {
         };
         let feeds: Vec<_> = stage.loads.drain(..).map(placed).map(Feed::new).collect();
         let observation = if is_measured { &self.observation } else { &Observation::default() };
-        let timed = stage.timed.then(|| {
-            let hosts: Vec<_> = feeds.iter().map(|feed| &feed.load.host).collect();
+        let is_rest = feeds.is_empty();
+        let nobody = Host { weight: 1, ..Host::default() };
+        let mut timed = stage.timed.then(|| {
+            let mut hosts: Vec<_> = feeds.iter().map(|feed| &feed.load.host).collect();
+            hosts.extend(is_rest.then_some(&nobody));
             Box::new(TimedStage::new(drive, observation, &hosts, Latencies::Kept))
         });
+        if let Some(timed) = timed.as_deref_mut().filter(|_| is_rest) {
+            timed.begin_rest(drive, stage.limit);
+        }
         let by_command = drive.placer.as_ref().map(|_| StageIds::Commands);
         drive.place(by_command.or(stage.ids.take()).as_ref());
         let start = Baseline::of(drive);
@@ -192,11 +203,12 @@ impl Run {
             .map(|rule| SteadyWatch::new(rule, drive.written_bytes(), drive.programmed_bytes()));
         let meter = Meter::Stage(Box::new(StageMeter::new(stage.limit, watch, sampling)));
         let runner = Runner::new(feeds, timed, meter);
-        self.current = Some(Current { label: stage.label, is_measured, runner, start });
+        self.current = Some(Current { label: stage.label, is_measured, is_rest, runner, start });
     }
 
     fn end_stage(&mut self, drive: &mut Drive) {
-        let Some(Current { label, runner, start, is_measured }) = self.current.take() else {
+        let Some(Current { label, is_rest, runner, start, is_measured }) = self.current.take()
+        else {
             return;
         };
         if is_measured {
@@ -210,7 +222,10 @@ impl Run {
             self.stages.clear();
         }
         let (meter, mut timed) = runner.into_parts();
-        drive.clock = drive.clock + timed.as_ref().map_or(Ns(0), |stage| stage.at_rest_since());
+        let mut span = timed.as_ref().map_or(Ns(0), |stage| stage.at_rest_since());
+        let rests_until = meter.time_limit().filter(|_| is_rest);
+        span = span.max(rests_until.unwrap_or(span));
+        drive.clock = drive.clock + span;
         let Meter::Stage(meter) = meter else { return };
         let is_steady = meter.is_steady();
         if let Some(series) = meter.into_series(drive, timed.as_deref_mut()) {
@@ -226,11 +241,17 @@ impl Run {
             self.warnings
                 .push(format!("preconditioning stage `{label}` ended before WAF was steady"));
         }
+        if is_rest && rests_until.is_none() && span >= REST_MAX {
+            self.warnings.push(format!(
+                "preconditioning stage `{label}` ended after an hour, before the drive was idle"
+            ));
+        }
         self.records.push(StageRecord {
             step: label,
             host_bytes_written: written,
             waf: (written > 0).then(|| programs as f64 * page_bytes / written as f64),
             steady: is_steady,
+            rest_s: is_rest.then(|| span.as_seconds()),
         });
     }
 

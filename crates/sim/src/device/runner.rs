@@ -273,7 +273,12 @@ impl Hosts {
 
     /// The next command of an open loop has arrived, or a pause is over, or an idle time.
     fn arrived(&mut self, drive: &mut Drive, stage: &mut TimedStage, tenant: usize) {
-        let Some(feed) = self.feeds.get_mut(tenant) else { return };
+        let Some(feed) = self.feeds.get_mut(tenant) else {
+            if self.meter.waits_for_idle() {
+                stage.await_idle(drive);
+            }
+            return;
+        };
         if feed.arriving.is_some() {
             if feed.is_full() {
                 feed.is_late = true;

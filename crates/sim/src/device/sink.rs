@@ -74,6 +74,8 @@ pub(super) struct TimedSink<'a> {
     pub(super) is_flush: bool,
     /// The command waits for operations of the map.
     pub(super) awaits_map: bool,
+    /// Writes of the command complete when their program units are taken by a die.
+    pub(super) completes_in_memory: bool,
     /// Told of what the host asks of the dies, where collections are scheduled in steps.
     pub(super) collector: Option<&'a mut Collector>,
     /// What was read ahead, where drives do that.
@@ -97,14 +99,17 @@ pub(super) struct TimedSink<'a> {
 /// Asks for what a read of a page will touch: tables of pages and of blocks that are too large for
 /// the nearest caches.
 pub(super) fn expect_read(media: &Media, errors: &ReadErrors, backend: &Backend, ppn: Ppn) {
+    errors.page_types().prefetch(media.geometry().page_index(ppn));
+    backend.expect_read(flash_page(media, ppn));
+}
+
+/// The page of the flash that is a page of the FTL.
+#[inline]
+fn flash_page(media: &Media, ppn: Ppn) -> Ppn {
+    let Some(members) = media.superblocks() else { return ppn };
     let geometry = media.geometry();
     let (block, index) = (geometry.block_of(ppn), geometry.page_index(ppn));
-    errors.page_types().prefetch(index);
-    let page = match media.superblocks() {
-        Some(members) => members.page(block, index, media.mode(block) == CellMode::Slc),
-        None => ppn,
-    };
-    backend.expect_read(page);
+    members.page(block, index, media.mode(block) == CellMode::Slc)
 }
 
 impl TimedSink<'_> {
@@ -133,6 +138,10 @@ impl TimedSink<'_> {
             self.decode_ns = self.decode_ns.max(extra.decode_ns);
         }
         let mut op = if waits { op.of_command(self.slot) } else { op };
+        let is_write = source == Source::Host && op.kind() == OpKind::Program;
+        if waits && self.completes_in_memory && is_write {
+            op = op.completing_in_memory();
+        }
         if self.is_flush && source == Source::Host {
             self.is_flush = false;
             self.cache.in_flight += 1;
@@ -179,6 +188,20 @@ impl TimedSink<'_> {
 }
 
 impl TimedSink<'_> {
+    /// Whether a command reads a page that is still being written to the flash: the controller has
+    /// it, so no die is asked, and nothing has to be corrected.
+    #[inline]
+    fn is_in_memory(&mut self, ppn: Ppn, source: Source) -> bool {
+        if !matches!(source, Source::Host | Source::Merge | Source::Map) {
+            return false;
+        }
+        let page = flash_page(self.media, ppn);
+        let geometry =
+            self.media.superblocks().map_or(self.media.geometry(), |it| it.shape().flash());
+        let die = geometry.die_of_block(geometry.block_of(page));
+        self.backend.holds(die, page, self.engine.now())
+    }
+
     /// Pages of the flash that these pages of a block lie on, where work is counted.
     fn flash_pages(&self, geometry: &Geometry, page_indices: &[u32]) -> u16 {
         if !self.backend.counts_work() {
@@ -215,6 +238,9 @@ impl FlashSink for TimedSink<'_> {
 
     #[inline]
     fn read(&mut self, ppn: Ppn, source: Source) {
+        if self.is_in_memory(ppn, source) {
+            return;
+        }
         if self.backend.may_lose_dies() && self.read_around(ppn, source) {
             return;
         }
@@ -413,5 +439,8 @@ impl CommandSink for TimedSink<'_> {
 
     fn fence(&mut self) {
         self.waits += u32::from(self.cache.fence.close(self.slot));
+        if let (Backend::Full(full), true) = (&mut self.backend, self.slot != NO_COMMAND) {
+            self.waits += full.follow_programs(self.slot, self.engine.now());
+        }
     }
 }

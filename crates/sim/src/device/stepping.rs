@@ -14,6 +14,10 @@ use crate::ftl::{NoRoom, StepOutcome};
 use crate::op::{HostCommand, HostOp};
 use crate::superblock::HOLE;
 use crate::units::{BlockId, DieId, Lpn, Ns, SECTOR_BYTES};
+use crate::workload::Limit;
+
+/// The longest rest of a drive that is to do all its work.
+pub(super) const REST_MAX: Ns = Ns(3600 * 1_000_000_000);
 
 impl TimedStage {
     /// What a command asked of the dies: writes without room stall there, and those that have
@@ -93,8 +97,9 @@ impl TimedStage {
     /// A block of a die was erased: writes that waited for it go on.
     fn admit_stalled(&mut self, drive: &mut Drive, die: u32) {
         while let Some(stalled) = self.collector.as_ref().and_then(|it| it.front(die)) {
+            let is_enough = self.completes_in_memory(stalled.slot);
             let (written, waits) = self.with_sink(drive, NO_COMMAND, |front, sink| {
-                sink.slot = stalled.slot;
+                (sink.slot, sink.completes_in_memory) = (stalled.slot, is_enough);
                 if stalled.epoch.is_some() {
                     sink.is_flush = true;
                     sink.epoch = stalled.epoch;
@@ -246,13 +251,32 @@ impl TimedStage {
 
     /// The host is away from now on: dies go on with what they would do at the end of a burst.
     pub(super) fn rest(&mut self, drive: &mut Drive) {
-        let now = self.engine.now();
         for die in 0..drive.geometry.die_count {
             self.collect(drive, die);
-            let after = self.collector.as_mut().and_then(|it| it.became_idle(die, now));
-            if let Some(after) = after.filter(|_| self.backend.is_idle(DieId(die))) {
-                self.start_timer(die, after);
-            }
+            // One that goes on with a collection falls idle when that is over.
+            self.note_idle(DieId(die));
+        }
+    }
+
+    /// The host is away for the length of a stage.
+    pub(super) fn begin_rest(&mut self, drive: &mut Drive, limit: Limit) {
+        match limit {
+            Limit::Time(span) => self.await_arrival(0, span),
+            _ => self.await_idle(drive),
+        }
+        self.rest(drive);
+    }
+
+    /// The drive rests until it has no work left: asks again after a while, unless nothing was
+    /// under way for longer than any die waits before it begins something; an hour at most.
+    pub(super) fn await_idle(&mut self, drive: &Drive) {
+        let now = self.now();
+        let after = drive.config.ftl.idle_collection.as_ref().map_or(0.0, |idle| idle.after_us);
+        let is_idle = now > Ns(0)
+            && self.backend.pending() == 0
+            && now - self.at_rest_since() >= Ns::from_us(after);
+        if !is_idle && now < REST_MAX {
+            self.await_arrival(0, now + Ns::from_us(after + 1000.0));
         }
     }
 

@@ -25,6 +25,7 @@ use crate::controller::plain::HOST_EVENT;
 use crate::controller::timeline::Lane;
 use crate::controller::{FlashOp, OpKind, Work, NO_COMMAND};
 use crate::engine::Engine;
+use crate::ftl::WritesComplete;
 use crate::host::latency::LatencyBook;
 use crate::host::path::{HostPath, Leg};
 use crate::host::read_ahead::{ReadAhead, FETCH};
@@ -44,7 +45,7 @@ pub(super) const PATROL: u32 = REFRESH + 1;
 /// Host events from here on: die `code - IDLE` has been idle for a while.
 pub(super) const IDLE: u32 = HOST_EVENT + 1024;
 /// Host events from here on: a program unit of pool `code - FILL` has waited for a while.
-const FILL: u32 = IDLE + (1 << 20);
+pub(super) const FILL: u32 = IDLE + (1 << 20);
 /// Host events from here on: the command of slot `code - SLOT` goes on.
 pub(super) const SLOT: u32 = HOST_EVENT + (1 << 21);
 
@@ -56,7 +57,7 @@ pub(crate) struct TimedStage {
     pub(super) cache: CacheSlots,
     pub(super) collector: Option<Box<Collector>>,
     pub(super) ahead: Option<Box<ReadAhead>>,
-    fill: Option<Box<FillTimer>>,
+    pub(super) fill: Option<Box<FillTimer>>,
     pub(super) refresher: Option<Box<Refresher>>,
     /// Reads of superblocks that will not be corrected.
     failing: Vec<FailingRead>,
@@ -70,6 +71,9 @@ pub(crate) struct TimedStage {
     pub(super) settling: Option<Vec<u32>>,
     /// What is certain to happen next happens without an event, see `shortcuts`.
     pub(super) skips_events: bool,
+    /// Writes without force unit access complete when a die takes their program units, where pages
+    /// are programmed in units.
+    completes_in_memory: bool,
     /// Whether commands come one at a time, each when the one before is complete.
     pub(super) comes_alone: bool,
     /// A command that goes on before the next event, and when.
@@ -138,6 +142,7 @@ impl TimedStage {
             arrivals: 0,
             is_worn_out: false,
             settling: None,
+            completes_in_memory: config.ftl.writes_complete == WritesComplete::InMemory,
             skips_events: false,
             comes_alone: false,
             goes_next: None,
@@ -337,6 +342,7 @@ impl TimedStage {
         work: impl FnOnce(&mut Front, &mut TimedSink) -> T,
     ) -> T {
         (self.quiet_die, self.calm) = (None, None);
+        let is_enough = self.completes_in_memory(slot);
         let (mut front, media, errors) = drive.split();
         let lost_before = errors.lost_of_host();
         let mut sink = TimedSink {
@@ -353,6 +359,7 @@ impl TimedStage {
             decode_ns: 0,
             is_flush: false,
             awaits_map: false,
+            completes_in_memory: is_enough,
             epoch: None,
             programmed_pages: 0,
             failing: &mut self.failing,
@@ -374,23 +381,10 @@ impl TimedStage {
         outcome
     }
 
-    /// Starts the timers of program units that the host has begun.
-    #[cold]
-    fn start_fill_timers(&mut self, drive: &Drive) {
-        let now = self.engine.now();
-        let Some(fill) = &mut self.fill else { return };
-        let (begun, timeout) = fill.begun(|die| drive.ftl.unit_under_way(&drive.media, die), now);
-        for die in begun {
-            self.engine.schedule(timeout, FILL + die.0);
-        }
-    }
-
-    /// The timer of a program unit of a pool is over.
-    fn fill_timer(&mut self, drive: &mut Drive, die: DieId) {
-        let (now, unit) = (self.engine.now(), drive.ftl.unit_under_way(&drive.media, die));
-        if self.fill.as_ref().is_some_and(|fill| fill.is_due(die, unit, now)) {
-            self.with_sink(drive, NO_COMMAND, |front, sink| front.ftl.pad_die(sink, die));
-        }
+    /// Whether the writes of a command complete when a die takes their program units.
+    #[inline]
+    pub(super) fn completes_in_memory(&self, slot: u32) -> bool {
+        self.completes_in_memory && self.path.may_complete_in_memory(slot)
     }
 
     /// An operation is over: whoever waited for it goes on.
@@ -526,11 +520,11 @@ impl TimedStage {
             return Step::Internal;
         }
         let now = self.engine.now();
-        let (command, submitted) = self.path.release(index);
+        let (command, submitted, is_lost) = self.path.release(index);
         if let Some(timeline) = self.backend.recorder() {
             timeline.end(Lane::Command(index), now);
         }
-        self.ledger.note_complete(index, &command, now - submitted, now);
+        self.ledger.note_complete(index, &command, now - submitted, now, is_lost);
         self.note_depth();
         if let Some(next) = self.path.admit_waiting() {
             self.note_inside(next);

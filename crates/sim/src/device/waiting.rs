@@ -1,11 +1,11 @@
-//! Commands of a timed stage that wait for others: for pages that are fetched ahead, and for reads
-//! that hold up the processor.
+//! Commands of a timed stage that wait for others: for pages that are fetched ahead, for reads that
+//! hold up the processor, and for the rest of a program unit.
 
 use super::drive::Drive;
-use super::timed::{Step, TimedStage};
+use super::timed::{Step, TimedStage, FILL};
 use crate::controller::breakdown::Part;
 use crate::controller::NO_COMMAND;
-use crate::units::Lpn;
+use crate::units::{DieId, Lpn};
 
 impl TimedStage {
     /// Fetches what lies ahead of the read that was just served.
@@ -15,8 +15,12 @@ impl TimedStage {
             for page in ahead.wanted() {
                 sink.slot = ahead.fetch();
                 (sink.waits, sink.decode_ns) = (0, 0);
+                let lost_before = sink.errors.lost_of_host();
                 front.read_page_ahead(sink, Lpn(page));
                 ahead.fetched(sink.slot, sink.waits, sink.decode_ns);
+                if sink.errors.lost_of_host() > lost_before {
+                    ahead.lost();
+                }
             }
         });
     }
@@ -39,6 +43,25 @@ impl TimedStage {
         for held in self.path.unblock(index, now) {
             self.ledger.credit(held, Part::Controller, now);
             self.go_in(drive, held);
+        }
+    }
+
+    /// Starts the timers of program units that the host has begun.
+    #[cold]
+    pub(super) fn start_fill_timers(&mut self, drive: &Drive) {
+        let now = self.engine.now();
+        let Some(fill) = &mut self.fill else { return };
+        let (begun, timeout) = fill.begun(|die| drive.ftl.unit_under_way(&drive.media, die), now);
+        for die in begun {
+            self.engine.schedule(timeout, FILL + die.0);
+        }
+    }
+
+    /// The timer of a program unit of a pool is over.
+    pub(super) fn fill_timer(&mut self, drive: &mut Drive, die: DieId) {
+        let (now, unit) = (self.engine.now(), drive.ftl.unit_under_way(&drive.media, die));
+        if self.fill.as_ref().is_some_and(|fill| fill.is_due(die, unit, now)) {
+            self.with_sink(drive, NO_COMMAND, |front, sink| front.ftl.pad_die(sink, die));
         }
     }
 }

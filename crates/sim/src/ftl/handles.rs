@@ -153,6 +153,16 @@ pub enum Ids {
     Ranges(Vec<(u32, u8)>),
 }
 
+impl Ids {
+    /// The handle of a page that a command with this one writes.
+    #[inline]
+    pub(crate) fn of(&self, lpn: Lpn, handle: u8) -> u8 {
+        let Self::Ranges(ranges) = self else { return handle };
+        let place = ranges.iter().position(|&(limit, _)| lpn.0 < limit);
+        place.map_or(0, |place| ranges[place].1)
+    }
+}
+
 /// What was counted of a handle. Of data without a handle, where collection has mixed it, only what
 /// is moved and erased.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -257,13 +267,7 @@ impl Handles {
 
     /// The stream of a host write, which counts as written.
     pub(super) fn host_stream(&mut self, lpn: Lpn, handle: u8) -> usize {
-        let handle = match &self.ids {
-            Ids::Command => handle,
-            Ids::Ranges(ranges) => {
-                let place = ranges.iter().position(|&(limit, _)| lpn.0 < limit);
-                place.map_or(0, |place| ranges[place].1)
-            }
-        };
+        let handle = self.ids.of(lpn, handle);
         self.counts[usize::from(handle)].host_pages += 1;
         usize::from(handle)
     }

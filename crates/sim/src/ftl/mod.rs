@@ -321,6 +321,11 @@ impl Ftl {
         self.books.handle = 0;
     }
 
+    /// Which handle a write of the host goes to; `None` without handles.
+    pub fn ids(&self) -> Option<&Ids> {
+        Some(&self.pools[0].log.placement.handles.as_ref()?.ids)
+    }
+
     /// The next writes of the host are of this handle, where addresses do not decide.
     #[inline]
     pub fn set_handle(&mut self, handle: u8) {

@@ -24,6 +24,7 @@ const PERCENTILES: [(&str, f64); 6] = [
 ];
 
 /// Samples of one kind of command.
+#[derive(Clone)]
 pub struct Latencies {
     histogram: Histogram<u64>,
     sum_ns: u128,
@@ -161,6 +162,11 @@ impl LatencyBook {
         };
         kind.record(latency);
         self.interval.record(latency);
+    }
+
+    /// Those of reads.
+    pub fn reads(&self) -> &Latencies {
+        &self.read
     }
 
     fn kinds(&self) -> [(&'static str, &Latencies); 4] {

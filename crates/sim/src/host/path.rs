@@ -275,6 +275,12 @@ impl HostPath {
         &mut self.slots[index as usize]
     }
 
+    /// Whether a command, if it is one, need not see on the flash what it writes.
+    #[inline]
+    pub fn may_complete_in_memory(&self, index: u32) -> bool {
+        self.slots.get(index as usize).is_some_and(|slot| !slot.command.is_fua)
+    }
+
     /// A page that was read for a command, or for none, cannot be corrected, if `is_lost`.
     #[inline]
     pub fn note_lost(&mut self, index: u32, is_lost: bool) {
@@ -283,14 +289,15 @@ impl HostPath {
         }
     }
 
-    /// A command is complete, and its slot is free: the command without what was refused of it, and
-    /// when it was submitted.
+    /// A command is complete, and its slot is free: the command without what was refused of it,
+    /// when it was submitted, and whether a page that it reads was lost.
     #[inline]
-    pub fn release(&mut self, index: u32) -> (HostCommand, Ns) {
+    pub fn release(&mut self, index: u32) -> (HostCommand, Ns, bool) {
         self.free_slots.push(index);
-        let Slot { mut command, submitted, refused_sectors, .. } = self.slots[index as usize];
+        let Slot { mut command, submitted, refused_sectors, is_lost, .. } =
+            self.slots[index as usize];
         command.sector_count -= refused_sectors;
-        (command, submitted)
+        (command, submitted, is_lost)
     }
 
     /// So many bytes were programmed.
@@ -368,7 +375,7 @@ mod tests {
         path.slot(first).refused_sectors = 3;
         path.serve(first);
         assert_eq!(path.go_out(first, Ns(5096)), None);
-        let (command, submitted) = path.release(first);
+        let (command, submitted, _) = path.release(first);
         assert_eq!((command.sector_count, submitted), (5, Ns(0)));
         let second = path.admit_waiting().expect("one waits");
         assert_eq!(path.slot(second).submitted, Ns(3));

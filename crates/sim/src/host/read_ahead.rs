@@ -207,6 +207,14 @@ impl ReadAhead {
         }
     }
 
+    /// The page of the last fetch cannot be corrected: it is not kept, and who asks for it reads
+    /// it.
+    pub fn lost(&mut self) {
+        if let Some(page) = self.streams[self.current].pages.back_mut() {
+            *page = Page::Absent;
+        }
+    }
+
     /// An operation of a fetch is over. With the last of them the page is in memory, unless it was
     /// dropped meanwhile; the commands that wait for it are moved to `waiters`.
     pub fn done(&mut self, mark: u32, waiters: &mut Vec<u32>) {

@@ -170,7 +170,8 @@ impl WorkloadConfig {
     /// The placement ids of a step of preconditioning, or of the measured part behind the last.
     fn stage_ids(&self, index: usize, space: Space) -> Option<StageIds> {
         let is_measured = index == self.precondition.len();
-        self.placement.as_ref().map(|ids| ids.of_stage(index, is_measured, space))
+        let parts: Vec<_> = self.tenants.iter().map(|tenant| tenant.pages(space)).collect();
+        self.placement.as_ref().map(|ids| ids.of_stage(index, is_measured, space, &parts))
     }
 
     fn placement_warning(&self, space: Space) -> Option<String> {

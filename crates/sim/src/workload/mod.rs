@@ -144,6 +144,8 @@ pub enum Limit {
     Time(Ns),
     /// When the generator is exhausted.
     Exhausted,
+    /// When a drive that rests has no work left.
+    Idle,
 }
 
 /// Ends a preconditioning stage early: when the WAF of successive windows no longer moves.
@@ -192,7 +194,7 @@ impl Load {
 pub struct Stage {
     /// Shown beside progress, such as `sequential fill`.
     pub label: String,
-    /// The hosts, at least one; exactly one without time.
+    /// The hosts, exactly one without time; none: the drive rests.
     pub loads: Vec<Load>,
     /// False: the untimed executor, at memory speed.
     pub timed: bool,

@@ -5,8 +5,10 @@
 //! range     [ id 0 | id 1        | id 2 ]      by logical address
 //! hot_cold  [ 0    | 1                  ]      the first fraction of the space is hot
 //! phase     fill: id 0 · workload: id 1 · measured: id 2
-//! tenant    analytics: id 0 · log: id 1
+//! tenant    analytics: id 0 · log: id 1       preconditioning: that of whose range it writes
 //! ```
+
+use std::ops::Range;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -69,8 +71,8 @@ pub struct PhaseIds {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TenantIds {
-    /// One id for each tenant, in order; default 0, 1, 2 and so on. Preconditioning writes with id
-    /// 0.
+    /// One id for each tenant, in order; default 0, 1, 2 and so on. Preconditioning writes a page
+    /// with the id of the tenant whose range it lies in: the first of several, and 0 where none is.
     #[serde(default)]
     pub ids: Vec<u32>,
 }
@@ -155,15 +157,22 @@ impl PlacementIds {
         }
     }
 
-    /// The ids of a step of preconditioning, or of the measured part behind the last.
-    pub(super) fn of_stage(&self, index: usize, is_measured: bool, space: Space) -> StageIds {
+    /// The ids of a step of preconditioning, or of the measured part behind the last; `parts` has
+    /// the pages of each tenant.
+    pub(super) fn of_stage(
+        &self,
+        index: usize,
+        is_measured: bool,
+        space: Space,
+        parts: &[Range<u32>],
+    ) -> StageIds {
         match self {
             Self::Range(range) => StageIds::Ranges(range.limits(space)),
             Self::Phase(phase) => StageIds::One(phase.ids[index] as u8),
             Self::Tenant(tenant) if is_measured => {
                 StageIds::Tenants(tenant.ids.iter().map(|&id| id as u8).collect())
             }
-            Self::Tenant(_) => StageIds::One(0),
+            Self::Tenant(tenant) => StageIds::Ranges(tenant.by_range(parts)),
             Self::HotCold(parts) => {
                 // Rounded as the oracle of `ftl.write_frontiers` rounds.
                 let pages = space.pages();
@@ -297,6 +306,23 @@ impl RangeIds {
             |index: usize| if index == last { u32::MAX } else { ends[index].round() as u32 };
         let ids = self.ranges.iter().enumerate();
         ids.map(|(index, range)| (limit(index), range.id as u8)).collect()
+    }
+}
+
+impl TenantIds {
+    /// The ids of pages by whose range they lie in: the page behind each stretch, and its id.
+    fn by_range(&self, parts: &[Range<u32>]) -> Vec<(u32, u8)> {
+        let mut bounds: Vec<u32> = parts.iter().flat_map(|part| [part.start, part.end]).collect();
+        bounds.push(u32::MAX);
+        bounds.sort_unstable();
+        bounds.dedup();
+        let mut start = 0;
+        let stretches = bounds.into_iter().filter(|&limit| limit > 0).map(|limit| {
+            let owner = parts.iter().position(|part| part.contains(&start));
+            start = limit;
+            (limit, owner.map_or(0, |owner| self.ids[owner] as u8))
+        });
+        stretches.collect()
     }
 }
 

@@ -3,7 +3,7 @@
 //! `sequential_fill` maps every page; `workload` then repeats the writes and trims of the workload
 //! itself, for a stated amount or until write amplification is steady. Reads are left out: they
 //! change no mapping. Both run untimed unless asked: the state of the mapping does not depend on
-//! the clock.
+//! the clock. `rest` lets the drive do in peace what it does when the host is away.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,6 +13,7 @@ use super::sequential_fill::SequentialFill;
 use super::total::{bytes_of, check_drive_writes};
 use super::{Admission, Generator, Limit, Load, Space, Stage, SteadyRule};
 use crate::config::ConfigError;
+use crate::units::Ns;
 
 /// One step of preconditioning.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -22,6 +23,9 @@ pub enum PreconditionStep {
     SequentialFill(SequentialFillStep),
     /// The writes and trims of the workload, in its pattern and sizes; reads are left out.
     Workload(WorkloadStep),
+    /// Simulated time without commands: dies collect and fold as they do in pauses
+    /// (`ftl.idle_collection`), and blocks age.
+    Rest(RestStep),
 }
 
 /// Parameters of `sequential_fill`.
@@ -76,6 +80,27 @@ pub struct WorkloadStep {
     pub timed: bool,
 }
 
+/// When a `rest` without a stated length ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RestUntil {
+    /// The drive has no work left: nothing is under way, and no pause of `ftl.idle_collection` can
+    /// begin any.
+    Idle,
+}
+
+/// Parameters of `rest`: either `seconds`, or `until: idle`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RestStep {
+    /// Simulated seconds; at least 1e-6, at most 1e9. Excludes `until`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
+    /// `idle`: until the drive has done its background work, an hour at most. Excludes `seconds`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<RestUntil>,
+}
+
 /// What a step runs on.
 pub(crate) struct StepContext<'a> {
     pub space: Space,
@@ -98,6 +123,7 @@ impl PreconditionStep {
             }
             Self::SequentialFill(_) => Ok(()),
             Self::Workload(step) => step.resolve(path),
+            Self::Rest(step) => step.check(path),
         }
     }
 
@@ -116,6 +142,7 @@ impl PreconditionStep {
                 until: None,
                 ids: None,
             },
+            Self::Rest(step) => step.stage(),
             Self::Workload(step) => {
                 let (label, limit, until) = step.end(context.space);
                 Stage {
@@ -135,6 +162,31 @@ impl PreconditionStep {
 pub(super) fn resolve_steps(steps: &mut [PreconditionStep]) -> Result<(), ConfigError> {
     let mut numbered = steps.iter_mut().enumerate();
     numbered.try_for_each(|(index, step)| step.resolve(&format!("precondition[{index}]")))
+}
+
+impl RestStep {
+    fn check(&self, path: &str) -> Result<(), ConfigError> {
+        match (self.seconds, self.until) {
+            (Some(seconds), None) if !(1e-6..=1e9).contains(&seconds) => {
+                Err(refuse(&format!("{path}.seconds"), seconds, "1e-6 to 1e9"))
+            }
+            (Some(_), None) | (None, Some(RestUntil::Idle)) => Ok(()),
+            _ => {
+                let message = "accepted: exactly one of `seconds: N` and `until: idle`";
+                Err(ConfigError::new(path, message))
+            }
+        }
+    }
+
+    fn stage(&self) -> Stage {
+        let (label, limit) = match self.seconds {
+            Some(seconds) => {
+                (format!("rest of {seconds} s"), Limit::Time(Ns::from_us(seconds * 1e6)))
+            }
+            None => ("rest until idle".to_owned(), Limit::Idle),
+        };
+        Stage { label, loads: Vec::new(), timed: true, limit, until: None, ids: None }
+    }
 }
 
 impl WorkloadStep {

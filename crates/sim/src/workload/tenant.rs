@@ -5,6 +5,8 @@
 //! of its requests. How the drive shares itself out between the queues is `host.protocol`'s
 //! decision.
 
+use std::ops::Range;
+
 use super::check::{refuse, whole};
 use super::traffic::{with_traffic, Part, Traffic};
 use super::{Generator, Host, Load, Space};
@@ -64,6 +66,12 @@ impl TenantConfig {
 
     pub(super) fn traffic(&self) -> Traffic<'_> {
         self.traffic_in(Part::Pages(self.range_pct))
+    }
+
+    /// The pages that it uses.
+    pub(super) fn pages(&self, space: Space) -> Range<u32> {
+        let [from, to] = Part::Pages(self.range_pct).bytes(space).map(|it| it / space.page_bytes);
+        from as u32..to as u32
     }
 
     /// The load of tenant `index`.

@@ -180,7 +180,7 @@ pub(super) struct Traffic<'a> {
 
 impl Part {
     /// First byte and the byte after the last.
-    fn bytes(self, space: Space) -> [u64; 2] {
+    pub(super) fn bytes(self, space: Space) -> [u64; 2] {
         // 100 % is exact at any capacity; otherwise rounded down.
         let bytes_at = |percent: f64| {
             if percent >= 100.0 {

@@ -81,7 +81,8 @@ impl Space {
             return self.refuse_zones("precondition", "sequential_fill, which resets no zone,");
         }
         // A stage leaves its zones open, and the next begins others.
-        let stages = 1 + asked.steps.len() as u32;
+        let rests = |step: &&PreconditionStep| matches!(step, PreconditionStep::Rest(_));
+        let stages = 1 + (asked.steps.len() - asked.steps.iter().filter(rests).count()) as u32;
         let active = log.open.saturating_mul(stages);
         if active > zones.active_max {
             let message = format!(
@@ -111,11 +112,15 @@ impl Asked<'_> {
     fn check_host_log(&self) -> Result<(), ConfigError> {
         self.check_host("host_log")?;
         for (index, step) in self.steps.iter().enumerate() {
-            let writes = matches!(step, PreconditionStep::Workload(step) if step.until.is_none());
-            if !writes {
+            let is_possible = match step {
+                PreconditionStep::Workload(step) => step.until.is_none(),
+                PreconditionStep::Rest(_) => true,
+                PreconditionStep::SequentialFill(_) => false,
+            };
+            if !is_possible {
                 let message = "the host of host_log writes on from step to step, and the \
                                amplification of the drive is always 1; accepted: `{kind: \
-                               workload, drive_writes: N}`";
+                               workload, drive_writes: N}`, and `rest`";
                 return Err(ConfigError::new(format!("precondition[{index}]"), message));
             }
         }

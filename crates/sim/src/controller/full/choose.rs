@@ -11,8 +11,8 @@
 //! plane and everything else all of them.
 
 use super::die::{Array, Class, Queued, Turn};
-use super::{Full, Order, Urgency};
-use crate::controller::OpKind;
+use super::{is_host, Full, Order, Urgency};
+use crate::controller::{FlashOp, OpKind};
 use crate::op::Source;
 use crate::units::{DieId, Ns};
 
@@ -95,6 +95,18 @@ impl Full {
             OpKind::Copyback => reads_ok && output_is_free,
         };
         (startable && die.planes_busy == 0).then_some(Turn { class, place: 0 })
+    }
+
+    /// Whether an operation of a queue counts as one of a collection.
+    #[inline]
+    pub(super) fn is_move(&self, class: Class, op: FlashOp) -> bool {
+        // In the other orders there is one queue for all classes.
+        let is_by_class = matches!(self.mechanisms.order, Order::Priority { .. });
+        if is_by_class {
+            class == Class::Collect
+        } else {
+            !is_host(op.source())
+        }
     }
 
     /// The class whose turn it is.

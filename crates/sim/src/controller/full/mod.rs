@@ -13,7 +13,8 @@
 //! Rules that hold whatever the order (each violation is counted, and fails the run's checks):
 //!
 //! 1. pages of a block are programmed in order, after the erase that the FTL counted on;
-//! 2. a page that is not programmed yet is read from the controller's memory, at no flash time;
+//! 2. a page that is not programmed yet is read from the controller's memory, at no flash time:
+//!    by commands when they come ([`Full::holds`]), by others when it is their turn;
 //! 3. a block is not erased while a read of it waits, nor before its programs are done;
 //! 4. while a program or an erase is suspended, only host reads run;
 //! 5. in a drive that may lose power, a block is erased after everything that was to be programmed
@@ -92,6 +93,8 @@ struct Progress {
     sent: u32,
     /// Programs queued or under way.
     pending: u32,
+    /// Those among them that move data inside the die, past the controller's memory.
+    inside: u32,
     /// The class of its programs: parity and padding follow the pages that they complete.
     class: Class,
     /// Pages that will be programmed when everything is done that was ordered; kept where the power
@@ -254,6 +257,7 @@ impl Full {
                 programmed,
                 sent: programmed,
                 pending: 0,
+                inside: 0,
                 class: Class::HostWrite,
                 promised: programmed,
             }
@@ -363,18 +367,6 @@ impl Full {
         self.pools[pool.0 as usize].moves_waiting > 0
     }
 
-    /// Whether an operation of a queue counts as one of a collection.
-    #[inline]
-    fn is_move(&self, class: Class, op: FlashOp) -> bool {
-        // In the other orders there is one queue for all classes.
-        let is_by_class = matches!(self.mechanisms.order, Order::Priority { .. });
-        if is_by_class {
-            class == Class::Collect
-        } else {
-            !is_host(op.source())
-        }
-    }
-
     /// How much a pool's collection presses from now on.
     #[inline]
     pub fn set_urgency(&mut self, pool: DieId, urgency: Urgency) {
@@ -423,6 +415,8 @@ impl Full {
         match op.kind() {
             OpKind::Program | OpKind::Copyback => {
                 progress.pending += op.count();
+                let is_inside = op.kind() == OpKind::Copyback;
+                progress.inside += if is_inside { op.count() } else { 0 };
                 progress.class = class;
             }
             OpKind::Erase => progress.erases_ordered += 1,
@@ -443,6 +437,10 @@ impl Full {
             state.settle(now);
             Box::new(state.busy)
         });
+        if op.completes_in_memory() && self.has_room_for(die, class, op, now) {
+            return self.stage_at_once(die.0, &Queued { op, detail, since: now, plane, busy });
+        }
+        let state = &mut self.dies[die.0 as usize];
         state.waiting += op.count();
         if let Some(plane) = plane {
             state.planes[usize::from(plane)].waiting[class as usize] += 1;

@@ -266,6 +266,8 @@ impl Full {
                 self.tally.violations += u64::from(!(in_order && in_time));
                 progress.programmed = transaction.programmed_limit;
                 progress.pending -= transaction.settled;
+                let is_inside = transaction.kind == OpKind::Copyback;
+                progress.inside -= if is_inside { transaction.settled } else { 0 };
             }
         }
         self.note_progress();
@@ -273,7 +275,7 @@ impl Full {
         for queued in ops.drain(..) {
             self.pending -= u64::from(queued.op.count());
             if self.is_observed {
-                let is_awaited = queued.op.command() != NO_COMMAND;
+                let is_awaited = queued.op.command() != NO_COMMAND && queued.busy.is_some();
                 let parts =
                     if is_awaited { transaction.parts(&queued, now) } else { Parts::default() };
                 self.done.parts.push_back(parts);

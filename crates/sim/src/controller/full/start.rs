@@ -65,6 +65,8 @@ impl Full {
                 progress.programmed = self.geometry.page_index(first) + own;
                 progress.sent = progress.programmed;
                 progress.pending -= op.count();
+                let is_inside = op.kind() == OpKind::Copyback;
+                progress.inside -= if is_inside { op.count() } else { 0 };
             }
             OpKind::Erase => {
                 progress.erases += 1;
@@ -287,6 +289,9 @@ impl Full {
         }
         let mut transaction = self.transaction(index, head, now);
         transaction.settled = at - first;
+        if self.units.stages(is_slc) {
+            self.tell_in_memory(index, &mut ops, now);
+        }
         self.taken = std::mem::replace(&mut transaction.ops, ops);
         // What earlier programs have put on the page stays there.
         let unit_first = if self.units.programs_parts() {

@@ -132,7 +132,7 @@ pub struct ReplayConfig {
     pub unpacked_bytes_max: Option<u64>,
     /// Whether the run has a clock; default true.
     pub timed: bool,
-    /// Steps to run before; `sequential_fill` only. Default one sequential fill.
+    /// Steps to run before; `sequential_fill` and `rest` only. Default one sequential fill.
     pub precondition: Vec<PreconditionStep>,
     /// Ends the replay early; by default it ends with the trace, which is never repeated.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -186,7 +186,7 @@ impl ReplayConfig {
         for (index, step) in config.precondition.iter_mut().enumerate() {
             let path = format!("precondition[{index}]");
             if matches!(step, PreconditionStep::Workload(_)) {
-                let message = "a trace has no pattern to repeat; accepted: sequential_fill";
+                let message = "a trace has no pattern to repeat; accepted: sequential_fill, rest";
                 return Err(ConfigError::new(path, message));
             }
             step.resolve(&path)?;
