@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import opennandlab as onl
+from opennandlab import summary
 from opennandlab.prediction import predicted_waf
 
 RANDOM = {
@@ -151,3 +152,77 @@ def test_figures_over_the_loss_of_a_die_are_warned_of() -> None:
     assert "die 3 is lost at 1 s: the measured part ended before" in warnings(device, reads)
     device["nand"]["faults"][0]["at_s"] = 0
     assert "is lost" not in warnings(device, reads)
+
+
+def lossy(small: Any) -> dict[str, Any]:
+    """A drive that keeps data for less than the year that it is asked for."""
+    return {
+        **small,
+        "nand": {**small["nand"], "cell_type": "TLC", "stress": {"retention_h": 8760}},
+        "reliability": {"kind": "states"},
+        "ecc": {"algorithm": "bch", "bch_m": 14, "bch_t": 40},
+        "controller": {"read_retry": {"step_count_max": 5}},
+    }
+
+
+@pytest.mark.parametrize("timed", [True, False])
+def test_lost_reads_lead_the_warnings_and_have_rows_of_their_own(small: Any, timed: Any) -> None:
+    """More than half of the reads gave no data, without a word, and counted as served."""
+    reads = {
+        "pattern": "random", "read_pct": 100, "timed": timed, "total": {"ios": 4000},
+        "precondition": [{"kind": "sequential_fill"}],
+    }  # fmt: skip
+    result = onl.benchmark(lossy(small), reads)
+    lost = result.metrics["lost_reads"]
+    # The share that the model expects; of 4000 reads, 4.5 standard deviations are 3.6 %.
+    expected = result.metrics["raw_errors"]["uncorrectable_expected"] / 4000
+    assert 0.4 < expected < 0.7
+    assert lost["host_page_share"] == pytest.approx(expected, abs=0.036)
+    assert lost["pages"] == {"host": lost["host_page_share"] * lost["host_page_reads"]}
+    assert result.warnings[0].startswith(f"data lost: {lost['pages']['host']} of 4000 page reads")
+    assert result.passed
+    rows = {row[0]: row for row in summary.metric_rows(result.content)}
+    assert rows["Reads lost"][1] == summary.number(lost["pages"]["host"])
+    assert f"{100 * lost['host_page_share']:.4g} %" in rows["Reads lost"][2]
+    _, latencies = summary.latency_table(result.content)
+    if not timed:
+        assert "commands" not in lost
+        assert not latencies
+        return
+    served, all_lost = lost["latency_us"]["served"], lost["latency_us"]["lost"]
+    whole = result.metrics["latency_us"]["read"]
+    assert lost["commands"] == lost["pages"]["host"] == all_lost["count"]
+    assert served["count"] + all_lost["count"] == whole["count"] == 4000
+    mean = (served["mean"] * served["count"] + all_lost["mean"] * all_lost["count"]) / 4000
+    assert mean == pytest.approx(whole["mean"])
+    # A read that is lost has climbed the whole ladder.
+    assert all_lost["min"] > served["min"]
+    assert [row[0] for row in latencies] == ["read", "read, served", "read, lost", "all"]
+
+
+def test_nothing_is_said_of_losses_while_nothing_is_lost(small: Any, short: Any) -> None:
+    result = onl.benchmark(small, {**short, "read_pct": 50})
+    assert "lost_reads" not in result.metrics
+    assert "data lost" not in " ".join(result.warnings)
+
+
+def test_reads_of_less_than_a_page_are_told_that_they_transfer_all_of_it(small: Any) -> None:
+    small["nand"]["page_size_bytes"] = 8192
+    reads = {
+        "pattern": "random", "read_pct": 100, "total": {"ios": 1000},
+        "precondition": [{"kind": "sequential_fill"}],
+    }  # fmt: skip
+    assert "transfer a whole page of 8192" in warnings(small, reads)
+    assert "transfer a whole" not in warnings(small, {**reads, "block_size_bytes": 8192})
+    small["ftl"]["map_unit_bytes"] = 4096
+    assert "transfer a whole" not in warnings(small, reads)
+
+
+def test_a_steady_state_of_other_writes_than_the_tenants_is_told(small: Any) -> None:
+    workload = {
+        "tenants": [{"name": "one", "pattern": "sequential", "range_pct": [0, 50]},
+                    {"name": "two", "pattern": "sequential", "range_pct": [50, 100]}],
+        "total": {"drive_writes": 4},
+        "precondition": [{"kind": "sequential_fill"}, {"kind": "workload", "until": "steady"}],
+    }  # fmt: skip
+    assert "which may still be on its way" in warnings(small, workload)

@@ -16,6 +16,7 @@ from opennandlab.comparing.model import UnlikeError
 from opennandlab.documents import pts
 from opennandlab.documents.record import plain
 from opennandlab.pts import TESTS, Settings
+from opennandlab.pts.cells import Question, measured
 from opennandlab.pts.dispersion import warn_of_other_cells
 from opennandlab.pts.rounds import CellPlan, Collected, Rounds, Tracking
 from opennandlab.pts.runner import run_test
@@ -24,7 +25,7 @@ from opennandlab.reports.model import Table
 from opennandlab.reports.pts import slides, source
 from opennandlab.reports.pts.verdict import SMALL_RANGE, verdict
 from opennandlab.stats.steady import steady_state
-from opennandlab.targets.base import Limit, Stimulus
+from opennandlab.targets.base import Limit, Stimulus, TargetError
 from opennandlab.targets.simulated import SimulatedTarget
 
 SMALL = {
@@ -358,3 +359,42 @@ def test_a_cell_without_a_counted_request_took_no_time():
     one = Limit(bytes=4096, ramp_ratio=0.5)
     found = drive.run(Stimulus(queue_depth=32), one, seed=1)
     assert (found.ios, found.seconds, found.mb_s) == (0, 0.0, 0.0)
+
+
+# Keeps data for less than the year that it is asked for: more than half of the reads fail.
+LOSSY = SMALL | {
+    "nand.cell_type": "TLC",
+    "nand.stress": {"retention_h": 8760},
+    "reliability": {"kind": "states"},
+    "ecc": {"algorithm": "bch", "bch_m": 14, "bch_t": 40},
+    "controller.read_retry": {"step_count_max": 5},
+}
+
+
+@pytest.mark.parametrize("allow_lost", [False, True])
+def test_reads_that_gave_no_data_are_no_steady_state_unless_they_are_allowed(allow_lost):
+    """The latency test of a drive that had lost most of its data said `attained`, and nothing."""
+    drive = SimulatedTarget("tlc_standard", LOSSY)
+    settings = Settings(time_base="full", cell_seconds=0.01, allow_lost=allow_lost)
+    found = run_test(TESTS["latency"], drive, settings=settings)
+    assert found.warnings[0].startswith("data lost: ")
+    assert ("--allow-lost lets it" in found.warnings[0]) != allow_lost
+    assert ("reads that gave no data are allowed" in found.header.deviations) == allow_lost
+    (entry,) = found.steady_state
+    assert entry.attained == entry.steady == allow_lost
+    assert (entry.reason == "lost reads") != allow_lost
+    if not allow_lost:
+        assert "lost reads" in verdict(found).reason
+        assert entry.rounds == entry.rounds_max
+
+
+def test_settings_without_lost_reads_are_those_of_before():
+    assert "allow_lost" not in Settings().to_dict()
+    assert Settings(**Settings(allow_lost=True).to_dict()).allow_lost
+
+
+def test_a_fit_to_a_drive_that_loses_data_is_refused():
+    device = opennandlab.load_device("tlc_standard", LOSSY).to_dict()
+    question = Question.of({"cells": [[4096, 65.0]], "requests": 200})
+    with pytest.raises(TargetError, match=r"data lost: .* cell 4 KiB, 65 % reads"):
+        measured(device, question, 42)

@@ -11,6 +11,9 @@ from opennandlab.config import map_unit_bytes
 from opennandlab.documents.result import Origin, ResultDocument
 from opennandlab.summary import size
 
+# Write amplification further away than this from that of a steady state is of another load.
+STEADY_RATIO = 0.05
+
 Rule = Callable[[ResultDocument], Iterator[str]]
 
 # Superblocks of host writes: on a quarter of the Micron 7450 preset the first one has 1.44 times
@@ -88,6 +91,37 @@ def _part_pages(document: ResultDocument) -> Iterator[str]:
         )
 
 
+def _whole_page_reads(document: ResultDocument) -> Iterator[str]:
+    """Reads that transfer more than they ask for."""
+    metrics, unit_bytes = document.metrics, map_unit_bytes(document.device)
+    row = metrics.latency_us.read if metrics and metrics.latency_us else None
+    if metrics is None or row is None or not row.count:
+        return
+    mean = metrics.host_bytes_read / row.count
+    if mean < unit_bytes:
+        page_bytes = document.device["nand"]["page_size_bytes"]
+        name = "page" if unit_bytes == page_bytes else "map unit"
+        yield (
+            f"reads of {mean:.0f} bytes, in the mean, sense and transfer a whole {name} of "
+            f"{unit_bytes}: with a smaller ftl.map_unit_bytes, as most drives have, only the units "
+            "asked for cross the bus"
+        )
+
+
+def _steady_of_others(document: ResultDocument) -> Iterator[str]:
+    """A steady state of other writes than those of the measured part."""
+    steps, metrics = document.state.steps, document.metrics
+    if not document.workload.get("tenants") or not steps or not metrics or not metrics.waf:
+        return
+    before = steps[-1].waf if steps[-1].steady else None
+    if before and abs(metrics.waf / before - 1.0) > STEADY_RATIO:
+        yield (
+            f"preconditioning was steady at WAF {before:.4g}, of its own writes; those of the "
+            f"tenants have {metrics.waf:.4g}, which may still be on its way: precondition with "
+            "writes like theirs, or measure longer"
+        )
+
+
 def _lost_die(document: ResultDocument) -> Iterator[str]:
     """Figures over the time before and after a fault."""
     metrics = document.metrics
@@ -128,6 +162,8 @@ RULES: tuple[Rule, ...] = (
     _fresh,
     _few_superblocks,
     _part_pages,
+    _whole_page_reads,
+    _steady_of_others,
     _lost_die,
     _thin_tail,
 )

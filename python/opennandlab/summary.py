@@ -99,6 +99,7 @@ def metric_rows(document: ResultDocument) -> list[tuple[str, str, str]]:
         *_mapping_rows(metrics),
         ("ECC correction rate", number(metrics.ecc_correction_rate_pct), "bits / 100 page reads"),
         ("Uncorrectable reads", number(metrics.uncorrectable_read_rate), "per page read"),
+        *_lost_rows(metrics),
         ("UBER (JESD218: per bit)", number(metrics.uber), f"per bit read{method}"),
         ("WL stddev", number(metrics.wl_stddev), "erases"),
         (
@@ -115,6 +116,23 @@ def metric_rows(document: ResultDocument) -> list[tuple[str, str, str]]:
     has_read = metrics.host_bytes_read > 0
     shown = [row for row in rows if has_read or row[0] != "Throughput, read"]
     return [*shown, *_host_rows(metrics)]
+
+
+def _lost_rows(metrics: Metrics) -> list[tuple[str, str, str]]:
+    """Return what was lost, where something was: counts and shares."""
+    lost = metrics.lost_reads
+    if lost is None:
+        return []
+    host = lost.pages.get("host", 0)
+    moved = sum(lost.pages.values()) - host
+    share = 100 * (lost.host_page_share or 0.0)
+    rows = [
+        ("Reads lost", number(host), f"of {number(lost.host_page_reads)} pages, {number(share)} %")
+    ]
+    if lost.commands is not None:
+        share = 100 * (lost.command_share or 0.0)
+        rows += [("Read commands lost", number(lost.commands), f"{number(share)} %")]
+    return rows + ([("Pages lost in the drive", number(moved), "moved or completed")] * bool(moved))
 
 
 def _other_programs(metrics: Metrics) -> list[tuple[str, str, str]]:
@@ -187,7 +205,13 @@ def latency_table(document: ResultDocument) -> tuple[list[str], list[list[str]]]
     shown: dict[str, Latency] = {}
     if latencies:
         found = latencies.by_operation()
-        shown = {op: found[op] for op in OPERATIONS if op in found}
+        lost = document.metrics and document.metrics.lost_reads
+        apart = lost.latency_us if lost else None
+        for op in (op for op in OPERATIONS if op in found):
+            shown[op] = found[op]
+            if op == "read" and apart:
+                parts = {"read, served": apart.served, "read, lost": apart.lost}
+                shown |= {name: row for name, row in parts.items() if row}
         if len(shown) > 1:
             shown["all"] = latencies.all
     rows = [

@@ -132,6 +132,7 @@ class _Replay:
         self._watch = watch
         self._start = time.monotonic()
         self._status: dict[str, AppDrive] = {}
+        self._lost_before = 0
         self._player: _core.Player | None = None
         self._played = 0
         self._wanted_iterations = 0
@@ -164,6 +165,7 @@ class _Replay:
         for trace in self._traces.values():
             self._lay_down(trace)
         self._status["before"] = self._drive_now()
+        self._lost_before = self._lost_pages()
         for number in range(plan.runs):
             self.outcome.samples.append([])
             if not plan.suite.fill:
@@ -202,6 +204,10 @@ class _Replay:
             ),
             *self._counters(),
         ]
+        lost = self._lost_pages() - self._lost_before
+        if lost:
+            detail = f"{lost} pages that were read could not be corrected by any step of recovery"
+            outcome.checks.append(AppCheck(name="data kept", passed=False, detail=detail))
         if self._watch is not None:
             self._watch(Progress("done", 1.0, time.monotonic() - self._start, finished=True))
         return outcome
@@ -284,6 +290,12 @@ class _Replay:
             else:
                 begun = start
         return responses
+
+    def _lost_pages(self) -> int:
+        """Return the pages of reads so far that gave no data."""
+        if self._player is None:
+            return 0
+        return int(json.loads(self._player.status())["uncorrectable_reads"])
 
     def _drive_now(self) -> AppDrive:
         status = json.loads(self._player.status()) if self._player is not None else {}

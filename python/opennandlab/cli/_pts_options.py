@@ -301,6 +301,17 @@ COMMON: tuple[tuple[str, Any, Any], ...] = (
         ],
         False,
     ),
+    (
+        "allow_lost",
+        Annotated[
+            bool,
+            typer.Option(
+                "--allow-lost",
+                help="Let a steady state count although reads of a simulated drive gave no data.",
+            ),
+        ],
+        False,
+    ),
     ("as_json", Json, False),
     ("quiet", Quiet, False),
 )
@@ -418,6 +429,7 @@ def asked(values: dict[str, Any], options: tuple["Option", ...] = ()) -> Asked:
         ss_max_rounds=plain["ss_max_rounds"],
         wipc_capacities=plain["wipc_capacities"],
         wipc_base=plain["wipc_base"],
+        allow_lost=plain["allow_lost"],
         options={
             option.key: plain[option.key] for option in options if plain[option.key] is not None
         },

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-from opennandlab.documents.metrics import PageTypeErrors, Recovery
+from opennandlab.documents.read_errors import PageTypeErrors, Recovery
 from opennandlab.documents.record import JsonObject, Record, plain
 
 LIFE_SCHEMA: Final = "opennandlab.life/1"

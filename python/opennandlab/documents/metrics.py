@@ -9,6 +9,7 @@ from __future__ import annotations
 from opennandlab.documents.mapping import Mapping, TracePages
 from opennandlab.documents.placement import Fdp, Streams
 from opennandlab.documents.power import Power
+from opennandlab.documents.read_errors import RawErrors, Recovery
 from opennandlab.documents.record import Record
 from opennandlab.documents.zones import Zones
 
@@ -300,63 +301,39 @@ class ByCollection(Record, frozen=True, kw_only=True):
     not_met: Latencies | None
 
 
-class PageTypeErrors(Record, frozen=True, kw_only=True):
-    """Errors of the pages of one type; rates are means over the reads.
+class ReadsApart(Record, frozen=True, kw_only=True):
+    """Latencies of reads by what became of them.
 
     Args:
-        beyond_step: Share of the reads that the read retries up to each step do not correct.
-        rber: Raw bit error rate with the default levels.
-        rber_by_step: Raw bit error rate at each step of read retry.
-        reads: Pages read.
-        uber: Data errors per bit read.
+        lost: Of reads of a page that was lost; `null` without any.
+        served: Of the others; `null` without any.
     """
 
-    beyond_step: list[float]
-    rber: float
-    rber_by_step: list[float]
-    reads: int
-    uber: float
+    lost: Latency | None
+    served: Latency | None
 
 
-class RawErrors(Record, frozen=True, kw_only=True):
-    """Bit errors before correction; only for models with page types, and under stress.
+class LostReads(Record, frozen=True, kw_only=True):
+    """Reads that gave no data, since no step of recovery corrected a page; absent without any.
+
+    Rates and latencies of all other sections count these reads as served.
 
     Args:
-        page_types: By type of page: `lower`, `middle`, `upper`, `top`; `slc` for blocks of one bit
-            per cell.
-        rber: Raw bit error rate over all reads, with the default levels; `null` without reads.
-        reads_per_page_max: Most reads of a page since its block was written, where they count.
-        uncorrectable_expected: Uncorrectable reads to be expected.
+        command_share: `commands` over all reads of the host; only of timed runs.
+        commands: Reads of the host of which a page was lost; only of timed runs.
+        host_page_reads: Pages that were read for the host.
+        host_page_share: `pages.host` over `host_page_reads`.
+        latency_us: Latencies apart; `null` when the host lost none; only of timed runs.
+        pages: Pages by who asked for them: `host`, `merge` for writes of a part, `gc` and the like
+            for pages that are moved.
     """
 
-    page_types: dict[str, PageTypeErrors]
-    rber: float | None
-    reads_per_page_max: float | None = None
-    uncorrectable_expected: float
-
-
-class Recovery(Record, frozen=True, kw_only=True):
-    """Page reads by what corrected them.
-
-    Args:
-        default_levels: The default levels, after a remembered step that failed; only with
-            `controller.read_retry.remember`.
-        first_read: The first hard read, by whichever levels.
-        rebuilt: The parity over dies.
-        remembered: How many of all began with a remembered step; only with
-            `controller.read_retry.remember`.
-        retry: Each step of read retry, in order.
-        soft: Soft decoding, by the number of reads it took.
-        uncorrectable: Nothing.
-    """
-
-    default_levels: int | None = None
-    first_read: int
-    rebuilt: int
-    remembered: int | None = None
-    retry: list[int]
-    soft: dict[str, int]
-    uncorrectable: int
+    command_share: float | None = None
+    commands: int | None = None
+    host_page_reads: int
+    host_page_share: float | None
+    latency_us: ReadsApart | None = None
+    pages: dict[str, int]
 
 
 class Failures(Record, frozen=True, kw_only=True):
@@ -514,6 +491,7 @@ class Metrics(Record, frozen=True, kw_only=True):
             `breakdown`.
         latency_us: Latencies; `null` for untimed runs.
         lifetime_days: Time until the blocks are worn out at this rate; `null` without a limit.
+        lost_reads: Reads that gave no data; only where there were some.
         mapping: What the way to map did; only where `ftl.mapping` is not `page`.
         nand_bytes_written: Bytes programmed.
         outstanding_mean: Mean number of commands in the drive.
@@ -566,6 +544,7 @@ class Metrics(Record, frozen=True, kw_only=True):
     latency_by_collection: ByCollection | None = None
     latency_us: Latencies | None
     lifetime_days: float | None
+    lost_reads: LostReads | None = None
     mapping: Mapping | None = None
     nand_bytes_written: int
     outstanding_mean: float | None

@@ -219,7 +219,8 @@ class Steady(Record, frozen=True, kw_only=True):
         window: Numbers of the last five rounds.
         values: The values in the window.
         steady: Whether this value is steady.
-        reason: `steady`, `insufficient`, `invalid`, `excursion`, `slope`, `excursion and slope`.
+        reason: `steady`, `insufficient`, `invalid`, `excursion`, `slope`, `excursion and slope`;
+            `lost reads` where the rule holds and reads in the window gave no data.
         average: Mean of the window.
         excursion: Largest value less smallest.
         slope: Of the fitted line, per round.

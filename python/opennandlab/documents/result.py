@@ -163,12 +163,14 @@ class Step(Record, frozen=True, kw_only=True):
 
     Args:
         host_bytes_written: Bytes that the host wrote in it.
+        rest_s: Simulated seconds that the drive rested; only of steps of rest.
         steady: Whether WAF became steady; only of steps that wait for it.
         step: What was done.
         waf: Write amplification of the step; `null` when nothing was written.
     """
 
     host_bytes_written: int
+    rest_s: float | None = None
     steady: bool | None = None
     step: str
     waf: float | None

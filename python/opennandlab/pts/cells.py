@@ -37,7 +37,7 @@ from opennandlab.errors import ConfigError
 from opennandlab.pts.plan import seed_of
 from opennandlab.pts.time_base import PAGE_BYTES
 from opennandlab.pts.words import kib, mix
-from opennandlab.targets.base import ActiveRange, Limit, Stimulus
+from opennandlab.targets.base import ActiveRange, Limit, Stimulus, TargetError
 from opennandlab.targets.simulated import SimulatedTarget
 
 SCHEMA = "opennandlab.cells/1"
@@ -247,6 +247,13 @@ def _cell(  # noqa: PLR0913, PLR0917 (where, what, and how long)
         )
     limit = Limit(ios=count + ramp, ramp_ratio=ramp / (count + ramp))
     done = target.run(stimulus, limit, seed=seed_of(seed, "cells", size, read_pct))
+    lost = done.inside.get("lost_read_pages")
+    if lost:
+        raise TargetError(
+            f"{target.name}: data lost: {lost} pages that the cell {kib(size)}:{mix(read_pct)} "
+            "read could not be corrected by any step of recovery: its figures are those of no "
+            "drive; accepted: a device that keeps its data"
+        )
     if is_collecting and not done.inside["collections"]:
         raise ConfigError(
             f"cell {kib(size)}:{mix(read_pct)}",

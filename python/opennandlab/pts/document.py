@@ -364,6 +364,8 @@ def _deviations(bench: Bench) -> list[str]:
         found.append(f"write cache {record.cache} (asked: {asked})")
     if record.purge is not None and not record.purge.is_purge:
         found.append(f"{record.purge.method} is not a purge")
+    if record.lost and plan.settings.allow_lost:
+        found.append("reads that gave no data are allowed")
     found += plan.time.deviations
     # What a real target could not do as it was asked: fio says so.
     found += bench.target.deviations
@@ -381,8 +383,25 @@ def _warnings(bench: Bench) -> list[str]:
         if not entry.attained
     ]
     short, unused = _short(record.short), _unused(bench.plan)
-    lost = bench.target.warnings
-    return [*record.warnings, *lost, *_littles_law(record.littles_law), *short, *missed, *unused]
+    lost = _lost(record.lost, may_lose=bench.plan.settings.allow_lost)
+    told = [*record.warnings, *_littles_law(record.littles_law)]
+    return [*lost, *told, *bench.target.warnings, *short, *missed, *unused]
+
+
+def _lost(cells: list[tuple[str, int]], *, may_lose: bool) -> list[str]:
+    if not cells:
+        return []
+    label, most = max(cells, key=lambda one: one[1])
+    count = "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
+    verdict = (
+        "allowed by --allow-lost" if may_lose else "no steady state counts (--allow-lost lets it)"
+    )
+    text = (
+        f"data lost: {sum(pages for _, pages in cells)} pages that were read in {count} could not "
+        f"be corrected by any step of recovery, {most} of them in {label}; rates and latencies "
+        f"count these reads as served; {verdict}"
+    )
+    return [text]
 
 
 def _unused(plan: Plan) -> list[str]:

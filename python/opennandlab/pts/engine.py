@@ -316,6 +316,8 @@ class Bench:
             measurement,
             self._written_bytes,
         )
+        if cell.lost_pages:
+            self.record.lost.append((label, cell.lost_pages))
         if is_measured and is_cell:
             self.record.cells.append(cell)
             self._note_littles_law(cell)

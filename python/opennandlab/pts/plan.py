@@ -188,6 +188,7 @@ class Settings:
         ss_max_rounds: Rounds after which the steady state counts as not attained; None for 25.
         wipc_capacities: How often preconditioning fills the drive.
         wipc_base: What it fills: the `user` capacity into the range, or the `range` itself.
+        allow_lost: Whether a steady state counts although reads gave no data.
         options: Parameters of one test, by key.
     """
 
@@ -207,11 +208,16 @@ class Settings:
     ss_max_rounds: int | None = None
     wipc_capacities: float | None = None
     wipc_base: Literal["user", "range"] = "user"
+    allow_lost: bool = False
     options: Mapping[str, float | str] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as JSON."""
-        return {**asdict(self), "options": dict(self.options)}
+        found = {**asdict(self), "options": dict(self.options)}
+        if not self.allow_lost:
+            # What is off has no key, so that runs from before it are found again.
+            del found["allow_lost"]
+        return found
 
     def check(self) -> None:
         """Refuse what no test can do.

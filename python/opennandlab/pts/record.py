@@ -75,6 +75,11 @@ class Cell:
         return None if nand is None or not written else nand / written
 
     @property
+    def lost_pages(self) -> int:
+        """Pages of reads that gave no data, since nothing corrected them."""
+        return int(self.measurement.inside.get("lost_read_pages") or 0)
+
+    @property
     def is_short(self) -> bool:
         """Whether a cell of a closed loop has fewer requests than were outstanding."""
         asked = self.stimulus
@@ -200,6 +205,8 @@ class Record:
     warnings: list[str] = field(default_factory=list)
     # Cells whose figures do not agree by Little's law, and by how much.
     littles_law: list[tuple[str, float]] = field(default_factory=list)
+    # Cells with reads that gave no data: name, pages.
+    lost: list[tuple[str, int]] = field(default_factory=list)
     # Cells with fewer requests than were outstanding: name, requests, outstanding.
     short: list[tuple[str, int, int]] = field(default_factory=list)
     # Of a test that goes from point to point: what it knows by the points that are done.

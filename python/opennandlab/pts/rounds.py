@@ -107,6 +107,8 @@ class Rounds:
         verdicts: The rule after the last round, one per tracked value.
         collected: What collections did in each round.
         is_longer: Whether rounds went on after the rule held, until the drive collected.
+        may_lose: Whether rounds count in which reads gave no data.
+        lost: Whether reads of a round did, by round.
     """
 
     tracked: Sequence[Tracking]
@@ -117,6 +119,8 @@ class Rounds:
     verdicts: list[SteadyState] = field(default_factory=list)
     collected: list[Collected] = field(default_factory=list)
     is_longer: bool = False
+    may_lose: bool = False
+    lost: list[bool] = field(default_factory=list)
 
     @property
     def count(self) -> int:
@@ -133,10 +137,11 @@ class Rounds:
         """Numbers of the last five rounds, fewer if there are fewer."""
         return list(range(max(1, self.count - WINDOW_ROUNDS + 1), self.count + 1))
 
-    def add(self, cells: list[Cell], collected: Collected) -> None:
-        """Take a round and apply the rule."""
+    def add(self, cells: list[Cell], all_cells: Sequence[Cell]) -> None:
+        """Take a round, its cells that may be tracked and all of them, and apply the rule."""
         self.cells.append(cells)
-        self.collected.append(collected)
+        self.collected.append(Collected.of(all_cells))
+        self.lost.append(any(cell.lost_pages for cell in all_cells))
         self.verdicts = [self.judged(tracking) for tracking in self.tracked]
 
     def values(self, tracking: Tracking) -> list[float]:
@@ -148,15 +153,18 @@ class Rounds:
         """Apply the rule to a tracked value.
 
         A cell of fewer requests than were outstanding has measured how its queue fills: to the rule
-        it is one that was not measured.
+        it is one that was not measured. A window with reads that gave no data is not steady.
         """
         shorts = (cells[tracking.index].is_short for cells in self.cells)
-        return steady_state(
+        verdict = steady_state(
             [
                 math.nan if is_short else value
                 for value, is_short in zip(self.values(tracking), shorts, strict=True)
             ]
         )
+        if verdict.steady and not self.may_lose and any(self.lost[-WINDOW_ROUNDS:]):
+            return replace(verdict, steady=False, reason="lost reads")
+        return verdict
 
     def collection(self, tracking: Tracking) -> pts.Collection:
         """Return whether the drive collected in every round of the window."""
@@ -269,6 +277,7 @@ def until_steady(  # noqa: PLR0913 (all but three by name)
         rounds_max: After how many rounds the search ends; None for that of the plan.
     """
     rounds = Rounds(tracked, rounds_max or bench.plan.rounds_max, group, bench.is_range_small)
+    rounds.may_lose = bench.plan.settings.allow_lost
     bench.progress.rounds_max = rounds.rounds_max
     bench.tell(None)
     key = f"{phase}/{group}"
@@ -278,7 +287,7 @@ def until_steady(  # noqa: PLR0913 (all but three by name)
         with bench.phase(phase, number, group=group, cells=cells):
             tracked_cells = run_round(number)
             # All that was done in the round, gaps and writes before cells too.
-            rounds.add(tracked_cells, Collected.of(bench.record.cells[before:]))
+            rounds.add(tracked_cells, bench.record.cells[before:])
         bench.record.steady[key] = rounds.records()
         bench.tell(next((v for v in rounds.verdicts if not v.steady), rounds.verdicts[0]))
         is_early = must_collect and rounds.is_without_collection

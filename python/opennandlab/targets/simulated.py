@@ -214,7 +214,8 @@ class SimulatedTarget(Target):
 
         `Measurement.inside` has `nand_bytes_written` (of host, collection and all else, until the
         drive was idle), `waf` (over the same time; None when nothing was written), `erases`,
-        `unmapped_read_pages` and `littles_law_error`.
+        `unmapped_read_pages` and `littles_law_error`; and where reads gave no data
+        `lost_read_pages`, since no step of recovery corrected them.
 
         Raises:
             ConfigError: for a stimulus that the drive cannot take; nothing was done.
@@ -384,6 +385,8 @@ def _measurement(outcome: dict[str, Any]) -> Measurement:
         "unmapped_read_pages": outcome["unmapped_read_pages"],
         "littles_law_error": outcome.get("littles_law_error"),
     }
+    if outcome["lost_read_pages"]:
+        inside["lost_read_pages"] = outcome["lost_read_pages"]
     if "reads" not in outcome:
         nothing = Requests(0, 0, Histogram.empty())
         end = int(outcome["end_bytes"])

@@ -52,6 +52,8 @@ BETTER: dict[str, Better | None] = {
     "*.uber": "lower",
     "*rber": "lower",
     "*uncorrectable*": "lower",
+    "lost_reads.host_page_reads": None,
+    "lost_reads.*": "lower",
     "ecc_correction_rate_pct": "lower",
     "ecc_margin": "higher",
     "lifetime_days": "higher",
