@@ -341,7 +341,7 @@ fn ended_early(runner: &Runner, drive: &Drive) -> Option<String> {
         Limit::Bytes(_) => (1.0, "bytes of `total.bytes`"),
         Limit::Ios(_) => (1.0, "requests of `total.ios`"),
         Limit::Time(_) => (1e9, "seconds of `total.seconds`"),
-        Limit::Exhausted => return None,
+        Limit::Exhausted | Limit::Idle => return None,
     };
     let (done, total) = (done as f64, total as f64);
     is_early.then(|| {
