@@ -31,8 +31,9 @@ from opennandlab.ecc import container as containers
 from opennandlab.errors import CodeError
 from opennandlab.policies import source
 from opennandlab.store import Store
+from opennandlab.sweeps.engine import run_point
 from opennandlab.ui import screens
-from opennandlab.ui.jobs import Jobs
+from opennandlab.ui.asking import Folder
 from opennandlab.verification import verify
 from stored import entry
 
@@ -527,21 +528,29 @@ def test_buttons_are_not_offered_for_documents_that_name_code(place: Path) -> No
         assert screens.checks_of(entry(1, settings=settings, document=reads))[0] is False
 
 
+def worked(request: dict[str, Any]) -> dict[str, Any]:
+    """Let a worker of the page do something, and return the last that it said."""
+    with subprocess.Popen(
+        source.program("opennandlab.ui.worker"),
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as worker:  # fmt: skip
+        assert worker.stdin is not None
+        assert worker.stdout is not None
+        worker.stdin.write(json.dumps(request) + "\n")
+        worker.stdin.flush()
+        # It ends when its stdin does, so that stays open until it has said all.
+        lines = [json.loads(line) for line in worker.stdout]
+    return lines[-1]
+
+
 @pytest.mark.parametrize("how", ["verify", "rerun"])
 def test_a_worker_of_the_page_runs_no_code(place: Path, how: str) -> None:
     """Also where a button was offered: what decides is the same as for commands."""
     key = store(place)
     # A module that the worker needs lies in the folder where the server was started.
     (place / "msgspec.py").write_text('open("TRACE", "w")\n')
-    done = subprocess.run(
-        source.program("opennandlab.ui.worker"),
-        input=json.dumps({
-            "store": str(place / "store"), "sweep": {"check": {"key": key, "how": how}},
-        }) + "\n",
-        capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+    last = worked({"store": str(place / "store"), "sweep": {"check": {"key": key, "how": how}}})
     assert not trace(place)
-    last = json.loads(done.stdout.splitlines()[-1])
     assert last["state"] == "failed"
     assert NAME in last["message"]
 
@@ -551,12 +560,19 @@ def test_a_sweep_of_the_page_runs_no_code(place: Path) -> None:
     sweep = {"name": "s", "run": "benchmark", "device": SMALL, "workload": UNTIMED,
              "set": {"ftl.gc_policy": NAME}}  # fmt: skip
     Store.open(place / "store").close()
-    done = subprocess.run(
-        source.program("opennandlab.ui.worker"),
-        input=json.dumps({"store": str(place / "store"), "sweep": sweep}) + "\n",
-        capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+    last = worked({"store": str(place / "store"), "sweep": sweep})
     assert not trace(place)
-    assert NAME in done.stdout
-    assert not screens.can_go_on(sweep, screens.Folder(place))
-    assert Jobs(place / "store", lambda: None).listed == []
+    assert last["state"] == "failed"
+    assert NAME in last["message"]
+    assert not screens.can_go_on(sweep, Folder(place))
+
+
+def test_a_point_that_is_refused_is_a_point_that_failed(place: Path) -> None:
+    """Whoever waits for points in other threads and on other machines gets an answer for it."""
+    device = onl.load_device(SMALL).to_dict()
+    device["ftl"]["gc_policy"] = record(place)
+    settings = {"device": device, "workload": UNTIMED}
+    done = run_point("benchmark", "0" * 64, settings, 1, lambda _: None)
+    assert (done.document, done.is_refused) == (None, True)
+    assert f"`{NAME}` is code" in str(done.error)
+    assert not trace(place)

@@ -14,6 +14,7 @@ from machines import Machines
 
 pytest.importorskip("distributed")
 
+import opennandlab as onl
 from opennandlab.store import Store
 from opennandlab.sweeps import cluster
 from opennandlab.sweeps.definition import Sweep
@@ -93,10 +94,10 @@ def test_a_lost_scheduler_ends_the_sweep_and_the_next_one_goes_on(tmp_path, mach
 def test_a_point_that_kills_its_worker_again_and_again_has_failed(tmp_path, monkeypatch):
     run_of = cluster._remote
 
-    def deadly(payload):
+    def deadly(payload, known):
         if payload["settings"]["device"]["ftl"]["over_provisioning_pct"] == 0.3:
             os._exit(9)
-        return run_of(payload)
+        return run_of(payload, known)
 
     monkeypatch.setattr(cluster, "_remote", deadly)
     share = [0.2, 0.22, 0.24, 0.3, 0.34, 0.36, 0.38, 0.4]
@@ -106,6 +107,22 @@ def test_a_point_that_kills_its_worker_again_and_again_has_failed(tmp_path, monk
     failed = [row for row in rows if row.error is not None]
     assert [row.coordinates["ftl.over_provisioning_pct"] for row in failed] == [0.3]
     assert "its worker died" in str(failed[0].error)
+
+
+def test_workers_run_the_code_that_was_allowed_and_no_other(tmp_path, monkeypatch):
+    """A worker is a process that has allowed nothing: it gets what its client ran, by hash."""
+    (tmp_path / "mine.py").write_text(
+        '__opennandlab__ = {"policies": ["First"]}\n'
+        "class First:\n    def choose(self, pool):\n        return pool.order[0]\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    asked = {**ASKED, "grid": {"ftl.gc_policy": ["greedy", "mine:First"]}, "seeds": 1}
+    with Store.open(tmp_path / "store") as store:
+        with onl.allow_code():
+            run = Run(Sweep.of(asked), store)
+        rows = run.to_the_end(cluster.Cluster(None, 1))
+    assert [row.error for row in rows] == [None, None]
+    assert rows[0].metrics["waf"] != rows[1].metrics["waf"]
 
 
 def test_nobody_at_the_address_is_told(monkeypatch):

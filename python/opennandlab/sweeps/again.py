@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from opennandlab.canonical import deterministic_part, first_difference
+from opennandlab.errors import CodeError
 from opennandlab.policies.source import named_in
 from opennandlab.store import Entry
 from opennandlab.store.packing import digest_of
@@ -39,6 +40,8 @@ def run_again(entry: Entry, watch: Watcher) -> Again:
     verb_of(entry.verb)
     with named_in(f"point {entry.key[:12]}", is_record=True):
         done = run_point(entry.verb, entry.key, entry.settings, entry.seed, watch)
+    if done.is_refused:  # that says nothing of the point
+        raise CodeError(".", str(done.error))
     if done.document is None or entry.document is None:
         text = f"{done.error or 'it runs now'}; before: {entry.error or 'it ran'}"
         return Again(done.error == entry.error, text)

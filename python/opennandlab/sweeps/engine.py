@@ -62,6 +62,7 @@ class Done:
         wall_s: How long it took.
         host: The machine that ran it.
         program: Version of the program that ran it.
+        is_refused: Nobody allowed the code that it names, or it is not the code that was recorded.
     """
 
     key: str
@@ -71,6 +72,7 @@ class Done:
     wall_s: float
     host: str
     program: str
+    is_refused: bool = False
 
 
 class Engine(ABC):
@@ -128,6 +130,7 @@ def run_point(  # noqa: PLR0913 (a point in parts, as it is sent to workers)
     document: JsonObject | None = None
     metrics: dict[str, float] = {}
     error: str | None = None
+    is_refused = False
     try:
         chosen = VERBS[verb]
         if unfinished is not None and chosen.is_resumable:
@@ -138,17 +141,15 @@ def run_point(  # noqa: PLR0913 (a point in parts, as it is sent to workers)
         metrics = chosen.metrics(document)
     except KeyboardInterrupt as end:  # what verbs make of `Stopped`
         raise Stopped from end
-    except CodeError:  # nobody allowed it: that says nothing of the point
-        raise
     except OpenNandLabError as problem:
-        document, error = None, str(problem)
+        document, error, is_refused = None, str(problem), isinstance(problem, CodeError)
     except MemoryError:
         document, error = None, "out of memory"
     except Exception as problem:  # noqa: BLE001 (one bad point must not end the others)
         document, error = None, f"{type(problem).__name__}: {problem}"
     wall_s = time.perf_counter() - began
     host = socket.gethostname()
-    return Done(key, document, metrics, error, wall_s, host, _core.version())
+    return Done(key, document, metrics, error, wall_s, host, _core.version(), is_refused)
 
 
 def slots_for(need_bytes: int, jobs: int | None) -> int:
