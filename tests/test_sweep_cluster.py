@@ -113,7 +113,8 @@ def test_workers_run_the_code_that_was_allowed_and_no_other(tmp_path, monkeypatc
     """A worker is a process that has allowed nothing: it gets what its client ran, by hash."""
     (tmp_path / "mine.py").write_text(
         '__opennandlab__ = {"policies": ["First"]}\n'
-        "class First:\n    def choose(self, pool):\n        return pool.order[0]\n"
+        "class First:\n    def choose(self, pool):\n"
+        "        return pool.order[pool.closed_at[pool.order].argmin()]\n"
     )
     monkeypatch.chdir(tmp_path)
     asked = {**ASKED, "grid": {"ftl.gc_policy": ["greedy", "mine:First"]}, "seeds": 1}
