@@ -12,7 +12,7 @@ import typer
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._progress import shown
 from opennandlab.cli._report_tables import show
-from opennandlab.cli._terminal import AllowCode, Json, Quiet, Seed, Sets
+from opennandlab.cli._terminal import Json, Quiet, Seed, Sets
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -166,10 +166,9 @@ def run(
     sets: Sets = None,
     as_json: Json = False,
     quiet: Quiet = False,
-    allow_code: AllowCode = False,
 ) -> None:
     """Run a suite of applications and report what the user waited for."""
-    with terminal.guard(as_json=as_json, allow_code=allow_code):
+    with terminal.guard(as_json=as_json):
         from opennandlab.app.suites import suite as find_suite
         from opennandlab.errors import ConfigError
 
