@@ -69,6 +69,8 @@ pub(super) struct Transaction {
     pub(super) programmed_limit: u32,
     /// Programs of the block that this one settles.
     pub(super) settled: u32,
+    /// Pages of runs that go on behind it: of operations that are not done with it.
+    pub(super) of_runs: u32,
     /// Operations that are done with it.
     pub(super) ops: Vec<Queued>,
     pub(super) is_sensed: bool,
@@ -125,6 +127,7 @@ impl Default for Transaction {
             slots: 0,
             programmed_limit: 0,
             settled: 0,
+            of_runs: 0,
             ops: Vec::new(),
             is_sensed: false,
             suspend_count: 0,

@@ -271,6 +271,7 @@ impl Full {
             }
         }
         self.note_progress();
+        self.pending -= u64::from(transaction.of_runs);
         let mut ops = std::mem::take(&mut transaction.ops);
         for queued in ops.drain(..) {
             self.pending -= u64::from(queued.op.count());

@@ -24,6 +24,11 @@ struct Head {
     plane: Option<u8>,
 }
 
+/// Pages of operations.
+fn pages_in(ops: &[Queued]) -> u32 {
+    ops.iter().map(|queued| queued.op.count()).sum()
+}
+
 impl Full {
     /// Asks for what a read of a page will touch.
     #[inline]
@@ -118,6 +123,7 @@ impl Full {
         transaction.rereads = Rereads::of(detail);
         transaction.slots = 1;
         transaction.settled = 0;
+        transaction.of_runs = 0;
         transaction.is_sensed = false;
         transaction.suspend_count = 0;
         transaction.choice = Ns(detail.choice_ns.into());
@@ -292,6 +298,7 @@ impl Full {
         if self.units.stages(is_slc) {
             self.tell_in_memory(index, &mut ops, now);
         }
+        transaction.of_runs = transaction.settled - pages_in(&ops);
         self.taken = std::mem::replace(&mut transaction.ops, ops);
         // What earlier programs have put on the page stays there.
         let unit_first = if self.units.programs_parts() {
@@ -364,7 +371,6 @@ impl Full {
         let page_type = op.page_type().wrapping_add(rows as u8);
         head.op = op.run_of(first, op.count() - taken).of_type(page_type);
         die.waiting -= taken;
-        self.pending -= u64::from(taken);
         taken
     }
 
@@ -400,6 +406,7 @@ impl Full {
             let row_limit = (first / planes + 1) * planes;
             let taken = self.take_pages(index, class, row_limit - first, &mut transaction.ops);
             transaction.settled = taken;
+            transaction.of_runs = taken - pages_in(&transaction.ops);
             transaction.programmed_limit = first + taken;
             self.tally.copybacks += u64::from(taken);
             self.tally.multi_plane_ops += u64::from(taken > 1);
