@@ -436,13 +436,16 @@ def test_the_command_writes_device_document_and_page(tmp_path: Path) -> None:
     assert "the fitted device needs a place" in done.output
 
 
-def test_what_cannot_run_says_why() -> None:
+def test_what_cannot_run_says_why_and_leaves_nothing(tmp_path: Path) -> None:
     tiny = changed()
+    journal = tmp_path / ".fitted.yaml.journal"
+    wanted = calibrating.plan(
+        {**tiny, "nand": {**tiny["nand"], "max_pe_cycles": 1}}, document(SMALL),
+        ["nand.timing.t_read_us"], asked=replace(QUICK, settle=50),
+    )  # fmt: skip
     with pytest.raises((ResultError, ConfigError), match="the device as it is"):
-        onl.calibrate(
-            {**tiny, "nand": {**tiny["nand"], "max_pe_cycles": 1}}, document(SMALL),
-            ["nand.timing.t_read_us"], asked=replace(QUICK, settle=50),
-        )  # fmt: skip
+        calibrating.run(wanted, journal=journal)
+    assert not journal.exists()
 
 
 # -- how long a cell is ---------------------------------------------------------------------------

@@ -43,7 +43,7 @@ class Journal:
 
     def close(self, *, is_done: bool) -> None:
         """Close the file, and remove it where nothing is left to go on with."""
-        if is_done or not self.known:
+        if is_done or not any(self.known.values()):
             self._file.forget()
         else:
             self._file.close()

@@ -16,6 +16,7 @@
 
 use serde_json::{json, Value};
 
+use super::counts::Counts;
 use super::drive::{total, Drive};
 use super::feed::Feed;
 use super::host_counters::HostCounters;
@@ -44,6 +45,8 @@ pub(crate) struct CellRun {
     idle_since: Option<Ns>,
     start: (HostCounters, FtlCounters),
     lost_before: u64,
+    /// What became of every written unit is counted from here.
+    counts: Counts,
     start_ops: u64,
 }
 
@@ -75,6 +78,7 @@ impl CellRun {
             idle_since: None,
             start: (drive.host, *drive.ftl.counters()),
             lost_before: drive.errors.lost_of_host(),
+            counts: Counts::of(drive),
             start_ops: drive.flash_ops(),
         }
     }
@@ -189,6 +193,9 @@ impl CellRun {
         let (now, then) = (drive.ftl.counters(), &self.start.1);
         if !now.moves_agree(then) {
             failures.push("pages read and programmed by collections differ".to_owned());
+        }
+        if self.is_done {
+            failures.extend(Counts::of(drive).since(self.counts).agree().err());
         }
         let Some(stage) = self.runner.stage().filter(|_| self.is_done) else { return failures };
         let (issued, served) = (stage.ledger.tally.issued, stage.ledger.tally.served);

@@ -14,6 +14,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::config::DeviceConfig;
+use super::counts::Counts;
 use super::drive::Drive;
 use super::instant::Instant;
 use super::newest::find_again;
@@ -21,7 +22,6 @@ use super::power_loss::PowerLossConfig;
 use super::remains::{Checkpoint, Mounting, Remains};
 use super::request::Pace;
 use super::session::{Carrying, Session};
-use super::session_counts::Counts;
 use super::simulation::Simulation;
 use crate::config::ConfigError;
 use crate::controller::Working;

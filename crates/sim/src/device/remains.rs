@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::config::DeviceConfig;
+use super::counts::Counts;
 use super::power_loss::HalfErased;
-use super::session_counts::Counts;
 use crate::nand::{Contents, Latest, Media, Unit};
 use crate::units::{BlockId, Lpn};
 

@@ -16,12 +16,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use super::counts::Counts;
 use super::drive::Drive;
 use super::instant::{Instant, Reader};
 use super::observation::Observation;
 use super::remains::Checkpoint;
 use super::request::{Begun, Done, Pace, Refusal, Request};
-use super::session_counts::Counts;
 use super::simulation::Simulation;
 use super::timed::{Latencies, Step, TimedStage};
 use super::unit_faults::Faults;

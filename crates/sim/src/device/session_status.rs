@@ -1,9 +1,9 @@
-//! What a session says of its drive: counters since it took the drive over, and what it holds.
+//! What a session tells of its drive: what it did since it was taken over, and what it holds.
 
 use serde_json::{json, Value};
 
+use super::counts::Counts;
 use super::session::Session;
-use super::session_counts::Counts;
 use crate::nand::Contents;
 
 impl Session {

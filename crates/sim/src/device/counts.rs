@@ -1,4 +1,4 @@
-//! What a session counts: what its drive did since the session took it over, all from one origin.
+//! What a drive did between two moments, all of it from one origin.
 //!
 //! The counters of the host are of a drive's health and go on from image to image; those of the
 //! flash begin anew with every image and every mount. A quotient of the two means something only
@@ -85,10 +85,18 @@ impl Counts {
         if found == self.page_writes {
             return Ok(());
         }
+        // Differences below zero are so modulo 2^64.
+        let signed = |count: u64| i64::from_ne_bytes(count.to_ne_bytes());
         Err(format!(
             "{} units written by the host, {} accounted for: {} programmed, {} overwritten and {} \
              trimmed in the write buffer, {} without room, {} waiting",
-            self.page_writes, found as i64, parts[0], parts[1], parts[2], parts[3], parts[4] as i64,
+            self.page_writes,
+            signed(found),
+            parts[0],
+            parts[1],
+            parts[2],
+            parts[3],
+            signed(parts[4]),
         ))
     }
 }
