@@ -26,6 +26,12 @@ CHANGES: dict[int, str] = {
         "parts of pages into a write buffer, collection in steps, the constants of `reliability: "
         "states`, worn-out drives, and the product presets."
     ),
+    5: (
+        "reads of pages that wait to be programmed or are being programmed (from memory), writes of "
+        "parts of units, replay in closed loop of traces whose times are out of order, flushes and "
+        "FUA writes of traces, preconditioning of tenants with placement, and which drives have a "
+        "WAF by theory."
+    ),
 }
 # Changed numbers that the words name; the document has them all.
 NAMED_MAX = 8
