@@ -358,8 +358,8 @@ fn ended_early(runner: &Runner, drive: &Drive) -> Option<String> {
 fn three_digits(value: f64) -> String {
     let exponent = if value > 0.0 { libm::log10(value).floor() as i32 } else { 0 };
     let text = format!("{value:.*}", (2 - exponent).clamp(0, 12) as usize);
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text,
+    if text.contains('.') {
+        return text.trim_end_matches('0').trim_end_matches('.').to_owned();
     }
+    text
 }
