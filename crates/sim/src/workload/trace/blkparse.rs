@@ -35,6 +35,8 @@ pub struct Blkparse {
     pub layer: Layer,
 }
 
+/// Serde helper: the key is absent unless it was chosen.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
 fn is_default(layer: &Layer) -> bool {
     *layer == Layer::default()
 }

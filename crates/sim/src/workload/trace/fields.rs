@@ -200,7 +200,7 @@ impl Rwbs {
     }
 
     /// The flush that is left of a request without data, or of none of them.
-    pub(crate) fn flush<'a>(&self, time: Ns, volume: &'a str) -> Option<Request<'a>> {
+    pub(crate) fn flush(self, time: Ns, volume: &str) -> Option<Request<'_>> {
         let is_flush = self.op == Some(HostOp::Flush) || self.durability.flushes_first;
         is_flush.then(|| Request::flush(time, volume))
     }
@@ -245,7 +245,7 @@ mod tests {
         assert!(sectors("n", "36028797018963968").is_err(), "2^55 sectors are 2^64 bytes");
     }
 
-    /// The letters after blk_fill_rwbs() of the kernel.
+    /// The letters after `blk_fill_rwbs()` of the kernel.
     #[test]
     fn letters_of_the_kernel_tell_flushes_and_force_unit_access() {
         use HostOp::{Flush, Read, Trim, Write};

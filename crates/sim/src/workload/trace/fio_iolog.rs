@@ -6,11 +6,11 @@
 //! ```
 //!
 //! Actions read, write and trim become requests, sync and datasync flushes; add, open, close,
-//! unlink and sync_file_range ask nothing of the drive. Files are volumes; force unit access has no
-//! word.
+//! unlink and `sync_file_range` ask nothing of the drive. Files are volumes; force unit access has
+//! no word.
 //!
 //! Version 2 has no times, only `wait` actions. fio sleeps until that many *milliseconds* have
-//! passed since it began (read_iolog_get() in its iolog.c, and measured with fio 3.33: writes
+//! passed since it began (`read_iolog_get()` in its `iolog.c`, and measured with fio 3.33: writes
 //! behind waits of 3000 and 4000 came at 3 and 4 s), so that is what they mean here; its manual
 //! says microseconds after the previous wait. Without them all requests arrive at 0.
 
