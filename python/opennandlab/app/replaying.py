@@ -293,7 +293,8 @@ class _Replay:
 
     def _lost_pages(self) -> int:
         """Return the pages of reads so far that gave no data."""
-        if self._player is None:
+        # Without a code correction is left out, and every bit error counts.
+        if self._player is None or self._plan.device.to_dict()["ecc"]["algorithm"] == "none":
             return 0
         return int(json.loads(self._player.status())["uncorrectable_reads"])
 

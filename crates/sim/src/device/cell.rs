@@ -150,7 +150,11 @@ impl CellRun {
             "reclaims": self.meter().reclaims(drive),
             "waiting_pages": drive.buffered_pages(),
             "unmapped_read_pages": drive.host.unmapped_read_pages - host.unmapped_read_pages,
-            "lost_read_pages": drive.errors.lost_of_host() - self.lost_before,
+            "lost_read_pages": if drive.tells_losses() {
+                drive.errors.lost_of_host() - self.lost_before
+            } else {
+                0
+            },
             "is_worn_out": drive.is_worn_out,
             "is_standstill": self.runner.is_standstill(),
             "failures": self.failures(drive),

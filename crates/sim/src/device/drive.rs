@@ -22,7 +22,7 @@ use crate::host::read_ahead::ReadAhead;
 use crate::host::throttle::Throttle;
 use crate::nand::Media;
 use crate::op::{HostCommand, HostOp, Source};
-use crate::reads::ReadErrors;
+use crate::reads::{Algorithm, ReadErrors};
 use crate::units::{DieId, Lpn, Ns, Ppn, SECTOR_BYTES};
 
 /// What a sink learns beside flash operations, for commands that wait.
@@ -243,6 +243,12 @@ impl Drive {
     /// What a slice is measured in.
     pub(crate) fn work_done(&self) -> u64 {
         self.flash_ops() + total(&self.host.commands)
+    }
+
+    /// Whether reads that nothing corrects are lost: not where the device leaves codes out, and so
+    /// every bit error is one.
+    pub(crate) fn tells_losses(&self) -> bool {
+        self.config.ecc.algorithm != Algorithm::None
     }
 
     /// Bytes that the host wrote since the drive was made.

@@ -1,7 +1,8 @@
 //! Reads that gave no data: what the result has of them, and the warning that leads all others.
 //!
 //! A page that no step of recovery corrects is a number, not an error: the run goes on, and rates
-//! and latencies count the read as served.
+//! and latencies count the read as served. Devices without a code (`ecc: none`) leave correction
+//! out: every bit error is uncorrectable there, and nothing is said.
 
 use serde_json::{json, Value};
 
@@ -12,6 +13,9 @@ use crate::op::{HostOp, Source, SOURCE_COUNT, SOURCE_NAMES};
 
 /// Pages that were lost, by who asked for them; and pages that the host read.
 fn pages(drive: &Drive, start: &Baseline) -> ([u64; SOURCE_COUNT], u64) {
+    if !drive.tells_losses() {
+        return ([0; SOURCE_COUNT], 0);
+    }
     let (now, then) = (&drive.errors.tally().uncorrectable, &start.tally.uncorrectable);
     let host = Source::Host as usize;
     let reads = drive.ftl.counters().reads[host] - start.ftl.reads[host];

@@ -10,6 +10,7 @@ use crate::units::{DieId, Lpn};
 impl TimedStage {
     /// Fetches what lies ahead of the read that was just served.
     pub(super) fn read_ahead(&mut self, drive: &mut Drive) {
+        let tells_losses = drive.tells_losses();
         self.with_sink(drive, NO_COMMAND, |front, sink| {
             let Some(ahead) = sink.ahead.take() else { return };
             for page in ahead.wanted() {
@@ -18,7 +19,7 @@ impl TimedStage {
                 let lost_before = sink.errors.lost_of_host();
                 front.read_page_ahead(sink, Lpn(page));
                 ahead.fetched(sink.slot, sink.waits, sink.decode_ns);
-                if sink.errors.lost_of_host() > lost_before {
+                if tells_losses && sink.errors.lost_of_host() > lost_before {
                     ahead.lost();
                 }
             }
