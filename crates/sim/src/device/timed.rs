@@ -71,9 +71,6 @@ pub(crate) struct TimedStage {
     pub(super) settling: Option<Vec<u32>>,
     /// What is certain to happen next happens without an event, see `shortcuts`.
     pub(super) skips_events: bool,
-    /// Writes without force unit access complete when a die takes their program units, where pages
-    /// are programmed in units.
-    completes_in_memory: bool,
     /// Whether commands come one at a time, each when the one before is complete.
     pub(super) comes_alone: bool,
     /// A command that goes on before the next event, and when.
@@ -142,13 +139,13 @@ impl TimedStage {
             arrivals: 0,
             is_worn_out: false,
             settling: None,
-            completes_in_memory: config.ftl.writes_complete == WritesComplete::InMemory,
             skips_events: false,
             comes_alone: false,
             goes_next: None,
             quiet_die: None,
             calm: None,
         };
+        stage.path.writes_in_memory = config.ftl.writes_complete == WritesComplete::InMemory;
         stage.start_refresh(drive);
         stage.start_patrol(drive);
         stage
@@ -384,7 +381,7 @@ impl TimedStage {
     /// Whether the writes of a command complete when a die takes their program units.
     #[inline]
     pub(super) fn completes_in_memory(&self, slot: u32) -> bool {
-        self.completes_in_memory && self.path.may_complete_in_memory(slot)
+        self.path.may_complete_in_memory(slot)
     }
 
     /// An operation is over: whoever waited for it goes on.

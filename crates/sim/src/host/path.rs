@@ -87,6 +87,9 @@ pub struct HostPath {
     free_slots: Vec<u32>,
     depth_max: u32,
     outside: Outside<HostCommand>,
+    /// Writes without force unit access complete when a die takes their program units, where pages
+    /// are programmed in units.
+    pub writes_in_memory: bool,
 }
 
 impl HostPath {
@@ -104,6 +107,7 @@ impl HostPath {
             free_slots: Vec::new(),
             depth_max: config.depth_max(),
             outside: Outside::new(config, hosts),
+            writes_in_memory: false,
         }
     }
 
@@ -278,7 +282,8 @@ impl HostPath {
     /// Whether a command, if it is one, need not see on the flash what it writes.
     #[inline]
     pub fn may_complete_in_memory(&self, index: u32) -> bool {
-        self.slots.get(index as usize).is_some_and(|slot| !slot.command.is_fua)
+        self.writes_in_memory
+            && self.slots.get(index as usize).is_some_and(|slot| !slot.command.is_fua)
     }
 
     /// A page that was read for a command, or for none, cannot be corrected, if `is_lost`.
