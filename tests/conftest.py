@@ -68,7 +68,9 @@ def pytest_collection_finish() -> None:
 def own_signals() -> Iterator[None]:
     """Let no test be deaf to Ctrl-C after one that ran a verb in its own process: verbs end so."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     yield
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     for number, handler in before.items():
         signal.signal(number, handler)
 
