@@ -11,8 +11,9 @@ from typer.testing import CliRunner
 import opennandlab as onl
 from opennandlab.cli import app
 from opennandlab.errors import ConfigError
-from opennandlab.prediction import predicted_at, predicted_waf
+from opennandlab.prediction import predicted_waf
 from opennandlab.reports import stored
+from opennandlab.reports.predicted import predicted_at
 from opennandlab.reports.runs import choose, plots
 from opennandlab.stats.groups import Group, Mean
 from opennandlab.store import Store

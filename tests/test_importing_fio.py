@@ -509,7 +509,7 @@ def test_verbs_open_outputs_of_fio_themselves(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert "reads where rw is randwrite" in page.read_text()
     asked = ["calibrate", "--device", "tlc_standard", "--to", unlike, "--requests", "10",
-             "--blocks", "64", "--settle", "0"]  # fmt: skip
+             "--blocks", "64", "--settle", "1"]  # fmt: skip
     refused = run.invoke(app, asked)
     assert refused.exit_code == 2
     assert "cell 4:47.4/52.6 is uncertain: " in refused.output

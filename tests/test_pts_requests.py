@@ -6,7 +6,7 @@ import pytest
 
 from opennandlab.errors import ConfigError
 from opennandlab.pts.requests import answer
-from opennandlab.validation import select_cases
+from opennandlab.validation import Verdict, select_cases
 from opennandlab.validation.suites import ON_REQUEST, SUITES
 
 SMALL = {
@@ -34,9 +34,9 @@ def test_a_quotient_needs_both_bases() -> None:
     """The suite divides what `scaled` reports by what `full` does."""
     (case,) = select_cases(["bases"], "tlc_standard-iops-rnd-4k-write")
     full, scaled = ({"steady_state": [{"average": value}]} for value in (100.0, 109.0))
-    assert case.row([[full, scaled]]).passed
+    assert case.row([[full, scaled]]).verdict is Verdict.PASSED
     scaled["steady_state"][0]["average"] = 111.0
-    assert not case.row([[full, scaled]]).passed
+    assert case.row([[full, scaled]]).verdict is Verdict.FAILED
 
 
 def test_suites_of_hours_run_only_where_they_are_named() -> None:

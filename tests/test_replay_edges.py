@@ -84,12 +84,14 @@ def test_flushes_that_a_drive_cannot_use_are_told(small: Any, tmp_path: Path) ->
     assert result.metrics["latency_us"]["flush"]["max"] == 0
 
 
+@pytest.mark.usefixtures("allowed")
 def test_tables_and_readers_of_ones_own_can_flush(
     cached: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     columns = {"kind": "columns", "columns": "op:f=flush:x=fua,offset,size"}
     table = f"W,0,{PAGE}\nf,,\nx,{PAGE},{PAGE}\nFlush,-1,0\n"
     code = (
+        '__opennandlab__ = {"traces": ["read"]}\n'
         "def read(path):\n    import numpy as np\n"
         "    yield np.array([1, 3, 4, 3]), np.array([0, 0, 8, 0]), np.array([8, 0, 8, 0])\n"
     )

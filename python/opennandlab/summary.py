@@ -344,7 +344,8 @@ def shown_parts(bands: list[Band]) -> tuple[list[str], list[str]]:
     A part is as large as its largest share of a band: what dominates the tail alone is shown.
     """
     shares = {
-        part: max(band.parts_us.get(part, 0.0) / band.latency_us_mean for band in bands)
+        # Commands that took no time, such as flushes of nothing, have no parts.
+        part: max(band.parts_us.get(part, 0.0) / (band.latency_us_mean or 1.0) for band in bands)
         for part in PARTS
         if any(band.parts_us.get(part, 0.0) > 0 for band in bands)
     }

@@ -179,7 +179,8 @@ def read_measured(to: str | Path) -> PtsDocument:
     Raises:
         ResultError: for what is none.
     """
-    from opennandlab.measured import of_fio, reference
+    from opennandlab.measured import reference
+    from opennandlab.measured.importing import of_fio
     from opennandlab.measured.published import PREFIX
 
     if str(to).startswith(PREFIX):

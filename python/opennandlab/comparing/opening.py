@@ -19,7 +19,8 @@ from opennandlab.documents import pts
 from opennandlab.documents.record import JsonObject
 from opennandlab.errors import DocumentError, ResultError, StoreError
 from opennandlab.files import is_there
-from opennandlab.measured import of_fio, reference
+from opennandlab.measured import reference
+from opennandlab.measured.importing import of_fio
 from opennandlab.measured.published import PREFIX
 from opennandlab.reports.pts import source
 from opennandlab.saved import damaged, read_document, refuse_edited

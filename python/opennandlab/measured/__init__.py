@@ -11,7 +11,7 @@ named in `header.imported.unknown`, and no figure is made up for it. Everything 
 of standard tests takes it.
 """
 
-from opennandlab.measured.importing import import_files, of_fio
+from opennandlab.measured.importing import import_files
 from opennandlab.measured.published import reference, references
 
-__all__ = ["import_files", "of_fio", "reference", "references"]
+__all__ = ["import_files", "reference", "references"]

@@ -14,7 +14,7 @@ from opennandlab.documents.partial import readable
 from opennandlab.documents.pts import SCHEMA, SUITE_SCHEMA, PtsDocument, SuiteDocument, to_json
 from opennandlab.documents.record import JsonObject
 from opennandlab.errors import ResultError
-from opennandlab.measured import of_fio
+from opennandlab.measured.importing import of_fio
 from opennandlab.reports import words
 from opennandlab.reports.model import Chapter, Report
 from opennandlab.reports.pts import header, overlay, source, views
