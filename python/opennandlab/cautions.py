@@ -113,12 +113,16 @@ def _steady_of_others(document: ResultDocument) -> Iterator[str]:
     steps, metrics = document.state.steps, document.metrics
     if not document.workload.get("tenants") or not steps or not metrics or not metrics.waf:
         return
-    before = steps[-1].waf if steps[-1].steady else None
+    before, step = steps[-1].steady_waf, (document.workload.get("precondition") or [{}])[-1]
     if before and abs(metrics.waf / before - 1.0) > STEADY_RATIO:
+        remedy = "precondition in time (`timed: true`), where tenants have their measured shares"
+        if step.get("requests") == "workload":
+            remedy = "precondition with the writes of the tenants (`requests: tenants`)"
+        elif step.get("timed"):
+            remedy = "let more windows agree"
         yield (
-            f"preconditioning was steady at WAF {before:.4g}, of its own writes; those of the "
-            f"tenants have {metrics.waf:.4g}, which may still be on its way: precondition with "
-            "writes like theirs, or measure longer"
+            f"preconditioning was steady at WAF {before:.4g}; the writes measured have "
+            f"{metrics.waf:.4g}, which may still be on its way: {remedy}, or measure longer"
         )
 
 

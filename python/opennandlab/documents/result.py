@@ -165,13 +165,16 @@ class Step(Record, frozen=True, kw_only=True):
         host_bytes_written: Bytes that the host wrote in it.
         rest_s: Simulated seconds that the drive rested; only of steps of rest.
         steady: Whether WAF became steady; only of steps that wait for it.
+        steady_waf: Mean write amplification of the windows that agreed; only where it became
+            steady.
         step: What was done.
-        waf: Write amplification of the step; `null` when nothing was written.
+        waf: Write amplification of the whole step; `null` when nothing was written.
     """
 
     host_bytes_written: int
     rest_s: float | None = None
     steady: bool | None = None
+    steady_waf: float | None = None
     step: str
     waf: float | None
 

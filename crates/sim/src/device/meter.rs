@@ -49,7 +49,8 @@ pub(super) struct StageMeter {
     issued_bytes: u64,
     written_bytes: u64,
     watch: Option<SteadyWatch>,
-    is_steady: bool,
+    /// WAF when it became steady.
+    steady_waf: Option<f64>,
     sampling: Option<Sampling>,
 }
 
@@ -189,7 +190,8 @@ impl Meter {
             stage.sample(drive, timed);
         }
         if let Some(watch) = &mut stage.watch {
-            stage.is_steady |= watch.note(drive.written_bytes(), drive.programmed_bytes());
+            let found = watch.note(drive.written_bytes(), drive.programmed_bytes());
+            stage.steady_waf = stage.steady_waf.or(found);
         }
     }
 
@@ -260,7 +262,7 @@ impl StageMeter {
             issued_bytes: 0,
             written_bytes: 0,
             watch,
-            is_steady: false,
+            steady_waf: None,
             sampling,
         }
     }
@@ -287,7 +289,7 @@ impl StageMeter {
     fn is_open(&self, now: Ns) -> bool {
         let (done, total) = self.extent(now);
         let is_over = !matches!(self.limit, Limit::Exhausted | Limit::Idle) && done >= total;
-        !(is_over || self.is_steady)
+        !(is_over || self.steady_waf.is_some())
     }
 
     /// Whether the limit is surely farther away than commands of so many bytes.
@@ -298,7 +300,7 @@ impl StageMeter {
             Limit::Exhausted => u64::MAX,
             Limit::Ios(_) | Limit::Time(_) | Limit::Idle => 0,
         };
-        bytes < left && !self.is_steady
+        bytes < left && self.steady_waf.is_none()
     }
 
     #[inline]
@@ -309,9 +311,9 @@ impl StageMeter {
         }
     }
 
-    /// Whether WAF became steady, where the stage asks for it.
-    pub(super) fn is_steady(&self) -> Option<bool> {
-        self.watch.as_ref().map(|_| self.is_steady)
+    /// WAF if it became steady, where the stage asks for it.
+    pub(super) fn steady_waf(&self) -> Option<Option<f64>> {
+        self.watch.as_ref().map(|_| self.steady_waf)
     }
 
     /// The series so far, of a measured stage.

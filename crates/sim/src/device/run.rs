@@ -84,6 +84,9 @@ pub(crate) struct StageRecord {
     /// Whether WAF became steady; absent for stages without that rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) steady: Option<bool>,
+    /// Mean WAF of the windows that agreed; absent where it did not become steady.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) steady_waf: Option<f64>,
     /// How long the drive rested; absent for stages with commands.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) rest_s: Option<f64>,
@@ -227,7 +230,7 @@ impl Run {
         span = span.max(rests_until.unwrap_or(span));
         drive.clock = drive.clock + span;
         let Meter::Stage(meter) = meter else { return };
-        let is_steady = meter.is_steady();
+        let steady_waf = meter.steady_waf();
         if let Some(series) = meter.into_series(drive, timed.as_deref_mut()) {
             self.measured = Some((series, timed));
             return;
@@ -237,7 +240,7 @@ impl Run {
         let programs = drive
             .geometry
             .physical_pages_of(total(&drive.ftl.counters().programs) - total(&start.ftl.programs));
-        if is_steady == Some(false) {
+        if steady_waf == Some(None) {
             self.warnings
                 .push(format!("preconditioning stage `{label}` ended before WAF was steady"));
         }
@@ -250,7 +253,8 @@ impl Run {
             step: label,
             host_bytes_written: written,
             waf: (written > 0).then(|| programs as f64 * page_bytes / written as f64),
-            steady: is_steady,
+            steady: steady_waf.map(|waf| waf.is_some()),
+            steady_waf: steady_waf.flatten(),
             rest_s: is_rest.then(|| span.as_seconds()),
         });
     }

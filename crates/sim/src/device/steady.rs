@@ -26,21 +26,21 @@ impl SteadyWatch {
         self.rule.window_bytes.max(1).saturating_sub(written)
     }
 
-    /// Notes new totals; true when WAF is steady.
-    pub(crate) fn note(&mut self, host_bytes: u64, nand_bytes: u64) -> bool {
+    /// Notes new totals; when WAF is steady, its mean over the windows that agree.
+    pub(crate) fn note(&mut self, host_bytes: u64, nand_bytes: u64) -> Option<f64> {
         let (host_start, nand_start) = self.window_start;
         // Fewer than at the start where writes that stalled were refused.
         if host_bytes.saturating_sub(host_start) < self.rule.window_bytes.max(1) {
-            return false;
+            return None;
         }
         self.wafs.push((nand_bytes - nand_start) as f64 / (host_bytes - host_start) as f64);
         self.window_start = (host_bytes, nand_bytes);
-        self.is_steady()
+        self.steady_waf()
     }
 
-    fn is_steady(&self) -> bool {
+    fn steady_waf(&self) -> Option<f64> {
         let count = self.rule.window_count.max(2) as usize;
-        let Some(first) = self.wafs.len().checked_sub(count) else { return false };
+        let first = self.wafs.len().checked_sub(count)?;
         let recent = &self.wafs[first..];
         let mean = recent.iter().sum::<f64>() / count as f64;
         let spread = recent.iter().fold(f64::MIN, |a, &b| a.max(b))
@@ -53,8 +53,9 @@ impl SteadyWatch {
             variance += distance * distance;
         }
         let trend = (covariance / variance * (count - 1) as f64).abs();
-        spread <= self.rule.tolerance_ratio * mean
-            && trend <= 0.5 * self.rule.tolerance_ratio * mean
+        let is_steady = spread <= self.rule.tolerance_ratio * mean
+            && trend <= 0.5 * self.rule.tolerance_ratio * mean;
+        is_steady.then_some(mean)
     }
 }
 
@@ -69,7 +70,7 @@ mod tests {
         (1..).zip(wafs).find_map(|(window, waf)| {
             nand += waf * 100_000.0;
             // In thousands, so that the WAF keeps its digits.
-            watch.note(1000 + window as u64 * 100_000, nand as u64).then_some(window)
+            watch.note(1000 + window as u64 * 100_000, nand as u64).map(|_| window)
         })
     }
 

@@ -6,10 +6,11 @@
 use serde_json::Value;
 
 use super::check::{refuse, whole};
+use super::mixed::{knows_shares, Mixed};
 use super::pattern::host_log::SharedLog;
 use super::pattern::PatternConfig;
 use super::placement::{Phases, PlacementIds, StageIds};
-use super::precondition::{resolve_steps, PreconditionStep, StepContext};
+use super::precondition::{resolve_steps, PreconditionStep, Requests, StepContext, WorkloadStep};
 use super::synthetic::SyntheticParts;
 use super::tenant::{check_names, TenantConfig, TENANTS_MAX};
 use super::total::TotalConfig;
@@ -35,7 +36,8 @@ with_traffic! {
         #[schemars(range(min = 0, max = 100))]
         pub active_range_pct: f64 = 100.0,
         /// Hosts that share the drive, at most 64, each with requests of its own; the keys that
-        /// describe requests then only say what preconditioning writes. Default none: one host.
+        /// describe requests then only say what preconditioning with `requests: workload` writes.
+        /// Default none: one host.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub tenants: Vec<TenantConfig> = Vec::new(),
         /// Which placement id writes carry, for drives with `ftl.placement`: `by: range`, `phase`,
@@ -74,7 +76,7 @@ impl WorkloadConfig {
             ignored: config.ignored_by_zones(),
         })?;
         config.check_total()?;
-        resolve_steps(&mut config.precondition)?;
+        config.resolve_preconditioning()?;
         let phases = Phases {
             step_count: config.precondition.len(),
             tenant_count: config.tenants.len(),
@@ -116,7 +118,7 @@ impl WorkloadConfig {
             measured: Some(measured),
             sample_count: self.samples,
             resolved: self.to_json(),
-            warnings: self.placement_warning(space).into_iter().collect(),
+            warnings: self.placement_warning(space).into_iter().chain(self.mix_warning()).collect(),
         }
     }
 
@@ -127,17 +129,27 @@ impl WorkloadConfig {
         seed: u64,
         log: Option<&SharedLog>,
     ) -> Vec<Stage> {
-        let pattern = |index| -> Box<dyn Generator> {
-            if let Some(log) = log {
-                return Box::new(log.clone());
-            }
-            let parts = self.traffic().parts(space, seed, &format!("precondition.{index}"));
-            let operations = parts.operations.without_reads();
-            let changes = SyntheticParts { operations, arrivals: None, ..parts };
-            self.pattern.generator(changes, seed)
-        };
         let admission = self.queue_depth.admission().without_arrivals();
-        let context = StepContext { space, admission, pattern: &pattern };
+        let hosts = |index, step: &WorkloadStep| -> Vec<Load> {
+            let streams = format!("precondition.{index}");
+            let generator: Box<dyn Generator> = match (log, step.requests) {
+                (Some(log), _) => Box::new(log.clone()),
+                (None, Some(Requests::Tenants)) if step.timed => {
+                    return self.tenant_loads(space, seed, &format!("{streams}.tenant"));
+                }
+                (None, Some(Requests::Tenants)) => {
+                    Box::new(Mixed::new(&self.tenants, space, seed, &streams))
+                }
+                (None, _) => {
+                    let parts = self.traffic().parts(space, seed, &streams);
+                    let operations = parts.operations.with_writes();
+                    let changes = SyntheticParts { operations, arrivals: None, ..parts };
+                    self.pattern.generator(changes, seed)
+                }
+            };
+            vec![Load::new(generator, admission)]
+        };
+        let context = StepContext { space, admission, hosts: &hosts };
         let steps = self.precondition.iter().enumerate();
         let stage = |(index, step): (usize, &PreconditionStep)| Stage {
             ids: self.stage_ids(index, space),
@@ -169,15 +181,29 @@ impl WorkloadConfig {
 
     /// The placement ids of a step of preconditioning, or of the measured part behind the last.
     fn stage_ids(&self, index: usize, space: Space) -> Option<StageIds> {
-        let is_measured = index == self.precondition.len();
+        let by_tenants = self.precondition.get(index).is_none_or(PreconditionStep::is_of_tenants);
         let parts: Vec<_> = self.tenants.iter().map(|tenant| tenant.pages(space)).collect();
-        self.placement.as_ref().map(|ids| ids.of_stage(index, is_measured, space, &parts))
+        self.placement.as_ref().map(|ids| ids.of_stage(index, by_tenants, space, &parts))
     }
 
     fn placement_warning(&self, space: Space) -> Option<String> {
         let is_ignored = self.placement.is_some() && space.placement_ids == 0;
         is_ignored.then(|| {
             "placement had no effect: the drive takes no placement ids (ftl.placement none)".into()
+        })
+    }
+
+    /// Untimed writes of tenants whose shares are a guess.
+    fn mix_warning(&self) -> Option<String> {
+        let is_untimed = |step: &PreconditionStep| step.is_of_tenants() && !step.is_timed();
+        let index = self.precondition.iter().position(is_untimed)?;
+        (!knows_shares(&self.tenants)).then(|| {
+            format!(
+                "precondition[{index}]: without time, only open loops, or closed loops of one \
+                 request size and weight, have known shares of the writes; these tenants' were \
+                 taken by queue depth (an open loop as 32), or by weight where weights differ: \
+                 `timed: true` gives those of the measured part"
+            )
         })
     }
 
@@ -219,8 +245,8 @@ impl WorkloadConfig {
         ];
         if let Some((key, _)) = given.iter().find(|(_, is_given)| *is_given) {
             let message = "each tenant has its own; accepted here beside `tenants`: what \
-                           preconditioning writes (pattern, block_size_bytes, align_bytes, \
-                           active_range_pct)";
+                           preconditioning with `requests: workload` writes (pattern, \
+                           block_size_bytes, align_bytes, active_range_pct)";
             return Err(ConfigError::new(*key, message));
         }
         if !self.timed {
@@ -250,8 +276,33 @@ impl WorkloadConfig {
         if self.tenants.is_empty() {
             return vec![self.traffic().load(self.generator(space, seed))];
         }
+        self.tenant_loads(space, seed, "tenant")
+    }
+
+    fn tenant_loads(&self, space: Space, seed: u64, streams: &str) -> Vec<Load> {
         let tenants = self.tenants.iter().enumerate();
-        tenants.map(|(index, tenant)| tenant.load(index, space, seed)).collect()
+        tenants.map(|(index, tenant)| tenant.load(index, space, seed, streams)).collect()
+    }
+
+    fn resolve_preconditioning(&mut self) -> Result<(), ConfigError> {
+        let plain = Self::default();
+        let is_plain = self.pattern == plain.pattern
+            && self.block_size_bytes == plain.block_size_bytes
+            && self.align_bytes == Some(self.block_size_bytes.bytes_min())
+            && self.active_range_pct >= plain.active_range_pct;
+        let requests = match self.tenants[..] {
+            [] => None,
+            _ if is_plain && self.writes() => Some(Requests::Tenants),
+            _ => Some(Requests::Workload),
+        };
+        resolve_steps(&mut self.precondition, requests)?;
+        match self.precondition.iter().position(PreconditionStep::is_of_tenants) {
+            Some(index) if !self.writes() => {
+                let path = format!("precondition[{index}].requests");
+                Err(ConfigError::new(path, "no tenant writes; accepted: `workload`"))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn check_total(&self) -> Result<(), ConfigError> {

@@ -69,6 +69,16 @@ impl IdleConfig {
         Ok(())
     }
 
+    /// Share of the time that requests of so many bytes arrive in, so many in a second of it.
+    pub(super) fn busy_share(&self, iops: f64, bytes_mean: f64) -> f64 {
+        let busy_s = match self.busy {
+            BusyConfig { ios: Some(ios), .. } => ios as f64 / iops,
+            BusyConfig { bytes: Some(bytes), .. } => bytes as f64 / bytes_mean / iops,
+            BusyConfig { seconds, .. } => seconds.unwrap_or(1.0),
+        };
+        busy_s / (busy_s + self.idle_ms / 1e3)
+    }
+
     /// The bursts of a checked declaration.
     pub(crate) fn bursts(&self) -> Bursts {
         let busy = match self.busy {

@@ -11,6 +11,7 @@ pub mod config;
 mod durability;
 pub mod idle;
 pub mod load;
+mod mixed;
 pub mod pattern;
 pub mod placement;
 pub mod precondition;

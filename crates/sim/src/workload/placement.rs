@@ -5,7 +5,7 @@
 //! range     [ id 0 | id 1        | id 2 ]      by logical address
 //! hot_cold  [ 0    | 1                  ]      the first fraction of the space is hot
 //! phase     fill: id 0 · workload: id 1 · measured: id 2
-//! tenant    analytics: id 0 · log: id 1       preconditioning: that of whose range it writes
+//! tenant    analytics: id 0 · log: id 1       a fill: that of whose range it writes
 //! ```
 
 use std::ops::Range;
@@ -71,8 +71,9 @@ pub struct PhaseIds {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TenantIds {
-    /// One id for each tenant, in order; default 0, 1, 2 and so on. Preconditioning writes a page
-    /// with the id of the tenant whose range it lies in: the first of several, and 0 where none is.
+    /// One id for each tenant, in order; default 0, 1, 2 and so on. Preconditioning that does not
+    /// write what the tenants write gives a page the id of the tenant whose range it lies in: the
+    /// first of several, and 0 where none is.
     #[serde(default)]
     pub ids: Vec<u32>,
 }
@@ -158,18 +159,18 @@ impl PlacementIds {
     }
 
     /// The ids of a step of preconditioning, or of the measured part behind the last; `parts` has
-    /// the pages of each tenant.
+    /// the pages of each tenant, and only `by_tenants` says that the commands are theirs.
     pub(super) fn of_stage(
         &self,
         index: usize,
-        is_measured: bool,
+        by_tenants: bool,
         space: Space,
         parts: &[Range<u32>],
     ) -> StageIds {
         match self {
             Self::Range(range) => StageIds::Ranges(range.limits(space)),
             Self::Phase(phase) => StageIds::One(phase.ids[index] as u8),
-            Self::Tenant(tenant) if is_measured => {
+            Self::Tenant(tenant) if by_tenants => {
                 StageIds::Tenants(tenant.ids.iter().map(|&id| id as u8).collect())
             }
             Self::Tenant(tenant) => StageIds::Ranges(tenant.by_range(parts)),

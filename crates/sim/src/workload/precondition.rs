@@ -1,9 +1,9 @@
 //! What is written before measuring, so that the drive is in the state that is to be measured.
 //!
 //! `sequential_fill` maps every page; `workload` then repeats the writes and trims of the workload
-//! itself, for a stated amount or until write amplification is steady. Reads are left out: they
-//! change no mapping. Both run untimed unless asked: the state of the mapping does not depend on
-//! the clock. `rest` lets the drive do in peace what it does when the host is away.
+//! itself, or of its tenants, for a stated amount or until write amplification is steady. Reads are
+//! left out: they change no mapping. Both run untimed unless asked: the state of the mapping does
+//! not depend on the clock, but for the shares of tenants. `rest` lets the drive do in peace what it does when the host is away.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::check::{optional_whole, refuse, whole};
 use super::sequential_fill::SequentialFill;
 use super::total::{bytes_of, check_drive_writes};
-use super::{Admission, Generator, Limit, Load, Space, Stage, SteadyRule};
+use super::{Admission, Limit, Load, Space, Stage, SteadyRule};
 use crate::config::ConfigError;
 use crate::units::Ns;
 
@@ -54,6 +54,16 @@ pub enum Until {
     Steady,
 }
 
+/// Whose requests a `workload` step of a workload with tenants repeats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Requests {
+    /// Those of the tenants, mixed.
+    Tenants,
+    /// What the keys of the workload itself describe.
+    Workload,
+}
+
 /// Parameters of `workload`: either `drive_writes`, or `until: steady` and what steady means.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -76,7 +86,13 @@ pub struct WorkloadStep {
     /// Allowed (max - min) / mean of their WAF; above 0, at most 1; default 0.02.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tolerance_ratio: Option<f64>,
-    /// Whether the step runs in simulated time; default false.
+    /// Whose requests, beside `tenants`: `tenants`, or `workload` for what the workload's own keys
+    /// describe. Default `tenants`; `workload` where those keys are not the defaults, or no tenant
+    /// writes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requests: Option<Requests>,
+    /// Whether the step runs in simulated time; default false. That of tenants is then the measured
+    /// load, with its reads, arrivals and pauses.
     pub timed: bool,
 }
 
@@ -105,8 +121,8 @@ pub struct RestStep {
 pub(crate) struct StepContext<'a> {
     pub space: Space,
     pub admission: Admission,
-    /// Makes the generator of a `workload` step; the argument is the index of the step.
-    pub pattern: &'a dyn Fn(usize) -> Box<dyn Generator>,
+    /// Makes the hosts of a `workload` step; the argument is the index of the step.
+    pub hosts: &'a dyn Fn(usize, &WorkloadStep) -> Vec<Load>,
 }
 
 impl PreconditionStep {
@@ -116,14 +132,32 @@ impl PreconditionStep {
     }
 
     /// Fills the defaults in and refuses what cannot be.
-    pub(crate) fn resolve(&mut self, path: &str) -> Result<(), ConfigError> {
+    pub(crate) fn resolve(
+        &mut self,
+        path: &str,
+        requests: Option<Requests>,
+    ) -> Result<(), ConfigError> {
         match self {
             Self::SequentialFill(step) if !(1..=1000).contains(&step.fills) => {
                 Err(refuse(&format!("{path}.fills"), step.fills, "1 to 1000"))
             }
             Self::SequentialFill(_) => Ok(()),
-            Self::Workload(step) => step.resolve(path),
+            Self::Workload(step) => step.resolve(path, requests),
             Self::Rest(step) => step.check(path),
+        }
+    }
+
+    /// Whether it repeats the requests of the tenants.
+    pub(super) fn is_of_tenants(&self) -> bool {
+        matches!(self, Self::Workload(WorkloadStep { requests: Some(Requests::Tenants), .. }))
+    }
+
+    /// Whether it runs in simulated time.
+    pub(super) fn is_timed(&self) -> bool {
+        match self {
+            Self::SequentialFill(step) => step.timed,
+            Self::Workload(step) => step.timed,
+            Self::Rest(_) => true,
         }
     }
 
@@ -147,7 +181,7 @@ impl PreconditionStep {
                 let (label, limit, until) = step.end(context.space);
                 Stage {
                     label,
-                    loads: vec![Load::new((context.pattern)(index), context.admission)],
+                    loads: (context.hosts)(index, step),
                     timed: step.timed,
                     limit: Limit::WrittenBytes(limit),
                     until,
@@ -158,10 +192,14 @@ impl PreconditionStep {
     }
 }
 
-/// Fills the defaults of all steps in and refuses what cannot be.
-pub(super) fn resolve_steps(steps: &mut [PreconditionStep]) -> Result<(), ConfigError> {
+/// Fills the defaults of all steps in and refuses what cannot be; `requests` is the default beside
+/// tenants, `None` where there are none.
+pub(super) fn resolve_steps(
+    steps: &mut [PreconditionStep],
+    requests: Option<Requests>,
+) -> Result<(), ConfigError> {
     let mut numbered = steps.iter_mut().enumerate();
-    numbered.try_for_each(|(index, step)| step.resolve(&format!("precondition[{index}]")))
+    numbered.try_for_each(|(index, step)| step.resolve(&format!("precondition[{index}]"), requests))
 }
 
 impl RestStep {
@@ -190,8 +228,13 @@ impl RestStep {
 }
 
 impl WorkloadStep {
-    fn resolve(&mut self, path: &str) -> Result<(), ConfigError> {
+    fn resolve(&mut self, path: &str, requests: Option<Requests>) -> Result<(), ConfigError> {
         let at = |key: &str| format!("{path}.{key}");
+        if self.requests == Some(Requests::Tenants) && requests.is_none() {
+            let message = "`tenants` in a workload without tenants; accepted: none";
+            return Err(ConfigError::new(at("requests"), message));
+        }
+        self.requests = self.requests.or(requests);
         match (self.drive_writes, self.until) {
             (Some(writes), None) => {
                 check_drive_writes(&at("drive_writes"), writes)?;

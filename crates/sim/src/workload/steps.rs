@@ -26,7 +26,7 @@ impl StepsConfig {
     /// The dotted path of the first key that cannot be, its value, and what is accepted.
     pub fn resolve(json: &str) -> Result<Self, ConfigError> {
         let mut config: Self = parse(json)?;
-        resolve_steps(&mut config.precondition)?;
+        resolve_steps(&mut config.precondition, None)?;
         Ok(config)
     }
 

@@ -28,15 +28,22 @@ pub(crate) struct OpMix {
 }
 
 impl OpMix {
-    /// The same without its reads: writes and trims as often as before beside each other. Where
-    /// nothing writes, writes alone, since preconditioning counts what is written.
+    /// The same without its reads: writes and trims as often as before beside each other.
     pub fn without_reads(self) -> Self {
-        let read_trim_share = if self.read_trim_share < 1.0 {
-            (self.read_trim_share - self.read_share) / (1.0 - self.read_share)
-        } else {
-            0.0
-        };
+        let trims = self.read_trim_share - self.read_share;
+        let read_trim_share = trims / (1.0 - self.read_share).max(f64::MIN_POSITIVE);
         Self { read_share: 0.0, read_trim_share, ..self }
+    }
+
+    /// The same; where nothing writes, writes alone, since preconditioning counts what is written.
+    pub fn with_writes(self) -> Self {
+        let is_written = self.read_trim_share < 1.0;
+        let only_writes = Self { read_share: 0.0, read_trim_share: 0.0, ..self.clone() };
+        if is_written {
+            self.without_reads()
+        } else {
+            only_writes
+        }
     }
 
     /// The operation of every request, when there is only one.

@@ -8,6 +8,7 @@
 use std::ops::Range;
 
 use super::check::{refuse, whole};
+use super::synthetic::SyntheticParts;
 use super::traffic::{with_traffic, Part, Traffic};
 use super::{Generator, Host, Load, Space};
 use crate::config::ConfigError;
@@ -74,19 +75,39 @@ impl TenantConfig {
         from as u32..to as u32
     }
 
-    /// The load of tenant `index`.
-    pub(super) fn load(&self, index: usize, space: Space, seed: u64) -> Load {
-        let streams = format!("tenant.{}", self.name);
-        // Tenants with the same pattern on the same range have hot places of their own.
-        let shuffle_seed = Rng::stream(seed, &format!("{streams}.shuffle")).next_u64();
+    /// The load of tenant `index`, whose streams of randomness begin with `streams`.
+    pub(super) fn load(&self, index: usize, space: Space, seed: u64, streams: &str) -> Load {
+        let streams = format!("{streams}.{}", self.name);
         let traffic = self.traffic();
-        let generator = Tenanted {
-            inner: traffic.generator(space, seed, &streams, shuffle_seed),
-            tenant: index as u8,
-            first_sector: traffic.first_sector(space),
-        };
+        let inner = traffic.generator(space, seed, &streams, self.shuffle_seed(seed));
+        let generator = self.moved(inner, index, space);
         let host = Host { name: self.name.clone(), weight: self.weight, priority: self.priority };
-        Load { host, ..traffic.load(Box::new(generator)) }
+        Load { host, ..traffic.load(generator) }
+    }
+
+    /// Its writes and trims, as tenant `index`, without a clock.
+    pub(super) fn changes(
+        &self,
+        index: usize,
+        space: Space,
+        seed: u64,
+        streams: &str,
+    ) -> Box<dyn Generator> {
+        let parts = self.traffic().parts(space, seed, &format!("{streams}.{}", self.name));
+        let operations = parts.operations.without_reads();
+        let changes = SyntheticParts { operations, arrivals: None, ..parts };
+        self.moved(self.pattern.generator(changes, self.shuffle_seed(seed)), index, space)
+    }
+
+    /// Tenants with the same pattern on the same range have hot places of their own, the same ones
+    /// in every stage.
+    fn shuffle_seed(&self, seed: u64) -> u64 {
+        Rng::stream(seed, &format!("tenant.{}.shuffle", self.name)).next_u64()
+    }
+
+    fn moved(&self, inner: Box<dyn Generator>, index: usize, space: Space) -> Box<dyn Generator> {
+        let first_sector = self.traffic().first_sector(space);
+        Box::new(Tenanted { inner, tenant: index as u8, first_sector })
     }
 }
 

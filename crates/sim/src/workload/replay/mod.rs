@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::check::{name_or_mapping_schema, refuse, whole};
-use super::precondition::{PreconditionStep, StepContext};
+use super::precondition::{PreconditionStep, StepContext, WorkloadStep};
 use super::total::TotalConfig;
 use super::trace::{BadLines, FormatConfig, Order, Trace, TraceOptions};
-use super::{Admission, Generator, Job, Limit, Load, Space, Stage};
+use super::{Admission, Job, Limit, Load, Space, Stage};
 use crate::config::{name_or_mapping, optional_bytes, parse, size_schema, ConfigError};
 
 mod layout;
@@ -189,7 +189,7 @@ impl ReplayConfig {
                 let message = "a trace has no pattern to repeat; accepted: sequential_fill, rest";
                 return Err(ConfigError::new(path, message));
             }
-            step.resolve(&path)?;
+            step.resolve(&path, None)?;
         }
         Ok(config)
     }
@@ -241,9 +241,10 @@ impl ReplayConfig {
             }
         };
         check_span(&trace, time_scale)?;
-        let no_pattern = |_| -> Box<dyn Generator> { unreachable!("`resolve` refuses such steps") };
+        let no_hosts =
+            |_, _: &WorkloadStep| -> Vec<Load> { unreachable!("`resolve` refuses such steps") };
         let context =
-            StepContext { space, admission: admission.without_arrivals(), pattern: &no_pattern };
+            StepContext { space, admission: admission.without_arrivals(), hosts: &no_hosts };
         let steps = self.precondition.iter().enumerate();
         Ok(Job {
             precondition: steps.map(|(index, step)| step.stage(index, &context)).collect(),
