@@ -45,12 +45,14 @@ TRAFFIC: dict[str, dict[str, Any]] = {
         ],
     },
 }
-AGED = [{"kind": "sequential_fill"}, {"kind": "workload", "drive_writes": 2}]
+# Beside two hosts too, small random writes.
+RANDOM_WRITES = {"kind": "workload", "drive_writes": 2, "requests": "workload"}
+AGED = [{"kind": "sequential_fill"}, RANDOM_WRITES]
 STATES = {"in order": AGED[:1], "at random": AGED}
 
 
 def writes(scheme: str, name: str) -> Job:
-    """Return device and workload of a row: what is measured follows two overwrites of its kind."""
+    """Return device and workload of a row; two overwrites come before what is measured."""
     large = TRAFFIC[name] is SEQUENTIAL
     total = {"drive_writes": 2} if large else {"ios": 20_000}
     return onl.load_device(DEVICE, {"ftl.mapping": SCHEMES[scheme]}), {

@@ -225,4 +225,6 @@ def test_a_steady_state_of_other_writes_than_the_tenants_is_told(small: Any) -> 
         "total": {"drive_writes": 4},
         "precondition": [{"kind": "sequential_fill"}, {"kind": "workload", "until": "steady"}],
     }  # fmt: skip
-    assert "which may still be on its way" in warnings(small, workload)
+    assert "which may still be on its way" not in warnings(small, workload)
+    workload["precondition"][1]["requests"] = "workload"
+    assert "with the writes of the tenants (`requests: tenants`)" in warnings(small, workload)

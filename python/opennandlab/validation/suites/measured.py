@@ -297,10 +297,12 @@ def _poisson(iops: int) -> dict[str, Any]:
 
 
 def _settled(before: Sequence[Mapping[str, Any]], drive_writes: float) -> list[dict[str, Any]]:
+    # Whatever hosts share the drive later.
+    writes = {"kind": "workload", "requests": "workload"}
     return [
         *map(dict, before),
-        {"kind": "workload", "drive_writes": drive_writes - TIMED_DRIVE_WRITES},
-        {"kind": "workload", "drive_writes": TIMED_DRIVE_WRITES, "timed": True},
+        {**writes, "drive_writes": drive_writes - TIMED_DRIVE_WRITES},
+        {**writes, "drive_writes": TIMED_DRIVE_WRITES, "timed": True},
     ]
 
 
