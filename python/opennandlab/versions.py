@@ -29,7 +29,8 @@ CHANGES: dict[int, str] = {
     5: (
         "reads of pages that wait to be programmed or are being programmed (from memory), writes "
         "of parts of units, replay in closed loop of traces whose times are out of order, flushes "
-        "and FUA writes of traces, preconditioning of tenants, and which drives have a WAF by theory."
+        "and FUA writes of traces, preconditioning of tenants, and which drives have a WAF by "
+        "theory."
     ),
 }
 # Changed numbers that the words name; the document has them all.

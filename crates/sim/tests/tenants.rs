@@ -337,18 +337,15 @@ fn preconditioning_without_time_mixes_the_changes_of_the_tenants() {
     // Arrivals: 500 a second with pauses as long as the bursts, 3000 a second of which a third are
     // written. Weights, where they differ, decide among closed loops.
     let arrivals = |iops: u32| json!({"arrival": "poisson", "iops": iops});
-    let idle = |busy: &Value| json!({"busy": busy, "idle_ms": 200});
     let written = json!({"queue_depth": arrivals(3000), "read_pct": 100.0 * 2.0 / 3.0});
+    let burst = |busy: Value| {
+        let idle = json!({"busy": busy, "idle_ms": 200});
+        json!({"queue_depth": arrivals(500), "idle": idle})
+    };
     for (pair, share) in [
-        (json!([{"queue_depth": arrivals(500), "idle": idle(&json!({"ios": 100}))}, written]), 0.2),
-        (
-            json!([{"queue_depth": arrivals(500), "idle": idle(&json!({"bytes": 409_600}))}, written]),
-            0.2,
-        ),
-        (
-            json!([{"queue_depth": arrivals(500), "idle": idle(&json!({"seconds": 0.2}))}, written]),
-            0.2,
-        ),
+        (json!([burst(json!({"ios": 100})), written]), 0.2),
+        (json!([burst(json!({"bytes": 409_600})), written]), 0.2),
+        (json!([burst(json!({"seconds": 0.2})), written]), 0.2),
         (json!([{"weight": 3}, {"queue_depth": 9}]), 0.75),
         (json!([{}, {"queue_depth": arrivals(10)}]), 1.0 / 33.0),
     ] {
@@ -374,6 +371,7 @@ fn preconditioning_in_time_is_the_measured_load() {
     let workload = json!({"total": {"ios": 1}, "tenants": tenants});
     assert!(batch != commands(&workload, 0, 100));
     // What the workload's own keys say is written where they say something, or are asked for.
+    let asked = json!([{"kind": "workload", "until": "steady", "requests": "workload"}]);
     for (keys, has_tenants) in [
         (json!({}), true),
         (json!({"pattern": "random", "block_size_bytes": "4KiB"}), true),
@@ -382,10 +380,7 @@ fn preconditioning_in_time_is_the_measured_load() {
         (json!({"active_range_pct": 50}), false),
         (json!({"align_bytes": 512}), false),
         (json!({"tenants": [{"read_pct": 100}]}), false),
-        (
-            json!({"precondition": [{"kind": "workload", "until": "steady", "requests": "workload"}]}),
-            false,
-        ),
+        (json!({"precondition": asked}), false),
     ] {
         let mut file = json!({"total": {"ios": 1}, "tenants": tenants,
                               "precondition": [{"kind": "workload", "until": "steady"}]});

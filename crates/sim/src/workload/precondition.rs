@@ -3,7 +3,8 @@
 //! `sequential_fill` maps every page; `workload` then repeats the writes and trims of the workload
 //! itself, or of its tenants, for a stated amount or until write amplification is steady. Reads are
 //! left out: they change no mapping. Both run untimed unless asked: the state of the mapping does
-//! not depend on the clock, but for the shares of tenants. `rest` lets the drive do in peace what it does when the host is away.
+//! not depend on the clock, but for the shares of tenants. `rest` lets the drive do in peace what
+//! it does when the host is away.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
