@@ -298,3 +298,22 @@ fn preconditioning_writes_with_the_id_of_the_tenant_whose_range_it_is() {
         assert!((swapped[1] / by_tenant[0] - 1.0).abs() < 0.1, "{swapped:?} {by_tenant:?}");
     }
 }
+
+/// Two equal tenants that both write everywhere: by range, all of preconditioning was the first
+/// one's, and they had amplifications of 5.6 and 2.6.
+#[test]
+fn preconditioning_with_the_writes_of_the_tenants_has_their_ids_where_ranges_overlap() {
+    let device = device(&json!({"placement": fdp(2, "persistently")}));
+    let found = metrics(
+        &device,
+        &json!({
+            "tenants": [{"queue_depth": 4}, {"queue_depth": 4}], "placement": {"by": "tenant"},
+            "precondition": [{"kind": "sequential_fill"}, {"kind": "workload", "drive_writes": 8}],
+            "total": {"drive_writes": 3},
+        }),
+    );
+    let handles = found["fdp"]["handles"].as_array().expect("rows");
+    let moved: Vec<_> =
+        handles.iter().map(|it| number(it, "/moved_bytes") / number(it, "/host_bytes")).collect();
+    assert!((moved[0] / moved[1] - 1.0).abs() < 0.06, "{moved:?}");
+}

@@ -13,7 +13,6 @@
 //! What it leaves out, `full` has.
 
 use std::collections::VecDeque;
-use std::ops::Range;
 
 use super::cut::Cut;
 use super::{FlashOp, OpKind};
@@ -39,8 +38,8 @@ struct Die {
     current: Option<FlashOp>,
     /// When that began.
     since: Ns,
-    /// Pages of the programs in both, in order; those that follow each other are one range.
-    unprogrammed: VecDeque<Range<u32>>,
+    /// Pages of its run that are done, where it shares its channel.
+    done: u32,
     /// Pages and blocks of both: what allocation by load asks for each page.
     load: u32,
     channel: u32,
@@ -49,26 +48,6 @@ struct Die {
 }
 
 impl Die {
-    /// The program of these pages joins the queue.
-    #[inline]
-    fn note_unprogrammed(&mut self, op: FlashOp) {
-        let first = op.first().0;
-        match self.unprogrammed.back_mut() {
-            Some(last) if last.end == first => last.end += op.count(),
-            _ => self.unprogrammed.push_back(first..first + op.count()),
-        }
-    }
-
-    /// So many pages are programmed.
-    #[inline]
-    fn note_programmed(&mut self, count: u32) {
-        let Some(first) = self.unprogrammed.front_mut() else { return };
-        first.start += count;
-        if first.start >= first.end {
-            self.unprogrammed.pop_front();
-        }
-    }
-
     /// The operation under way with the page that it is at: a run that shares its channel names the
     /// page that it began with. It ends where the next operation of its block begins, or behind
     /// what was written there.
@@ -106,6 +85,9 @@ pub struct Plain {
     dies: Vec<Die>,
     channels: Vec<Channel>,
     queued: u64,
+    geometry: Geometry,
+    /// Pages of each block that wait for their program, or are in it.
+    unprogrammed: Vec<u32>,
 }
 
 impl Plain {
@@ -122,6 +104,8 @@ impl Plain {
             dies: (0..geometry.die_count).map(die).collect(),
             channels: (0..geometry.channel_count).map(|_| Channel::default()).collect(),
             queued: 0,
+            geometry,
+            unprogrammed: vec![0; geometry.block_count() as usize],
         }
     }
 
@@ -148,7 +132,7 @@ impl Plain {
         let state = &mut self.dies[die.0 as usize];
         state.load += op.count();
         if op.kind() == OpKind::Program {
-            state.note_unprogrammed(op);
+            self.unprogrammed[self.geometry.block_of(op.first()).0 as usize] += op.count();
         }
         if state.current.is_none() {
             self.start(engine, die.0, op);
@@ -159,22 +143,31 @@ impl Plain {
 
     /// Whether a page is in the controller's memory: its program is not over.
     #[inline]
-    pub fn holds(&self, die: DieId, page: Ppn, now: Ns) -> bool {
-        let state = &self.dies[die.0 as usize];
-        state.unprogrammed.iter().any(|pages| pages.contains(&page.0))
-            && !self.is_behind(state, page, now)
+    pub fn holds(&self, page: Ppn, now: Ns) -> bool {
+        let block = self.geometry.block_of(page);
+        self.unprogrammed[block.0 as usize] > 0 && self.is_queued(block, page, now)
     }
 
-    /// Whether a run that has its channel to itself, and ends as one, has got beyond a page.
-    #[cold]
-    fn is_behind(&self, die: &Die, page: Ppn, now: Ns) -> bool {
-        let run = die.current.filter(|op| op.kind() == OpKind::Program && die.has_own_channel);
-        run.is_some_and(|run| {
-            let place = page.0.wrapping_sub(run.first().0);
-            // The last page is when the event of the run comes.
-            let upto = run.run_of(run.first(), place.saturating_add(1));
-            place < run.count() - 1 && die.since + self.run_time(upto) <= now
-        })
+    /// Whether the program of a page is in the queue of its die, or under way.
+    #[inline(never)]
+    fn is_queued(&self, block: BlockId, page: Ppn, now: Ns) -> bool {
+        let die = &self.dies[self.geometry.die_of_block(block).0 as usize];
+        let place_in = |op: &FlashOp, first: u32| {
+            let place = page.0.wrapping_sub(first);
+            (op.kind() == OpKind::Program && place < op.count()).then_some(place)
+        };
+        let is_under_way = die.current.is_some_and(|op| {
+            let place = place_in(&op, op.first().0 + die.done);
+            place.is_some_and(|place| !self.is_behind(die, op, place, now))
+        });
+        is_under_way || die.queue.iter().any(|op| place_in(op, op.first().0).is_some())
+    }
+
+    /// Whether a run that has its channel to itself, and ends as one, has got beyond a place in it.
+    fn is_behind(&self, die: &Die, run: FlashOp, place: u32, now: Ns) -> bool {
+        // The last page is when the event of the run comes.
+        let upto = run.run_of(run.first(), place + 1);
+        die.has_own_channel && place < run.count() - 1 && die.since + self.run_time(upto) <= now
     }
 
     /// Handles one event of the back end; returns the operation that it completed, if it did.
@@ -279,7 +272,7 @@ impl Plain {
     fn start(&mut self, engine: &mut Engine, die: u32, op: FlashOp) {
         let state = &mut self.dies[die as usize];
         state.current = Some(op);
-        state.since = engine.now();
+        (state.since, state.done) = (engine.now(), 0);
         if state.has_own_channel {
             engine.schedule(self.run_time(op), event(DONE, die));
         } else {
@@ -322,7 +315,8 @@ impl Plain {
         let state = &mut self.dies[die as usize];
         let done = state.current.expect("an event belongs to an operation");
         if done.kind() == OpKind::Program {
-            state.note_programmed(if state.has_own_channel { done.count() } else { 1 });
+            let count = if state.has_own_channel { done.count() } else { 1 };
+            self.unprogrammed[self.geometry.block_of(done.first()).0 as usize] -= count;
         }
         if !state.has_own_channel && done.count() > 1 {
             let next_type = u32::from(done.page_type()) + 1;
@@ -330,6 +324,7 @@ impl Plain {
             let rest = done.run_of(done.first(), done.count() - 1).of_type(next_type as u8);
             self.queued -= 1;
             state.current = Some(rest);
+            state.done += 1;
             state.load -= 1;
             self.start_one(engine, die, rest);
             return None;

@@ -84,9 +84,9 @@ impl Backend {
     /// Whether a page of the flash is in the controller's memory, on its way to the flash; asked
     /// for a read of a command.
     #[inline]
-    pub(crate) fn holds(&mut self, die: DieId, page: Ppn, now: Ns) -> bool {
+    pub(crate) fn holds(&mut self, page: Ppn, now: Ns) -> bool {
         match self {
-            Self::Plain(plain) => plain.holds(die, page, now),
+            Self::Plain(plain) => plain.holds(page, now),
             Self::Full(full) => full.holds(page),
         }
     }

@@ -195,11 +195,7 @@ impl TimedSink<'_> {
         if !matches!(source, Source::Host | Source::Merge | Source::Map) {
             return false;
         }
-        let page = flash_page(self.media, ppn);
-        let geometry =
-            self.media.superblocks().map_or(self.media.geometry(), |it| it.shape().flash());
-        let die = geometry.die_of_block(geometry.block_of(page));
-        self.backend.holds(die, page, self.engine.now())
+        self.backend.holds(flash_page(self.media, ppn), self.engine.now())
     }
 
     /// Pages of the flash that these pages of a block lie on, where work is counted.
