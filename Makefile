@@ -78,7 +78,7 @@ bench: ## rates of the simulator and of the codes on this machine
 	cargo bench --locked -p opennandlab-sim -p opennandlab-ecc
 
 fuzz: .venv/installed .venv/dev ## hostile inputs through every verb; property tests with 50 times as many cases
-	$(BIN)/python tests/hostile/fuzz.py --count 5400 --seed 1
+	$(BIN)/python tests/hostile/fuzz.py --count 7500 --seed 1
 	PROPTEST_CASES=12800 CARGO_PROFILE_TEST_OPT_LEVEL=3 cargo test --locked --all-features
 
 clean: ## remove everything that was built or installed here

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import time
@@ -281,3 +282,15 @@ def test_what_cannot_be_is_refused_with_a_sentence(hostile: Path) -> None:
 def test_each_command_has_ten_hostile_inputs() -> None:
     for verb in ("curve", "compare", "speed", "limits", "llr", "encode", "decode"):
         assert sum(line.split()[0] == verb for line, _ in HOSTILE) >= 10, verb
+
+
+@pytest.mark.parametrize("words", [("decode", "pipe", "out"), ("encode", "pipe", "out")])
+def test_a_pipe_that_nobody_writes_into_is_not_waited_for(
+    cli: Cli, folder: Path, words: tuple[str, ...]
+) -> None:
+    """Opening it took as long as nobody wrote."""
+    os.mkfifo(folder / "pipe")
+    code = ("--code", "bch:m=8,t=4") if words[0] == "encode" else ()
+    shown = cli("ecc", *words, *code)
+    assert shown.returncode == 2
+    assert shown.stderr.endswith("pipe: no regular file\n")

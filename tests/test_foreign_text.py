@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import io
+import json
 import sqlite3
 from pathlib import Path
 
@@ -100,3 +101,40 @@ def test_a_note_does_not_act_on_the_terminal(capsys: pytest.CaptureFixture[str])
     assert "\x07" not in said
     assert "\\x1b]0;owned" in said
     assert "second line" in said
+
+
+def test_no_text_turns_the_digits_beside_it_around(capsys: pytest.CaptureFixture[str]) -> None:
+    """A device called U+202E showed 871 where 178 was measured, in its table and its messages."""
+    _streams.note("the drive \u202emoves 178 MB/s\u2066")
+    said = capsys.readouterr().err
+    assert "\\u202e" in said
+    assert not {"\u202e", "\u2066"} & set(said)
+
+
+def test_the_name_of_a_file_becomes_no_key_of_a_new_one(tmp_path: Path) -> None:
+    """It stood in a comment, which ends with its line: the user's own file then named code."""
+    path = tmp_path / "d\nftl: {gc_policy: 'evil:Evil'}\n#.yaml"
+    path.write_text(json.dumps(SMALL))
+    new = tmp_path / "new.yaml"
+    words = ["config", "init", str(new), "--from", str(path)]
+    assert CliRunner().invoke(command_line, words).exit_code == 0
+    assert onl.load_device(new)["ftl.gc_policy"]["kind"] == "greedy"
+
+
+@pytest.mark.parametrize("there", [None, b""])
+def test_a_store_that_is_a_link_to_nothing_makes_no_file(
+    tmp_path: Path, there: bytes | None
+) -> None:
+    """The folder of somebody else led to any place where no file was yet, or an empty one."""
+    target = tmp_path / "elsewhere"
+    if there is not None:
+        target.write_bytes(there)
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / "runs.db").symlink_to(target)
+    with pytest.raises(StoreError, match="a link to nothing"):
+        Store.open(tmp_path / "store")
+    assert (target.read_bytes() if target.exists() else None) == there
+    Store.open(tmp_path / "own").close()
+    (tmp_path / "store" / "runs.db").unlink()
+    (tmp_path / "store" / "runs.db").symlink_to(tmp_path / "own" / "runs.db")
+    assert Store.open(tmp_path / "store").keys() == []

@@ -472,6 +472,28 @@ def test_a_store_that_is_gone_or_locked_is_told(
         assert "not a database" in client.get("/").text
 
 
+@pytest.mark.parametrize("changes", [
+    {"grid": 5}, {"seeds": {"count": [], "first": {}, "until": 3}}, {"set": {"\ud800": "\ud800"}},
+    {"run": "--allow-code"}, {"run": ["benchmark"]}, {"name": "\udfff", "device": {}},
+])  # fmt: skip
+def test_what_no_sweep_says_breaks_no_page(
+    tmp_path: Path, door: Door, changes: dict[str, Any]
+) -> None:
+    """Pages of a foreign store ended with status 500, or offered an option in a command."""
+    kept = entry(1, coordinates={"x": "\ud800"}, document={"schema": "x", "waf": 10**400})
+    with Store.open(tmp_path) as opened:
+        opened.add([kept])
+        opened.note_sweep("s", {"run": "benchmark", **changes}, [(kept.key, kept.coordinates)])
+    with testclient.TestClient(make(tmp_path, door), base_url=BASE) as client:
+        for page in (*PAGES, "/sweep?name=s", f"/run?key={kept.key}", "/plot?sweep=s",
+                     f"/compare?key={kept.key}", f"/run.json?key={kept.key}"):  # fmt: skip
+            answer = client.get(page)
+            assert answer.status_code == 200, (page, answer.text)
+            assert "opennandlab sweep --allow-code" not in answer.text
+        answer = ui_store.post(client, door, "/api/retry", {"name": "s"})
+        assert answer.status_code == 409
+
+
 def test_what_is_read_is_the_store_alone(store: Path) -> None:
     with pytest.raises(StoreError):
         watching.opened(store.parent / "elsewhere")

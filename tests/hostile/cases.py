@@ -19,7 +19,9 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from newer import MAKERS
+import figures
+import naming
+import newer
 from parts import (
     SHORT,
     SMALL,
@@ -242,7 +244,20 @@ def api(rng: random.Random, bases: Bases) -> Made:
 Maker = Callable[[random.Random, Bases], Made]
 KINDS: dict[str, Maker] = {
     maker.__name__: maker
-    for maker in (device, workload, yaml, trace, result, image, codes, options, api, *MAKERS)
+    for maker in (
+        device,
+        workload,
+        yaml,
+        trace,
+        result,
+        image,
+        codes,
+        options,
+        api,
+        *newer.MAKERS,
+        *naming.MAKERS,
+        *figures.MAKERS,
+    )
 }
 
 
@@ -253,6 +268,6 @@ def make(kind: str, seed: int, number: int, bases: Bases) -> Case:
     common = {"small.yaml": SMALL, "few.yaml": SHORT | {"total": {"ios": 200}, "precondition": []}}
     files = {name: dumped(document) for name, document in common.items()} | files
     judges = (("verify",), ("ecc", "decode"), ("reliability", "life"), ("fleet", "run"),
-              ("emmc", "check"), ("power",))  # fmt: skip
+              ("emmc", "check"), ("power",), ("runs", "rerun"))  # fmt: skip
     may_fail = any(arguments[: len(verb)] == verb for verb in judges)
     return Case(kind, number, arguments, files, may_fail)

@@ -37,9 +37,15 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+sys.path.append(str(Path(__file__).parent.parent))
+
 from cases import KINDS, make
-from newer import ask, serve_image
-from parts import SHORT, SMALL, Bases, Case
+from figures import agreement
+from naming import RESUMED
+from newer import BRIEF, FLEET, TABLE, ask, serve_image
+from parts import SHORT, SMALL, Bases, Case, dumped
+from stores import keep, press
+from watching import left, tables, watch, written
 
 MEMORY_BYTES = 6 << 30
 PROCESSOR_S = 40
@@ -62,12 +68,14 @@ class Outcome:
         out: Its stdout.
         said: Its stderr.
         left: Names of temporary files.
+        did: What it did that nobody asked for.
     """
 
     code: int
     out: str
     said: str
     left: tuple[str, ...] = ()
+    did: tuple[str, ...] = ()
 
 
 def prepare(folder: Path) -> Bases:
@@ -95,7 +103,45 @@ def prepare(folder: Path) -> Bases:
         image=(folder / "i.onl").read_bytes(),
         container=(folder / "c.ecc").read_bytes(),
         options=options(),
+        families=_families(folder),
+        moments=json.loads((folder / "o" / "run.json").read_bytes()),
+        journal=(folder / "o" / "iops.journal.jsonl").read_bytes(),
     )
+
+
+def _families(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return small documents of the verbs that write one."""
+    from opennandlab.cli import _process, app
+
+    drive = {**SMALL, "ftl": {**SMALL["ftl"], "gc_reserve_blocks": 4}}
+    for name, content in (("d.yaml", dumped(drive)), ("small.yaml", dumped(SMALL)),
+                          ("t.csv", TABLE.encode()), ("f.yaml", dumped(FLEET))):  # fmt: skip
+        (folder / name).write_bytes(content)
+    wear = ("--devices", "1", "--tbw", "1e-5")
+    measured = (*("--to", "m.json", "--ar-amount", "64KiB"), *BRIEF, "--output", "cal.json")
+    wanted: dict[str, tuple[tuple[str, ...], str]] = {
+        "power": (("power", "run", "-c", "d.yaml", "--cuts", "2", "-o", "p"), "p/power.json"),
+        "endurance": (("power", "endurance", "-c", "d.yaml", *wear, "-o", "e"), "e/endurance.json"),
+        "fleet document": (("fleet", "run", "f.yaml", "-o", "f"), "f/fleet.json"),
+        "calibration": (("calibrate", "--device", "d.yaml", *measured), "cal.json"),
+    }
+    imported = ("pts", "import", "t.csv", "--threads", "1", "--queue-depth", "2", "-o", "m.json")
+    with _inside(folder):
+        for line in ((*RESUMED, "-o", "o"), imported, *(line for line, _ in wanted.values())):
+            quiet = io.StringIO()
+            with contextlib.redirect_stdout(quiet), contextlib.redirect_stderr(quiet):
+                _process.run(app, list(line))
+    return {name: json.loads((folder / file).read_bytes()) for name, (_, file) in wanted.items()}
+
+
+@contextlib.contextmanager
+def _inside(folder: Path) -> Iterator[None]:
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
 
 
 def _import_everything() -> None:
@@ -151,17 +197,22 @@ def run(case: Case, folder: Path) -> Outcome:
     (folder / "work").mkdir(parents=True)
     (folder / "tmp").mkdir()
     for name, content in case.files.items():
-        (folder / "work" / name).write_bytes(content)
+        place = folder / "work" / name
+        place.parent.mkdir(exist_ok=True)
+        place.write_bytes(content)
     child = os.fork()
     if child == 0:
         _child(case, folder)
     code = _wait(child)
-    left = [path.name for path in (folder / "work").rglob("*.tmp")]
-    left += [path.name for path in (folder / "tmp").rglob("*") if path.suffix == ".tmp"]
-    out, said = (
-        (folder / name).read_text(encoding="utf-8", errors="replace") for name in ("out", "said")
+    temporary = [path.name for path in folder.rglob("*.tmp")]
+    out, said, acts = (
+        (folder / name).read_text(encoding="utf-8", errors="replace")
+        for name in ("out", "said", "acts")
     )
-    return Outcome(code, out, said, tuple(left))
+    did = [*acts.splitlines(), *left(case, folder), *written(case, folder)]
+    if case.kind == "measured_by_fio" and code == 0:
+        did += agreement(folder / "work" / "out.json")
+    return Outcome(code, out, said, tuple(temporary), tuple(did))
 
 
 def _wait(child: int) -> int:
@@ -180,6 +231,7 @@ def _child(case: Case, folder: Path) -> None:
     try:
         for number, name in ((1, "out"), (2, "said")):
             os.dup2(os.open(folder / name, os.O_WRONLY | os.O_CREAT), number)
+        acts = os.open(folder / "acts", os.O_WRONLY | os.O_CREAT)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.chdir(folder / "work")
         os.environ["TMPDIR"] = tempfile.tempdir = str(folder / "tmp")
@@ -190,7 +242,11 @@ def _child(case: Case, folder: Path) -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (PROCESSOR_S, PROCESSOR_S))
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
         sys.stdout, sys.stderr = _stream(1), _stream(2)
-        code = _call(case) if case.arguments[:1] == ("API",) else _command(case)
+        words = _with_store(case)
+        judge = tables(acts)
+        watch(folder, acts)
+        code = _call(words) if words[:1] == ("API",) else _command(words)
+        judge(int(case.files.get("WIDTH", b"80")))
     except BaseException:  # noqa: BLE001 (whatever it is, it is what we look for)
         with contextlib.suppress(BaseException):
             traceback.print_exc()
@@ -205,11 +261,19 @@ def _stream(number: int) -> io.TextIOWrapper:
     return io.TextIOWrapper(io.FileIO(number, "w", closefd=False), encoding="utf-8")
 
 
-def _command(case: Case) -> int:
-    if case.arguments[:1] == ("THEN",):
-        _, first, second = case.arguments
-        return _typed(first) or _typed(second)
-    return _typed(case.arguments)
+def _with_store(case: Case) -> tuple[Any, ...]:
+    """Make the store of a case that has one; return its arguments, with the key of the point."""
+    if "points.json" not in case.files:
+        return case.arguments
+    points = json.loads(case.files["points.json"], parse_int=lambda digits: int(digits[:4000]))
+    key = keep(Path("kept"), points)
+    return tuple(key if one == "KEY" else one for one in case.arguments)
+
+
+def _command(words: tuple[Any, ...]) -> int:
+    if words[:1] == ("THEN",):
+        return _typed(words[1]) or _typed(words[2])
+    return _typed(words)
 
 
 def _typed(words: Sequence[Any]) -> int:
@@ -223,14 +287,15 @@ def _typed(words: Sequence[Any]) -> int:
     return 0
 
 
-def _call(case: Case) -> int:
+def _call(words: tuple[Any, ...]) -> int:
     """Call a function of the package; what it may raise is ours, or says that a type is wrong."""
     import opennandlab as onl
 
-    _, name, *given = case.arguments
-    if name in {"served", "ui"}:
+    _, name, *given = words
+    doors = {"served": lambda: serve_image(Path("i.onl")), "ui": ask, "buttons": press}
+    if name in doors:
         try:
-            serve_image(Path("i.onl")) if name == "served" else ask(*given)
+            doors[name](*given)
         except onl.OpenNandLabError as error:
             sys.stderr.write(f"{type(error).__name__}: {error}\n")
             return 2
@@ -267,6 +332,8 @@ def _ended(case: Case, outcome: Outcome) -> Iterator[str]:
         yield f"broken invariant: {said[:200]}"
     if outcome.code not in CODES and not (outcome.code == 1 and case.may_fail):
         yield f"exit code {outcome.code}: {said[:200]}"
+    if outcome.did:
+        yield f"did what nobody asked for: {'; '.join(outcome.did)[:300]}"
     if outcome.left:
         yield f"temporary files left: {', '.join(outcome.left)}"
 
@@ -276,7 +343,7 @@ def _said(case: Case, outcome: Outcome) -> Iterator[str]:
     said = outcome.said
     if len(said) > SAID_CHARS_MAX:
         yield f"{len(said)} characters were said"
-    if "\x1b" in said:
+    if "\x1b" in said or "\x1b" in outcome.out:
         yield "escape sequences were said"
     if outcome.code not in {0, 1} and not said and "--quiet" not in case.arguments:
         yield f"exit code {outcome.code} without a word"

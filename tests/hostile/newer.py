@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import random
 import sys
-import warnings
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from parts import SMALL, TEXTS, VALUES, WORDS, Bases, Made, damaged, dumped, edited, mutated
+from stores import BASE, pages
 
 TABLE = "Block size (KiB),0/100,65/35,100/0\n4,1306,2455,55340\n8,756.3,1363,31130\n"
 FIO = {
@@ -196,22 +196,15 @@ def ask(address: str, body: str | None) -> None:
     Raises:
         AssertionError: for an answer that says that something broke.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the client of tests is to be replaced some day
-        from starlette.testclient import TestClient
-
     from opennandlab.store import Store
-    from opennandlab.ui.application import make
-    from opennandlab.ui.guard import Door
 
     folder = Path("store")
     Store.open(folder).close()
-    door = Door("127.0.0.1", 8765)
-    with TestClient(make(folder, door), base_url="http://127.0.0.1:8765") as client:
+    with pages(folder) as (client, place):
         if body is None:
             answer = client.get(address)
         else:
-            headers = {"origin": "http://127.0.0.1:8765", "x-opennandlab": door.csrf,
+            headers = {"origin": BASE, "x-opennandlab": place.door.csrf,
                        "content-type": "application/json"}  # fmt: skip
             raw = body.encode(errors="surrogateescape")
             answer = client.post(address, content=raw, headers=headers)

@@ -95,6 +95,9 @@ class Bases:
         image: A device image.
         container: Codewords of a file.
         options: Verb, as typed, to (its options that take a value, its flags, its arguments).
+        families: Documents of other verbs, by name.
+        moments: When and where a standard test ran.
+        journal: Its journal.
     """
 
     device: dict[str, Any]
@@ -105,6 +108,9 @@ class Bases:
     image: bytes
     container: bytes
     options: dict[str, tuple[list[str], list[str], int]]
+    families: dict[str, dict[str, Any]]
+    moments: dict[str, Any]
+    journal: bytes
 
 
 @dataclass(frozen=True)
