@@ -12,8 +12,9 @@ import re
 # A value is quoted up to this length, a whole message up to that one.
 QUOTED_MAX = 60
 MESSAGE_MAX = 1500
-# Control characters would act on the terminal; half a surrogate pair cannot be printed at all.
-UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+# Control characters would act on the terminal, others turn the digits beside them around; half a
+# surrogate pair cannot be printed at all.
+UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def legible(text: str) -> str:

@@ -23,7 +23,7 @@ from typing import Any
 
 from opennandlab import _core
 from opennandlab.config import DeviceConfig, WorkloadConfig
-from opennandlab.errors import ConfigError
+from opennandlab.errors import ConfigError, legible
 from opennandlab.files import check_writable, write_atomically
 from opennandlab.keys import Key, Kind, keys
 from opennandlab.plain import leaves
@@ -43,7 +43,7 @@ def text(document: DeviceConfig | WorkloadConfig, *, schema: str | None) -> str:
     """
     kind: Kind = "device" if isinstance(document, DeviceConfig) else "workload"
     lines = [] if schema is None else [f"{MODELINE}{schema}"]
-    lines += [f"# A {kind}, made from `{document.name}`."]
+    lines += [f"# A {kind}, made from `{legible(document.name)}`."]
     if kind == "device":
         lines += [
             "# A key that is left out has the default of the cell type, or is off;",

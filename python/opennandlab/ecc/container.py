@@ -21,7 +21,6 @@ took a wrong word for right is found out here.
 from __future__ import annotations
 
 import json
-import os
 import stat
 import struct
 import zlib
@@ -210,13 +209,12 @@ def _word_count(code: Code, data_bytes: int) -> int:
 def _read_whole(path: Path, bytes_max: int) -> bytes:
     """Read a regular file; what is wrong with another one comes as the text of an `OSError`."""
     try:
-        with path.open("rb") as stream:
-            mode = os.fstat(stream.fileno())
-            if not stat.S_ISREG(mode.st_mode):
-                raise OSError("no regular file")
-            if mode.st_size > bytes_max:
-                raise OSError(f"{mode.st_size} bytes; accepted: up to {bytes_max}")
-            return stream.read()
+        mode = path.stat()  # to open a pipe into which nobody writes would wait for ever
+        if not stat.S_ISREG(mode.st_mode):
+            raise OSError("no regular file")
+        if mode.st_size > bytes_max:
+            raise OSError(f"{mode.st_size} bytes; accepted: up to {bytes_max}")
+        return path.read_bytes()
     except ValueError as error:  # such as a null character in the name
         raise OSError(str(error)) from error
 

@@ -7,6 +7,7 @@ varied, for people, and do not enter the key.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import math
 import re
@@ -124,9 +125,10 @@ def numbers(document: object, path: str = "") -> Iterator[tuple[str, float]]:
         for key, value in document.items():
             yield from numbers(value, f"{path}.{key}" if path else str(key))
     elif isinstance(document, int | float) and not isinstance(document, bool):
-        value = float(document)
-        if math.isfinite(value):
-            yield path, value
+        with contextlib.suppress(OverflowError):  # an integer beyond 1e308
+            value = float(document)
+            if math.isfinite(value):
+                yield path, value
 
 
 def refuse_odd(entry: Entry) -> None:

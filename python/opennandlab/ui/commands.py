@@ -9,6 +9,7 @@ from pathlib import Path
 
 from opennandlab.run import SEED
 from opennandlab.store.conditions import value_of
+from opennandlab.sweeps.verbs import VERBS
 
 PLOT_FILE = "plot.svg"
 
@@ -69,13 +70,15 @@ def sweep_line(store: Path, definition: Mapping[str, object]) -> str | None:
     is_plain = all(value is None or isinstance(value, str) for value in own.values())
     if not (isinstance(grid, Mapping) and isinstance(changes, Mapping) and is_plain):
         return None
-    if definition.get("points"):
+    verb = definition.get("run", "benchmark")
+    # Whatever else stands there, it would be an option of the command.
+    if definition.get("points") or not isinstance(verb, str) or verb not in VERBS:
         return None
     others = {
         key: value for key, value in definition.items()
         if key not in {"name", "run", "set", "grid", "points", "seeds", "seed", "plot", *own}
     }  # fmt: skip
-    words = ["sweep", str(definition.get("run", "benchmark")), "--store", str(store)]
+    words = ["sweep", verb, "--store", str(store)]
     words += ["--name", str(definition.get("name", "sweep"))]
     for option, key in (("--config", "device"), ("--workload", "workload"), ("--trace", "trace")):
         words += [option, str(own[key])] if own[key] is not None else []
@@ -91,10 +94,11 @@ def _seeds(seeds: object) -> list[str]:
     """Return the options of how many seeds there are; none for the usual ones."""
     if not isinstance(seeds, Mapping):
         return []
-    words = ["--seeds", str(seeds["count"])] if seeds.get("count") not in {None, 1} else []
-    if seeds.get("first") not in {None, SEED}:
+    words = ["--seeds", str(seeds["count"])] if seeds.get("count") not in (None, 1) else []
+    if seeds.get("first") not in (None, SEED):
         words += ["--seed", str(seeds["first"])]
-    for name, share in (seeds.get("until") or {}).items():
+    until = seeds.get("until")
+    for name, share in until.items() if isinstance(until, Mapping) else ():
         words += ["--until", f"{name}={share}"]
     return words
 

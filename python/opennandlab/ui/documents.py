@@ -19,6 +19,7 @@ from opennandlab.reports.figure.model import Plot
 from opennandlab.reports.model import Report, Table, page_of
 from opennandlab.reports.pts import views
 from opennandlab.store.entry import numbers
+from opennandlab.store.packing import DAMAGE
 
 ROWS_MAX = 200
 
@@ -35,7 +36,7 @@ def report_of(document: JsonObject, name: str) -> Report:
     try:
         if kind in MAKERS:
             return MAKERS[kind](document, name)
-    except (OpenNandLabError, KeyError, TypeError, ValueError) as error:
+    except (OpenNandLabError, *DAMAGE) as error:
         made = _numbers(document, name)
         text = f"the page of its family cannot be made of this document: {error}"
         return Report(made.title, made.lead, made.chapters, (text,), made.foot, made.kind)

@@ -11,6 +11,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
+from opennandlab.canonical import as_bytes
 from opennandlab.reports import html
 from opennandlab.reports.figure import colours
 from opennandlab.reports.runs import shown
@@ -42,8 +43,8 @@ class Figures:
 
 
 def rendered(name: str, **values: Any) -> str:  # noqa: ANN401 (whatever a template shows)
-    """Return a page, or a part of one."""
-    return _environment().get_template(name).render(**values)
+    """Return a page, or a part of one; half a surrogate pair stands as its escape."""
+    return as_bytes(_environment().get_template(name).render(**values)).decode()
 
 
 def address(path: str, **query: object) -> str:
@@ -58,7 +59,7 @@ def address(path: str, **query: object) -> str:
         for one in (value if isinstance(value, list | tuple) else [value])
         if one is not None and one != ""
     ]
-    return f"{path}?{urlencode(pairs)}" if pairs else path
+    return f"{path}?{urlencode(pairs, errors='backslashreplace')}" if pairs else path
 
 
 def ago(created: str) -> str:
