@@ -14,6 +14,9 @@ from opennandlab.summary import size
 # Write amplification further away than this from that of a steady state is of another load.
 STEADY_RATIO = 0.05
 
+# From this share of a part's own pages on, programs of pages from before it are told: three digits.
+EARLIER_SHARE = 0.005
+
 Rule = Callable[[ResultDocument], Iterator[str]]
 
 # Superblocks of host writes: on a quarter of the Micron 7450 preset the first one has 1.44 times
@@ -46,6 +49,24 @@ def _fresh(document: ResultDocument) -> Iterator[str]:
         )
 
 
+def _earlier_programs(document: ResultDocument) -> Iterator[str]:
+    """Programs of data that was written before, and waited in the cache when measuring began."""
+    metrics = document.metrics
+    host, ftl = document.device["host"], document.device["ftl"]
+    if metrics is None or not (host.get("write_cache") or ftl.get("write_buffer_pages")):
+        return
+    pages = metrics.host_pages
+    own = pages.written - pages.absorbed - pages.buffer_trimmed
+    # Each page of the part is programmed once at most: what is more was written before it.
+    earlier = metrics.programs.host - own
+    if earlier > EARLIER_SHARE * own:
+        yield (
+            f"at least {earlier} of the {metrics.programs.host} pages programmed for the host were "
+            "written before the measured part and waited in the write cache: WAF counts them, and "
+            "the first flush or forced write waits for them; measure more writes"
+        )
+
+
 def _few_superblocks(document: ResultDocument) -> Iterator[str]:
     """A stretch of writes that ends before the drive has gone through a few open superblocks."""
     metrics, shape = document.metrics, document.effective.superblocks
@@ -70,7 +91,8 @@ def _thin_tail(document: ResultDocument) -> Iterator[str]:
     for op, row in latencies.by_operation().items() if latencies else ():
         if row.count and row.p999 is None:
             yield (
-                f"{op} latency: {row.count} samples are too few for p99.9 "
+                f"{op} latency: {row.count} sample{' is' if row.count == 1 else 's are'} too few "
+                "for p99.9 "
                 "(ten must lie beyond a percentile)"
             )
 
@@ -164,6 +186,7 @@ RULES: tuple[Rule, ...] = (
     _interrupted,
     _no_collection,
     _fresh,
+    _earlier_programs,
     _few_superblocks,
     _part_pages,
     _whole_page_reads,
