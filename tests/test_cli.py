@@ -472,6 +472,41 @@ def test_config_check_schema_and_presets(cli: Cli) -> None:
     assert set(names["devices"]) >= {"tlc_standard", "mlc_enterprise", "config"}
 
 
+def test_a_setting_of_a_workload_that_is_not_there_is_refused(cli: Cli) -> None:
+    """`config check` called a drive valid with `workload.queue_depth=0`, which it left out."""
+    wrong = ("--set", "workload.queue_depth=0")
+    for verb in ("show", "check"):
+        found = cli("config", verb, "small.yaml", *wrong)
+        assert found.returncode == 2
+        assert "workload.queue_depth" in found.stderr
+    found = cli("config", "check", "small.yaml", "-w", "W2", *wrong)
+    assert "queue_depth: `0` is out of range; accepted: 1 to" in found.stderr
+
+
+def test_presets_are_described_in_whole_sentences(cli: Cli) -> None:
+    """That of W3-zipf ended in a comma: its first line was the first half of a sentence."""
+    rows = [line for line in cli("config", "presets").stdout.splitlines() if line.startswith(" ")]
+    assert rows
+    for row in rows:
+        assert row.rstrip().endswith("."), row
+
+
+def test_a_figure_that_is_not_there_says_why(cli: Cli) -> None:
+    """Rates of reads, lifetime and simulated time were a dash alone."""
+    shown = cli("benchmark", "-w", "W1", "-c", "small.yaml").stdout.splitlines()
+    for name in ("ECC correction rate", "Uncorrectable reads", "UBER"):
+        (row,) = (line for line in shown if line.startswith(name))
+        assert "(nothing was read)" in row
+    (row,) = (line for line in shown if line.startswith("TBW"))
+    assert "no block" not in row
+    reads = ("--set", "workload.read_pct=100", "--set", "workload.total={ios: 100}")
+    shown = cli("benchmark", "-w", "W1", "-c", "small.yaml", *reads).stdout.splitlines()
+    for name in ("Lifetime estimate", "TBW"):
+        (row,) = (line for line in shown if line.startswith(name))
+        assert "(no block was erased)" in row
+    assert not [line for line in shown if "nothing was read" in line]
+
+
 def test_theory_evaluates_the_formulas(cli: Cli) -> None:
     waf = json.loads(
         cli(

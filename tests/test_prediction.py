@@ -189,7 +189,7 @@ def test_a_formula_that_is_printed_holds_within_3_percent(
         ({}, {"flush_every": 8}, "workload.flush_every"),
         ({}, {"block_size_bytes": 2 * PAGE}, "requests of several pages"),
         ({}, {"precondition": []}, "a drive that was not filled before"),
-        ({}, {"read_pct": 100, "total": {"ios": 1000}}, "nothing is written"),
+        ({}, {"read_pct": 100, "total": {"ios": 1000}}, "a workload that writes nothing"),
     ],
 )
 def test_a_row_without_a_formula_says_what_no_formula_knows(

@@ -126,7 +126,7 @@ def closed_form_waf(
     if not _is_whole_pages(workload, _unit_bytes(effective)):
         raise NoFormulaError("requests of parts of a page")
     if workload.get("read_pct", 0) + workload.get("trim_pct", 0) >= WHOLE:
-        raise NoFormulaError("nothing is written")
+        raise NoFormulaError("a workload that writes nothing")
     if _kind(workload.get("pattern", "random"))[0] == "sequential" and workload.get("read_pct"):
         raise NoFormulaError("sequential writes with reads between them")
     scheme, parameters = mapping_of(device)

@@ -82,6 +82,8 @@ def metric_rows(document: ResultDocument) -> list[tuple[str, str, str]]:
     throughput, wear = metrics.throughput_mb_s, metrics.wear
     op, latency = main_latency(metrics)
     untimed = "" if metrics.latency_us else " (untimed run: not measured)"
+    unread = "" if any(plain(metrics.reads).values()) else " (nothing was read)"
+    unworn = "" if any(plain(metrics.erases).values()) else " (no block was erased)"
     predicted = document.effective.predicted_waf
     method = f", {metrics.uber_method}" if metrics.uber_method else ""
     rows = [
@@ -97,21 +99,29 @@ def metric_rows(document: ResultDocument) -> list[tuple[str, str, str]]:
         ("GC pages moved", number(metrics.gc_pages_moved), "pages"),
         *_other_programs(metrics),
         *_mapping_rows(metrics),
-        ("ECC correction rate", number(metrics.ecc_correction_rate_pct), "bits / 100 page reads"),
-        ("Uncorrectable reads", number(metrics.uncorrectable_read_rate), "per page read"),
+        (
+            "ECC correction rate",
+            number(metrics.ecc_correction_rate_pct),
+            f"bits / 100 page reads{unread}",
+        ),
+        ("Uncorrectable reads", number(metrics.uncorrectable_read_rate), f"per page read{unread}"),
         *_lost_rows(metrics),
-        ("UBER (JESD218: per bit)", number(metrics.uber), f"per bit read{method}"),
+        ("UBER (JESD218: per bit)", number(metrics.uber), f"per bit read{method}{unread}"),
         ("WL stddev", number(metrics.wl_stddev), "erases"),
         (
             "Wear min / mean / max",
             " / ".join(number(count) for count in (wear.min, wear.mean, wear.max)),
             "erases",
         ),
-        ("Lifetime estimate", number(metrics.lifetime_days), f"days at this rate{untimed}"),
-        ("TBW", number(metrics.tbw_tb), "TB"),
+        (
+            "Lifetime estimate",
+            number(metrics.lifetime_days),
+            f"days at this rate{untimed or unworn}",
+        ),
+        ("TBW", number(metrics.tbw_tb), f"TB{unworn}"),
         ("Host bytes written", size(metrics.host_bytes_written), ""),
         ("NAND bytes written", size(metrics.nand_bytes_written), ""),
-        ("Simulated time", number(metrics.duration_s), "s"),
+        ("Simulated time", number(metrics.duration_s), f"s{untimed}"),
     ]
     has_read = metrics.host_bytes_read > 0
     shown = [row for row in rows if has_read or row[0] != "Throughput, read"]

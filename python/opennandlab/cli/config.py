@@ -71,7 +71,9 @@ def show(
         from opennandlab.plain import leaves
         from opennandlab.prediction import predicted_waf
 
-        loaded, named = described_device(device, terminal.split_sets(settings)[0])
+        device_sets, workload_sets = terminal.split_sets(settings)
+        _refuse_unused(workload_sets, "there is no workload here; accepted: keys of the device")
+        loaded, named = described_device(device, device_sets)
         effective = json.loads(json.dumps(loaded.effective, default=dict))
         effective["predicted_waf"] = predicted_waf(loaded.to_dict(), effective)
         sources = {path: loaded.origin(path) for path, _ in leaves(loaded.to_dict())}
@@ -104,6 +106,8 @@ def check(
         from opennandlab.errors import CodeError
 
         device_sets, workload_sets = terminal.split_sets(settings)
+        if workload is None:
+            _refuse_unused(workload_sets, "no workload is checked; accepted: with --workload")
         device, named = described_device(file, device_sets)
         if workload is not None:
             try:
@@ -116,6 +120,14 @@ def check(
         elif not quiet:
             terminal.stdout().print(f"{file}: valid", markup=False)
         _note_names(named)
+
+
+def _refuse_unused(workload_sets: "Mapping[str, Any]", why: str) -> None:
+    """Raise for a `--set` that nothing would take."""
+    from opennandlab.errors import ConfigError
+
+    if workload_sets:
+        raise ConfigError(f"workload.{next(iter(workload_sets))}", why)
 
 
 def _note_names(named: "Mapping[str, str]") -> None:
