@@ -81,6 +81,17 @@ def test_a_drive_that_is_slower_inside_is_seen_to_be():
     assert "random writes: 0.0625 of the range (standard: all of it)" in short.header.deviations
 
 
+def test_one_slice_says_nothing_of_position():
+    """A drive with room for one slice printed it as slowest, fastest, first and last."""
+    small = {"nand.channels": 2, "nand.dies_per_channel": 2, "nand.blocks_per_plane": 32}
+    for pages, is_one in ((32, True), (256, False)):
+        drive = SimulatedTarget("tlc_standard", {**small, "nand.pages_per_block": pages})
+        found = run_test(TESTS["position"], drive, settings=Settings(time_base="scaled"))
+        assert isinstance(found.results, PositionResults)
+        assert (len(found.results.slices) == 1) is is_one
+        assert any("one slice only" in text for text in found.warnings) is is_one
+
+
 def test_a_slice_ends_where_the_next_one_begins():
     """On a small drive, writes along a freshly filled drive fell from 92.9 to 21.7 MB/s.
 

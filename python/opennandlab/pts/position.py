@@ -54,6 +54,11 @@ def run(bench: Bench) -> Findings:
     time = bench.plan.time
     count, size, limit = _layout(bench)
     found: dict[str, list[float]] = {}
+    if count == 1:
+        bench.warn(
+            "the range holds one slice only, all of it: the rates are its means, and how they "
+            "differ by position is unknown; take a larger drive or range"
+        )
 
     def sweep(kind: str, read_pct: int) -> None:
         bench.restart_point()
