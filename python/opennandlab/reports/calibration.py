@@ -67,9 +67,12 @@ def subtitle(document: CalibrationDocument) -> str:
     """Return a line on what was done."""
     measured = document.measured
     source = f", {measured.source}" if measured.source else ""
-    cells = f"{document.fitted.count} cells of {measured.test}{source}"
+    count, keys = document.fitted.count, len(document.keys)
+    cells = f"{count} cell{'s' * (count != 1)} of {measured.test}{source}"
     return (
-        f"{len(document.keys)} keys to {cells}" if document.keys else f"as it is, against {cells}"
+        f"{keys} key{'s' * (keys != 1)} to {cells}"
+        if document.keys
+        else f"as it is, against {cells}"
     )
 
 

@@ -194,7 +194,7 @@ class StandardTests(Family):
             found = one.header.imported
             if found is not None and found.unknown:
                 place = documents.index(one)
-                yield Remark(f"{{}} does not tell {', '.join(found.unknown)}", (place,))
+                yield Remark(f"{{}} does not state: {', '.join(found.unknown)}", (place,))
         yield from remarks(
             "{}: interrupted and resumed", [bool(one.header.interrupted) for one in documents]
         )

@@ -152,8 +152,8 @@ def _notes(parts: Sequence[Record], found: checks.Figures, version: str) -> Iter
     """Yield what a version does not say, and what is left out."""
     if parts[0].options is None:
         yield (
-            f"{version} writes no options: size and mix are those of the figures; it does not tell "
-            "the pattern"
+            f"{version} writes no options: size and mix are those of the figures, the pattern "
+            "is unknown"
         )
     if not all(side.is_counted for side in found.sides.values()):
         yield f"{version} does not count requests: they are its IOPS x run time"

@@ -30,6 +30,14 @@ KINDS: dict[Word, Kind] = {
 }  # fmt: skip
 
 NOT_COLLECTING = "not every round collected garbage"
+# Reasons of the rule that are not words of it.
+WHY = {
+    "insufficient": "fewer than five rounds",
+    "invalid": "a round without a value",
+    "excursion": "excursion above what is allowed",
+    "slope": "slope above what is allowed",
+    "excursion and slope": "excursion and slope above what is allowed",
+}
 SMALL_RANGE = (
     "All that the test may write fits into the spare area of the drive: blocks are dead when they "
     "are reclaimed, and what collection costs cannot be seen."
@@ -173,7 +181,7 @@ def _reason(states: Sequence[Steady]) -> str:
     whys: dict[str, list[str]] = {}
     for one in bad:
         # A value that the rule passes is not steady where the drive did not collect.
-        why = NOT_COLLECTING if one.steady else one.reason or ""
+        why = NOT_COLLECTING if one.steady else WHY.get(one.reason or "", one.reason or "")
         whys.setdefault(why, []).append(one.tracking.label or one.tracking.metric)
     told = "; ".join(
         ", ".join(labels) + (f" ({why})" if why else "") for why, labels in whys.items()
