@@ -1,8 +1,9 @@
-"""What nvme-cli prints, of version 1.8 to 2.16, for a drive that is a file of JSON.
+"""What nvme-cli prints, of version 1.8 to 3.0, for a drive that is a file of JSON.
 
-The forms are those of its sources (nvme.c, nvme-print.c, nvme-print-json.c at the tags v1.8, v2.0,
-v2.3, v2.11 and v2.16): `status` of a sanitize is a sentence in all of them, below the name of the
-device; `format` waits 10 s from 1.10 on, and knows `--force` since then. A wait is noted, not made.
+The forms are those of its sources (nvme.c, nvme-print.c, nvme-print-json.c, nvme-print-stdout.c at
+the tags v1.8, v2.0, v2.3, v2.11, v2.16 and v3.0-rc1): `status` of a sanitize is a sentence in all
+of them, below the name of the device; `format` waits 10 s from 1.10 on, and knows `--force` since
+then; hex dumps have `*` for rows like the one before from 3.0 on. A wait is noted, not made.
 
     version   of nvme-cli, such as "2.3"
     drive     what `id-ctrl`, `id-ns` and `list-ns` say
@@ -33,14 +34,19 @@ LOG_BYTES = 512
 CHANGES = {"format": {"--ses", "--force"}, "sanitize": {"--sanact"}}
 
 
-def hex_dump(content: bytes) -> str:
-    """Return what `d()` of nvme-print.c prints."""
+def hex_dump(content: bytes, *, omits: bool = False) -> str:
+    """Return what `d()` of nvme-print.c prints; `omits` as from 3.0 on."""
     lines = ["     " + "".join(f"{at:3x}" for at in range(16))]
     for start in range(0, len(content), 16):
         row = content[start : start + 16]
+        if omits and start and row == content[start - 16 : start]:
+            lines += ["*"] if lines[-1] != "*" else []
+            continue
         letters = "".join(chr(one) if ord("!") <= one <= ord("~") else "." for one in row)
         digits = "".join(f" {one:02x}" for one in row)
         lines.append(f'{start:04x}:{digits} "{letters}"')
+    if lines[-1] == "*":
+        lines.append(f"{len(content):04x}:\n")
     return "\n".join(lines)
 
 
@@ -76,8 +82,9 @@ def get_log(drive: dict[str, Any], name: str, options: dict[str, str]) -> str | 
     if now is None:
         return None
     status, progress, expected_s = now
+    omits = tuple(map(int, drive["version"].split("."))) >= (3, 0)
     log = struct.pack("<HHIII", progress, status, 2, 0xFFFFFFFF, expected_s).ljust(LOG_BYTES, b"\0")
-    return f"Device:{name} log-id:129 namespace-id:0xffffffff\n{hex_dump(log)}"
+    return f"Device:{name} log-id:129 namespace-id:0xffffffff\n{hex_dump(log, omits=omits)}"
 
 
 def change(drive: dict[str, Any], words: list[str], options: dict[str, str]) -> tuple[int, str]:

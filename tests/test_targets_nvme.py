@@ -27,7 +27,7 @@ from opennandlab.targets.purge import (
     ways,
 )
 
-VERSIONS = ["1.8", "1.9", "1.10", "1.16", "2.0", "2.3", "2.8", "2.11", "2.16"]
+VERSIONS = ["1.8", "1.9", "1.10", "1.16", "2.0", "2.3", "2.8", "2.11", "2.16", "3.0"]
 # What a drive says that does not know how long an erase takes.
 NOT_SAID = 0xFFFFFFFF
 

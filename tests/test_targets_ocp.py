@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from nvme_cli import hex_dump
 from opennandlab.targets import ocp
 from opennandlab.targets.base import Limit, Stimulus
 from opennandlab.targets.device import DeviceTarget
@@ -72,6 +73,21 @@ def test_without_a_log_the_reason_is_known(tmp_path, transport, answers, words):
     found, reason = ocp.programmed_bytes(known_block(probe.path, probe), probe)
     assert found is None
     assert words in reason
+
+
+def test_rows_that_nvme_cli_3_leaves_out_are_those_before_them(tmp_path):
+    """From 3.0 on `*` stands for equal rows: a drive with the log was said to have none."""
+    log = (258).to_bytes(16, "little") + bytes(480) + ocp.GUID
+    text = hex_dump(log, omits=True)
+    assert text.count("\n*\n") == 1
+    assert len(text.splitlines()) == 5
+    assert ocp.dumped(text) == log
+    assert ocp.dumped(hex_dump(log[:496], omits=True)) == log[:496]
+    probe = system(tmp_path)
+    probe.answers["nvme get-log"] = Answer(0, f"Device:nvme0n1 log-id:192\n{text}")
+    assert ocp.programmed_bytes(known_block(probe.path, probe), probe) == (258, "")
+    # A row that goes on nowhere, and one that would be 4 GiB away.
+    assert ocp.dumped("*\n0000: 01\n*\nffffffff:\n") == b"\x01"
 
 
 def test_a_dump_is_read_as_far_as_it_goes_on():

@@ -18,7 +18,11 @@ from opennandlab.targets.probe import Probe
 LOG_ID, LOG_BYTES = 0xC0, 512
 # AFD514C97C6F4F9CA4F2BFEA2810AFC5, as the log has it.
 GUID = bytes.fromhex("c5af1028eabff2a49c4f6f7cc914d5af")
-LINE = re.compile(r"^\s*([0-9a-f]{4,8}):((?: [0-9a-f]{2}){1,16})", re.MULTILINE | re.IGNORECASE)
+LINE = re.compile(
+    r"^\s*(?:(\*)$|([0-9a-f]{4,8}):((?: [0-9a-f]{2}){0,16}))", re.MULTILINE | re.IGNORECASE
+)
+# No log that is asked for is longer.
+DUMP_BYTES_MAX = 1 << 16
 
 
 def programmed_bytes(block: Block, probe: Probe) -> tuple[int | None, str]:
@@ -44,11 +48,24 @@ def programmed_bytes(block: Block, probe: Probe) -> tuple[int | None, str]:
 def dumped(text: str) -> bytes:
     r"""Return the bytes of a hex dump, as far as they follow each other.
 
+    From 3.0 on nvme-cli writes `*` for rows that are as the one before.
+
     >>> dumped('0000: 01 02 "..\n0002: ff "."')
     b'\x01\x02\xff'
+    >>> dumped('0000: 01 02 "..\n*\n0006:\n')
+    b'\x01\x02\x01\x02\x01\x02'
     """
-    found = b""
-    for offset, digits in LINE.findall(text):
-        if int(offset, 16) == len(found):
-            found += bytes.fromhex(digits)
+    found = row = b""
+    is_repeated = False
+    for star, offset, digits in LINE.findall(text):
+        if star:
+            is_repeated = True
+            continue
+        place = int(offset, 16)
+        if is_repeated and row and place <= DUMP_BYTES_MAX:
+            found += row * ((place - len(found)) // len(row))
+        is_repeated = False
+        if place == len(found):
+            row = bytes.fromhex(digits)
+            found += row
     return found
