@@ -256,7 +256,7 @@ def test_what_neither_figures_nor_options_tell_is_as_the_user_says(tmp_path: Pat
     """Two depths of one size: the figures tell which is which."""
     document = one_job()
     deep = copy.deepcopy(document["jobs"][0])
-    deep["jobname"] = "deep"
+    deep |= {"jobname": "deep", "groupid": 1}
     deep["read"]["lat"] |= {"mean": 62464.0, "max": 90000}
     document["jobs"].append(deep)
     with pytest.raises(ResultError, match="4 KiB 100/0 is there twice"):
@@ -312,6 +312,9 @@ def options(**changes: str) -> Callable[[Document], None]:
         (options(bssplit="4k/60:16k/40"), "requests have 4096 to 16384 B: filed under their mean"),
         (options(bsrange="1k-4k"), "a read has 16384 B on average, sizes are 1024 to 4096 B"),
         (lambda job: job.update(job_runtime=800), "run times are those of 4 processes"),
+        (options(direct="0"), "direct is not set: the page cache of the host takes part"),
+        (options(buffered="1", direct="0"), "direct is not set"),
+        (options(rate_iops="1000,"), "rate_iops is 1000,: the rate is the one that was asked for"),
     ],
 )
 def test_a_cell_that_is_not_as_its_options_say_is_uncertain(
@@ -324,6 +327,47 @@ def test_a_cell_that_is_not_as_its_options_say_is_uncertain(
 def test_a_cell_as_its_options_say_is_not_uncertain(tmp_path: Path) -> None:
     for name in ("plain", "plus", "mixed"):
         assert imported(tmp_path, sample(name)).header.imported.uncertain is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "count"),
+    [
+        ({"buffered": "0", "ioengine": "libaio"}, 0),
+        ({"buffered": "1", "ioengine": "libaio"}, 1),
+        ({"ioengine": "psync"}, 1),
+        ({"ioengine": "rbd"}, 0),
+    ],
+)
+def test_requests_go_through_the_page_cache_unless_told_or_of_an_engine_without(
+    tmp_path: Path, changes: dict[str, str], count: int
+) -> None:
+    document = varied(options(**changes))
+    del document["global options"]["direct"]
+    assert len(imported(tmp_path, document).header.imported.uncertain or []) == count
+
+
+def test_jobs_that_ran_at_the_same_time_are_uncertain(tmp_path: Path) -> None:
+    """A reader and a writer of one file without `stonewall` came in as if each ran alone."""
+    document = sample("plain")
+    (reader,) = document["jobs"]
+    writer = copy.deepcopy(reader)
+    writer |= {"jobname": "writer", "read": reader["write"], "write": reader["read"]}
+    writer["job options"]["rw"] = "randwrite"
+    document["jobs"].append(writer)
+    said = {reason: cell for cell in imported(tmp_path, document).header.imported.uncertain or []
+            for reason in cell.reasons}  # fmt: skip
+    assert set(said) == {"job `read` ran at the same time", "job `writer` ran at the same time"}
+    # Behind a stonewall, a delay, or another job by the time of its start (from fio 3.30 on).
+    seconds = reader["read"]["runtime"] / 1000
+    for change in ({"groupid": 1}, {"job options": {**writer["job options"], "wait_for": "read"}}):
+        alone = copy.deepcopy(document)
+        alone["jobs"][1] |= change
+        assert imported(tmp_path, alone).header.imported.uncertain is None
+    for start_s, count in ((seconds + 0.001, 0), (seconds / 2, 2)):
+        for job, start in zip(document["jobs"], (1000.0, 1000.0 + start_s), strict=True):
+            job["job_start"] = round(start * 1000)
+        document["jobs"][1]["groupid"] = 1
+        assert len(imported(tmp_path, document).header.imported.uncertain or []) == count
 
 
 def test_a_synchronous_engine_has_a_queue_of_one(tmp_path: Path) -> None:

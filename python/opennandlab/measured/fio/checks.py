@@ -140,6 +140,7 @@ def doubts(found: Figures, load: Load, processes: int | None, depth: int | None)
             f"{processes}"
         )
     yield from _queue(found, found.processes or processes, depth)
+    yield from load.limits
     yield from dict.fromkeys(side.doubt for side in found.sides.values() if side.doubt)
 
 

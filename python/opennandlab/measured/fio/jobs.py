@@ -104,10 +104,15 @@ def jobs(document: Mapping[str, Any], file: str, told: Told) -> tuple[list[Job],
     if any(name != ALL_CLIENTS for _, name, _ in groups):
         groups = {key: parts for key, parts in groups.items() if key[1] != ALL_CLIENTS}
     taken, refused = [], []
-    for (host, name, _), parts in groups.items():
+    for key, parts in groups.items():
+        host, name, _ = key
+        beside = [
+            other[1] for other, those in groups.items()
+            if other != key and other[0] == host and _overlap(parts, those)
+        ]  # fmt: skip
         where = f"{file}: {f'host {host}, ' if host else ''}job `{name}`"
         try:
-            taken.append(_job(where, parts, legible(document["fio version"]), told))
+            taken.append(_job(where, parts, legible(document["fio version"]), told, beside))
         except ValueError as error:
             refused.append(f"{where}: {error}")
     return taken, refused
@@ -117,8 +122,38 @@ def _reason(error: Exception) -> str:
     return f"nothing is called {error}" if isinstance(error, KeyError) else str(error)
 
 
-def _job(where: str, parts: Sequence[Record], version: str, told: Told) -> Job:
+def _overlap(parts: Sequence[Record], others: Sequence[Record]) -> bool:
+    """Tell whether two jobs ran at the same time: by their starts, else as members of a group.
+
+    fio begins all jobs of a group at once, unless one is to wait.
+    """
+    (start, seconds), (other, their_seconds) = _span(parts), _span(others)
+    if start is not None and other is not None:
+        return start < other + their_seconds and other < start + seconds
+    waits = {"startdelay", "wait_for"}
+    is_held = any(waits & (part.options or {}).keys() for part in (*parts, *others))
+    groups = {part.group for part in parts} & {one.group for one in others}
+    return not is_held and bool(groups - {None})
+
+
+def _span(parts: Sequence[Record]) -> tuple[float | None, float]:
+    """Return when a job began, None where fio does not say, and how long it ran at least."""
+    starts = [part.start_s for part in parts if part.start_s is not None]
+    seconds = [side.seconds for part in parts for side in part.sides.values()]
+    return min(starts, default=None), max(seconds, default=0.0)
+
+
+def _job(
+    where: str, parts: Sequence[Record], version: str, told: Told, beside: Sequence[str]
+) -> Job:
     """Return the cell of a job.
+
+    Args:
+        where: File and name, for messages.
+        parts: Its processes.
+        version: Of fio.
+        told: What the user says where fio does not.
+        beside: Names of jobs that ran at the same time.
 
     Raises:
         ValueError: for one that failed, measured nothing, or is no load of a test.
@@ -144,6 +179,9 @@ def _job(where: str, parts: Sequence[Record], version: str, told: Told) -> Job:
     known = told.threads if label[0] is None else known
     depth = told.queue_depth if depth is None else depth
     doubts = tuple(checks.doubts(found, asked, known, depth))
+    if beside:
+        more = f" and {len(beside) - 1} more" if len(beside) > 1 else ""
+        doubts += (f"job `{beside[0][:60]}`{more} ran at the same time",)
     made = _made(where, asked, found, (found.processes or known, depth), doubts, notes)
     return replace(made, is_told=None not in label)
 

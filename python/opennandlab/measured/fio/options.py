@@ -7,7 +7,7 @@ Source: HOWTO of fio, the options `bs`, `bsrange`, `bssplit`, `rw`, `rwmixread`,
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?", re.IGNORECASE)
@@ -20,6 +20,10 @@ KINDS: dict[str, tuple[bool, float | None]] = {
 MIX_DEFAULT = 50.0
 SIZE_DEFAULT = "4k"
 COUNT_MAX = 1 << 20
+# Engines whose requests go through the page cache unless `direct` is set.
+CACHED = frozenset({"psync", "sync", "vsync", "pvsync", "pvsync2", "libaio", "io_uring",
+                    "posixaio", "mmap", "windowsaio", "solarisaio"})  # fmt: skip
+RATES = ("rate", "rate_iops")
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,7 @@ class Load:
         processes: Processes (`numjobs`).
         depth: Requests in flight of each (`iodepth`).
         rw: As it was written.
+        limits: Why its figures are not those of the drive alone.
     """
 
     is_random: bool | None = None
@@ -41,6 +46,7 @@ class Load:
     processes: int | None = None
     depth: int | None = None
     rw: str = ""
+    limits: tuple[str, ...] = ()
 
 
 def load(options: Mapping[str, str] | None) -> Load:
@@ -66,7 +72,27 @@ def load(options: Mapping[str, str] | None) -> Load:
         processes=_count(options, "numjobs"),
         depth=_count(options, "iodepth"),
         rw=rw,
+        limits=tuple(_limits(options)),
     )
+
+
+def _limits(options: Mapping[str, str]) -> Iterator[str]:
+    """Yield what else than the drive sets the figures of a job."""
+    is_direct = (
+        _is_on(options["direct"])
+        if "direct" in options
+        else not _is_on(options.get("buffered", "1"))
+    )
+    if not is_direct and options.get("ioengine", "psync") in CACHED:
+        yield "direct is not set: the page cache of the host takes part"
+    for name in RATES:
+        if options.get(name, "0").strip("0,"):
+            yield f"{name} is {options[name]}: the rate is the one that was asked for"
+
+
+def _is_on(value: str) -> bool:
+    """Tell whether an option is set, also by its name alone."""
+    return value not in {"0", "false"}
 
 
 def _mix(options: Mapping[str, str]) -> float:

@@ -99,6 +99,8 @@ class Record:
         syncs: Flushes.
         runtime_s: Run times of all processes together; None before fio 3.8.
         is_alone: Whether every request was the only one in flight.
+        group: Number of its group, which `stonewall` and `new_group` begin; None for none.
+        start_s: When it was begun; None before fio 3.30.
     """
 
     name: str
@@ -109,6 +111,8 @@ class Record:
     syncs: int
     runtime_s: float | None
     is_alone: bool
+    group: int | None
+    start_s: float | None
 
 
 def version_of(document: Mapping[str, Any]) -> tuple[int, int, int] | None:
@@ -157,6 +161,8 @@ def of_job(document: Mapping[str, Any], job: Mapping[str, Any]) -> Record:
         runtime_s=None if runtime is None else _number("job_runtime", runtime) * 1e-3,
         is_alone=float(levels.get("1", 0)) >= 99.9
         and not any(float(share) for level, share in levels.items() if level != "1"),
+        group=int(job["groupid"]) if "groupid" in job else None,
+        start_s=_number("job_start", job["job_start"]) * 1e-3 if "job_start" in job else None,
     )  # fmt: skip
 
 
