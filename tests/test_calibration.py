@@ -19,6 +19,7 @@ from opennandlab.calibration import calibrating, ends, search, sensitivity
 from opennandlab.calibration import objective as objective_module
 from opennandlab.calibration.cells import Target, held_out, targets
 from opennandlab.calibration.conditions import Asked
+from opennandlab.calibration.ends import why_flat
 from opennandlab.calibration.journal import Journal
 from opennandlab.calibration.keys import Key, keys_of, limits, parse
 from opennandlab.calibration.objective import Objective, Progress, Values, start
@@ -537,6 +538,15 @@ def test_a_fit_that_says_nothing_says_so() -> None:
         SMALL, reads, ["nand.timing.t_read_us=20:200"], hold_out=0, asked=QUICK, starts=1
     )
     assert not [text for text in told.document.warnings if "flat" in text or "no better" in text]
+
+
+def test_a_flat_key_that_the_cells_follow_is_not_said_to_leave_them_alone() -> None:
+    """One cell with a slope of 0.85, fitted to 14 %, was said to hardly change with its key."""
+    assert "hardly change with it" in why_flat(0.001, 5.0)
+    assert "hardly change with it" in why_flat(0.5, None)
+    said = why_flat(0.854, 0.18)
+    assert "hardly" not in said
+    assert "a standard error of 18 %" in said
 
 
 def test_keys_that_cells_run_without_are_not_fitted() -> None:

@@ -21,6 +21,8 @@ from opennandlab.documents.calibration import Start
 ERRORS = 3.0
 # A fit whose RMS error is not less than before by this share has brought nothing.
 GAIN_MIN = 0.01
+# Below such a slope, d log figure / d log key, cells hardly change: 1 % for 10 % of the key.
+RESPONSE_MIN = 0.1
 
 
 def doubted(judged: Sensitivity, objective: Objective) -> tuple[Sensitivity, list[str]]:
@@ -46,6 +48,16 @@ def doubted(judged: Sensitivity, objective: Objective) -> tuple[Sensitivity, lis
     return replace(judged, keys=keys), warnings
 
 
+def why_flat(sensitivity: float, error: float | None) -> str:
+    """Say what makes a key flat: cells that do not follow it, or that are not met well enough."""
+    if error is None or sensitivity < RESPONSE_MIN:
+        return "the fitted cells hardly change with it, so its value here says nothing of the drive"
+    return (
+        f"the errors of the fitted cells leave it a standard error of {100 * error:.2g} %, even if "
+        "the other keys were known; its value here is not determined"
+    )
+
+
 def untold(judged: Sensitivity, objective: Objective, first: Array) -> list[str]:
     """Return warnings of keys that the cells do not tell, and of a fit that brought nothing.
 
@@ -55,8 +67,7 @@ def untold(judged: Sensitivity, objective: Objective, first: Array) -> list[str]
         first: Residuals of the device before.
     """
     warnings = [
-        f"{key.path} is {known.verdict}: the fitted cells hardly change with it, so its value here "
-        "says nothing of the drive"
+        f"{key.path} is flat: {why_flat(known.sensitivity, known.standard_error)}"
         for key, known in zip(objective.keys, judged.keys, strict=True)
         if known.verdict == "flat"
     ]
