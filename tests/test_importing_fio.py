@@ -28,6 +28,7 @@ from opennandlab.errors import ResultError
 from opennandlab.measured import import_files
 from opennandlab.measured.fio.record import middle
 from opennandlab.measured.importing import Wanted
+from opennandlab.reports.pts.book import of_document
 
 SAMPLES = Path(__file__).parent / "fio"
 needs_fio = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
@@ -209,6 +210,13 @@ def test_percentiles_of_lat_stood_under_clat_until_3_12(tmp_path: Path) -> None:
         found["p50[16, 100/0]"] == cells(imported(tmp_path, sample("plain")))["clat_p50[16, 100/0]"]
     )
     assert not any(key.startswith("clat") for key in found)
+
+
+def test_a_report_has_the_percentiles_of_an_import(tmp_path: Path) -> None:
+    """The command printed them, the page left them out; they stand in it once."""
+    (chapter,) = of_document(imported(tmp_path, sample("plain"))).chapters
+    titles = [item.title for section in chapter.sections for item in section.items]
+    assert len([one for one in titles if one.startswith("Percentiles of completion latency")]) == 1
 
 
 def test_the_unit_follows_from_the_figures_where_the_version_is_odd(tmp_path: Path) -> None:

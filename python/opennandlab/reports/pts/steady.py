@@ -15,6 +15,7 @@ from opennandlab.reports import words
 from opennandlab.reports.figure.model import Axis, Plot, Series
 from opennandlab.reports.model import Item, Section, Table
 from opennandlab.reports.pts.source import Measured
+from opennandlab.reports.pts.verdict import WHY
 from opennandlab.stats.steady import WINDOW_ROUNDS, steady_state
 
 GREY = -1
@@ -57,7 +58,8 @@ def verdict(steady: pts.Steady) -> str:
         return f"attained in rounds {steady.window[0]}–{steady.window[-1]} of {steady.rounds}"
     if steady.steady:
         return "attained"
-    why = f" ({steady.reason})" if steady.reason and steady.reason != "steady" else ""
+    reason = WHY.get(steady.reason or "", steady.reason)
+    why = f" ({reason})" if reason and reason != "steady" else ""
     rounds = "1 round" if steady.rounds == 1 else f"{steady.rounds} rounds"
     return f"NOT ATTAINED after {rounds}{why}"
 

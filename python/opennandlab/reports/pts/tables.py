@@ -73,16 +73,25 @@ def of_blocks(measured: Measured) -> Iterator[Table]:
 
 def of_document(document: pts.PtsDocument) -> Iterator[Table]:
     """Yield the tables of a document: none without a number, those of percentiles folded."""
+    tails = iter(of_tails(document))
+    seen = set()
+    for block in document.tables:
+        if (tail := _tail(block)) is not None:
+            if tail not in seen:
+                seen.add(tail)
+                yield next(tails)
+        elif any(value is not None for row in block.values for value in row):
+            yield of_block(block)
+
+
+def of_tails(document: pts.PtsDocument) -> Iterator[Table]:
+    """Yield the tables of percentiles of a document, folded: a column for each percentile."""
     folded: dict[tuple[str, ...], list[pts.Table]] = {}
     for block in document.tables:
         if (tail := _tail(block)) is not None:
             folded.setdefault(tail, []).append(block)
-    for block in document.tables:
-        if (tail := _tail(block)) is not None:
-            if block is folded[tail][0]:
-                yield _folded(folded[tail], tail, _counts(document, tail[1]))
-        elif any(value is not None for row in block.values for value in row):
-            yield of_block(block)
+    for tail, blocks in folded.items():
+        yield _folded(blocks, tail, _counts(document, tail[1]))
 
 
 # Why a percentile is not there, said once for a table.

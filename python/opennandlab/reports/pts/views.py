@@ -88,6 +88,10 @@ def chapter_of(measured: Measured) -> Chapter:
     """Return the chapter of a document that was read."""
     view = VIEWS.get(measured.test, generic)
     sections = list(view(measured))
+    shown = {item.id for section in sections for item in section.items}
+    tails = tuple(one for one in tables.of_tails(measured.document) if one.id not in shown)
+    if tails:
+        sections.append(Section("percentiles", "Percentiles", tails))
     if not any(section.id == "results" for section in sections):
         sections += tables.results(measured)
     stated = measured.verdict
