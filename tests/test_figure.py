@@ -451,3 +451,18 @@ def test_the_facets_of_a_surface_have_the_colours_of_their_corners() -> None:
     sheet.canvas.draw()
     faces = sheet.axes[0].collections[0].get_facecolor()
     assert len({tuple(np.round(face, 3)) for face in faces}) == 3
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_long_names_beside_a_frame_leave_room_for_it(name: str) -> None:
+    """A row called by two hundred letters made the frame narrower than nothing: a traceback."""
+    long = "a name of a row that a document of somebody else has " * 4
+    figure = FIGURES[name]
+    if isinstance(figure, Relief):
+        figure = replace(figure, rows=(long, *figure.rows[1:]), columns=(long, *figure.columns[1:]))
+    elif isinstance(figure, Stack):
+        figure = replace(figure, rows=(long, *figure.rows[1:]))
+    else:
+        ticks = replace(figure.y, ticks=((1.0, long), (2.0, "b")))
+        figure = replace(figure, y=ticks, marks=(*figure.marks, Mark("y", 1.5, long)))
+    assert long not in static.svg([figure])

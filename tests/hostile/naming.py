@@ -88,7 +88,7 @@ OWN: dict[str, tuple[tuple[str, ...], ...]] = {
     "test": (*READERS[3:6], READERS[8], READERS[11]),
     "curve": (READERS[10],),
     "power": (READERS[12], READERS[3]),
-    "calibration": READERS[3:5],
+    "calibration": READERS[3:6],
     "fleet document": READERS[3:6],
     "endurance": READERS[3:6],
     "sweep": (READERS[16],),

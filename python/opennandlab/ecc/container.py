@@ -211,7 +211,8 @@ def _read_whole(path: Path, bytes_max: int) -> bytes:
     try:
         mode = path.stat()  # to open a pipe into which nobody writes would wait for ever
         if not stat.S_ISREG(mode.st_mode):
-            raise OSError("no regular file")
+            is_folder = stat.S_ISDIR(mode.st_mode)
+            raise OSError("is a directory" if is_folder else "no regular file")
         if mode.st_size > bytes_max:
             raise OSError(f"{mode.st_size} bytes; accepted: up to {bytes_max}")
         return path.read_bytes()

@@ -71,7 +71,7 @@ class Side:
         lat: Response times from submission to completion; None where fio kept none.
         clat: Response times from when the kernel had the request; None where fio kept none.
         is_counted: Whether fio states the requests; else they follow from its IOPS.
-        doubt: Why the bytes are not sure; empty where they are.
+        doubt: Why bytes or response times are not sure; empty where they are.
         odd: Where version and figures disagree on the unit; empty elsewhere.
     """
 
@@ -217,12 +217,20 @@ def of_side(
         else _number("iops", side["iops"]) * seconds
     )
     unit, doubt, odd = _unit(side, version) if ios else (1, "", "")
+    lat, clat = (_latency(side, kind, ios) if kind in kinds else None for kind in ("lat", "clat"))
+    counts = [
+        (kind, one.samples) for kind, one in (("lat", lat), ("clat", clat)) if one is not None
+    ]
+    for kind, count in counts:
+        # Means of directions are joined by how many response times each has.
+        if abs(count - ios) > TOLERANCE * ios + 1 and not doubt:
+            doubt = f"{kind} has {count} response times of {ios} requests"
     return Side(
         ios=ios,
         bytes=round(_number("io_bytes", side["io_bytes"]) * unit),
         seconds=seconds,
-        lat=_latency(side, "lat", ios) if "lat" in kinds else None,
-        clat=_latency(side, "clat", ios) if "clat" in kinds else None,
+        lat=lat,
+        clat=clat,
         is_counted=is_counted,
         doubt=doubt,
         odd=odd,

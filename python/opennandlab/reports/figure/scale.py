@@ -19,6 +19,8 @@ GRID_TICKS_MAX = 12
 BANDS_MAX = 100
 # More values than these on columns are a heap of letters; the table has them.
 COLUMN_LABELS_MAX = 64
+# Letters of what stands beside a frame: two of these leave it half of the width.
+LABEL_CHARS_MAX = 40
 PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 # How much of the height of a plot the arrow of an upper bound takes.
@@ -53,11 +55,20 @@ def brief(value: float) -> str:
     return number(value)
 
 
+def label(text: str) -> str:
+    """Return what stands beside a frame: of a longer text its beginning, so that room is left.
+
+    >>> label("a" * 50)
+    'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…'
+    """
+    return text if len(text) <= LABEL_CHARS_MAX else f"{text[: LABEL_CHARS_MAX - 1]}…"
+
+
 def ticks(axis: Axis, ends: Ends) -> Ticks:
     """Return the ticks of an axis as (value, text)."""
     low, high = ends
     if axis.ticks:
-        inside = [(value, text) for value, text in axis.ticks if low <= value <= high]
+        inside = [(value, label(text)) for value, text in axis.ticks if low <= value <= high]
         return inside[:: max(1, math.ceil(len(inside) / TICKS_MAX))]
     if axis.scale == "log":
         return _decade_ticks(low, high, axis.decades)
@@ -195,7 +206,7 @@ def band_edges(relief: Relief) -> list[float]:
 def grid_ticks(names: Sequence[str]) -> tuple[list[int], list[str]]:
     """Return places and names along one side of a grid, thinned where there are many."""
     step = max(1, -(-len(names) // GRID_TICKS_MAX))
-    return list(range(0, len(names), step)), list(names[::step])
+    return list(range(0, len(names), step)), [label(name) for name in names[::step]]
 
 
 def share(value: float, ends: Ends, axis: Axis) -> float:

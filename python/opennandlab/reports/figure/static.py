@@ -220,7 +220,8 @@ def _plot(sheet: Sheet, plot: Plot, box: Box) -> None:
     left, bottom, width, tall = box
     texts = [text for _, text in scale.ticks(plot.y, scale.ends(plot, "y"))]
     inset = 0.3 + LETTER * max(map(len, texts), default=1)
-    beside = max((len(mark.text) for mark in plot.marks if mark.axis == "y"), default=0)
+    named = [scale.label(mark.text) for mark in plot.marks if mark.axis == "y"]
+    beside = max(map(len, named), default=0)
     if plot.right is not None:
         beside = max(beside, 5 + max(map(len, _right_texts(plot)), default=0))
     wide = width - inset - 0.14 - LETTER * beside
@@ -387,8 +388,9 @@ def _marks(axes: Axes, plot: Plot, wide: float, frame: float) -> None:
     for at, mark in enumerate(plot.marks):
         if at in levels:
             axes.axhline(mark.value, **looks)
-            axes.annotate(mark.text, (1 + 0.05 / wide, levels[at]), xycoords="axes fraction",
-                          va="center", **text)  # fmt: skip
+            place = (1 + 0.05 / wide, levels[at])
+            axes.annotate(scale.label(mark.text), place, xycoords="axes fraction", va="center",
+                          **text)  # fmt: skip
         elif at in rows:
             row, leaning = rows[at]
             axes.axvline(mark.value, **looks)
@@ -400,7 +402,8 @@ def _marks(axes: Axes, plot: Plot, wide: float, frame: float) -> None:
 
 def _stack(sheet: Sheet, stack: Stack, box: Box) -> None:
     left, bottom, width, tall = box
-    inset = 0.2 + LETTER * max(map(len, stack.rows))
+    rows = [scale.label(row) for row in stack.rows]
+    inset = 0.2 + LETTER * max(map(len, rows))
     below = BELOW + LINE * _legend_rows(stack)
     frame = tall - below - ABOVE
     end = 0.1 + LETTER * max(map(len, stack.ends), default=0)
@@ -426,7 +429,7 @@ def _stack(sheet: Sheet, stack: Stack, box: Box) -> None:
         axes.set_xticks(marks, [scale.brief(value) for value in marks])
         axes.grid(visible=True, axis="x", color=colours.GRID, linewidth=0.5)
         axes.set_axisbelow(True)
-    lengths.set_yticks(places, stack.rows)
+    lengths.set_yticks(places, rows)
     shares.set_yticks([])
     for row, text in enumerate(stack.ends):
         total = sum(part.values[row] for part in stack.parts)
@@ -509,7 +512,7 @@ def _bands(sheet: Sheet, relief: Relief, box: Box) -> None:
     from matplotlib.colors import BoundaryNorm
 
     left, bottom, width, tall = box
-    inset = 0.3 + LETTER * max(map(len, relief.rows))
+    inset = 0.3 + LETTER * max(len(scale.label(row)) for row in relief.rows)
     frame = tall - BELOW - ABOVE
     axes = _frame(sheet, (left + inset, bottom + BELOW, width - inset - 1.0, frame))
     edges = [relief.height(edge) or 0.0 for edge in scale.band_edges(relief)]
