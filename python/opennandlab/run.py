@@ -482,8 +482,7 @@ def _legible(**paths: str | Path) -> dict[str, str]:
 
 
 def _printable(name: str) -> str:
-    """Return the name of a file for a document: names may be any bytes."""
-    return name.encode(errors="replace").decode()
+    return name.encode(errors="replace").decode()  # names of files may be any bytes
 
 
 def _check_digest(digest: str, recorded: Mapping[str, Any], path: Path) -> None:
@@ -579,10 +578,10 @@ def parse_state(state: str | None) -> Path | None:
     Raises:
         ConfigError: for any other text.
     """
-    if state is None or state == "fresh":
+    if state in {None, "fresh"}:
         return None
-    kind, colon, path = str(state).partition(":")
-    if kind == "image" and colon and path:
+    kind, _, path = str(state).partition(":")
+    if kind == "image" and path:
         return Path(path)
     raise ConfigError("state", f"`{state}` is not a valid state; accepted: fresh, image:FILE")
 

@@ -134,7 +134,7 @@ def of_job(document: Mapping[str, Any], job: Mapping[str, Any]) -> Record:
     version = version_of(document)
     own, common = job.get("job options"), document.get("global options")
     if not (isinstance(own or {}, dict) and isinstance(common or {}, dict)):
-        raise ValueError("its options are no mapping")
+        raise TypeError("its options are no mapping")
     options = None
     if isinstance(own, dict):
         options = {
