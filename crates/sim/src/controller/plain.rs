@@ -19,6 +19,7 @@ use super::{FlashOp, OpKind};
 use crate::engine::Engine;
 use crate::geometry::Geometry;
 use crate::nand::Timing;
+use crate::op::{Source, SOURCE_COUNT};
 use crate::units::{BlockId, DieId, Ns, Ppn};
 
 /// Bits of an event code that name the die.
@@ -88,6 +89,8 @@ pub struct Plain {
     geometry: Geometry,
     /// Pages of each block that wait for their program, or are in it.
     unprogrammed: Vec<u32>,
+    /// Reads that the controller's memory served, by source.
+    memory_reads: [u64; SOURCE_COUNT],
 }
 
 impl Plain {
@@ -106,6 +109,7 @@ impl Plain {
             queued: 0,
             geometry,
             unprogrammed: vec![0; geometry.block_count() as usize],
+            memory_reads: [0; SOURCE_COUNT],
         }
     }
 
@@ -141,11 +145,18 @@ impl Plain {
         }
     }
 
-    /// Whether a page is in the controller's memory: its program is not over.
+    /// Whether a page that is read is in the controller's memory: its program is not over.
     #[inline]
-    pub fn holds(&self, page: Ppn, now: Ns) -> bool {
+    pub fn serves(&mut self, page: Ppn, source: Source, now: Ns) -> bool {
         let block = self.geometry.block_of(page);
-        self.unprogrammed[block.0 as usize] > 0 && self.is_queued(block, page, now)
+        let serves = self.unprogrammed[block.0 as usize] > 0 && self.is_queued(block, page, now);
+        self.memory_reads[source as usize] += u64::from(serves);
+        serves
+    }
+
+    /// Reads that the controller's memory served, by source.
+    pub fn memory_reads(&self) -> [u64; SOURCE_COUNT] {
+        self.memory_reads
     }
 
     /// Whether the program of a page is in the queue of its die, or under way.

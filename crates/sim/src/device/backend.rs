@@ -14,7 +14,7 @@ use crate::controller::timeline::Timeline;
 use crate::controller::{Cut, FlashOp, OpKind, Work, Working};
 use crate::engine::Engine;
 use crate::ftl::WritesComplete;
-use crate::op::Source;
+use crate::op::{Source, SOURCE_COUNT};
 use crate::units::{BlockId, DieId, Ns, Ppn};
 
 /// See the module.
@@ -84,9 +84,9 @@ impl Backend {
     /// Whether a page of the flash is in the controller's memory, on its way to the flash; asked
     /// for a read of a command.
     #[inline]
-    pub(crate) fn holds(&mut self, page: Ppn, now: Ns) -> bool {
+    pub(crate) fn serves(&mut self, page: Ppn, source: Source, now: Ns) -> bool {
         match self {
-            Self::Plain(plain) => plain.holds(page, now),
+            Self::Plain(plain) => plain.serves(page, source, now),
             Self::Full(full) => full.holds(page),
         }
     }
@@ -286,6 +286,14 @@ impl Backend {
         match self {
             Self::Plain(_) => None,
             Self::Full(full) => full.work(),
+        }
+    }
+
+    /// Reads of the plain back end that its memory served, by source.
+    pub(crate) fn memory_reads(&self) -> [u64; SOURCE_COUNT] {
+        match self {
+            Self::Plain(plain) => plain.memory_reads(),
+            Self::Full(_) => [0; SOURCE_COUNT],
         }
     }
 

@@ -45,7 +45,7 @@ impl Consumed {
             ..Self::default()
         };
         if let Some(energy) = energy {
-            let plain = || plain_work(drive, start);
+            let plain = || plain_work(drive, start, &stage.backend.memory_reads());
             let work = stage.work().cloned().unwrap_or_else(plain);
             consumed.add_flash(energy, &work, drive);
         }
@@ -122,14 +122,15 @@ impl Consumed {
 }
 
 /// What the dies did on the plain back end, which joins nothing and has one kind of blocks.
-fn plain_work(drive: &Drive, start: &Baseline) -> Work {
+fn plain_work(drive: &Drive, start: &Baseline, from_memory: &[u64; SOURCE_COUNT]) -> Work {
     let (now, then) = (drive.ftl.counters(), &start.ftl);
     let since = |now: &[u64; SOURCE_COUNT], then: &[u64; SOURCE_COUNT]| {
         std::array::from_fn(|source| now[source] - then[source])
     };
     let none = [0; SOURCE_COUNT];
-    let (sensed, programmed) =
-        (since(&now.reads, &then.reads), since(&now.programs, &then.programs));
+    let asked: [u64; SOURCE_COUNT] = since(&now.reads, &then.reads);
+    let sensed = std::array::from_fn(|source| asked[source] - from_memory[source]);
+    let programmed = since(&now.programs, &then.programs);
     let mut erased = since(&now.erases, &then.erases);
     erased[Source::Gc as usize] += now.failed_erases - then.failed_erases;
     let crossings = sensed.iter().chain(&programmed).sum();

@@ -195,7 +195,7 @@ impl TimedSink<'_> {
         if !matches!(source, Source::Host | Source::Merge | Source::Map) {
             return false;
         }
-        self.backend.holds(flash_page(self.media, ppn), self.engine.now())
+        self.backend.serves(flash_page(self.media, ppn), source, self.engine.now())
     }
 
     /// Pages of the flash that these pages of a block lie on, where work is counted.
