@@ -33,6 +33,21 @@ def test_a_steady_random_run_needs_no_warning(small: Any) -> None:
     assert warnings(small, RANDOM) == ""
 
 
+def test_a_drive_that_still_fills_its_spare_area_is_not_steady(small: Any) -> None:
+    """WAF is flat at 1 before the first collection, and was called steady for that."""
+    small["nand"]["blocks_per_plane"] = 256
+    small["ftl"]["over_provisioning_pct"] = 2.2
+    stage = {"kind": "workload", "until": "steady"}
+    steady: dict[str, Any] = {**RANDOM, "total": {"drive_writes": 1}}
+    steady["precondition"] = [{"kind": "sequential_fill"}, stage]
+    found = onl.benchmark(small, steady).document
+    assert found["state"]["steps"][1]["steady"] is True
+    assert found["effective"]["predicted_waf"] == pytest.approx(1.031, abs=0.001)
+    assert found["metrics"]["waf"] == pytest.approx(1.031, abs=0.006)
+    steady["precondition"][1] = {**stage, "max_drive_writes": 1.2}
+    assert "ended before WAF was steady" in warnings(small, steady)
+
+
 def test_a_fresh_drive_is_warned_of(small: Any) -> None:
     assert "fresh drive" in warnings(small, RANDOM, state="fresh")
 

@@ -262,6 +262,11 @@ impl Drive {
         self.geometry.physical_pages_of(programs) * self.geometry.page_bytes
     }
 
+    /// Whether a block was erased since the drive was made.
+    pub(crate) fn has_erased(&self) -> bool {
+        total(&self.ftl.counters().erases) > 0
+    }
+
     /// Pages that wait in the write buffer.
     pub fn buffered_pages(&self) -> usize {
         self.buffer.as_ref().map_or(0, WriteCache::len)

@@ -190,7 +190,8 @@ impl Meter {
             stage.sample(drive, timed);
         }
         if let Some(watch) = &mut stage.watch {
-            let found = watch.note(drive.written_bytes(), drive.programmed_bytes());
+            let (host, nand) = (drive.written_bytes(), drive.programmed_bytes());
+            let found = watch.note(host, nand, drive.has_erased());
             stage.steady_waf = stage.steady_waf.or(found);
         }
     }

@@ -3,7 +3,8 @@
 //! WAF is measured in windows of equal host writes. It is steady when the last few windows agree:
 //! their spread and the trend of a least-squares line across them stay within the rule's tolerance.
 //! The shape of the SNIA steady-state rule (excursion and slope), applied to WAF, which has no
-//! noise of timing.
+//! noise of timing. As long as a drive has erased nothing it still fills its spare area, and its WAF
+//! is flat for that: such windows do not count.
 
 use crate::workload::SteadyRule;
 
@@ -26,15 +27,24 @@ impl SteadyWatch {
         self.rule.window_bytes.max(1).saturating_sub(written)
     }
 
-    /// Notes new totals; when WAF is steady, its mean over the windows that agree.
-    pub(crate) fn note(&mut self, host_bytes: u64, nand_bytes: u64) -> Option<f64> {
+    /// Notes new totals, and whether a block was ever erased; when WAF is steady, its mean over the
+    /// windows that agree.
+    pub(crate) fn note(
+        &mut self,
+        host_bytes: u64,
+        nand_bytes: u64,
+        has_erased: bool,
+    ) -> Option<f64> {
         let (host_start, nand_start) = self.window_start;
         // Fewer than at the start where writes that stalled were refused.
         if host_bytes.saturating_sub(host_start) < self.rule.window_bytes.max(1) {
             return None;
         }
-        self.wafs.push((nand_bytes - nand_start) as f64 / (host_bytes - host_start) as f64);
         self.window_start = (host_bytes, nand_bytes);
+        if !has_erased {
+            return None;
+        }
+        self.wafs.push((nand_bytes - nand_start) as f64 / (host_bytes - host_start) as f64);
         self.steady_waf()
     }
 
@@ -64,13 +74,20 @@ mod tests {
     use super::*;
 
     fn windows_until_steady(wafs: &[f64]) -> Option<usize> {
+        windows_until_steady_from(wafs, 1)
+    }
+
+    /// As on a drive whose first erase is in a window, counted from 1.
+    fn windows_until_steady_from(wafs: &[f64], first_erase: usize) -> Option<usize> {
         let rule = SteadyRule { window_bytes: 100, window_count: 4, tolerance_ratio: 0.02 };
         let mut watch = SteadyWatch::new(rule, 1000, 5000);
         let mut nand = 5000.0;
         (1..).zip(wafs).find_map(|(window, waf)| {
             nand += waf * 100_000.0;
             // In thousands, so that the WAF keeps its digits.
-            watch.note(1000 + window as u64 * 100_000, nand as u64).map(|_| window)
+            let has_erased = window >= first_erase;
+            let found = watch.note(1000 + window as u64 * 100_000, nand as u64, has_erased);
+            found.map(|_| window)
         })
     }
 
@@ -78,6 +95,15 @@ mod tests {
     fn a_flat_series_is_steady_after_its_windows() {
         assert_eq!(windows_until_steady(&[7.60, 7.61, 7.60, 7.61]), Some(4));
         assert_eq!(windows_until_steady(&[7.60, 7.61, 7.60]), None);
+    }
+
+    #[test]
+    fn a_drive_that_still_has_spare_area_to_fill_is_not_steady() {
+        // Of 140 % over-provisioning: steady at a WAF of 1 after one drive write, then 1.17.
+        let wafs = [1.0, 1.0, 1.0, 1.0, 1.0, 1.06, 1.16, 1.17, 1.17, 1.17];
+        assert_eq!(windows_until_steady(&wafs), Some(4));
+        assert_eq!(windows_until_steady_from(&wafs, 5), Some(10));
+        assert_eq!(windows_until_steady_from(&wafs, 11), None);
     }
 
     #[test]
