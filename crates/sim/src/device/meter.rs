@@ -312,9 +312,14 @@ impl StageMeter {
         }
     }
 
-    /// WAF if it became steady, where the stage asks for it.
-    pub(super) fn steady_waf(&self) -> Option<Option<f64>> {
-        self.watch.as_ref().map(|_| self.steady_waf)
+    /// Whether WAF became steady, where the stage asks for it.
+    pub(super) fn is_steady(&self) -> Option<bool> {
+        self.watch.as_ref().map(|_| self.steady_waf.is_some())
+    }
+
+    /// The mean of WAF when it became steady.
+    pub(super) fn steady_waf(&self) -> Option<f64> {
+        self.steady_waf
     }
 
     /// The series so far, of a measured stage.

@@ -230,7 +230,7 @@ impl Run {
         span = span.max(rests_until.unwrap_or(span));
         drive.clock = drive.clock + span;
         let Meter::Stage(meter) = meter else { return };
-        let steady_waf = meter.steady_waf();
+        let (is_steady, steady_waf) = (meter.is_steady(), meter.steady_waf());
         if let Some(series) = meter.into_series(drive, timed.as_deref_mut()) {
             self.measured = Some((series, timed));
             return;
@@ -240,7 +240,7 @@ impl Run {
         let programs = drive
             .geometry
             .physical_pages_of(total(&drive.ftl.counters().programs) - total(&start.ftl.programs));
-        if steady_waf == Some(None) {
+        if is_steady == Some(false) {
             self.warnings
                 .push(format!("preconditioning stage `{label}` ended before WAF was steady"));
         }
@@ -253,8 +253,8 @@ impl Run {
             step: label,
             host_bytes_written: written,
             waf: (written > 0).then(|| programs as f64 * page_bytes / written as f64),
-            steady: steady_waf.map(|waf| waf.is_some()),
-            steady_waf: steady_waf.flatten(),
+            steady: is_steady,
+            steady_waf,
             rest_s: is_rest.then(|| span.as_seconds()),
         });
     }
