@@ -90,7 +90,7 @@ pub struct Plain {
     /// Pages of each block that wait for their program, or are in it.
     unprogrammed: Vec<u32>,
     /// Reads that the controller's memory served, by source.
-    memory_reads: Box<[u64; SOURCE_COUNT]>,
+    memory_reads: [u64; SOURCE_COUNT],
 }
 
 impl Plain {
@@ -109,7 +109,7 @@ impl Plain {
             queued: 0,
             geometry,
             unprogrammed: vec![0; geometry.block_count() as usize],
-            memory_reads: Box::new([0; SOURCE_COUNT]),
+            memory_reads: [0; SOURCE_COUNT],
         }
     }
 
@@ -156,7 +156,7 @@ impl Plain {
 
     /// Reads that the controller's memory served, by source.
     pub fn memory_reads(&self) -> [u64; SOURCE_COUNT] {
-        *self.memory_reads
+        self.memory_reads
     }
 
     /// Whether the program of a page is in the queue of its die, or under way.

@@ -20,7 +20,7 @@ use crate::units::{BlockId, DieId, Ns, Ppn};
 /// See the module.
 pub(crate) enum Backend {
     /// Dies in order, nothing else.
-    Plain(Plain),
+    Plain(Box<Plain>),
     /// Every mechanism.
     Full(Box<Full>),
 }
@@ -30,7 +30,7 @@ impl Backend {
     pub(crate) fn new(drive: &Drive, observation: &Observation) -> Self {
         let config = &drive.config;
         if !config.needs_full() && *observation == Observation::default() {
-            return Self::Plain(Plain::new(drive.geometry, config.flash().timing()));
+            return Self::Plain(Box::new(Plain::new(drive.geometry, config.flash().timing())));
         }
         let setup = Setup {
             geometry: config.flash_geometry(),

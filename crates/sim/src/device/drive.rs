@@ -262,9 +262,10 @@ impl Drive {
         self.geometry.physical_pages_of(programs) * self.geometry.page_bytes
     }
 
-    /// Whether a block was erased since the drive was made.
-    pub(crate) fn has_erased(&self) -> bool {
-        total(&self.ftl.counters().erases) > 0
+    /// Bytes that all of the flash holds.
+    pub(crate) fn raw_bytes(&self) -> u64 {
+        let pages = self.geometry.physical_pages_of(self.geometry.page_count() as u64);
+        pages * self.geometry.page_bytes
     }
 
     /// Pages that wait in the write buffer.

@@ -190,8 +190,7 @@ impl Meter {
             stage.sample(drive, timed);
         }
         if let Some(watch) = &mut stage.watch {
-            let (host, nand) = (drive.written_bytes(), drive.programmed_bytes());
-            let found = watch.note(host, nand, drive.has_erased());
+            let found = watch.note(drive.written_bytes(), drive.programmed_bytes());
             stage.steady_waf = stage.steady_waf.or(found);
         }
     }

@@ -201,9 +201,10 @@ impl Run {
             self.baseline = Some(start.clone());
             self.merged_pages = feeds.iter().find_map(|feed| feed.load.generator.merged_pages());
         }
-        let watch = stage
-            .until
-            .map(|rule| SteadyWatch::new(rule, drive.written_bytes(), drive.programmed_bytes()));
+        let watch = stage.until.map(|rule| {
+            let (host, nand) = (drive.written_bytes(), drive.programmed_bytes());
+            SteadyWatch::new(rule, host, nand, drive.raw_bytes())
+        });
         let meter = Meter::Stage(Box::new(StageMeter::new(stage.limit, watch, sampling)));
         let runner = Runner::new(feeds, timed, meter);
         self.current = Some(Current { label: stage.label, is_measured, is_rest, runner, start });

@@ -3,8 +3,8 @@
 //! WAF is measured in windows of equal host writes. It is steady when the last few windows agree:
 //! their spread and the trend of a least-squares line across them stay within the rule's tolerance.
 //! The shape of the SNIA steady-state rule (excursion and slope), applied to WAF, which has no
-//! noise of timing. As long as a drive has erased nothing it still fills its spare area, and its WAF
-//! is flat for that: such windows do not count.
+//! noise of timing. Until as much as the drive holds was programmed, it fills its spare area or
+//! reclaims what was dead before, and WAF is flat for that: such windows do not count.
 
 use crate::workload::SteadyRule;
 
@@ -12,13 +12,16 @@ use crate::workload::SteadyRule;
 pub(crate) struct SteadyWatch {
     rule: SteadyRule,
     window_start: (u64, u64),
+    turned_bytes: u64,
     wafs: Vec<f64>,
 }
 
 impl SteadyWatch {
-    /// A watch that starts at these totals of host bytes and NAND bytes written.
-    pub(crate) fn new(rule: SteadyRule, host_bytes: u64, nand_bytes: u64) -> Self {
-        Self { rule, window_start: (host_bytes, nand_bytes), wafs: Vec::new() }
+    /// A watch that starts at these totals of host bytes and NAND bytes written, of a drive whose
+    /// flash holds `raw_bytes`.
+    pub(crate) fn new(rule: SteadyRule, host_bytes: u64, nand_bytes: u64, raw_bytes: u64) -> Self {
+        let turned_bytes = nand_bytes + raw_bytes;
+        Self { rule, window_start: (host_bytes, nand_bytes), turned_bytes, wafs: Vec::new() }
     }
 
     /// Host bytes to be written before a window is full.
@@ -27,21 +30,15 @@ impl SteadyWatch {
         self.rule.window_bytes.max(1).saturating_sub(written)
     }
 
-    /// Notes new totals, and whether a block was ever erased; when WAF is steady, its mean over the
-    /// windows that agree.
-    pub(crate) fn note(
-        &mut self,
-        host_bytes: u64,
-        nand_bytes: u64,
-        has_erased: bool,
-    ) -> Option<f64> {
+    /// Notes new totals; when WAF is steady, its mean over the windows that agree.
+    pub(crate) fn note(&mut self, host_bytes: u64, nand_bytes: u64) -> Option<f64> {
         let (host_start, nand_start) = self.window_start;
         // Fewer than at the start where writes that stalled were refused.
         if host_bytes.saturating_sub(host_start) < self.rule.window_bytes.max(1) {
             return None;
         }
         self.window_start = (host_bytes, nand_bytes);
-        if !has_erased {
+        if nand_bytes < self.turned_bytes {
             return None;
         }
         self.wafs.push((nand_bytes - nand_start) as f64 / (host_bytes - host_start) as f64);
@@ -74,20 +71,18 @@ mod tests {
     use super::*;
 
     fn windows_until_steady(wafs: &[f64]) -> Option<usize> {
-        windows_until_steady_from(wafs, 1)
+        windows_until_steady_of(wafs, 0)
     }
 
-    /// As on a drive whose first erase is in a window, counted from 1.
-    fn windows_until_steady_from(wafs: &[f64], first_erase: usize) -> Option<usize> {
+    /// As on a drive that holds `raw_bytes`; a window is 100 000 bytes of the host.
+    fn windows_until_steady_of(wafs: &[f64], raw_bytes: u64) -> Option<usize> {
         let rule = SteadyRule { window_bytes: 100, window_count: 4, tolerance_ratio: 0.02 };
-        let mut watch = SteadyWatch::new(rule, 1000, 5000);
+        let mut watch = SteadyWatch::new(rule, 1000, 5000, raw_bytes);
         let mut nand = 5000.0;
         (1..).zip(wafs).find_map(|(window, waf)| {
             nand += waf * 100_000.0;
             // In thousands, so that the WAF keeps its digits.
-            let has_erased = window >= first_erase;
-            let found = watch.note(1000 + window as u64 * 100_000, nand as u64, has_erased);
-            found.map(|_| window)
+            watch.note(1000 + window as u64 * 100_000, nand as u64).map(|_| window)
         })
     }
 
@@ -102,8 +97,8 @@ mod tests {
         // Of 140 % over-provisioning: steady at a WAF of 1 after one drive write, then 1.17.
         let wafs = [1.0, 1.0, 1.0, 1.0, 1.0, 1.06, 1.16, 1.17, 1.17, 1.17];
         assert_eq!(windows_until_steady(&wafs), Some(4));
-        assert_eq!(windows_until_steady_from(&wafs, 5), Some(10));
-        assert_eq!(windows_until_steady_from(&wafs, 11), None);
+        assert_eq!(windows_until_steady_of(&wafs, 600_000), Some(10));
+        assert_eq!(windows_until_steady_of(&wafs, 2_000_000), None);
     }
 
     #[test]

@@ -154,7 +154,8 @@ mod tests {
     /// 20,000 pages on 5,000: with room for 1,000 pairs, one page of the device of 32 is counted.
     #[test]
     fn many_pages_are_estimated_and_the_rate_is_told() {
-        let lines: String = (0..20_000).map(|page| format!("0 0 {} 8 0\n", page * 8)).collect();
+        let lines: Vec<_> = (0..20_000).map(|page| format!("0 0 {} 8 0\n", page * 8)).collect();
+        let lines = lines.concat();
         let counts = merged(&lines, "wrap", 5_000, 1_000);
         assert_eq!(counts.sampled_one_in, 32);
         assert_eq!(counts.trace, 4 * counts.device);

@@ -445,7 +445,9 @@ Events (8,0): 20 entries
             (Layer::All, vec![], "requests count at both"),
         ] {
             let mut reader = Blkparse { layer, ..Blkparse::default() }.reader();
-            text.lines().for_each(|line| drop(reader.line(line).unwrap()));
+            text.lines().for_each(|line| {
+                reader.line(line).unwrap();
+            });
             assert_eq!(reader.repeated_volumes(), repeated, "{layer:?}");
             // The partition behind the other arrow has no requests of its own.
             let remarks = reader.remarks();
