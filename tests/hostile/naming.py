@@ -292,16 +292,18 @@ def points(rng: random.Random, bases: Bases) -> dict[str, Any]:
         document = signed(planted(rng, document))
     if rng.random() < 0.7:
         settings = planted(rng, settings)
-    texts = [rng.choice(("x", *ACTING)) for _ in range(6)]
-    odd = rng.random() < 0.3
+    # Of most fields a store refuses what is odd, so few of a point are.
+    texts = [rng.choice(ACTING) if rng.random() < 0.15 else "x" for _ in range(6)]
+    rare = rng.random() < 0.1
+    odd = rng.random() < 0.2
     sweep = planted(rng, SWEEP) if rng.random() < 0.7 else SWEEP
     return {
-        "verb": rng.choice((verb, verb, verb, texts[0])), "settings": settings, "host": texts[1],
-        "document": document, "sweep": rng.choice(("s", texts[2])), "program": texts[3],
-        "coordinates": {"ftl.op": 0.1, texts[4]: texts[5]},
-        "created": rng.choice(("2026-01-02T03:04:05Z", texts[1])),
-        "metrics": {"waf": rng.choice((1.5, float("inf"), float("nan"), -0.0)), texts[0]: 1.0},
-        "seed": rng.choice((1, 2**63, 2**64 - 1)), "wall_s": rng.choice((0.5, float("inf"))),
+        "verb": rng.choice((verb, verb, verb, verb, texts[0])), "settings": settings,
+        "host": texts[1], "document": document, "sweep": rng.choice(("s", texts[2])),
+        "program": texts[3], "coordinates": {"ftl.op": 0.1, texts[4]: texts[5]},
+        "created": texts[1] if rare else "2026-01-02T03:04:05Z",
+        "metrics": {"waf": rng.choice((float("inf"), float("nan"), -0.0)) if rare else 1.5},
+        "seed": rng.choice((1, 1, 2**63, 2**64 - 1)), "wall_s": float("inf") if rare else 0.5,
         "definition": sweep, "odd": rng.choice(SECTIONS[:8] + VALUES[:20]) if odd else None,
         "column": rng.choice(("verb", "seed", "sweep", "wall_s", "model_version", "created", "key",
                               "settings", "digest", "coordinates", "definition", "names", "packed",

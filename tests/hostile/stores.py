@@ -77,11 +77,14 @@ def press(folder: str) -> None:
     """
     from opennandlab.errors import StoreError
     from opennandlab.store import Store
+    from opennandlab.ui.jobs import BusyQueueError
 
     keys: list[str] = []
     sweeps: list[str] = []
+    definitions: list[dict[str, Any]] = []
     with contextlib.suppress(StoreError), Store.open(folder) as store:
         keys = list(store.keys())
+        definitions = [dict(one.definition) for one in store.sweeps()]
         sweeps = [one.name for one in store.sweeps()]
     points = [
         f"{page}?key={quote(key)}" for key in keys for page in ("/run", "/run.json", "/compare")
@@ -99,6 +102,13 @@ def press(folder: str) -> None:
                 answer = client.post(f"/api/{path}", json={"name": name}, headers=headers)
                 _judge(path, answer)
                 answers[path] = answer.status_code
+        # What a page does not offer, whoever knows its address could ask for.
+        started = [({"name": f"{how} {key}", "check": {"key": key, "how": how}}, False)
+                   for key in keys for how in ("verify", "rerun")]  # fmt: skip
+        started += [({**one, "name": str(one.get("name"))}, True) for one in definitions]
+        for sweep, retry in started:
+            with contextlib.suppress(BusyQueueError):
+                place.jobs.start(sweep, retry=retry)
         until = time.monotonic() + WORK_S
         while any(job.is_active for job in place.jobs.listed) and time.monotonic() < until:
             time.sleep(0.02)
