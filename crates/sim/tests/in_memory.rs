@@ -1,6 +1,9 @@
 //! What the controller has in its memory: reads of pages that are still being written, and writes
 //! whose program unit a die takes later.
 
+// Simulated times are whole nanoseconds: they are met exactly.
+#![allow(clippy::float_cmp)]
+
 use std::sync::Arc;
 
 use opennandlab_sim::device::{DeviceConfig, Simulation};

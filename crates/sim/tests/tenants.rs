@@ -316,7 +316,9 @@ fn preconditioning_without_time_mixes_the_changes_of_the_tenants() {
     let draw = |cuts: &[usize]| {
         let mut loads = preconditioning(&tenants, &json!({"drive_writes": 1}));
         let mut batch = Vec::new();
-        cuts.iter().for_each(|&cut| loads[0].generator.fill(&mut batch, cut));
+        for &cut in cuts {
+            loads[0].generator.fill(&mut batch, cut);
+        }
         batch
     };
     let (count, half) = (20_000, SPACE.logical_bytes / 512 / 2);
