@@ -245,8 +245,7 @@ impl Drive {
         self.flash_ops() + total(&self.host.commands)
     }
 
-    /// Whether reads that nothing corrects are lost: not where the device leaves codes out, and so
-    /// every bit error is one.
+    /// Whether reads that nothing corrects are lost: not where the device has no code.
     pub(crate) fn tells_losses(&self) -> bool {
         self.config.ecc.algorithm != Algorithm::None
     }
