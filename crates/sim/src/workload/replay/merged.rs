@@ -151,15 +151,16 @@ mod tests {
         assert_eq!((counts.trace, counts.device, counts.merged), (6, 4, 2));
     }
 
-    /// 20,000 pages on 5,000: with room for 1,000 pairs, one page of the device of 32 is counted.
+    /// 20,000 pages on 5,000, with room for 1,000 pairs and 2,000 while they are gathered: of one page
+    /// of the device in 16 there are 1,250.
     #[test]
     fn many_pages_are_estimated_and_the_rate_is_told() {
         let lines: Vec<_> = (0..20_000).map(|page| format!("0 0 {} 8 0\n", page * 8)).collect();
         let lines = lines.concat();
         let counts = merged(&lines, "wrap", 5_000, 1_000);
-        assert_eq!(counts.sampled_one_in, 32);
+        assert_eq!(counts.sampled_one_in, 16);
         assert_eq!(counts.trace, 4 * counts.device);
         assert!(counts.device.abs_diff(5_000) < 1_200, "{counts:?}");
-        assert!(counts.warning().unwrap().contains("estimated from one of 32 pages"));
+        assert!(counts.warning().unwrap().contains("estimated from one of 16 pages"));
     }
 }
