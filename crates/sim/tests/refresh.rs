@@ -155,10 +155,11 @@ fn a_block_that_is_read_often_is_refreshed_before_it_errs_more() {
             "precondition": [{"kind": "sequential_fill", "fills": 3}]});
         let found = metrics(&device, &reads);
         let most = number(&found, "/raw_errors/reads_per_page_max");
-        // A block is found in round 17 and has moved before round 18 is over. The open block of a
-        // host that only reads stays where it is.
+        // A block is found in round 17 and has moved before round 18 is over, or in the one behind
+        // it: reads of pages that are being moved come from memory, and the host goes on meanwhile.
+        // The open block of a host that only reads stays where it is.
         let own_block = name.contains("apart") || name.contains("steps");
-        let range = if own_block { 0.9 * rounds..=rounds } else { 16.0..=18.0 };
+        let range = if own_block { 0.9 * rounds..=rounds } else { 16.0..=19.0 };
         assert!(range.contains(&most), "{name}: {most}");
         let (pools, of_pool, _) = closed_blocks(&device);
         let blocks = number(&found, "/refresh/by_rber");
