@@ -151,8 +151,8 @@ mod tests {
         assert_eq!((counts.trace, counts.device, counts.merged), (6, 4, 2));
     }
 
-    /// 20,000 pages on 5,000, with room for 1,000 pairs and 2,000 while they are gathered: of one page
-    /// of the device in 16 there are 1,250.
+    /// 20,000 pages on 5,000, with room for 1,000 pairs and 2,000 while they are gathered: of one
+    /// page of the device in 16 there are 1,250.
     #[test]
     fn many_pages_are_estimated_and_the_rate_is_told() {
         let lines: Vec<_> = (0..20_000).map(|page| format!("0 0 {} 8 0\n", page * 8)).collect();
