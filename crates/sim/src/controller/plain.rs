@@ -159,7 +159,7 @@ impl Plain {
         self.memory_reads
     }
 
-    /// Whether the program of a page is in the queue of its die, or under way.
+    /// Whether the program of a page is queued on its die, or running.
     #[inline(never)]
     fn is_queued(&self, block: BlockId, page: Ppn, now: Ns) -> bool {
         let die = &self.dies[self.geometry.die_of_block(block).0 as usize];

@@ -80,7 +80,8 @@ impl Full {
     }
 
     /// Whether memory has room for a write that leaves its program unit incomplete: nothing of its
-    /// block waits for the die before it, so that memory holds one unit beside that in the die.
+    /// block waits for the die before it, so that memory holds one unit in addition to that of the
+    /// die.
     pub(super) fn has_room_for(&self, die: DieId, class: Class, op: FlashOp, now: Ns) -> bool {
         let (page, is_slc) = (self.geometry.page_index(op.first()), op.is_slc());
         let block = self.geometry.block_of(op.first());
@@ -127,7 +128,7 @@ impl Full {
         }
     }
 
-    /// A command waits for the programs under way whose commands were told already: for how many.
+    /// Running programs whose commands have completed already, and for which a command waits.
     pub fn follow_programs(&mut self, command: u32, now: Ns) -> u32 {
         let mut count = 0;
         for die in &mut self.dies {
