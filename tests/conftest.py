@@ -25,6 +25,7 @@ settings.load_profile("package")
 # A shell without job control lets its background jobs ignore SIGINT, and their children after them.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+HANDLERS = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
 COMMAND = Path(sys.executable).parent / "opennandlab"
 
@@ -66,12 +67,16 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(autouse=True)
 def own_signals() -> Iterator[None]:
-    """Let no test be deaf to Ctrl-C after one that ran a verb in its own process: verbs end so."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    """Let no test be deaf to Ctrl-C after one that ran a verb in its own process: verbs end so.
+
+    Fixtures of a module run verbs too, and run before this one: so handlers are set, not kept.
+    """
+    for number, handler in HANDLERS.items():
+        signal.signal(number, handler)
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     yield
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-    for number, handler in before.items():
+    for number, handler in HANDLERS.items():
         signal.signal(number, handler)
 
 

@@ -126,7 +126,7 @@ def _families(folder: Path) -> dict[str, dict[str, Any]]:
         "calibration": (("calibrate", "--device", "d.yaml", *measured), "cal.json"),
     }
     imported = ("pts", "import", "t.csv", "--threads", "1", "--queue-depth", "2", "-o", "m.json")
-    with _inside(folder):
+    with _inside(folder), hearing():
         for line in ((*RESUMED, "-o", "o"), imported, *(line for line, _ in wanted.values())):
             quiet = io.StringIO()
             with contextlib.redirect_stdout(quiet), contextlib.redirect_stderr(quiet):
@@ -144,6 +144,17 @@ def _inside(folder: Path) -> Iterator[None]:
         os.chdir(before)
 
 
+@contextlib.contextmanager
+def hearing() -> Iterator[None]:
+    """Let Ctrl-C mean what it did before: verbs ignore it from their last step on."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 def _import_everything() -> None:
     """Import what any verb may, so that no child has to."""
     import opennandlab
@@ -156,8 +167,9 @@ def _import_everything() -> None:
     from opennandlab.cli import _process, app
 
     # What the verbs and their libraries import late, they import at their first call.
-    for words in (["config", "show"], ["benchmark", "-w", "W9"], ["theory", "waf", "--json"]):
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+    silent = io.StringIO()
+    with contextlib.redirect_stdout(silent), contextlib.redirect_stderr(silent), hearing():
+        for words in (["config", "show"], ["benchmark", "-w", "W9"], ["theory", "waf", "--json"]):
             _process.run(app, words)
     gc.freeze()
 
