@@ -8,7 +8,7 @@
 //! Each die serves its operations in order, one at a time; a channel serves waiting dies in order.
 //! A die that has its channel to itself never waits for it, so a whole run of operations is one
 //! event. Pages that wait for their program, or are in it, are in the controller's memory, from
-//! where reads are served ([`Plain::holds`]).
+//! where reads are served ([`Plain::serves`]).
 //!
 //! What it leaves out, `full` has.
 
@@ -39,8 +39,6 @@ struct Die {
     current: Option<FlashOp>,
     /// When that began.
     since: Ns,
-    /// Pages of its run that are done, where it shares its channel.
-    done: u32,
     /// Pages and blocks of both: what allocation by load asks for each page.
     load: u32,
     channel: u32,
@@ -80,6 +78,21 @@ struct Channel {
     waiting: VecDeque<u32>,
 }
 
+/// Pages of a block that wait for their program, or are in it: the last ones that were queued,
+/// since pages of a block are queued and programmed in order.
+#[derive(Clone, Copy, Default)]
+struct Unprogrammed {
+    count: u32,
+    end: Ppn,
+}
+
+impl Unprogrammed {
+    #[inline]
+    fn holds(self, page: Ppn) -> bool {
+        page.0 < self.end.0 && self.end.0 - page.0 <= self.count
+    }
+}
+
 /// Dies and channels of a drive.
 pub struct Plain {
     timing: Timing,
@@ -87,8 +100,8 @@ pub struct Plain {
     channels: Vec<Channel>,
     queued: u64,
     geometry: Geometry,
-    /// Pages of each block that wait for their program, or are in it.
-    unprogrammed: Vec<u32>,
+    /// Of each block.
+    unprogrammed: Vec<Unprogrammed>,
     /// Reads that the controller's memory served, by source.
     memory_reads: [u64; SOURCE_COUNT],
 }
@@ -108,7 +121,7 @@ impl Plain {
             channels: (0..geometry.channel_count).map(|_| Channel::default()).collect(),
             queued: 0,
             geometry,
-            unprogrammed: vec![0; geometry.block_count() as usize],
+            unprogrammed: vec![Unprogrammed::default(); geometry.block_count() as usize],
             memory_reads: [0; SOURCE_COUNT],
         }
     }
@@ -136,7 +149,9 @@ impl Plain {
         let state = &mut self.dies[die.0 as usize];
         state.load += op.count();
         if op.kind() == OpKind::Program {
-            self.unprogrammed[self.geometry.block_of(op.first()).0 as usize] += op.count();
+            let pages = &mut self.unprogrammed[self.geometry.block_of(op.first()).0 as usize];
+            pages.count += op.count();
+            pages.end = Ppn(op.first().0 + op.count());
         }
         if state.current.is_none() {
             self.start(engine, die.0, op);
@@ -149,7 +164,8 @@ impl Plain {
     #[inline]
     pub fn serves(&mut self, page: Ppn, source: Source, now: Ns) -> bool {
         let block = self.geometry.block_of(page);
-        let serves = self.unprogrammed[block.0 as usize] > 0 && self.is_queued(block, page, now);
+        let serves =
+            self.unprogrammed[block.0 as usize].holds(page) && !self.is_behind(block, page, now);
         self.memory_reads[source as usize] += u64::from(serves);
         serves
     }
@@ -159,26 +175,15 @@ impl Plain {
         self.memory_reads
     }
 
-    /// Whether the program of a page is queued on its die, or running.
-    #[inline(never)]
-    fn is_queued(&self, block: BlockId, page: Ppn, now: Ns) -> bool {
+    /// Whether a run that has its channel to itself, and ends as one, has got beyond a page of it.
+    fn is_behind(&self, block: BlockId, page: Ppn, now: Ns) -> bool {
         let die = &self.dies[self.geometry.die_of_block(block).0 as usize];
-        let place_in = |op: &FlashOp, first: u32| {
-            let place = page.0.wrapping_sub(first);
-            (op.kind() == OpKind::Program && place < op.count()).then_some(place)
-        };
-        let is_under_way = die.current.is_some_and(|op| {
-            let place = place_in(&op, op.first().0 + die.done);
-            place.is_some_and(|place| !self.is_behind(die, op, place, now))
-        });
-        is_under_way || die.queue.iter().any(|op| place_in(op, op.first().0).is_some())
-    }
-
-    /// Whether a run that has its channel to itself, and ends as one, has got beyond a place in it.
-    fn is_behind(&self, die: &Die, run: FlashOp, place: u32, now: Ns) -> bool {
+        let is_run = |op: &FlashOp| die.has_own_channel && op.kind() == OpKind::Program;
+        let Some(run) = die.current.filter(is_run) else { return false };
+        let place = page.0.wrapping_sub(run.first().0);
         // The last page is when the event of the run comes.
-        let upto = run.run_of(run.first(), place + 1);
-        die.has_own_channel && place < run.count() - 1 && die.since + self.run_time(upto) <= now
+        place < run.count() - 1
+            && die.since + self.run_time(run.run_of(run.first(), place + 1)) <= now
     }
 
     /// Handles one event of the back end; returns the operation that it completed, if it did.
@@ -283,7 +288,7 @@ impl Plain {
     fn start(&mut self, engine: &mut Engine, die: u32, op: FlashOp) {
         let state = &mut self.dies[die as usize];
         state.current = Some(op);
-        (state.since, state.done) = (engine.now(), 0);
+        state.since = engine.now();
         if state.has_own_channel {
             engine.schedule(self.run_time(op), event(DONE, die));
         } else {
@@ -327,7 +332,7 @@ impl Plain {
         let done = state.current.expect("an event belongs to an operation");
         if done.kind() == OpKind::Program {
             let count = if state.has_own_channel { done.count() } else { 1 };
-            self.unprogrammed[self.geometry.block_of(done.first()).0 as usize] -= count;
+            self.unprogrammed[self.geometry.block_of(done.first()).0 as usize].count -= count;
         }
         if !state.has_own_channel && done.count() > 1 {
             let next_type = u32::from(done.page_type()) + 1;
@@ -335,7 +340,6 @@ impl Plain {
             let rest = done.run_of(done.first(), done.count() - 1).of_type(next_type as u8);
             self.queued -= 1;
             state.current = Some(rest);
-            state.done += 1;
             state.load -= 1;
             self.start_one(engine, die, rest);
             return None;
