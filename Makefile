@@ -17,7 +17,7 @@ unexport PYTHONPATH
 unexport MAKEFLAGS MFLAGS
 
 .PHONY: help demo test rust-test python-test test-long system check rust-lint python-lint audit fmt
-.PHONY: generate record record-check docs figures bench fuzz clean
+.PHONY: generate record record-check docs figures bench slopes fuzz clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -76,6 +76,9 @@ figures: .venv/installed .venv/dev ## draw the figures of the docs anew; some mi
 
 bench: ## rates of the simulator and of the codes on this machine
 	cargo bench --locked -p opennandlab-sim -p opennandlab-ecc
+
+slopes: ## instructions that a drive write costs, by valgrind: the same on a busy machine
+	python3 tools/slopes.py
 
 fuzz: .venv/installed .venv/dev ## hostile inputs through every verb; property tests with 50 times as many cases
 	$(BIN)/python tests/hostile/fuzz.py --count 7500 --seed 1
