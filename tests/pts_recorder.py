@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from opennandlab.canonical import digest
+from opennandlab.base.canonical import digest
 from opennandlab.documents.partial import nothing
 from opennandlab.documents.pts import Percentiles
 from opennandlab.documents.pts_results import RESULTS

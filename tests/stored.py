@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from opennandlab.canonical import digest
+from opennandlab.base.canonical import digest
 from opennandlab.store import Entry, key_of
 
 POLICIES = ("greedy", "fifo", "random")

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 import pytest
 from typer.testing import CliRunner
 
-from opennandlab import scratch
 from opennandlab.app import cases, executor, live, ops
 from opennandlab.app.suites import SUITES, Suite, suite
+from opennandlab.base import scratch
+from opennandlab.base.errors import ConfigError, WriteError
 from opennandlab.cli import app as command_line
-from opennandlab.errors import ConfigError, WriteError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

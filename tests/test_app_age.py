@@ -14,9 +14,9 @@ from opennandlab import _core
 from opennandlab.app.course import SLOW_TIMES, Timed, chunks, course
 from opennandlab.app.states import Wanted, aged
 from opennandlab.app.trace import WRITE, Request, records
+from opennandlab.base.errors import ConfigError
 from opennandlab.cli import app as command_line
 from opennandlab.config import load_device
-from opennandlab.errors import ConfigError
 
 RUNNER = CliRunner()
 # 1/64 of the 16 GB preset, with failures that are frequent enough to be counted on 36 superblocks.

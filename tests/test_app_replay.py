@@ -17,12 +17,12 @@ from opennandlab.app import baseline, cases, replaying, requests, trace
 from opennandlab.app.assembling import assemble
 from opennandlab.app.states import STATES, Wanted, aged, soil
 from opennandlab.app.suites import suite
-from opennandlab.canonical import canonical_json, deterministic_part
+from opennandlab.base.canonical import canonical_json, deterministic_part
+from opennandlab.base.errors import ConfigError, TraceError
 from opennandlab.cli import app as command_line
 from opennandlab.config import load_device
 from opennandlab.documents.app import AppDocument
 from opennandlab.documents.record import plain, read
-from opennandlab.errors import ConfigError, TraceError
 
 # 1.2 GB of flash behind 1.1 GB: the traces reach a little above 0.5 GiB.
 SMALL: dict[str, Any] = {

@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 
 import opennandlab as onl
 from conftest import SMALL
+from opennandlab.base.errors import ConfigError
 from opennandlab.by_hand import is_set, overruled
 from opennandlab.cli import app
 from opennandlab.config import load_device
-from opennandlab.errors import ConfigError
 from opennandlab.fleet.definition import Fleet
 from opennandlab.power.fitting import fitted
 from opennandlab.pts import TESTS, Settings, run_test

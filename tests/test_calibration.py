@@ -15,6 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 import opennandlab as onl
+from opennandlab.base.errors import ConfigError, ResultError
 from opennandlab.calibration import calibrating, ends, search, sensitivity
 from opennandlab.calibration import objective as objective_module
 from opennandlab.calibration.cells import Target, held_out, targets
@@ -27,7 +28,6 @@ from opennandlab.cli import app
 from opennandlab.documents import pts_header
 from opennandlab.documents.calibration import CalibrationDocument
 from opennandlab.documents.pts import PtsDocument, to_json
-from opennandlab.errors import ConfigError, ResultError
 from opennandlab.measured import reference
 from opennandlab.measured.document import Cell, Said, made
 from opennandlab.pts.cells import Question, measured

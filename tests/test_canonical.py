@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opennandlab.canonical import (
+from opennandlab.base.canonical import (
     as_bytes,
     canonical_json,
     digest,

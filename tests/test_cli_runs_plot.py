@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 import opennandlab as onl
+from opennandlab.base.errors import ConfigError
 from opennandlab.cli import app
-from opennandlab.errors import ConfigError
 from opennandlab.prediction import predicted_waf
 from opennandlab.reports import stored
 from opennandlab.reports.predicted import predicted_at

@@ -18,7 +18,7 @@ import pytest
 import opennandlab as onl
 import pts_documents
 from conftest import Cli
-from opennandlab.canonical import digest
+from opennandlab.base.canonical import digest
 from opennandlab.comparing import layout, side_by_side
 from opennandlab.comparing.families import HOMES, curves, of_kind, results
 from opennandlab.comparing.naming import names_of, width

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from conftest import COMMAND
+from opennandlab.base.keys import keys
 from opennandlab.cli import VERBS, _verb
 from opennandlab.cli._completion import OFFERS
-from opennandlab.keys import keys
 
 
 def offered(words: str, folder: Path | None = None) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import opennandlab as onl
+from opennandlab.base.hints import nearest
 from opennandlab.config import (
     PRESETS,
     device_presets,
@@ -18,7 +19,6 @@ from opennandlab.config import (
     set_path,
     workload_presets,
 )
-from opennandlab.hints import nearest
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -10,7 +10,7 @@ import pytest
 import opennandlab as onl
 from conftest import Cli
 from opennandlab import template
-from opennandlab.files import read_yaml
+from opennandlab.base.files import read_yaml
 
 
 @pytest.mark.parametrize("name", onl.presets()["devices"])

@@ -15,11 +15,11 @@ from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
 from fake_target import FakeTarget
-from opennandlab.canonical import digest
+from opennandlab.base.canonical import digest
+from opennandlab.base.errors import ResultError
 from opennandlab.cli import app
 from opennandlab.documents.pts import PtsDocument
 from opennandlab.documents.record import plain
-from opennandlab.errors import ResultError
 from opennandlab.pts import TESTS, Settings, run_test
 from opennandlab.reports import pdf
 from opennandlab.reports.model import Report, Table

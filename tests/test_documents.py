@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 
 from fake_target import FakeTarget
 from opennandlab import _core
-from opennandlab.canonical import digest, readable_json
+from opennandlab.base.canonical import digest, readable_json
+from opennandlab.base.errors import DocumentError
 from opennandlab.documents import pts, result
 from opennandlab.documents.pts_results import RESULTS
 from opennandlab.documents.record import Record, made, path_text, read, shown
 from opennandlab.documents.schema import FAMILIES, described, schema
-from opennandlab.errors import DocumentError
 from opennandlab.pts import TESTS, Settings, run_test
 from opennandlab.pts.document import to_bytes
 
@@ -273,7 +273,7 @@ def test_threads_may_read_their_first_document_at_once() -> None:
     program = """
 import sys, threading
 from opennandlab.documents import record, result
-from opennandlab.errors import DocumentError
+from opennandlab.base.errors import DocumentError
 sys.setswitchinterval(1e-6)
 start = threading.Barrier(8)
 refused = []

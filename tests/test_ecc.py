@@ -16,13 +16,13 @@ import pytest
 
 import opennandlab as onl
 from opennandlab import _core, ecc
+from opennandlab.base.errors import ConfigError, ResultError
 from opennandlab.ecc.channels import Channel, parse_points
 from opennandlab.ecc.codes import Code, Decoder
 from opennandlab.ecc.engine import Engine
 from opennandlab.ecc.point import Point
 from opennandlab.ecc.strata import estimate
 from opennandlab.ecc.tally import Tally
-from opennandlab.errors import ConfigError, ResultError
 
 SHARED = Path(__file__).resolve().parent.parent.parent / "shared" / "ecc"
 needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="no reference data beside the tree")

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from opennandlab import _core
+from opennandlab.base.errors import ConfigError
 from opennandlab.ecc import BchCode, Uncorrectable
-from opennandlab.errors import ConfigError
 
 REFERENCE = Path(__file__).resolve().parents[2] / "shared" / "ecc" / "bch"
 PATHS = _core.ecc_bch_paths()

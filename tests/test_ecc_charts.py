@@ -12,13 +12,13 @@ from typer.testing import CliRunner
 
 import opennandlab as onl
 from opennandlab import _core, ecc
+from opennandlab.base.errors import ConfigError, ResultError
 from opennandlab.cli import app
 from opennandlab.documents.ecc import CurveDocument
 from opennandlab.ecc.bounds import Limits, plain_settings
 from opennandlab.ecc.charts import Look, plot
 from opennandlab.ecc.drawn import DrawnCurve, named_apart, of_document, on_one_axis, read_curves
 from opennandlab.ecc.pooled import pooled, stored_curves
-from opennandlab.errors import ConfigError, ResultError
 from opennandlab.reports.figure import interactive, scale
 from opennandlab.reports.figure.model import Plot, Series
 from opennandlab.reports.model import numbers

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import opennandlab as onl
-from opennandlab.errors import ConfigError
+from opennandlab.base.errors import ConfigError
 from opennandlab.reliability import life_test
 
 LDPC = {"algorithm": "ldpc", "ldpc_code": "nand-4k-r090"}

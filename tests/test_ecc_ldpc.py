@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from opennandlab.base.errors import ConfigError
 from opennandlab.ecc import LdpcCode
 from opennandlab.ecc import ldpc as ldpc_module
-from opennandlab.errors import ConfigError
 
 HAMMING = """7 3
 3 4

@@ -16,6 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 import opennandlab as onl
+from opennandlab.base.errors import ConfigError
 from opennandlab.cli import app as command_line
 from opennandlab.documents.emmc import EmmcDocument
 from opennandlab.emmc import checking, real, rpmb
@@ -24,7 +25,6 @@ from opennandlab.emmc.card import Card, pattern
 from opennandlab.emmc.cases import cases, packing
 from opennandlab.emmc.cases.registers import fields
 from opennandlab.emmc.real_cases import GROUP
-from opennandlab.errors import ConfigError
 from opennandlab.reports import emmc as pages
 from opennandlab.targets.base import TargetError
 from opennandlab.targets.probe import Answer, Probe

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure as Sheet
 
-from opennandlab.errors import OutputError
+from opennandlab.base.errors import OutputError
 from opennandlab.reports import output
 from opennandlab.reports.figure import colours, interactive, scale, static
 from opennandlab.reports.figure.model import (

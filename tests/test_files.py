@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from opennandlab import files
-from opennandlab.errors import ConfigError, OutputError
-from opennandlab.files import (
+from opennandlab.base import files
+from opennandlab.base.errors import ConfigError, OutputError
+from opennandlab.base.files import (
     check_folder,
     check_writable,
     parse_yaml,

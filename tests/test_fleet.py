@@ -11,9 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 import opennandlab as onl
+from opennandlab.base.errors import ConfigError
 from opennandlab.cli import app as command_line
 from opennandlab.documents.fleet import FleetDocument
-from opennandlab.errors import ConfigError
 from opennandlab.fleet.definition import Fleet
 from opennandlab.fleet.running import summary
 

@@ -15,9 +15,9 @@ import pytest
 from typer.testing import CliRunner
 
 import opennandlab as onl
+from opennandlab.base.errors import ConfigError
 from opennandlab.cli import app as command_line
 from opennandlab.documents.fleet import FleetDocument
-from opennandlab.errors import ConfigError
 from opennandlab.fleet import live
 from opennandlab.fleet.live import LiveCampaign, LiveFleet, Permission
 from opennandlab.fleet.running import live_document

@@ -25,10 +25,10 @@ from typer.testing import CliRunner
 
 import opennandlab as onl
 from conftest import SHORT, SMALL
-from opennandlab.canonical import digest
+from opennandlab.base.canonical import digest
+from opennandlab.base.errors import CodeError
 from opennandlab.cli import app as command_line
 from opennandlab.ecc import container as containers
-from opennandlab.errors import CodeError
 from opennandlab.policies import source
 from opennandlab.store import Store
 from opennandlab.sweeps.engine import run_point

@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 
 import opennandlab as onl
 from conftest import SHORT, SMALL
+from opennandlab.base.errors import StoreError
+from opennandlab.base.files import no_formula
 from opennandlab.cli import _streams
 from opennandlab.cli import app as command_line
-from opennandlab.errors import StoreError
-from opennandlab.files import no_formula
 from opennandlab.reports import html
 from opennandlab.reports.figure.model import Axis, Plot, Series
 from opennandlab.reports.model import page_of

@@ -13,9 +13,9 @@ import pytest
 from typer.testing import CliRunner
 
 import opennandlab as onl
+from opennandlab.base.errors import ResultError
 from opennandlab.cli import app
 from opennandlab.documents.pts import PtsDocument
-from opennandlab.errors import ResultError
 from opennandlab.measured import import_files, reference, references
 from opennandlab.measured.importing import Wanted
 from opennandlab.reports.model import Report

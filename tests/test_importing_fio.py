@@ -21,9 +21,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from opennandlab.base.errors import ResultError
 from opennandlab.cli import app
 from opennandlab.documents.pts import PtsDocument
-from opennandlab.errors import ResultError
 from opennandlab.measured import import_files
 from opennandlab.measured.fio.record import middle
 from opennandlab.measured.importing import Wanted

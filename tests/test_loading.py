@@ -12,7 +12,7 @@ import pytest
 
 import opennandlab as onl
 import pts_documents
-from opennandlab.canonical import digest, readable_json
+from opennandlab.base.canonical import digest, readable_json
 from opennandlab.documents.app import AppDocument
 from opennandlab.documents.calibration import CalibrationDocument
 from opennandlab.documents.comparison import Comparison

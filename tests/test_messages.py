@@ -9,8 +9,8 @@ import pytest
 
 import opennandlab as onl
 from conftest import Cli
+from opennandlab.base.errors import ConfigError, legible
 from opennandlab.cli._streams import stdout
-from opennandlab.errors import ConfigError, legible
 from opennandlab.pts.plan import Option
 from opennandlab.summary import number
 

@@ -12,10 +12,10 @@ from msgspec import structs
 from typer.testing import CliRunner
 
 import opennandlab as onl
+from opennandlab.base.errors import ConfigError, ResultError
 from opennandlab.cli import app as command_line
 from opennandlab.documents.power_loss import PowerDocument
 from opennandlab.documents.record import plain
-from opennandlab.errors import ConfigError, ResultError
 from opennandlab.power.campaign import JOURNAL, SMALL, Campaign, Settings, again, promised, wilson
 from opennandlab.power.fitting import fitted
 from opennandlab.power.study import run as study

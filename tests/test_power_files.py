@@ -15,9 +15,9 @@ import pytest
 from typer.testing import CliRunner
 
 import opennandlab as onl
+from opennandlab.base.errors import ResultError
 from opennandlab.cli import app as command_line
 from opennandlab.documents.power_files import FilesDocument
-from opennandlab.errors import ResultError
 from opennandlab.power import capture as captures
 from opennandlab.power import crash, databases, filesystems
 from opennandlab.power.capture import FLUSH, TRIM, WRITE, Capture, Request

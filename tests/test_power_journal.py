@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from opennandlab.errors import ConfigError
-from opennandlab.journal import Journal
+from opennandlab.base.errors import ConfigError
+from opennandlab.base.journal import Journal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -19,9 +19,9 @@ import pytest
 from typer.testing import CliRunner
 
 import opennandlab as onl
+from opennandlab.base.errors import ConfigError
 from opennandlab.cli import app as command_line
 from opennandlab.documents.power_loss import PowerDocument
-from opennandlab.errors import ConfigError
 from opennandlab.power.campaign import SMALL
 from opennandlab.power.outside import records
 from opennandlab.power.outside.campaign import Campaign, DeadDriveError, Settings

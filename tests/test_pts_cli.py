@@ -16,11 +16,11 @@ import pytest
 from typer.testing import CliRunner
 
 from conftest import Cli
-from opennandlab.canonical import digest
+from opennandlab.base.canonical import digest
+from opennandlab.base.errors import ConfigError
 from opennandlab.cli import app
 from opennandlab.cli._progress import Shown, shown
 from opennandlab.cli._pts_run import line
-from opennandlab.errors import ConfigError
 from opennandlab.pts import STANDARD, TESTS, TUTORIAL, Settings
 from opennandlab.pts.record import Progress
 from opennandlab.pts.suite import Job, vary

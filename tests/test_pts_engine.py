@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fake_target import FakeTarget
-from opennandlab.canonical import digest
+from opennandlab.base.canonical import digest
+from opennandlab.base.errors import OutputError
 from opennandlab.documents.record import plain
-from opennandlab.errors import OutputError
 from opennandlab.pts import TESTS, Place, Settings, engine, outlook, run_test
 from opennandlab.pts.document import to_bytes
 from opennandlab.pts.engine import Bench, Progress

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from opennandlab import pts
+from opennandlab.base.errors import ConfigError
 from opennandlab.documents.record import plain
-from opennandlab.errors import ConfigError
 from opennandlab.pts import INSIDE, TESTS, Place, Settings, run_test
 from opennandlab.pts.runner import BrokenError
 from opennandlab.targets.base import Target, TargetError

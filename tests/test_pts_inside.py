@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from fake_target import FakeTarget
+from opennandlab.base.errors import ConfigError
 from opennandlab.documents.pts_inside import LoadPoint
 from opennandlab.documents.record import plain
-from opennandlab.errors import ConfigError
 from opennandlab.pts import INSIDE, TESTS, Place, Settings, run_test
 from opennandlab.pts.document import to_bytes
 from opennandlab.pts.inside import course, fill, load, skew, zones

@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import COMMAND, Cli
-from opennandlab.errors import OutputError
+from opennandlab.base.errors import OutputError
 from opennandlab.pts import Place, document
 from opennandlab.pts.folder import prepared
 from opennandlab.pts.journal import MAGIC, SCHEMA, Journal, JournalError, sealed, unsealed
@@ -287,7 +287,7 @@ def test_a_disk_that_fills_up_in_the_middle_ends_with_exit_code_3(cli: Cli, fold
 
 @pytest.mark.parametrize("when", ["journal", "document"])
 def test_an_output_that_fails_leaves_the_part_in_the_error(tmp_path, monkeypatch, when):
-    from opennandlab.errors import WriteError
+    from opennandlab.base.errors import WriteError
     from opennandlab.pts import TESTS, Settings, run_test
     from opennandlab.pts.runner import BrokenError
     from test_pts_engine import FakeTarget

@@ -10,8 +10,8 @@ import pytest
 
 from conftest import Cli
 from fake_target import FakeTarget
+from opennandlab.base.errors import ConfigError
 from opennandlab.documents.record import plain
-from opennandlab.errors import ConfigError
 from opennandlab.pts import TESTS, Settings, run, run_test
 from opennandlab.pts.matrix import Matrix, mixes, sizes
 from opennandlab.pts.plan import make_plan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from opennandlab.errors import ConfigError
+from opennandlab.base.errors import ConfigError
 from opennandlab.pts.requests import answer
 from opennandlab.validation import Verdict, select_cases
 from opennandlab.validation.suites import ON_REQUEST, SUITES

@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from fake_target import FakeTarget
+from opennandlab.base.errors import ConfigError
 from opennandlab.cli import app
 from opennandlab.documents.record import plain
-from opennandlab.errors import ConfigError
 from opennandlab.pts import Settings, slides
 from opennandlab.pts.runner import run_test
 from opennandlab.pts.slides import SLIDES, chosen, jobs_of, objection

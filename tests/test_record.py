@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import opennandlab as onl
-from opennandlab.canonical import digest
+from opennandlab.base.canonical import digest
 from test_tidy import load_tool
 
 ROOT = Path(__file__).resolve().parent.parent

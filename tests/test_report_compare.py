@@ -12,10 +12,10 @@ import pytest
 import pts_documents
 import pts_recorder
 from conftest import Cli
-from opennandlab.canonical import digest
+from opennandlab.base.canonical import digest
+from opennandlab.base.errors import ResultError
 from opennandlab.comparing import side_by_side
 from opennandlab.documents.record import plain
-from opennandlab.errors import ResultError
 from opennandlab.reports import html
 from opennandlab.reports.figure.model import Plot, Relief
 from opennandlab.reports.model import Table

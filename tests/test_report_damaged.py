@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import pts_documents
-from opennandlab.errors import ResultError
+from opennandlab.base.errors import ResultError
 from opennandlab.reports import html
 from opennandlab.reports.model import Report
 from opennandlab.reports.pts import source, views

@@ -17,9 +17,9 @@ import pytest
 
 import pts_documents
 from conftest import SHORT, SMALL, Cli
-from opennandlab.canonical import digest
+from opennandlab.base.canonical import digest
+from opennandlab.base.errors import OutputError, ResultError
 from opennandlab.cli import report as command
-from opennandlab.errors import OutputError, ResultError
 from opennandlab.reports import html, pdf
 from opennandlab.reports.figure.model import Plot
 from opennandlab.reports.model import Report, Table

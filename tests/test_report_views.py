@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import pts_documents
-from opennandlab.canonical import digest
+from opennandlab.base.canonical import digest
 from opennandlab.documents import pts
 from opennandlab.documents.partial import readable
 from opennandlab.documents.pts_origin import method

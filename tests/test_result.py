@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import opennandlab as onl
-from opennandlab.canonical import digest
+from opennandlab.base.canonical import digest
 from opennandlab.summary import latency_table, metric_rows, number
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from opennandlab.base.errors import ConfigError
 from opennandlab.cli import app
-from opennandlab.errors import ConfigError
 from opennandlab.measured import series
 
 LOG = """60000, 79617, 0, 0

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from documents import blocks
-from opennandlab.errors import ConfigError, ImageError
+from opennandlab.base.errors import ConfigError, ImageError
 from opennandlab.serving.power import Switch, ask
 from opennandlab.serving.server import Plan, Served, locked
 from test_serve import LIMIT_S, Server, content, mountable, needs, noise, run, serving

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 import opennandlab as onl
-from opennandlab.errors import OutputError, StoreError, StoreWriteError, WriteError
+from opennandlab.base.errors import OutputError, StoreError, StoreWriteError, WriteError
 from opennandlab.store import Added, Entry, Store, where_store
 from opennandlab.store import database as database_module
 from opennandlab.store.place import FILE

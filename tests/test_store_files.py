@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 import opennandlab as onl
-from opennandlab.canonical import digest
+from opennandlab.base.canonical import digest
+from opennandlab.base.errors import OutputError, ResultError, StoreError
 from opennandlab.documents.life import DriveLifeTest
 from opennandlab.documents.partial import nothing
 from opennandlab.documents.record import plain
-from opennandlab.errors import OutputError, ResultError, StoreError
 from opennandlab.store import Entry, Store, key_of
 from opennandlab.store.adopting import adopt
 from opennandlab.store.exporting import export

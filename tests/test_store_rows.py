@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from opennandlab.errors import StoreError
+from opennandlab.base.errors import StoreError
 from opennandlab.store import Store
 from opennandlab.store.conditions import Condition
 from stored import entry, failed

@@ -6,7 +6,7 @@ import sqlite3
 
 import pytest
 
-from opennandlab.errors import StoreError
+from opennandlab.base.errors import StoreError
 from opennandlab.store import Store
 from stored import entry as made
 from stored import failed

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opennandlab.errors import ConfigError
+from opennandlab.base.errors import ConfigError
 from opennandlab.stats.groups import grouped
 from opennandlab.stats.student import half_width, quantile, within
 from opennandlab.sweeps.axes import Axis, combinations, label

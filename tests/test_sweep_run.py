@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import opennandlab as onl
 from opennandlab import _core
-from opennandlab.errors import ConfigError
+from opennandlab.base.errors import ConfigError
 from opennandlab.stats.groups import grouped
 from opennandlab.store import Entry, Outcome, Store
 from opennandlab.store.entry import numbers

@@ -26,9 +26,9 @@ from rich.console import Console, ConsoleOptions
 
 import opennandlab
 from conftest import SHORT, SMALL
+from opennandlab.base.errors import UNPRINTABLE
 from opennandlab.cli import _process, _streams, app
 from opennandlab.cli._tables import Grid, plain_table
-from opennandlab.errors import UNPRINTABLE
 
 WIDTHS = (40, 50, 60, 72, 80, 90, 100, 110, 120, 140, 160, 200)
 # A number as the tables write one, with all that belongs to it.

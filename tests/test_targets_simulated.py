@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from conftest import SMALL
-from opennandlab.errors import ConfigError
+from opennandlab.base.errors import ConfigError
 from opennandlab.targets.base import (
     ActiveRange,
     Limit,

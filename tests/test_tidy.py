@@ -87,7 +87,7 @@ BAD = {
         "`stats` must not see `run`",
     ),
     "python upward inside a function": (
-        "python/opennandlab/errors.py",
+        "python/opennandlab/base/errors.py",
         '"""E."""\ndef f():\n    from opennandlab import config\n',
         "`errors` must not see `config`",
     ),
@@ -118,7 +118,7 @@ GOOD = {
     ),
     "comments may name anything": (RUST + "op.rs", HEAD + "/// See [`crate::ftl`], not HashMap.\n"),
     "types alone": (
-        "python/opennandlab/errors.py",
+        "python/opennandlab/base/errors.py",
         '"""E."""\nif TYPE_CHECKING:\n    from opennandlab.run import Run\n',
     ),
     "a source above a run of keys": (

@@ -17,7 +17,7 @@ import pytest
 
 import ui_store
 from conftest import Cli
-from opennandlab.errors import ConfigError, StoreError
+from opennandlab.base.errors import ConfigError, StoreError
 from opennandlab.store import Store
 from opennandlab.ui import listing, sweeping, watching
 from opennandlab.ui.application import PIECE_BYTES, make

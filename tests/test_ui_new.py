@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import ui_store
-from opennandlab.canonical import digest
+from opennandlab.base.canonical import digest
 from opennandlab.store import Store
 from opennandlab.ui import asking, forms, verbs, watching
 from opennandlab.ui.application import make

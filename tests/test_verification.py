@@ -10,7 +10,7 @@ import pytest
 
 import opennandlab as onl
 from opennandlab import _core
-from opennandlab.canonical import digest
+from opennandlab.base.canonical import digest
 from opennandlab.run import Start, prepare_benchmark
 
 

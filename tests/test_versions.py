@@ -12,7 +12,7 @@ import pytest
 import opennandlab as onl
 import pts_documents
 from opennandlab import _core, versions
-from opennandlab.canonical import digest
+from opennandlab.base.canonical import digest
 from opennandlab.comparing import compare
 from opennandlab.documents.comparison import Row
 

@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from opennandlab.waiting import ended, result
+from opennandlab.base.waiting import ended, result
 
 
 @pytest.mark.parametrize("wait", [result, lambda work: list(ended([work]))])

@@ -8,7 +8,7 @@ from typing import Any
 import opennandlab as onl
 import pts_documents
 from conftest import SHORT, SMALL
-from opennandlab.canonical import digest
+from opennandlab.base.canonical import digest
 from opennandlab.store import Entry, Store
 from stored import entry, failed, key
 

@@ -25,10 +25,10 @@ import mapping_figures
 import measured_drives
 import mechanisms
 import power_figures
+from opennandlab.base.files import write_atomically
 from opennandlab.ecc import Curve, Decoder, curve
 from opennandlab.ecc.charts import plot
 from opennandlab.ecc.drawn import of_document
-from opennandlab.files import write_atomically
 from opennandlab.reports.figure import static
 from opennandlab.run import benchmark
 

@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 from typing import Final
 
-from opennandlab.files import write_atomically
+from opennandlab.base.files import write_atomically
 from opennandlab.power.study import run
 from opennandlab.reports.figure import static
 from opennandlab.reports.figure.model import Axis, Mark, Plot, Series

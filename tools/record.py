@@ -122,7 +122,7 @@ def _facts(document: Document, moment: Document) -> Document:
     """Return what belongs to one program, machine and moment."""
     import datetime as dt
 
-    from opennandlab.canonical import digest
+    from opennandlab.base.canonical import digest
     from opennandlab.documents.record import plain
     from opennandlab.result import model_version, tool
 
@@ -222,7 +222,7 @@ def _number(value: float | None) -> str:
 
 def differences(stored: Document, made: Document) -> list[str]:
     """Return in sentences what differs between two documents, the largest change first."""
-    from opennandlab.canonical import deterministic_part
+    from opennandlab.base.canonical import deterministic_part
 
     one = dict(_leaves(deterministic_part(stored)))
     other = dict(_leaves(deterministic_part(made)))
@@ -276,7 +276,7 @@ def _pair(one: Any, other: Any) -> str:  # noqa: ANN401 (leaves of JSON, both nu
 
 def faults() -> Iterator[str]:
     """Yield what is wrong with the record as it is stored; nothing is run."""
-    from opennandlab.canonical import digest
+    from opennandlab.base.canonical import digest
 
     facts = facts_of_all()
     files = {entry.file for entry in ENTRIES}
@@ -353,7 +353,7 @@ def refresh(entries: Sequence[Entry], jobs: int) -> list[str]:
 
 
 def _write_index(facts: dict[str, Document]) -> None:
-    from opennandlab.canonical import readable_json
+    from opennandlab.base.canonical import readable_json
 
     # Reports take the date of a standard test from the file beside it.
     runs = {

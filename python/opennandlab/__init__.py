@@ -21,17 +21,7 @@ if TYPE_CHECKING:
     from opennandlab import reliability as reliability
     from opennandlab import theory as theory
     from opennandlab._core import version as version
-    from opennandlab.calibration import calibrate
-    from opennandlab.comparing import UnlikeError, compare
-    from opennandlab.config import (
-        DeviceConfig,
-        WorkloadConfig,
-        load_device,
-        load_workload,
-        presets,
-    )
-    from opennandlab.ecc.curves import Curve
-    from opennandlab.errors import (
+    from opennandlab.base.errors import (
         BusyError,
         ConfigError,
         ImageError,
@@ -44,6 +34,17 @@ if TYPE_CHECKING:
         TraceError,
         WriteError,
     )
+    from opennandlab.base.threads import set_threads
+    from opennandlab.calibration import calibrate
+    from opennandlab.comparing import UnlikeError, compare
+    from opennandlab.config import (
+        DeviceConfig,
+        WorkloadConfig,
+        load_device,
+        load_workload,
+        presets,
+    )
+    from opennandlab.ecc.curves import Curve
     from opennandlab.loading import load
     from opennandlab.result import Interrupted, Result
     from opennandlab.run import Simulation, benchmark, replay
@@ -51,32 +52,31 @@ if TYPE_CHECKING:
     from opennandlab.store import open_store
     from opennandlab.sweeps.runs import Runs, sweep
     from opennandlab.tested import PtsResult
-    from opennandlab.threads import set_threads
     from opennandlab.verification import verify
 
 # Public name -> the module that has it. One row makes a name public.
 _HOMES = {
-    "BusyError": "errors",
-    "ConfigError": "errors",
+    "BusyError": "base.errors",
+    "ConfigError": "base.errors",
     "Curve": "ecc.curves",
     "DeviceConfig": "config",
-    "ImageError": "errors",
-    "InternalError": "errors",
+    "ImageError": "base.errors",
+    "InternalError": "base.errors",
     "Interrupted": "result",
-    "OpenNandLabError": "errors",
-    "OutputError": "errors",
-    "PolicyError": "errors",
+    "OpenNandLabError": "base.errors",
+    "OutputError": "base.errors",
+    "PolicyError": "base.errors",
     "Progress": "slices",
     "PtsResult": "tested",
     "Result": "result",
-    "ResultError": "errors",
+    "ResultError": "base.errors",
     "Runs": "sweeps.runs",
     "Simulation": "run",
-    "StoreError": "errors",
-    "TraceError": "errors",
+    "StoreError": "base.errors",
+    "TraceError": "base.errors",
     "UnlikeError": "comparing",
     "WorkloadConfig": "config",
-    "WriteError": "errors",
+    "WriteError": "base.errors",
     "allow_code": "policies.source",
     "benchmark": "run",
     "calibrate": "calibration",
@@ -87,7 +87,7 @@ _HOMES = {
     "open_store": "store",
     "presets": "config",
     "replay": "run",
-    "set_threads": "threads",
+    "set_threads": "base.threads",
     "sweep": "sweeps.runs",
     "verify": "verification",
     "version": "_core",

@@ -12,8 +12,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from opennandlab.base.plain import thawed
 from opennandlab.config import BY_HAND, DeviceConfig
-from opennandlab.plain import thawed
 
 
 def is_set(device: DeviceConfig, path: str) -> bool:

@@ -15,12 +15,12 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from opennandlab import _core, plugins
-from opennandlab.canonical import canonical_json
-from opennandlab.errors import ConfigError
-from opennandlab.files import is_there, parse_yaml, read_yaml
-from opennandlab.hints import hints, nearest
+from opennandlab.base.canonical import canonical_json
+from opennandlab.base.errors import ConfigError
+from opennandlab.base.files import is_there, parse_yaml, read_yaml
+from opennandlab.base.hints import hints, nearest
+from opennandlab.base.plain import comments, frozen, leaves, refuse_lists, thawed, to_json
 from opennandlab.own import texts, with_names, with_records, with_registered
-from opennandlab.plain import comments, frozen, leaves, refuse_lists, thawed, to_json
 from opennandlab.policies import placer
 from opennandlab.policies import policy as policies
 from opennandlab.policies.source import admit, admitted, trust

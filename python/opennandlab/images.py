@@ -7,9 +7,9 @@ import stat
 from pathlib import Path
 
 from opennandlab import _core
-from opennandlab.canonical import first_difference
+from opennandlab.base.canonical import first_difference
+from opennandlab.base.errors import ConfigError, ImageError
 from opennandlab.config import DeviceConfig, Source, load_device
-from opennandlab.errors import ConfigError, ImageError
 from opennandlab.memory import available_bytes
 from opennandlab.summary import size
 

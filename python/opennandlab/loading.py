@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from opennandlab.base.errors import DocumentError
 from opennandlab.documents import pts
 from opennandlab.documents.app import AppDocument
 from opennandlab.documents.calibration import CalibrationDocument
@@ -17,13 +18,12 @@ from opennandlab.documents.power_files import FilesDocument
 from opennandlab.documents.power_loss import PowerDocument
 from opennandlab.documents.pts import PtsDocument, SuiteDocument
 from opennandlab.documents.result import ResultDocument
+from opennandlab.documents.saved import damaged, read_document, refuse_edited, typed
 from opennandlab.documents.schema import FAMILIES
 from opennandlab.documents.served import ServedDocument
 from opennandlab.documents.validation import ValidationDocument
 from opennandlab.ecc.curves import Curve
-from opennandlab.errors import DocumentError
 from opennandlab.result import Result
-from opennandlab.saved import damaged, read_document, refuse_edited, typed
 from opennandlab.tested import PtsResult
 
 # What is nothing but its record, but for the curve.

@@ -10,8 +10,8 @@ import re
 import sys
 from pathlib import Path
 
+from opennandlab.base.errors import ConfigError
 from opennandlab.config import DeviceConfig
-from opennandlab.errors import ConfigError
 from opennandlab.summary import size
 
 

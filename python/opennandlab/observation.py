@@ -15,9 +15,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from opennandlab.base.errors import ConfigError, OutputError
+from opennandlab.base.files import write_atomically
 from opennandlab.documents.result import ResultDocument
-from opennandlab.errors import ConfigError, OutputError
-from opennandlab.files import write_atomically
 
 NS_BY_UNIT = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9}
 NS_MAX = (1 << 63) - 1

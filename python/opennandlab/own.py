@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from opennandlab import plugins
-from opennandlab.errors import ConfigError
+from opennandlab.base.errors import ConfigError
 from opennandlab.policies import placer, source
 from opennandlab.policies import policy as policies
 

@@ -15,7 +15,7 @@ import importlib.metadata
 from dataclasses import dataclass
 from typing import Any
 
-from opennandlab.errors import ConfigError
+from opennandlab.base.errors import ConfigError
 from opennandlab.policies import source
 
 # What may be registered -> the group of entry points.

@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Final
 
+from opennandlab.base.errors import ConfigError
 from opennandlab.documents.record import JsonObject
-from opennandlab.errors import ConfigError
 from opennandlab.run import Simulation
 
 # What drives promise of their data when the power fails; see `docs/power-loss.md`.

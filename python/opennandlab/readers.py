@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from opennandlab import plugins
+from opennandlab.base.errors import ConfigError, TraceError
 from opennandlab.config import DeviceConfig, ReplayConfig, load_replay
-from opennandlab.errors import ConfigError, TraceError
 from opennandlab.policies import source
 
 # How the core reads what a reader gives.

@@ -18,7 +18,10 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from opennandlab import _core
-from opennandlab.canonical import as_bytes, deterministic_part, digest, readable_json
+from opennandlab.base.canonical import as_bytes, deterministic_part, digest, readable_json
+from opennandlab.base.errors import DocumentError, InternalError
+from opennandlab.base.files import check_writable, write_atomically
+from opennandlab.base.threads import cores
 from opennandlab.documents import result as declared
 from opennandlab.documents.metrics import Breakdown
 from opennandlab.documents.record import JsonObject, plain
@@ -32,10 +35,7 @@ from opennandlab.documents.result import (
     RunFacts,
     Tool,
 )
-from opennandlab.errors import DocumentError, InternalError
-from opennandlab.files import check_writable, write_atomically
-from opennandlab.saved import damaged, read_document, refuse_edited
-from opennandlab.threads import cores
+from opennandlab.documents.saved import damaged, read_document, refuse_edited
 
 if TYPE_CHECKING:
     import numpy as np

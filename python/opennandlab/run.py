@@ -14,8 +14,11 @@ from typing import Any
 
 from msgspec import structs
 
-from opennandlab import _core, logs
-from opennandlab.canonical import oddity
+from opennandlab import _core
+from opennandlab.base import logs
+from opennandlab.base.canonical import oddity
+from opennandlab.base.errors import ConfigError, DocumentError, InternalError, TraceError
+from opennandlab.base.files import write_atomically
 from opennandlab.config import (
     DeviceConfig,
     ReplayConfig,
@@ -27,8 +30,6 @@ from opennandlab.config import (
 )
 from opennandlab.documents.result import Effective, Observed, Origin, Outcome
 from opennandlab.documents.result import outcome as read_outcome
-from opennandlab.errors import ConfigError, DocumentError, InternalError, TraceError
-from opennandlab.files import write_atomically
 from opennandlab.history import History, Past
 from opennandlab.images import drive_of, read_image, same_device, with_policy
 from opennandlab.memory import available_beside, check_memory

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from opennandlab import _core
+from opennandlab.base.errors import BusyError
 from opennandlab.documents.result import RunFacts
-from opennandlab.errors import BusyError
 from opennandlab.memory import peak_rss_bytes
 
 # Ctrl-C must be felt within 0.2 s. A slice that runs from an untimed into a timed stage takes up to

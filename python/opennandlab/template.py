@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import Any
 
 from opennandlab import _core
+from opennandlab.base.errors import ConfigError, legible
+from opennandlab.base.files import check_writable, write_atomically
+from opennandlab.base.keys import Key, Kind, keys
+from opennandlab.base.plain import leaves
 from opennandlab.config import DeviceConfig, WorkloadConfig
-from opennandlab.errors import ConfigError, legible
-from opennandlab.files import check_writable, write_atomically
-from opennandlab.keys import Key, Kind, keys
-from opennandlab.plain import leaves
 
 WIDTH = 92
 # Order of the sections: as a command meets them, from the flash out.

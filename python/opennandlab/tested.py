@@ -10,12 +10,12 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from opennandlab.canonical import as_bytes, readable_json
+from opennandlab.base.canonical import as_bytes, readable_json
+from opennandlab.base.errors import ConfigError
+from opennandlab.base.files import write_atomically
 from opennandlab.documents import pts
 from opennandlab.documents.pts import PtsDocument
 from opennandlab.documents.record import JsonObject, plain
-from opennandlab.errors import ConfigError
-from opennandlab.files import write_atomically
 
 if TYPE_CHECKING:
     import pandas as pd

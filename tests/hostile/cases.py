@@ -164,7 +164,7 @@ def _columns(rng: random.Random) -> str:
 
 def result(rng: random.Random, bases: Bases) -> Made:
     """A saved document: damaged, edited, or edited and signed anew."""
-    from opennandlab.canonical import digest
+    from opennandlab.base.canonical import digest
 
     base = rng.choice((bases.result, bases.result, bases.test, bases.curve))
     if rng.random() < 0.3:

@@ -81,7 +81,7 @@ class Outcome:
 def prepare(folder: Path) -> Bases:
     """Make what works, once; what is changed later begins with it."""
     import opennandlab as onl
-    from opennandlab.canonical import readable_json
+    from opennandlab.base.canonical import readable_json
     from opennandlab.ecc.container import encode_file
 
     _import_everything()

@@ -39,7 +39,13 @@ SHA256 = hashlib.sha256(OFFERING).hexdigest()
 NAMES = (
     *("evil:Evil", "evil:Evil", "evil.py:Evil", "pack.evil:Evil", "./evil.py:Evil", "evil:Path"),
     *("numpy:memmap", "tempfile:mkdtemp", "os:mkdir", "os:system", "pathlib:Path.touch", "evil:"),
-    *("builtins:exec", "antigravity:x", "opennandlab.files:write", "none:none", "/dev/zero.py:x"),
+    *(
+        "builtins:exec",
+        "antigravity:x",
+        "opennandlab.base.files:write",
+        "none:none",
+        "/dev/zero.py:x",
+    ),
 )
 # What names that are called would take for their arguments.
 ARGUMENTS: dict[str, Any] = {
@@ -190,7 +196,7 @@ def _put(document: Any, path: tuple[Any, ...], value: Any) -> None:
 
 def signed(document: Any) -> Any:
     """Return a document with its right digest, if it has one at all."""
-    from opennandlab.canonical import digest
+    from opennandlab.base.canonical import digest
 
     if isinstance(document, dict) and "digest" in document:
         with contextlib.suppress(ValueError, TypeError, RecursionError):

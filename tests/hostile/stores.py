@@ -75,7 +75,7 @@ def press(folder: str) -> None:
     Raises:
         AssertionError: for an answer that says that something broke, and for a script in a page.
     """
-    from opennandlab.errors import StoreError
+    from opennandlab.base.errors import StoreError
     from opennandlab.store import Store
     from opennandlab.ui.jobs import BusyQueueError
 

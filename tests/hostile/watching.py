@@ -172,7 +172,7 @@ def written(case: Case, folder: Path) -> Iterator[str]:
 
 
 def _formulas(name: str, text: str) -> Iterator[str]:
-    from opennandlab.files import no_formula
+    from opennandlab.base.files import no_formula
 
     with contextlib.suppress(csv.Error):
         for row in csv.reader(io.StringIO(text)):

@@ -1,7 +1,7 @@
 //! The one doorway between Python and Rust: releases the GIL, maps errors, catches our bugs.
 //!
 //! Everything that takes time goes through [`doorway`]. The exception classes are Python's own
-//! (`opennandlab.errors`), so that both languages speak of one `ConfigError`.
+//! (`opennandlab.base.errors`), so that both languages speak of one `ConfigError`.
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
@@ -67,13 +67,13 @@ fn raise(py: Python<'_>, failure: Failure) -> PyErr {
     }
 }
 
-/// An exception of `opennandlab.errors`.
+/// An exception of `opennandlab.base.errors`.
 pub(crate) fn exception<'py, A>(py: Python<'py>, class: &str, arguments: A) -> PyErr
 where
     A: pyo3::call::PyCallArgs<'py>,
 {
     let made = py
-        .import("opennandlab.errors")
+        .import("opennandlab.base.errors")
         .and_then(|module| module.getattr(class))
         .and_then(|class| class.call1(arguments));
     match made {

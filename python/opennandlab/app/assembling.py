@@ -16,7 +16,7 @@ from opennandlab.app.course import answered, chunks, course, relative
 from opennandlab.app.outcome import Outcome, Sample
 from opennandlab.app.requests import P99_MIN, rank
 from opennandlab.app.suites import Suite
-from opennandlab.canonical import digest
+from opennandlab.base.canonical import digest
 from opennandlab.documents.app import (
     APP_SCHEMA,
     AppCase,

@@ -23,8 +23,8 @@ from typing import Final, Literal
 
 from opennandlab.app import ops
 from opennandlab.app.draw import Draw
-from opennandlab.errors import ConfigError, WriteError
-from opennandlab.scratch import MARK
+from opennandlab.base.errors import ConfigError, WriteError
+from opennandlab.base.scratch import MARK
 
 POOL_BYTES: Final = 4 << 20
 POOL_PAGE: Final = 4096

@@ -21,13 +21,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from opennandlab import scratch
 from opennandlab.app import cases
 from opennandlab.app.executor import Executor, Marked, Profile, chosen_eviction
 from opennandlab.app.outcome import Outcome, Progress, Sample, Watcher
 from opennandlab.app.suites import DELETED_RATIO, FULL_RATIO, Suite
+from opennandlab.base import scratch
+from opennandlab.base.errors import ConfigError, OutputError, WriteError
 from opennandlab.documents.app import AppCheck, AppEnvironment, AppProfile
-from opennandlab.errors import ConfigError, OutputError, WriteError
 
 # What a file system needs beside the files: their metadata, and room to breathe.
 MARGIN_RATIO: Final = 0.1

@@ -11,8 +11,8 @@ from typing import Final, Literal
 
 import msgspec
 
+from opennandlab.base.errors import ConfigError
 from opennandlab.documents.record import DECODING, Record
-from opennandlab.errors import ConfigError
 
 Value = int | str | None
 # How bytes reach the file: as usual, O_SYNC, O_DIRECT, both, or through a mapping of the file that

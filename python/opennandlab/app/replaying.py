@@ -27,6 +27,7 @@ from opennandlab.app.requests import Counted
 from opennandlab.app.states import Wanted
 from opennandlab.app.suites import Suite
 from opennandlab.app.trace import WRITE, Request, Trace, canonical, load, records, shipped
+from opennandlab.base.errors import ConfigError
 from opennandlab.config import DeviceConfig
 from opennandlab.documents.app import (
     AppCheck,
@@ -35,7 +36,6 @@ from opennandlab.documents.app import (
     AppProfile,
     AppState,
 )
-from opennandlab.errors import ConfigError
 from opennandlab.images import drive_of, read_image
 from opennandlab.memory import check_memory
 from opennandlab.policies.source import named_in

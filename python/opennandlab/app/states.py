@@ -31,8 +31,8 @@ from typing import Final
 from opennandlab import _core
 from opennandlab.app.draw import Draw
 from opennandlab.app.trace import TRIM, WRITE, Request, records
+from opennandlab.base.errors import ConfigError
 from opennandlab.config import DeviceConfig, load_steps
-from opennandlab.errors import ConfigError
 from opennandlab.slices import iter_run
 
 STATES: Final = ("young-clean", "young-dirty", "old-clean", "old-dirty")

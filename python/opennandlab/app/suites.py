@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from opennandlab.app.cases import HOMES, Sizes
-from opennandlab.errors import ConfigError
+from opennandlab.base.errors import ConfigError
 
 HEAVY: Final = {
     "camera": 10, "web": 100, "contact": 200, "install": 10, "mediascan": 0, "gallery": 100,

@@ -24,8 +24,8 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from opennandlab.errors import TraceError
-from opennandlab.files import read_bytes
+from opennandlab.base.errors import TraceError
+from opennandlab.base.files import read_bytes
 
 HEADER: Final = "seq,conn,op,flags,off,len,t_arrive,t_target,t_reply"
 FIELDS: Final = 9

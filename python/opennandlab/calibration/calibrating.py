@@ -14,6 +14,9 @@ import numpy as np
 from msgspec import structs
 
 from opennandlab import _core
+from opennandlab.base.canonical import as_bytes, canonical_json, digest
+from opennandlab.base.errors import ConfigError, ResultError
+from opennandlab.base.threads import cores
 from opennandlab.calibration import ends, filing, search, sensitivity
 from opennandlab.calibration.cells import Target, held_out, table_of, targets, uncertain
 from opennandlab.calibration.conditions import Asked, Conditions, conditions
@@ -27,19 +30,16 @@ from opennandlab.calibration.objective import (
     rms_pct,
     start,
 )  # fmt: skip
-from opennandlab.canonical import as_bytes, canonical_json, digest
 from opennandlab.config import DeviceConfig, Source, load_device, read_device
 from opennandlab.documents import calibration as records
 from opennandlab.documents import pts
 from opennandlab.documents.agreement import Agreement
 from opennandlab.documents.pts import PtsDocument
 from opennandlab.documents.record import made, plain
-from opennandlab.errors import ConfigError, ResultError
+from opennandlab.documents.saved import ForeignError, read_document, refuse_edited
 from opennandlab.measured.agreement import cell, summed
 from opennandlab.run import SEED
-from opennandlab.saved import ForeignError, read_document, refuse_edited
 from opennandlab.sweeps.engine import Threads
-from opennandlab.threads import cores
 
 RUNS_PER_KEY = 40
 STARTS = 4

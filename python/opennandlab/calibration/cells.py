@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from opennandlab.base.errors import ResultError
 from opennandlab.documents.pts import PtsDocument, Table
-from opennandlab.errors import ResultError
 
 # Test -> table, figure of `pts.cells`, and its factor to the unit of the table.
 COMPARED = {

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from opennandlab.base.errors import ConfigError
 from opennandlab.calibration.cells import Target
 from opennandlab.config import DeviceConfig, load_device, set_path
 from opennandlab.documents.pts import PtsDocument
 from opennandlab.documents.pts_header import Header
-from opennandlab.errors import ConfigError
 from opennandlab.pts.cells import REQUESTS_MAX
 
 # Blocks are left out above this size of the flash.

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from opennandlab.base.errors import OutputError
+from opennandlab.base.files import is_there, parse_yaml
 from opennandlab.config import PRESETS, set_path
-from opennandlab.errors import OutputError
-from opennandlab.files import is_there, parse_yaml
 
 WIDTH = 96
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from opennandlab.errors import ConfigError
-from opennandlab.journal import Journal as File
+from opennandlab.base.errors import ConfigError
+from opennandlab.base.journal import Journal as File
 
 
 class Journal:

@@ -14,10 +14,10 @@ from functools import cache
 from typing import Any
 
 from opennandlab import _core
+from opennandlab.base.errors import ConfigError
+from opennandlab.base.hints import nearest
+from opennandlab.base.plain import leaves
 from opennandlab.config import DeviceConfig
-from opennandlab.errors import ConfigError
-from opennandlab.hints import nearest
-from opennandlab.plain import leaves
 
 # A range of this factor or more is searched on a log scale.
 LOG_FACTOR = 4.0

@@ -15,11 +15,11 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from opennandlab.base.errors import ConfigError, ResultError
 from opennandlab.calibration.cells import COMPARED, Target
 from opennandlab.calibration.journal import Journal
 from opennandlab.calibration.keys import Key
 from opennandlab.config import load_device
-from opennandlab.errors import ConfigError, ResultError
 from opennandlab.sweeps.engine import Engine
 from opennandlab.sweeps.point import Point
 

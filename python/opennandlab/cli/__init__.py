@@ -201,7 +201,7 @@ def root(
     if verbose or log is not None:
         _listen(verbose, log, log_format)
     if threads is not None:
-        from opennandlab.threads import set_threads
+        from opennandlab.base.threads import set_threads
 
         set_threads(threads)
     if version:

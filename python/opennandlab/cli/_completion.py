@@ -67,7 +67,7 @@ def _targets(context: Any) -> list[str]:  # noqa: ANN401
 def _sets(context: Any) -> Iterable[str]:  # noqa: ANN401
     """Yield `key=` of device and workload, and `key=word` where a key takes words."""
     del context
-    from opennandlab.keys import keys
+    from opennandlab.base.keys import keys
 
     for prefix, found in (("", keys("device")), ("workload.", keys("workload"))):
         for key in found:

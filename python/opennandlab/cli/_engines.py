@@ -42,7 +42,7 @@ def check_scheduler(name: EngineName, scheduler: str | None) -> None:
     Raises:
         ConfigError: for one without `--engine dask`.
     """
-    from opennandlab.errors import ConfigError
+    from opennandlab.base.errors import ConfigError
 
     if scheduler is not None and name is not EngineName.DASK:
         raise ConfigError("--scheduler", "belongs to --engine dask")
@@ -52,8 +52,8 @@ def engine_of(
     store: "Store", name: EngineName, scheduler: str | None, jobs: int | None
 ) -> "Engine":
     """Return where points run."""
+    from opennandlab.base.threads import cores
     from opennandlab.sweeps.engine import Threads
-    from opennandlab.threads import cores
 
     check_scheduler(name, scheduler)
     if name is EngineName.DASK:
@@ -75,7 +75,7 @@ def resumable(there: Callable[[], str]) -> Iterator[None]:
     Args:
         there: Says how much is there, such as `3 of 5 points are`.
     """
-    from opennandlab.errors import StoreWriteError
+    from opennandlab.base.errors import StoreWriteError
     from opennandlab.sweeps.engine import EngineError
 
     try:

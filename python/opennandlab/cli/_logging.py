@@ -16,8 +16,8 @@ import logging
 import sys
 from pathlib import Path
 
-from opennandlab.errors import UNPRINTABLE, OutputError
-from opennandlab.logs import NAME, SPOKEN
+from opennandlab.base.errors import UNPRINTABLE, OutputError
+from opennandlab.base.logs import NAME, SPOKEN
 
 FORMATS = ("text", "json")
 

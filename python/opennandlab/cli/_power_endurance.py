@@ -175,8 +175,8 @@ def _fleet(
     file: Path | None, config: str, devices: int, settings: list[str] | None
 ) -> tuple[dict[str, Any], Path]:
     """Return the fleet without suites, and the folder that its names are relative to."""
-    from opennandlab.errors import ConfigError
-    from opennandlab.files import read_yaml
+    from opennandlab.base.errors import ConfigError
+    from opennandlab.base.files import read_yaml
 
     changes, others = terminal.split_sets(settings)
     if others:
@@ -191,7 +191,7 @@ def _fleet(
 
 
 def _ages(text: str) -> tuple[float, ...]:
-    from opennandlab.errors import ConfigError
+    from opennandlab.base.errors import ConfigError
 
     try:
         found = tuple(float(part) for part in text.split(",") if part.strip())
@@ -219,9 +219,9 @@ def _carried_out(campaign: "Campaign", engine: "Callable[[], Engine]") -> bool:
 
 
 def _write(document: "EnduranceDocument", folder: Path) -> None:
-    from opennandlab.canonical import readable_json
+    from opennandlab.base.canonical import readable_json
+    from opennandlab.base.files import write_into
     from opennandlab.documents.record import plain
-    from opennandlab.files import write_into
     from opennandlab.reports import output
     from opennandlab.reports import power_endurance as pages
 

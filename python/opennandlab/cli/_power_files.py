@@ -68,12 +68,12 @@ def files(
 ) -> None:
     """Record a database on ext4 once, and judge what crash images of the record leave of it."""
     with terminal.guard(as_json=as_json):
+        from opennandlab.base.errors import ConfigError
+        from opennandlab.base.threads import cores
         from opennandlab.config import own_device
-        from opennandlab.errors import ConfigError
         from opennandlab.power.crash import VARIANTS
         from opennandlab.power.databases import MODES
         from opennandlab.power.files import DRIVE, Campaign, Settings
-        from opennandlab.threads import cores
 
         terminal.check_folder(output)
         changes, others = terminal.split_sets(settings)
@@ -127,9 +127,9 @@ def _carried_out(campaign: "Campaign") -> bool:
 
 
 def _write(document: "FilesDocument", folder: Path) -> None:
-    from opennandlab.canonical import readable_json
+    from opennandlab.base.canonical import readable_json
+    from opennandlab.base.files import write_into
     from opennandlab.documents.record import plain
-    from opennandlab.files import write_into
     from opennandlab.reports import output
     from opennandlab.reports import power_files as pages
 

@@ -117,7 +117,7 @@ class Asked:
         Raises:
             ConfigError: for what cannot be.
         """
-        from opennandlab.errors import ConfigError
+        from opennandlab.base.errors import ConfigError
         from opennandlab.power.campaign import WORKLOADS
         from opennandlab.power.outside.campaign import Settings
 
@@ -140,7 +140,7 @@ class Asked:
         Raises:
             ConfigError: unless it is one socket, or two commands.
         """
-        from opennandlab.errors import ConfigError
+        from opennandlab.base.errors import ConfigError
         from opennandlab.power.outside.supply import Commands, Switched
 
         accepted = "accepted: --power-off and --power-on, or --power-socket"
@@ -178,7 +178,7 @@ def carry_out(asked: Asked, *, quiet: bool) -> "tuple[Campaign, PowerDocument, s
         ConfigError: for what cannot be.
         TargetError: for a drive that may not be written.
     """
-    from opennandlab.errors import OutputError
+    from opennandlab.base.errors import OutputError
     from opennandlab.power.outside.campaign import Campaign, DeadDriveError
     from opennandlab.power.outside.disks import opened
     from opennandlab.power.outside.supply import SupplyError

@@ -21,9 +21,9 @@ from typing import Any
 
 import typer
 
+from opennandlab.base.errors import legible
 from opennandlab.cli import _ending
 from opennandlab.cli import _terminal as terminal
-from opennandlab.errors import legible
 
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 # What the parser of the command line raises; which package has the class depends on the version.

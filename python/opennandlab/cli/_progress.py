@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from opennandlab import logs
+from opennandlab.base import logs
 from opennandlab.cli import _streams as streams
 
 if TYPE_CHECKING:

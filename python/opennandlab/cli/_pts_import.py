@@ -107,7 +107,7 @@ def import_(
 ) -> None:
     """Import what others measured; nothing is written unless all of it is sound."""
     with terminal.guard(as_json=as_json):
-        from opennandlab.errors import ConfigError
+        from opennandlab.base.errors import ConfigError
         from opennandlab.measured.importing import Wanted
         from opennandlab.targets.opening import parse_size
 
@@ -140,7 +140,7 @@ def import_(
 
 
 def _document(files: list[str], wanted: "Wanted") -> "PtsDocument":
-    from opennandlab.errors import ConfigError
+    from opennandlab.base.errors import ConfigError
     from opennandlab.measured import import_files, reference
     from opennandlab.measured.published import PREFIX
 
@@ -151,10 +151,10 @@ def _document(files: list[str], wanted: "Wanted") -> "PtsDocument":
 
 
 def _tell(document: "PtsDocument", output: Path | None, *, as_json: bool, quiet: bool) -> None:
-    from opennandlab.canonical import as_bytes, readable_json
+    from opennandlab.base.canonical import as_bytes, readable_json
+    from opennandlab.base.files import write_atomically
     from opennandlab.cli._pts_tables import grid, title
     from opennandlab.documents.pts import to_json
-    from opennandlab.files import write_atomically
     from opennandlab.reports.pts import source, tables
 
     if output is not None:

@@ -375,7 +375,7 @@ class Asked:
 
 def _only(vary: list[str] | None) -> str | None:
     """Return what is varied; typer would drop all but the last."""
-    from opennandlab.errors import ConfigError
+    from opennandlab.base.errors import ConfigError
 
     if not vary:
         return None

@@ -36,7 +36,7 @@ def execute(wanted: Asked, name: str, jobs: list["Job"], varied: "Varied | None"
 
 def _measured(wanted: Asked, name: str, jobs: list["Job"], varied: "Varied | None") -> "Suite":
     """Run jobs and print their tables; end the command where that fails."""
-    from opennandlab.errors import ConfigError, OutputError
+    from opennandlab.base.errors import ConfigError, OutputError
     from opennandlab.pts.folder import Place
     from opennandlab.pts.runner import BrokenError, Cut
     from opennandlab.pts.suite import Suite, run_suite
@@ -204,7 +204,7 @@ def _remark(
 @contextlib.contextmanager
 def _held(wanted: Asked, place: "Place", names: list[str]) -> Iterator[None]:
     """Hold the output directory; end the command where that is refused."""
-    from opennandlab.errors import OutputError
+    from opennandlab.base.errors import OutputError
     from opennandlab.pts.folder import prepared
 
     with contextlib.ExitStack() as stack:

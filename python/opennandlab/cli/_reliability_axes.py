@@ -17,7 +17,7 @@ def numbers(option: str, text: str) -> list[float]:
     >>> numbers("pe", "0:1000:3"), numbers("pe", "0,720")
     ([0.0, 500.0, 1000.0], [0.0, 720.0])
     """
-    from opennandlab.errors import ConfigError
+    from opennandlab.base.errors import ConfigError
 
     accepted = "accepted: numbers with commas between them, or FROM:TO:COUNT"
     try:
@@ -38,7 +38,7 @@ def points(axes: dict[str, list[float]], pages: int) -> list[dict[str, float]]:
     from itertools import product
     from math import prod
 
-    from opennandlab.errors import ConfigError
+    from opennandlab.base.errors import ConfigError
 
     count = prod(len(values) for values in axes.values()) * pages
     if count > POINTS_MAX:

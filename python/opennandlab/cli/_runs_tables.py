@@ -81,7 +81,7 @@ def _cut(text: str) -> str:
 
 def show_entry(entry: "Entry") -> None:
     """Print a point: what it is, its settings, its metrics."""
-    from opennandlab.canonical import readable_json
+    from opennandlab.base.canonical import readable_json
     from opennandlab.summary import number
 
     console = terminal.stdout()

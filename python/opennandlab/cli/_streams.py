@@ -26,7 +26,7 @@ def stdout(*, is_numbers: bool = False) -> "Console":
     """
     from rich.console import Console
 
-    from opennandlab.errors import UNPRINTABLE
+    from opennandlab.base.errors import UNPRINTABLE
 
     class Inert(Console):
         """Shows what is printed, and never obeys it: names of files may hold anything."""
@@ -61,7 +61,7 @@ def stderr() -> "Console":
 
 def emit_json(document: object) -> None:
     """Print the one JSON document."""
-    from opennandlab.canonical import readable_json
+    from opennandlab.base.canonical import readable_json
 
     sys.stdout.write(readable_json(document) + "\n")
     sys.stdout.flush()
@@ -71,8 +71,8 @@ def note(text: str, *, style: str | None = None) -> None:
     """Print a diagnostic; one that nobody can receive changes no outcome."""
     from rich.text import Text
 
-    from opennandlab import logs
-    from opennandlab.errors import UNPRINTABLE
+    from opennandlab.base import logs
+    from opennandlab.base.errors import UNPRINTABLE
 
     # It may quote a document of somebody else, and a terminal obeys what is written to it.
     text = "\n".join(

@@ -46,8 +46,8 @@ def names_of(groups: Sequence["Group"], wanted: "Sweep", chosen: Sequence[str] |
     Raises:
         ConfigError: for a number that the runs do not have.
     """
-    from opennandlab.errors import ConfigError
-    from opennandlab.hints import nearest
+    from opennandlab.base.errors import ConfigError
+    from opennandlab.base.hints import nearest
 
     known = list(dict.fromkeys(name for group in groups for name in group.means))
     if chosen is None:

@@ -307,7 +307,7 @@ def _lines(
 
 def _inert(text: str) -> str:
     """Return a text whose control characters are shown, before it is measured."""
-    from opennandlab.errors import UNPRINTABLE
+    from opennandlab.base.errors import UNPRINTABLE
 
     lines = text.split("\n")
     return "\n".join(UNPRINTABLE.sub(lambda it: repr(it.group())[1:-1], line) for line in lines)

@@ -92,7 +92,7 @@ def guard(*, as_json: bool, allow_code: bool = False) -> Iterator[None]:
         as_json: Errors are printed as JSON too.
         allow_code: The user said `--allow-code`.
     """
-    from opennandlab.errors import (
+    from opennandlab.base.errors import (
         ConfigError,
         InternalError,
         OpenNandLabError,
@@ -189,8 +189,8 @@ def check_outputs(
     Raises:
         OutputError: with the reason.
     """
-    from opennandlab.errors import OutputError
-    from opennandlab.files import check_writable
+    from opennandlab.base.errors import OutputError
+    from opennandlab.base.files import check_writable
 
     read = {name: path for name, path in (inputs or {}).items() if path is not None}
     seen: list[Path] = []
@@ -218,7 +218,7 @@ def check_folder(folder: Path | None) -> None:
     Raises:
         OutputError: with the reason.
     """
-    from opennandlab.files import check_folder as check
+    from opennandlab.base.files import check_folder as check
 
     if folder is not None:
         check(folder)
@@ -226,7 +226,7 @@ def check_folder(folder: Path | None) -> None:
 
 def _is_same_file(one: Path, other: Path) -> bool:
     """Tell whether writing one would change the other; devices such as /dev/null never clash."""
-    from opennandlab.files import is_there
+    from opennandlab.base.files import is_there
 
     if is_there(one) and not one.is_file():
         return False
@@ -284,7 +284,7 @@ def run_and_report(
     run: "Run", outputs: Outputs, *, as_json: bool, quiet: bool, slice_ops: int | None
 ) -> None:
     """Run, write the files, print the tables, and end with the exit code of the outcome."""
-    from opennandlab.errors import OutputError
+    from opennandlab.base.errors import OutputError
     from opennandlab.result import Interrupted
 
     code = DONE
@@ -365,7 +365,7 @@ def _write(run: "Run", result: "Result", outputs: Outputs, *, interrupted: bool)
 
 def _write_timeline(result: "Result", path: Path, *, quiet: bool) -> str | None:
     """Write the timeline of a run and say where to open it; return what went wrong."""
-    from opennandlab.errors import OutputError
+    from opennandlab.base.errors import OutputError
     from opennandlab.observation import VIEWERS
 
     timeline = result.timeline
@@ -386,7 +386,7 @@ def _write_timeline(result: "Result", path: Path, *, quiet: bool) -> str | None:
 def _rescue(result: "Result") -> Path | None:
     import tempfile
 
-    from opennandlab.errors import OutputError
+    from opennandlab.base.errors import OutputError
 
     path = Path(tempfile.gettempdir()) / f"opennandlab-{result.digest[:16]}.json"
     try:
@@ -469,8 +469,8 @@ def chosen_device(
     Raises:
         ConfigError: for a device that cannot be used.
     """
+    from opennandlab.base.errors import ConfigError
     from opennandlab.config import own_device
-    from opennandlab.errors import ConfigError
 
     if config is not None or not (state or "").startswith("image:"):
         return own_device(config or "config", overrides)

@@ -18,8 +18,8 @@ def typed(context: typer.Context, value: str | None) -> str | None:
     name = value.removeprefix("sim:")
     trust([name])
     if name.endswith((".yaml", ".yml", ".json")) and Path(name).is_file():
+        from opennandlab.base.errors import ConfigError
         from opennandlab.config import trust_device
-        from opennandlab.errors import ConfigError
 
         with contextlib.suppress(ConfigError):  # whoever loads it says what is wrong
             trust_device(name)
@@ -37,8 +37,8 @@ def typed_sets(context: typer.Context, values: list[str] | None) -> list[str] | 
     """Take `KEY=VALUE`, and `KEY=A,B,C`."""
     if not values or context.resilient_parsing:
         return values
-    from opennandlab.errors import ConfigError
-    from opennandlab.files import parse_yaml
+    from opennandlab.base.errors import ConfigError
+    from opennandlab.base.files import parse_yaml
     from opennandlab.own import texts
     from opennandlab.policies.source import trust
 

@@ -170,7 +170,7 @@ def run(
     """Run a suite of applications and report what the user waited for."""
     with terminal.guard(as_json=as_json):
         from opennandlab.app.suites import suite as find_suite
-        from opennandlab.errors import ConfigError
+        from opennandlab.base.errors import ConfigError
 
         chosen = find_suite(suite, cases_of(case))
         kind, _, place = target.partition(":")
@@ -320,9 +320,9 @@ def state_(
     with terminal.guard(as_json=False):
         from opennandlab.app.outcome import Progress
         from opennandlab.app.states import Wanted, reached
+        from opennandlab.base.errors import ConfigError
+        from opennandlab.base.files import write_atomically
         from opennandlab.config import own_device
-        from opennandlab.errors import ConfigError
-        from opennandlab.files import write_atomically
         from opennandlab.memory import check_memory
 
         wanted = Wanted(name, drive_writes, dirty_writes, dirt, age, format_by)
@@ -378,8 +378,8 @@ def _replaying(
 ) -> "Callable[[Callable[[Progress], None] | None], tuple[Outcome, dict[str, dict[str, int]]]]":
     from opennandlab.app import replaying
     from opennandlab.app.states import Wanted
+    from opennandlab.base.errors import ConfigError
     from opennandlab.config import DeviceConfig, own_device
-    from opennandlab.errors import ConfigError
     from opennandlab.images import same_device
 
     device_sets, workload_sets = terminal.split_sets(sets)
@@ -422,7 +422,7 @@ def _live(
 
 def cases_of(given: list[str] | None) -> dict[str, int | None]:
     """Return cases with their iterations, None for those of the suite."""
-    from opennandlab.errors import ConfigError
+    from opennandlab.base.errors import ConfigError
 
     found: dict[str, int | None] = {}
     for text in given or []:
@@ -434,7 +434,7 @@ def cases_of(given: list[str] | None) -> dict[str, int | None]:
 
 
 def _pairs(given: list[str] | None, what: str) -> dict[str, str]:
-    from opennandlab.errors import ConfigError
+    from opennandlab.base.errors import ConfigError
 
     found = {}
     for text in given or []:
@@ -452,7 +452,7 @@ def _sizes(given: list[str] | None) -> dict[str, dict[str, int]]:
         ConfigError: for another form, and for sizes that no case has.
     """
     from opennandlab.app.cases import check_sizes
-    from opennandlab.errors import ConfigError
+    from opennandlab.base.errors import ConfigError
 
     found: dict[str, dict[str, int]] = {}
     for path, value in _pairs(given, "size").items():
@@ -510,9 +510,9 @@ def _tell(
 
 
 def _write(document: "AppDocument", folder: Path) -> None:
-    from opennandlab.canonical import readable_json
+    from opennandlab.base.canonical import readable_json
+    from opennandlab.base.files import write_into
     from opennandlab.documents.record import plain
-    from opennandlab.files import write_into
     from opennandlab.reports import app as pages
     from opennandlab.reports import output
     from opennandlab.reports.pts import csv

@@ -186,7 +186,7 @@ def _places(
     Raises:
         ConfigError: for a fit that would be lost, and a device file where none is made.
     """
-    from opennandlab.errors import ConfigError
+    from opennandlab.base.errors import ConfigError
 
     if is_fit:
         if output is None and not is_shown:
@@ -222,9 +222,9 @@ def _command() -> str:
 
 def _write(found: "Calibration", outputs: "Mapping[str, Path | None]") -> list[Path]:
     """Write what was asked for; return the files."""
-    from opennandlab.canonical import as_bytes, readable_json
+    from opennandlab.base.canonical import as_bytes, readable_json
+    from opennandlab.base.files import write_atomically
     from opennandlab.documents.record import plain
-    from opennandlab.files import write_atomically
     from opennandlab.reports import calibration as pages
     from opennandlab.reports import output as writer
 

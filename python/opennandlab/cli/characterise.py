@@ -27,9 +27,9 @@ ONLY = (
 
 def _run(values: dict[str, Any]) -> None:
     with terminal.guard(as_json=values["as_json"]):
+        from opennandlab.base.errors import ConfigError
         from opennandlab.cli._pts_options import asked
         from opennandlab.cli._pts_run import execute
-        from opennandlab.errors import ConfigError
         from opennandlab.pts import TUTORIAL
         from opennandlab.pts.suite import Job
 

@@ -67,8 +67,8 @@ def show(
 ) -> None:
     """Print the resolved device with units, derived figures, and sources."""
     with terminal.guard(as_json=as_json):
+        from opennandlab.base.plain import leaves
         from opennandlab.config import described_device
-        from opennandlab.plain import leaves
         from opennandlab.prediction import predicted_waf
 
         device_sets, workload_sets = terminal.split_sets(settings)
@@ -102,8 +102,8 @@ def check(
 ) -> None:
     """Check a device file; an error names the key, the value, and what is accepted."""
     with terminal.guard(as_json=as_json):
+        from opennandlab.base.errors import CodeError
         from opennandlab.config import described_device, load_workload
-        from opennandlab.errors import CodeError
 
         device_sets, workload_sets = terminal.split_sets(settings)
         if workload is None:
@@ -124,7 +124,7 @@ def check(
 
 def _refuse_unused(workload_sets: "Mapping[str, Any]", why: str) -> None:
     """Raise for a `--set` that nothing would take."""
-    from opennandlab.errors import ConfigError
+    from opennandlab.base.errors import ConfigError
 
     if workload_sets:
         raise ConfigError(f"workload.{next(iter(workload_sets))}", why)
@@ -232,7 +232,7 @@ def _title(path: Path) -> str:
 
 
 def _show(device: "DeviceConfig", effective: dict[str, Any]) -> None:
-    from opennandlab.plain import leaves
+    from opennandlab.base.plain import leaves
     from opennandlab.prediction import why_no_formula
     from opennandlab.summary import number, size
 
@@ -291,8 +291,8 @@ def _superblocks(device: "DeviceConfig", effective: dict[str, Any]) -> str:
 
 def _show_keys(device: "DeviceConfig") -> None:
     """Print a row per key that is on, then the names of those that are off."""
-    from opennandlab.plain import leaves
-    from opennandlab.units import unit
+    from opennandlab.base.plain import leaves
+    from opennandlab.base.units import unit
 
     rows: list[list[str]] = []
     rules = set()

@@ -178,10 +178,10 @@ def compare(
 ) -> None:
     """Compare codes of equal rate and frame size, with the Shannon limits; others are refused."""
     with terminal.guard(as_json=as_json):
-        from opennandlab.canonical import readable_json
+        from opennandlab.base.canonical import readable_json
+        from opennandlab.base.files import write_atomically
         from opennandlab.documents.record import plain
         from opennandlab.ecc.comparing import CompareInterrupted, UnlikeCodesError, measure
-        from opennandlab.files import write_atomically
 
         settings = _decoder(decoder, iterations, scale, offset, arithmetic, fixed=fixed_iterations)
         where = _channel(channel, thresholds, spacing, sigma_ratio, llr_rber)
@@ -255,9 +255,9 @@ def plot(
     With --where also points of a store, seeds added up.
     """
     with terminal.guard(as_json=False):
+        from opennandlab.base.errors import ConfigError
         from opennandlab.ecc.charts import write_all
         from opennandlab.ecc.drawn import of_document, read_curves
-        from opennandlab.errors import ConfigError
         from opennandlab.reports.output import check_ending
 
         given = files or []
@@ -517,7 +517,7 @@ def _numbers(text: str | None) -> list[float] | None:
 
 
 def _frames(value: float) -> int:
-    from opennandlab.errors import ConfigError
+    from opennandlab.base.errors import ConfigError
 
     # Written 1e6 more often than 1000000, so it arrives as a float.
     if not 1.0 <= value <= 1e15 or value != int(value):

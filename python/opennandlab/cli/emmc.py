@@ -80,7 +80,7 @@ def check(
 ) -> None:
     """Carry out a table of cases, each with its clause, and say which hold."""
     with terminal.guard(as_json=as_json):
-        from opennandlab.errors import ConfigError
+        from opennandlab.base.errors import ConfigError
 
         patterns = only or []
         if listed:
@@ -115,9 +115,9 @@ def _of_card(
     quiet: bool,
 ) -> "EmmcDocument":
     """Check a simulated card; what was run before an interruption is kept."""
+    from opennandlab.base.errors import ConfigError
     from opennandlab.config import own_device
     from opennandlab.emmc.checking import Check
-    from opennandlab.errors import ConfigError
 
     changes, others = terminal.split_sets(settings)
     if others:
@@ -199,9 +199,9 @@ def _listing(table: "list[Case[Any]]", *, as_json: bool) -> None:
 
 
 def _write(document: "EmmcDocument", folder: Path) -> None:
-    from opennandlab.canonical import readable_json
+    from opennandlab.base.canonical import readable_json
+    from opennandlab.base.files import write_into
     from opennandlab.documents.record import plain
-    from opennandlab.files import write_into
     from opennandlab.reports import emmc as pages
     from opennandlab.reports import output
     from opennandlab.reports.pts import csv

@@ -95,7 +95,7 @@ def run(
 ) -> None:
     """Run a fleet; what is known is not run again, and what fails stops no other device."""
     with _reading(file, as_json=as_json, allow_code=allow_code):
-        from opennandlab.errors import ConfigError
+        from opennandlab.base.errors import ConfigError
         from opennandlab.fleet.live import LiveFleet, Permission
 
         check_scheduler(engine, scheduler)
@@ -227,10 +227,10 @@ def _check_suites(fleet: "LiveFleet") -> None:
         ConfigError: with the suite, and what the command says.
     """
     from opennandlab.app.suites import suite as suite_of
+    from opennandlab.base.errors import ConfigError
     from opennandlab.cli import app as program
     from opennandlab.cli._process import ClickError
     from opennandlab.cli.application import cases_of
-    from opennandlab.errors import ConfigError
 
     groups: Any = typer.main.get_command(program)
     for suite in fleet.suites:
@@ -267,9 +267,9 @@ def _carried_out(campaign: "Campaign", engine: "Callable[[], Engine]") -> bool:
 
 def _write(document: "FleetDocument", folder: Path, indices: list[int] | None) -> None:
     """Write the files; those of some devices have names of their own."""
-    from opennandlab.canonical import readable_json
+    from opennandlab.base.canonical import readable_json
+    from opennandlab.base.files import write_into
     from opennandlab.documents.record import plain
-    from opennandlab.files import write_into
     from opennandlab.reports import fleet as pages
     from opennandlab.reports import output
     from opennandlab.reports.pts import csv

@@ -58,7 +58,7 @@ def plugins(
 
 def _status(plugin: "Plugin", count: int, known: list[str], *, load: bool) -> dict[str, Any]:
     """Return what a name is worth."""
-    from opennandlab.errors import ConfigError
+    from opennandlab.base.errors import ConfigError
 
     loads, error = None, None
     if load:

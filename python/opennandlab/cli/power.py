@@ -128,11 +128,11 @@ def run(
             _of_outside(asked, as_json=as_json, quiet=quiet)
             return
         _refuse_of_outside(power_off, power_on, power_socket, i_know, destructive=destructive)
+        from opennandlab.base.errors import ConfigError
+        from opennandlab.base.threads import cores
         from opennandlab.config import own_device
-        from opennandlab.errors import ConfigError
         from opennandlab.power.campaign import SMALL, WORKLOADS, Campaign, Settings
         from opennandlab.power_cut import TARGETS
-        from opennandlab.threads import cores
 
         terminal.check_folder(output)
         changes, others = terminal.split_sets(settings)
@@ -208,7 +208,7 @@ def _refuse_of_simulated(
     fit: bool,
 ) -> None:
     """Refuse what makes sense for a simulated drive alone."""
-    from opennandlab.errors import ConfigError
+    from opennandlab.base.errors import ConfigError
 
     if target is not None and disk is not None:
         raise ConfigError("--device", "give either --target or --device")
@@ -228,7 +228,7 @@ def _refuse_of_outside(
     destructive: bool,
 ) -> None:
     """Refuse what makes sense for a drive outside alone."""
-    from opennandlab.errors import ConfigError
+    from opennandlab.base.errors import ConfigError
 
     for option, value in (
         ("--power-off", power_off),
@@ -298,9 +298,9 @@ def _carried_out(campaign: "Campaign") -> bool:
 
 
 def _write(document: "PowerDocument", folder: Path) -> None:
-    from opennandlab.canonical import readable_json
+    from opennandlab.base.canonical import readable_json
+    from opennandlab.base.files import write_into
     from opennandlab.documents.record import plain
-    from opennandlab.files import write_into
     from opennandlab.reports import output
     from opennandlab.reports import power as pages
 
@@ -345,8 +345,8 @@ def replay(
 ) -> None:
     """Live one life of a campaign again, and show its faults."""
     with terminal.guard(as_json=as_json, allow_code=allow_code):
+        from opennandlab.base.errors import ConfigError
         from opennandlab.documents.power_loss import PowerDocument
-        from opennandlab.errors import ConfigError
         from opennandlab.loading import load
         from opennandlab.policies.source import named_in
         from opennandlab.power.campaign import again
@@ -397,13 +397,13 @@ def study(
 ) -> None:
     """Try each option, strong and weak: which prevents which fault, and at what cost."""
     with terminal.guard(as_json=as_json):
-        from opennandlab.canonical import readable_json
+        from opennandlab.base.canonical import readable_json
+        from opennandlab.base.files import write_into
+        from opennandlab.base.threads import cores
         from opennandlab.documents.record import plain
-        from opennandlab.files import write_into
         from opennandlab.power.study import run as rows
         from opennandlab.reports import output as formats
         from opennandlab.reports import power as pages
-        from opennandlab.threads import cores
 
         terminal.check_folder(output)
         with shown(str, quiet=quiet) as watch:

@@ -192,8 +192,8 @@ def _series(
     Raises:
         ConfigError: for what is not a number.
     """
-    from opennandlab.errors import ConfigError
-    from opennandlab.files import read_bytes
+    from opennandlab.base.errors import ConfigError
+    from opennandlab.base.files import read_bytes
     from opennandlab.measured import series
 
     if (values is None) == (file is None):

@@ -360,7 +360,7 @@ def arrhenius(
 ) -> None:
     """Arrhenius acceleration factor between two temperatures."""
     with terminal.guard(as_json=as_json):
-        from opennandlab.errors import ConfigError
+        from opennandlab.base.errors import ConfigError
         from opennandlab.reliability import arrhenius as factor
 
         if hours is not None and not 0 < hours < HOURS_MAX:
@@ -480,8 +480,8 @@ def life(
         name: value for name, value in only_analytic.items() if value is not None
     }
     with terminal.guard(as_json=as_json):
+        from opennandlab.base.errors import ConfigError
         from opennandlab.config import own_device, parse_overrides
-        from opennandlab.errors import ConfigError
         from opennandlab.reliability import drive_life_test, life_test
 
         device = own_device(config, parse_overrides(sets or []))
@@ -563,8 +563,8 @@ def _draw(
 
 def _device(config: str | None, sets: list[str] | None) -> "DeviceConfig | None":
     """Return the device of `--config` and `--set`; None without one."""
+    from opennandlab.base.errors import ConfigError
     from opennandlab.config import own_device, parse_overrides
-    from opennandlab.errors import ConfigError
 
     if config is None:
         if sets:
@@ -577,7 +577,7 @@ def _code_limit(
     device: "DeviceConfig | None", config: str | None, drive_class: Class, spread: float
 ) -> "CodeLimit | None":
     """Return what the code of a device takes; None without a device."""
-    from opennandlab.errors import ConfigError
+    from opennandlab.base.errors import ConfigError
     from opennandlab.reliability.code_limit import code_limit
 
     if not 0.0 <= spread < SPREAD_MAX:

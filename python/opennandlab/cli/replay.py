@@ -170,8 +170,8 @@ def replay(
 ) -> None:
     """Replay a block trace: open loop by arrival time, or closed loop."""
     with terminal.guard(as_json=as_json, allow_code=allow_code):
+        from opennandlab.base.errors import ConfigError
         from opennandlab.config import set_path
-        from opennandlab.errors import ConfigError
         from opennandlab.run import Start, prepare_replay
 
         if wrap + scale + (beyond is not Beyond.ERROR) > 1:
@@ -238,7 +238,7 @@ def _format(
     layer: Layer | None,
 ) -> str | dict[str, Any]:
     """Return the format of the trace, as the key `format` of replay options has it."""
-    from opennandlab.errors import ConfigError
+    from opennandlab.base.errors import ConfigError
 
     if layer is not None:
         if columns is not None or name not in {"auto", "blkparse"}:

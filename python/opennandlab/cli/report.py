@@ -134,7 +134,7 @@ def _write(report: "Report", measured: "Sequence[Measured | None]", outputs: Out
 
     A form that cannot be written does not keep the others from being written.
     """
-    from opennandlab.errors import OutputError
+    from opennandlab.base.errors import OutputError
     from opennandlab.reports import output, scales
     from opennandlab.reports.pts import csv as tables
 
@@ -184,8 +184,8 @@ def _draw_result(files: list[Path], outputs: Outputs) -> list[Path]:
 
 def _draw_calibration(files: list[Path], outputs: Outputs) -> list[Path]:
     from opennandlab.documents.calibration import CALIBRATION_SCHEMA, CalibrationDocument
+    from opennandlab.documents.saved import read_document, refuse_edited, typed
     from opennandlab.reports import calibration
-    from opennandlab.saved import read_document, refuse_edited, typed
 
     if len(files) > 1:
         _refuse("a calibration is drawn alone")
@@ -196,7 +196,7 @@ def _draw_calibration(files: list[Path], outputs: Outputs) -> list[Path]:
 
 def _family(path: Path) -> str:
     """Return what a file holds; empty for one that cannot be read, which is reported later."""
-    from opennandlab.errors import ResultError
+    from opennandlab.base.errors import ResultError
     from opennandlab.reports.pts import source
 
     try:
@@ -206,6 +206,6 @@ def _family(path: Path) -> str:
 
 
 def _refuse(text: str) -> NoReturn:
-    from opennandlab.errors import ResultError
+    from opennandlab.base.errors import ResultError
 
     raise ResultError(text)

@@ -107,8 +107,8 @@ def show(
 ) -> None:
     """Show one point with its settings; with --json its whole document."""
     with terminal.guard(as_json=as_json), _opened(store) as opened:
-        from opennandlab.canonical import as_bytes, readable_json
-        from opennandlab.files import check_writable, write_atomically
+        from opennandlab.base.canonical import as_bytes, readable_json
+        from opennandlab.base.files import check_writable, write_atomically
 
         if output is not None:
             check_writable(output)
@@ -156,8 +156,8 @@ def table(
 ) -> None:
     """Average metrics over seeds, with 95 % intervals; or points, one a row."""
     with terminal.guard(as_json=as_json):
+        from opennandlab.base.files import write_atomically
         from opennandlab.cli import _runs_tables as tables
-        from opennandlab.files import write_atomically
         from opennandlab.store import exporting
         from opennandlab.store.latex import latex_table
         from opennandlab.store.means import split
@@ -364,7 +364,7 @@ def rm(
 ) -> None:
     """Remove points, by key or by condition; asks before."""
     with terminal.guard(as_json=as_json):
-        from opennandlab.errors import StoreError
+        from opennandlab.base.errors import StoreError
 
         if [bool(keys), bool(where), unfinished].count(True) != 1:
             raise StoreError(
@@ -440,7 +440,7 @@ def _tell(added: "Added", place: Path, notes: list[str], *, as_json: bool, quiet
 
 
 def _check_endings(outputs: dict[str, Path | None]) -> None:
-    from opennandlab.errors import OutputError
+    from opennandlab.base.errors import OutputError
 
     for option, path in outputs.items():
         ending = f".{option.removeprefix('--')}"

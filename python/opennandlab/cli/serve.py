@@ -95,11 +95,11 @@ def serve(
 ) -> None:
     """Serve a simulated drive over NBD until SIGTERM or Ctrl-C; then save it and exit with 0."""
     with terminal.guard(as_json=as_json, allow_code=allow_code):
-        from opennandlab.canonical import readable_json
+        from opennandlab.base.canonical import readable_json
+        from opennandlab.base.errors import ConfigError
+        from opennandlab.base.files import write_atomically
         from opennandlab.config import own_device
         from opennandlab.documents.record import plain
-        from opennandlab.errors import ConfigError
-        from opennandlab.files import write_atomically
         from opennandlab.serving.server import Plan, Served
 
         device_sets, workload_sets = terminal.split_sets(settings)

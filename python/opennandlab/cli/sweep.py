@@ -123,7 +123,7 @@ def sweep(
     from opennandlab.policies.source import named_in
 
     with terminal.guard(as_json=as_json, allow_code=allow_code), named_in(what):
-        from opennandlab.errors import ConfigError
+        from opennandlab.base.errors import ConfigError
         from opennandlab.store import Store
         from opennandlab.sweeps.definition import checked_name
         from opennandlab.sweeps.runner import Run
@@ -170,9 +170,9 @@ def sweep(
 def _definition(
     what: str, asked: Mapping[str, str | None], vary: Sequence[str], settings: Sequence[str]
 ) -> "Sweep":
+    from opennandlab.base.errors import ConfigError
+    from opennandlab.base.plain import to_json
     from opennandlab.config import parse_overrides
-    from opennandlab.errors import ConfigError
-    from opennandlab.plain import to_json
     from opennandlab.sweeps.axes import Axis
     from opennandlab.sweeps.definition import Sweep
 
@@ -219,7 +219,7 @@ def _seeded(
 ) -> "Sweep":
     from dataclasses import replace
 
-    from opennandlab.errors import ConfigError
+    from opennandlab.base.errors import ConfigError
     from opennandlab.sweeps.seeds import RULED_MIN, share
 
     found = wanted.seeds

@@ -487,7 +487,7 @@ def examples(
 @contextmanager
 def _usage() -> Iterator[None]:
     """What a formula refuses is the user's to mend."""
-    from opennandlab.errors import ConfigError
+    from opennandlab.base.errors import ConfigError
 
     try:
         yield

@@ -122,7 +122,7 @@ def validate(
 ) -> None:
     """Recompute closed forms and simulations: error, goal, verdict."""
     with terminal.guard(as_json=as_json):
-        from opennandlab.errors import ConfigError
+        from opennandlab.base.errors import ConfigError
 
         terminal.check_outputs({"--write": write})
         try:
@@ -342,7 +342,7 @@ def _notes(rows: list["Row"]) -> None:
 
 
 def _write(rows: list["Row"], path: Path) -> None:
-    from opennandlab.files import write_atomically
+    from opennandlab.base.files import write_atomically
     from opennandlab.validation import SUITES, render
 
     text = path.read_text(encoding="utf-8") if path.is_file() else ""

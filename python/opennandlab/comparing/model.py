@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from opennandlab.base.errors import ResultError
 from opennandlab.documents.comparison import Comparison, Deviation
 from opennandlab.documents.record import JsonObject
-from opennandlab.errors import ResultError
 from opennandlab.reports.model import Report, Section
 
 Better = Literal["lower", "higher"]

@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Sequence
 
-from opennandlab.errors import UNPRINTABLE
+from opennandlab.base.errors import UNPRINTABLE
 
 # Where a shared beginning or end of names may be cut.
 BORDER = re.compile(r"(?<=[-_./ =,])")

@@ -11,19 +11,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from opennandlab.base.errors import DocumentError, ResultError, StoreError
+from opennandlab.base.files import is_there
 from opennandlab.comparing import families
 from opennandlab.comparing.model import Family
 from opennandlab.comparing.naming import legible, names_of
 from opennandlab.comparing.side import Subject, refuse_mixed
 from opennandlab.documents import pts
 from opennandlab.documents.record import JsonObject
-from opennandlab.errors import DocumentError, ResultError, StoreError
-from opennandlab.files import is_there
+from opennandlab.documents.saved import damaged, read_document, refuse_edited
 from opennandlab.measured import reference
 from opennandlab.measured.importing import of_fio
 from opennandlab.measured.published import PREFIX
 from opennandlab.reports.pts import source
-from opennandlab.saved import damaged, read_document, refuse_edited
 from opennandlab.store import Store
 from opennandlab.store.entry import Entry
 

@@ -7,8 +7,8 @@ import io
 from collections.abc import Sequence
 from pathlib import Path
 
+from opennandlab.base.files import no_formula, write_atomically
 from opennandlab.documents.comparison import Comparison
-from opennandlab.files import no_formula, write_atomically
 
 HEADS = ("path", "number", "better", "best", "worst")
 

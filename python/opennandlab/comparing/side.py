@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from opennandlab.base.errors import ResultError
 from opennandlab.comparing import families
 from opennandlab.comparing.model import Family, UnlikeError
 from opennandlab.comparing.rows import main_paths, rows
 from opennandlab.comparing.words import sentences
 from opennandlab.documents.comparison import SCHEMA, Comparison
 from opennandlab.documents.record import JsonObject, plain
-from opennandlab.errors import ResultError
 from opennandlab.versions import difference
 
 TOO_FEW = "compare needs two documents or more; accepted: what `onl.load` returns"

@@ -29,7 +29,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from opennandlab.errors import DocumentError
+from opennandlab.base.errors import DocumentError
 
 # More unknown keys than this are no newer version of a document.
 UNKNOWN_MAX = 1000

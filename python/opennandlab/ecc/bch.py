@@ -19,7 +19,7 @@ import time
 from dataclasses import dataclass
 
 from opennandlab import _core
-from opennandlab.errors import ConfigError, OpenNandLabError
+from opennandlab.base.errors import ConfigError, OpenNandLabError
 
 BITS_MAX = 1 << 16
 # Enough words that their error positions do not repeat soon; few enough to stay in the cache.

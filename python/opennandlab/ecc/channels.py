@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from opennandlab.errors import ConfigError
+from opennandlab.base.errors import ConfigError
 
 ACCEPTED = "bsc, awgn, sensing:N (N reads), unquantised"
 READS_WITH_BEST_THRESHOLDS = (1, 3, 7)

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from opennandlab.base.errors import ConfigError
 from opennandlab.documents.ecc import CodeComparison, CurveDocument
 from opennandlab.ecc.bounds import Limits, plain_settings
 from opennandlab.ecc.drawn import (
@@ -30,7 +31,6 @@ from opennandlab.ecc.drawn import (
     of_document,
     on_one_axis,
 )
-from opennandlab.errors import ConfigError
 from opennandlab.reports import output
 from opennandlab.reports.figure.model import Axis, Draw, Filling, Mark, Plot, Series
 from opennandlab.reports.figure.scale import nice_ticks

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from opennandlab import _core, plugins
-from opennandlab.errors import ConfigError
-from opennandlab.files import read_bytes
+from opennandlab.base.errors import ConfigError
+from opennandlab.base.files import read_bytes
 from opennandlab.policies import source
 
 # A matrix of a million edges is about 10 MB of text; anything larger was given by mistake.

@@ -12,13 +12,13 @@ from typing import Any
 
 from msgspec import structs
 
+from opennandlab.base.errors import ConfigError, ResultError
 from opennandlab.documents.ecc import COMPARISON_SCHEMA, CodeComparison
 from opennandlab.documents.record import JsonObject, plain
 from opennandlab.ecc.channels import Channel
 from opennandlab.ecc.codes import Code, Decoder
 from opennandlab.ecc.curves import Curve, CurveInterrupted, Progress, curve
 from opennandlab.ecc.tables import all_limits
-from opennandlab.errors import ConfigError, ResultError
 
 DIFFERENCE_MAX = 0.01
 

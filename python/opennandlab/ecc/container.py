@@ -28,11 +28,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from opennandlab.canonical import canonical_json, first_difference
+from opennandlab.base.canonical import canonical_json, first_difference
+from opennandlab.base.errors import ConfigError, OpenNandLabError, ResultError
+from opennandlab.base.files import check_writable, is_there, write_atomically
 from opennandlab.ecc.channels import check_rber
 from opennandlab.ecc.codes import Code, Decoder
-from opennandlab.errors import ConfigError, OpenNandLabError, ResultError
-from opennandlab.files import check_writable, is_there, write_atomically
 
 MAGIC = b"ONL-ECC\n"
 VERSION = 1

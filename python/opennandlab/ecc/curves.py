@@ -22,17 +22,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opennandlab import _core
-from opennandlab.canonical import first_difference, readable_json
+from opennandlab.base.canonical import first_difference, readable_json
+from opennandlab.base.errors import ConfigError, ResultError
+from opennandlab.base.files import check_writable, is_there, write_atomically
 from opennandlab.documents.ecc import CURVE_SCHEMA, CurveDocument
 from opennandlab.documents.record import JsonObject, plain
+from opennandlab.documents.saved import read_document, typed
 from opennandlab.ecc.channels import Channel, points_of
 from opennandlab.ecc.codes import Code, Decoder
 from opennandlab.ecc.engine import Engine
 from opennandlab.ecc.point import ANALYTIC, IMPORTANCE_SAMPLING, MONTE_CARLO, Point
 from opennandlab.ecc.strata import estimate
-from opennandlab.errors import ConfigError, ResultError
-from opennandlab.files import check_writable, is_there, write_atomically
-from opennandlab.saved import read_document, typed
 
 if TYPE_CHECKING:
     import numpy as np

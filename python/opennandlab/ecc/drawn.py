@@ -19,6 +19,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from opennandlab.base.errors import ConfigError, ResultError
+from opennandlab.base.files import read_bytes
 from opennandlab.documents.ecc import (
     COMPARISON_SCHEMA,
     CURVE_BYTES_MAX,
@@ -28,9 +30,7 @@ from opennandlab.documents.ecc import (
     CurvePoint,
 )
 from opennandlab.documents.record import shown as value_shown
-from opennandlab.errors import ConfigError, ResultError
-from opennandlab.files import read_bytes
-from opennandlab.saved import read_document, typed
+from opennandlab.documents.saved import read_document, typed
 
 XKind = Literal["rber", "ebn0_db"]
 X_NAMES = {"rber": "raw bit error rates", "ebn0_db": "Eb/N0 in dB"}

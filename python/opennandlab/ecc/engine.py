@@ -14,12 +14,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 
 from opennandlab import _core
+from opennandlab.base.waiting import result
 from opennandlab.ecc.channels import Channel
 from opennandlab.ecc.codes import Code
 from opennandlab.ecc.point import Point
 from opennandlab.ecc.strata import estimate, is_enough, next_round
 from opennandlab.ecc.tally import Tally
-from opennandlab.waiting import result
 
 Report = Callable[[], None]
 """Called whenever counts were added."""

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from opennandlab.base.errors import ConfigError
 from opennandlab.ecc.charts import Look
 from opennandlab.ecc.charts import plot as drawn
 from opennandlab.ecc.curves import Curve
 from opennandlab.ecc.drawn import of_document, on_one_axis
-from opennandlab.errors import ConfigError
 from opennandlab.reports import drawing
 from opennandlab.reports.model import page_of
 

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from opennandlab import _core
-from opennandlab.errors import ConfigError
+from opennandlab.base.errors import ConfigError
 
 # The readers take at most 2^23 ones; their text is smaller than this.
 FILE_BYTES_MAX = 1 << 28

@@ -12,13 +12,13 @@ from functools import reduce
 
 from msgspec import structs
 
+from opennandlab.base.errors import ConfigError
 from opennandlab.documents.ecc import CURVE_SCHEMA, CurveDocument, CurvePoint
 from opennandlab.documents.record import read
 from opennandlab.ecc.bounds import Limits
 from opennandlab.ecc.curves import ERRORS_TO_TRUST, IDENTITY
 from opennandlab.ecc.point import ANALYTIC, IMPORTANCE_SAMPLING, MONTE_CARLO, Method, Point
 from opennandlab.ecc.tally import Tally
-from opennandlab.errors import ConfigError
 from opennandlab.store import Store
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
 
+from opennandlab.base.errors import ResultError
 from opennandlab.documents.ecc import Counts
 from opennandlab.documents.record import plain
-from opennandlab.errors import ResultError
 
 # Two-sided 95 % of the normal distribution.
 Z95 = 1.959963984540054

@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from opennandlab import _core
+from opennandlab.base.errors import ConfigError
 from opennandlab.ecc.channels import Channel, points_of
 from opennandlab.ecc.codes import Code, Decoder
-from opennandlab.errors import ConfigError
 
 ROUNDS = 25
 SECONDS_MAX = 3600.0

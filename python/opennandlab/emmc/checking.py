@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from opennandlab import _core
-from opennandlab.canonical import digest
+from opennandlab.base.canonical import digest
+from opennandlab.base.errors import ConfigError, InternalError
 from opennandlab.documents.emmc import EMMC_SCHEMA, EmmcDocument, EmmcRow, EmmcRun, EmmcTarget
 from opennandlab.documents.record import made, plain
 from opennandlab.emmc.card import Card
 from opennandlab.emmc.case import Case, NotTold, Outcome, Subject, judge
 from opennandlab.emmc.cases import cases
-from opennandlab.errors import ConfigError, InternalError
 
 if TYPE_CHECKING:
     from opennandlab.config import DeviceConfig

@@ -25,9 +25,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-from opennandlab.errors import ConfigError
-from opennandlab.files import read_yaml
-from opennandlab.plain import to_json
+from opennandlab.base.errors import ConfigError
+from opennandlab.base.files import read_yaml
+from opennandlab.base.plain import to_json
 from opennandlab.sweeps.axes import label
 from opennandlab.sweeps.definition import (
     Cell,

@@ -31,16 +31,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from opennandlab.base.errors import ConfigError
+from opennandlab.base.files import read_yaml
+from opennandlab.base.plain import to_json
+from opennandlab.base.waiting import result
 from opennandlab.documents import app as applications
-from opennandlab.errors import ConfigError
-from opennandlab.files import read_yaml
 from opennandlab.fleet.definition import SEED_BYTES
-from opennandlab.plain import to_json
 from opennandlab.policies.source import program
 from opennandlab.store.entry import numbers
 from opennandlab.sweeps.definition import checked_name, mapping_at
 from opennandlab.targets.base import TargetError
-from opennandlab.waiting import result
 
 OWN_KEYS: Final = ("name", "targets", "suites")
 TARGETS_MAX: Final = 64

@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import structs
 
 from opennandlab import _core
-from opennandlab.canonical import digest
+from opennandlab.base.canonical import digest
 from opennandlab.documents.fleet import (
     FLEET_SCHEMA,
     FleetDevice,

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from opennandlab.errors import ResultError
+from opennandlab.base.errors import ResultError
 from opennandlab.measured.document import Cell, kib, mix
 from opennandlab.measured.figures import Ambiguous, decimal_mark, number
 from opennandlab.measured.fio.options import size_of

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 
 from msgspec import structs
 
-from opennandlab.canonical import digest
+from opennandlab.base.canonical import digest
+from opennandlab.base.errors import ResultError
 from opennandlab.documents import pts, pts_header
 from opennandlab.documents.pts_base import Results
-from opennandlab.errors import ResultError
 from opennandlab.stats.histogram import PERCENTILES, Histogram
 
 UNKNOWN = "unknown"

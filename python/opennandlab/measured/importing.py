@@ -10,18 +10,18 @@ from pathlib import Path
 
 from msgspec import structs
 
-from opennandlab.canonical import digest
+from opennandlab.base.canonical import digest
+from opennandlab.base.errors import DocumentError, ResultError
+from opennandlab.base.files import read_bytes
 from opennandlab.documents import pts, pts_header
 from opennandlab.documents.pts import PtsDocument
 from opennandlab.documents.record import JsonObject
-from opennandlab.errors import DocumentError, ResultError
-from opennandlab.files import read_bytes
+from opennandlab.documents.saved import BYTES_MAX, read_content, refuse_odd
 from opennandlab.measured import csv
 from opennandlab.measured.document import TABLES, UNKNOWN, Cell, Said, made, sealed
 from opennandlab.measured.fio import jobs
 from opennandlab.measured.fio.record import legible
 from opennandlab.measured.fio.text import Pieces, pieces, results
-from opennandlab.saved import BYTES_MAX, read_content, refuse_odd
 
 # Marks at the begin of a text.
 UTF_16 = {b"\xff\xfe", b"\xfe\xff"}

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from opennandlab.base.errors import ResultError
+from opennandlab.base.files import parse_yaml
 from opennandlab.documents import pts_header
 from opennandlab.documents.pts import PtsDocument, Table
-from opennandlab.errors import ResultError
-from opennandlab.files import parse_yaml
 from opennandlab.measured.csv import UNITS
 from opennandlab.measured.document import UNKNOWN, Cell, Said, bare, made
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from opennandlab.errors import ConfigError
+from opennandlab.base.errors import ConfigError
 
 DIRECTIONS = {"0": "read", "1": "write", "2": "trim"}
 LOG_COLUMNS = (4, 5, 6)

@@ -13,7 +13,7 @@ import ctypes
 import re
 from typing import Any
 
-from opennandlab.errors import ConfigError
+from opennandlab.base.errors import ConfigError
 
 # As `numba.cfunc` takes it.
 SIGNATURE = (

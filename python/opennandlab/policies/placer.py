@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from opennandlab.errors import ConfigError, PolicyError
+from opennandlab.base.errors import ConfigError, PolicyError
 from opennandlab.policies import source
 
 KEY = "ftl.placement"

@@ -31,8 +31,8 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any, Final
 
-from opennandlab.errors import CodeError, ConfigError, legible
-from opennandlab.files import read_bytes
+from opennandlab.base.errors import CodeError, ConfigError, legible
+from opennandlab.base.files import read_bytes
 
 ACCEPTED = "module:name, or path/file.py:name"
 # What an author names for others, by group, as in the entry points of a package.

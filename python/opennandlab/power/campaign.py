@@ -24,14 +24,14 @@ from typing import Any, Final
 from msgspec import Struct, ValidationError, convert, structs
 
 from opennandlab import _core
-from opennandlab.canonical import digest
+from opennandlab.base.canonical import digest
+from opennandlab.base.errors import CodeError, ConfigError, ResultError
+from opennandlab.base.journal import Journal
+from opennandlab.base.waiting import result
 from opennandlab.config import DeviceConfig, load_device
 from opennandlab.documents.power_loss import POWER_SCHEMA, PowerDocument
 from opennandlab.documents.record import made, plain
-from opennandlab.errors import CodeError, ConfigError, ResultError
-from opennandlab.journal import Journal
 from opennandlab.power_cut import CLAIMS, TARGETS, promises
-from opennandlab.waiting import result
 
 WORKLOADS: Final = ("random", "sequential", "sync", "trim", "hot")
 # Cuts of a life, and lives that are run at a time: some tenths of a second.

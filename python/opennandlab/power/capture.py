@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from opennandlab.errors import ResultError
+from opennandlab.base.errors import ResultError
 
 MAGIC: Final = b"ONLCAPT\x01"
 HEAD: Final = struct.Struct("<8sQQ")

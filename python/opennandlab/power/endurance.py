@@ -34,12 +34,12 @@ import numpy as np
 from msgspec import structs
 
 from opennandlab import _core
-from opennandlab.canonical import digest
+from opennandlab.base.canonical import digest
+from opennandlab.base.errors import ConfigError
 from opennandlab.config import load_device
 from opennandlab.documents.fleet import FleetDocument, FleetRow
 from opennandlab.documents.power_endurance import POWER_ENDURANCE_SCHEMA, EnduranceDocument
 from opennandlab.documents.record import made, plain
-from opennandlab.errors import ConfigError
 from opennandlab.fleet.definition import Fleet
 from opennandlab.fleet.running import Campaign as FleetCampaign
 from opennandlab.power import campaign as cutting

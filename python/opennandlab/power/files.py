@@ -27,21 +27,22 @@ from typing import Any, Final
 
 from msgspec import structs
 
-from opennandlab import _core, scratch
-from opennandlab.canonical import digest
+from opennandlab import _core
+from opennandlab.base import scratch
+from opennandlab.base.canonical import digest
+from opennandlab.base.errors import ConfigError, ResultError
+from opennandlab.base.files import write_atomically
+from opennandlab.base.journal import Journal
+from opennandlab.base.waiting import result
 from opennandlab.config import DeviceConfig
 from opennandlab.documents.power_files import POWER_FILES_SCHEMA, FilesDocument
 from opennandlab.documents.record import made, plain
-from opennandlab.errors import ConfigError, ResultError
-from opennandlab.files import write_atomically
-from opennandlab.journal import Journal
 from opennandlab.power import capture as captures
 from opennandlab.power import crash, databases, filesystems
 from opennandlab.power.campaign import wilson
 from opennandlab.power.databases import MODES, Commit, Mode, Verdict
 from opennandlab.serving import recipes
 from opennandlab.serving.server import Plan, Served
-from opennandlab.waiting import result
 
 JOURNAL: Final = "files.cuts.jsonl"
 # Folders in which images of disks are judged, in the folder for temporary files.

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from opennandlab.errors import OutputError
+from opennandlab.base.errors import OutputError
 
 LIMIT_S: Final = 120.0
 TOOLS: Final = ("e2fsck", "debugfs")

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from opennandlab.base.plain import thawed
 from opennandlab.by_hand import overruled
 from opennandlab.config import DeviceConfig
-from opennandlab.plain import thawed
 from opennandlab.power.study import PROGRAM_MW
 from opennandlab.reliability.drive_life import scaled, with_reserve
 

@@ -31,9 +31,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from opennandlab.base.errors import ConfigError
 from opennandlab.config import map_unit_bytes
 from opennandlab.documents.record import JsonObject
-from opennandlab.errors import ConfigError
 from opennandlab.pts.plan import seed_of
 from opennandlab.pts.time_base import PAGE_BYTES
 from opennandlab.pts.words import kib, mix

@@ -19,21 +19,21 @@ from typing import Any
 from msgspec import structs
 
 from opennandlab import _core
-from opennandlab.canonical import digest, readable_json
+from opennandlab.base.canonical import digest, readable_json
+from opennandlab.base.errors import DocumentError, InternalError, ResultError
+from opennandlab.base.files import write_atomically
+from opennandlab.base.threads import cores
 from opennandlab.documents import pts, pts_header
 from opennandlab.documents.pts import SCHEMA, PtsDocument
 from opennandlab.documents.pts_base import Results
 from opennandlab.documents.record import plain
-from opennandlab.errors import DocumentError, InternalError, ResultError
-from opennandlab.files import write_atomically
+from opennandlab.documents.saved import read_document, read_moments
 from opennandlab.pts.engine import Bench
 from opennandlab.pts.findings import Findings
 from opennandlab.pts.plan import WIPC_CAPACITIES, Plan
 from opennandlab.pts.record import COLUMNS, Cell
-from opennandlab.saved import read_document, read_moments
 from opennandlab.stats.histogram import Histogram
 from opennandlab.tested import to_bytes
-from opennandlab.threads import cores
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from opennandlab.errors import OutputError
+from opennandlab.base.errors import OutputError
 
 
 @dataclass(frozen=True)

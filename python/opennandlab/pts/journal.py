@@ -32,10 +32,10 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from opennandlab.canonical import canonical_json, first_difference
+from opennandlab.base.canonical import canonical_json, first_difference
+from opennandlab.base.errors import DocumentError, OpenNandLabError, WriteError
+from opennandlab.base.files import read_bytes, write_atomically, write_pieces_atomically
 from opennandlab.documents.record import made
-from opennandlab.errors import DocumentError, OpenNandLabError, WriteError
-from opennandlab.files import read_bytes, write_atomically, write_pieces_atomically
 from opennandlab.stats.histogram import Histogram
 from opennandlab.targets.base import Imprint, LoadPart, Measurement, Requests, Sample
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from itertools import product
 
-from opennandlab.errors import ConfigError
+from opennandlab.base.errors import ConfigError
 
 # As fio reads them, and decimal ones as in device files.
 UNITS = {

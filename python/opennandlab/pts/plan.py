@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from opennandlab.errors import ConfigError
+from opennandlab.base.errors import ConfigError
 from opennandlab.pts import declared, matrix
 from opennandlab.pts.matrix import Matrix
 from opennandlab.pts.time_base import NAMES, Name, TimeBase

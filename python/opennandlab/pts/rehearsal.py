@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from opennandlab import _core
+from opennandlab.base.errors import ConfigError
 from opennandlab.documents import pts_header
-from opennandlab.errors import ConfigError
 from opennandlab.pts import declared
 from opennandlab.pts.engine import Bench
 from opennandlab.pts.plan import Plan

@@ -8,9 +8,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from opennandlab import _core, logs
+from opennandlab import _core
+from opennandlab.base import logs
+from opennandlab.base.errors import OpenNandLabError, OutputError
 from opennandlab.documents.pts import PtsDocument
-from opennandlab.errors import OpenNandLabError, OutputError
 from opennandlab.pts import document as documents
 from opennandlab.pts.engine import CHECKPOINT_S, Bench
 from opennandlab.pts.findings import Findings

@@ -7,8 +7,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from opennandlab.errors import ConfigError
-from opennandlab.hints import nearest
+from opennandlab.base.errors import ConfigError
+from opennandlab.base.hints import nearest
 from opennandlab.pts.folder import Place, prepared
 from opennandlab.pts.plan import Settings
 from opennandlab.pts.record import Watcher

@@ -25,8 +25,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
+from opennandlab.base.errors import ConfigError
 from opennandlab.documents.pts import Varied
-from opennandlab.errors import ConfigError
 from opennandlab.pts import latency, wsat
 from opennandlab.pts.plan import CLIENT_AMOUNT_BYTES, RANGE_SHARE, Settings
 from opennandlab.pts.suite import Job, vary

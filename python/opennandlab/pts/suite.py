@@ -13,11 +13,11 @@ from typing import Any
 
 from msgspec import structs
 
-from opennandlab.canonical import digest, readable_json
+from opennandlab.base.canonical import digest, readable_json
+from opennandlab.base.errors import ConfigError
+from opennandlab.base.files import write_atomically
 from opennandlab.documents.pts import SUITE_SCHEMA, PtsDocument, SuiteDocument, Varied
 from opennandlab.documents.record import plain
-from opennandlab.errors import ConfigError
-from opennandlab.files import write_atomically
 from opennandlab.pts.folder import Place
 from opennandlab.pts.plan import Settings
 from opennandlab.pts.record import Progress, Watcher

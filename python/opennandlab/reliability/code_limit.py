@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opennandlab import _core
+from opennandlab.base.errors import ConfigError
 from opennandlab.config import DeviceConfig
-from opennandlab.errors import ConfigError
 from opennandlab.reliability.jedec import CLASSES
 from opennandlab.reliability.spread import codeword_failure
 

@@ -30,6 +30,7 @@ from functools import partial
 
 from msgspec import structs
 
+from opennandlab.base.errors import ConfigError, InternalError
 from opennandlab.by_hand import is_set, overruled
 from opennandlab.config import DeviceConfig, load_device, load_workload, map_unit_bytes
 from opennandlab.config import Source as DeviceSource
@@ -37,7 +38,6 @@ from opennandlab.config import Source as WorkloadSource
 from opennandlab.documents.life import DRIVE_LIFE_SCHEMA, DriveCuts, DriveLifeTest
 from opennandlab.documents.metrics import Metrics
 from opennandlab.documents.record import JsonObject
-from opennandlab.errors import ConfigError, InternalError
 from opennandlab.reliability.drive_cuts import Cutter
 from opennandlab.reliability.jedec import BAKE_C, DriveClass, Storage
 from opennandlab.reliability.life import CONFIDENCE, poisson_interval

@@ -10,9 +10,9 @@ import math
 from dataclasses import dataclass, replace
 
 from opennandlab import _core
+from opennandlab.base.errors import ConfigError
 from opennandlab.by_hand import is_set
 from opennandlab.config import DeviceConfig
-from opennandlab.errors import ConfigError
 
 # Activation energy of retention, eV, JESD218. Recalled, unverified.
 ACTIVATION_ENERGY_EV = 1.1

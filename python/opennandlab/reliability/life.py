@@ -23,11 +23,11 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from opennandlab.base.errors import ConfigError
 from opennandlab.by_hand import overruled
 from opennandlab.config import DeviceConfig, load_device, map_unit_bytes
 from opennandlab.config import Source as DeviceSource
 from opennandlab.documents.life import LIFE_SCHEMA, LifeTest
-from opennandlab.errors import ConfigError
 from opennandlab.prediction import predicted_waf, why_no_formula
 from opennandlab.reliability.code_limit import page_failure
 from opennandlab.reliability.jedec import BAKE_C, Storage

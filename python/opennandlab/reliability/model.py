@@ -15,16 +15,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from opennandlab import _core, plugins
+from opennandlab.base.errors import ConfigError
+from opennandlab.base.files import is_there, read_yaml
+from opennandlab.base.hints import hints, nearest
+from opennandlab.base.plain import to_json
 from opennandlab.config import (
     DeviceConfig,
     device_presets,
     load_device,
 )
-from opennandlab.errors import ConfigError
-from opennandlab.files import is_there, read_yaml
-from opennandlab.hints import hints, nearest
 from opennandlab.own import model
-from opennandlab.plain import to_json
 from opennandlab.policies.source import is_name
 
 if TYPE_CHECKING:

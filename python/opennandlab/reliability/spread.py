@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from opennandlab import _core
-from opennandlab.errors import ConfigError
+from opennandlab.base.errors import ConfigError
 
 
 def codeword_failure(

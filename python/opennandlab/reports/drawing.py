@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from opennandlab.errors import ConfigError, OutputError
+from opennandlab.base.errors import ConfigError, OutputError
 from opennandlab.reports import output
 from opennandlab.reports.figure.model import Figure
 from opennandlab.reports.model import Report, page_of

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from opennandlab.errors import OutputError
-from opennandlab.files import is_there, write_atomically, write_into
+from opennandlab.base.errors import OutputError
+from opennandlab.base.files import is_there, write_atomically, write_into
 from opennandlab.reports import words
 from opennandlab.reports.figure import static
 from opennandlab.reports.model import Report, Table

@@ -8,9 +8,9 @@ from copy import deepcopy
 from typing import Any
 
 from opennandlab import _core
+from opennandlab.base.errors import ConfigError
+from opennandlab.base.plain import to_json
 from opennandlab.config import DeviceConfig, set_path
-from opennandlab.errors import ConfigError
-from opennandlab.plain import to_json
 from opennandlab.prediction import predicted_waf
 
 # A curve of some fifty of them takes a second for so many.

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from opennandlab import _core
-from opennandlab.errors import ConfigError
+from opennandlab.base.errors import ConfigError
 from opennandlab.reports.figure.model import Axis, Draw, Filling, Number, Plot, Scale, Series
 from opennandlab.reports.model import Cell, Chapter, Report, Section, Table
 from opennandlab.stats.groups import Group, Mean, Scalar

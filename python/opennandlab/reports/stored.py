@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+from opennandlab.base.errors import ConfigError
 from opennandlab.documents.record import JsonObject
-from opennandlab.errors import ConfigError
 from opennandlab.reports.figure.model import Plot
 from opennandlab.reports.model import Item, Report, Table
 from opennandlab.reports.output import write

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from opennandlab.errors import OutputError
-from opennandlab.files import write_atomically
+from opennandlab.base.errors import OutputError
+from opennandlab.base.files import write_atomically
 from opennandlab.reports.figure import colours, static
 from opennandlab.theory.tutorial import (
     COLUMNS,

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from opennandlab.errors import ConfigError, OpenNandLabError, OutputError
+from opennandlab.base.errors import ConfigError, OpenNandLabError, OutputError
 
 WORDS: Final = ("off", "on", "cut")
 LINE_BYTES_MAX: Final = 64

@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-from opennandlab.errors import ConfigError, OutputError, WriteError
-from opennandlab.files import write_atomically
+from opennandlab.base.errors import ConfigError, OutputError, WriteError
+from opennandlab.base.files import write_atomically
 
 FILE_SYSTEMS: Final = ("ext4", "xfs", "btrfs")
 WAIT_S: Final = 30.0

@@ -23,12 +23,12 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from opennandlab import _core
-from opennandlab.canonical import digest
+from opennandlab.base.canonical import digest
+from opennandlab.base.errors import ConfigError, ImageError, OutputError, WriteError
+from opennandlab.base.files import check_writable
 from opennandlab.config import DeviceConfig, load_device
 from opennandlab.documents.record import made
 from opennandlab.documents.served import SCHEMA, ServedDocument
-from opennandlab.errors import ConfigError, ImageError, OutputError, WriteError
-from opennandlab.files import check_writable
 from opennandlab.images import drive_of, read_image
 from opennandlab.memory import check_memory
 from opennandlab.policies.source import named_in

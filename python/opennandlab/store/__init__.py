@@ -9,7 +9,7 @@ Any number of processes use a store at once. It keeps what it is given: it knows
 run, how, or what is drawn of it.
 """
 
-from opennandlab.errors import StoreError, StoreWriteError
+from opennandlab.base.errors import StoreError, StoreWriteError
 from opennandlab.store.entry import Added, Entry, key_of
 from opennandlab.store.means import Means
 from opennandlab.store.membership import KeptSweep, Outcome

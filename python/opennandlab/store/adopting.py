@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from opennandlab.canonical import digest
+from opennandlab.base.canonical import digest
+from opennandlab.base.errors import DocumentError, StoreError
 from opennandlab.documents import app, pts, result
 from opennandlab.documents.ecc import CodeComparison, CurveDocument
 from opennandlab.documents.life import DriveLifeTest, LifeTest
 from opennandlab.documents.partial import readable
 from opennandlab.documents.record import JsonObject
-from opennandlab.errors import DocumentError, StoreError
-from opennandlab.saved import damaged, read_document, read_moments, refuse_edited, typed
+from opennandlab.documents.saved import damaged, read_document, read_moments, refuse_edited, typed
 from opennandlab.store.entry import Entry, Scalar, key_of, numbers
 
 UNKNOWN = "unknown"

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from opennandlab.errors import StoreError
+from opennandlab.base.errors import StoreError
 from opennandlab.store.entry import Scalar
 
 COMPARE: dict[str, Callable[[Any, Any], bool]] = {

@@ -26,7 +26,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from opennandlab.errors import OutputError, StoreError, StoreWriteError
+from opennandlab.base.errors import OutputError, StoreError, StoreWriteError
 from opennandlab.store.place import holders, is_network
 
 # "ONLr": how a file of ours is known among those of other programs.

@@ -14,9 +14,9 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from opennandlab.canonical import as_bytes, canonical_json
+from opennandlab.base.canonical import as_bytes, canonical_json
+from opennandlab.base.errors import StoreError
 from opennandlab.documents.record import JsonObject, shown
-from opennandlab.errors import StoreError
 
 Scalar = str | int | float | bool | None
 KEY = re.compile("[0-9a-f]{64}")

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
 
-from opennandlab.canonical import as_bytes
-from opennandlab.errors import OutputError
-from opennandlab.files import no_formula, write_atomically, write_pieces_atomically
+from opennandlab.base.canonical import as_bytes
+from opennandlab.base.errors import OutputError
+from opennandlab.base.files import no_formula, write_atomically, write_pieces_atomically
 from opennandlab.store.entry import Entry, Scalar
 from opennandlab.store.rows import Rows
 from opennandlab.store.store import Store

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from opennandlab.errors import StoreError
+from opennandlab.base.errors import StoreError
 from opennandlab.stats.groups import Mean, kept_apart
 from opennandlab.store.entry import Scalar
 from opennandlab.store.query import Query

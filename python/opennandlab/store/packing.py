@@ -19,9 +19,9 @@ from typing import Any
 
 import msgspec
 
-from opennandlab.canonical import as_bytes, digest
+from opennandlab.base.canonical import as_bytes, digest
 from opennandlab.documents.record import JsonObject
-from opennandlab.saved import BYTES_MAX
+from opennandlab.documents.saved import BYTES_MAX
 from opennandlab.store.entry import Entry, Scalar, settings_hash
 
 # A document of 11 KB: level 3 takes 0.2 ms and leaves 43 %, level 9 takes 0.55 ms and leaves 40 %.

@@ -12,7 +12,7 @@ import os
 import re
 from pathlib import Path
 
-from opennandlab.errors import StoreError
+from opennandlab.base.errors import StoreError
 
 FILE = "runs.db"
 VARIABLE = "OPENNANDLAB_STORE"

@@ -19,8 +19,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from opennandlab.base.errors import StoreError
 from opennandlab.documents.record import JsonObject, shown
-from opennandlab.errors import StoreError
 from opennandlab.store import membership, writing
 from opennandlab.store.database import TIMEOUT_S, Database, scalar
 from opennandlab.store.entry import KEY, Added, Entry, refuse_odd

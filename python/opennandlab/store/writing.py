@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from opennandlab.errors import StoreError
+from opennandlab.base.errors import StoreError
 from opennandlab.store.database import scalar
 from opennandlab.store.entry import Added
 from opennandlab.store.packing import FIELDS, Row

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from opennandlab.canonical import deterministic_part, first_difference
-from opennandlab.errors import CodeError
+from opennandlab.base.canonical import deterministic_part, first_difference
+from opennandlab.base.errors import CodeError
 from opennandlab.policies.source import named_in
 from opennandlab.store import Entry
 from opennandlab.store.packing import digest_of

@@ -16,9 +16,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from opennandlab.errors import ConfigError
-from opennandlab.files import parse_yaml
-from opennandlab.plain import to_json
+from opennandlab.base.errors import ConfigError
+from opennandlab.base.files import parse_yaml
+from opennandlab.base.plain import to_json
 from opennandlab.sweeps.point import Scalar
 
 # More points than anybody waits for: a typing error.

@@ -28,11 +28,11 @@ from concurrent.futures import CancelledError
 from typing import Any
 
 from opennandlab import _core
-from opennandlab.errors import ConfigError
+from opennandlab.base.errors import ConfigError
+from opennandlab.base.threads import cores, set_threads
 from opennandlab.policies.source import admit, admitted
 from opennandlab.sweeps.engine import Done, Engine, EngineError, payload, run_point
 from opennandlab.sweeps.point import Point
-from opennandlab.threads import cores, set_threads
 
 CONNECT_S = 10.0
 # Workers that a point may take with it before it has failed.

@@ -24,9 +24,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from opennandlab.errors import CodeError, ConfigError
-from opennandlab.files import read_yaml
-from opennandlab.plain import to_json
+from opennandlab.base.errors import CodeError, ConfigError
+from opennandlab.base.files import read_yaml
+from opennandlab.base.plain import to_json
 from opennandlab.run import SEED
 from opennandlab.sweeps.axes import Axis, combinations, label
 from opennandlab.sweeps.point import Point, Scalar

@@ -24,14 +24,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from opennandlab import _core
+from opennandlab.base.errors import CodeError, OpenNandLabError
+from opennandlab.base.threads import cores, set_threads
 from opennandlab.documents.record import JsonObject
-from opennandlab.errors import CodeError, OpenNandLabError
 from opennandlab.memory import available_bytes
 from opennandlab.store.unfinished import Unfinished
 from opennandlab.sweeps.point import Point
 from opennandlab.sweeps.verb import Stopped, Watcher
 from opennandlab.sweeps.verbs import VERBS
-from opennandlab.threads import cores, set_threads
 
 # Memory that is left to the rest of the machine.
 SPARE_MEMORY_SHARE = 0.1

@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Protocol
 
-from opennandlab import _core, logs
+from opennandlab import _core
+from opennandlab.base import logs
 from opennandlab.documents.record import JsonObject
 from opennandlab.store import Entry, Outcome
 from opennandlab.sweeps.definition import Cell, Sweep

@@ -9,9 +9,10 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from opennandlab.base.errors import ConfigError
+from opennandlab.base.plain import thawed
+from opennandlab.base.threads import cores
 from opennandlab.config import Document, Source
-from opennandlab.errors import ConfigError
-from opennandlab.plain import thawed
 from opennandlab.reports import drawing
 from opennandlab.reports.runs import Wanted, choose, plots, report, shown, told
 from opennandlab.run import SEED
@@ -23,7 +24,6 @@ from opennandlab.sweeps.engine import Threads
 from opennandlab.sweeps.runner import Progress, Row, Run
 from opennandlab.sweeps.seeds import Seeds
 from opennandlab.sweeps.verbs import verb_of
-from opennandlab.threads import cores
 
 if TYPE_CHECKING:
     import pandas as pd

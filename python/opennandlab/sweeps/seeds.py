@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from opennandlab.errors import ConfigError
-from opennandlab.hints import nearest
+from opennandlab.base.errors import ConfigError
+from opennandlab.base.hints import nearest
 from opennandlab.run import SEED
 from opennandlab.stats.student import half_width
 

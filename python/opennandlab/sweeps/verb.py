@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
+from opennandlab.base.errors import ConfigError
 from opennandlab.documents.record import JsonObject
-from opennandlab.errors import ConfigError
 
 # Changed keys of one point -> its settings.
 Reader = Callable[[Mapping[str, Any]], JsonObject]

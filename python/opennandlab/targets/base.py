@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
+from opennandlab.base.errors import OpenNandLabError
 from opennandlab.documents import pts_header
-from opennandlab.errors import OpenNandLabError
 from opennandlab.stats.histogram import Histogram
 
 Pattern = Literal["random", "sequential", "shuffled"]

@@ -6,8 +6,8 @@ import os
 import platform
 from pathlib import Path
 
+from opennandlab.base.threads import cores
 from opennandlab.documents import pts_header
-from opennandlab.threads import cores
 
 
 def platform_facts() -> pts_header.Platform:

@@ -20,9 +20,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from opennandlab.base.errors import ConfigError
 from opennandlab.config import device_presets
 from opennandlab.documents import pts_header
-from opennandlab.errors import ConfigError
 from opennandlab.targets.base import (
     CacheState,
     Limit,

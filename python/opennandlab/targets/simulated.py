@@ -46,10 +46,10 @@ import numpy.typing as npt
 
 from opennandlab import _core
 from opennandlab._core import Device
+from opennandlab.base.errors import ConfigError, ImageError
 from opennandlab.by_hand import overruled
 from opennandlab.config import DeviceConfig, Source, load_device
 from opennandlab.documents import pts_header
-from opennandlab.errors import ConfigError, ImageError
 from opennandlab.memory import check_memory
 from opennandlab.prediction import has_write_buffer
 from opennandlab.run import SEED

@@ -28,7 +28,7 @@ from starlette.responses import (
 from starlette.routing import Route
 
 from opennandlab import _core
-from opennandlab.errors import ConfigError, OpenNandLabError, StoreError
+from opennandlab.base.errors import ConfigError, OpenNandLabError, StoreError
 from opennandlab.store import Store
 from opennandlab.ui import asking, listing, pages, screens, sweeping
 from opennandlab.ui.guard import Door, Guard, admits, with_session
@@ -246,7 +246,7 @@ def run(request: Request, place: Place) -> Response:
 
 def document(request: Request, place: Place) -> Response:
     """Return the document of a point, as the run itself would have written it."""
-    from opennandlab.canonical import as_bytes, readable_json
+    from opennandlab.base.canonical import as_bytes, readable_json
 
     with opened(place.store) as store:
         entry = _entry(store, request)

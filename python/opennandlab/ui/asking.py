@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from opennandlab.base.errors import ConfigError, OpenNandLabError
+from opennandlab.base.files import parse_yaml
 from opennandlab.config import (
     DeviceConfig,
     device_presets,
@@ -23,8 +25,6 @@ from opennandlab.config import (
     read_device,
     workload_presets,
 )
-from opennandlab.errors import ConfigError, OpenNandLabError
-from opennandlab.files import parse_yaml
 from opennandlab.prediction import predicted_waf
 from opennandlab.run import SEED
 from opennandlab.store import Store

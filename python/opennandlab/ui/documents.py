@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from opennandlab.base.errors import OpenNandLabError
 from opennandlab.documents.app import AppDocument
 from opennandlab.documents.ecc import CodeComparison, CurveDocument
 from opennandlab.documents.fleet import FleetDocument
@@ -13,7 +14,6 @@ from opennandlab.documents.record import JsonObject, read
 from opennandlab.documents.result import ResultDocument
 from opennandlab.ecc import charts
 from opennandlab.ecc.drawn import of_document
-from opennandlab.errors import OpenNandLabError
 from opennandlab.reports import app, fleet, plot, power
 from opennandlab.reports.figure.model import Plot
 from opennandlab.reports.model import Report, Table, page_of

@@ -16,8 +16,8 @@ from functools import cache
 from typing import Any
 
 from opennandlab import _core
+from opennandlab.base.units import unit
 from opennandlab.config import DeviceConfig, load_device, read_workload
-from opennandlab.units import unit
 
 Schema = Mapping[str, Any]
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from opennandlab.errors import OpenNandLabError
+from opennandlab.base.errors import OpenNandLabError
 from opennandlab.policies.source import program
 from opennandlab.ui.pages import address
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from opennandlab.errors import StoreError
+from opennandlab.base.errors import StoreError
 from opennandlab.reports.runs import shown
 from opennandlab.store import Names, Store
 from opennandlab.store.conditions import resolved, value_of

@@ -11,7 +11,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from opennandlab.canonical import as_bytes
+from opennandlab.base.canonical import as_bytes
 from opennandlab.reports import html
 from opennandlab.reports.figure import colours
 from opennandlab.reports.runs import shown

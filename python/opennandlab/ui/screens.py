@@ -8,11 +8,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from opennandlab.base.errors import (
+    ConfigError,
+    DocumentError,
+    OpenNandLabError,
+    ResultError,
+    StoreError,
+)
 from opennandlab.comparing import page as side_page
 from opennandlab.comparing.opening import points as subjects_of
 from opennandlab.comparing.side import Side, made
 from opennandlab.config import PRESETS, device_presets, workload_presets
-from opennandlab.errors import ConfigError, DocumentError, OpenNandLabError, ResultError, StoreError
 from opennandlab.own import texts
 from opennandlab.reports.figure import static
 from opennandlab.reports.model import Report

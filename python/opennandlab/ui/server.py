@@ -15,7 +15,7 @@ from types import FrameType
 
 import uvicorn
 
-from opennandlab.errors import ConfigError, WriteError
+from opennandlab.base.errors import ConfigError, WriteError
 from opennandlab.ui.application import make
 from opennandlab.ui.guard import TOKEN_CHARS_MIN, Door, is_loopback
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from opennandlab.errors import StoreError
+from opennandlab.base.errors import StoreError
 from opennandlab.reports.runs import shown, told
 from opennandlab.stats.groups import Mean
 from opennandlab.store import KeptSweep, Store

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
-from opennandlab.errors import OpenNandLabError, StoreError
+from opennandlab.base.errors import OpenNandLabError, StoreError
 from opennandlab.store import Store
 
 POLL_S = 0.2

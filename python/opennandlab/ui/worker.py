@@ -21,8 +21,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from opennandlab.canonical import as_bytes, readable_json
-from opennandlab.errors import OpenNandLabError
+from opennandlab.base.canonical import as_bytes, readable_json
+from opennandlab.base.errors import OpenNandLabError
 from opennandlab.slices import Watcher as SliceWatcher
 from opennandlab.store import Entry, Store
 from opennandlab.sweeps.definition import Sweep

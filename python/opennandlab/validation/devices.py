@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from opennandlab.base.files import read_yaml
 from opennandlab.config import PRESETS
-from opennandlab.files import read_yaml
 from opennandlab.theory.waf import spare_factor_effective
 
 PAGE_BYTES = 4096

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
+from opennandlab.base.waiting import ended
 from opennandlab.validation.case import Case, Document, Row, Run, Simulate
-from opennandlab.waiting import ended
 
 KEPT_SERIES = ("t_s", "drive_writes", "throughput_mb_s")
 

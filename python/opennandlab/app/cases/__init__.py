@@ -13,7 +13,7 @@ from typing import Final
 
 from opennandlab.app.cases.base import Case
 from opennandlab.app.ops import AnyOp, Begin, End, Think
-from opennandlab.errors import ConfigError
+from opennandlab.base.errors import ConfigError
 
 # Name -> module and class; the first six are those of the benchmark, in the order of its report.
 HOMES: Final = {

@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 
 from opennandlab.app.draw import Draw
 from opennandlab.app.ops import AnyOp, Append, Create, Fsync
-from opennandlab.errors import ConfigError
+from opennandlab.base.errors import ConfigError
 
 KIB: Final = 1024
 MIB: Final = 1024 * 1024

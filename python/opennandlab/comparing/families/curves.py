@@ -19,6 +19,7 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
+from opennandlab.base.errors import ConfigError
 from opennandlab.comparing.model import Better, Family, Finding, Number, differing, remarks
 from opennandlab.documents.ecc import COMPARISON_SCHEMA, CodeComparison, CurveDocument, CurvePoint
 from opennandlab.documents.record import JsonObject, read
@@ -26,7 +27,6 @@ from opennandlab.ecc.charts import plot
 from opennandlab.ecc.comparing import DIFFERENCE_MAX
 from opennandlab.ecc.curves import Curve
 from opennandlab.ecc.drawn import of_document
-from opennandlab.errors import ConfigError
 from opennandlab.reports.model import Section
 
 # Frame error rates at which curves are read off.

@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 
+from opennandlab.base.errors import ResultError
 from opennandlab.comparing.families.results import counted
 from opennandlab.comparing.model import Better, Family, Finding, Number, Remark, differing, remarks
 from opennandlab.documents import pts
@@ -19,7 +20,6 @@ from opennandlab.documents.pts import PtsDocument
 from opennandlab.documents.pts_header import Header, Wipc
 from opennandlab.documents.record import JsonObject
 from opennandlab.documents.record import plain as plain_json
-from opennandlab.errors import ResultError
 from opennandlab.measured.agreement import agreements
 from opennandlab.reports import words
 from opennandlab.reports.model import Report

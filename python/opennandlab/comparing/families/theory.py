@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from opennandlab.base.errors import DocumentError
 from opennandlab.comparing.families import results
 from opennandlab.comparing.model import Family, Finding, Number, differing
 from opennandlab.documents.record import JsonObject
-from opennandlab.errors import DocumentError
 
 
 class Formula(dict[str, Any]):

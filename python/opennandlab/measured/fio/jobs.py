@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from opennandlab.base.errors import ResultError
 from opennandlab.documents import pts
-from opennandlab.errors import ResultError
 from opennandlab.measured.document import QUANTILES, Cell, kib, mix
 from opennandlab.measured.fio import checks
 from opennandlab.measured.fio.options import Load, load

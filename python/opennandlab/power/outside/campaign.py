@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from opennandlab import _core
-from opennandlab.errors import ConfigError, OutputError
-from opennandlab.journal import Journal
+from opennandlab.base.errors import ConfigError, OutputError
+from opennandlab.base.journal import Journal
 from opennandlab.power.campaign import CUTS_MAX, WORKLOADS, check_limit
 from opennandlab.power.outside import records
 from opennandlab.power.outside.disks import Disk, Link

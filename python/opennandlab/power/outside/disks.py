@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, Protocol
 
-from opennandlab.errors import ConfigError
+from opennandlab.base.errors import ConfigError
 from opennandlab.targets.base import TargetError
 from opennandlab.targets.block import Block
 from opennandlab.targets.consent import Consent

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
-from opennandlab.errors import OpenNandLabError, OutputError
+from opennandlab.base.errors import OpenNandLabError, OutputError
 from opennandlab.serving.power import ask
 
 SAID_BYTES_MAX: Final = 300

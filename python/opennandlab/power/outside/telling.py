@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import structs
 
 from opennandlab import _core
-from opennandlab.canonical import digest
+from opennandlab.base.canonical import digest
 from opennandlab.documents.power_loss import POWER_SCHEMA, PowerDocument
 from opennandlab.documents.record import made, plain
 from opennandlab.power.campaign import wilson

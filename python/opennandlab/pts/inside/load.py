@@ -27,9 +27,9 @@ from dataclasses import dataclass, replace
 
 from msgspec import structs
 
+from opennandlab.base.errors import ConfigError
 from opennandlab.documents.pts import Histogram, Table
 from opennandlab.documents.pts_inside import LoadPoint, LoadResults
-from opennandlab.errors import ConfigError
 from opennandlab.pts.document import histogram, table
 from opennandlab.pts.engine import Bench
 from opennandlab.pts.findings import Findings

@@ -33,9 +33,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import sqrt
 
+from opennandlab.base.errors import ConfigError
 from opennandlab.documents.pts import Table
 from opennandlab.documents.pts_inside import ZonePoint, ZonesResults
-from opennandlab.errors import ConfigError
 from opennandlab.pts.document import table
 from opennandlab.pts.engine import Bench
 from opennandlab.pts.findings import Findings

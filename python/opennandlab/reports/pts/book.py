@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
+from opennandlab.base.errors import ResultError
 from opennandlab.documents.partial import readable
 from opennandlab.documents.pts import SCHEMA, SUITE_SCHEMA, PtsDocument, SuiteDocument, to_json
 from opennandlab.documents.record import JsonObject
-from opennandlab.errors import ResultError
 from opennandlab.measured.importing import of_fio
 from opennandlab.reports import words
 from opennandlab.reports.model import Chapter, Report

@@ -13,8 +13,8 @@ import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from opennandlab.base.files import no_formula, write_into
 from opennandlab.documents import pts
-from opennandlab.files import no_formula, write_into
 from opennandlab.reports import words
 from opennandlab.reports.model import Cell, Marked, Report, Table, numbers
 from opennandlab.reports.pts.source import Measured

@@ -15,8 +15,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from opennandlab.base.errors import ResultError
 from opennandlab.documents.pts_origin import is_own_matrix, method
-from opennandlab.errors import ResultError
 from opennandlab.reports import words
 from opennandlab.reports.model import Badge, Cell, Chapter, Kind, Marked, Report, Section, Table
 from opennandlab.reports.pts import book, command, header, sheet_rows, steady

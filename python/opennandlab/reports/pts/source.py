@@ -17,17 +17,17 @@ from typing import Any
 
 from msgspec import structs
 
-from opennandlab.canonical import digest
+from opennandlab.base.canonical import digest
+from opennandlab.base.errors import ResultError
 from opennandlab.documents import pts
 from opennandlab.documents.partial import readable
 from opennandlab.documents.pts import SCHEMA, Cell, Histogram, Moment, Phase, PtsDocument, Table
 from opennandlab.documents.pts_base import Results
 from opennandlab.documents.pts_header import Header
 from opennandlab.documents.record import JsonObject, Problem, path_text
-from opennandlab.errors import ResultError
+from opennandlab.documents.saved import read_content
 from opennandlab.reports.pts.salvage import salvage
 from opennandlab.reports.pts.verdict import Verdict, is_steady, verdict
-from opennandlab.saved import read_content
 
 # Of losses of the same kind, so many are named one by one.
 NAMED_MAX = 3

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from opennandlab.errors import ConfigError
-from opennandlab.hints import nearest
+from opennandlab.base.errors import ConfigError
+from opennandlab.base.hints import nearest
 from opennandlab.pts import TESTS
 from opennandlab.sweeps.verb import Verb
 from opennandlab.sweeps.verbs.application import Application

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from opennandlab import _core
+from opennandlab.base.errors import OpenNandLabError
 from opennandlab.config import (
     WorkloadConfig,
     load_device,
@@ -17,7 +18,6 @@ from opennandlab.config import (
     set_path,
 )
 from opennandlab.documents.record import JsonObject
-from opennandlab.errors import OpenNandLabError
 from opennandlab.memory import available_beside
 from opennandlab.reports.predicted import predicted_at
 from opennandlab.result import Result

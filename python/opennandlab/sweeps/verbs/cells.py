@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from opennandlab.base.errors import ConfigError
 from opennandlab.config import load_device, read_device
 from opennandlab.documents.record import JsonObject
-from opennandlab.errors import ConfigError
 from opennandlab.pts.cells import Question, measured
 from opennandlab.pts.words import kib, mix
 from opennandlab.sweeps.verb import Reader, Watcher

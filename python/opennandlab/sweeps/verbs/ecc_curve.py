@@ -7,11 +7,11 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, ClassVar
 
+from opennandlab.base.errors import ConfigError, ResultError
 from opennandlab.documents.record import JsonObject
 from opennandlab.ecc.channels import Channel, points_of
 from opennandlab.ecc.codes import Code, Decoder
 from opennandlab.ecc.curves import METHODS, Curve, Effort, Progress, curve
-from opennandlab.errors import ConfigError, ResultError
 from opennandlab.run import SEED
 from opennandlab.store.entry import numbers
 from opennandlab.store.unfinished import empty

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
+from opennandlab.base.errors import ConfigError
 from opennandlab.documents.record import JsonObject
-from opennandlab.errors import ConfigError
 from opennandlab.store.entry import numbers
 from opennandlab.sweeps.verb import Reader, Verb, Watcher
 from opennandlab.sweeps.verbs.life import model_of, stated_model

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
+from opennandlab.base.errors import ConfigError
+from opennandlab.base.hints import nearest
 from opennandlab.by_hand import is_set, overruled
 from opennandlab.config import DeviceConfig, load_device, read_device, read_workload
 from opennandlab.documents.record import JsonObject, plain
-from opennandlab.errors import ConfigError
-from opennandlab.hints import nearest
 from opennandlab.reliability import Model, load_model
 from opennandlab.reliability.drive_life import drive_life_test
 from opennandlab.reliability.life import life_test

@@ -7,9 +7,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, ClassVar
 
+from opennandlab.base.errors import ConfigError
 from opennandlab.config import load_device, read_device
 from opennandlab.documents.record import JsonObject, plain
-from opennandlab.errors import ConfigError
 from opennandlab.pts.folder import Place
 from opennandlab.pts.journal import JournalError
 from opennandlab.pts.plan import Settings

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from opennandlab import _core
+from opennandlab.base.errors import WriteError
 from opennandlab.documents import pts_header
-from opennandlab.errors import WriteError
 from opennandlab.stats.histogram import Histogram
 from opennandlab.targets.base import (
     Imprint,

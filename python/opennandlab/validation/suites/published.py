@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from opennandlab.base.files import read_yaml
 from opennandlab.config import PRESETS
-from opennandlab.files import read_yaml
 from opennandlab.validation.case import (
     Case,
     Document,

@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from opennandlab import _core
-from opennandlab.accepted import accepted
-from opennandlab.errors import ConfigError
+from opennandlab.base.accepted import accepted
+from opennandlab.base.errors import ConfigError
 
 # Suffix of a key -> what its number counts; used to explain text where a number belongs.
 UNITS = {

@@ -3,7 +3,7 @@
 import os
 
 from opennandlab import _core
-from opennandlab.errors import ConfigError
+from opennandlab.base.errors import ConfigError
 
 THREADS_MAX = 1024
 

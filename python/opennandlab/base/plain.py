@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from opennandlab.canonical import INTEGER_MAX, oddity
-from opennandlab.errors import ConfigError
+from opennandlab.base.canonical import INTEGER_MAX, oddity
+from opennandlab.base.errors import ConfigError
 
 
 def to_json(document: object) -> str:

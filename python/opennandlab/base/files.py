@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from opennandlab.errors import ConfigError, OutputError, WriteError
+from opennandlab.base.errors import ConfigError, OutputError, WriteError
 
 if TYPE_CHECKING:
     from ruamel.yaml import YAML

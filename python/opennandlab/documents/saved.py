@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from opennandlab.canonical import digest, oddity
+from opennandlab.base.canonical import digest, oddity
+from opennandlab.base.errors import DocumentError, ResultError
+from opennandlab.base.files import read_bytes
 from opennandlab.documents.record import JsonObject, read, shown
-from opennandlab.errors import DocumentError, ResultError
-from opennandlab.files import read_bytes
 
 # Larger files are no documents: those of the longest tests have a tenth. As values, a text takes up
 # to twenty times its size of memory.

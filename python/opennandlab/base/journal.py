@@ -17,8 +17,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from opennandlab.canonical import first_difference
-from opennandlab.errors import ConfigError, OutputError, WriteError
+from opennandlab.base.canonical import first_difference
+from opennandlab.base.errors import ConfigError, OutputError, WriteError
 
 ANOTHER: Final = "accepted: the same settings, another --output, or the file removed"
 
