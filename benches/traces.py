@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from opennandlab import _core, load_device
-from opennandlab.config import load_replay
+from opennandlab.core.config import load_replay
 
 Request = tuple[int, bool, int, int]  # microseconds, write, sector, sectors
 

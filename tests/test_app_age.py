@@ -16,7 +16,7 @@ from opennandlab.app.states import Wanted, aged
 from opennandlab.app.trace import WRITE, Request, records
 from opennandlab.base.errors import ConfigError
 from opennandlab.cli import app as command_line
-from opennandlab.config import load_device
+from opennandlab.core.config import load_device
 
 RUNNER = CliRunner()
 # 1/64 of the 16 GB preset, with failures that are frequent enough to be counted on 36 superblocks.

@@ -20,7 +20,7 @@ from opennandlab.app.suites import suite
 from opennandlab.base.canonical import canonical_json, deterministic_part
 from opennandlab.base.errors import ConfigError, TraceError
 from opennandlab.cli import app as command_line
-from opennandlab.config import load_device
+from opennandlab.core.config import load_device
 from opennandlab.documents.app import AppDocument
 from opennandlab.documents.record import plain, read
 

@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 import opennandlab as onl
 from conftest import SMALL
 from opennandlab.base.errors import ConfigError
-from opennandlab.by_hand import is_set, overruled
 from opennandlab.cli import app
-from opennandlab.config import load_device
+from opennandlab.core.by_hand import is_set, overruled
+from opennandlab.core.config import load_device
 from opennandlab.fleet.definition import Fleet
 from opennandlab.power.fitting import fitted
 from opennandlab.pts import TESTS, Settings, run_test

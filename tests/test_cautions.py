@@ -8,7 +8,7 @@ import pytest
 
 import opennandlab as onl
 from opennandlab import summary
-from opennandlab.prediction import predicted_waf
+from opennandlab.core.prediction import predicted_waf
 
 RANDOM = {
     "pattern": "random",

@@ -335,8 +335,8 @@ def test_a_failed_check_is_exit_code_1(
     import typer
 
     from opennandlab.cli import _terminal
-    from opennandlab.result import Result
-    from opennandlab.run import Run, Start, prepare_benchmark
+    from opennandlab.core.result import Result
+    from opennandlab.core.run import Run, Start, prepare_benchmark
 
     run = prepare_benchmark(Start(small), short)
     failed = run.measure()

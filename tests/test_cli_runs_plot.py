@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import opennandlab as onl
 from opennandlab.base.errors import ConfigError
 from opennandlab.cli import app
-from opennandlab.prediction import predicted_waf
+from opennandlab.core.prediction import predicted_waf
 from opennandlab.reports import stored
 from opennandlab.reports.predicted import predicted_at
 from opennandlab.reports.runs import choose, plots

@@ -10,7 +10,7 @@ import pytest
 
 import opennandlab as onl
 from opennandlab.base.hints import nearest
-from opennandlab.config import (
+from opennandlab.core.config import (
     PRESETS,
     device_presets,
     leaves,

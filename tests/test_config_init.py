@@ -9,8 +9,8 @@ import pytest
 
 import opennandlab as onl
 from conftest import Cli
-from opennandlab import template
 from opennandlab.base.files import read_yaml
+from opennandlab.core import template
 
 
 @pytest.mark.parametrize("name", onl.presets()["devices"])

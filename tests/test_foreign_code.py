@@ -28,13 +28,13 @@ from conftest import SHORT, SMALL
 from opennandlab.base.canonical import digest
 from opennandlab.base.errors import CodeError
 from opennandlab.cli import app as command_line
+from opennandlab.core.verification import verify
 from opennandlab.ecc import container as containers
 from opennandlab.policies import source
 from opennandlab.store import Store
 from opennandlab.sweeps.engine import run_point
 from opennandlab.ui import screens
 from opennandlab.ui.asking import Folder
-from opennandlab.verification import verify
 from stored import entry
 
 EVIL = """

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import opennandlab as onl
-from opennandlab.cautions import cautions
+from opennandlab.core.cautions import cautions
 from opennandlab.reliability import life_test
 
 NAND = {

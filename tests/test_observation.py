@@ -14,8 +14,8 @@ from msgspec import structs
 import opennandlab as onl
 from conftest import SHORT, SMALL, Cli
 from documents import run_page, same_drawing
+from opennandlab.core.observation import parse_window
 from opennandlab.documents.metrics import Band, Breakdown, ClassBreakdown
-from opennandlab.observation import parse_window
 from opennandlab.reports import breakdown as report
 from opennandlab.reports import html
 from opennandlab.reports.figure.model import Stack

@@ -14,8 +14,8 @@ import pytest
 
 import opennandlab as onl
 from conftest import COMMAND
-from opennandlab import plugins
 from opennandlab.ecc.codes import Code
+from opennandlab.policies import plugins
 from opennandlab.reliability.model import load_model
 
 # They run what their devices and results name.

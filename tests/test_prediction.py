@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import opennandlab as onl
-from opennandlab.prediction import predicted_waf, why_no_formula
+from opennandlab.core.prediction import predicted_waf, why_no_formula
 from opennandlab.summary import metric_rows
 from opennandlab.theory import fifo_zipf, greedy, waf_bast, waf_fast
 

@@ -10,7 +10,7 @@ import pytest
 
 from fake_target import FakeTarget
 from opennandlab.base.errors import ConfigError
-from opennandlab.config import load_device
+from opennandlab.core.config import load_device
 from opennandlab.pts import STANDARD, TESTS, TUTORIAL, Settings, declared, run_test
 from opennandlab.pts.plan import Plan, make_plan, seed_of
 from opennandlab.pts.time_base import CELL_RECLAIMS, NAMES, TimeBase

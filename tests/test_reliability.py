@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import opennandlab as onl
 from opennandlab import reliability
 from opennandlab.cli import app
-from opennandlab.config import load_device
+from opennandlab.core.config import load_device
 from opennandlab.reliability.charts import rber_chart
 from opennandlab.reliability.code_limit import code_limit, page_failure
 from opennandlab.reliability.life import poisson_interval

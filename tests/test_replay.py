@@ -13,7 +13,7 @@ import pytest
 
 import opennandlab as onl
 from conftest import Cli
-from opennandlab import memory
+from opennandlab.core import memory
 
 # Arrival in ns, device, sector, sectors, 1 = read: 200 requests of 4 KiB on the first 800 KiB.
 LINES = "".join(f"{index * 2_000_000} 0 {index * 8} 8 {index % 2}\n" for index in range(200))

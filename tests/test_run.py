@@ -15,8 +15,9 @@ import pytest
 
 import opennandlab as onl
 from conftest import COMMAND
-from opennandlab import _core, images, memory, run
-from opennandlab.history import History
+from opennandlab import _core
+from opennandlab.core import images, memory, run
+from opennandlab.core.history import History
 
 
 def test_the_same_seed_gives_the_same_result_and_another_does_not(small: Any, short: Any) -> None:

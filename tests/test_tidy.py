@@ -83,7 +83,7 @@ BAD = {
     ),
     "python upward": (
         "python/opennandlab/stats/fits.py",
-        '"""Fits."""\nfrom opennandlab.run import run\n',
+        '"""Fits."""\nfrom opennandlab.core.run import run\n',
         "`stats` must not see `run`",
     ),
     "python upward inside a function": (
@@ -119,7 +119,7 @@ GOOD = {
     "comments may name anything": (RUST + "op.rs", HEAD + "/// See [`crate::ftl`], not HashMap.\n"),
     "types alone": (
         "python/opennandlab/base/errors.py",
-        '"""E."""\nif TYPE_CHECKING:\n    from opennandlab.run import Run\n',
+        '"""E."""\nif TYPE_CHECKING:\n    from opennandlab.core.run import Run\n',
     ),
     "a source above a run of keys": (
         "python/opennandlab/presets/x.yaml",

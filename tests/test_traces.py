@@ -18,7 +18,7 @@ import pytest
 import opennandlab as onl
 from conftest import Cli
 from opennandlab import _core
-from opennandlab.config import load_replay
+from opennandlab.core.config import load_replay
 
 ROOT = Path(__file__).resolve().parent.parent
 

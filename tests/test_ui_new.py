@@ -206,7 +206,7 @@ def test_all_values_that_a_form_offers_are_words_of_the_core() -> None:
     made = forms.form("tlc_standard", "W2")
     closed = [one for one in made.main if one.kind == "choice"]
     assert closed
-    from opennandlab.config import load_device
+    from opennandlab.core.config import load_device
 
     for one in closed:
         for choice in one.choices:

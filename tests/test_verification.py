@@ -11,7 +11,7 @@ import pytest
 import opennandlab as onl
 from opennandlab import _core
 from opennandlab.base.canonical import digest
-from opennandlab.run import Start, prepare_benchmark
+from opennandlab.core.run import Start, prepare_benchmark
 
 
 @pytest.fixture

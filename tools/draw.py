@@ -26,11 +26,11 @@ import measured_drives
 import mechanisms
 import power_figures
 from opennandlab.base.files import write_atomically
+from opennandlab.core.run import benchmark
 from opennandlab.ecc import Curve, Decoder, curve
 from opennandlab.ecc.charts import plot
 from opennandlab.ecc.drawn import of_document
 from opennandlab.reports.figure import static
-from opennandlab.run import benchmark
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"

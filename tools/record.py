@@ -123,8 +123,8 @@ def _facts(document: Document, moment: Document) -> Document:
     import datetime as dt
 
     from opennandlab.base.canonical import digest
+    from opennandlab.core.result import model_version, tool
     from opennandlab.documents.record import plain
-    from opennandlab.result import model_version, tool
 
     # A test leaves them in `run.json`, a result in itself, a validation nowhere.
     now = dt.datetime.now(dt.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

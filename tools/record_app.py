@@ -26,7 +26,7 @@ from pathlib import Path
 from opennandlab.app import cases, trace
 from opennandlab.app.executor import Executor, Marked, Profile
 from opennandlab.base.files import write_atomically
-from opennandlab.config import load_device
+from opennandlab.core.config import load_device
 from opennandlab.serving.recipes import attach, detach
 from opennandlab.serving.server import Plan, Served
 

@@ -37,59 +37,59 @@ if TYPE_CHECKING:
     from opennandlab.base.threads import set_threads
     from opennandlab.calibration import calibrate
     from opennandlab.comparing import UnlikeError, compare
-    from opennandlab.config import (
+    from opennandlab.core.config import (
         DeviceConfig,
         WorkloadConfig,
         load_device,
         load_workload,
         presets,
     )
+    from opennandlab.core.loading import load
+    from opennandlab.core.result import Interrupted, Result
+    from opennandlab.core.run import Simulation, benchmark, replay
+    from opennandlab.core.slices import Progress
+    from opennandlab.core.tested import PtsResult
+    from opennandlab.core.verification import verify
     from opennandlab.ecc.curves import Curve
-    from opennandlab.loading import load
-    from opennandlab.result import Interrupted, Result
-    from opennandlab.run import Simulation, benchmark, replay
-    from opennandlab.slices import Progress
     from opennandlab.store import open_store
     from opennandlab.sweeps.runs import Runs, sweep
-    from opennandlab.tested import PtsResult
-    from opennandlab.verification import verify
 
 # Public name -> the module that has it. One row makes a name public.
 _HOMES = {
     "BusyError": "base.errors",
     "ConfigError": "base.errors",
     "Curve": "ecc.curves",
-    "DeviceConfig": "config",
+    "DeviceConfig": "core.config",
     "ImageError": "base.errors",
     "InternalError": "base.errors",
-    "Interrupted": "result",
+    "Interrupted": "core.result",
     "OpenNandLabError": "base.errors",
     "OutputError": "base.errors",
     "PolicyError": "base.errors",
-    "Progress": "slices",
-    "PtsResult": "tested",
-    "Result": "result",
+    "Progress": "core.slices",
+    "PtsResult": "core.tested",
+    "Result": "core.result",
     "ResultError": "base.errors",
     "Runs": "sweeps.runs",
-    "Simulation": "run",
+    "Simulation": "core.run",
     "StoreError": "base.errors",
     "TraceError": "base.errors",
     "UnlikeError": "comparing",
-    "WorkloadConfig": "config",
+    "WorkloadConfig": "core.config",
     "WriteError": "base.errors",
     "allow_code": "policies.source",
-    "benchmark": "run",
+    "benchmark": "core.run",
     "calibrate": "calibration",
     "compare": "comparing",
-    "load": "loading",
-    "load_device": "config",
-    "load_workload": "config",
+    "load": "core.loading",
+    "load_device": "core.config",
+    "load_workload": "core.config",
     "open_store": "store",
-    "presets": "config",
-    "replay": "run",
+    "presets": "core.config",
+    "replay": "core.run",
     "set_threads": "base.threads",
     "sweep": "sweeps.runs",
-    "verify": "verification",
+    "verify": "core.verification",
     "version": "_core",
 }
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from opennandlab.core.prediction import has_lost_blocks, why_no_formula
 from opennandlab.documents.metrics import Band, Latency, Metrics
 from opennandlab.documents.placement import Fdp
 from opennandlab.documents.record import plain
 from opennandlab.documents.result import Origin, ResultDocument, State
-from opennandlab.prediction import has_lost_blocks, why_no_formula
 
 LATENCY_COLUMNS = (
     ("count", "ops"),

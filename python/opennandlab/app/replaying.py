@@ -28,7 +28,9 @@ from opennandlab.app.states import Wanted
 from opennandlab.app.suites import Suite
 from opennandlab.app.trace import WRITE, Request, Trace, canonical, load, records, shipped
 from opennandlab.base.errors import ConfigError
-from opennandlab.config import DeviceConfig
+from opennandlab.core.config import DeviceConfig
+from opennandlab.core.images import drive_of, read_image
+from opennandlab.core.memory import check_memory
 from opennandlab.documents.app import (
     AppCheck,
     AppDrive,
@@ -36,8 +38,6 @@ from opennandlab.documents.app import (
     AppProfile,
     AppState,
 )
-from opennandlab.images import drive_of, read_image
-from opennandlab.memory import check_memory
 from opennandlab.policies.source import named_in
 
 DRIVE_KEYS: Final = (

@@ -32,8 +32,8 @@ from opennandlab import _core
 from opennandlab.app.draw import Draw
 from opennandlab.app.trace import TRIM, WRITE, Request, records
 from opennandlab.base.errors import ConfigError
-from opennandlab.config import DeviceConfig, load_steps
-from opennandlab.slices import iter_run
+from opennandlab.core.config import DeviceConfig, load_steps
+from opennandlab.core.slices import iter_run
 
 STATES: Final = ("young-clean", "young-dirty", "old-clean", "old-dirty")
 DIRT: Final = ("files", "pages")

@@ -30,7 +30,8 @@ from opennandlab.calibration.objective import (
     rms_pct,
     start,
 )  # fmt: skip
-from opennandlab.config import DeviceConfig, Source, load_device, read_device
+from opennandlab.core.config import DeviceConfig, Source, load_device, read_device
+from opennandlab.core.run import SEED
 from opennandlab.documents import calibration as records
 from opennandlab.documents import pts
 from opennandlab.documents.agreement import Agreement
@@ -38,7 +39,6 @@ from opennandlab.documents.pts import PtsDocument
 from opennandlab.documents.record import made, plain
 from opennandlab.documents.saved import ForeignError, read_document, refuse_edited
 from opennandlab.measured.agreement import cell, summed
-from opennandlab.run import SEED
 from opennandlab.sweeps.engine import Threads
 
 RUNS_PER_KEY = 40

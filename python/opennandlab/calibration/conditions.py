@@ -13,7 +13,7 @@ from typing import Any
 
 from opennandlab.base.errors import ConfigError
 from opennandlab.calibration.cells import Target
-from opennandlab.config import DeviceConfig, load_device, set_path
+from opennandlab.core.config import DeviceConfig, load_device, set_path
 from opennandlab.documents.pts import PtsDocument
 from opennandlab.documents.pts_header import Header
 from opennandlab.pts.cells import REQUESTS_MAX

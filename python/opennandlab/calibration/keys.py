@@ -17,7 +17,7 @@ from opennandlab import _core
 from opennandlab.base.errors import ConfigError
 from opennandlab.base.hints import nearest
 from opennandlab.base.plain import leaves
-from opennandlab.config import DeviceConfig
+from opennandlab.core.config import DeviceConfig
 
 # A range of this factor or more is searched on a log scale.
 LOG_FACTOR = 4.0

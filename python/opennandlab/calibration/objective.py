@@ -19,7 +19,7 @@ from opennandlab.base.errors import ConfigError, ResultError
 from opennandlab.calibration.cells import COMPARED, Target
 from opennandlab.calibration.journal import Journal
 from opennandlab.calibration.keys import Key
-from opennandlab.config import load_device
+from opennandlab.core.config import load_device
 from opennandlab.sweeps.engine import Engine
 from opennandlab.sweeps.point import Point
 

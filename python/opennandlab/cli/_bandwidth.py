@@ -143,7 +143,7 @@ def measure_sweep(document: dict[str, Any], variants: dict[str, "TutorialDie"], 
 
 def measure_point(point: "Point", seed: int) -> dict[str, Any]:
     """Simulate one point, and say how far from the formula it is."""
-    from opennandlab.run import benchmark
+    from opennandlab.core.run import benchmark
     from opennandlab.validation.suites.bandwidth import tutorial_mb_s
 
     run = point.run()

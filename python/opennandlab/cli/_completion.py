@@ -42,14 +42,14 @@ def _offer(complete: Complete) -> Callable[[Any, Any, str], list[str]]:
 
 def _devices(context: Any) -> list[str]:  # noqa: ANN401
     del context
-    from opennandlab.config import device_presets
+    from opennandlab.core.config import device_presets
 
     return device_presets()
 
 
 def _workloads(context: Any) -> list[str]:  # noqa: ANN401
     del context
-    from opennandlab.config import workload_presets
+    from opennandlab.core.config import workload_presets
 
     return workload_presets()
 
@@ -80,7 +80,8 @@ def _trace_formats(context: Any) -> list[str]:  # noqa: ANN401
     del context
     import json
 
-    from opennandlab import _core, plugins
+    from opennandlab import _core
+    from opennandlab.policies import plugins
 
     options = json.loads(_core.replay_schema())["properties"]["format"]["anyOf"]
     words = next(option["enum"] for option in options if "enum" in option)

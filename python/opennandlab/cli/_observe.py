@@ -1,6 +1,6 @@
 """The options that watch a run, for the commands that run a workload.
 
-`--breakdown` and `--timeline` change no metric; see `opennandlab.observation`.
+`--breakdown` and `--timeline` change no metric; see `opennandlab.core.observation`.
 """
 
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from opennandlab.observation import Observation
+    from opennandlab.core.observation import Observation
 
 Breakdown = Annotated[
     bool,
@@ -44,7 +44,7 @@ def watched(
     Raises:
         ConfigError: for a window that is none.
     """
-    from opennandlab.observation import Observation, parse_window
+    from opennandlab.core.observation import Observation, parse_window
 
     window = None if timeline is None else parse_window(timeline[0])
     return Observation(breakdown or plot is not None, window)

@@ -70,7 +70,7 @@ def files(
     with terminal.guard(as_json=as_json):
         from opennandlab.base.errors import ConfigError
         from opennandlab.base.threads import cores
-        from opennandlab.config import own_device
+        from opennandlab.core.config import own_device
         from opennandlab.power.crash import VARIANTS
         from opennandlab.power.databases import MODES
         from opennandlab.power.files import DRIVE, Campaign, Settings

@@ -392,7 +392,7 @@ def asked(values: dict[str, Any], options: tuple["Option", ...] = ()) -> Asked:
     Raises:
         ConfigError: for a value that cannot be.
     """
-    from opennandlab.config import parse_overrides
+    from opennandlab.core.config import parse_overrides
     from opennandlab.pts.document import Remarks
     from opennandlab.pts.plan import Settings
     from opennandlab.targets.consent import Consent

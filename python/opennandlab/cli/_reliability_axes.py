@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from opennandlab.cli import _terminal as terminal
 
 if TYPE_CHECKING:
-    from opennandlab.config import DeviceConfig
+    from opennandlab.core.config import DeviceConfig
 
 # More points than a person reads or a page draws.
 POINTS_MAX = 100_000
@@ -50,7 +50,7 @@ def warn_of_stress(
     device: "DeviceConfig | None", axes: dict[str, list[float]], *, quiet: bool
 ) -> None:
     """Say where `--set nand.stress` is another stress than the one that is asked for."""
-    from opennandlab.by_hand import overruled
+    from opennandlab.core.by_hand import overruled
 
     if device is None or quiet:
         return

@@ -8,7 +8,7 @@ from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._bandwidth import mix_name
 
 if TYPE_CHECKING:
-    from opennandlab.config import DeviceConfig
+    from opennandlab.core.config import DeviceConfig
     from opennandlab.theory.power import DriveEnergy
 
 # Read share of the rates against block size: the tutorial's 75/25.

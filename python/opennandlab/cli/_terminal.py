@@ -21,10 +21,10 @@ from opennandlab.cli._tables import Grid, plain_table
 from opennandlab.cli._typed import typed_sets
 
 if TYPE_CHECKING:
-    from opennandlab.config import DeviceConfig
-    from opennandlab.result import Result
-    from opennandlab.run import Run
-    from opennandlab.slices import Progress
+    from opennandlab.core.config import DeviceConfig
+    from opennandlab.core.result import Result
+    from opennandlab.core.run import Run
+    from opennandlab.core.slices import Progress
 
 DONE = 0
 FAILED = 1  # it ran, but a self-check, a verification or a validation failed
@@ -237,7 +237,7 @@ def _is_same_file(one: Path, other: Path) -> bool:
 
 def read_files(config: str | None, state: str | None) -> dict[str, Path | None]:
     """Return what `--config` and `--state` read, as `check_outputs` wants it."""
-    from opennandlab.config import device_presets
+    from opennandlab.core.config import device_presets
 
     kind, _, image = (state or "").partition(":")
     return {
@@ -285,7 +285,7 @@ def run_and_report(
 ) -> None:
     """Run, write the files, print the tables, and end with the exit code of the outcome."""
     from opennandlab.base.errors import OutputError
-    from opennandlab.result import Interrupted
+    from opennandlab.core.result import Interrupted
 
     code = DONE
     try:
@@ -366,7 +366,7 @@ def _write(run: "Run", result: "Result", outputs: Outputs, *, interrupted: bool)
 def _write_timeline(result: "Result", path: Path, *, quiet: bool) -> str | None:
     """Write the timeline of a run and say where to open it; return what went wrong."""
     from opennandlab.base.errors import OutputError
-    from opennandlab.observation import VIEWERS
+    from opennandlab.core.observation import VIEWERS
 
     timeline = result.timeline
     if timeline is None:
@@ -470,7 +470,7 @@ def chosen_device(
         ConfigError: for a device that cannot be used.
     """
     from opennandlab.base.errors import ConfigError
-    from opennandlab.config import own_device
+    from opennandlab.core.config import own_device
 
     if config is not None or not (state or "").startswith("image:"):
         return own_device(config or "config", overrides)
@@ -481,7 +481,7 @@ def chosen_device(
 
 def split_sets(assignments: list[str] | None) -> tuple[dict[str, Any], dict[str, Any]]:
     """Split `--set` into the overrides of the device and those of the workload."""
-    from opennandlab.config import parse_overrides
+    from opennandlab.core.config import parse_overrides
 
     device: dict[str, Any] = {}
     workload: dict[str, Any] = {}

@@ -19,7 +19,7 @@ def typed(context: typer.Context, value: str | None) -> str | None:
     trust([name])
     if name.endswith((".yaml", ".yml", ".json")) and Path(name).is_file():
         from opennandlab.base.errors import ConfigError
-        from opennandlab.config import trust_device
+        from opennandlab.core.config import trust_device
 
         with contextlib.suppress(ConfigError):  # whoever loads it says what is wrong
             trust_device(name)
@@ -39,7 +39,7 @@ def typed_sets(context: typer.Context, values: list[str] | None) -> list[str] | 
         return values
     from opennandlab.base.errors import ConfigError
     from opennandlab.base.files import parse_yaml
-    from opennandlab.own import texts
+    from opennandlab.core.own import texts
     from opennandlab.policies.source import trust
 
     for text in values:

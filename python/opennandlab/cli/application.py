@@ -322,8 +322,8 @@ def state_(
         from opennandlab.app.states import Wanted, reached
         from opennandlab.base.errors import ConfigError
         from opennandlab.base.files import write_atomically
-        from opennandlab.config import own_device
-        from opennandlab.memory import check_memory
+        from opennandlab.core.config import own_device
+        from opennandlab.core.memory import check_memory
 
         wanted = Wanted(name, drive_writes, dirty_writes, dirt, age, format_by)
         device_sets, workload_sets = terminal.split_sets(sets)
@@ -379,8 +379,8 @@ def _replaying(
     from opennandlab.app import replaying
     from opennandlab.app.states import Wanted
     from opennandlab.base.errors import ConfigError
-    from opennandlab.config import DeviceConfig, own_device
-    from opennandlab.images import same_device
+    from opennandlab.core.config import DeviceConfig, own_device
+    from opennandlab.core.images import same_device
 
     device_sets, workload_sets = terminal.split_sets(sets)
     if workload_sets:
@@ -388,7 +388,7 @@ def _replaying(
     device: DeviceConfig = own_device(place, device_sets)
     image = Path(state.partition(":")[2]) if state.startswith("image:") else None
     if image is not None:
-        from opennandlab.images import drive_of, read_image
+        from opennandlab.core.images import drive_of, read_image
 
         core = drive_of(read_image(image), settings["seed"], image)
         same_device(DeviceConfig(core.device(), image.name), device, image)

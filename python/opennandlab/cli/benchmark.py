@@ -60,8 +60,8 @@ def benchmark(
 ) -> None:
     """Run one workload on one simulated device."""
     with terminal.guard(as_json=as_json, allow_code=allow_code):
-        from opennandlab.config import workload_presets
-        from opennandlab.run import Start, prepare_benchmark
+        from opennandlab.core.config import workload_presets
+        from opennandlab.core.run import Start, prepare_benchmark
 
         device_sets, workload_sets = terminal.split_sets(settings)
         watch = watched(timeline, breakdown=breakdown, plot=breakdown_plot)

@@ -13,7 +13,7 @@ from opennandlab.cli._terminal import Json, Quiet, Sets
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from opennandlab.config import DeviceConfig
+    from opennandlab.core.config import DeviceConfig
 
 app = typer.Typer(
     help="Show, check and describe device and workload files.",
@@ -68,8 +68,8 @@ def show(
     """Print the resolved device with units, derived figures, and sources."""
     with terminal.guard(as_json=as_json):
         from opennandlab.base.plain import leaves
-        from opennandlab.config import described_device
-        from opennandlab.prediction import predicted_waf
+        from opennandlab.core.config import described_device
+        from opennandlab.core.prediction import predicted_waf
 
         device_sets, workload_sets = terminal.split_sets(settings)
         _refuse_unused(workload_sets, "there is no workload here; accepted: keys of the device")
@@ -103,7 +103,7 @@ def check(
     """Check a device file; an error names the key, the value, and what is accepted."""
     with terminal.guard(as_json=as_json):
         from opennandlab.base.errors import CodeError
-        from opennandlab.config import described_device, load_workload
+        from opennandlab.core.config import described_device, load_workload
 
         device_sets, workload_sets = terminal.split_sets(settings)
         if workload is None:
@@ -186,8 +186,8 @@ def init(
 ) -> None:
     """Write a file to begin with: every key with what it means, and a line for editors."""
     with terminal.guard(as_json=as_json):
-        from opennandlab import template
-        from opennandlab.config import described_device, load_workload
+        from opennandlab.core import template
+        from opennandlab.core.config import described_device, load_workload
 
         kind: Literal["device", "workload"] = "workload" if workload else "device"
         path = file or Path(f"{kind}.yaml")
@@ -211,7 +211,7 @@ def presets(
 ) -> None:
     """List the built-in devices and workloads."""
     with terminal.guard(as_json=as_json):
-        from opennandlab import config
+        from opennandlab.core import config
 
         names = config.presets()
         if as_json:
@@ -233,7 +233,7 @@ def _title(path: Path) -> str:
 
 def _show(device: "DeviceConfig", effective: dict[str, Any]) -> None:
     from opennandlab.base.plain import leaves
-    from opennandlab.prediction import why_no_formula
+    from opennandlab.core.prediction import why_no_formula
     from opennandlab.summary import number, size
 
     console = terminal.stdout()

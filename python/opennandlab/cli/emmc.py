@@ -116,7 +116,7 @@ def _of_card(
 ) -> "EmmcDocument":
     """Check a simulated card; what was run before an interruption is kept."""
     from opennandlab.base.errors import ConfigError
-    from opennandlab.config import own_device
+    from opennandlab.core.config import own_device
     from opennandlab.emmc.checking import Check
 
     changes, others = terminal.split_sets(settings)

@@ -10,7 +10,7 @@ from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._terminal import Json, Quiet
 
 if TYPE_CHECKING:
-    from opennandlab.plugins import Plugin
+    from opennandlab.policies.plugins import Plugin
 
 
 def plugins(
@@ -23,7 +23,7 @@ def plugins(
 ) -> None:
     """List the names that installed packages register."""
     with terminal.guard(as_json=as_json):
-        from opennandlab.plugins import GROUPS, installed
+        from opennandlab.policies.plugins import GROUPS, installed
 
         rows = []
         for kind, group in GROUPS.items():
@@ -93,7 +93,7 @@ def _policies() -> list[str]:
 
 
 def _workloads() -> list[str]:
-    from opennandlab.config import workload_presets
+    from opennandlab.core.config import workload_presets
 
     return workload_presets()
 
@@ -112,7 +112,7 @@ def _codes() -> list[str]:
 
 
 def _models() -> list[str]:
-    from opennandlab.config import device_presets
+    from opennandlab.core.config import device_presets
     from opennandlab.reliability.model import MODELS
 
     return [*MODELS, *device_presets()]

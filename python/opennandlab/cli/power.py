@@ -19,7 +19,7 @@ from opennandlab.cli._report_tables import show
 from opennandlab.cli._terminal import AllowCode, Json, Quiet, Seed, Sets
 
 if TYPE_CHECKING:
-    from opennandlab.config import DeviceConfig
+    from opennandlab.core.config import DeviceConfig
     from opennandlab.documents.power_loss import PowerDocument
     from opennandlab.power.campaign import Campaign
 
@@ -130,9 +130,9 @@ def run(
         _refuse_of_outside(power_off, power_on, power_socket, i_know, destructive=destructive)
         from opennandlab.base.errors import ConfigError
         from opennandlab.base.threads import cores
-        from opennandlab.config import own_device
+        from opennandlab.core.config import own_device
+        from opennandlab.core.power_cut import TARGETS
         from opennandlab.power.campaign import SMALL, WORKLOADS, Campaign, Settings
-        from opennandlab.power_cut import TARGETS
 
         terminal.check_folder(output)
         changes, others = terminal.split_sets(settings)
@@ -346,8 +346,8 @@ def replay(
     """Live one life of a campaign again, and show its faults."""
     with terminal.guard(as_json=as_json, allow_code=allow_code):
         from opennandlab.base.errors import ConfigError
+        from opennandlab.core.loading import load
         from opennandlab.documents.power_loss import PowerDocument
-        from opennandlab.loading import load
         from opennandlab.policies.source import named_in
         from opennandlab.power.campaign import again
 

@@ -15,7 +15,7 @@ from opennandlab.cli._terminal import Json, Quiet
 from opennandlab.cli._typed import typed
 
 if TYPE_CHECKING:
-    from opennandlab.config import DeviceConfig
+    from opennandlab.core.config import DeviceConfig
     from opennandlab.reliability.code_limit import CodeLimit
     from opennandlab.reports.figure.model import Figure
 
@@ -481,7 +481,7 @@ def life(
     }
     with terminal.guard(as_json=as_json):
         from opennandlab.base.errors import ConfigError
-        from opennandlab.config import own_device, parse_overrides
+        from opennandlab.core.config import own_device, parse_overrides
         from opennandlab.reliability import drive_life_test, life_test
 
         device = own_device(config, parse_overrides(sets or []))
@@ -564,7 +564,7 @@ def _draw(
 def _device(config: str | None, sets: list[str] | None) -> "DeviceConfig | None":
     """Return the device of `--config` and `--set`; None without one."""
     from opennandlab.base.errors import ConfigError
-    from opennandlab.config import own_device, parse_overrides
+    from opennandlab.core.config import own_device, parse_overrides
 
     if config is None:
         if sets:

@@ -171,8 +171,8 @@ def replay(
     """Replay a block trace: open loop by arrival time, or closed loop."""
     with terminal.guard(as_json=as_json, allow_code=allow_code):
         from opennandlab.base.errors import ConfigError
-        from opennandlab.config import set_path
-        from opennandlab.run import Start, prepare_replay
+        from opennandlab.core.config import set_path
+        from opennandlab.core.run import Start, prepare_replay
 
         if wrap + scale + (beyond is not Beyond.ERROR) > 1:
             raise ConfigError("beyond", "give one of --wrap, --scale and --beyond")

@@ -167,7 +167,7 @@ def _write(report: "Report", measured: "Sequence[Measured | None]", outputs: Out
 
 def _draw_result(files: list[Path], outputs: Outputs) -> list[Path]:
     """Draw a result of a run or a calibration, if that is what was given; return the files."""
-    from opennandlab.result import Result
+    from opennandlab.core.result import Result
 
     # A pipe can be read once only.
     kinds = {_family(path) for path in files if path.is_file()} & {"result", "calibration"}

@@ -98,7 +98,7 @@ def serve(
         from opennandlab.base.canonical import readable_json
         from opennandlab.base.errors import ConfigError
         from opennandlab.base.files import write_atomically
-        from opennandlab.config import own_device
+        from opennandlab.core.config import own_device
         from opennandlab.documents.record import plain
         from opennandlab.serving.server import Plan, Served
 

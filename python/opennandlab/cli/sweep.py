@@ -172,7 +172,7 @@ def _definition(
 ) -> "Sweep":
     from opennandlab.base.errors import ConfigError
     from opennandlab.base.plain import to_json
-    from opennandlab.config import parse_overrides
+    from opennandlab.core.config import parse_overrides
     from opennandlab.sweeps.axes import Axis
     from opennandlab.sweeps.definition import Sweep
 

@@ -362,7 +362,7 @@ def scaling(
 
         energy = None
         if config is not None:
-            from opennandlab.config import described_device
+            from opennandlab.core.config import described_device
 
             if watts is not None:
                 raise ValueError("--watts and --config both give the power; accepted: one of them")

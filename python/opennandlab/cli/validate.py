@@ -211,7 +211,7 @@ def _seeds(text: str) -> tuple[int, ...]:
 
 def _run(cases: list["Case"], threads: int | None, *, quiet: bool) -> tuple[list["Row"], bool]:
     """Run the cases; on Ctrl-C return what is done, after stopping the others."""
-    from opennandlab.run import benchmark
+    from opennandlab.core.run import benchmark
     from opennandlab.validation import run_cases
 
     stopping = threading.Event()

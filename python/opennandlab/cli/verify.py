@@ -31,7 +31,7 @@ def verify(
 ) -> None:
     """Repeat the run of a result file and compare the results byte by byte."""
     with terminal.guard(as_json=as_json, allow_code=allow_code):
-        from opennandlab.verification import verify as run_verify
+        from opennandlab.core.verification import verify as run_verify
 
         with terminal.progress_line(quiet=quiet) as watch:
             verdict = run_verify(

@@ -13,10 +13,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from opennandlab import _core, plugins
+from opennandlab import _core
 from opennandlab.base.errors import ConfigError
 from opennandlab.base.files import read_bytes
-from opennandlab.policies import source
+from opennandlab.policies import plugins, source
 
 # A matrix of a million edges is about 10 MB of text; anything larger was given by mistake.
 MATRIX_BYTES_MAX = 64 << 20

@@ -13,7 +13,7 @@ from opennandlab.emmc import registers as at
 from opennandlab.emmc.registers import SECTOR
 
 if TYPE_CHECKING:
-    from opennandlab.config import DeviceConfig
+    from opennandlab.core.config import DeviceConfig
 
 # The address that the host gives the card, in bits 31 to 16 of arguments.
 RCA = 1 << 16

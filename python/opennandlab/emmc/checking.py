@@ -19,7 +19,7 @@ from opennandlab.emmc.case import Case, NotTold, Outcome, Subject, judge
 from opennandlab.emmc.cases import cases
 
 if TYPE_CHECKING:
-    from opennandlab.config import DeviceConfig
+    from opennandlab.core.config import DeviceConfig
 
 # What the cases write, trim and protect needs so much user area.
 USER_BYTES_MIN = 8 << 20

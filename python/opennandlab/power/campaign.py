@@ -28,10 +28,10 @@ from opennandlab.base.canonical import digest
 from opennandlab.base.errors import CodeError, ConfigError, ResultError
 from opennandlab.base.journal import Journal
 from opennandlab.base.waiting import result
-from opennandlab.config import DeviceConfig, load_device
+from opennandlab.core.config import DeviceConfig, load_device
+from opennandlab.core.power_cut import CLAIMS, TARGETS, promises
 from opennandlab.documents.power_loss import POWER_SCHEMA, PowerDocument
 from opennandlab.documents.record import made, plain
-from opennandlab.power_cut import CLAIMS, TARGETS, promises
 
 WORKLOADS: Final = ("random", "sequential", "sync", "trim", "hot")
 # Cuts of a life, and lives that are run at a time: some tenths of a second.

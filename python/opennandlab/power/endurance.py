@@ -36,7 +36,8 @@ from msgspec import structs
 from opennandlab import _core
 from opennandlab.base.canonical import digest
 from opennandlab.base.errors import ConfigError
-from opennandlab.config import load_device
+from opennandlab.core.config import load_device
+from opennandlab.core.power_cut import promises
 from opennandlab.documents.fleet import FleetDocument, FleetRow
 from opennandlab.documents.power_endurance import POWER_ENDURANCE_SCHEMA, EnduranceDocument
 from opennandlab.documents.record import made, plain
@@ -44,7 +45,6 @@ from opennandlab.fleet.definition import Fleet
 from opennandlab.fleet.running import Campaign as FleetCampaign
 from opennandlab.power import campaign as cutting
 from opennandlab.power.campaign import wilson
-from opennandlab.power_cut import promises
 from opennandlab.reliability.drive_life import CUTS_MAX, drive_life_test, scaled, with_reserve
 from opennandlab.reliability.jedec import CLASSES, DriveClass
 from opennandlab.reliability.life import poisson_interval

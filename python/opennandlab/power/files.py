@@ -34,7 +34,7 @@ from opennandlab.base.errors import ConfigError, ResultError
 from opennandlab.base.files import write_atomically
 from opennandlab.base.journal import Journal
 from opennandlab.base.waiting import result
-from opennandlab.config import DeviceConfig
+from opennandlab.core.config import DeviceConfig
 from opennandlab.documents.power_files import POWER_FILES_SCHEMA, FilesDocument
 from opennandlab.documents.record import made, plain
 from opennandlab.power import capture as captures

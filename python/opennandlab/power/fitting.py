@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from opennandlab.base.plain import thawed
-from opennandlab.by_hand import overruled
-from opennandlab.config import DeviceConfig
+from opennandlab.core.by_hand import overruled
+from opennandlab.core.config import DeviceConfig
 from opennandlab.power.study import PROGRAM_MW
 from opennandlab.reliability.drive_life import scaled, with_reserve
 
@@ -38,7 +38,7 @@ def fitted(whole: DeviceConfig, pages: int = PAGES) -> tuple[DeviceConfig, list[
         ConfigError: for a drive that cannot be so.
 
     Example:
-        >>> from opennandlab.config import load_device
+        >>> from opennandlab.core.config import load_device
         >>> small, changes = fitted(load_device("micron_7450_max_800gb"))
         >>> small["host.power_loss_protected"], len(changes)
         (True, 2)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from opennandlab.config import load_device
+from opennandlab.core.config import load_device
 from opennandlab.documents.power_loss import PowerDocument
 from opennandlab.power.campaign import SMALL, Campaign, Settings
 

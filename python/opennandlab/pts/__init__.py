@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from opennandlab.core.tested import PtsResult
 from opennandlab.pts import (
     access_time,
     block_size,
@@ -45,7 +46,6 @@ from opennandlab.pts.runner import run_test
 from opennandlab.pts.running import run_named
 from opennandlab.pts.test import Test
 from opennandlab.targets.consent import NONE, Consent
-from opennandlab.tested import PtsResult
 
 # Those of the specification, in the order of a complete run.
 STANDARD: dict[str, Test] = {

@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from opennandlab.base.errors import ConfigError
-from opennandlab.config import map_unit_bytes
+from opennandlab.core.config import map_unit_bytes
 from opennandlab.documents.record import JsonObject
 from opennandlab.pts.plan import seed_of
 from opennandlab.pts.time_base import PAGE_BYTES

@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from opennandlab.prediction import has_write_buffer, mapping_of
+from opennandlab.core.prediction import has_write_buffer, mapping_of
 from opennandlab.targets.base import Target
 
 REQUEST_BYTES = 4096

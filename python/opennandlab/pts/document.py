@@ -23,6 +23,7 @@ from opennandlab.base.canonical import digest, readable_json
 from opennandlab.base.errors import DocumentError, InternalError, ResultError
 from opennandlab.base.files import write_atomically
 from opennandlab.base.threads import cores
+from opennandlab.core.tested import to_bytes
 from opennandlab.documents import pts, pts_header
 from opennandlab.documents.pts import SCHEMA, PtsDocument
 from opennandlab.documents.pts_base import Results
@@ -33,7 +34,6 @@ from opennandlab.pts.findings import Findings
 from opennandlab.pts.plan import WIPC_CAPACITIES, Plan
 from opennandlab.pts.record import COLUMNS, Cell
 from opennandlab.stats.histogram import Histogram
-from opennandlab.tested import to_bytes
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 from opennandlab.base.errors import ConfigError
 from opennandlab.base.hints import nearest
+from opennandlab.core.tested import PtsResult
 from opennandlab.pts.folder import Place, prepared
 from opennandlab.pts.plan import Settings
 from opennandlab.pts.record import Watcher
@@ -16,7 +17,6 @@ from opennandlab.pts.runner import outlook_of, run_test
 from opennandlab.pts.test import Test
 from opennandlab.targets.consent import NONE, Consent
 from opennandlab.targets.opening import Request, open_target
-from opennandlab.tested import PtsResult
 
 # What is not given by its own name but through the rest of the call.
 NOT_GIVEN = {"options"}

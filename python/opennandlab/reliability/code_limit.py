@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from opennandlab import _core
 from opennandlab.base.errors import ConfigError
-from opennandlab.config import DeviceConfig
+from opennandlab.core.config import DeviceConfig
 from opennandlab.reliability.jedec import CLASSES
 from opennandlab.reliability.spread import codeword_failure
 
@@ -91,7 +91,7 @@ def code_limit(
     Raises:
         ConfigError: for a device without a code, and for a spread with LDPC.
 
-    >>> from opennandlab.config import load_device
+    >>> from opennandlab.core.config import load_device
     >>> f"{code_limit(load_device('emmc_16gb')).rber:.3g}"
     '0.00077'
     """

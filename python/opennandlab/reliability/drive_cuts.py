@@ -16,11 +16,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
 
-from opennandlab.config import map_unit_bytes
+from opennandlab.core.config import map_unit_bytes
+from opennandlab.core.power_cut import TARGETS, cut_power
+from opennandlab.core.run import Simulation
 from opennandlab.documents.life import CutFault, DriveCuts
 from opennandlab.documents.record import JsonObject
-from opennandlab.power_cut import TARGETS, cut_power
-from opennandlab.run import Simulation
 
 WORKLOADS: Final = ("random", "sequential", "sync")
 # Counts of a cut that add up, and what they are called in the document.

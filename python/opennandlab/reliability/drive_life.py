@@ -31,10 +31,13 @@ from functools import partial
 from msgspec import structs
 
 from opennandlab.base.errors import ConfigError, InternalError
-from opennandlab.by_hand import is_set, overruled
-from opennandlab.config import DeviceConfig, load_device, load_workload, map_unit_bytes
-from opennandlab.config import Source as DeviceSource
-from opennandlab.config import Source as WorkloadSource
+from opennandlab.core.by_hand import is_set, overruled
+from opennandlab.core.config import DeviceConfig, load_device, load_workload, map_unit_bytes
+from opennandlab.core.config import Source as DeviceSource
+from opennandlab.core.config import Source as WorkloadSource
+from opennandlab.core.result import Result
+from opennandlab.core.run import Simulation
+from opennandlab.core.slices import Progress
 from opennandlab.documents.life import DRIVE_LIFE_SCHEMA, DriveCuts, DriveLifeTest
 from opennandlab.documents.metrics import Metrics
 from opennandlab.documents.record import JsonObject
@@ -42,9 +45,6 @@ from opennandlab.reliability.drive_cuts import Cutter
 from opennandlab.reliability.jedec import BAKE_C, DriveClass, Storage
 from opennandlab.reliability.life import CONFIDENCE, poisson_interval
 from opennandlab.reliability.model import Source, load_model
-from opennandlab.result import Result
-from opennandlab.run import Simulation
-from opennandlab.slices import Progress
 
 # Page programs of a test unless asked otherwise: some seconds.
 PROGRAMS = 1e8

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 from opennandlab import _core
 from opennandlab.base.errors import ConfigError
-from opennandlab.by_hand import is_set
-from opennandlab.config import DeviceConfig
+from opennandlab.core.by_hand import is_set
+from opennandlab.core.config import DeviceConfig
 
 # Activation energy of retention, eV, JESD218. Recalled, unverified.
 ACTIVATION_ENERGY_EV = 1.1

@@ -24,11 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opennandlab.base.errors import ConfigError
-from opennandlab.by_hand import overruled
-from opennandlab.config import DeviceConfig, load_device, map_unit_bytes
-from opennandlab.config import Source as DeviceSource
+from opennandlab.core.by_hand import overruled
+from opennandlab.core.config import DeviceConfig, load_device, map_unit_bytes
+from opennandlab.core.config import Source as DeviceSource
+from opennandlab.core.prediction import predicted_waf, why_no_formula
 from opennandlab.documents.life import LIFE_SCHEMA, LifeTest
-from opennandlab.prediction import predicted_waf, why_no_formula
 from opennandlab.reliability.code_limit import page_failure
 from opennandlab.reliability.jedec import BAKE_C, Storage
 from opennandlab.reliability.model import Model, Source, layer_factors, load_model

@@ -14,17 +14,18 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from opennandlab import _core, plugins
+from opennandlab import _core
 from opennandlab.base.errors import ConfigError
 from opennandlab.base.files import is_there, read_yaml
 from opennandlab.base.hints import hints, nearest
 from opennandlab.base.plain import to_json
-from opennandlab.config import (
+from opennandlab.core.config import (
     DeviceConfig,
     device_presets,
     load_device,
 )
-from opennandlab.own import model
+from opennandlab.core.own import model
+from opennandlab.policies import plugins
 from opennandlab.policies.source import is_name
 
 if TYPE_CHECKING:

@@ -26,11 +26,11 @@ from opennandlab import _core
 from opennandlab.base.canonical import digest
 from opennandlab.base.errors import ConfigError, ImageError, OutputError, WriteError
 from opennandlab.base.files import check_writable
-from opennandlab.config import DeviceConfig, load_device
+from opennandlab.core.config import DeviceConfig, load_device
+from opennandlab.core.images import drive_of, read_image
+from opennandlab.core.memory import check_memory
 from opennandlab.documents.record import made
 from opennandlab.documents.served import SCHEMA, ServedDocument
-from opennandlab.images import drive_of, read_image
-from opennandlab.memory import check_memory
 from opennandlab.policies.source import named_in
 from opennandlab.serving.power import Switch
 from opennandlab.serving.record import rewrite

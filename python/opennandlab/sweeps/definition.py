@@ -27,7 +27,7 @@ from typing import Any
 from opennandlab.base.errors import CodeError, ConfigError
 from opennandlab.base.files import read_yaml
 from opennandlab.base.plain import to_json
-from opennandlab.run import SEED
+from opennandlab.core.run import SEED
 from opennandlab.sweeps.axes import Axis, combinations, label
 from opennandlab.sweeps.point import Point, Scalar
 from opennandlab.sweeps.seeds import Seeds

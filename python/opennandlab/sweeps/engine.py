@@ -26,8 +26,8 @@ from typing import Any
 from opennandlab import _core
 from opennandlab.base.errors import CodeError, OpenNandLabError
 from opennandlab.base.threads import cores, set_threads
+from opennandlab.core.memory import available_bytes
 from opennandlab.documents.record import JsonObject
-from opennandlab.memory import available_bytes
 from opennandlab.store.unfinished import Unfinished
 from opennandlab.sweeps.point import Point
 from opennandlab.sweeps.verb import Stopped, Watcher

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from opennandlab.base.errors import ConfigError
 from opennandlab.base.plain import thawed
 from opennandlab.base.threads import cores
-from opennandlab.config import Document, Source
+from opennandlab.core.config import Document, Source
+from opennandlab.core.run import SEED
 from opennandlab.reports import drawing
 from opennandlab.reports.runs import Wanted, choose, plots, report, shown, told
-from opennandlab.run import SEED
 from opennandlab.stats.groups import Group, grouped
 from opennandlab.store import Store
 from opennandlab.sweeps.axes import Axis

@@ -17,7 +17,7 @@ from typing import cast
 
 from opennandlab.base.errors import ConfigError
 from opennandlab.base.hints import nearest
-from opennandlab.run import SEED
+from opennandlab.core.run import SEED
 from opennandlab.stats.student import half_width
 
 COUNT_MAX = 10_000

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from opennandlab.base.errors import ConfigError
-from opennandlab.config import device_presets
+from opennandlab.core.config import device_presets
 from opennandlab.documents import pts_header
 from opennandlab.targets.base import (
     CacheState,

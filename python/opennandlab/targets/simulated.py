@@ -47,13 +47,13 @@ import numpy.typing as npt
 from opennandlab import _core
 from opennandlab._core import Device
 from opennandlab.base.errors import ConfigError, ImageError
-from opennandlab.by_hand import overruled
-from opennandlab.config import DeviceConfig, Source, load_device
+from opennandlab.core.by_hand import overruled
+from opennandlab.core.config import DeviceConfig, Source, load_device
+from opennandlab.core.memory import check_memory
+from opennandlab.core.prediction import has_write_buffer
+from opennandlab.core.run import SEED
+from opennandlab.core.slices import SLICE_GROWTH, SLICE_OPS_FIRST, SLICE_S
 from opennandlab.documents import pts_header
-from opennandlab.memory import check_memory
-from opennandlab.prediction import has_write_buffer
-from opennandlab.run import SEED
-from opennandlab.slices import SLICE_GROWTH, SLICE_OPS_FIRST, SLICE_S
 from opennandlab.stats.histogram import Histogram
 from opennandlab.targets.base import (
     CacheState,

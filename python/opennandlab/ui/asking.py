@@ -17,7 +17,7 @@ from typing import Any
 
 from opennandlab.base.errors import ConfigError, OpenNandLabError
 from opennandlab.base.files import parse_yaml
-from opennandlab.config import (
+from opennandlab.core.config import (
     DeviceConfig,
     device_presets,
     load_device,
@@ -25,8 +25,8 @@ from opennandlab.config import (
     read_device,
     workload_presets,
 )
-from opennandlab.prediction import predicted_waf
-from opennandlab.run import SEED
+from opennandlab.core.prediction import predicted_waf
+from opennandlab.core.run import SEED
 from opennandlab.store import Store
 from opennandlab.summary import number, size
 from opennandlab.sweeps.axes import Axis

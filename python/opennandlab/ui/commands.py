@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from opennandlab.run import SEED
+from opennandlab.core.run import SEED
 from opennandlab.store.conditions import value_of
 from opennandlab.sweeps.verbs import VERBS
 

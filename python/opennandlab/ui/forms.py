@@ -17,7 +17,7 @@ from typing import Any
 
 from opennandlab import _core
 from opennandlab.base.units import unit
-from opennandlab.config import DeviceConfig, load_device, read_workload
+from opennandlab.core.config import DeviceConfig, load_device, read_workload
 
 Schema = Mapping[str, Any]
 

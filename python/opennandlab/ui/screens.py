@@ -18,8 +18,8 @@ from opennandlab.base.errors import (
 from opennandlab.comparing import page as side_page
 from opennandlab.comparing.opening import points as subjects_of
 from opennandlab.comparing.side import Side, made
-from opennandlab.config import PRESETS, device_presets, workload_presets
-from opennandlab.own import texts
+from opennandlab.core.config import PRESETS, device_presets, workload_presets
+from opennandlab.core.own import texts
 from opennandlab.reports.figure import static
 from opennandlab.reports.model import Report
 from opennandlab.reports.stored import Drawn, drawing

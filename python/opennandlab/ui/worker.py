@@ -23,7 +23,7 @@ from typing import Any
 
 from opennandlab.base.canonical import as_bytes, readable_json
 from opennandlab.base.errors import OpenNandLabError
-from opennandlab.slices import Watcher as SliceWatcher
+from opennandlab.core.slices import Watcher as SliceWatcher
 from opennandlab.store import Entry, Store
 from opennandlab.sweeps.definition import Sweep
 from opennandlab.sweeps.engine import Threads, memory_bytes, slots_for
@@ -105,7 +105,7 @@ def _check(request: dict[str, Any]) -> None:
 
 
 def _verified(entry: Entry, watch: SliceWatcher) -> tuple[bool, str]:
-    from opennandlab.verification import verify
+    from opennandlab.core.verification import verify
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{entry.key[:12]}.json"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from opennandlab.base.files import read_yaml
-from opennandlab.config import PRESETS
+from opennandlab.core.config import PRESETS
 from opennandlab.theory.waf import spare_factor_effective
 
 PAGE_BYTES = 4096

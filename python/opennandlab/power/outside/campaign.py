@@ -25,13 +25,13 @@ from typing import Any, Final
 from opennandlab import _core
 from opennandlab.base.errors import ConfigError, OutputError
 from opennandlab.base.journal import Journal
+from opennandlab.core.power_cut import CLAIMS
 from opennandlab.power.campaign import CUTS_MAX, WORKLOADS, check_limit
 from opennandlab.power.outside import records
 from opennandlab.power.outside.disks import Disk, Link
 from opennandlab.power.outside.host import Asked, Asking, Host, rows, slices
 from opennandlab.power.outside.records import DATA, EMPTY, ERROR, Reading, Write, content
 from opennandlab.power.outside.supply import Supply, SupplyError
-from opennandlab.power_cut import CLAIMS
 from opennandlab.targets.base import TargetError
 
 JOURNAL: Final = "power.cuts.jsonl"

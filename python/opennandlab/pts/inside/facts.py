@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from opennandlab.config import described_device, map_unit_bytes
-from opennandlab.prediction import programs_per_page
+from opennandlab.core.config import described_device, map_unit_bytes
+from opennandlab.core.prediction import programs_per_page
 from opennandlab.pts.engine import Bench
 from opennandlab.theory.waf import predict_waf
 

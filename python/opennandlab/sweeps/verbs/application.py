@@ -13,10 +13,10 @@ from opennandlab.app.outcome import Progress
 from opennandlab.app.states import Wanted
 from opennandlab.app.suites import Suite, suite
 from opennandlab.base.errors import ConfigError
-from opennandlab.config import load_device, read_device
+from opennandlab.core.config import load_device, read_device
+from opennandlab.core.run import SEED
 from opennandlab.documents.app import figures
 from opennandlab.documents.record import JsonObject, plain
-from opennandlab.run import SEED
 from opennandlab.sweeps.verb import Reader, Stopped, Watcher, drafted
 from opennandlab.sweeps.verbs.benchmark import Drafts, FailedChecksError, OnDrive, draft_of
 

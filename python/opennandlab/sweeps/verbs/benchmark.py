@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from opennandlab import _core
 from opennandlab.base.errors import OpenNandLabError
-from opennandlab.config import (
+from opennandlab.core.config import (
     WorkloadConfig,
     load_device,
     load_replay,
@@ -17,12 +17,12 @@ from opennandlab.config import (
     read_workload,
     set_path,
 )
+from opennandlab.core.memory import available_beside
+from opennandlab.core.result import Result
+from opennandlab.core.run import SEED, benchmark, replay
+from opennandlab.core.slices import Progress
 from opennandlab.documents.record import JsonObject
-from opennandlab.memory import available_beside
 from opennandlab.reports.predicted import predicted_at
-from opennandlab.result import Result
-from opennandlab.run import SEED, benchmark, replay
-from opennandlab.slices import Progress
 from opennandlab.store.entry import numbers
 from opennandlab.sweeps.point import PATHS
 from opennandlab.sweeps.verb import Reader, Verb, Watcher, drafted

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from opennandlab.base.errors import ConfigError
-from opennandlab.config import load_device, read_device
+from opennandlab.core.config import load_device, read_device
 from opennandlab.documents.record import JsonObject
 from opennandlab.pts.cells import Question, measured
 from opennandlab.pts.words import kib, mix

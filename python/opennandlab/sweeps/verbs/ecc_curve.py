@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from opennandlab.base.errors import ConfigError, ResultError
+from opennandlab.core.run import SEED
 from opennandlab.documents.record import JsonObject
 from opennandlab.ecc.channels import Channel, points_of
 from opennandlab.ecc.codes import Code, Decoder
 from opennandlab.ecc.curves import METHODS, Curve, Effort, Progress, curve
-from opennandlab.run import SEED
 from opennandlab.store.entry import numbers
 from opennandlab.store.unfinished import empty
 from opennandlab.sweeps.point import PATHS

@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 
 from opennandlab.base.errors import ConfigError
 from opennandlab.base.hints import nearest
-from opennandlab.by_hand import is_set, overruled
-from opennandlab.config import DeviceConfig, load_device, read_device, read_workload
+from opennandlab.core.by_hand import is_set, overruled
+from opennandlab.core.config import DeviceConfig, load_device, read_device, read_workload
+from opennandlab.core.run import SEED
+from opennandlab.core.slices import Progress
 from opennandlab.documents.record import JsonObject, plain
 from opennandlab.reliability import Model, load_model
 from opennandlab.reliability.drive_life import drive_life_test
 from opennandlab.reliability.life import life_test
-from opennandlab.run import SEED
-from opennandlab.slices import Progress
 from opennandlab.store.entry import numbers
 from opennandlab.sweeps.verb import Reader, Verb, Watcher, drafted
 from opennandlab.sweeps.verbs.benchmark import Drafts, OnDrive, draft_of

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from opennandlab.base.errors import ConfigError
-from opennandlab.config import load_device, read_device
+from opennandlab.core.config import load_device, read_device
+from opennandlab.core.run import SEED
 from opennandlab.documents.record import JsonObject, plain
 from opennandlab.pts.folder import Place
 from opennandlab.pts.journal import JournalError
@@ -16,7 +17,6 @@ from opennandlab.pts.plan import Settings
 from opennandlab.pts.record import Progress
 from opennandlab.pts.runner import run_test
 from opennandlab.pts.test import Test
-from opennandlab.run import SEED
 from opennandlab.store.entry import numbers
 from opennandlab.store.unfinished import empty
 from opennandlab.sweeps.verb import Reader, Watcher, drafted

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from opennandlab.base.files import read_yaml
-from opennandlab.config import PRESETS
+from opennandlab.core.config import PRESETS
 from opennandlab.validation.case import (
     Case,
     Document,

@@ -14,18 +14,18 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from opennandlab import _core, plugins
+from opennandlab import _core
 from opennandlab.base.canonical import canonical_json
 from opennandlab.base.errors import ConfigError
 from opennandlab.base.files import is_there, parse_yaml, read_yaml
 from opennandlab.base.hints import hints, nearest
 from opennandlab.base.plain import comments, frozen, leaves, refuse_lists, thawed, to_json
-from opennandlab.own import texts, with_names, with_records, with_registered
-from opennandlab.policies import placer
+from opennandlab.core.own import texts, with_names, with_records, with_registered
+from opennandlab.policies import placer, plugins
 from opennandlab.policies import policy as policies
 from opennandlab.policies.source import admit, admitted, trust
 
-PRESETS = Path(__file__).parent / "presets"
+PRESETS = Path(__file__).parent.parent / "presets"
 
 Source = str | Path | Mapping[str, Any]
 

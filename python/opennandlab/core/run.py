@@ -19,7 +19,7 @@ from opennandlab.base import logs
 from opennandlab.base.canonical import oddity
 from opennandlab.base.errors import ConfigError, DocumentError, InternalError, TraceError
 from opennandlab.base.files import write_atomically
-from opennandlab.config import (
+from opennandlab.core.config import (
     DeviceConfig,
     ReplayConfig,
     Source,
@@ -28,17 +28,17 @@ from opennandlab.config import (
     load_steps,
     load_workload,
 )
+from opennandlab.core.history import History, Past
+from opennandlab.core.images import drive_of, read_image, same_device, with_policy
+from opennandlab.core.memory import available_beside, check_memory
+from opennandlab.core.observation import Observation, Timeline, window_of
+from opennandlab.core.prediction import fills, has_lost_blocks, mapping_of, predicted_waf
+from opennandlab.core.readers import load_own
+from opennandlab.core.result import Interrupted, Result, assemble
+from opennandlab.core.slices import Clock, Exclusive, Watcher, iter_run
 from opennandlab.documents.result import Effective, Observed, Origin, Outcome
 from opennandlab.documents.result import outcome as read_outcome
-from opennandlab.history import History, Past
-from opennandlab.images import drive_of, read_image, same_device, with_policy
-from opennandlab.memory import available_beside, check_memory
-from opennandlab.observation import Observation, Timeline, window_of
 from opennandlab.policies.source import named_in
-from opennandlab.prediction import fills, has_lost_blocks, mapping_of, predicted_waf
-from opennandlab.readers import load_own
-from opennandlab.result import Interrupted, Result, assemble
-from opennandlab.slices import Clock, Exclusive, Watcher, iter_run
 
 SEED = 42
 UNWATCHED = Observation()

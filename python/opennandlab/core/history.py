@@ -6,9 +6,9 @@ import hashlib
 from dataclasses import dataclass
 from typing import Any
 
-from opennandlab.config import Steps, WorkloadConfig
+from opennandlab.core.config import Steps, WorkloadConfig
+from opennandlab.core.prediction import fills
 from opennandlab.documents.result import Session
-from opennandlab.prediction import fills
 
 
 class History:

@@ -13,13 +13,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from opennandlab.base.plain import thawed
-from opennandlab.config import BY_HAND, DeviceConfig
+from opennandlab.core.config import BY_HAND, DeviceConfig
 
 
 def is_set(device: DeviceConfig, path: str) -> bool:
     """Tell whether a key was set by hand, by itself or as part of what was.
 
-    >>> from opennandlab.config import load_device
+    >>> from opennandlab.core.config import load_device
     >>> device = load_device("tlc_standard", {"nand.stress.retention_h": 720})
     >>> is_set(device, "nand.stress.retention_h"), is_set(device, "nand.stress.reads")
     (True, False)
@@ -38,7 +38,7 @@ def overruled(device: DeviceConfig, by: Mapping[str, Any], why: str) -> list[str
         by: The device that is run, resolved, or sections of it.
         why: Why it is another one, to stand behind a colon.
 
-    >>> from opennandlab.config import load_device
+    >>> from opennandlab.core.config import load_device
     >>> device = load_device("tlc_standard", {"nand.wear_out": "retire"})
     >>> overruled(device, {"nand": {"wear_out": "ignore"}}, "written to the rated cycles")
     ['--set nand.wear_out=retire has no effect, it is ignore here: written to the rated cycles']

@@ -26,7 +26,7 @@ from opennandlab.base.errors import ConfigError, legible
 from opennandlab.base.files import check_writable, write_atomically
 from opennandlab.base.keys import Key, Kind, keys
 from opennandlab.base.plain import leaves
-from opennandlab.config import DeviceConfig, WorkloadConfig
+from opennandlab.core.config import DeviceConfig, WorkloadConfig
 
 WIDTH = 92
 # Order of the sections: as a command meets them, from the flash out.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from opennandlab.config import map_unit_bytes
+from opennandlab.core.config import map_unit_bytes
 from opennandlab.documents.result import Origin, ResultDocument
 from opennandlab.summary import size
 

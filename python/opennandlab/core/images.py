@@ -9,8 +9,8 @@ from pathlib import Path
 from opennandlab import _core
 from opennandlab.base.canonical import first_difference
 from opennandlab.base.errors import ConfigError, ImageError
-from opennandlab.config import DeviceConfig, Source, load_device
-from opennandlab.memory import available_bytes
+from opennandlab.core.config import DeviceConfig, Source, load_device
+from opennandlab.core.memory import available_bytes
 from opennandlab.summary import size
 
 # A pipe into which nobody writes is not waited for; on Windows there is text, and bytes.

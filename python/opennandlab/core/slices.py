@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from opennandlab import _core
 from opennandlab.base.errors import BusyError
+from opennandlab.core.memory import peak_rss_bytes
 from opennandlab.documents.result import RunFacts
-from opennandlab.memory import peak_rss_bytes
 
 # Ctrl-C must be felt within 0.2 s. A slice that runs from an untimed into a timed stage takes up to
 # six times as long as it was meant to, because its operations get so much slower.

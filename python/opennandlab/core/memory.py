@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from opennandlab.base.errors import ConfigError
-from opennandlab.config import DeviceConfig
+from opennandlab.core.config import DeviceConfig
 from opennandlab.summary import size
 
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from opennandlab.base.errors import ConfigError
+from opennandlab.core.run import Simulation
 from opennandlab.documents.record import JsonObject
-from opennandlab.run import Simulation
 
 # What drives promise of their data when the power fails; see `docs/power-loss.md`.
 CLAIMS: Final = ("honest-flush", "plp", "ordered", "rzat")

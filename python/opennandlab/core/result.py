@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
-    from opennandlab.observation import Timeline
+    from opennandlab.core.observation import Timeline
 
 PERCENTILES = ("p50", "p90", "p99", "p999", "p9999", "p99999")
 # The checks of a run whose measured part never began: there is nothing to trust.
@@ -342,7 +342,7 @@ def assemble(  # noqa: PLR0913 (sections of a document, by name)
         observed: What was watched, where that adds to the metrics.
         partial: The run was interrupted.
     """
-    from opennandlab.cautions import cautions
+    from opennandlab.core.cautions import cautions
 
     content = ResultDocument(
         schema=SCHEMA,

@@ -20,10 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from opennandlab import plugins
 from opennandlab.base.errors import ConfigError, TraceError
-from opennandlab.config import DeviceConfig, ReplayConfig, load_replay
-from opennandlab.policies import source
+from opennandlab.core.config import DeviceConfig, ReplayConfig, load_replay
+from opennandlab.policies import plugins, source
 
 # How the core reads what a reader gives.
 COLUMNS = {

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from opennandlab import plugins
 from opennandlab.base.errors import ConfigError
-from opennandlab.policies import placer, source
+from opennandlab.policies import placer, plugins, source
 from opennandlab.policies import policy as policies
 
 

@@ -9,15 +9,15 @@ from typing import Any
 
 from opennandlab.base.canonical import deterministic_part, digest, first_difference
 from opennandlab.base.errors import CodeError, ConfigError, ResultError
-from opennandlab.cautions import is_fresh, is_session
+from opennandlab.core.cautions import is_fresh, is_session
+from opennandlab.core.observation import recorded
+from opennandlab.core.result import Result, model_version, tool
+from opennandlab.core.run import Run, Start, prepare_benchmark, prepare_replay
+from opennandlab.core.slices import Watcher
 from opennandlab.documents.result import Origin, ResultDocument, Tool
 from opennandlab.documents.saved import ForeignError
-from opennandlab.observation import recorded
 from opennandlab.policies import policy as policies
 from opennandlab.policies.source import named_in
-from opennandlab.result import Result, model_version, tool
-from opennandlab.run import Run, Start, prepare_benchmark, prepare_replay
-from opennandlab.slices import Watcher
 
 # Documents that can be checked in another way, and how.
 OTHERWISE = {

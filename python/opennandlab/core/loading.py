@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from opennandlab.base.errors import DocumentError
+from opennandlab.core.result import Result
+from opennandlab.core.tested import PtsResult
 from opennandlab.documents import pts
 from opennandlab.documents.app import AppDocument
 from opennandlab.documents.calibration import CalibrationDocument
@@ -23,8 +25,6 @@ from opennandlab.documents.schema import FAMILIES
 from opennandlab.documents.served import ServedDocument
 from opennandlab.documents.validation import ValidationDocument
 from opennandlab.ecc.curves import Curve
-from opennandlab.result import Result
-from opennandlab.tested import PtsResult
 
 # What is nothing but its record, but for the curve.
 Rest = (
