@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import opennandlab as onl
-from opennandlab import summary
 from opennandlab.core.prediction import predicted_waf
+from opennandlab.reports import summary
 
 RANDOM = {
     "pattern": "random",

@@ -12,7 +12,7 @@ from conftest import Cli
 from opennandlab.base.errors import ConfigError, legible
 from opennandlab.cli._streams import stdout
 from opennandlab.pts.plan import Option
-from opennandlab.summary import number
+from opennandlab.reports.summary import number
 
 
 @pytest.mark.parametrize(

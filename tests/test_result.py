@@ -11,7 +11,7 @@ import pytest
 
 import opennandlab as onl
 from opennandlab.base.canonical import digest
-from opennandlab.summary import latency_table, metric_rows, number
+from opennandlab.reports.summary import latency_table, metric_rows, number
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pytest
 import opennandlab as onl
 from conftest import SMALL
 from opennandlab.comparing import compare
-from opennandlab.summary import metric_rows, tenant_table
+from opennandlab.reports.summary import metric_rows, tenant_table
 
 SHARED: dict[str, Any] = {
     "name": "shared",

@@ -21,7 +21,7 @@ from opennandlab.ecc.curves import Progress
 from opennandlab.pts.matrix import sizes
 from opennandlab.reports.pts import views
 from opennandlab.reports.pts import wsat as wsat_report
-from opennandlab.summary import metric_rows
+from opennandlab.reports.summary import metric_rows
 
 SHORT = ("benchmark", "-w", "short.yaml", "-c", "small.yaml")
 

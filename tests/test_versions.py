@@ -11,10 +11,11 @@ import pytest
 
 import opennandlab as onl
 import pts_documents
-from opennandlab import _core, versions
+from opennandlab import _core
 from opennandlab.base.canonical import digest
 from opennandlab.comparing import compare
 from opennandlab.documents.comparison import Row
+from opennandlab.reports import versions
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "examples" / "results"

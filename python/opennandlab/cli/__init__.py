@@ -206,7 +206,7 @@ def root(
         set_threads(threads)
     if version:
         from opennandlab import _core
-        from opennandlab.summary import build
+        from opennandlab.reports.summary import build
 
         name = build(_core.version(), _core.commit(), dirty=_core.dirty())
         typer.echo(f"opennandlab {name}")

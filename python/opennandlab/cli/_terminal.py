@@ -398,7 +398,7 @@ def _rescue(result: "Result") -> Path | None:
 
 def show_result(result: "Result") -> None:
     """Print the tables of a result on stdout."""
-    from opennandlab.summary import (
+    from opennandlab.reports.summary import (
         activity_table,
         breakdown_tables,
         collection_table,

@@ -100,8 +100,8 @@ def _show(side: "Side", paths: "Sequence[str]") -> None:
     """Print objections, what stands for which file, and the table."""
     from rich.text import Text
 
-    from opennandlab import versions
     from opennandlab.comparing import layout
+    from opennandlab.reports import versions
 
     found = side.comparison
     console = terminal.stdout()

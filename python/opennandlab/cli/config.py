@@ -234,7 +234,7 @@ def _title(path: Path) -> str:
 def _show(device: "DeviceConfig", effective: dict[str, Any]) -> None:
     from opennandlab.base.plain import leaves
     from opennandlab.core.prediction import why_no_formula
-    from opennandlab.summary import number, size
+    from opennandlab.reports.summary import number, size
 
     console = terminal.stdout()
     console.print(f"device {device.name}", style="bold", markup=False)
@@ -272,7 +272,7 @@ def _show(device: "DeviceConfig", effective: dict[str, Any]) -> None:
 
 def _superblocks(device: "DeviceConfig", effective: dict[str, Any]) -> str:
     """Return how large superblocks are, and what parity makes of the over-provisioning."""
-    from opennandlab.summary import number
+    from opennandlab.reports.summary import number
 
     shape = effective["superblocks"]
     dies, pages, data = (int(shape[key]) for key in ("dies", "pages", "data_pages"))

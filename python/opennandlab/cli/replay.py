@@ -212,8 +212,8 @@ def replay(
 
 def _read_as(trace: Path, summary: str) -> str:
     """Say as what a trace was read, and what is in it."""
+    from opennandlab.reports.summary import number, size
     from opennandlab.reports.words import span
-    from opennandlab.summary import number, size
 
     found = json.loads(summary)
     kinds = ("read", "write", "trim", "flush", "volume")

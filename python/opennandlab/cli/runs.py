@@ -85,7 +85,7 @@ def list_(
         elif not rows.rows:
             terminal.note("no points")
         if begun := opened.unfinished.keys():
-            from opennandlab.summary import size as spoken
+            from opennandlab.reports.summary import size as spoken
 
             size = spoken(opened.unfinished.bytes())
             terminal.note(

@@ -511,7 +511,7 @@ def _answer(parameters: dict[str, Any], rows: list[Row], *, as_json: bool, quiet
         return
     if quiet:
         return
-    from opennandlab.summary import number
+    from opennandlab.reports.summary import number
 
     console = terminal.stdout()
     console.print(

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from opennandlab import versions
 from opennandlab.comparing.layout import Glyphs, Screen, cells_of
 from opennandlab.comparing.side import Side
 from opennandlab.documents.comparison import Comparison, Row
-from opennandlab.reports import agreement
+from opennandlab.reports import agreement, versions
 from opennandlab.reports.model import Badge, Cell, Chapter, Item, Marked, Report, Section, Table
 
 # From here on documents are rows: more columns are hard to read side by side.

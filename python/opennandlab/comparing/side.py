@@ -13,7 +13,7 @@ from opennandlab.comparing.rows import main_paths, rows
 from opennandlab.comparing.words import sentences
 from opennandlab.documents.comparison import SCHEMA, Comparison
 from opennandlab.documents.record import JsonObject, plain
-from opennandlab.versions import difference
+from opennandlab.reports.versions import difference
 
 TOO_FEW = "compare needs two documents or more; accepted: what `onl.load` returns"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from opennandlab.comparing.model import Difference, Finding
-from opennandlab.summary import NOTHING, number
+from opennandlab.reports.summary import NOTHING, number
 
 # Of documents that share something so many are named, the rest is counted; of groups that differ
 # so many are told apart.

@@ -11,7 +11,7 @@ from opennandlab.base.canonical import first_difference
 from opennandlab.base.errors import ConfigError, ImageError
 from opennandlab.core.config import DeviceConfig, Source, load_device
 from opennandlab.core.memory import available_bytes
-from opennandlab.summary import size
+from opennandlab.reports.summary import size
 
 # A pipe into which nobody writes is not waited for; on Windows there is text, and bytes.
 OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from opennandlab.base.errors import ConfigError
 from opennandlab.core.config import DeviceConfig
-from opennandlab.summary import size
+from opennandlab.reports.summary import size
 
 
 def check_memory(device: DeviceConfig) -> None:

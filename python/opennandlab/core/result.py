@@ -159,7 +159,7 @@ class Result:
         """
         import pandas as pd
 
-        from opennandlab.summary import PARTS
+        from opennandlab.reports.summary import PARTS
 
         metrics = self.content.metrics
         breakdown = Breakdown() if metrics is None else metrics.breakdown or Breakdown()
@@ -270,7 +270,7 @@ class Result:
         from html import escape
 
         from opennandlab.reports import drawing, plot
-        from opennandlab.summary import (
+        from opennandlab.reports.summary import (
             activity_table,
             breakdown_tables,
             latency_table,

@@ -15,7 +15,7 @@ from opennandlab.documents.result import ResultDocument
 from opennandlab.reports import output
 from opennandlab.reports.figure.model import Axis, Part, Stack
 from opennandlab.reports.model import Report, Table, page_of
-from opennandlab.summary import (
+from opennandlab.reports.summary import (
     PARTS,
     REST,
     breakdown_tables,

@@ -17,7 +17,7 @@ from opennandlab.documents.result import ResultDocument
 from opennandlab.reports import output, variation
 from opennandlab.reports.figure.model import Axis, Plot, Series
 from opennandlab.reports.model import Report, Section, Table, page_of
-from opennandlab.summary import (
+from opennandlab.reports.summary import (
     build,
     latency_table,
     metric_rows,

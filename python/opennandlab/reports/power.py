@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from opennandlab.documents.power_loss import PowerDocument
 from opennandlab.reports.figure.model import Axis, Plot, Series
 from opennandlab.reports.model import Badge, Cell, Chapter, Headline, Report, Section, Table
-from opennandlab.summary import number
+from opennandlab.reports.summary import number
 
 if TYPE_CHECKING:
     from opennandlab.power.study import Found

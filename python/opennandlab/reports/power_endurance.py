@@ -12,7 +12,7 @@ from opennandlab.documents.power_endurance import (
 )
 from opennandlab.reports.figure.model import Axis, Mark, Plot, Series
 from opennandlab.reports.model import Badge, Cell, Chapter, Headline, Report, Section, Table
-from opennandlab.summary import number
+from opennandlab.reports.summary import number
 
 
 def report(document: EnduranceDocument) -> Report:

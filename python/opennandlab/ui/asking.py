@@ -27,8 +27,8 @@ from opennandlab.core.config import (
 )
 from opennandlab.core.prediction import predicted_waf
 from opennandlab.core.run import SEED
+from opennandlab.reports.summary import number, size
 from opennandlab.store import Store
-from opennandlab.summary import number, size
 from opennandlab.sweeps.axes import Axis
 from opennandlab.sweeps.definition import Sweep, checked_name
 from opennandlab.sweeps.seeds import Seeds

@@ -9,11 +9,11 @@ from typing import Any
 
 from opennandlab.base.errors import StoreError
 from opennandlab.reports.runs import shown
+from opennandlab.reports.summary import number
 from opennandlab.store import Names, Store
 from opennandlab.store.conditions import resolved, value_of
 from opennandlab.store.entry import Scalar
 from opennandlab.store.shown import MAIN, shortened
-from opennandlab.summary import number
 
 ROWS_PER_PAGE = 50
 # Coordinates that have columns of their own, and metrics where none were chosen.

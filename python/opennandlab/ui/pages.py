@@ -15,8 +15,8 @@ from opennandlab.base.canonical import as_bytes
 from opennandlab.reports import html
 from opennandlab.reports.figure import colours
 from opennandlab.reports.runs import shown
+from opennandlab.reports.summary import number
 from opennandlab.store.shown import KEY_DIGITS, age, plain_value
-from opennandlab.summary import number
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -23,10 +23,10 @@ from opennandlab.core.own import texts
 from opennandlab.reports.figure import static
 from opennandlab.reports.model import Report
 from opennandlab.reports.stored import Drawn, drawing
+from opennandlab.reports.summary import number
 from opennandlab.store import Entry, Names, Store
 from opennandlab.store.conditions import resolved
 from opennandlab.store.entry import PATHS
-from opennandlab.summary import number
 from opennandlab.sweeps.verbs import VERBS
 from opennandlab.ui import commands, sweeping, verbs
 from opennandlab.ui.asking import FieldError, Folder

@@ -19,12 +19,12 @@ from typing import Any
 
 from opennandlab.base.errors import StoreError
 from opennandlab.reports.runs import shown, told
+from opennandlab.reports.summary import number
 from opennandlab.stats.groups import Mean
 from opennandlab.store import KeptSweep, Store
 from opennandlab.store.entry import Scalar
 from opennandlab.store.membership import Member
 from opennandlab.store.shown import shortened
-from opennandlab.summary import number
 from opennandlab.sweeps.verbs import VERBS
 from opennandlab.ui.jobs import Job
 from opennandlab.ui.listing import equals

@@ -17,7 +17,7 @@ from opennandlab.core.cautions import is_fresh, is_session
 from opennandlab.core.result import Result
 from opennandlab.documents.record import JsonObject
 from opennandlab.documents.result import Origin, ResultDocument
-from opennandlab.summary import number, state_text
+from opennandlab.reports.summary import number, state_text
 
 # Rounding of capacities to whole blocks moves the spare factor of equal drives by less than this.
 SPARE_TOLERANCE_RATIO = 1e-3

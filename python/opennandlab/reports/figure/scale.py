@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 
 from opennandlab.reports.figure.model import Axis, Number, Plot, Relief
-from opennandlab.summary import number
+from opennandlab.reports.summary import number
 
 TICKS = 6
 # Fixed ticks beyond this number are thinned.

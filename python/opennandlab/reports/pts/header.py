@@ -18,7 +18,7 @@ from opennandlab.reports.model import Badge, Facts, Kind
 from opennandlab.reports.pts import steady as steadiness
 from opennandlab.reports.pts.source import Measured, plain
 from opennandlab.reports.pts.verdict import NOT_COLLECTING
-from opennandlab.summary import build
+from opennandlab.reports.summary import build
 
 PROFILES = {"C": "PTS-C (client)", "E": "PTS-E (enterprise)"}
 KINDS: dict[str, Kind] = {"full": "good", "scaled": "plain"}

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from opennandlab import versions
 from opennandlab.documents import pts
 from opennandlab.documents.comparison import Comparison, delta_pct
-from opennandlab.reports import words
+from opennandlab.reports import versions, words
 from opennandlab.reports.figure.model import Axis, Plot, Relief, Series
 from opennandlab.reports.model import Badge, Cell, Chapter, Facts, Item, Report, Section, Table
 from opennandlab.reports.pts import header, likeness, views

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from opennandlab.documents.comparison import ModelDifference, Row
-from opennandlab.summary import number
+from opennandlab.reports.summary import number
 
 # Model version -> what changed with it, in one sentence; "results change" in CHANGELOG.md.
 CHANGES: dict[int, str] = {
