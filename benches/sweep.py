@@ -16,9 +16,9 @@ from pathlib import Path
 
 import opennandlab as onl
 from opennandlab.store import Store
-from opennandlab.sweeps.definition import Sweep
-from opennandlab.sweeps.engine import Threads
-from opennandlab.sweeps.runner import Run
+from opennandlab.studies.sweeps.definition import Sweep
+from opennandlab.studies.sweeps.engine import Threads
+from opennandlab.studies.sweeps.runner import Run
 
 DEVICE = {
     "nand": {"channels": 2, "dies_per_channel": 1, "blocks_per_plane": 128, "pages_per_block": 128}

@@ -26,9 +26,9 @@ from typing import Any
 
 from machines import Machines
 from opennandlab.store import Store
-from opennandlab.sweeps.definition import Sweep
-from opennandlab.sweeps.engine import Threads
-from opennandlab.sweeps.runner import Run
+from opennandlab.studies.sweeps.definition import Sweep
+from opennandlab.studies.sweeps.engine import Threads
+from opennandlab.studies.sweeps.runner import Run
 
 WORKERS = 2
 ROLES = ("worker", "client", "scheduler")

@@ -15,12 +15,12 @@ from opennandlab.base.errors import ConfigError
 from opennandlab.cli import app
 from opennandlab.core.by_hand import is_set, overruled
 from opennandlab.core.config import load_device
-from opennandlab.fleet.definition import Fleet
-from opennandlab.power.fitting import fitted
 from opennandlab.pts import TESTS, Settings, run_test
 from opennandlab.pts.suite import Job, vary
 from opennandlab.reliability import drive_life_test, life_test, load_model
-from opennandlab.sweeps.definition import Sweep
+from opennandlab.studies.fleet.definition import Fleet
+from opennandlab.studies.power.fitting import fitted
+from opennandlab.studies.sweeps.definition import Sweep
 from opennandlab.targets.simulated import SimulatedTarget
 
 STORED = {"nand.stress.temperature_c": 55, "nand.stress.retention_h": 20000}

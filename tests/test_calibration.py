@@ -16,14 +16,6 @@ from typer.testing import CliRunner
 
 import opennandlab as onl
 from opennandlab.base.errors import ConfigError, ResultError
-from opennandlab.calibration import calibrating, ends, search, sensitivity
-from opennandlab.calibration import objective as objective_module
-from opennandlab.calibration.cells import Target, held_out, targets
-from opennandlab.calibration.conditions import Asked
-from opennandlab.calibration.ends import why_flat
-from opennandlab.calibration.journal import Journal
-from opennandlab.calibration.keys import Key, keys_of, limits, parse
-from opennandlab.calibration.objective import Objective, Progress, Values, start
 from opennandlab.cli import app
 from opennandlab.documents import pts_header
 from opennandlab.documents.calibration import CalibrationDocument
@@ -32,6 +24,14 @@ from opennandlab.measured import reference
 from opennandlab.measured.document import Cell, Said, made
 from opennandlab.pts.cells import Question, measured
 from opennandlab.reports import calibration as pages
+from opennandlab.studies.calibration import calibrating, ends, search, sensitivity
+from opennandlab.studies.calibration import objective as objective_module
+from opennandlab.studies.calibration.cells import Target, held_out, targets
+from opennandlab.studies.calibration.conditions import Asked
+from opennandlab.studies.calibration.ends import why_flat
+from opennandlab.studies.calibration.journal import Journal
+from opennandlab.studies.calibration.keys import Key, keys_of, limits, parse
+from opennandlab.studies.calibration.objective import Objective, Progress, Values, start
 from opennandlab.targets.base import Limit, Stimulus
 from opennandlab.targets.simulated import SimulatedTarget
 

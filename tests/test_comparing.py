@@ -28,7 +28,7 @@ from opennandlab.documents.ecc import CurveDocument
 from opennandlab.documents.life import DriveLifeTest
 from opennandlab.documents.record import plain, read
 from opennandlab.store import Entry, Store, key_of
-from opennandlab.sweeps.verbs import VERBS
+from opennandlab.studies.sweeps.verbs import VERBS
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULT = ROOT / "examples" / "results" / "benchmark-page" / "W2-greedy.json"

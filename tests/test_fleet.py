@@ -14,8 +14,8 @@ import opennandlab as onl
 from opennandlab.base.errors import ConfigError
 from opennandlab.cli import app as command_line
 from opennandlab.documents.fleet import FleetDocument
-from opennandlab.fleet.definition import Fleet
-from opennandlab.fleet.running import summary
+from opennandlab.studies.fleet.definition import Fleet
+from opennandlab.studies.fleet.running import summary
 
 SMALL: dict[str, Any] = {
     "nand": {"channels": 1, "dies_per_channel": 1, "planes_per_die": 1, "blocks_per_plane": 64,

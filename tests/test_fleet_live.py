@@ -18,9 +18,9 @@ import opennandlab as onl
 from opennandlab.base.errors import ConfigError
 from opennandlab.cli import app as command_line
 from opennandlab.documents.fleet import FleetDocument
-from opennandlab.fleet import live
-from opennandlab.fleet.live import LiveCampaign, LiveFleet, Permission
-from opennandlab.fleet.running import live_document
+from opennandlab.studies.fleet import live
+from opennandlab.studies.fleet.live import LiveCampaign, LiveFleet, Permission
+from opennandlab.studies.fleet.running import live_document
 from opennandlab.targets.base import TargetError
 
 APPS = {"run": "app", "app": {"suite": "light", "case": ["contact=2"], "runs": 1}}

@@ -32,7 +32,7 @@ from opennandlab.core.verification import verify
 from opennandlab.ecc import container as containers
 from opennandlab.policies import source
 from opennandlab.store import Store
-from opennandlab.sweeps.engine import run_point
+from opennandlab.studies.sweeps.engine import run_point
 from opennandlab.ui import screens
 from opennandlab.ui.asking import Folder
 from stored import entry

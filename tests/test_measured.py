@@ -10,9 +10,9 @@ from functools import cache
 import pytest
 
 import opennandlab as onl
-from opennandlab.validation import Case, Effort, Kind
-from opennandlab.validation.measured import FILLS, LOADS, MICRON, SKEW, SOLIDIGM, TITLES
-from opennandlab.validation.suites import measured
+from opennandlab.studies.validation import Case, Effort, Kind
+from opennandlab.studies.validation.measured import FILLS, LOADS, MICRON, SKEW, SOLIDIGM, TITLES
+from opennandlab.studies.validation.suites import measured
 
 # The times of a program unit and the shares of the space stay.
 TINY = {MICRON: 44, SOLIDIGM: 72}

@@ -16,9 +16,17 @@ from opennandlab.base.errors import ConfigError, ResultError
 from opennandlab.cli import app as command_line
 from opennandlab.documents.power_loss import PowerDocument
 from opennandlab.documents.record import plain
-from opennandlab.power.campaign import JOURNAL, SMALL, Campaign, Settings, again, promised, wilson
-from opennandlab.power.fitting import fitted
-from opennandlab.power.study import run as study
+from opennandlab.studies.power.campaign import (
+    JOURNAL,
+    SMALL,
+    Campaign,
+    Settings,
+    again,
+    promised,
+    wilson,
+)
+from opennandlab.studies.power.fitting import fitted
+from opennandlab.studies.power.study import run as study
 
 BUFFER = ["--set", "ftl.write_buffer_pages=64", "--set", "ftl.write_frontiers=host_gc"]
 

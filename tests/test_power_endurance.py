@@ -13,10 +13,10 @@ import opennandlab as onl
 from opennandlab.cli import app as command_line
 from opennandlab.documents.fleet import FleetRow
 from opennandlab.documents.power_endurance import EnduranceDocument
-from opennandlab.power.campaign import wilson
-from opennandlab.power.endurance import Settings, verdict
 from opennandlab.reliability.jedec import CLASSES
 from opennandlab.reliability.life import poisson_interval
+from opennandlab.studies.power.campaign import wilson
+from opennandlab.studies.power.endurance import Settings, verdict
 
 # Runs in a second: wears out soon, and its states age.
 DEVICE: dict[str, Any] = {

@@ -18,12 +18,12 @@ import opennandlab as onl
 from opennandlab.base.errors import ResultError
 from opennandlab.cli import app as command_line
 from opennandlab.documents.power_files import FilesDocument
-from opennandlab.power import capture as captures
-from opennandlab.power import crash, databases, filesystems
-from opennandlab.power.capture import FLUSH, TRIM, WRITE, Capture, Request
-from opennandlab.power.databases import MODES
-from opennandlab.power.files import JOURNAL, Judged, cell
 from opennandlab.serving.server import Plan, Served
+from opennandlab.studies.power import capture as captures
+from opennandlab.studies.power import crash, databases, filesystems
+from opennandlab.studies.power.capture import FLUSH, TRIM, WRITE, Capture, Request
+from opennandlab.studies.power.databases import MODES
+from opennandlab.studies.power.files import JOURNAL, Judged, cell
 
 UNIT = 4096
 NOT_FORCED = False

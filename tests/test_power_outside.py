@@ -22,14 +22,22 @@ import opennandlab as onl
 from opennandlab.base.errors import ConfigError
 from opennandlab.cli import app as command_line
 from opennandlab.documents.power_loss import PowerDocument
-from opennandlab.power.campaign import SMALL
-from opennandlab.power.outside import records
-from opennandlab.power.outside.campaign import Campaign, DeadDriveError, Settings
-from opennandlab.power.outside.disks import opened
-from opennandlab.power.outside.records import DATA, EMPTY, GARBAGE, TORN, Write, content, read
-from opennandlab.power.outside.supply import Commands, SupplyError
-from opennandlab.power.outside.telling import document
 from opennandlab.serving.server import Plan, Served
+from opennandlab.studies.power.campaign import SMALL
+from opennandlab.studies.power.outside import records
+from opennandlab.studies.power.outside.campaign import Campaign, DeadDriveError, Settings
+from opennandlab.studies.power.outside.disks import opened
+from opennandlab.studies.power.outside.records import (
+    DATA,
+    EMPTY,
+    GARBAGE,
+    TORN,
+    Write,
+    content,
+    read,
+)
+from opennandlab.studies.power.outside.supply import Commands, SupplyError
+from opennandlab.studies.power.outside.telling import document
 from opennandlab.targets.base import TargetError
 from opennandlab.targets.consent import Consent
 

@@ -13,9 +13,9 @@ import pytest
 
 import opennandlab as onl
 from opennandlab import _core
-from opennandlab.validation import Effort, Kind, Relation
-from opennandlab.validation.drives import DRIVES
-from opennandlab.validation.suites import presets
+from opennandlab.studies.validation import Effort, Kind, Relation
+from opennandlab.studies.validation.drives import DRIVES
+from opennandlab.studies.validation.suites import presets
 
 # Drives of 2009 have pages of 4 KiB and an unknown structure, and are as they were.
 REFITTED = [name for name in DRIVES if not name.endswith("_2009")]

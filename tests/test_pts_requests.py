@@ -6,8 +6,8 @@ import pytest
 
 from opennandlab.base.errors import ConfigError
 from opennandlab.pts.requests import answer
-from opennandlab.validation import Verdict, select_cases
-from opennandlab.validation.suites import ON_REQUEST, SUITES
+from opennandlab.studies.validation import Verdict, select_cases
+from opennandlab.studies.validation.suites import ON_REQUEST, SUITES
 
 SMALL = {
     "nand": {"cell_type": "TLC", "blocks_per_plane": 16, "pages_per_block": 32},

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 import opennandlab as onl
-from opennandlab.validation import Effort, Kind
-from opennandlab.validation.fit import descend, log_loss
-from opennandlab.validation.published import (
+from opennandlab.studies.validation import Effort, Kind
+from opennandlab.studies.validation.fit import descend, log_loss
+from opennandlab.studies.validation.published import (
     CLIENT_IOPS,
     DRIVES_2009,
     READ_PCTS,
     Errors,
     root_mean_square,
 )
-from opennandlab.validation.suites import published
+from opennandlab.studies.validation.suites import published
 
 GIB = 1 << 30
 # Preset: raw GiB (nearly), logical bytes over those that its maker promises.

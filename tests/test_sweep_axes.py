@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from opennandlab.base.errors import ConfigError
 from opennandlab.stats.groups import grouped
 from opennandlab.stats.student import half_width, quantile, within
-from opennandlab.sweeps.axes import Axis, combinations, label
-from opennandlab.sweeps.runner import Row
-from opennandlab.sweeps.seeds import Seeds
+from opennandlab.studies.sweeps.axes import Axis, combinations, label
+from opennandlab.studies.sweeps.runner import Row
+from opennandlab.studies.sweeps.seeds import Seeds
 
 # Quantiles of Student's distribution, two-sided (W. S. Gosset; any table).
 TABLE = {(0.95, 1): 12.706, (0.95, 2): 4.303, (0.95, 5): 2.571, (0.95, 10): 2.228,

@@ -16,10 +16,10 @@ pytest.importorskip("distributed")
 
 import opennandlab as onl
 from opennandlab.store import Store
-from opennandlab.sweeps import cluster
-from opennandlab.sweeps.definition import Sweep
-from opennandlab.sweeps.engine import EngineError, Threads
-from opennandlab.sweeps.runner import Run
+from opennandlab.studies.sweeps import cluster
+from opennandlab.studies.sweeps.definition import Sweep
+from opennandlab.studies.sweeps.engine import EngineError, Threads
+from opennandlab.studies.sweeps.runner import Run
 
 ASKED = {**KILLED, "seeds": 4}
 

@@ -18,8 +18,8 @@ from opennandlab.base.errors import ConfigError
 from opennandlab.stats.groups import grouped
 from opennandlab.store import Entry, Outcome, Store
 from opennandlab.store.entry import numbers
-from opennandlab.sweeps.definition import Sweep
-from opennandlab.sweeps.engine import (
+from opennandlab.studies.sweeps.definition import Sweep
+from opennandlab.studies.sweeps.engine import (
     Done,
     Engine,
     EngineError,
@@ -30,10 +30,10 @@ from opennandlab.sweeps.engine import (
     run_point,
     slots_for,
 )
-from opennandlab.sweeps.point import Point
-from opennandlab.sweeps.runner import Progress, Row, Run
-from opennandlab.sweeps.verb import Stopped
-from opennandlab.sweeps.verbs import VERBS
+from opennandlab.studies.sweeps.point import Point
+from opennandlab.studies.sweeps.runner import Progress, Row, Run
+from opennandlab.studies.sweeps.verb import Stopped
+from opennandlab.studies.sweeps.verbs import VERBS
 
 SMALL = {"nand": {"channels": 1, "dies_per_channel": 1, "planes_per_die": 1,
                   "blocks_per_plane": 64, "pages_per_block": 32}}  # fmt: skip
@@ -241,9 +241,11 @@ def test_points_of_a_policy_of_ones_own_have_a_cost_of_their_own(tmp_path, monke
 def test_no_more_points_at_a_time_than_fit_the_memory(monkeypatch):
     points = Run(Sweep.of(document()), Shelf()).missing
     needs = VERBS["benchmark"].memory_bytes(points[0].settings)
-    monkeypatch.setattr("opennandlab.sweeps.engine.available_bytes", lambda: int(2.5 * needs))
+    monkeypatch.setattr(
+        "opennandlab.studies.sweeps.engine.available_bytes", lambda: int(2.5 * needs)
+    )
     assert slots_for(needs, 8) == 2
-    monkeypatch.setattr("opennandlab.sweeps.engine.available_bytes", lambda: 1)
+    monkeypatch.setattr("opennandlab.studies.sweeps.engine.available_bytes", lambda: 1)
     assert slots_for(needs, 8) == 1
 
 

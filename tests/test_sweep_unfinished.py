@@ -13,10 +13,10 @@ import pytest
 
 from opennandlab.store import Store
 from opennandlab.store.unfinished import Unfinished
-from opennandlab.sweeps.definition import Sweep
-from opennandlab.sweeps.engine import Done, Threads, run_point
-from opennandlab.sweeps.point import Point
-from opennandlab.sweeps.verb import Stopped
+from opennandlab.studies.sweeps.definition import Sweep
+from opennandlab.studies.sweeps.engine import Done, Threads, run_point
+from opennandlab.studies.sweeps.point import Point
+from opennandlab.studies.sweeps.verb import Stopped
 
 SMALL = {"nand": {"channels": 1, "dies_per_channel": 2, "planes_per_die": 1,
                   "blocks_per_plane": 32, "pages_per_block": 32}}  # fmt: skip
@@ -113,7 +113,7 @@ def test_a_store_that_cannot_be_written_keeps_nothing_of_what_is_under_way(tmp_p
 
 def test_a_finished_point_leaves_nothing(tmp_path):
     with Store.open(tmp_path) as store:
-        from opennandlab.sweeps.runner import Run
+        from opennandlab.studies.sweeps.runner import Run
 
         rows = Run(Sweep.of(TEST), store).to_the_end(Threads(1, store.unfinished))
         assert [row.error for row in rows] == [None]

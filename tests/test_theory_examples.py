@@ -10,11 +10,11 @@ from types import ModuleType
 
 import pytest
 
+import opennandlab.studies.validation
 import opennandlab.theory
-import opennandlab.validation
 
 
-@pytest.mark.parametrize("package", [opennandlab.theory, opennandlab.validation])
+@pytest.mark.parametrize("package", [opennandlab.theory, opennandlab.studies.validation])
 def test_public_names_have_examples(package: ModuleType) -> None:
     missing = [
         name

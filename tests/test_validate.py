@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Cli
-from opennandlab.validation import SUITES
+from opennandlab.studies.validation import SUITES
 
 
 def test_a_suite_prints_formula_simulation_error_and_verdict(cli: Cli) -> None:

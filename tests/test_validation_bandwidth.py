@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from opennandlab.studies.validation import Effort, Kind, Verdict, run_cases, select_cases
+from opennandlab.studies.validation.suites.bandwidth import Point
 from opennandlab.theory.bandwidth import TUTORIAL_VARIANTS
-from opennandlab.validation import Effort, Kind, Verdict, run_cases, select_cases
-from opennandlab.validation.suites.bandwidth import Point
 
 
 def ideal_drive(device: dict[str, Any], workload: dict[str, Any], _: int) -> dict[str, Any]:

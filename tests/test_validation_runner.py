@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from opennandlab.validation import (
+from opennandlab.studies.validation import (
     Case,
     Effort,
     Kind,
@@ -26,8 +26,8 @@ from opennandlab.validation import (
     run_count,
     select_cases,
 )
-from opennandlab.validation.case import increment_ratio, lookup, quotient, read
-from opennandlab.validation.markdown import line, number, share
+from opennandlab.studies.validation.case import increment_ratio, lookup, quotient, read
+from opennandlab.studies.validation.markdown import line, number, share
 
 FIRST, SECOND = Run({"id": 1}, {}), Run({"id": 2}, {})
 

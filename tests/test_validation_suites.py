@@ -13,12 +13,7 @@ from typing import Any
 
 import pytest
 
-from opennandlab.theory import (
-    Traffic,
-    predict_waf,
-    spare_factor_effective,
-)
-from opennandlab.validation import (
+from opennandlab.studies.validation import (
     SUITES,
     Case,
     Effort,
@@ -31,8 +26,13 @@ from opennandlab.validation import (
     run_cases,
     select_cases,
 )
-from opennandlab.validation.case import GOALS
-from opennandlab.validation.devices import overwrites
+from opennandlab.studies.validation.case import GOALS
+from opennandlab.studies.validation.devices import overwrites
+from opennandlab.theory import (
+    Traffic,
+    predict_waf,
+    spare_factor_effective,
+)
 
 
 def all_cases(effort: Effort) -> list[Case]:

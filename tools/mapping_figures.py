@@ -14,11 +14,11 @@ from types import ModuleType
 
 from mechanisms import Drawing, Results, plot
 from opennandlab.reports.figure.model import Axis, Plot, Series
+from opennandlab.studies.validation.case import Run, lookup
+from opennandlab.studies.validation.devices import overwrites
+from opennandlab.studies.validation.suites.mapping import WAF, Cache, Shape
 from opennandlab.theory.caching import che_hit_rate_zipf
 from opennandlab.theory.mapping import waf_bast, waf_fast
-from opennandlab.validation.case import Run, lookup
-from opennandlab.validation.devices import overwrites
-from opennandlab.validation.suites.mapping import WAF, Cache, Shape
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 # Blocks of data and their pages, for the curves over log blocks.

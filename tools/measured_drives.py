@@ -9,9 +9,17 @@ from collections.abc import Callable, Sequence
 
 from mechanisms import Drawing, Results, plot
 from opennandlab.reports.figure.model import Axis, Plot, Series
-from opennandlab.validation.case import lookup
-from opennandlab.validation.measured import FILLS, LOADS, MICRON, SKEW, SOLIDIGM, TITLES, ZONES
-from opennandlab.validation.suites import measured as suite
+from opennandlab.studies.validation.case import lookup
+from opennandlab.studies.validation.measured import (
+    FILLS,
+    LOADS,
+    MICRON,
+    SKEW,
+    SOLIDIGM,
+    TITLES,
+    ZONES,
+)
+from opennandlab.studies.validation.suites import measured as suite
 
 # Loads below saturation of the P5520.
 LOAD_MAX = 100

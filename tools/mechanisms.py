@@ -13,15 +13,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from opennandlab.reports.figure.model import Axis, Draw, Plot, Series
-from opennandlab.theory.closed_loop import busy_dies
-from opennandlab.theory.reliability import PageCode
-from opennandlab.theory.waf import uniform_formula
-from opennandlab.validation.case import Document, Run, lookup
-from opennandlab.validation.devices import PAGE_BYTES, bench, poisson, timed
-from opennandlab.validation.suites import recovery as recovery_suite
-from opennandlab.validation.suites import superblocks
-from opennandlab.validation.suites.ablation import host, scheduling, translation
-from opennandlab.validation.suites.ablation.row import (
+from opennandlab.studies.validation.case import Document, Run, lookup
+from opennandlab.studies.validation.devices import PAGE_BYTES, bench, poisson, timed
+from opennandlab.studies.validation.suites import recovery as recovery_suite
+from opennandlab.studies.validation.suites import superblocks
+from opennandlab.studies.validation.suites.ablation import host, scheduling, translation
+from opennandlab.studies.validation.suites.ablation.row import (
     PROGRAM,
     READ_RATE,
     READ_US,
@@ -33,6 +30,9 @@ from opennandlab.validation.suites.ablation.row import (
     steady_writes,
     vary,
 )
+from opennandlab.theory.closed_loop import busy_dies
+from opennandlab.theory.reliability import PageCode
+from opennandlab.theory.waf import uniform_formula
 
 Results = Mapping[str, Document]
 PERCENTILES = (("p50", 2.0), ("p90", 10.0), ("p99", 1e2), ("p999", 1e3))

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Final
 
 from opennandlab.base.files import write_atomically
-from opennandlab.power.study import run
 from opennandlab.reports.figure import static
 from opennandlab.reports.figure.model import Axis, Mark, Plot, Series
 from opennandlab.reports.power import plot
+from opennandlab.studies.power.study import run
 
 # As in `crates/sim/src/power_loss/physics.rs`.
 NOMINAL_RBER: Final = 1e-4

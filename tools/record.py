@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from opennandlab.validation import Verdict, head_line
+from opennandlab.studies.validation import Verdict, head_line
 from record_table import ENTRIES, Entry
 
 if TYPE_CHECKING:

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
         WriteError,
     )
     from opennandlab.base.threads import set_threads
-    from opennandlab.calibration import calibrate
     from opennandlab.comparing import UnlikeError, compare
     from opennandlab.core.config import (
         DeviceConfig,
@@ -52,7 +51,8 @@ if TYPE_CHECKING:
     from opennandlab.core.verification import verify
     from opennandlab.ecc.curves import Curve
     from opennandlab.store import open_store
-    from opennandlab.sweeps.runs import Runs, sweep
+    from opennandlab.studies.calibration import calibrate
+    from opennandlab.studies.sweeps.runs import Runs, sweep
 
 # Public name -> the module that has it. One row makes a name public.
 _HOMES = {
@@ -70,7 +70,7 @@ _HOMES = {
     "PtsResult": "core.tested",
     "Result": "core.result",
     "ResultError": "base.errors",
-    "Runs": "sweeps.runs",
+    "Runs": "studies.sweeps.runs",
     "Simulation": "core.run",
     "StoreError": "base.errors",
     "TraceError": "base.errors",
@@ -79,7 +79,7 @@ _HOMES = {
     "WriteError": "base.errors",
     "allow_code": "policies.source",
     "benchmark": "core.run",
-    "calibrate": "calibration",
+    "calibrate": "studies.calibration",
     "compare": "comparing",
     "load": "core.loading",
     "load_device": "core.config",
@@ -88,7 +88,7 @@ _HOMES = {
     "presets": "core.config",
     "replay": "core.run",
     "set_threads": "base.threads",
-    "sweep": "sweeps.runs",
+    "sweep": "studies.sweeps.runs",
     "verify": "core.verification",
     "version": "_core",
 }

@@ -8,8 +8,8 @@ from opennandlab.cli import _terminal as terminal
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from opennandlab.studies.validation.suites.bandwidth import Point
     from opennandlab.theory.bandwidth import DieCountRow, TutorialDie
-    from opennandlab.validation.suites.bandwidth import Point
 
 Row = tuple[str, object, str]
 # Dies that a sweep simulates at most: the suite's range.
@@ -81,8 +81,8 @@ def point_rows(
     """Return parameters and rows of one point; simulated too where a seed is given."""
     import math
 
+    from opennandlab.studies.validation.suites.bandwidth import Point
     from opennandlab.theory.bandwidth import link_cap_mb_s
-    from opennandlab.validation.suites.bandwidth import Point
 
     share = given.read_pct / 100
     cap = math.inf
@@ -119,8 +119,8 @@ def point_rows(
 
 def measure_sweep(document: dict[str, Any], variants: dict[str, "TutorialDie"], seed: int) -> None:
     """Simulate the sweep; adds `measured` to each die, and says which counts have none."""
+    from opennandlab.studies.validation.suites.bandwidth import Point
     from opennandlab.theory.bandwidth import MIXES
-    from opennandlab.validation.suites.bandwidth import Point
 
     channels = document["parameters"]["channels"]
     document["parameters"]["seed"] = seed
@@ -144,7 +144,7 @@ def measure_sweep(document: dict[str, Any], variants: dict[str, "TutorialDie"], 
 def measure_point(point: "Point", seed: int) -> dict[str, Any]:
     """Simulate one point, and say how far from the formula it is."""
     from opennandlab.core.run import benchmark
-    from opennandlab.validation.suites.bandwidth import tutorial_mb_s
+    from opennandlab.studies.validation.suites.bandwidth import tutorial_mb_s
 
     run = point.run()
     document = benchmark(run.device, run.workload, seed=seed).document

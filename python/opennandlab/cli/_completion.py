@@ -116,7 +116,7 @@ def _policies(context: Any) -> tuple[str, ...]:  # noqa: ANN401
 
 def _ground_truths(context: Any) -> list[str]:  # noqa: ANN401
     del context
-    from opennandlab.validation import SUITES
+    from opennandlab.studies.validation import SUITES
 
     return list(SUITES)
 

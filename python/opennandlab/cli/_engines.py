@@ -11,7 +11,7 @@ from opennandlab.cli import _terminal as terminal
 
 if TYPE_CHECKING:
     from opennandlab.store import Store
-    from opennandlab.sweeps.engine import Engine
+    from opennandlab.studies.sweeps.engine import Engine
 
 
 class EngineName(str, Enum):
@@ -53,11 +53,11 @@ def engine_of(
 ) -> "Engine":
     """Return where points run."""
     from opennandlab.base.threads import cores
-    from opennandlab.sweeps.engine import Threads
+    from opennandlab.studies.sweeps.engine import Threads
 
     check_scheduler(name, scheduler)
     if name is EngineName.DASK:
-        from opennandlab.sweeps.cluster import Cluster
+        from opennandlab.studies.sweeps.cluster import Cluster
 
         return Cluster(scheduler, jobs)
     return Threads(jobs or cores(), store.unfinished)
@@ -76,7 +76,7 @@ def resumable(there: Callable[[], str]) -> Iterator[None]:
         there: Says how much is there, such as `3 of 5 points are`.
     """
     from opennandlab.base.errors import StoreWriteError
-    from opennandlab.sweeps.engine import EngineError
+    from opennandlab.studies.sweeps.engine import EngineError
 
     try:
         yield

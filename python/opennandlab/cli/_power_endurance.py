@@ -18,9 +18,9 @@ from opennandlab.cli._typed import typed
 
 if TYPE_CHECKING:
     from opennandlab.documents.power_endurance import EnduranceDocument
-    from opennandlab.power.endurance import Campaign, Settings
-    from opennandlab.sweeps.engine import Engine
-    from opennandlab.sweeps.runner import Progress
+    from opennandlab.studies.power.endurance import Campaign, Settings
+    from opennandlab.studies.sweeps.engine import Engine
+    from opennandlab.studies.sweeps.runner import Progress
 
 EXAMPLE = "opennandlab power endurance --config nvme_gen4_tlc --devices 8 --output endurance"
 
@@ -113,9 +113,9 @@ def endurance(
     from opennandlab.policies.source import named_in
 
     with terminal.guard(as_json=as_json, allow_code=allow_code), named_in(file or config):
-        from opennandlab.power.endurance import VARIANTS, Campaign, Settings
         from opennandlab.reliability.jedec import CLASSES
         from opennandlab.store import Store
+        from opennandlab.studies.power.endurance import VARIANTS, Campaign, Settings
 
         terminal.check_folder(output)
         fleet, folder = _fleet(file, config, devices, settings)

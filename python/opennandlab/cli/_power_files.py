@@ -15,7 +15,7 @@ from opennandlab.cli._terminal import Json, Quiet, Seed, Sets
 
 if TYPE_CHECKING:
     from opennandlab.documents.power_files import FilesDocument
-    from opennandlab.power.files import Campaign
+    from opennandlab.studies.power.files import Campaign
 
 EXAMPLE = "opennandlab power files --output files"
 
@@ -71,9 +71,9 @@ def files(
         from opennandlab.base.errors import ConfigError
         from opennandlab.base.threads import cores
         from opennandlab.core.config import own_device
-        from opennandlab.power.crash import VARIANTS
-        from opennandlab.power.databases import MODES
-        from opennandlab.power.files import DRIVE, Campaign, Settings
+        from opennandlab.studies.power.crash import VARIANTS
+        from opennandlab.studies.power.databases import MODES
+        from opennandlab.studies.power.files import DRIVE, Campaign, Settings
 
         terminal.check_folder(output)
         changes, others = terminal.split_sets(settings)

@@ -17,8 +17,8 @@ from opennandlab.cli._progress import shown
 
 if TYPE_CHECKING:
     from opennandlab.documents.power_loss import PowerDocument
-    from opennandlab.power.outside.campaign import Campaign, Settings
-    from opennandlab.power.outside.supply import Supply
+    from opennandlab.studies.power.outside.campaign import Campaign, Settings
+    from opennandlab.studies.power.outside.supply import Supply
 
 Target = Annotated[
     str | None,
@@ -118,8 +118,8 @@ class Asked:
             ConfigError: for what cannot be.
         """
         from opennandlab.base.errors import ConfigError
-        from opennandlab.power.campaign import WORKLOADS
-        from opennandlab.power.outside.campaign import Settings
+        from opennandlab.studies.power.campaign import WORKLOADS
+        from opennandlab.studies.power.outside.campaign import Settings
 
         claims = "honest-flush" if self.claims is None else self.claims
         least, mark, most = self.after_ms.partition(":")
@@ -141,7 +141,7 @@ class Asked:
             ConfigError: unless it is one socket, or two commands.
         """
         from opennandlab.base.errors import ConfigError
-        from opennandlab.power.outside.supply import Commands, Switched
+        from opennandlab.studies.power.outside.supply import Commands, Switched
 
         accepted = "accepted: --power-off and --power-on, or --power-socket"
         commands = [it for it in (self.power_off, self.power_on) if it]
@@ -179,10 +179,10 @@ def carry_out(asked: Asked, *, quiet: bool) -> "tuple[Campaign, PowerDocument, s
         TargetError: for a drive that may not be written.
     """
     from opennandlab.base.errors import OutputError
-    from opennandlab.power.outside.campaign import Campaign, DeadDriveError
-    from opennandlab.power.outside.disks import opened
-    from opennandlab.power.outside.supply import SupplyError
-    from opennandlab.power.outside.telling import document
+    from opennandlab.studies.power.outside.campaign import Campaign, DeadDriveError
+    from opennandlab.studies.power.outside.disks import opened
+    from opennandlab.studies.power.outside.supply import SupplyError
+    from opennandlab.studies.power.outside.telling import document
     from opennandlab.targets.consent import Consent
 
     wanted, supply = asked.settings(), asked.supply()

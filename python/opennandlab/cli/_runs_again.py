@@ -15,7 +15,7 @@ def run_again(entry: "Entry", *, quiet: bool) -> bool:
         ConfigError: for a verb that cannot be run, such as that of an adopted document.
     """
     from opennandlab.cli._progress import shown
-    from opennandlab.sweeps import again
+    from opennandlab.studies.sweeps import again
 
     with shown(_line, quiet=quiet) as watch:
         found = again.run_again(entry, watch or (lambda _: None))

@@ -10,9 +10,9 @@ from opennandlab.cli import _terminal as terminal
 
 if TYPE_CHECKING:
     from opennandlab.stats.groups import Group
-    from opennandlab.sweeps.definition import Sweep
-    from opennandlab.sweeps.engine import Cost
-    from opennandlab.sweeps.runner import Progress, Row, Run
+    from opennandlab.studies.sweeps.definition import Sweep
+    from opennandlab.studies.sweeps.engine import Cost
+    from opennandlab.studies.sweeps.runner import Progress, Row, Run
 
 SCHEMA = "opennandlab.sweep/1"
 FAILURES_SHOWN = 5
@@ -162,7 +162,7 @@ def draw(groups: Sequence["Group"], wanted: "Sweep", names: Sequence[str], path:
     verb = wanted.verb
     drawn = choose(groups, wanted.plot, verb.metric, verb.theory)
     drawn = replace(drawn, formula=wanted.formula)
-    from opennandlab.sweeps.definition import UNNAMED
+    from opennandlab.studies.sweeps.definition import UNNAMED
 
     title = f"{drawn.y} against {drawn.x}" if wanted.name == UNNAMED else wanted.name
     write(report(title, groups, drawn, names), path)
@@ -171,7 +171,7 @@ def draw(groups: Sequence["Group"], wanted: "Sweep", names: Sequence[str], path:
 def show_cost(run: "Run", costs: "Sequence[Cost]", jobs: int | None, *, as_json: bool) -> None:
     """Say what a sweep would run, so many points at a time, and how long that may take."""
     from opennandlab.reports.summary import size
-    from opennandlab.sweeps.engine import memory_bytes, slots_for
+    from opennandlab.studies.sweeps.engine import memory_bytes, slots_for
 
     missing = run.missing
     need_bytes = memory_bytes(missing)

@@ -18,8 +18,8 @@ from opennandlab.cli._typed import typed
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from opennandlab.calibration.calibrating import Calibration
-    from opennandlab.calibration.objective import Progress
+    from opennandlab.studies.calibration.calibrating import Calibration
+    from opennandlab.studies.calibration.objective import Progress
 
 REQUESTS, REQUESTS_MAX = 2000, 20_000_000
 SETTLE = 2.0
@@ -133,8 +133,8 @@ def calibrate(
     The same command goes on after Ctrl-C.
     """
     with terminal.guard(as_json=as_json):
-        from opennandlab.calibration import calibrating
-        from opennandlab.calibration.conditions import Asked
+        from opennandlab.studies.calibration import calibrating
+        from opennandlab.studies.calibration.conditions import Asked
         from opennandlab.targets.opening import parse_size
 
         is_shown = as_json or html is not None or plot is not None
@@ -202,7 +202,7 @@ def _places(
 def line(state: "Progress") -> str:
     """Return how far a calibration is.
 
-    >>> from opennandlab.calibration.objective import Progress
+    >>> from opennandlab.studies.calibration.objective import Progress
     >>> line(Progress("search", 40, 200, 12.34, 20.0))
     'search · at most 1 min 20 s left · run 40 of at most 200 · RMS error 12.34 %'
     """

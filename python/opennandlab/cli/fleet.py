@@ -26,11 +26,11 @@ from opennandlab.cli._terminal import AllowCode, Json, Quiet
 
 if TYPE_CHECKING:
     from opennandlab.documents.fleet import FleetDocument
-    from opennandlab.fleet.live import LiveFleet, Permission
-    from opennandlab.fleet.running import Campaign
     from opennandlab.store import Store
-    from opennandlab.sweeps.engine import Engine
-    from opennandlab.sweeps.runner import Progress
+    from opennandlab.studies.fleet.live import LiveFleet, Permission
+    from opennandlab.studies.fleet.running import Campaign
+    from opennandlab.studies.sweeps.engine import Engine
+    from opennandlab.studies.sweeps.runner import Progress
 
 RUN_EXAMPLE = "opennandlab fleet run fleet.yaml --output fleet"
 ONLY_EXAMPLE = "opennandlab fleet devices fleet.yaml"
@@ -96,7 +96,7 @@ def run(
     """Run a fleet; what is known is not run again, and what fails stops no other device."""
     with _reading(file, as_json=as_json, allow_code=allow_code):
         from opennandlab.base.errors import ConfigError
-        from opennandlab.fleet.live import LiveFleet, Permission
+        from opennandlab.studies.fleet.live import LiveFleet, Permission
 
         check_scheduler(engine, scheduler)
         terminal.check_folder(output)
@@ -135,9 +135,9 @@ def _simulated(
     engine_in: "Callable[[Store], Engine]", *, retry: bool, quiet: bool,
 ) -> "FleetDocument":  # fmt: skip
     """Run a fleet of simulated drives; return its document."""
-    from opennandlab.fleet.definition import Fleet
-    from opennandlab.fleet.running import Campaign, command_of
     from opennandlab.store import Store
+    from opennandlab.studies.fleet.definition import Fleet
+    from opennandlab.studies.fleet.running import Campaign, command_of
 
     fleet = Fleet.load(file)
     fleet.check()
@@ -169,8 +169,8 @@ def _simulated(
 def devices(file: File, *, as_json: Json = False) -> None:
     """List the devices of a fleet: seeds, and what each draws."""
     with terminal.guard(as_json=as_json):
-        from opennandlab.fleet.definition import Fleet
-        from opennandlab.fleet.live import LiveFleet
+        from opennandlab.studies.fleet.definition import Fleet
+        from opennandlab.studies.fleet.live import LiveFleet
 
         if (live := LiveFleet.load(file)) is not None:
             listed = {str(at): {"seed": live.seed(at), "drawn": {"target": target}}
@@ -203,8 +203,8 @@ def _live(
     jobs: int | None, file: Path, *, quiet: bool,
 ) -> "FleetDocument":  # fmt: skip
     """Run a fleet of targets; return its document."""
-    from opennandlab.fleet.live import LiveCampaign, cores
-    from opennandlab.fleet.running import command_of, live_document
+    from opennandlab.studies.fleet.live import LiveCampaign, cores
+    from opennandlab.studies.fleet.running import command_of, live_document
 
     def told(what: str, fraction: float) -> None:
         if not quiet:

@@ -21,7 +21,7 @@ from opennandlab.cli._terminal import AllowCode, Json, Quiet, Seed, Sets
 if TYPE_CHECKING:
     from opennandlab.core.config import DeviceConfig
     from opennandlab.documents.power_loss import PowerDocument
-    from opennandlab.power.campaign import Campaign
+    from opennandlab.studies.power.campaign import Campaign
 
 RUN_EXAMPLE = "opennandlab power run --cuts 3000 --output cuts"
 READY_MS = 10_000.0
@@ -132,7 +132,7 @@ def run(
         from opennandlab.base.threads import cores
         from opennandlab.core.config import own_device
         from opennandlab.core.power_cut import TARGETS
-        from opennandlab.power.campaign import SMALL, WORKLOADS, Campaign, Settings
+        from opennandlab.studies.power.campaign import SMALL, WORKLOADS, Campaign, Settings
 
         terminal.check_folder(output)
         changes, others = terminal.split_sets(settings)
@@ -142,7 +142,7 @@ def run(
         changed: list[str] = []
         device = own_device(SMALL if config is None else config, changes)
         if fit:
-            from opennandlab.power.fitting import fitted
+            from opennandlab.studies.power.fitting import fitted
 
             device, changed = fitted(device)
         wanted = Settings(
@@ -188,7 +188,7 @@ def run(
 
 def _warn(device: "DeviceConfig") -> None:
     """Say of an option that it does nothing on a drive."""
-    from opennandlab.power.campaign import has_idle_flush
+    from opennandlab.studies.power.campaign import has_idle_flush
 
     if has_idle_flush(device):
         terminal.note(
@@ -349,7 +349,7 @@ def replay(
         from opennandlab.core.loading import load
         from opennandlab.documents.power_loss import PowerDocument
         from opennandlab.policies.source import named_in
-        from opennandlab.power.campaign import again
+        from opennandlab.studies.power.campaign import again
 
         document = load(file)
         if not isinstance(document, PowerDocument):
@@ -401,9 +401,9 @@ def study(
         from opennandlab.base.files import write_into
         from opennandlab.base.threads import cores
         from opennandlab.documents.record import plain
-        from opennandlab.power.study import run as rows
         from opennandlab.reports import output as formats
         from opennandlab.reports import power as pages
+        from opennandlab.studies.power.study import run as rows
 
         terminal.check_folder(output)
         with shown(str, quiet=quiet) as watch:

@@ -22,9 +22,9 @@ from opennandlab.cli._terminal import AllowCode, Json, Quiet
 from opennandlab.cli._typed import typed, typed_sets
 
 if TYPE_CHECKING:
-    from opennandlab.sweeps.definition import Sweep
-    from opennandlab.sweeps.engine import Cost
-    from opennandlab.sweeps.runner import Run
+    from opennandlab.studies.sweeps.definition import Sweep
+    from opennandlab.studies.sweeps.engine import Cost
+    from opennandlab.studies.sweeps.runner import Run
 
 
 def sweep(
@@ -125,8 +125,8 @@ def sweep(
     with terminal.guard(as_json=as_json, allow_code=allow_code), named_in(what):
         from opennandlab.base.errors import ConfigError
         from opennandlab.store import Store
-        from opennandlab.sweeps.definition import checked_name
-        from opennandlab.sweeps.runner import Run
+        from opennandlab.studies.sweeps.definition import checked_name
+        from opennandlab.studies.sweeps.runner import Run
 
         terminal.check_outputs({"--plot": plot})
         asked = {"config": config, "workload": workload, "trace": trace}
@@ -173,8 +173,8 @@ def _definition(
     from opennandlab.base.errors import ConfigError
     from opennandlab.base.plain import to_json
     from opennandlab.core.config import parse_overrides
-    from opennandlab.sweeps.axes import Axis
-    from opennandlab.sweeps.definition import Sweep
+    from opennandlab.studies.sweeps.axes import Axis
+    from opennandlab.studies.sweeps.definition import Sweep
 
     given = {
         "device" if key == "config" else key: value
@@ -220,7 +220,7 @@ def _seeded(
     from dataclasses import replace
 
     from opennandlab.base.errors import ConfigError
-    from opennandlab.sweeps.seeds import RULED_MIN, share
+    from opennandlab.studies.sweeps.seeds import RULED_MIN, share
 
     found = wanted.seeds
     if not found.is_random:
@@ -251,7 +251,7 @@ def _replaced(wanted: "Sweep", **changes: Any) -> "Sweep":  # noqa: ANN401 (fiel
 
 
 def _costs(run: "Run") -> "list[Cost]":
-    from opennandlab.sweeps.engine import costs
+    from opennandlab.studies.sweeps.engine import costs
 
     return costs(run.missing)
 

@@ -16,7 +16,7 @@ from opennandlab.cli._terminal import Json, Quiet
 
 if TYPE_CHECKING:
     from opennandlab.documents.validation import ValidationDocument
-    from opennandlab.validation import Case, Parameters, Row, Verdict
+    from opennandlab.studies.validation import Case, Parameters, Row, Verdict
 
 # `--write` replaces what stands between these lines, suite by suite; a file without them is written
 # whole.
@@ -132,8 +132,8 @@ def validate(
             elif suites or case:
                 raise ConfigError(".", "give either suites and --case, or --policy")
             else:
+                from opennandlab.studies.validation import Parameters
                 from opennandlab.theory.waf import Traffic
-                from opennandlab.validation import Parameters
 
                 traffic = Traffic(
                     pattern=pattern.value,
@@ -174,7 +174,7 @@ def validate(
 
 def _ending(*, strict: bool) -> set["Verdict"]:
     """Return the verdicts that end with status 1."""
-    from opennandlab.validation import Verdict
+    from opennandlab.studies.validation import Verdict
 
     return {Verdict.FAILED, Verdict.KNOWN_MISS} if strict else {Verdict.FAILED}
 
@@ -189,7 +189,7 @@ def _refuse_parameters(context: typer.Context) -> None:
 
 
 def _of_suites(suites: list[str], patterns: list[str], *, quick: bool) -> list["Case"]:
-    from opennandlab.validation import Effort, select_cases
+    from opennandlab.studies.validation import Effort, select_cases
 
     effort = Effort.QUICK if quick else Effort.FULL
     found = [one for pattern in patterns for one in select_cases(suites, pattern, effort)]
@@ -197,7 +197,7 @@ def _of_suites(suites: list[str], patterns: list[str], *, quick: bool) -> list["
 
 
 def _ad_hoc(parameters: "Parameters") -> list["Case"]:
-    from opennandlab.validation import ad_hoc_case
+    from opennandlab.studies.validation import ad_hoc_case
 
     return [ad_hoc_case(parameters)]
 
@@ -212,7 +212,7 @@ def _seeds(text: str) -> tuple[int, ...]:
 def _run(cases: list["Case"], threads: int | None, *, quiet: bool) -> tuple[list["Row"], bool]:
     """Run the cases; on Ctrl-C return what is done, after stopping the others."""
     from opennandlab.core.run import benchmark
-    from opennandlab.validation import run_cases
+    from opennandlab.studies.validation import run_cases
 
     stopping = threading.Event()
 
@@ -267,7 +267,7 @@ def _row_line(total: int, *, quiet: bool) -> Iterator[Callable[["Row"], None]]:
 
 
 def _report(rows: list["Row"], *, complete: bool, as_json: bool, quiet: bool) -> None:
-    from opennandlab.validation import head_line
+    from opennandlab.studies.validation import head_line
 
     if as_json:
         from opennandlab.documents.record import plain
@@ -287,7 +287,7 @@ def _report(rows: list["Row"], *, complete: bool, as_json: bool, quiet: bool) ->
 
 def _document(rows: list["Row"], *, complete: bool) -> "ValidationDocument":
     from opennandlab.documents.validation import SCHEMA, ValidationDocument
-    from opennandlab.validation import Verdict
+    from opennandlab.studies.validation import Verdict
 
     verdicts = [row.verdict for row in rows]
     missed, failed = verdicts.count(Verdict.KNOWN_MISS), verdicts.count(Verdict.FAILED)
@@ -305,8 +305,8 @@ def _document(rows: list["Row"], *, complete: bool) -> "ValidationDocument":
 
 
 def _table(rows: list["Row"]) -> terminal.Grid:
-    from opennandlab.validation import Verdict
-    from opennandlab.validation.markdown import goal, number, share
+    from opennandlab.studies.validation import Verdict
+    from opennandlab.studies.validation.markdown import goal, number, share
 
     colours = {Verdict.FAILED: "bold red", Verdict.KNOWN_MISS: "bold yellow"}
     lines = []
@@ -329,7 +329,7 @@ def _table(rows: list["Row"]) -> terminal.Grid:
 
 def _notes(rows: list["Row"]) -> None:
     """Name what failed and what is missing, and each bias once."""
-    from opennandlab.validation import Verdict
+    from opennandlab.studies.validation import Verdict
 
     for row in rows:
         name = f"{row.verdict.value}: {row.case.suite} {row.case.name}"
@@ -343,7 +343,7 @@ def _notes(rows: list["Row"]) -> None:
 
 def _write(rows: list["Row"], path: Path) -> None:
     from opennandlab.base.files import write_atomically
-    from opennandlab.validation import SUITES, render
+    from opennandlab.studies.validation import SUITES, render
 
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
     before, begin, rest = text.partition(BEGIN)

@@ -11,7 +11,7 @@ from opennandlab.reports.model import Badge, Cell, Chapter, Headline, Report, Se
 from opennandlab.reports.summary import number
 
 if TYPE_CHECKING:
-    from opennandlab.power.study import Found
+    from opennandlab.studies.power.study import Found
 
 # What takes less is told as at once.
 AT_ONCE_MS = 0.01

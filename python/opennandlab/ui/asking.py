@@ -29,11 +29,11 @@ from opennandlab.core.prediction import predicted_waf
 from opennandlab.core.run import SEED
 from opennandlab.reports.summary import number, size
 from opennandlab.store import Store
-from opennandlab.sweeps.axes import Axis
-from opennandlab.sweeps.definition import Sweep, checked_name
-from opennandlab.sweeps.seeds import Seeds
-from opennandlab.sweeps.verb import Verb, drafted
-from opennandlab.sweeps.verbs.application import Application, Asked
+from opennandlab.studies.sweeps.axes import Axis
+from opennandlab.studies.sweeps.definition import Sweep, checked_name
+from opennandlab.studies.sweeps.seeds import Seeds
+from opennandlab.studies.sweeps.verb import Verb, drafted
+from opennandlab.studies.sweeps.verbs.application import Application, Asked
 from opennandlab.ui import verbs
 from opennandlab.ui.forms import WORKLOAD, Form, form
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from opennandlab.core.run import SEED
 from opennandlab.store.conditions import value_of
-from opennandlab.sweeps.verbs import VERBS
+from opennandlab.studies.sweeps.verbs import VERBS
 
 PLOT_FILE = "plot.svg"
 

@@ -27,7 +27,7 @@ from opennandlab.reports.summary import number
 from opennandlab.store import Entry, Names, Store
 from opennandlab.store.conditions import resolved
 from opennandlab.store.entry import PATHS
-from opennandlab.sweeps.verbs import VERBS
+from opennandlab.studies.sweeps.verbs import VERBS
 from opennandlab.ui import commands, sweeping, verbs
 from opennandlab.ui.asking import FieldError, Folder
 from opennandlab.ui.documents import report_of

@@ -25,7 +25,7 @@ from opennandlab.store import KeptSweep, Store
 from opennandlab.store.entry import Scalar
 from opennandlab.store.membership import Member
 from opennandlab.store.shown import shortened
-from opennandlab.sweeps.verbs import VERBS
+from opennandlab.studies.sweeps.verbs import VERBS
 from opennandlab.ui.jobs import Job
 from opennandlab.ui.listing import equals
 from opennandlab.ui.pages import address, span

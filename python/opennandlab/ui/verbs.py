@@ -19,14 +19,14 @@ from dataclasses import MISSING, fields
 from opennandlab.app.suites import SUITES
 from opennandlab.ecc.codes import Decoder
 from opennandlab.pts.plan import Option, Settings
-from opennandlab.sweeps.verb import Verb
-from opennandlab.sweeps.verbs import VERBS
-from opennandlab.sweeps.verbs.application import Application, Asked
-from opennandlab.sweeps.verbs.benchmark import OnDrive
-from opennandlab.sweeps.verbs.ecc_curve import EFFORT, EccCurve
-from opennandlab.sweeps.verbs.formulas import Formula
-from opennandlab.sweeps.verbs.life import Life
-from opennandlab.sweeps.verbs.standard_test import StandardTest
+from opennandlab.studies.sweeps.verb import Verb
+from opennandlab.studies.sweeps.verbs import VERBS
+from opennandlab.studies.sweeps.verbs.application import Application, Asked
+from opennandlab.studies.sweeps.verbs.benchmark import OnDrive
+from opennandlab.studies.sweeps.verbs.ecc_curve import EFFORT, EccCurve
+from opennandlab.studies.sweeps.verbs.formulas import Formula
+from opennandlab.studies.sweeps.verbs.life import Life
+from opennandlab.studies.sweeps.verbs.standard_test import StandardTest
 from opennandlab.ui.forms import Choice, Field, typed
 
 FIRST = "benchmark"

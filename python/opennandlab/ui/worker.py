@@ -25,9 +25,9 @@ from opennandlab.base.canonical import as_bytes, readable_json
 from opennandlab.base.errors import OpenNandLabError
 from opennandlab.core.slices import Watcher as SliceWatcher
 from opennandlab.store import Entry, Store
-from opennandlab.sweeps.definition import Sweep
-from opennandlab.sweeps.engine import Threads, memory_bytes, slots_for
-from opennandlab.sweeps.runner import Progress, Run
+from opennandlab.studies.sweeps.definition import Sweep
+from opennandlab.studies.sweeps.engine import Threads, memory_bytes, slots_for
+from opennandlab.studies.sweeps.runner import Progress, Run
 
 # Behind what a person waits for: the pages.
 NICE = 5
@@ -95,7 +95,7 @@ def _check(request: dict[str, Any]) -> None:
     with Store.open(request["store"], create=False) as store:
         entry = store.entry(asked["key"])
     if asked["how"] == "rerun":
-        from opennandlab.sweeps.again import run_again
+        from opennandlab.studies.sweeps.again import run_again
 
         found = run_again(entry, watch)
         is_same, text = found.identical, found.text

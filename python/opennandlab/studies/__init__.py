@@ -1,0 +1,1 @@
+"""Many runs with one question: sweeps, validation, calibration, fleets, losses of power."""

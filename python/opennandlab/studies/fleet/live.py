@@ -1,0 +1,376 @@
+"""A fleet of drives that are there: served ones, directories, block devices.
+
+```yaml
+name: bench
+targets: [dir:/mnt/phone0, "nbd+unix:///?socket=/run/a.sock", /dev/sdb]
+suites:
+  apps: {run: app, app: {suite: light, runs: 1}}                # on directories
+  load: {run: pts.load, pts: {profile: C, time_base: smoke}}    # on the others; destroys their data
+```
+Each suite of each device is a command of this program, in a process of its own: so what is run, and
+what keeps it from destroying what is not meant, is what `app run` and `pts` do. Devices go side by
+side, one for each core at most, and the suites of a device one after the other. A real drive is
+never the same twice, so nothing is known from before, and no digest comes twice.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from opennandlab.base.errors import ConfigError
+from opennandlab.base.files import read_yaml
+from opennandlab.base.plain import to_json
+from opennandlab.base.waiting import result
+from opennandlab.documents import app as applications
+from opennandlab.policies.source import program
+from opennandlab.store.entry import numbers
+from opennandlab.studies.fleet.definition import SEED_BYTES
+from opennandlab.studies.sweeps.definition import checked_name, mapping_at
+from opennandlab.targets.base import TargetError
+
+OWN_KEYS: Final = ("name", "targets", "suites")
+TARGETS_MAX: Final = 64
+# What a suite cannot say, since the fleet does.
+FORBIDDEN: Final = ("target", "output", "seed", "json", "quiet", "destructive", "i_know", "force",
+                    "resume", "dry_run", "store", "keep", "allow_code", "set")  # fmt: skip
+KEY: Final = re.compile(r"[a-z][a-z0-9_-]*")
+MAY_FILL: Final = "--may-fill"
+ERROR_CHARS_MAX: Final = 500
+# What was told to end is told again after so long, and then ended.
+PATIENCE_S: Final = (20.0, 40.0)
+
+
+@dataclass(frozen=True)
+class Permission:
+    """What may be destroyed; see `targets.consent`.
+
+    Args:
+        destructive: The data of real targets may be lost.
+        known: Devices that are meant, each by the last part of its path.
+        force: A partition table or file system stops nobody.
+        may_fill: Suites that ask for it may fill the file systems of directories.
+    """
+
+    destructive: bool = False
+    known: Sequence[str] = ()
+    force: bool = False
+    may_fill: bool = False
+
+
+@dataclass(frozen=True)
+class Suite:
+    """What is run on each device of its kind.
+
+    Args:
+        name: Its name.
+        words: The command, without target, output and seed.
+    """
+
+    name: str
+    words: tuple[str, ...]
+
+    @property
+    def is_application(self) -> bool:
+        """Whether it is run in a directory."""
+        return self.words[0] == "app"
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a suite on a device gave.
+
+    Args:
+        device: Index of the device.
+        suite: Name of the suite.
+        metrics: Its numbers; empty where it failed.
+        error: Why it failed.
+        digest: Of its document; empty without one.
+    """
+
+    device: int
+    suite: str
+    metrics: Mapping[str, float]
+    error: str | None
+    digest: str = ""
+
+
+@dataclass(frozen=True)
+class LiveFleet:
+    """Targets and suites.
+
+    Args:
+        name: Of the campaign.
+        targets: In order; the place is the index of the device.
+        suites: In order.
+        document: As it was read.
+    """
+
+    name: str
+    targets: Sequence[str]
+    suites: Sequence[Suite]
+    document: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, path: Path) -> LiveFleet | None:
+        """Read a fleet file; None for one of simulated drives.
+
+        Raises:
+            ConfigError: with the key, what stands there, and what is accepted.
+        """
+        document = read_yaml(path)
+        return cls.of({"name": path.stem} | document) if "targets" in document else None
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> LiveFleet:
+        """Read a fleet from a mapping with the keys of a file.
+
+        Raises:
+            ConfigError: with the key, what stands there, and what is accepted.
+        """
+        to_json(document)
+        unknown = next((key for key in document if key not in OWN_KEYS), None)
+        if unknown is not None:
+            message = f"is no key of a fleet of targets; accepted: {', '.join(OWN_KEYS)}"
+            raise ConfigError(str(unknown), message)
+        targets = document.get("targets")
+        if not isinstance(targets, list) or not 1 <= len(targets) <= TARGETS_MAX:
+            raise ConfigError("targets", f"accepted: a list of 1 to {TARGETS_MAX} targets")
+        for place, target in enumerate(targets):
+            if not isinstance(target, str) or not _is_target(target):
+                accepted = "accepted: dir:PATH, nbd+unix:///?socket=PATH, file:PATH, /dev/…"
+                raise ConfigError(f"targets[{place}]", f"`{target}`; {accepted}")
+            if target in targets[:place]:
+                raise ConfigError(f"targets[{place}]", f"`{target}` stands there twice")
+        given = mapping_at(document, "suites")
+        suites = [_suite(str(name), suite) for name, suite in given.items()]
+        if not suites:
+            raise ConfigError("suites", "nothing is to be run; accepted: such as {a: {run: app}}")
+        fleet = cls(checked_name(document.get("name", "fleet")), targets, suites, document)
+        for suite in suites:
+            if not any(suite.is_application == _is_folder(target) for target in targets):
+                kind = "directory" if suite.is_application else "drive"
+                raise ConfigError(f"suites.{suite.name}", f"no target is a {kind}")
+        return fleet
+
+    def seed(self, index: int) -> int:
+        """Return the seed of a device, as in a fleet of simulated drives."""
+        word = hashlib.sha256(f"{self.name}/{index}".encode()).digest()
+        return int.from_bytes(word[:SEED_BYTES], "little")
+
+    def check(self, indices: Sequence[int], permission: Permission) -> None:
+        """Refuse what was not permitted, before anything is run.
+
+        Raises:
+            ConfigError: for an index that there is not.
+            TargetError: for a device whose data nobody gave up, and a file system that would be
+                filled.
+        """
+        filling = next((one.name for one in self.suites if MAY_FILL in one.words), None)
+        if filling is not None and not permission.may_fill:
+            message = "file systems of targets would be filled; accepted: with --may-fill"
+            raise TargetError(f"suites.{filling}.app.may_fill: {message}")
+        for index in indices:
+            if not 0 <= index < len(self.targets):
+                raise ConfigError("--only", f"{index}; accepted: 0 to {len(self.targets) - 1}")
+            target = self.targets[index]
+            if _is_folder(target) or all(suite.is_application for suite in self.suites):
+                continue
+            if not permission.destructive:
+                message = f"all data of {target} would be destroyed; accepted: with --destructive"
+                raise TargetError(f"targets[{index}]: {message}")
+            if target.startswith("/dev/") and Path(target).name not in permission.known:
+                message = f"{target} was not named; accepted: with --i-know {Path(target).name}"
+                raise TargetError(f"targets[{index}]: {message}")
+
+    def command(self, index: int, suite: Suite, output: Path, permission: Permission) -> list[str]:
+        """Return what runs a suite on a device, without the program."""
+        target = self.targets[index]
+        words = [*suite.words, "--target", target, "--seed", str(self.seed(index)),
+                 "--output", str(output), "--json", "--quiet"]  # fmt: skip
+        if not suite.is_application:
+            words += ["--destructive"] * permission.destructive + ["--force"] * permission.force
+            if target.startswith("/dev/"):
+                words += ["--i-know", Path(target).name]
+        return words
+
+
+class LiveCampaign:
+    """A run of a fleet of targets.
+
+    Args:
+        fleet: What is wanted.
+        output: Where each suite of each device has a folder.
+        indices: The devices.
+        permission: What may be destroyed.
+        watch: Told what was done, and how much of it.
+    """
+
+    def __init__(
+        self,
+        fleet: LiveFleet,
+        output: Path,
+        indices: Sequence[int],
+        permission: Permission,
+        watch: Callable[[str, float], None],
+    ) -> None:
+        """Check what is permitted; nothing runs."""
+        fleet.check(indices, permission)
+        self.fleet, self.indices = fleet, indices
+        self._output, self._permission, self._watch = output, permission, watch
+        self._lock = threading.Lock()
+        self._running: set[subprocess.Popen[str]] = set()
+        self._is_stopping = False
+        self.found: list[Found] = []
+        self.began = time.monotonic()
+
+    @property
+    def count(self) -> int:
+        """How many suites of devices there are."""
+        return sum(len(self._suites(index)) for index in self.indices)
+
+    def to_the_end(self, jobs: int, interrupted: Callable[[], None]) -> bool:
+        """Run all of it; return whether it was interrupted.
+
+        Args:
+            jobs: Devices at once.
+            interrupted: Called first when it is: from then on nobody should interrupt again, since
+                what runs is ended, which is waited for.
+        """
+        with ThreadPoolExecutor(min(jobs, len(self.indices))) as pool:
+            try:
+                waiting = [pool.submit(self._device, index) for index in self.indices]
+                for one in waiting:
+                    result(one)
+            except KeyboardInterrupt:
+                interrupted()
+                self._stop()
+                return True
+        return False
+
+    def _suites(self, index: int) -> list[Suite]:
+        is_folder = _is_folder(self.fleet.targets[index])
+        return [suite for suite in self.fleet.suites if suite.is_application == is_folder]
+
+    def _device(self, index: int) -> None:
+        for suite in self._suites(index):
+            if self._is_stopping:
+                return
+            place = self._output / f"device-{index}" / suite.name
+            place.mkdir(parents=True, exist_ok=True)
+            words = self.fleet.command(index, suite, place, self._permission)
+            found = self._run(index, suite, words)
+            with self._lock:
+                if not self._is_stopping:
+                    self.found.append(found)
+                    self._watch(f"device {index} {suite.name}", len(self.found) / self.count)
+
+    def _run(self, index: int, suite: Suite, words: Sequence[str]) -> Found:
+        guard = shutil.which("setpriv")
+        # When this process is killed, what it began ends as by SIGTERM.
+        prefix = [guard, "--pdeathsig", "TERM"] if guard else []
+        with subprocess.Popen(  # noqa: S603 (no shell, our own program)
+            [*prefix, *program("opennandlab"), *words],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            start_new_session=True,
+        ) as process:  # fmt: skip
+            with self._lock:
+                self._running.add(process)
+                if self._is_stopping:  # it was begun in the same moment
+                    process.send_signal(signal.SIGINT)
+            said, complaint = self._communicate(process)
+            with self._lock:
+                self._running.discard(process)
+        if process.returncode:
+            lines = [line for line in complaint.splitlines() if line.strip()]
+            reason = " ".join(lines[-1:])[:ERROR_CHARS_MAX] or f"exit code {process.returncode}"
+            return Found(index, suite.name, {}, reason)
+        document = json.loads(said)
+        if suite.is_application:
+            metrics = applications.figures(document)
+        else:
+            metrics = dict(numbers(document["results"]))
+        return Found(index, suite.name, metrics, None, str(document["digest"]))
+
+    def _communicate(self, process: subprocess.Popen[str]) -> tuple[str, str]:
+        """Return what a process wrote, in the end; one that was told to end, and does not, ends."""
+        while not self._is_stopping:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                return process.communicate(timeout=1.0)
+        for patience, last in zip(PATIENCE_S, (signal.SIGINT, signal.SIGKILL), strict=True):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                return process.communicate(timeout=patience)
+            process.send_signal(last)
+        return process.communicate()
+
+    def _stop(self) -> None:
+        """End what runs, as Ctrl-C would: what it holds open is closed and removed."""
+        with self._lock:
+            self._is_stopping = True
+            for process in self._running:
+                process.send_signal(signal.SIGINT)
+
+
+def cores() -> int:
+    """Return how many devices may be run at once."""
+    return os.cpu_count() or 1
+
+
+def _is_folder(target: str) -> bool:
+    return target.startswith("dir:")
+
+
+def _is_target(target: str) -> bool:
+    prefixes = ("dir:", "file:", "nbd+unix://", "nbd://", "/dev/")
+    return any(target.startswith(prefix) and target != prefix for prefix in prefixes)
+
+
+def folder_name(name: str) -> str:
+    """Return the name of a suite, under which each device has a folder.
+
+    Raises:
+        ConfigError: for a name that would lead elsewhere.
+    """
+    checked_name(name)
+    if name in {".", ".."} or "/" in name or "\\" in name or "\0" in name:
+        raise ConfigError("suites", f"`{name}` is a path; accepted: a name without slashes")
+    return name
+
+
+def _suite(name: str, given: object) -> Suite:
+    place = f"suites.{folder_name(name)}"
+    if not isinstance(given, Mapping) or not isinstance(given.get("run"), str):
+        raise ConfigError(place, f"`{given}` is no suite; accepted: such as {{run: app}}")
+    verb, _, test = given["run"].partition(".")
+    if verb not in {"app", "pts"} or (verb == "pts") != bool(test):
+        raise ConfigError(place, f"`{given['run']}`; accepted: app, and pts.TEST")
+    unknown = next((key for key in given if key not in {"run", verb}), None)
+    if unknown is not None:
+        raise ConfigError(f"{place}.{unknown}", f"is unknown; accepted: run, {verb}")
+    words = ["app", "run"] if verb == "app" else ["pts", test]
+    for key, value in mapping_at(given, verb).items():
+        if not isinstance(key, str) or not KEY.fullmatch(key):
+            raise ConfigError(f"{place}.{verb}", f"`{key}` is no option; accepted: such as runs")
+        if key.replace("-", "_") in FORBIDDEN:
+            raise ConfigError(f"{place}.{verb}.{key}", "is of the fleet; leave it out")
+        option = f"--{key.replace('_', '-')}"
+        for one in value if isinstance(value, list) else [value]:
+            if one is True:
+                words.append(option)
+            elif one is not False:
+                # In one word, so that no value can be taken for an option.
+                words.append(f"{option}={one}")
+    return Suite(name, tuple(words))

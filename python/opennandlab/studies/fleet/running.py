@@ -1,0 +1,252 @@
+"""Runs a fleet: suite by suite over all devices; what failed is a row with its reason."""
+
+from __future__ import annotations
+
+import shlex
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
+
+from msgspec import structs
+
+from opennandlab import _core
+from opennandlab.base.canonical import digest
+from opennandlab.documents.fleet import (
+    FLEET_SCHEMA,
+    FleetDevice,
+    FleetDocument,
+    FleetOutlier,
+    FleetRow,
+    FleetRun,
+    FleetSummary,
+)
+from opennandlab.documents.record import made, plain
+from opennandlab.studies.fleet.definition import Fleet, index_of
+from opennandlab.studies.fleet.live import LiveCampaign
+from opennandlab.studies.sweeps.engine import Engine
+from opennandlab.studies.sweeps.runner import Keeper, Progress, Row, Run
+from opennandlab.studies.sweeps.verbs import verb_of
+
+# Modified z-score above which a value is an outlier, and its constant (Iglewicz and Hoaglin, 1993).
+OUTLIER_SCORE: Final = 3.5
+NORMAL_MAD: Final = 0.6745
+# Fewer devices have no usual value.
+OUTLIERS_OF: Final = 8
+
+
+class Campaign:
+    """A run of a fleet.
+
+    Args:
+        fleet: What is wanted.
+        store: Where points are kept.
+        indices: The devices; None for all.
+        watch: Told the suite and how far it is.
+        retry: Whether points that failed before are run again.
+
+    Raises:
+        ConfigError: for an index that the fleet does not have, or a suite that cannot be.
+    """
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        store: Keeper,
+        *,
+        indices: Sequence[int] | None = None,
+        watch: Callable[[str, Progress], None] | None = None,
+        retry: bool = False,
+    ) -> None:
+        """Resolve all devices and look up which points are known; nothing runs."""
+        fleet.check()
+        self.fleet = fleet
+        self._indices = range(fleet.devices) if indices is None else indices
+        self._began = time.monotonic()
+
+        def told(name: str) -> Callable[[Progress], None] | None:
+            return None if watch is None else lambda state: watch(name, state)
+
+        self._runs = {
+            name: Run(sweep, store, watch=told(name), retry=retry)
+            for name, sweep in fleet.sweeps(self._indices).items()
+        }
+
+    @property
+    def known_count(self) -> int:
+        """How many points were there before."""
+        return sum(run.known_count for run in self._runs.values())
+
+    @property
+    def count(self) -> int:
+        """How many points there are."""
+        return sum(run.count for run in self._runs.values())
+
+    @property
+    def done_count(self) -> int:
+        """How many points are there now."""
+        return sum(len(run.rows) for run in self._runs.values())
+
+    def to_the_end(self, engine: Callable[[], Engine]) -> None:
+        """Run what is missing.
+
+        Args:
+            engine: Makes where points run; one for each suite.
+
+        Raises:
+            EngineError: when the engine cannot go on; what is done is kept.
+            KeyboardInterrupt: on Ctrl-C, when what is done is kept.
+        """
+        for run in self._runs.values():
+            run.to_the_end(engine())
+
+    def document(self, command: str, *, partial: bool = False) -> FleetDocument:
+        """Return what is there.
+
+        Args:
+            command: What ran the fleet; with `--only INDEX` it runs one device again.
+            partial: Whether it was interrupted.
+        """
+        rows = [
+            _row(name, row)
+            for name, run in self._runs.items()
+            for row in sorted(run.rows, key=lambda row: index_of(row.coordinates))
+        ]
+        failed = sum(row.error is not None for row in rows)
+        members = [self.fleet.member(index) for index in self._indices]
+        document = FleetDocument(
+            schema=FLEET_SCHEMA,
+            fleet=dict(self.fleet.document),
+            devices=[FleetDevice(index=it.index, seed=it.seed, drawn=dict(it.drawn))
+                     for it in members],
+            rows=rows,
+            summary=list(self._summary(rows)),
+            failed=failed,
+            passed=not failed and not partial and len(rows) == self.count,
+            partial=partial,
+            run=FleetRun(
+                version=_core.version(),
+                wall_s=round(time.monotonic() - self._began, 3),
+                known=self.known_count,
+                command=command,
+            ),
+            digest="",
+        )  # fmt: skip
+        whole = made(plain(document), FleetDocument)
+        return structs.replace(whole, digest=digest(plain(whole)))
+
+    def _summary(self, rows: Sequence[FleetRow]) -> Iterator[FleetSummary]:
+        for name, run in self._runs.items():
+            own = [row for row in rows if row.suite == name and row.error is None]
+            known = {key for row in own for key in row.metrics}
+            verb = run.sweep.verb
+            wanted = [key for key in verb.columns or (verb.metric,) if key in known]
+            for metric in wanted or sorted(known)[:5]:
+                yield summary(
+                    name,
+                    metric,
+                    {row.device: row.metrics[metric] for row in own if metric in row.metrics},
+                )
+
+
+def live_document(campaign: LiveCampaign, command: str, *, partial: bool) -> FleetDocument:
+    """Return what a fleet of targets gave.
+
+    Args:
+        campaign: What was run.
+        command: What ran it.
+        partial: Whether it was interrupted.
+    """
+    fleet = campaign.fleet
+    found = sorted(campaign.found, key=lambda one: (one.suite, one.device))
+    rows = [
+        FleetRow(device=one.device, suite=one.suite, key=one.digest, metrics=dict(one.metrics),
+                 error=one.error)
+        for one in found
+    ]  # fmt: skip
+    summaries = []
+    for suite in fleet.suites:
+        own = [row for row in rows if row.suite == suite.name and row.error is None]
+        known = {key for row in own for key in row.metrics}
+        columns = verb_of("app").columns if suite.is_application else ()
+        for metric in [key for key in columns if key in known] or sorted(known)[:5]:
+            values = {row.device: row.metrics[metric] for row in own if metric in row.metrics}
+            summaries.append(summary(suite.name, metric, values))
+    failed = sum(row.error is not None for row in rows)
+    document = FleetDocument(
+        schema=FLEET_SCHEMA,
+        fleet=dict(fleet.document),
+        devices=[
+            FleetDevice(index=it, seed=fleet.seed(it), drawn={"target": fleet.targets[it]})
+            for it in campaign.indices
+        ],
+        rows=rows,
+        summary=summaries,
+        failed=failed,
+        passed=not failed and not partial and len(rows) == campaign.count,
+        partial=partial,
+        run=FleetRun(
+            version=_core.version(),
+            wall_s=round(time.monotonic() - campaign.began, 3),
+            known=0,
+            command=command,
+        ),
+        digest="",
+    )
+    whole = made(plain(document), FleetDocument)
+    return structs.replace(whole, digest=digest(plain(whole)))
+
+
+def summary(suite: str, metric: str, values: Mapping[int, float]) -> FleetSummary:
+    """Return the spread of a number, and the devices that are far from the others.
+
+    Args:
+        suite: Name of the suite.
+        metric: Name of the number.
+        values: By index of the device; at least one.
+
+    >>> values = {index: 1.0 + index / 100 for index in range(9)} | {9: 5.0}
+    >>> [one.device for one in summary("s", "m", values).outliers]
+    [9]
+    """
+    found = list(values.values())
+    median = statistics.median(found)
+    return FleetSummary(
+        suite=suite,
+        metric=metric,
+        count=len(found),
+        min=min(found),
+        median=median,
+        mean=statistics.fmean(found),
+        max=max(found),
+        sd=statistics.stdev(found) if len(found) > 1 else 0.0,
+        outliers=list(_outliers(values, median)),
+    )
+
+
+def _outliers(values: Mapping[int, float], median: float) -> Iterator[FleetOutlier]:
+    if len(values) < OUTLIERS_OF:
+        return
+    deviation = statistics.median(abs(value - median) for value in values.values())
+    for index, value in sorted(values.items()):
+        if value == median:
+            continue
+        # Where more than half of the devices are the same, another one is far from them.
+        score = NORMAL_MAD * (value - median) / deviation if deviation else None
+        if score is None or abs(score) >= OUTLIER_SCORE:
+            yield FleetOutlier(device=index, value=value, score=score)
+
+
+def command_of(file: str, output: str) -> str:
+    """Return what runs a fleet, as it is typed."""
+    return f"opennandlab fleet run {shlex.quote(file)} --output {shlex.quote(output)}"
+
+
+def _row(suite: str, row: Row) -> FleetRow:
+    return FleetRow(
+        device=index_of(row.coordinates),
+        suite=suite,
+        key=row.key,
+        metrics=dict(row.metrics),
+        error=row.error,
+    )

@@ -1,0 +1,191 @@
+"""`reliability.life` and `reliability.drive-life`: life tests after JESD218."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from opennandlab.base.errors import ConfigError
+from opennandlab.base.hints import nearest
+from opennandlab.core.by_hand import is_set, overruled
+from opennandlab.core.config import DeviceConfig, load_device, read_device, read_workload
+from opennandlab.core.run import SEED
+from opennandlab.core.slices import Progress
+from opennandlab.documents.record import JsonObject, plain
+from opennandlab.reliability import Model, load_model
+from opennandlab.reliability.drive_life import drive_life_test
+from opennandlab.reliability.life import life_test
+from opennandlab.store.entry import numbers
+from opennandlab.studies.sweeps.verb import Reader, Verb, Watcher, drafted
+from opennandlab.studies.sweeps.verbs.benchmark import Drafts, OnDrive, draft_of
+
+# Settings that are left out of a point where they are as they were before there were any: points
+# that were run then are found again.
+LATER: dict[str, object] = {"cuts": 0, "claims": None, "storage_h": None, "storage_c": None}
+# What a life test of a drive without an amount to write makes of it.
+WORN = {"wear_out": "ignore"}
+# Keys of `nand.stress` that a point sets, and the settings of the test that they stand for.
+KEPT = {"retention_h": "storage_h", "temperature_c": "storage_c", "reads": "reads"}
+# Arguments of both tests that are not settings of their own.
+ASIDE = ("device", "seed", "progress")
+
+
+def stated_model(source: Any) -> JsonObject:  # noqa: ANN401 (what a model is made of)
+    """Return an error model with all its parameters: what a point depends on, not where it lies."""
+    found = load_model(source)
+    return {"name": found.name, "parameters": found.parameters}
+
+
+def model_of(stated: Mapping[str, Any]) -> Model:
+    """Return the model that `stated_model` wrote down."""
+    found = load_model(stated["parameters"])
+    found.name = stated["name"]
+    return found
+
+
+class Life(OnDrive):
+    """A life test by the models."""
+
+    name: ClassVar[str] = "reliability.life"
+    metric: ClassVar[str] = "uber"
+    columns: ClassVar[tuple[str, ...]] = (
+        "uber",
+        "uber_max",
+        "passed",
+        "pe_cycles",
+        "pe_cycles_rated",
+    )
+    keys: ClassVar[Mapping[str, str]] = {
+        "device": "a preset, a file, or the keys of a device",
+        "life": "settings of the test, such as {drive_class: enterprise, tbw_tb: 600}",
+    }
+    test: ClassVar[Callable[..., Any]] = life_test
+
+    @property
+    def usual(self) -> dict[str, Any]:
+        """Settings of the test, with their defaults."""
+        given = inspect.signature(type(self).test).parameters.values()
+        return {each.name: each.default for each in given if each.name not in ASIDE}
+
+    def reader(self, request: Mapping[str, Any]) -> Reader:
+        """Return what resolves device and settings of a point."""
+        devices, usual = Drafts(read_device), self.usual
+
+        def settings(changes: Mapping[str, Any]) -> JsonObject:
+            own, device_changes = drafted(changes, "life")
+            device = load_device(draft_of(devices, request, device_changes), device_changes)
+            asked = {**(request.get("life") or {}), **own}
+            unknown = next((key for key in asked if key not in usual), None)
+            if unknown is not None:
+                near = nearest(unknown, list(usual))
+                meant = f"; did you mean `{near}`?" if near else ""
+                accepted = ", ".join(usual)
+                raise ConfigError(f"life.{unknown}", f"is no setting; accepted: {accepted}{meant}")
+            found = {**usual, **asked, **_kept(device, asked)}
+            for key, default in LATER.items():
+                if found.get(key, default) == default:
+                    found.pop(key, None)
+            if found["model"] is not None:
+                found["model"] = stated_model(found["model"])
+            if found.get("workload") is not None:
+                found["workload"] = read_workload(found["workload"])
+            self.refuse_lost(device, found)
+            document = device.to_dict()
+            if any(is_set(device, f"nand.stress.{key}") for key in KEPT):
+                # Data is kept so at the end, and the drive is written without it.
+                counts = document["nand"].pop("stress")["count_reads"]
+                document["nand"] |= {"stress": {"count_reads": True}} if counts else {}
+            return {"device": document, "life": found}
+
+        return settings
+
+    def refuse_lost(self, device: DeviceConfig, asked: JsonObject) -> None:
+        """Refuse keys that a point sets and that the test would set otherwise.
+
+        Raises:
+            ConfigError: with the first of them.
+        """
+        if asked["model"] is None:
+            return
+        other = {"reliability": asked["model"]["parameters"]}
+        for text in overruled(device, other, "the errors are those of life.model"):
+            raise ConfigError("life.model", f"{text}; accepted: one of them")
+
+    def run(
+        self, settings: JsonObject, seed: int | None, watch: Watcher, place: Path | None = None
+    ) -> JsonObject:
+        """Run the test."""
+        del place  # what ran without its end is run again
+        asked = dict(settings["life"])
+        if asked["model"] is not None:
+            asked["model"] = model_of(asked["model"])
+        more = self.watched(watch)
+        test = type(self).test
+        found = test(settings["device"], seed=SEED if seed is None else seed, **asked, **more)
+        return plain(found)
+
+    def watched(self, watch: Watcher) -> dict[str, Any]:
+        """Return what tells a watcher how far the test is."""
+        watch(None)
+        return {}
+
+    def metrics(self, document: JsonObject) -> dict[str, float]:
+        """Return the numbers of the outcome; `passed` and `extrapolated` are 1 or 0."""
+        found = {name: value for name, value in numbers(document) if name != "seed"}
+        found["passed"] = float(document["passed"])
+        if "uber_method" in document:
+            found["extrapolated"] = float(document["uber_method"] == "extrapolated")
+        return found
+
+
+def _kept(device: DeviceConfig, asked: Mapping[str, Any]) -> dict[str, float]:
+    """Return how data is kept by the keys of `nand.stress` that a point sets.
+
+    Raises:
+        ConfigError: where settings of the test say otherwise.
+    """
+    found = {}
+    for key, name in KEPT.items():
+        path = f"nand.stress.{key}"
+        if is_set(device, path):
+            found[name] = float(device[path])
+            if asked.get(name) not in {None, found[name]}:
+                message = f"{asked[name]} is not {path}, which is {found[name]:g}"
+                raise ConfigError(f"life.{name}", f"{message}; accepted: one of them")
+    return found
+
+
+class DriveLife(Life):
+    """A life test of a simulated drive."""
+
+    name: ClassVar[str] = "reliability.drive-life"
+    columns: ClassVar[tuple[str, ...]] = (
+        "uber",
+        "extrapolated",
+        "uber_max",
+        "passed",
+        "pe_cycles",
+        "waf",
+    )
+    test: ClassVar[Callable[..., Any]] = drive_life_test
+
+    def refuse_lost(self, device: DeviceConfig, asked: JsonObject) -> None:
+        """Refuse also what becomes of worn blocks where they are all used to the end."""
+        super().refuse_lost(device, asked)
+        if asked["tbw_tb"] is None:
+            why = "without life.tbw_tb blocks are used until the mean is worn out"
+            for text in overruled(device, {"nand": {**device.to_dict()["nand"], **WORN}}, why):
+                raise ConfigError("nand.wear_out", f"{text}; accepted: ignore, or life.tbw_tb")
+
+    def watched(self, watch: Watcher) -> dict[str, Any]:
+        """Return what tells a watcher how far the test is."""
+
+        def told(state: Progress) -> None:
+            watch(state.fraction)
+
+        return {"progress": told}
+
+
+LIFE_TESTS: tuple[Verb, ...] = (Life(), DriveLife())

@@ -1,0 +1,190 @@
+"""Zones: a host that writes them in order and resets them has a drive that moves nothing.
+
+What is written once and erased as a whole costs itself: the drive's write amplification is 1, and a
+reset erases the blocks of the zone and no others. What the host amplifies with a log of its own on
+zones is what a conventional drive with one open block amplifies with the same policy and spare
+area, and follows the same closed forms.
+
+Sources: arithmetic of the definitions in the NVM Express Zoned Namespace Command Set Specification;
+the formulas of `theory.uniform`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from opennandlab.studies.validation.case import (
+    Case,
+    Document,
+    Effort,
+    Kind,
+    Run,
+    lookup,
+    quick,
+    read,
+)
+from opennandlab.studies.validation.devices import PAGE_BYTES, bench
+from opennandlab.studies.validation.suites.waf_uniform import FORMULAS, SOURCES
+from opennandlab.theory.waf import uniform_formula
+
+SUITE = "zones"
+SOURCE = "definition (ZNS Command Set Specification 1.1)"
+BLOCKS, PAGES = 2, 256
+# Channels, dies per channel, allocation, and the share of a zone that can be written.
+SHAPES = (
+    ("dies", 2, 2, None, 1.0),
+    ("superblocks", 4, 1, "superblock", 1.0),
+    ("capacity", 2, 2, None, 0.75),
+)
+# Policy of the host, and the spare factor of its log.
+RECLAIMS = (("greedy", 0.10), ("greedy", 0.20), ("fifo", 0.10), ("fifo", 0.20))
+RECLAIM_PAGES = 128
+
+
+def cases(effort: Effort) -> list[Case]:
+    """Return the cases of the suite.
+
+    Args:
+        effort: quick, or with and without a clock and more zones.
+
+    Returns:
+        The cases.
+
+    Example:
+        >>> {case.suite for case in cases(Effort.QUICK)}
+        {'zones'}
+    """
+    if effort is Effort.QUICK:
+        return [quick(case) for case in (*_log(timed=False), *_reclaim(512))]
+    return [*_log(timed=False), *_log(timed=True), *_reclaim(2048)]
+
+
+def _reclaim(zones: int) -> Iterator[Case]:
+    """A host that reclaims the zones of its log, about so many."""
+    device = bench(2, 2, blocks_per_die=zones + 32)
+    device["nand"]["pages_per_block"] = RECLAIM_PAGES // 4
+    device["ftl"] |= {
+        "over_provisioning_pct": 0.03,
+        "mapping": {
+            "kind": "zoned",
+            "zone_bytes": RECLAIM_PAGES * PAGE_BYTES,
+            "open_zones_max": 1,
+            "active_zones_max": 1,
+        },
+    }
+    for policy, spare in RECLAIMS:
+        workload = {
+            "pattern": {"kind": "host_log", "live_share": 1 - spare, "reclaim": policy},
+            "timed": False,
+            "block_size_bytes": PAGE_BYTES,
+            "precondition": [{"kind": "workload", "drive_writes": 20.0}],
+            "total": {"drive_writes": 10.0},
+        }
+        run = Run(device, workload)
+        yield Case(
+            suite=SUITE,
+            name=f"host-{policy}-{spare:.2f}",
+            title="A host that reclaims zones amplifies as a drive that collects blocks",
+            source=SOURCES[policy],
+            runs=(run,),
+            quantity="metrics.zones.host_waf",
+            measure=read("metrics.zones.host_waf"),
+            expected=partial(uniform_formula(policy, RECLAIM_PAGES), spare),
+            tolerance=0.02,
+            kind=Kind.FORMULA,
+            formula=f"{FORMULAS[policy]}; zones of {RECLAIM_PAGES} pages, S_f {spare:g}",
+        )
+        yield Case(
+            suite=SUITE,
+            name=f"drive-{policy}-{spare:.2f}",
+            title="The drive below such a host amplifies nothing",
+            source=SOURCE,
+            runs=(run,),
+            quantity="metrics.waf",
+            measure=read("metrics.waf"),
+            expected=1.0,
+            tolerance=0.0,
+            kind=Kind.EXACT,
+            formula="1",
+        )
+
+
+def _log(*, timed: bool) -> Iterator[Case]:
+    for name, channels, dies, allocation, share in SHAPES:
+        device, zone = _device(channels, dies, allocation, share)
+        workload = {
+            "pattern": {
+                "kind": "log_zones",
+                "zone_bytes": zone,
+                "capacity_bytes": int(zone * share),
+                "open": 4,
+            },
+            "timed": timed,
+            "queue_depth": 8,
+            "block_size_bytes": PAGE_BYTES,
+            "total": {"drive_writes": 5.0},
+        }
+        run = Run(device, workload)
+        ending = "timed" if timed else "untimed"
+        yield Case(
+            suite=SUITE,
+            name=f"log-{name}-{ending}",
+            title="A log of zones is programmed once",
+            source=SOURCE,
+            runs=(run,),
+            quantity="metrics.waf",
+            measure=read("metrics.waf"),
+            expected=1.0,
+            tolerance=0.0,
+            kind=Kind.EXACT,
+            formula="1",
+        )
+        yield Case(
+            suite=SUITE,
+            name=f"resets-{name}-{ending}",
+            title="A reset erases the blocks of its zone",
+            source=SOURCE,
+            runs=(run,),
+            quantity="metrics.erases.gc / metrics.zones.resets",
+            measure=_erased,
+            # Superblocks count as one block of the drive.
+            expected=BLOCKS * (1.0 if allocation else channels * dies) * _used(share),
+            tolerance=0.0,
+            kind=Kind.EXACT,
+            formula="blocks of a zone",
+        )
+
+
+def _used(share: float) -> float:
+    """Return the share of the blocks of a zone that hold its capacity."""
+    return -(-share * BLOCKS // 1.0) / BLOCKS
+
+
+def _device(
+    channels: int, dies: int, allocation: str | None, share: float
+) -> tuple[dict[str, Any], int]:
+    """Return a bench with zones, and the bytes of a zone."""
+    device = bench(channels, dies, blocks_per_die=128)
+    device["nand"]["pages_per_block"] = PAGES
+    zone = BLOCKS * PAGES * channels * dies * PAGE_BYTES
+    device["ftl"] |= {
+        "over_provisioning_pct": 0.1,
+        "mapping": {
+            "kind": "zoned",
+            "zone_bytes": zone,
+            "zone_capacity_bytes": int(zone * share),
+            "open_zones_max": 4,
+            "active_zones_max": 8,
+        },
+    }
+    if allocation:
+        device["ftl"]["allocation"] = allocation
+    return device, zone
+
+
+def _erased(documents: Sequence[Document]) -> float:
+    """Return the blocks that a reset erased."""
+    erased = lookup(documents[0], "metrics.erases.gc")
+    return erased / lookup(documents[0], "metrics.zones.resets")
