@@ -16,7 +16,7 @@ from opennandlab.cli import app
 from opennandlab.core.by_hand import is_set, overruled
 from opennandlab.core.config import load_device
 from opennandlab.pts import TESTS, Settings, run_test
-from opennandlab.pts.suite import Job, vary
+from opennandlab.pts.bench.suite import Job, vary
 from opennandlab.reliability import drive_life_test, life_test, load_model
 from opennandlab.studies.fleet.definition import Fleet
 from opennandlab.studies.power.fitting import fitted

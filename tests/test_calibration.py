@@ -22,7 +22,7 @@ from opennandlab.documents.calibration import CalibrationDocument
 from opennandlab.documents.pts import PtsDocument, to_json
 from opennandlab.measured import reference
 from opennandlab.measured.document import Cell, Said, made
-from opennandlab.pts.cells import Question, measured
+from opennandlab.pts.bench.cells import Question, measured
 from opennandlab.reports import calibration as pages
 from opennandlab.studies.calibration import calibrating, ends, search, sensitivity
 from opennandlab.studies.calibration import objective as objective_module

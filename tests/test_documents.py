@@ -25,7 +25,7 @@ from opennandlab.documents.pts_results import RESULTS
 from opennandlab.documents.record import Record, made, path_text, read, shown
 from opennandlab.documents.schema import FAMILIES, described, schema
 from opennandlab.pts import TESTS, Settings, run_test
-from opennandlab.pts.document import to_bytes
+from opennandlab.pts.bench.document import to_bytes
 
 SAVED = Path(__file__).parent / "saved"
 READERS = {"result": result, "pts": pts}

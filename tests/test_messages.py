@@ -11,7 +11,7 @@ import opennandlab as onl
 from conftest import Cli
 from opennandlab.base.errors import ConfigError, legible
 from opennandlab.cli._streams import stdout
-from opennandlab.pts.plan import Option
+from opennandlab.pts.bench.plan import Option
 from opennandlab.reports.summary import number
 
 

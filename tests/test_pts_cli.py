@@ -22,8 +22,8 @@ from opennandlab.cli import app
 from opennandlab.cli._progress import Shown, shown
 from opennandlab.cli._pts_run import line
 from opennandlab.pts import STANDARD, TESTS, TUTORIAL, Settings
-from opennandlab.pts.record import Progress
-from opennandlab.pts.suite import Job, vary
+from opennandlab.pts.bench.record import Progress
+from opennandlab.pts.bench.suite import Job, vary
 from opennandlab.stats.steady import steady_state
 from opennandlab.targets.base import TargetError
 from opennandlab.targets.opening import Request, file_parts, open_target, parse_size, sketch
@@ -110,7 +110,7 @@ def test_what_is_said_of_a_run_changes_no_document(cli: Cli, folder: Path):
 PRESSED = """
 import os, signal, sys
 from opennandlab.cli import main
-from opennandlab.pts.journal import Journal
+from opennandlab.pts.bench.journal import Journal
 
 keep = Journal.append
 def append(self, index, key, outcome):

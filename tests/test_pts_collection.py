@@ -16,11 +16,11 @@ from opennandlab.comparing.model import UnlikeError
 from opennandlab.documents import pts
 from opennandlab.documents.record import plain
 from opennandlab.pts import TESTS, Settings
-from opennandlab.pts.cells import Question, measured
-from opennandlab.pts.dispersion import warn_of_other_cells
-from opennandlab.pts.rounds import CellPlan, Collected, Rounds, Tracking
-from opennandlab.pts.runner import run_test
-from opennandlab.pts.time_base import TimeBase
+from opennandlab.pts.bench.cells import Question, measured
+from opennandlab.pts.bench.dispersion import warn_of_other_cells
+from opennandlab.pts.bench.rounds import CellPlan, Collected, Rounds, Tracking
+from opennandlab.pts.bench.runner import run_test
+from opennandlab.pts.bench.time_base import TimeBase
 from opennandlab.reports.model import Table
 from opennandlab.reports.pts import slides, source
 from opennandlab.reports.pts.verdict import SMALL_RANGE, verdict

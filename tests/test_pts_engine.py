@@ -16,20 +16,21 @@ from fake_target import FakeTarget
 from opennandlab.base.canonical import digest
 from opennandlab.base.errors import OutputError
 from opennandlab.documents.record import plain
-from opennandlab.pts import TESTS, Place, Settings, engine, outlook, run_test
-from opennandlab.pts.document import to_bytes
-from opennandlab.pts.engine import Bench, Progress
-from opennandlab.pts.folder import prepared
-from opennandlab.pts.journal import (
+from opennandlab.pts import TESTS, Place, Settings, run_test
+from opennandlab.pts.bench import engine, outlook
+from opennandlab.pts.bench.document import to_bytes
+from opennandlab.pts.bench.engine import Bench, Progress
+from opennandlab.pts.bench.folder import prepared
+from opennandlab.pts.bench.journal import (
     Journal,
     JournalError,
     measurement_from_dict,
     measurement_to_dict,
 )
-from opennandlab.pts.plan import make_plan
-from opennandlab.pts.rehearsal import rehearse
-from opennandlab.pts.rounds import CellPlan, Rounds, Tracking, until_steady
-from opennandlab.pts.runner import BrokenError, Cut
+from opennandlab.pts.bench.plan import make_plan
+from opennandlab.pts.bench.rehearsal import rehearse
+from opennandlab.pts.bench.rounds import CellPlan, Rounds, Tracking, until_steady
+from opennandlab.pts.bench.runner import BrokenError, Cut
 from opennandlab.stats.histogram import Histogram
 from opennandlab.targets.base import Limit, Measurement, Requests, Stimulus, TargetError
 from opennandlab.targets.simulated import SimulatedTarget

@@ -19,7 +19,7 @@ from opennandlab import pts
 from opennandlab.base.errors import ConfigError
 from opennandlab.documents.record import plain
 from opennandlab.pts import INSIDE, TESTS, Place, Settings, run_test
-from opennandlab.pts.runner import BrokenError
+from opennandlab.pts.bench.runner import BrokenError
 from opennandlab.targets.base import Target, TargetError
 from opennandlab.targets.consent import Consent
 from opennandlab.targets.file import FileTarget, punch

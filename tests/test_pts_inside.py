@@ -14,10 +14,10 @@ from opennandlab.base.errors import ConfigError
 from opennandlab.documents.pts_inside import LoadPoint
 from opennandlab.documents.record import plain
 from opennandlab.pts import INSIDE, TESTS, Place, Settings, run_test
-from opennandlab.pts.document import to_bytes
-from opennandlab.pts.inside import course, fill, load, skew, zones
-from opennandlab.pts.inside.facts import of_config
-from opennandlab.pts.runner import BrokenError, Cut
+from opennandlab.pts.bench.document import to_bytes
+from opennandlab.pts.bench.runner import BrokenError, Cut
+from opennandlab.pts.tests.inside import course, fill, load, skew, zones
+from opennandlab.pts.tests.inside.facts import of_config
 from opennandlab.reports.figure.model import Plot
 from opennandlab.reports.pts import views
 from opennandlab.targets.base import ActiveRange, Limit, Logs, Skew, Stimulus, TargetError

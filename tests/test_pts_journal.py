@@ -20,9 +20,10 @@ from hypothesis import strategies as st
 
 from conftest import COMMAND, Cli
 from opennandlab.base.errors import OutputError
-from opennandlab.pts import Place, document
-from opennandlab.pts.folder import prepared
-from opennandlab.pts.journal import MAGIC, SCHEMA, Journal, JournalError, sealed, unsealed
+from opennandlab.pts import Place
+from opennandlab.pts.bench import document
+from opennandlab.pts.bench.folder import prepared
+from opennandlab.pts.bench.journal import MAGIC, SCHEMA, Journal, JournalError, sealed, unsealed
 from opennandlab.targets.base import Imprint
 
 SETTINGS = {"test": "iops", "seed": 42}
@@ -289,7 +290,7 @@ def test_a_disk_that_fills_up_in_the_middle_ends_with_exit_code_3(cli: Cli, fold
 def test_an_output_that_fails_leaves_the_part_in_the_error(tmp_path, monkeypatch, when):
     from opennandlab.base.errors import WriteError
     from opennandlab.pts import TESTS, Settings, run_test
-    from opennandlab.pts.runner import BrokenError
+    from opennandlab.pts.bench.runner import BrokenError
     from test_pts_engine import FakeTarget
 
     def full(*_given: object) -> None:

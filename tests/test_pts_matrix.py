@@ -13,8 +13,8 @@ from fake_target import FakeTarget
 from opennandlab.base.errors import ConfigError
 from opennandlab.documents.record import plain
 from opennandlab.pts import TESTS, Settings, run, run_test
-from opennandlab.pts.matrix import Matrix, mixes, sizes
-from opennandlab.pts.plan import make_plan
+from opennandlab.pts.bench.matrix import Matrix, mixes, sizes
+from opennandlab.pts.bench.plan import make_plan
 from opennandlab.reports.pts import book
 from opennandlab.reports.pts.command import command
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from opennandlab.pts import TESTS, Settings
-from opennandlab.pts.outlook import Outlook
-from opennandlab.pts.plan import make_plan
-from opennandlab.pts.record import Progress
-from opennandlab.pts.rehearsal import Rehearsal, Stretch, rehearse
+from opennandlab.pts.bench.outlook import Outlook
+from opennandlab.pts.bench.plan import make_plan
+from opennandlab.pts.bench.record import Progress
+from opennandlab.pts.bench.rehearsal import Rehearsal, Stretch, rehearse
 from opennandlab.targets.simulated import SimulatedTarget
 
 

@@ -11,9 +11,10 @@ import pytest
 from fake_target import FakeTarget
 from opennandlab.base.errors import ConfigError
 from opennandlab.core.config import load_device
-from opennandlab.pts import STANDARD, TESTS, TUTORIAL, Settings, declared, run_test
-from opennandlab.pts.plan import Plan, make_plan, seed_of
-from opennandlab.pts.time_base import CELL_RECLAIMS, NAMES, TimeBase
+from opennandlab.pts import STANDARD, TESTS, TUTORIAL, Settings, run_test
+from opennandlab.pts.bench import declared
+from opennandlab.pts.bench.plan import Plan, make_plan, seed_of
+from opennandlab.pts.bench.time_base import CELL_RECLAIMS, NAMES, TimeBase
 from opennandlab.stats.histogram import Histogram
 from opennandlab.targets.base import Limit, Measurement, Requests, Stimulus
 from opennandlab.targets.simulated import SimulatedTarget

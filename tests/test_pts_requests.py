@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from opennandlab.base.errors import ConfigError
-from opennandlab.pts.requests import answer
+from opennandlab.pts.bench.requests import answer
 from opennandlab.studies.validation import Verdict, select_cases
 from opennandlab.studies.validation.suites import ON_REQUEST, SUITES
 

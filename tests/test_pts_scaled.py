@@ -11,8 +11,8 @@ import pytest
 
 from opennandlab.documents.pts import PtsDocument
 from opennandlab.pts import TESTS, Settings
-from opennandlab.pts.runner import run_test
-from opennandlab.pts.time_base import CELL_RAMP_RATIO, MIX_TURNS, TimeBase
+from opennandlab.pts.bench.runner import run_test
+from opennandlab.pts.bench.time_base import CELL_RAMP_RATIO, MIX_TURNS, TimeBase
 from opennandlab.targets.base import Stimulus
 from opennandlab.targets.simulated import SimulatedTarget
 

@@ -13,9 +13,10 @@ from fake_target import FakeTarget
 from opennandlab.base.errors import ConfigError
 from opennandlab.cli import app
 from opennandlab.documents.record import plain
-from opennandlab.pts import Settings, slides
-from opennandlab.pts.runner import run_test
-from opennandlab.pts.slides import SLIDES, chosen, jobs_of, objection
+from opennandlab.pts import Settings
+from opennandlab.pts.bench import slides
+from opennandlab.pts.bench.runner import run_test
+from opennandlab.pts.bench.slides import SLIDES, chosen, jobs_of, objection
 from opennandlab.reports.figure.model import Plot
 from opennandlab.reports.model import Table
 from opennandlab.reports.pts import slides as pages

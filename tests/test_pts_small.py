@@ -11,8 +11,8 @@ from fake_target import FakeTarget
 from opennandlab.documents.pts_results import MixResults, ScalabilityResults
 from opennandlab.documents.pts_small import AccessTimeResults, BurstResults, PositionResults
 from opennandlab.pts import TESTS, Settings, run_test
-from opennandlab.pts.position import slices
-from opennandlab.pts.time_base import TimeBase
+from opennandlab.pts.bench.time_base import TimeBase
+from opennandlab.pts.tests.position import slices
 from opennandlab.reports.figure.model import Plot
 from opennandlab.reports.pts import source, views, xsr
 from opennandlab.targets.base import Stimulus

@@ -12,14 +12,15 @@ import pytest
 
 from fake_target import FakeTarget
 from opennandlab.documents.record import plain
-from opennandlab.pts import STANDARD, TESTS, Settings, latency, run_test
-from opennandlab.pts.demand import Combination, order, points
-from opennandlab.pts.document import histogram
-from opennandlab.pts.evenness import evenness
-from opennandlab.pts.patterns import COMPOSITE, DATABASE, FILE_SERVER, WEB_SERVER
-from opennandlab.pts.rw_ratio import mixed_efficiency, rms
-from opennandlab.pts.scalability import die_counts
-from opennandlab.pts.xsr import recovery
+from opennandlab.pts import STANDARD, TESTS, Settings, run_test
+from opennandlab.pts.bench.demand import Combination, order, points
+from opennandlab.pts.bench.document import histogram
+from opennandlab.pts.bench.evenness import evenness
+from opennandlab.pts.bench.patterns import COMPOSITE, DATABASE, FILE_SERVER, WEB_SERVER
+from opennandlab.pts.tests import latency
+from opennandlab.pts.tests.rw_ratio import mixed_efficiency, rms
+from opennandlab.pts.tests.scalability import die_counts
+from opennandlab.pts.tests.xsr import recovery
 from opennandlab.stats.histogram import Histogram
 from opennandlab.targets.base import Limit, Stimulus
 from opennandlab.targets.simulated import SimulatedTarget

@@ -14,7 +14,7 @@ import pytest
 
 from opennandlab.documents.record import plain
 from opennandlab.pts import TESTS, Place, Settings, run_test
-from opennandlab.pts.runner import BrokenError
+from opennandlab.pts.bench.runner import BrokenError
 from opennandlab.targets import file as file_module
 from opennandlab.targets.base import Limit, Logs, Skew, Stimulus, TargetError
 from opennandlab.targets.consent import Consent

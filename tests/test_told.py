@@ -18,7 +18,7 @@ import pts_documents
 from conftest import SMALL, Cli
 from opennandlab.comparing.families import results
 from opennandlab.ecc.curves import Progress
-from opennandlab.pts.matrix import sizes
+from opennandlab.pts.bench.matrix import sizes
 from opennandlab.reports.pts import views
 from opennandlab.reports.pts import wsat as wsat_report
 from opennandlab.reports.summary import metric_rows

@@ -13,8 +13,8 @@ from opennandlab.cli._terminal import Json, Quiet, Seed
 from opennandlab.cli._typed import typed, typed_sets
 
 if TYPE_CHECKING:
-    from opennandlab.pts.document import Remarks
-    from opennandlab.pts.plan import Option, Settings
+    from opennandlab.pts.bench.document import Remarks
+    from opennandlab.pts.bench.plan import Option, Settings
     from opennandlab.targets.opening import Request
 
 
@@ -393,8 +393,8 @@ def asked(values: dict[str, Any], options: tuple["Option", ...] = ()) -> Asked:
         ConfigError: for a value that cannot be.
     """
     from opennandlab.core.config import parse_overrides
-    from opennandlab.pts.document import Remarks
-    from opennandlab.pts.plan import Settings
+    from opennandlab.pts.bench.document import Remarks
+    from opennandlab.pts.bench.plan import Settings
     from opennandlab.targets.consent import Consent
     from opennandlab.targets.opening import Request, parse_size
 

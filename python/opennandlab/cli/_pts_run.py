@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from opennandlab.documents.pts import PtsDocument, Varied
-    from opennandlab.pts.folder import Place
-    from opennandlab.pts.record import Progress
-    from opennandlab.pts.rehearsal import Rehearsal
-    from opennandlab.pts.suite import Job, Suite
+    from opennandlab.pts.bench.folder import Place
+    from opennandlab.pts.bench.record import Progress
+    from opennandlab.pts.bench.rehearsal import Rehearsal
+    from opennandlab.pts.bench.suite import Job, Suite
 
 
 def execute(wanted: Asked, name: str, jobs: list["Job"], varied: "Varied | None") -> None:
@@ -37,9 +37,9 @@ def execute(wanted: Asked, name: str, jobs: list["Job"], varied: "Varied | None"
 def _measured(wanted: Asked, name: str, jobs: list["Job"], varied: "Varied | None") -> "Suite":
     """Run jobs and print their tables; end the command where that fails."""
     from opennandlab.base.errors import ConfigError, OutputError
-    from opennandlab.pts.folder import Place
-    from opennandlab.pts.runner import BrokenError, Cut
-    from opennandlab.pts.suite import Suite, run_suite
+    from opennandlab.pts.bench.folder import Place
+    from opennandlab.pts.bench.runner import BrokenError, Cut
+    from opennandlab.pts.bench.suite import Suite, run_suite
     from opennandlab.targets.base import TargetError, WornOutError
 
     place = Place(wanted.output, wanted.resume)
@@ -81,7 +81,7 @@ def _measured(wanted: Asked, name: str, jobs: list["Job"], varied: "Varied | Non
 
 def draw_slides(wanted: Asked, only: str | None) -> None:
     """Run the suite of each slide, and write the page that overlays the documents of each."""
-    from opennandlab.pts import slides
+    from opennandlab.pts.bench import slides
 
     left_out: dict[str, str] = {}
     kept = []
@@ -122,7 +122,7 @@ def _slides_page(
     if wanted.output is None:
         return None
     from opennandlab.documents.record import plain
-    from opennandlab.pts.slides import SLIDES
+    from opennandlab.pts.bench.slides import SLIDES
     from opennandlab.reports import output
     from opennandlab.reports.pts import slides, source
 
@@ -195,7 +195,7 @@ def _remark(
 ) -> None:
     """Write beside a document what was said of its run by hand, and the keys that it changed."""
     if wanted.output is not None:
-        from opennandlab.pts.document import add_remarks
+        from opennandlab.pts.bench.document import add_remarks
 
         overrides = {**wanted.request.overrides, **(changed or {})}
         add_remarks(wanted.output, document, replace(wanted.remarks, overrides=overrides))
@@ -205,7 +205,7 @@ def _remark(
 def _held(wanted: Asked, place: "Place", names: list[str]) -> Iterator[None]:
     """Hold the output directory; end the command where that is refused."""
     from opennandlab.base.errors import OutputError
-    from opennandlab.pts.folder import prepared
+    from opennandlab.pts.bench.folder import prepared
 
     with contextlib.ExitStack() as stack:
         try:
@@ -286,8 +286,8 @@ def _partial(
 
 def _plan(wanted: Asked, name: str, jobs: list["Job"]) -> None:
     """Print what the jobs would do, and do nothing."""
-    from opennandlab.pts.plan import make_plan
-    from opennandlab.pts.rehearsal import rehearse
+    from opennandlab.pts.bench.plan import make_plan
+    from opennandlab.pts.bench.rehearsal import rehearse
     from opennandlab.targets.opening import sketch
 
     plans: list[dict[str, Any]] = []

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from opennandlab.documents.pts import PtsDocument, Steady
-    from opennandlab.pts.rehearsal import Rehearsal
+    from opennandlab.pts.bench.rehearsal import Rehearsal
     from opennandlab.reports.model import Table as ShownTable
 
 NOTHING = "n/a"
@@ -227,7 +227,7 @@ def span(least: str, most: str) -> str:
 
 def plan_lines(least: "Rehearsal", most: "Rehearsal", capacity_bytes: int) -> list[str]:
     """Return bytes and times of a plan."""
-    from opennandlab.pts.rehearsal import ASSUMED_IOPS, ASSUMED_MB_S
+    from opennandlab.pts.bench.rehearsal import ASSUMED_IOPS, ASSUMED_MB_S
 
     ends = (least, most)
     writes = span(*(_decimal_bytes(one.written_bytes) for one in ends))

@@ -31,7 +31,7 @@ def _run(values: dict[str, Any]) -> None:
         from opennandlab.cli._pts_options import asked
         from opennandlab.cli._pts_run import execute
         from opennandlab.pts import TUTORIAL
-        from opennandlab.pts.suite import Job
+        from opennandlab.pts.bench.suite import Job
 
         wanted = asked(values)
         chosen = list(TUTORIAL)

@@ -16,8 +16,8 @@ from opennandlab.cli._terminal import Json, Quiet
 
 if TYPE_CHECKING:
     from opennandlab.measured.series import Series
-    from opennandlab.pts.suite import Job
-    from opennandlab.pts.test import Test
+    from opennandlab.pts.bench.suite import Job
+    from opennandlab.pts.bench.test import Test
 
 # A test of days has thousands of rounds, and a line a second in a log of fio.
 VALUES_BYTES_MAX = 16 << 20
@@ -92,7 +92,7 @@ def _runner(test: "Test") -> Any:  # noqa: ANN401 (what `command` takes)
         with terminal.guard(as_json=values["as_json"]):
             from opennandlab.cli._pts_options import asked
             from opennandlab.cli._pts_run import execute
-            from opennandlab.pts.suite import Job, vary
+            from opennandlab.pts.bench.suite import Job, vary
 
             wanted = asked(values, test.options)
             job = Job(test.name, test, wanted.settings)
@@ -126,7 +126,7 @@ def all_jobs(settings: Any) -> list["Job"]:  # noqa: ANN401 (of a module that is
     from dataclasses import replace
 
     from opennandlab.pts import STANDARD
-    from opennandlab.pts.suite import Job
+    from opennandlab.pts.bench.suite import Job
 
     jobs = []
     for name, test in STANDARD.items():
@@ -170,7 +170,7 @@ def steady_state(
             terminal.note(found.said)
         verdict = rule(found.values)
         if as_json:
-            from opennandlab.pts.document import finite
+            from opennandlab.pts.bench.document import finite
 
             terminal.emit_json(finite(verdict.to_dict()))
         elif not quiet:

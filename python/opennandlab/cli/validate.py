@@ -226,7 +226,7 @@ def _run(cases: list["Case"], threads: int | None, *, quiet: bool) -> tuple[list
 
             return answer(device["ecc_lab"], seed)
         if "standard_test" in workload:
-            from opennandlab.pts.requests import answer as standard_test
+            from opennandlab.pts.bench.requests import answer as standard_test
 
             return standard_test(device, workload["standard_test"], seed, watch)
         return benchmark(device, workload, seed=seed, progress=watch).document

@@ -16,7 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from opennandlab.core.tested import PtsResult
-from opennandlab.pts import (
+from opennandlab.pts.bench.folder import Place
+from opennandlab.pts.bench.plan import Settings
+from opennandlab.pts.bench.record import Watcher
+from opennandlab.pts.bench.runner import run_test
+from opennandlab.pts.bench.running import run_named
+from opennandlab.pts.bench.test import Test
+from opennandlab.pts.tests import (
     access_time,
     block_size,
     burst,
@@ -38,13 +44,7 @@ from opennandlab.pts import (
     wsat,
     xsr,
 )
-from opennandlab.pts.folder import Place
-from opennandlab.pts.inside import INSIDE
-from opennandlab.pts.plan import Settings
-from opennandlab.pts.record import Watcher
-from opennandlab.pts.runner import run_test
-from opennandlab.pts.running import run_named
-from opennandlab.pts.test import Test
+from opennandlab.pts.tests.inside import INSIDE
 from opennandlab.targets.consent import NONE, Consent
 
 # Those of the specification, in the order of a complete run.

@@ -18,7 +18,7 @@ from dataclasses import MISSING, fields
 
 from opennandlab.app.suites import SUITES
 from opennandlab.ecc.codes import Decoder
-from opennandlab.pts.plan import Option, Settings
+from opennandlab.pts.bench.plan import Option, Settings
 from opennandlab.studies.sweeps.verb import Verb
 from opennandlab.studies.sweeps.verbs import VERBS
 from opennandlab.studies.sweeps.verbs.application import Application, Asked

@@ -15,7 +15,7 @@ from opennandlab.base.errors import ConfigError
 from opennandlab.core.config import DeviceConfig, load_device, set_path
 from opennandlab.documents.pts import PtsDocument
 from opennandlab.documents.pts_header import Header
-from opennandlab.pts.cells import REQUESTS_MAX
+from opennandlab.pts.bench.cells import REQUESTS_MAX
 from opennandlab.studies.calibration.cells import Target
 
 # Blocks are left out above this size of the flash.

@@ -11,12 +11,12 @@ from opennandlab.base.errors import ConfigError
 from opennandlab.core.config import load_device, read_device
 from opennandlab.core.run import SEED
 from opennandlab.documents.record import JsonObject, plain
-from opennandlab.pts.folder import Place
-from opennandlab.pts.journal import JournalError
-from opennandlab.pts.plan import Settings
-from opennandlab.pts.record import Progress
-from opennandlab.pts.runner import run_test
-from opennandlab.pts.test import Test
+from opennandlab.pts.bench.folder import Place
+from opennandlab.pts.bench.journal import JournalError
+from opennandlab.pts.bench.plan import Settings
+from opennandlab.pts.bench.record import Progress
+from opennandlab.pts.bench.runner import run_test
+from opennandlab.pts.bench.test import Test
 from opennandlab.store.entry import numbers
 from opennandlab.store.unfinished import empty
 from opennandlab.studies.sweeps.verb import Reader, Watcher, drafted

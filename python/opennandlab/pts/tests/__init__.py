@@ -1,0 +1,1 @@
+"""The standard tests, a file each."""

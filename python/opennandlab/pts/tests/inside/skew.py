@@ -1,0 +1,210 @@
+"""Skew: what a drive makes of writes that prefer some places to others.
+
+    for each pattern: purge | one pass over the drive | random 4 KiB writes under the pattern
+
+Uniform writes, a true Zipf law over shuffled places, and *static*, in which a share of the drive is
+never rewritten. From the steady rates one reads how victims are chosen and whether hot and cold
+data are kept apart: a drive that does both gets faster with skew.
+
+Source: the method of SSD-iq (G. Haas and co-authors, repository gabriel-haas/ssdiq, 2025): 5 drive
+writes, 6 for Zipf from exponent 1 on, 7 where a part is static; what counts is the last fifth.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from opennandlab.documents.pts import Table
+from opennandlab.documents.pts_inside import SkewPoint, SkewResults
+from opennandlab.pts.bench.document import table
+from opennandlab.pts.bench.engine import Bench
+from opennandlab.pts.bench.findings import Findings
+from opennandlab.pts.bench.plan import Option, Profile
+from opennandlab.pts.bench.test import Test
+from opennandlab.pts.tests.inside import course
+from opennandlab.targets.base import Skew
+
+DEFAULT = (
+    "uniform,zipf:0.2,zipf:0.4,zipf:0.6,zipf:0.8,zipf:1,"
+    "static:0.2,static:0.4,static:0.6,static:0.8,static:0.9"
+)
+ACCEPTED = "uniform, zipf:THETA (above 0, at most 10), static:SHARE (above 0, below 1), by commas"
+LOAD: dict[Profile, tuple[int, int]] = {"E": (4, 128), "C": (4, 128)}
+WRITES = {"uniform": 5.0, "zipf": 5.0, "static": 7.0}
+# Steep laws take longer.
+STEEP, STEEP_WRITES = 1.0, 6.0
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A way to prefer places.
+
+    Args:
+        name: As it is written.
+        law: `uniform`, `zipf` or `static`.
+        value: Exponent or share.
+    """
+
+    name: str
+    law: str
+    value: float = 0.0
+
+    def skew(self, seed: int) -> Skew | None:
+        """Return what a stimulus has of it."""
+        if self.law == "zipf":
+            return Skew("zipf", self.value, seed=seed)
+        if self.law == "static":
+            return Skew("static", self.value, seed=seed)
+        return None
+
+    @property
+    def writes(self) -> float:
+        """Usual drive writes."""
+        if self.law == "zipf" and self.value >= STEEP:
+            return STEEP_WRITES
+        return WRITES[self.law]
+
+
+def patterns(text: str) -> list[Pattern]:
+    """Read a list of patterns.
+
+    Raises:
+        ValueError: for one that cannot be, or that is named twice.
+
+    >>> [one.name for one in patterns("uniform, zipf:0.80")]
+    ['uniform', 'zipf:0.8']
+    """
+    found = [_pattern(word.strip()) for word in text.split(",")]
+    names = [one.name for one in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"`{name}` is named twice")
+    return found
+
+
+def _pattern(word: str) -> Pattern:
+    if word == "uniform":
+        return Pattern(word, word)
+    match = re.fullmatch(r"(zipf|static):([0-9]+(?:\.[0-9]+)?)", word)
+    if match is None:
+        raise ValueError(f"`{word}` is not a pattern")
+    law, value = match[1], float(match[2])
+    if not 0.0 < value <= 10.0 or (law == "static" and value >= 1.0):
+        raise ValueError(f"`{word}` is out of range")
+    return Pattern(f"{law}:{value:g}", law, value)
+
+
+def run(bench: Bench) -> Findings:
+    """Run a course for each pattern."""
+    plan = bench.plan
+    capacity = plan.time.capacity_bytes
+    points = []
+    for pattern in patterns(plan.text("skews")):
+        stimulus = bench.stimulus(
+            block_bytes=course.SMALL,
+            skew=pattern.skew(plan.active_range.seed),
+        )
+        done = course.run(
+            bench,
+            course.Course(
+                group=pattern.name,
+                stimulus=stimulus,
+                unit_bytes=course.whole(capacity * plan.active_range.share),
+                writes=course.writes_of(bench, plan.number("drive_writes"), pattern.writes),
+                fill=plan.text("fill"),
+                until=plan.text("until"),
+            ),
+        )
+        points.append(
+            SkewPoint(
+                pattern=pattern.name,
+                first_mb_s=done.first_mb_s,
+                steady_mb_s=done.mb_s,
+                waf=done.waf,
+                steady=done.verdict.steady,
+                excursion_pct=done.excursion_pct,
+                slope_pct=done.slope_pct,
+                drive_writes=done.writes,
+            )
+        )
+        if not done.verdict.steady:
+            bench.warn(f"{pattern.name}: not steady at the end ({done.verdict.reason})")
+        bench.record.so_far = _found(bench, points)
+    return _found(bench, points)
+
+
+def _found(bench: Bench, points: list[SkewPoint]) -> Findings:
+    plan, points = bench.plan, [*points]
+    return Findings(
+        SkewResults(
+            fill=plan.text("fill"), points=points, waf_missing=bench.target.waf_missing or None
+        ),
+        tables=[_table(points)],
+    )
+
+
+def _table(points: list[SkewPoint]) -> Table:
+    return table(
+        "skew",
+        "Random writes of 4 KiB by their skew",
+        "MB/s; 1; %; drive writes",
+        row_label="pattern",
+        column_label="",
+        rows=[point.pattern for point in points],
+        columns=[
+            "first minute MB/s",
+            "steady MB/s",
+            "WAF",
+            "steady",
+            "spread %",
+            "slope %",
+            "drive writes",
+        ],
+        values=[
+            [
+                point.first_mb_s,
+                point.steady_mb_s,
+                point.waf,
+                "yes" if point.steady else "NO",
+                point.excursion_pct,
+                point.slope_pct,
+                point.drive_writes,
+            ]
+            for point in points
+        ],
+    )
+
+
+TEST = Test(
+    name="skew",
+    title="Skewed writes",
+    summary="Random 4 KiB writes, uniform, by Zipf laws and with static parts: rate and WAF.",
+    run=run,
+    load=LOAD,
+    wipc=False,
+    cache_enabled=True,
+    options=(
+        Option(
+            "skews",
+            DEFAULT,
+            "Patterns, by commas: uniform, zipf:THETA, static:SHARE (never rewritten).",
+            accepted=ACCEPTED,
+            reader=patterns,
+        ),
+        Option(
+            "fill", "sequential", "The pass over the drive before the writes.", choices=course.FILLS
+        ),
+        Option(
+            "drive_writes",
+            0.0,
+            "Drive writes of each pattern; 0 for 5 (Zipf from exponent 1: 6, static: 7).",
+        ),
+        Option(
+            "until",
+            "written",
+            "What ends a pattern: its drive writes, or the steady state.",
+            choices=course.UNTIL,
+        ),
+    ),
+)
