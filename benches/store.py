@@ -20,8 +20,8 @@ from pathlib import Path
 import opennandlab as onl
 from opennandlab.documents.record import JsonObject
 from opennandlab.reports.output import write
-from opennandlab.reports.stored import IDENTITY, of_rows
 from opennandlab.store import Entry, Store, key_of
+from opennandlab.studies.sweeps.drawing import IDENTITY, of_rows
 
 SMALL = {
     "nand": {"channels": 2, "dies_per_channel": 1, "blocks_per_plane": 64, "pages_per_block": 32},

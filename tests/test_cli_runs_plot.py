@@ -11,12 +11,12 @@ from typer.testing import CliRunner
 import opennandlab as onl
 from opennandlab.base.errors import ConfigError
 from opennandlab.cli import app
-from opennandlab.core.prediction import predicted_waf
-from opennandlab.reports import stored
-from opennandlab.reports.predicted import predicted_at
 from opennandlab.reports.runs import choose, plots
 from opennandlab.stats.groups import Group, Mean
 from opennandlab.store import Store
+from opennandlab.studies.sweeps import drawing
+from opennandlab.studies.sweeps.predicted import predicted_at
+from opennandlab.theory.prediction import predicted_waf
 
 SMALL = {"nand": {"channels": 1, "dies_per_channel": 1, "planes_per_die": 1,
                   "blocks_per_plane": 64, "pages_per_block": 32}}  # fmt: skip
@@ -173,7 +173,7 @@ def test_theory_is_drawn_between_the_points(tmp_path):
     vary = {"ftl.over_provisioning_pct": [0.07, 0.28], "ftl.gc_policy": ["greedy", "fifo"]}
     made = onl.sweep(drive, work, vary=vary, store=tmp_path / "kept", name="two")
     with Store.open(tmp_path / "kept", create=False) as store:
-        drawn = stored.drawing(store, [], {})
+        drawn = drawing.drawing(store, [], {})
     kept_plot = drawn.report.chapters[0].sections[0].items[0]
     for plot in (kept_plot, plots(made.groups, made._wanted({}))[0]):
         curves = {one.name: one for one in plot.series if one.name.endswith(", theory")}

@@ -10,9 +10,9 @@ import pytest
 import opennandlab as onl
 from conftest import Cli
 from opennandlab.base.errors import ConfigError, legible
+from opennandlab.base.words import number
 from opennandlab.cli._streams import stdout
 from opennandlab.pts.bench.plan import Option
-from opennandlab.reports.summary import number
 
 
 @pytest.mark.parametrize(

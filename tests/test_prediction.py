@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import opennandlab as onl
-from opennandlab.core.prediction import predicted_waf, why_no_formula
 from opennandlab.reports.summary import metric_rows
 from opennandlab.theory import fifo_zipf, greedy, waf_bast, waf_fast
+from opennandlab.theory.prediction import predicted_waf, why_no_formula
 
 # 256 blocks of data on each of two dies, and 16 blocks more.
 DEVICE = {

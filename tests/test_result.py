@@ -11,7 +11,8 @@ import pytest
 
 import opennandlab as onl
 from opennandlab.base.canonical import digest
-from opennandlab.reports.summary import latency_table, metric_rows, number
+from opennandlab.base.words import number
+from opennandlab.reports.summary import latency_table, metric_rows
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pytest
 
 import opennandlab as onl
 from conftest import Cli
-from opennandlab.core.prediction import predicted_waf
+from opennandlab.theory.prediction import predicted_waf
 
 DEVICE = {
     "nand": {

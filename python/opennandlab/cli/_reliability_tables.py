@@ -17,7 +17,7 @@ def dim(text: str) -> None:
 
 
 def print_rows(rows: list[dict[str, Any]], names: list[str]) -> None:
-    from opennandlab.reports.summary import number
+    from opennandlab.base.words import number
 
     lines = [
         [f"{row[name]:.4e}" if name == "rber" else number(row[name]) for name in names]
@@ -73,7 +73,7 @@ def print_llr(table: Any) -> None:  # noqa: ANN401 - an LlrTable; importing it w
 
 
 def print_retry(rows: list[dict[str, Any]], table: Any) -> None:  # noqa: ANN401 - a RetryTable
-    from opennandlab.reports.summary import number
+    from opennandlab.base.words import number
 
     levels = [f"{index + 1}" for index in range(table.offsets.shape[1])]
     lines = [
@@ -93,14 +93,14 @@ def print_retry(rows: list[dict[str, Any]], table: Any) -> None:  # noqa: ANN401
 
 
 def print_pairs(document: dict[str, Any]) -> None:
-    from opennandlab.reports.summary import number
+    from opennandlab.base.words import number
 
     rows = [[name, number(value)] for name, value in document.items()]
     terminal.stdout().print(terminal.Grid(("", ""), rows, left=(0, 1), is_plain=True))
 
 
 def print_drive_life(test: "DriveLifeTest", workload: str | None) -> None:
-    from opennandlab.reports.summary import number
+    from opennandlab.base.words import number
 
     steps = test.recovery
     found = {"first read": steps.first_read}
@@ -171,13 +171,13 @@ def print_drive_life(test: "DriveLifeTest", workload: str | None) -> None:
 
 def _power(test: "LifeTest | DriveLifeTest") -> str:
     """Return how often the data of a drive under power was refreshed, for its line."""
-    from opennandlab.reports.summary import number
+    from opennandlab.base.words import number
 
     return "" if test.refreshes is None else f", {number(test.refreshes)} P/E of refresh"
 
 
 def print_life(test: "LifeTest") -> None:
-    from opennandlab.reports.summary import number
+    from opennandlab.base.words import number
 
     pages = ", ".join(f"{name} {rate:.2e}" for name, rate in test.rber_by_page.items())
     low, high = number(test.uber_low), number(test.uber_high)

@@ -82,7 +82,7 @@ def _cut(text: str) -> str:
 def show_entry(entry: "Entry") -> None:
     """Print a point: what it is, its settings, its metrics."""
     from opennandlab.base.canonical import readable_json
-    from opennandlab.reports.summary import number
+    from opennandlab.base.words import number
 
     console = terminal.stdout()
     seed = "" if entry.seed is None else f", seed {entry.seed}"
@@ -141,7 +141,7 @@ def picked(rows: "Rows", metrics: Sequence[str]) -> "Rows":
 
 def rows_cells(rows: "Rows") -> tuple[list[str], list[list[str]]]:
     """Return heads and cells of points, as they are printed."""
-    from opennandlab.reports.summary import number
+    from opennandlab.base.words import number
 
     is_whole = "key" in rows.columns
     main = [name for name in MAIN if name in rows.metrics] or list(rows.metrics)[:SHOWN_MAX]
@@ -233,7 +233,7 @@ def mean_text(mean: "Mean | None") -> str:
     >>> mean_text(Mean(1.5e-7, 2e-8, 3)), mean_text(Mean(1.5, None, 1)), mean_text(None)
     ('1.50e-07 ± 2.0e-08', '1.5', '-')
     """
-    from opennandlab.reports.summary import number
+    from opennandlab.base.words import number
 
     if mean is None:
         return number(None)

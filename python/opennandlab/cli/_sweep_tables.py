@@ -170,7 +170,7 @@ def draw(groups: Sequence["Group"], wanted: "Sweep", names: Sequence[str], path:
 
 def show_cost(run: "Run", costs: "Sequence[Cost]", jobs: int | None, *, as_json: bool) -> None:
     """Say what a sweep would run, so many points at a time, and how long that may take."""
-    from opennandlab.reports.summary import size
+    from opennandlab.base.words import size
     from opennandlab.studies.sweeps.engine import memory_bytes, slots_for
 
     missing = run.missing

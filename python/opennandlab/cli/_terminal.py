@@ -398,6 +398,7 @@ def _rescue(result: "Result") -> Path | None:
 
 def show_result(result: "Result") -> None:
     """Print the tables of a result on stdout."""
+    from opennandlab.base.words import number, size
     from opennandlab.reports.summary import (
         activity_table,
         breakdown_tables,
@@ -406,8 +407,6 @@ def show_result(result: "Result") -> None:
         handle_table,
         latency_table,
         metric_rows,
-        number,
-        size,
         state_text,
         tenant_table,
         zone_table,

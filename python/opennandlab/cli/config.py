@@ -69,7 +69,7 @@ def show(
     with terminal.guard(as_json=as_json):
         from opennandlab.base.plain import leaves
         from opennandlab.core.config import described_device
-        from opennandlab.core.prediction import predicted_waf
+        from opennandlab.theory.prediction import predicted_waf
 
         device_sets, workload_sets = terminal.split_sets(settings)
         _refuse_unused(workload_sets, "there is no workload here; accepted: keys of the device")
@@ -233,8 +233,8 @@ def _title(path: Path) -> str:
 
 def _show(device: "DeviceConfig", effective: dict[str, Any]) -> None:
     from opennandlab.base.plain import leaves
-    from opennandlab.core.prediction import why_no_formula
-    from opennandlab.reports.summary import number, size
+    from opennandlab.base.words import number, size
+    from opennandlab.theory.prediction import why_no_formula
 
     console = terminal.stdout()
     console.print(f"device {device.name}", style="bold", markup=False)
@@ -272,7 +272,7 @@ def _show(device: "DeviceConfig", effective: dict[str, Any]) -> None:
 
 def _superblocks(device: "DeviceConfig", effective: dict[str, Any]) -> str:
     """Return how large superblocks are, and what parity makes of the over-provisioning."""
-    from opennandlab.reports.summary import number
+    from opennandlab.base.words import number
 
     shape = effective["superblocks"]
     dies, pages, data = (int(shape[key]) for key in ("dies", "pages", "data_pages"))

@@ -522,8 +522,8 @@ def life(
 def table(plot: Plot = None, as_json: Json = False, quiet: Quiet = False) -> None:
     """The RBER table of the OpenNANDLab 2.0 page beside every model, and why they differ."""
     with terminal.guard(as_json=as_json):
+        from opennandlab.base.words import number
         from opennandlab.reliability import page_table
-        from opennandlab.reports.summary import number
 
         terminal.check_outputs({"--plot": plot})
         rows = page_table()
@@ -592,6 +592,6 @@ def _stress(pe: float, hours: float, celsius: float, reads: float) -> dict[str, 
 
 
 def _words(values: dict[str, Any]) -> str:
-    from opennandlab.reports.summary import number
+    from opennandlab.base.words import number
 
     return ", ".join(f"{name} {number(value)}" for name, value in values.items())

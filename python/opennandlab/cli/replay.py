@@ -212,7 +212,7 @@ def replay(
 
 def _read_as(trace: Path, summary: str) -> str:
     """Say as what a trace was read, and what is in it."""
-    from opennandlab.reports.summary import number, size
+    from opennandlab.base.words import number, size
     from opennandlab.reports.words import span
 
     found = json.loads(summary)

@@ -85,7 +85,7 @@ def list_(
         elif not rows.rows:
             terminal.note("no points")
         if begun := opened.unfinished.keys():
-            from opennandlab.reports.summary import size as spoken
+            from opennandlab.base.words import size as spoken
 
             size = spoken(opened.unfinished.bytes())
             terminal.note(
@@ -211,7 +211,7 @@ def plot(
     """Draw a metric against what was varied, with 95 % intervals over seeds, and theory beside."""
     with terminal.guard(as_json=False):
         from opennandlab.reports.output import check_ending
-        from opennandlab.reports.stored import draw
+        from opennandlab.studies.sweeps.drawing import draw
 
         terminal.check_outputs({"FILE": file})
         check_ending(file)

@@ -511,7 +511,7 @@ def _answer(parameters: dict[str, Any], rows: list[Row], *, as_json: bool, quiet
         return
     if quiet:
         return
-    from opennandlab.reports.summary import number
+    from opennandlab.base.words import number
 
     console = terminal.stdout()
     console.print(

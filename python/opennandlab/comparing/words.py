@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from opennandlab.base.words import NOTHING, number
 from opennandlab.comparing.model import Difference, Finding
-from opennandlab.reports.summary import NOTHING, number
 
 # Of documents that share something so many are named, the rest is counted; of groups that differ
 # so many are told apart.

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from opennandlab.base.words import size
 from opennandlab.core.config import map_unit_bytes
 from opennandlab.documents.result import Origin, ResultDocument
-from opennandlab.reports.summary import size
 
 # Write amplification further away than this from that of a steady state is of another load.
 STEADY_RATIO = 0.05

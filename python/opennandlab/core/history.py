@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from opennandlab.core.config import Steps, WorkloadConfig
-from opennandlab.core.prediction import fills
 from opennandlab.documents.result import Session
+from opennandlab.theory.prediction import fills
 
 
 class History:

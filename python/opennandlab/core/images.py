@@ -9,9 +9,9 @@ from pathlib import Path
 from opennandlab import _core
 from opennandlab.base.canonical import first_difference
 from opennandlab.base.errors import ConfigError, ImageError
+from opennandlab.base.words import size
 from opennandlab.core.config import DeviceConfig, Source, load_device
 from opennandlab.core.memory import available_bytes
-from opennandlab.reports.summary import size
 
 # A pipe into which nobody writes is not waited for; on Windows there is text, and bytes.
 OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -80,3 +80,17 @@ def same_device(image: DeviceConfig, device: Source | None, path: Path) -> None:
         raise ConfigError(
             "state", f"{path} was saved from another device: {difference} (image against --config)"
         )
+
+
+def parse_state(state: str | None) -> Path | None:
+    """Return the path in `image:FILE`; None for the other states.
+
+    Raises:
+        ConfigError: for any other text.
+    """
+    if state in {None, "fresh"}:
+        return None
+    kind, _, path = str(state).partition(":")
+    if kind == "image" and path:
+        return Path(path)
+    raise ConfigError("state", f"`{state}` is not a valid state; accepted: fresh, image:FILE")

@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 
 from opennandlab.base.errors import ConfigError
+from opennandlab.base.words import size
 from opennandlab.core.config import DeviceConfig
-from opennandlab.reports.summary import size
 
 
 def check_memory(device: DeviceConfig) -> None:

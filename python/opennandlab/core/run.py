@@ -29,16 +29,16 @@ from opennandlab.core.config import (
     load_workload,
 )
 from opennandlab.core.history import History, Past
-from opennandlab.core.images import drive_of, read_image, same_device, with_policy
+from opennandlab.core.images import drive_of, parse_state, read_image, same_device, with_policy
 from opennandlab.core.memory import available_beside, check_memory
 from opennandlab.core.observation import Observation, Timeline, window_of
-from opennandlab.core.prediction import fills, has_lost_blocks, mapping_of, predicted_waf
 from opennandlab.core.readers import load_own
 from opennandlab.core.result import Interrupted, Result, assemble
 from opennandlab.core.slices import Clock, Exclusive, Watcher, iter_run
 from opennandlab.documents.result import Effective, Observed, Origin, Outcome
 from opennandlab.documents.result import outcome as read_outcome
 from opennandlab.policies.source import named_in
+from opennandlab.theory.prediction import fills, has_lost_blocks, mapping_of, predicted_waf
 
 SEED = 42
 UNWATCHED = Observation()
@@ -571,20 +571,6 @@ def replay(  # noqa: PLR0913 (options, by name)
     watch = Observation(breakdown, window_of(timeline))
     run = prepare_replay(Start(device, seed, gc_policy=gc_policy), trace, options, watch)
     return run.measure(progress=progress)
-
-
-def parse_state(state: str | None) -> Path | None:
-    """Return the path in `image:FILE`; None for the other states.
-
-    Raises:
-        ConfigError: for any other text.
-    """
-    if state in {None, "fresh"}:
-        return None
-    kind, _, path = str(state).partition(":")
-    if kind == "image" and path:
-        return Path(path)
-    raise ConfigError("state", f"`{state}` is not a valid state; accepted: fresh, image:FILE")
 
 
 def _checked_seed(seed: int) -> int:

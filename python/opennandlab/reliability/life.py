@@ -27,11 +27,11 @@ from opennandlab.base.errors import ConfigError
 from opennandlab.core.by_hand import overruled
 from opennandlab.core.config import DeviceConfig, load_device, map_unit_bytes
 from opennandlab.core.config import Source as DeviceSource
-from opennandlab.core.prediction import predicted_waf, why_no_formula
 from opennandlab.documents.life import LIFE_SCHEMA, LifeTest
 from opennandlab.reliability.code_limit import page_failure
 from opennandlab.reliability.jedec import BAKE_C, Storage
 from opennandlab.reliability.model import Model, Source, layer_factors, load_model
+from opennandlab.theory.prediction import predicted_waf, why_no_formula
 
 # Two-sided, as everywhere in this package.
 CONFIDENCE = 0.95

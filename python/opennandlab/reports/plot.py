@@ -12,20 +12,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from opennandlab.base.words import number, size
 from opennandlab.documents.record import plain
 from opennandlab.documents.result import ResultDocument
 from opennandlab.reports import output, variation
 from opennandlab.reports.figure.model import Axis, Plot, Series
 from opennandlab.reports.model import Report, Section, Table, page_of
-from opennandlab.reports.summary import (
-    build,
-    latency_table,
-    metric_rows,
-    number,
-    size,
-    state_text,
-    tenant_table,
-)
+from opennandlab.reports.summary import build, latency_table, metric_rows, state_text, tenant_table
 
 # As HdrHistogram plots percentiles: x = 1/(1-p), so that each further nine has equal width.
 PERCENTILES = (

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from opennandlab.base.words import number
 from opennandlab.documents.power_loss import PowerDocument
 from opennandlab.reports.figure.model import Axis, Plot, Series
 from opennandlab.reports.model import Badge, Cell, Chapter, Headline, Report, Section, Table
-from opennandlab.reports.summary import number
 
 if TYPE_CHECKING:
     from opennandlab.studies.power.study import Found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from opennandlab.base.words import number
 from opennandlab.documents.power_endurance import (
     EnduranceCell,
     EnduranceCuts,
@@ -12,7 +13,6 @@ from opennandlab.documents.power_endurance import (
 )
 from opennandlab.reports.figure.model import Axis, Mark, Plot, Series
 from opennandlab.reports.model import Badge, Cell, Chapter, Headline, Report, Section, Table
-from opennandlab.reports.summary import number
 
 
 def report(document: EnduranceDocument) -> Report:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from opennandlab.base.words import number
 from opennandlab.documents.power_files import FilesCell, FilesDocument
 from opennandlab.reports.figure.model import Axis, Plot, Series
 from opennandlab.reports.model import Badge, Cell, Chapter, Headline, Report, Section, Table
-from opennandlab.reports.summary import number
 
 VARIANTS = {
     "prefix": "the first of what was not flushed",

@@ -6,14 +6,14 @@ tail.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
-from opennandlab.core.prediction import has_lost_blocks, why_no_formula
+from opennandlab.base.words import NOTHING, number, size
 from opennandlab.documents.metrics import Band, Latency, Metrics
 from opennandlab.documents.placement import Fdp
 from opennandlab.documents.record import plain
 from opennandlab.documents.result import Origin, ResultDocument, State
+from opennandlab.theory.prediction import has_lost_blocks, why_no_formula
 
 LATENCY_COLUMNS = (
     ("count", "ops"),
@@ -26,9 +26,6 @@ LATENCY_COLUMNS = (
     ("max", "max"),
 )
 OPERATIONS = ("read", "write", "trim", "flush", "all")
-# Fewer digits than this and the drift of a WAF between runs would not show.
-DIGITS = 4
-NOTHING = "-"
 # What a command spends time on, in the order in which it meets it: column, and words.
 PARTS = {
     "submission": "waiting outside the drive for its turn",
@@ -414,25 +411,6 @@ def main_latency(metrics: Metrics) -> tuple[str, Latency | None]:
     return "write", None
 
 
-def number(value: object) -> str:
-    """Write a number to four digits, as a person would; counts keep all of theirs.
-
-    >>> number(7.5974321), number(262144), number(1.5e-16), number(1e300), number(None)
-    ('7.597', '262 144', '1.5e-16', '1e+300', '-')
-    """
-    if value is None:
-        return NOTHING
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return str(value)
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    if isinstance(value, int) or (value == int(value) and abs(value) < 1e15):
-        return f"{int(value):,}".replace(",", " ")
-    if 10**DIGITS <= abs(value) < 1e15:
-        return f"{round(value):,}".replace(",", " ")
-    return f"{value:.{DIGITS}g}"
-
-
 def build(version: str, commit: str, *, dirty: bool) -> str:
     """Name a build.
 
@@ -445,22 +423,6 @@ def build(version: str, commit: str, *, dirty: bool) -> str:
 def _waf(value: float | None) -> str:
     """Write a WAF with all its digits: exactly one is a measurement too."""
     return "1.000" if value == 1 else number(value)
-
-
-def size(count: float | None) -> str:
-    """Write a byte count with a binary unit.
-
-    >>> size(32 * 2**30), size(1000)
-    ('32 GiB', '1000 B')
-    """
-    if count is None:
-        return NOTHING
-    value = float(count)
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if abs(value) < 1024 or unit == "TiB":
-            break
-        value /= 1024
-    return f"{value:.{DIGITS}g} {unit}"
 
 
 def state_text(state: State) -> str:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from opennandlab.base.words import number
 from opennandlab.documents.comparison import ModelDifference, Row
-from opennandlab.reports.summary import number
 
 # Model version -> what changed with it, in one sentence; "results change" in CHANGELOG.md.
 CHANGES: dict[int, str] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from opennandlab.reports.summary import number
+from opennandlab.base.words import number
 
 NOTHING = "n/a"
 

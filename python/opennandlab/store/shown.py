@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from opennandlab.reports.summary import number
+from opennandlab.base.words import number
 
 KEY_DIGITS = 8
 # The first of these that a point has are its main metrics: name, and how it is called.

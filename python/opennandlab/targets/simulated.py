@@ -50,7 +50,6 @@ from opennandlab.base.errors import ConfigError, ImageError
 from opennandlab.core.by_hand import overruled
 from opennandlab.core.config import DeviceConfig, Source, load_device
 from opennandlab.core.memory import check_memory
-from opennandlab.core.prediction import has_write_buffer
 from opennandlab.core.run import SEED
 from opennandlab.core.slices import SLICE_GROWTH, SLICE_OPS_FIRST, SLICE_S
 from opennandlab.documents import pts_header
@@ -71,6 +70,7 @@ from opennandlab.targets.base import (
     WornOutError,
 )
 from opennandlab.targets.spec import cell_spec
+from opennandlab.theory.prediction import has_write_buffer
 
 # A watcher is called about so often.
 WATCH_S = 0.05

@@ -17,6 +17,7 @@ from typing import Any
 
 from opennandlab.base.errors import ConfigError, OpenNandLabError
 from opennandlab.base.files import parse_yaml
+from opennandlab.base.words import number, size
 from opennandlab.core.config import (
     DeviceConfig,
     device_presets,
@@ -25,15 +26,14 @@ from opennandlab.core.config import (
     read_device,
     workload_presets,
 )
-from opennandlab.core.prediction import predicted_waf
 from opennandlab.core.run import SEED
-from opennandlab.reports.summary import number, size
 from opennandlab.store import Store
 from opennandlab.studies.sweeps.axes import Axis
 from opennandlab.studies.sweeps.definition import Sweep, checked_name
 from opennandlab.studies.sweeps.seeds import Seeds
 from opennandlab.studies.sweeps.verb import Verb, drafted
 from opennandlab.studies.sweeps.verbs.application import Application, Asked
+from opennandlab.theory.prediction import predicted_waf
 from opennandlab.ui import verbs
 from opennandlab.ui.forms import WORKLOAD, Form, form
 

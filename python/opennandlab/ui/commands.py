@@ -41,7 +41,7 @@ def plot_python(
     named = f", title={title!r}" if title else ""
     return f"""\
 import opennandlab as onl
-from opennandlab.reports.stored import draw
+from opennandlab.studies.sweeps.drawing import draw
 
 where = {list(where)!r}
 with onl.open_store({str(store)!r}) as store:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from opennandlab.base.errors import StoreError
+from opennandlab.base.words import number
 from opennandlab.reports.runs import shown
-from opennandlab.reports.summary import number
 from opennandlab.store import Names, Store
 from opennandlab.store.conditions import resolved, value_of
 from opennandlab.store.entry import Scalar

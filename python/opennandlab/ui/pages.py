@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from opennandlab.base.canonical import as_bytes
+from opennandlab.base.words import number
 from opennandlab.reports import html
 from opennandlab.reports.figure import colours
 from opennandlab.reports.runs import shown
-from opennandlab.reports.summary import number
 from opennandlab.store.shown import KEY_DIGITS, age, plain_value
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from opennandlab.base.errors import (
     ResultError,
     StoreError,
 )
+from opennandlab.base.words import number
 from opennandlab.comparing import page as side_page
 from opennandlab.comparing.opening import points as subjects_of
 from opennandlab.comparing.side import Side, made
@@ -22,11 +23,10 @@ from opennandlab.core.config import PRESETS, device_presets, workload_presets
 from opennandlab.core.own import texts
 from opennandlab.reports.figure import static
 from opennandlab.reports.model import Report
-from opennandlab.reports.stored import Drawn, drawing
-from opennandlab.reports.summary import number
 from opennandlab.store import Entry, Names, Store
 from opennandlab.store.conditions import resolved
 from opennandlab.store.entry import PATHS
+from opennandlab.studies.sweeps.drawing import Drawn, drawing
 from opennandlab.studies.sweeps.verbs import VERBS
 from opennandlab.ui import commands, sweeping, verbs
 from opennandlab.ui.asking import FieldError, Folder

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from opennandlab.base.errors import StoreError
+from opennandlab.base.words import number
 from opennandlab.reports.runs import shown, told
-from opennandlab.reports.summary import number
 from opennandlab.stats.groups import Mean
 from opennandlab.store import KeptSweep, Store
 from opennandlab.store.entry import Scalar

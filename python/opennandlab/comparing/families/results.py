@@ -12,12 +12,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
+from opennandlab.base.words import number
 from opennandlab.comparing.model import Better, Family, Finding, Number, Remark, differing, remarks
 from opennandlab.core.cautions import is_fresh, is_session
 from opennandlab.core.result import Result
 from opennandlab.documents.record import JsonObject
 from opennandlab.documents.result import Origin, ResultDocument
-from opennandlab.reports.summary import number, state_text
+from opennandlab.reports.summary import state_text
 
 # Rounding of capacities to whole blocks moves the spare factor of equal drives by less than this.
 SPARE_TOLERANCE_RATIO = 1e-3

@@ -11,8 +11,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from opennandlab.core.prediction import has_write_buffer, mapping_of
 from opennandlab.targets.base import Target
+from opennandlab.theory.prediction import has_write_buffer, mapping_of
 
 REQUEST_BYTES = 4096
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from opennandlab.base.words import number
 from opennandlab.reports.figure.model import Axis, Number, Plot, Relief
-from opennandlab.reports.summary import number
 
 TICKS = 6
 # Fixed ticks beyond this number are thinned.

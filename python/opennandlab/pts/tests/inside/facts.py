@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from opennandlab.core.config import described_device, map_unit_bytes
-from opennandlab.core.prediction import programs_per_page
 from opennandlab.pts.bench.engine import Bench
+from opennandlab.theory.prediction import programs_per_page
 from opennandlab.theory.waf import predict_waf
 
 

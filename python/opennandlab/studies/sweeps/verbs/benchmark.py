@@ -22,9 +22,9 @@ from opennandlab.core.result import Result
 from opennandlab.core.run import SEED, benchmark, replay
 from opennandlab.core.slices import Progress
 from opennandlab.documents.record import JsonObject
-from opennandlab.reports.predicted import predicted_at
 from opennandlab.store.entry import numbers
 from opennandlab.studies.sweeps.point import PATHS
+from opennandlab.studies.sweeps.predicted import predicted_at
 from opennandlab.studies.sweeps.verb import Reader, Verb, Watcher, drafted
 
 DEFAULT_DEVICE = "config"

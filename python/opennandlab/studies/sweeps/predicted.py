@@ -11,7 +11,7 @@ from opennandlab import _core
 from opennandlab.base.errors import ConfigError
 from opennandlab.base.plain import to_json
 from opennandlab.core.config import DeviceConfig, set_path
-from opennandlab.core.prediction import predicted_waf
+from opennandlab.theory.prediction import predicted_waf
 
 # A curve of some fifty of them takes a second for so many.
 ZIPF_CURVE_PAGES_MAX = 1 << 16

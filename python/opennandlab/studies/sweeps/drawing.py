@@ -19,13 +19,13 @@ from opennandlab.documents.record import JsonObject
 from opennandlab.reports.figure.model import Plot
 from opennandlab.reports.model import Item, Report, Table
 from opennandlab.reports.output import write
-from opennandlab.reports.predicted import predicted_at
 from opennandlab.reports.runs import Formula, Wanted, choose, report
 from opennandlab.reports.thinned import cut, thinned
 from opennandlab.stats.groups import grouped
 from opennandlab.store import Rows, Store
 from opennandlab.store.conditions import resolved, unknown
 from opennandlab.store.entry import Scalar
+from opennandlab.studies.sweeps.predicted import predicted_at
 
 # What theory predicts, by the number that it predicts.
 THEORY = {"waf": "predicted_waf"}
