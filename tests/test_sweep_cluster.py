@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -107,6 +108,20 @@ def test_a_point_that_kills_its_worker_again_and_again_has_failed(tmp_path, monk
     failed = [row for row in rows if row.error is not None]
     assert [row.coordinates["ftl.over_provisioning_pct"] for row in failed] == [0.3]
     assert "its worker died" in str(failed[0].error)
+
+
+def test_workers_that_all_died_and_did_not_come_back_are_replaced(
+    tmp_path, monkeypatch, undisturbed
+):
+    """A sweep waited for ever on a busy machine, where Dask gives up starting a worker again."""
+    monkeypatch.setattr(cluster, "REPLACE_S", 0.0)
+    engine = cluster.Cluster(None, 2)
+    engine._own.scale(0)
+    while engine._client.nthreads():
+        time.sleep(0.05)
+    with Store.open(tmp_path) as store:
+        Run(Sweep.of(ASKED), store).to_the_end(engine)
+        assert digests(store) == undisturbed
 
 
 def test_workers_run_the_code_that_was_allowed_and_no_other(tmp_path, monkeypatch):

@@ -22,6 +22,7 @@ import queue
 import re
 import signal
 import threading
+import time
 from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import CancelledError
@@ -35,6 +36,8 @@ from opennandlab.studies.sweeps.engine import Done, Engine, EngineError, payload
 from opennandlab.studies.sweeps.point import Point
 
 CONNECT_S = 10.0
+# Own workers that all died, and did not start again in this time, are replaced.
+REPLACE_S = 30.0
 # Workers that a point may take with it before it has failed.
 LOST_WORKERS_MAX = 3
 LOOPBACK = "127.0.0.1"
@@ -87,6 +90,7 @@ class Cluster(Engine):
                 f"the scheduler at {address} has no workers; start some with dask worker"
             )
         self.slots = min(jobs or 1 << 30, sum(threads.values()))
+        self._seen_at_s = time.monotonic()
 
     def submit(self, point: Point) -> None:
         """Send a point to the scheduler, or let it wait while another one runs alone."""
@@ -114,6 +118,7 @@ class Cluster(Engine):
         except queue.Empty:
             if self._futures and self._client.status not in {"running", "connecting"}:
                 raise EngineError("the scheduler is away") from None
+            self._replace_workers()
             return []
         while not self._done.empty():
             ended.append(self._done.get())
@@ -123,6 +128,16 @@ class Cluster(Engine):
             self._sent.pop(key, None)
             future.release()
         return [done for done in found if done is not None]
+
+    def _replace_workers(self) -> None:
+        """Start workers of one's own if none is left: on a busy machine a restart may fail."""
+        now = time.monotonic()
+        if self._own is None or self._client.nthreads():
+            self._seen_at_s = now
+        elif now - self._seen_at_s >= REPLACE_S:
+            self._own.scale(0)
+            self._own.scale(self.slots)
+            self._seen_at_s = now + CONNECT_S
 
     def _send_waiting(self) -> None:
         """Send what waited, now that nothing is under way: all held points, or one suspect."""
