@@ -16,7 +16,7 @@ unexport PYTHONPATH
 # Cargo would take the jobs of this make for its own, and cannot reach them.
 unexport MAKEFLAGS MFLAGS
 
-.PHONY: help demo test rust-test python-test test-long system check rust-lint python-lint audit fmt
+.PHONY: help demo test rust-test python-test quick weights test-long system check rust-lint python-lint audit fmt
 .PHONY: generate record record-check docs figures bench slopes fuzz clean
 
 help: ## this list
@@ -32,6 +32,14 @@ rust-test: ## those of the Rust code
 
 python-test: .venv/installed .venv/dev system ## those of the installed wheel
 	$(PYTEST) -m 'not long'
+
+quick: ## the tests nearest to what was edited, on the sources as they are, in a minute
+	@test -e .venv/dev || $(MAKE) .venv/dev
+	$(BIN)/python tools/quick.py
+
+weights: ## record what each test takes, for `make quick`; as long as all of them
+	@test -e .venv/dev || $(MAKE) .venv/dev
+	$(BIN)/python tools/quick.py --weigh
 
 test-long: .venv/installed .venv/dev system ## the tests that take minutes and rarely fail
 	$(PYTEST) -m long

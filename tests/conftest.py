@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import filecmp
 import gc
 import json
 import os
@@ -57,6 +58,19 @@ ENDLESS: dict[str, Any] = {
 }
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def pytest_configure() -> None:
+    """Refuse to test an installed package that is not what the sources are."""
+    installed = Path(onl.__file__).parent
+    sources = Path(__file__).parent.parent / "python" / "opennandlab"
+    if not sources.is_dir() or (installed / "core").resolve() == sources / "core":
+        return
+    names = [str(path.relative_to(sources)) for path in sources.rglob("*.py")]
+    _, unlike, missing = filecmp.cmpfiles(sources, installed, names, shallow=False)
+    if unlike or missing:
+        message = f"the installed package is not what python/ is ({[*unlike, *missing][0]}, …)"
+        pytest.exit(f"{message}: `make quick` tests the sources, `make test` installs them", 4)
 
 
 def pytest_collection_finish() -> None:
