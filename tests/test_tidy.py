@@ -84,12 +84,12 @@ BAD = {
     "python upward": (
         "python/opennandlab/stats/fits.py",
         '"""Fits."""\nfrom opennandlab.core.run import run\n',
-        "`stats` must not see `run`",
+        "`stats` must not see `core`",
     ),
     "python upward inside a function": (
         "python/opennandlab/base/errors.py",
-        '"""E."""\ndef f():\n    from opennandlab import config\n',
-        "`errors` must not see `config`",
+        '"""E."""\ndef f():\n    from opennandlab.core import config\n',
+        "`base` must not see `core`",
     ),
     "no room": ("python/opennandlab/magic.py", '"""M."""\n', "`magic` has no place"),
     "preset": (
