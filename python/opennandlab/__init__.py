@@ -1,4 +1,6 @@
-"""A simulator of NAND flash drives whose numbers can be proved.
+"""opennandlab simulates NAND flash drives and tests real ones.
+
+Its numbers repeat byte for byte and are checked against theory.
 
     import opennandlab as onl
     result = onl.benchmark("tlc_standard", "W2", seed=42)

@@ -1,7 +1,8 @@
 //! The drive: from NAND media to the host interface, in simulated time.
 //!
 //! *The FTL decides where, the controller decides when, the NAND decides whether it worked.*
-//! No Python, no files, no wall clock, no threads. Layers, each importing only from those above it:
+//! No Python, no files, no wall clock; threads only where the dies of a drive work apart
+//! (`device/crew.rs`). Layers, each importing only from those above it:
 //!
 //! | layer | modules |
 //! |---|---|
