@@ -403,6 +403,20 @@ def test_what_the_user_typed_runs(place: Path) -> None:
         forget()
 
 
+def test_texts_of_a_file_that_is_no_device_are_not_typed_names(place: Path) -> None:
+    """A workload whose `name:` was that of the code let images and sweeps of others run it."""
+    written(place, "s.yaml", SMALL)
+    written(place, "w.yaml", {**UNTIMED, "name": NAME})
+    written(place, "named.yaml", {**SMALL, "name": NAME})
+    grid = {"ftl.gc_policy": ["greedy", NAME]}
+    written(place, "sw.yaml", {"run": "benchmark", "device": SMALL, "grid": grid})
+    seen = ["-w", "w.yaml", "--state", f"image:{image(place)}"]
+    assert run("benchmark", *seen)[0] == 2
+    assert run("sweep", "sw.yaml", "-w", "w.yaml", "--store", "k", "--quiet")[0] == 2
+    assert run("sweep", "sw.yaml", "-w", "w.yaml", "-c", "named.yaml", "--store", "k")[0] == 2
+    assert not trace(place)
+
+
 @pytest.mark.parametrize(
     "name",
     ["numpy:memmap", "tempfile:mkdtemp", "os:system", "antigravity:webbrowser", "this:s",

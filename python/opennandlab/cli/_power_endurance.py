@@ -14,7 +14,7 @@ from opennandlab.cli._progress import shown
 from opennandlab.cli._report_tables import show
 from opennandlab.cli._sweep_tables import line
 from opennandlab.cli._terminal import AllowCode, Json, Quiet, Sets
-from opennandlab.cli._typed import typed
+from opennandlab.cli._typed import typed_device
 
 if TYPE_CHECKING:
     from opennandlab.documents.power_endurance import EnduranceDocument
@@ -41,7 +41,9 @@ def endurance(
     ] = None,
     config: Annotated[
         str,
-        typer.Option("--config", "-c", metavar="PRESET|FILE", callback=typed, help="The device."),
+        typer.Option(
+            "--config", "-c", metavar="PRESET|FILE", callback=typed_device, help="The device."
+        ),
     ] = "config",
     devices: Annotated[int, typer.Option("--devices", help="How many.")] = 8,
     drive_class: Annotated[

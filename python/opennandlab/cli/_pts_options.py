@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from opennandlab.cli._terminal import Json, Quiet, Seed
-from opennandlab.cli._typed import typed, typed_sets
+from opennandlab.cli._typed import typed_device, typed_sets
 
 if TYPE_CHECKING:
     from opennandlab.pts.bench.document import Remarks
@@ -79,7 +79,7 @@ COMMON: tuple[tuple[str, Any, Any], ...] = (
                 "--target",
                 "-t",
                 metavar="TARGET",
-                callback=typed,
+                callback=typed_device,
                 help="sim:PRESET|FILE, file:PATH[?size=1GiB], /dev/… or "
                 "nbd+unix:///EXPORT?socket=PATH.",
             ),

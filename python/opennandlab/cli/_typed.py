@@ -7,16 +7,23 @@ import typer
 
 
 def typed(context: typer.Context, value: str | None) -> str | None:
+    """Take a name that stands in an option; a file under that name is not looked into."""
+    if value is not None and not context.resilient_parsing:
+        from opennandlab.policies.source import trust
+
+        trust([value])
+    return value
+
+
+def typed_device(context: typer.Context, value: str | None) -> str | None:
     """Take a name, or a device file, that stands in an option.
 
     A pipe is left alone: it can be read once.
     """
     if value is None or context.resilient_parsing:
         return value
-    from opennandlab.policies.source import trust
-
     name = value.removeprefix("sim:")
-    trust([name])
+    typed(context, name)
     if name.endswith((".yaml", ".yml", ".json")) and Path(name).is_file():
         from opennandlab.base.errors import ConfigError
         from opennandlab.core.config import trust_device

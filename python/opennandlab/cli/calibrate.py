@@ -13,7 +13,7 @@ from opennandlab.cli._engines import Jobs
 from opennandlab.cli._progress import shown
 from opennandlab.cli._report_tables import show
 from opennandlab.cli._terminal import Json, Quiet, Seed
-from opennandlab.cli._typed import typed
+from opennandlab.cli._typed import typed_device
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,7 +29,11 @@ def calibrate(
     device: Annotated[
         str,
         typer.Option(
-            "--device", "-d", metavar="PRESET|FILE", callback=typed, help="The device before."
+            "--device",
+            "-d",
+            metavar="PRESET|FILE",
+            callback=typed_device,
+            help="The device before.",
         ),
     ],
     to: Annotated[

@@ -12,7 +12,7 @@ from opennandlab.cli import _reliability_axes as lists
 from opennandlab.cli import _reliability_tables as show
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._terminal import Json, Quiet
-from opennandlab.cli._typed import typed
+from opennandlab.cli._typed import typed, typed_device
 
 if TYPE_CHECKING:
     from opennandlab.core.config import DeviceConfig
@@ -63,7 +63,7 @@ ModelName = Annotated[
         "--model",
         "-m",
         metavar="NAME|FILE",
-        callback=typed,
+        callback=typed_device,
         help="tlc, slc, mlc, qlc, kim, weibull, power_law, exponential, read_disturb, a device "
         "preset, or a YAML file with a `reliability` section.",
     ),
@@ -90,7 +90,7 @@ def rber(
             "--model",
             "-m",
             metavar="NAME|FILE",
-            callback=typed,
+            callback=typed_device,
             help="A model, a preset, or a device file; default that of --config, else tlc.",
         ),
     ] = None,
@@ -404,7 +404,7 @@ def life(
             "--model",
             "-m",
             metavar="NAME|FILE",
-            callback=typed,
+            callback=typed_device,
             help="Error model; default the device's.",
         ),
     ] = None,

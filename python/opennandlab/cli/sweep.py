@@ -19,7 +19,7 @@ from opennandlab.cli._engines import (
 )
 from opennandlab.cli._progress import shown
 from opennandlab.cli._terminal import AllowCode, Json, Quiet
-from opennandlab.cli._typed import typed, typed_sets
+from opennandlab.cli._typed import typed, typed_device, typed_sets
 
 if TYPE_CHECKING:
     from opennandlab.studies.sweeps.definition import Sweep
@@ -39,7 +39,9 @@ def sweep(
     ] = "benchmark",
     config: Annotated[
         str | None,
-        typer.Option("--config", "-c", metavar="PRESET|FILE", callback=typed, help="The device."),
+        typer.Option(
+            "--config", "-c", metavar="PRESET|FILE", callback=typed_device, help="The device."
+        ),
     ] = None,
     workload: Annotated[
         str | None,

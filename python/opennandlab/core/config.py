@@ -20,7 +20,7 @@ from opennandlab.base.errors import ConfigError
 from opennandlab.base.files import is_there, parse_yaml, read_yaml
 from opennandlab.base.hints import hints, nearest
 from opennandlab.base.plain import comments, frozen, leaves, refuse_lists, thawed, to_json
-from opennandlab.core.own import texts, with_names, with_records, with_registered
+from opennandlab.core.own import namings, with_names, with_records, with_registered
 from opennandlab.policies import placer, plugins
 from opennandlab.policies import policy as policies
 from opennandlab.policies.source import admit, admitted, trust
@@ -308,7 +308,7 @@ def own_device(source: Source, overrides: Mapping[str, Any] | None = None) -> De
         ConfigError: as `load_device`.
     """
     found = _device(source, overrides or {})
-    trust(texts(found[0]))
+    trust(namings(found[0]))
     return _resolve_device(*found)
 
 
@@ -318,7 +318,7 @@ def trust_device(source: str) -> None:
     Raises:
         ConfigError: for what is no device file.
     """
-    trust(texts(read_device(source)))
+    trust(namings(read_device(source)))
 
 
 def described_device(

@@ -79,6 +79,17 @@ def texts(value: object) -> Iterator[str]:
             yield from texts(inner)
 
 
+def namings(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the texts of a device file where code may be named, and no others.
+
+    >>> list(namings({"name": "a:b", "ftl": {"gc_policy": "my:Greedy"}, "reliability": "tlc"}))
+    ['tlc', 'my:Greedy']
+    """
+    ftl = document.get("ftl")
+    inner = ftl if isinstance(ftl, Mapping) else {}
+    yield from texts([document.get("reliability"), inner.get("gc_policy"), inner.get("placement")])
+
+
 def with_registered(document: dict[str, Any], error: ConfigError) -> dict[str, Any] | None:
     """Return a device that the core has refused for a name that some package has registered.
 
