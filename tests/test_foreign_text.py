@@ -8,17 +8,19 @@ import io
 import json
 import sqlite3
 from pathlib import Path
+from xml.etree.ElementTree import fromstring
 
 import pytest
 from typer.testing import CliRunner
 
 import opennandlab as onl
 from conftest import SHORT, SMALL
-from opennandlab.base.errors import StoreError
+from opennandlab.base.errors import ResultError, StoreError
 from opennandlab.base.files import no_formula
 from opennandlab.cli import _streams
 from opennandlab.cli import app as command_line
 from opennandlab.reports import html
+from opennandlab.reports.figure import static
 from opennandlab.reports.figure.model import Axis, Plot, Series
 from opennandlab.reports.model import page_of
 from opennandlab.store import Store, packing
@@ -138,3 +140,20 @@ def test_a_store_that_is_a_link_to_nothing_makes_no_file(
     (tmp_path / "store" / "runs.db").unlink()
     (tmp_path / "store" / "runs.db").symlink_to(tmp_path / "own" / "runs.db")
     assert Store.open(tmp_path / "store").keys() == []
+
+
+def test_a_drawing_of_odd_names_is_a_document_of_xml(recwarn: pytest.WarningsRecorder) -> None:
+    """A name with an escape sequence made a file that no viewer opened, and a warning of Python."""
+    odd = "a\x00\x01\x1b[31mb\ufffe"
+    plot = Plot("p", odd, Axis(odd), Axis("y"), (Series(odd, (1, 2), (1, 2)),) * 2)
+    fromstring(static.svg([plot]))
+    assert not recwarn.list
+
+
+def test_a_document_with_a_key_twice_is_refused(tmp_path: Path) -> None:
+    """A reader that takes the first of two values saw other numbers under a valid digest."""
+    path = tmp_path / "r.json"
+    onl.benchmark(SMALL, SHORT).save(path)
+    path.write_text(path.read_text().replace('"seed": 42', '"seed": 7, "seed": 42', 1))
+    with pytest.raises(ResultError, match="stands there twice"):
+        onl.load(path)

@@ -412,7 +412,8 @@ def test_options_that_belong_to_drives_outside_are_refused(tmp_path: Path) -> No
         words = ["power", "run", "--output", str(tmp_path / "cuts"), *option]
         done = CliRunner().invoke(command_line, words)
         assert done.exit_code == 2
-        assert f"{option[0]}: belongs to --target or --device" in " ".join(done.output.split())
+        said = f"{option[0]}: has no effect without --target or --device"
+        assert said in " ".join(done.output.split())
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,32 @@ SHORT = ("benchmark", "-w", "short.yaml", "-c", "small.yaml")
 
 
 # ------------------------------------------------------------------------------------------------
+# Options without effect
+# ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("asked", "option"), [
+    ("app run --target sim:emmc_16gb --case contact=1 --journal wal", "--journal"),
+    ("app run --target sim:emmc_16gb --case contact=1 --drive-writes 5", "--drive-writes"),
+    ("app run --target sim:emmc_16gb --state old-clean --dirt map", "--dirt"),
+    ("app run --target dir:. --format discard", "--format"),
+    ("theory waf --spare-factor 0.1 --d 5", "--d"),
+    ("theory waf --spare-factor 0.1 --trim-target mapped", "--trim-target"),
+    ("theory bandwidth --seed 7", "--seed"),
+    ("reliability life --analytic --programs 1e6", "--programs"),
+    ("reliability life --analytic --layer-swing 0.1", "--layer-swing"),
+    ("power run -o cuts --span-mib 1", "--span-mib"),
+    ("serve -c small.yaml --socket s --any-address", "--any-address"),
+    ("validate trim --d 3", "--d"),
+])  # fmt: skip
+def test_an_option_that_nothing_hears_is_refused(asked: str, option: str, cli: Cli) -> None:
+    """A journal that was asked for on a simulated drive changed nothing, and nobody was told."""
+    done = cli(*asked.split())
+    assert done.returncode == 2, done.stderr
+    assert f"{option}: has no effect" in done.stderr
+
+
+# ------------------------------------------------------------------------------------------------
 # Options that are given twice
 # ------------------------------------------------------------------------------------------------
 

@@ -14,7 +14,25 @@ QUOTED_MAX = 60
 MESSAGE_MAX = 1500
 # Control characters would act on the terminal, others turn the digits beside them around; half a
 # surrogate pair cannot be printed at all.
-UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+
+
+def inert(text: str) -> str:
+    r"""Return a line in which characters that a terminal obeys, or a page hides, are escapes.
+
+    >>> inert("a\x1b[31mb")
+    'a\\x1b[31mb'
+    """
+    return UNPRINTABLE.sub(lambda found: repr(found.group())[1:-1], text)
+
+
+def inert_lines(text: str) -> str:
+    r"""Return `inert` of each line.
+
+    >>> inert_lines("a\x07\nb")
+    'a\\x07\nb'
+    """
+    return "\n".join(map(inert, text.split("\n")))
 
 
 def legible(text: str) -> str:
@@ -30,7 +48,7 @@ def legible(text: str) -> str:
     if len(text) > MESSAGE_MAX:
         kept = MESSAGE_MAX // 2
         text = f"{text[:kept]} … {text[-kept:]}"
-    return UNPRINTABLE.sub(lambda found: repr(found.group())[1:-1], text)
+    return inert(text)
 
 
 def _shortened(found: re.Match[str]) -> str:

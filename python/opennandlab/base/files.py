@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from opennandlab.base.errors import ConfigError, OutputError, WriteError
+from opennandlab.base.errors import ConfigError, OutputError, WriteError, inert
 
 if TYPE_CHECKING:
     from ruamel.yaml import YAML
@@ -293,13 +293,13 @@ def write_pieces_atomically(path: Path, pieces: Iterable[bytes]) -> None:
 
 
 def no_formula(text: str) -> str:
-    """Return a cell of CSV that no spreadsheet runs; a number may have a sign.
+    r"""Return a cell of CSV that no spreadsheet runs, nor a terminal; a number may have a sign.
 
-    >>> no_formula("=1+1"), no_formula("-1.5"), no_formula("a=1")
-    ("'=1+1", '-1.5', 'a=1')
+    >>> no_formula(" =1+1"), no_formula("-1.5"), no_formula("a=1"), no_formula("a\x1b[1m")
+    ("' =1+1", '-1.5', 'a=1', 'a\\x1b[1m')
     """
-    is_formula = text[:1] in FORMULA and not NUMBER.fullmatch(text)
-    return f"'{text}" if is_formula else text
+    is_formula = text.lstrip()[:1] in FORMULA and not NUMBER.fullmatch(text)
+    return f"'{inert(text)}" if is_formula else inert(text)
 
 
 def write_into(folder: Path, contents: Iterable[tuple[str, bytes]]) -> list[Path]:

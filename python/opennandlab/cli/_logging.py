@@ -16,7 +16,7 @@ import logging
 import sys
 from pathlib import Path
 
-from opennandlab.base.errors import UNPRINTABLE, OutputError
+from opennandlab.base.errors import OutputError, inert
 from opennandlab.base.logs import NAME, SPOKEN
 
 FORMATS = ("text", "json")
@@ -28,8 +28,7 @@ class Text(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return the line; what a terminal would obey is written out."""
         text = f"{record.levelname:7} {record.name} {record.getMessage()}"
-        text = UNPRINTABLE.sub(lambda it: repr(it.group())[1:-1], text)
-        return f"{_moment(record)} {text}"
+        return f"{_moment(record)} {inert(text)}"
 
 
 class Json(logging.Formatter):

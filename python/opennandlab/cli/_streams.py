@@ -26,7 +26,7 @@ def stdout(*, is_numbers: bool = False) -> "Console":
     """
     from rich.console import Console
 
-    from opennandlab.base.errors import UNPRINTABLE
+    from opennandlab.base.errors import UNPRINTABLE, inert_lines
 
     class Inert(Console):
         """Shows what is printed, and never obeys it: names of files may hold anything."""
@@ -39,9 +39,7 @@ def stdout(*, is_numbers: bool = False) -> "Console":
             for segment in super().render(*args, **named):
                 text = segment.text
                 if segment.control is None and text != "\n" and UNPRINTABLE.search(text):
-                    lines = text.split("\n")
-                    inert = (UNPRINTABLE.sub(lambda it: repr(it.group())[1:-1], x) for x in lines)
-                    yield segment._replace(text="\n".join(inert))
+                    yield segment._replace(text=inert_lines(text))
                 else:
                     yield segment
 
@@ -72,12 +70,10 @@ def note(text: str, *, style: str | None = None) -> None:
     from rich.text import Text
 
     from opennandlab.base import logs
-    from opennandlab.base.errors import UNPRINTABLE
+    from opennandlab.base.errors import inert_lines
 
     # It may quote a document of somebody else, and a terminal obeys what is written to it.
-    text = "\n".join(
-        UNPRINTABLE.sub(lambda it: repr(it.group())[1:-1], line) for line in text.split("\n")
-    )
+    text = inert_lines(text)
     logs.spoken(text)
     # A library that meets a reader who left would end the program: then with an exit code of ours.
     with contextlib.suppress(OSError, SystemExit):

@@ -210,14 +210,20 @@ def show_cost(run: "Run", costs: "Sequence[Cost]", jobs: int | None, *, as_json:
 
 
 def document(
-    run: "Run", rows: Sequence["Row"], groups: Sequence["Group"], names: Sequence[str]
+    run: "Run",
+    rows: Sequence["Row"],
+    groups: Sequence["Group"],
+    names: Sequence[str],
+    *,
+    is_partial: bool = False,
 ) -> dict[str, Any]:
-    """Return what `--json` prints."""
+    """Return what `--json` prints; `is_partial` if points are missing, after Ctrl-C."""
     failed = sum(row.error is not None for row in rows)
     return {
         "schema": SCHEMA,
         "name": run.sweep.name,
         "verb": run.sweep.verb.name,
+        "partial": is_partial,
         "counts": {"points": len(rows), "known": run.known_count, "failed": failed},
         "groups": [
             {

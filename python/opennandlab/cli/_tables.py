@@ -158,9 +158,11 @@ class Grid:
 
     @cached_property
     def _columns(self) -> list[_Column]:
+        from opennandlab.base.errors import inert_lines
+
         columns = zip_longest(self.heads, *self.lines, fillvalue="")
         return [
-            _Column(_inert(head), list(map(_inert, cells)), at in self.left)
+            _Column(inert_lines(head), list(map(inert_lines, cells)), at in self.left)
             for at, (head, *cells) in enumerate(columns)
         ]
 
@@ -303,14 +305,6 @@ def _lines(
             space = " " * (wide - _width(text))
             parts.append(text + space if column.is_left else space + text)
         yield f" {bar} ".join(parts)
-
-
-def _inert(text: str) -> str:
-    """Return a text whose control characters are shown, before it is measured."""
-    from opennandlab.base.errors import UNPRINTABLE
-
-    lines = text.split("\n")
-    return "\n".join(UNPRINTABLE.sub(lambda it: repr(it.group())[1:-1], line) for line in lines)
 
 
 def plain_table(head: Sequence[str], lines: Sequence[Sequence[str]], *, labels: int = 1) -> Grid:

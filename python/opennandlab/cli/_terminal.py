@@ -8,7 +8,7 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -315,6 +315,26 @@ def run_and_report(
     raise typer.Exit(_verdict(result, code, problem))
 
 
+def refuse_given(context: typer.Context, names: Iterable[str], reason: str) -> None:
+    """Refuse options that stand on the command line and have no effect on what was asked.
+
+    Args:
+        context: Of the command.
+        names: Parameters of the command.
+        reason: Why they have none, and what is accepted.
+
+    Raises:
+        ConfigError: for the first of them.
+    """
+    from opennandlab.base.errors import ConfigError
+
+    for name in names:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            option = next(one for one in context.command.params if one.name == name)
+            raise ConfigError(max(option.opts, key=len), f"has no effect {reason}")
+
+
 def ignore_signals() -> None:
     """Let nobody interrupt what is left: it is short, and it saves what was measured."""
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -388,8 +408,9 @@ def _rescue(result: "Result") -> Path | None:
 
     from opennandlab.base.errors import OutputError
 
-    path = Path(tempfile.gettempdir()) / f"opennandlab-{result.digest[:16]}.json"
+    # In a folder of its own: where a name can be known before, another user may lay a link.
     try:
+        path = Path(tempfile.mkdtemp(prefix="opennandlab-")) / "result.json"
         result.save(path)
     except (OutputError, OSError):
         return None

@@ -76,8 +76,14 @@ SizeOption = Annotated[
 ]
 
 
+# What scripts in directories hear, and what the ways to a state do.
+LIVE = ("journal", "sync", "page", "evict", "compress_ratio", "may_fill", "fill_rounds")
+AGING, DIRTYING = ("drive_writes", "age", "format_by"), ("dirty_writes", "dirt")
+
+
 @app.command(epilog=f"Example: {RUN_EXAMPLE}")
 def run(
+    context: typer.Context,
     target: Annotated[
         str,
         typer.Option(
@@ -182,6 +188,7 @@ def run(
         wanted_mode = "replay" if kind == "sim" else "live"
         if mode is not ModeName.AUTO and mode.value != wanted_mode:
             raise ConfigError("mode", f"{kind}: targets are run with --mode {wanted_mode}")
+        _refuse_unheard(context, kind, state)
         terminal.check_folder(output)
         sizes = _sizes(size)
         started = time.monotonic()
@@ -228,6 +235,16 @@ def run(
         if keep and document.passed:
             _keep(document, store)
         _tell(document, output, outcome.failure, as_json=as_json, quiet=quiet, compat=compat)
+
+
+def _refuse_unheard(context: typer.Context, kind: str, state: str) -> None:
+    """Refuse options of directories on simulated drives, and of states that are not wanted."""
+    if kind == "sim":
+        terminal.refuse_given(context, LIVE, "on recorded requests; accepted: with dir:PATH")
+    reached = state if kind == "sim" else ""
+    for names, part in ((AGING, "old"), (DIRTYING, "dirty")):
+        if part not in reached:
+            terminal.refuse_given(context, names, f"here; accepted: with a --state that is {part}")
 
 
 @app.command(epilog="Example: opennandlab app history --target sim:emmc_16gb")

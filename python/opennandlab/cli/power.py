@@ -31,6 +31,10 @@ REPLAY_EXAMPLE = "opennandlab power replay cuts/power.json --life 3"
 STUDY_EXAMPLE = "opennandlab power study --output study"
 TEST_EXAMPLE = "opennandlab power self-test"
 
+# What only a drive outside of this process has.
+OUTSIDE = ("power_off", "power_on", "power_socket", "switch_s", "span_mib", "atomic_bytes",
+           "after_ms", "destructive", "i_know", "force")  # fmt: skip
+
 app = typer.Typer(
     help="Cut drives from power, and see what they lose.",
     epilog=f"Example: {RUN_EXAMPLE}",
@@ -45,6 +49,7 @@ Output = Annotated[
 
 @app.command(epilog=f"Example: {RUN_EXAMPLE}")
 def run(
+    context: typer.Context,
     output: Output,
     config: Annotated[
         str | None,
@@ -127,7 +132,7 @@ def run(
             )  # fmt: skip
             _of_outside(asked, as_json=as_json, quiet=quiet)
             return
-        _refuse_of_outside(power_off, power_on, power_socket, i_know, destructive=destructive)
+        terminal.refuse_given(context, OUTSIDE, "without --target or --device")
         from opennandlab.base.errors import ConfigError
         from opennandlab.base.threads import cores
         from opennandlab.core.config import own_device
@@ -217,28 +222,6 @@ def _refuse_of_simulated(
     ):  # fmt: skip
         if value:
             raise ConfigError(option, "belongs to a simulated drive, not to --target or --device")
-
-
-def _refuse_of_outside(
-    power_off: str | None,
-    power_on: str | None,
-    power_socket: Path | None,
-    i_know: str | None,
-    *,
-    destructive: bool,
-) -> None:
-    """Refuse what makes sense for a drive outside alone."""
-    from opennandlab.base.errors import ConfigError
-
-    for option, value in (
-        ("--power-off", power_off),
-        ("--power-on", power_on),
-        ("--power-socket", power_socket),
-        ("--i-know", i_know),
-        ("--destructive", destructive),
-    ):
-        if value:
-            raise ConfigError(option, "belongs to --target or --device")
 
 
 def _of_outside(asked: outside.Asked, *, as_json: bool, quiet: bool) -> None:

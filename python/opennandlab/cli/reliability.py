@@ -380,6 +380,7 @@ def arrhenius(
 
 @app.command(epilog=f"Example: {LIFE_EXAMPLE}")
 def life(
+    context: typer.Context,
     config: Annotated[
         str, typer.Option("--config", "-c", metavar="PRESET|FILE", help="The device.")
     ] = "config",
@@ -490,6 +491,10 @@ def life(
         if analytic and workload is not None:
             raise ConfigError("workload", "writes nothing with --analytic; accepted: --waf")
         if analytic:
+            why = "with --analytic, which simulates nothing"
+            terminal.refuse_given(context, ["programs"], why)
+            if layers is None:
+                terminal.refuse_given(context, ["layer_swing"], "without --layers")
             test = life_test(device, drive_class.value, **shared, **given, seed=seed)
             document, passed, shown = test.to_dict(), test.passed, partial(show.print_life, test)
         elif given:

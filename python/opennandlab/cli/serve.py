@@ -20,6 +20,7 @@ MALLOC_OPTIONS = ((-8, 1), (-2, 64 << 20), (-1, 1 << 30))
 
 
 def serve(
+    context: typer.Context,
     config: Annotated[
         str | None,
         typer.Option("--config", "-c", metavar="PRESET|FILE", help="A fresh drive of this device."),
@@ -102,6 +103,8 @@ def serve(
         from opennandlab.documents.record import plain
         from opennandlab.serving.server import Plan, Served
 
+        if tcp is None:
+            terminal.refuse_given(context, ["any_address"], "without --tcp")
         device_sets, workload_sets = terminal.split_sets(settings)
         if workload_sets or (device_sets and image is not None):
             raise ConfigError("set", "--set changes the device of --config")

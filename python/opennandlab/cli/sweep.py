@@ -155,6 +155,11 @@ def sweep(
                     rows = run.to_the_end(engine_of(kept, engine, scheduler, jobs))
             except KeyboardInterrupt:
                 note_interrupted(_there(run))
+                if as_json:
+                    groups = tables.groups_of(run.rows)
+                    names = tables.names_of(groups, wanted, chosen) if groups else []
+                    made = tables.document(run, run.rows, groups, names, is_partial=True)
+                    terminal.emit_json(made)
                 raise typer.Exit(terminal.INTERRUPTED) from None
         groups = tables.groups_of(rows)
         names = tables.names_of(groups, wanted, chosen)

@@ -87,6 +87,7 @@ Row = tuple[str, object, str]
     "--spare-factor 0.0654"
 )
 def waf(
+    context: typer.Context,
     policy: Annotated[
         Policy, typer.Option(help="How garbage collection chooses its victim.")
     ] = Policy.GREEDY,
@@ -116,6 +117,10 @@ def waf(
     with terminal.guard(as_json=as_json), _usage():
         from opennandlab.theory.waf import Traffic, predict_waf
 
+        if policy is not Policy.D_CHOICES:
+            terminal.refuse_given(context, ["d"], "on this policy; accepted: with d_choices")
+        if not trim_pct:
+            terminal.refuse_given(context, ["trim_target"], "without trims; accepted: --trim-pct")
         spare = _spare_factor(spare_factor, over_provisioning)
         if (hot_fraction is None) != (hot_share is None):
             raise ValueError("--hot-fraction and --hot-share belong together")
@@ -141,6 +146,7 @@ def waf(
     "opennandlab theory bandwidth --cell slc --dies 8 --read-pct 50 --link sata2"
 )
 def bandwidth(
+    context: typer.Context,
     cell: Annotated[
         Cell | None, typer.Option(help="Die of the 2009 SNIA tutorial; default both, or slc.")
     ] = None,
@@ -190,6 +196,8 @@ def bandwidth(
     with terminal.guard(as_json=as_json), _usage():
         from opennandlab.cli import _bandwidth as tables
 
+        if not measure:
+            terminal.refuse_given(context, ["seed"], "on formulas; accepted: with --measure")
         if cached and measure:
             raise ValueError("the simulator has no cache register: give --cached or --measure")
         registers = "cache" if cached else "single"

@@ -181,11 +181,7 @@ def _ending(*, strict: bool) -> set["Verdict"]:
 
 def _refuse_parameters(context: typer.Context) -> None:
     """Refuse options that only describe a case of `--policy`; suites would ignore them."""
-    for name in AD_HOC:
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
-            option = "--" + name.replace("_", "-")
-            raise ValueError(f"{option} needs --policy: suites bring their own parameters")
+    terminal.refuse_given(context, AD_HOC, "on suites, which bring their own; accepted: --policy")
 
 
 def _of_suites(suites: list[str], patterns: list[str], *, quick: bool) -> list["Case"]:

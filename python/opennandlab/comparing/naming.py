@@ -11,8 +11,6 @@ import os
 import re
 from collections.abc import Sequence
 
-from opennandlab.base.errors import UNPRINTABLE
-
 # Where a shared beginning or end of names may be cut.
 BORDER = re.compile(r"(?<=[-_./ =,])")
 
@@ -90,11 +88,6 @@ def width(text: str) -> int:
     return sum(
         0 if combining(one) else 2 if east_asian_width(one) in {"W", "F"} else 1 for one in text
     )
-
-
-def legible(text: str) -> str:
-    """Return a name without what would act on a terminal."""
-    return UNPRINTABLE.sub(lambda found: repr(found.group())[1:-1], text)
 
 
 def _parts(name: str) -> list[str]:

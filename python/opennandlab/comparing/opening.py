@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from opennandlab.base.errors import DocumentError, ResultError, StoreError
+from opennandlab.base.errors import DocumentError, ResultError, StoreError, inert
 from opennandlab.base.files import is_there
 from opennandlab.comparing import families
 from opennandlab.comparing.model import Family
-from opennandlab.comparing.naming import legible, names_of
+from opennandlab.comparing.naming import names_of
 from opennandlab.comparing.side import Subject, refuse_mixed
 from opennandlab.documents import pts
 from opennandlab.documents.record import JsonObject
@@ -91,7 +91,7 @@ def _subjects(found: Sequence[_Named]) -> tuple[Family, list[Subject]]:
     refuse_mixed([one.text for one in found], kinds)
     names, sources = _names(found)
     return kinds[0], [
-        Subject(legible(part), legible(text), document)
+        Subject(inert(part), inert(text), document)
         for one, name, text in zip(found, names, sources, strict=True)
         for part, document in kinds[0].parts(one.read(kinds[0], name), name)
     ]

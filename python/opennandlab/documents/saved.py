@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import errno
 import json
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from opennandlab.base.canonical import digest, oddity
 from opennandlab.base.errors import DocumentError, ResultError
@@ -81,7 +82,7 @@ def read_document(path: Path, accepted: Sequence[str]) -> JsonObject:
     wanted = ", ".join(accepted)
     raw = read_content(path, wanted)
     try:
-        document = json.loads(raw)
+        document = json.loads(raw, object_pairs_hook=_each_once)
     except (ValueError, RecursionError) as error:
         raise ResultError(f"{path}: damaged: {_flaw(raw, error)}; accepted: {wanted}") from error
     schema = document.get("schema") if isinstance(document, dict) else None
@@ -97,6 +98,15 @@ def read_document(path: Path, accepted: Sequence[str]) -> JsonObject:
         raise ForeignError(f"{path}: holds `{schema}`; accepted: {wanted}{hint}", schema)
     refuse_odd(path, document)
     return dict(document)
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> JsonObject:
+    """Return an object of JSON; a reader that takes the first of two values would see another."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        raise ValueError(f"the key {shown(twice)} stands there twice")
+    return found
 
 
 def read_moments(path: Path) -> JsonObject:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from opennandlab import _core
-from opennandlab.base.errors import ConfigError
+from opennandlab.base.errors import ConfigError, inert
 from opennandlab.reports.figure.model import Axis, Draw, Filling, Number, Plot, Scale, Series
 from opennandlab.reports.model import Cell, Chapter, Report, Section, Table
 from opennandlab.stats.groups import Group, Mean, Scalar
@@ -161,7 +161,7 @@ def shown(value: Scalar) -> str:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return f"{value:.6g}" if isinstance(value, float) else inert(str(value))
 
 
 def told(found: Mean | None) -> str:

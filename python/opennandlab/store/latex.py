@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from opennandlab.base.errors import inert
+
 ESCAPES = {
     **{letter: f"\\{letter}" for letter in "&%$#_{}"},
     "\\": r"\textbackslash{}",
@@ -82,4 +84,4 @@ def _cell(text: str) -> str:
 
 def _escaped(text: str) -> str:
     # An empty line would end the paragraph, and the table with it.
-    return "".join(ESCAPES.get(letter, letter) for letter in " ".join(text.split()))
+    return "".join(ESCAPES.get(letter, letter) for letter in inert(" ".join(text.split())))

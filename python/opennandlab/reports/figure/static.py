@@ -17,6 +17,7 @@ import io
 import itertools
 import math
 import re
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from html import escape
@@ -40,6 +41,8 @@ LETTER = 0.062
 # Markers on more points than these hide the line.
 DOTS_MAX = 60
 Box = tuple[float, float, float, float]
+# What no document of XML may hold; names in damaged files do.
+NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
 @contextmanager
@@ -64,7 +67,9 @@ def style(salt: str = "") -> Iterator[None]:
         "svg.fonttype": "none",
         "svg.hashsalt": f"opennandlab{salt}",
     }
-    with mpl.rc_context(looks):
+    with mpl.rc_context(looks), warnings.catch_warnings():
+        # A name may hold letters that the font has not: what is drawn says so, not a library.
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
         yield
 
 
@@ -121,7 +126,8 @@ def svg_of(sheet: Sheet, *, transparent: bool = False) -> str:
     stream = io.StringIO()
     about = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     sheet.savefig(stream, format="svg", metadata=about, transparent=transparent)
-    text = re.sub(r"<!DOCTYPE.*?>\s*|<metadata>.*?</metadata>\s*", "", stream.getvalue(),
+    drawn = NO_XML.sub("\N{REPLACEMENT CHARACTER}", stream.getvalue())
+    text = re.sub(r"<!DOCTYPE.*?>\s*|<metadata>.*?</metadata>\s*", "", drawn,
                   flags=re.DOTALL)  # fmt: skip
     # Only ids that something refers to: the others would be the same in each drawing of a page.
     used = set(re.findall(r"#([\w-]+)", text))

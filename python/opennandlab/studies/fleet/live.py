@@ -46,7 +46,8 @@ OWN_KEYS: Final = ("name", "targets", "suites")
 TARGETS_MAX: Final = 64
 # What a suite cannot say, since the fleet does.
 FORBIDDEN: Final = ("target", "output", "seed", "json", "quiet", "destructive", "i_know", "force",
-                    "resume", "dry_run", "store", "keep", "allow_code", "set")  # fmt: skip
+                    "resume", "dry_run", "store", "keep", "allow_code", "set", "help",
+                    "h")  # fmt: skip
 KEY: Final = re.compile(r"[a-z][a-z0-9_-]*")
 MAY_FILL: Final = "--may-fill"
 ERROR_CHARS_MAX: Final = 500
