@@ -19,7 +19,7 @@ def test_a_run_says_what_it_begins_and_what_came_of_it(caplog: pytest.LogCapture
     with caplog.at_level(logging.INFO, "opennandlab"):
         result = onl.benchmark(SMALL, SHORT, seed=3)
     begun, done = caplog.records
-    assert (begun.name, begun.levelname) == ("opennandlab.core.run", "INFO")
+    assert (begun.name, begun.levelname) == ("opennandlab.run", "INFO")
     assert begun.getMessage().startswith("begin custom on custom, seed 3")
     assert result.digest in done.getMessage()
     assert done.facts["passed"] is True
@@ -45,7 +45,7 @@ def test_verbose_goes_to_stderr_and_leaves_stdout_alone(cli: Cli) -> None:
     done = cli("-v", *RUN[:-1], "--json")
     assert json.loads(done.stdout)["seed"] == 42
     lines = done.stderr.splitlines()
-    assert " INFO    opennandlab.core.run begin short" in lines[0]
+    assert " INFO    opennandlab.run begin short" in lines[0]
     assert any("done, self-checks True" in line and "digest" in line for line in lines)
 
 
@@ -58,8 +58,8 @@ def test_a_log_file_is_appended_to_and_holds_what_was_said_on_stderr(
     assert failed.returncode == 2
     rows = [json.loads(line) for line in (folder / "run.log").read_text().splitlines()]
     assert [row["name"] for row in rows] == [
-        "opennandlab.core.run",
-        "opennandlab.core.run",
+        "opennandlab.run",
+        "opennandlab.run",
         "opennandlab.cli",
     ]
     assert rows[1]["passed"] is True

@@ -46,8 +46,12 @@ def test_the_nearest_are_taken_first_and_no_more_than_there_is_time_for(
         type("Item", (), {"nodeid": name, "path": places[name.split("-")[0]]})() for name in names
     ]
     left: list[Any] = []
-    hook = SimpleNamespace(pytest_deselected=left.extend)
-    quick.pytest_collection_modifyitems(SimpleNamespace(hook=hook), items)
+
+    def deselected(items: list[Any]) -> None:
+        left.extend(items)
+
+    config = SimpleNamespace(hook=SimpleNamespace(pytest_deselected=deselected))
+    quick.pytest_collection_modifyitems(config, items)
     assert [item.nodeid for item in items] == ["far", "near-slow", "near"]
     assert [item.nodeid for item in left] == ["far-slow", "near-endless"]
 
