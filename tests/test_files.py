@@ -285,3 +285,10 @@ def test_a_directory_that_could_not_be_written_is_refused_before(tmp_path: Path)
     ):
         with pytest.raises(OutputError, match=said):
             check_folder(folder)
+
+
+def test_yaml_of_another_version_is_refused() -> None:
+    """By version 1.1 `010` is 8: a directive changed numbers without a word."""
+    with pytest.raises(ConfigError, match=r"a.yaml:2: `%YAML 1.1`; accepted: YAML 1.2"):
+        parse_yaml("# a drive\n%YAML 1.1\n---\npages: 010\n", "a.yaml")
+    assert parse_yaml("%YAML 1.2\n---\npages: 010\n", "a.yaml") == {"pages": 10}

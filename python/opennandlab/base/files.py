@@ -33,6 +33,8 @@ YAML_BYTES_MAX = 256 << 10
 # Values and keys of a YAML text, and those after its aliases were put in: ten times what the
 # longest real file holds, and what the parser takes 2 s for.
 YAML_NODES_MAX = 20_000
+# A directive that asks for another version.
+OTHER_YAML = re.compile(r"^\ufeff?%YAML[ \t]+(?!1\.2\s)\S*", re.MULTILINE)
 # What a spreadsheet takes for the beginning of a formula, or leaves out before one.
 FORMULA = set("=+-@\t\r\n\N{FULLWIDTH EQUALS SIGN}\N{FULLWIDTH PLUS SIGN}") | set(
     "\N{FULLWIDTH HYPHEN-MINUS}\N{FULLWIDTH COMMERCIAL AT}"
@@ -128,6 +130,10 @@ def parse_yaml(text: str, origin: str) -> Any:  # noqa: ANN401 (YAML holds anyth
     """
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
+    # By version 1.1 `010` is 8, and `1:04` is 64.
+    if other := OTHER_YAML.search(text):
+        line = text.count("\n", 0, other.start()) + 1
+        raise ConfigError(".", f"{origin}:{line}: `{other.group()}`; accepted: YAML 1.2")
     try:
         return _parser(origin).load(text)
     except MarkedYAMLError as error:

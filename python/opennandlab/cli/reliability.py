@@ -491,10 +491,8 @@ def life(
         if analytic and workload is not None:
             raise ConfigError("workload", "writes nothing with --analytic; accepted: --waf")
         if analytic:
-            why = "with --analytic, which simulates nothing"
-            terminal.refuse_given(context, ["programs"], why)
-            if layers is None:
-                terminal.refuse_given(context, ["layer_swing"], "without --layers")
+            unheard = ["programs", *(["layer_swing"] if layers is None else [])]
+            terminal.refuse_given(context, unheard, "with --analytic and without --layers")
             test = life_test(device, drive_class.value, **shared, **given, seed=seed)
             document, passed, shown = test.to_dict(), test.passed, partial(show.print_life, test)
         elif given:

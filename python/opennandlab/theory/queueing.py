@@ -103,7 +103,10 @@ class DeterministicQueue:
         while self._waiting(Decimal(high)) < wanted:
             low, high = high, 2.0 * high
             if high > SERVICE_TIMES_LIMIT:
-                message = f"probability is {probability}: the quantile exceeds 4000 service times"
+                message = (
+                    f"load is {self.load:.6g}: the {probability:g} quantile is beyond 4000 service "
+                    "times; accepted: a lower rate, or more dies"
+                )
                 raise ValueError(message)
         # Bisection: the distribution has a kink at each whole number of service times.
         while high - low > 1e-12 * high:
