@@ -1,7 +1,7 @@
 """What scores are compared with: the time of an iteration of each case, in milliseconds.
 
 Measured by the program itself: `app run --target sim:emmc_16gb --suite heavy` with all six cases,
-on the young, clean drive, seed 42, five runs. `tests/test_app_replay.py` runs it again.
+on the young, clean drive, seed 42, five runs. `tests/app/test_app_replay.py` runs it again.
 """
 
 from __future__ import annotations

@@ -1,0 +1,88 @@
+"""What is shown works: examples in docstrings, commands and Python on pages."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+from pathlib import Path
+
+import pytest
+
+import opennandlab
+from documents import agrees, blocks, commands, run_page
+from places import ROOT
+
+PAGES = [
+    "README.md",
+    "docs/tour.md",
+    "docs/tutorial.md",
+    "docs/theory.md",
+    "docs/benchmark-page.md",
+    "docs/reliability.md",
+    "docs/presets.md",
+    "docs/mechanisms.md",
+    "docs/bch.md",
+    "docs/ecc.md",
+    "docs/reports.md",
+    "docs/pts.md",
+    "docs/traces.md",
+    "docs/sweeps.md",
+    "docs/placement.md",
+    "docs/zones.md",
+    "docs/runs.md",
+    "docs/ui.md",
+    "docs/policies.md",
+    pytest.param("docs/app.md", marks=pytest.mark.long),
+    pytest.param("docs/fleet.md", marks=pytest.mark.long),
+    "docs/calibrate.md",
+    "docs/emmc.md",
+    "docs/power-loss.md",
+]
+
+NAMES = [
+    module.name
+    for module in pkgutil.walk_packages(opennandlab.__path__, "opennandlab.")
+    if not module.name.endswith(("__main__", "_core"))
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_examples_of_a_module_hold(name: str) -> None:
+    failed, _ = doctest.testmod(importlib.import_module(name), raise_on_error=False)
+    assert failed == 0
+
+
+def test_every_public_name_can_be_imported_and_says_what_it_is() -> None:
+    for name in opennandlab.__all__:
+        assert getattr(opennandlab, name).__doc__, name
+    assert set(opennandlab.__all__) <= set(dir(opennandlab))
+    with pytest.raises(AttributeError, match="no `nothing`"):
+        _ = opennandlab.nothing
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_shows_what_its_commands_print(page: str, tmp_path: Path, command: Path) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    complaints = [outcome.complaint for outcome in run_page(text, tmp_path, command.parent)]
+    assert complaints, "nothing on the page was run"
+    found = "\n\n".join(complaint for complaint in complaints if complaint)
+    assert not found, f"{found}\n\nto write it anew: python tests/documents.py {page}"
+
+
+def test_shown_lines_agree_with_output_up_to_space_and_dots() -> None:
+    output = ["metric ┃ value ", "", "WAF    │ 8.3", "Wear   │ 12", "digest abc"]
+    assert agrees(["metric ┃ value", "WAF │ 8.3", "Wear │ 12", "digest abc"], output)
+    assert agrees(["...", "WAF │ 8.3", "...", "digest ..."], output)
+    assert agrees(["metric ┃ value", "...", "Wear │ 12", "..."], output)
+    assert not agrees(["...", "WAF │ 8.4", "..."], output)
+    assert not agrees(["...", "Wear │ 12", "...", "WAF │ 8.3", "..."], output)
+    assert not agrees(["metric ┃ value"], output)
+    assert not agrees([], output)
+
+
+def test_a_console_block_is_commands_with_output_and_exit_code() -> None:
+    text = "```console\n$ one \\\n> two\nout\n# exit 2\n$ three\n```\n"
+    first, second = commands(next(blocks(text)))
+    assert (first.source, first.shown, first.exit_code) == ("one \\\ntwo", ["out"], 2)
+    assert (second.source, second.shown, second.exit_code) == ("three", [], 0)

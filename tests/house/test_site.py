@@ -1,0 +1,101 @@
+"""The site: every page has its place in the side bar, every public name its place in the API."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import os
+import re
+import subprocess
+import sys
+from functools import cached_property
+from pathlib import Path
+
+import pytest
+
+import opennandlab as onl
+from places import ROOT
+
+SITE = ROOT / "docs" / "site"
+ROOMS = {"": onl, **{name: getattr(onl, name) for name in sorted(onl._ROOMS)}}
+
+
+def settings() -> dict[str, object]:
+    found: dict[str, object] = {}
+    exec((ROOT / "docs" / "conf.py").read_text(encoding="utf-8"), found)  # noqa: S102 (ours)
+    return found
+
+
+def in_side_bar() -> list[Path]:
+    """Return the pages of all lists of the side bar."""
+    found = []
+    for page in sorted(SITE.rglob("*.md")):
+        for block in re.findall(r"```\{toctree\}\n(.*?)```", page.read_text(), re.DOTALL):
+            for line in block.splitlines():
+                name = re.sub(r".*<(.+)>", r"\1", line).strip()
+                if name and not name.startswith(":"):
+                    found += sorted(page.parent.glob(f"{name}.md")) or [page.parent / f"{name}.md"]
+    return [path.resolve() for path in found]
+
+
+def test_every_page_has_one_place_in_the_side_bar():
+    listed = in_side_bar()
+    assert len(set(listed)) == len(listed)
+    missing = [str(path.relative_to(ROOT)) for path in listed if not path.exists()]
+    assert not missing
+    pages = [path for path in (ROOT / "docs").rglob("*.md") if "_build" not in path.parts]
+    left_out = {path.resolve() for path in pages} - {*listed, SITE / "index.md"}
+    names = sorted(str(path.relative_to(ROOT)) for path in left_out)
+    assert not names, "give them a place in docs/site/index.md"
+
+
+def test_every_public_name_is_in_the_reference_of_the_api():
+    text = "".join(path.read_text() for path in (SITE / "api").glob("*.md"))
+    shown = set(
+        re.findall(r"^\.\. (?:auto)?(?:function|class|exception|data):: (\w+)$", text, re.MULTILINE)
+    )
+    for name, room in ROOMS.items():
+        # What belongs to a room is on its page.
+        assert set(room.__all__) - set(ROOMS) - shown == set(), name
+
+
+def test_a_property_says_what_it_is_without_a_colon():
+    # The reader of docstrings takes what stands before one for the type.
+    for room in ROOMS.values():
+        for name in room.__all__:
+            kind = getattr(room, name)
+            members = vars(kind).items() if inspect.isclass(kind) else ()
+            for key, member in members:
+                if isinstance(member, property | cached_property) and not key.startswith("_"):
+                    first = inspect.cleandoc(member.__doc__ or "").splitlines()[0]
+                    assert not re.search(r":\s*\S", first), f"{name}.{key}"
+
+
+def test_nothing_of_the_site_comes_from_elsewhere():
+    found = settings()
+    assert "sphinx.ext.intersphinx" not in found["extensions"]
+    for path in [*SITE.rglob("*.html"), *SITE.rglob("*.css")]:
+        assert "//" not in path.read_text().replace("/*", "").replace("*/", "")
+
+
+@pytest.mark.long
+def test_the_site_is_built_without_a_warning_and_finds_a_word(tmp_path):
+    if not importlib.util.find_spec("sphinx") or not importlib.util.find_spec("furo"):
+        pytest.skip("the site needs the extra `docs`: pip install 'opennandlab[docs]'")
+    out = tmp_path / "html"
+    command = [sys.executable, "-m", "sphinx", "-qW", "--keep-going", "-b", "html"]
+    done = subprocess.run(
+        [*command, "-c", "docs", ".", str(out)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONWARNINGS": "ignore"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "docs/site/index.html" in (out / "index.html").read_text()
+    remote = re.compile(r'<(?:script|link|img)[^>]*(?:src|href)="(?:https?:)?//')
+    for path in out.rglob("*.html"):
+        assert not remote.search(path.read_text(encoding="utf-8")), path
+    index = (out / "searchindex.js").read_text(encoding="utf-8")
+    assert '"superblock"' in index or "superblock:" in index
