@@ -35,8 +35,7 @@ from opennandlab.targets.fio.runner import Fio, find_fio
 from opennandlab.targets.fio.target import FioTarget
 from places import FOLDER
 
-RECORDED = FOLDER / "fio"
-MIB = 1 << 20
+RECORDED, MIB = FOLDER / "fio", 1 << 20
 WHERE = job.Layout(64 * MIB, 64 * MIB)
 PLACE = job.Place("io_uring", (("filename", "target.img"),), 64 * MIB, 512)
 ECW = (

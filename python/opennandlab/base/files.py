@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from opennandlab.base.errors import ConfigError, OutputError, WriteError, inert
+from opennandlab.base.errors import ConfigError, OutputError, WriteError, inert_lines
 
 if TYPE_CHECKING:
     from ruamel.yaml import YAML
@@ -305,7 +305,7 @@ def no_formula(text: str) -> str:
     ("' =1+1", '-1.5', 'a=1', 'a\\x1b[1m')
     """
     is_formula = text.lstrip()[:1] in FORMULA and not NUMBER.fullmatch(text)
-    return f"'{inert(text)}" if is_formula else inert(text)
+    return f"'{inert_lines(text)}" if is_formula else inert_lines(text)
 
 
 def write_into(folder: Path, contents: Iterable[tuple[str, bytes]]) -> list[Path]:
