@@ -3,7 +3,7 @@
 
 use serde_json::{json, Value};
 
-use super::window::Completion;
+use super::completion::Completion;
 use crate::controller::breakdown::{Breakdown, Part, Parts};
 use crate::host::latency::{Latencies, LatencyBook};
 use crate::host::tenants::TenantBook;

@@ -6,6 +6,7 @@
 //! On a large drive this doubles the rate.
 
 use super::drive::{CommandSink, Drive, Front};
+use super::trims::aim_trim;
 use crate::ftl::{CollectionConfig, FlashSink, MoveRun, MoveWay, NoRoom, ENTRY_AHEAD, PAGE_AHEAD};
 use crate::nand::{CellMode, Media};
 use crate::op::{HostCommand, HostOp, Source};
@@ -319,8 +320,7 @@ impl Drive {
                 continue;
             }
             let command = &mut commands[index];
-            if command.op == HostOp::TrimMapped && !super::aim_trim(&front, command, &mut retarget)
-            {
+            if command.op == HostOp::TrimMapped && !aim_trim(&front, command, &mut retarget) {
                 front.host.missed_trims += 1;
             }
             outcome = front.apply(&mut sink, command);

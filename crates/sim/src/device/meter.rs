@@ -8,11 +8,12 @@
 //!
 //! Meters look at commands and completions only, never at slices.
 
+use super::completion::Completion;
 use super::drive::Drive;
 use super::series::Series;
 use super::steady::SteadyWatch;
 use super::timed::TimedStage;
-use super::window::{Completion, Window};
+use super::window::Window;
 use crate::ftl::Reclaimed;
 use crate::op::{HostCommand, HostOp, Source};
 use crate::units::{Ns, SECTOR_BYTES};

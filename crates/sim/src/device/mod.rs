@@ -12,6 +12,7 @@ mod checkpoint;
 mod codewords;
 mod collector;
 mod command_ids;
+mod completion;
 mod config;
 mod counts;
 mod crew;
@@ -57,6 +58,7 @@ mod steady;
 mod stepping;
 mod superblocks;
 mod timed;
+mod trims;
 mod unit_faults;
 mod used;
 mod waiting;
@@ -83,24 +85,3 @@ pub use run::Progress;
 pub use session::Session;
 pub use simulation::Simulation;
 pub use used::Kept;
-
-use crate::op::HostCommand;
-use drive::Front;
-
-/// Addresses that a trim of mapped data may try before it counts as missed.
-const TRIM_TRIES: u32 = 10_000;
-
-/// Redraws a trim until it hits mapped data; false if none was found.
-fn aim_trim(
-    front: &Front,
-    command: &mut HostCommand,
-    retarget: &mut dyn FnMut(&mut HostCommand),
-) -> bool {
-    for _ in 0..TRIM_TRIES {
-        if front.hits_mapped(command) {
-            return true;
-        }
-        retarget(command);
-    }
-    front.hits_mapped(command)
-}

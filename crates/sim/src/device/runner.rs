@@ -13,6 +13,7 @@ use super::drive::Drive;
 use super::feed::{Feed, CHUNK};
 use super::meter::Meter;
 use super::timed::{Step, TimedStage};
+use super::trims::aim_trim;
 use crate::op::{HostCommand, HostOp};
 use crate::units::{Ns, SECTOR_BYTES};
 use crate::workload::Admission;
@@ -343,8 +344,7 @@ impl Hosts {
         if command.op == HostOp::TrimMapped {
             let generator = &mut self.feeds[tenant].load.generator;
             let (front, ..) = drive.split();
-            let is_hit =
-                super::aim_trim(&front, command, &mut |command| generator.retarget(command));
+            let is_hit = aim_trim(&front, command, &mut |command| generator.retarget(command));
             front.host.missed_trims += u64::from(!is_hit);
         }
     }

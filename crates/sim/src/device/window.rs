@@ -15,22 +15,10 @@
 
 use serde_json::{json, Value};
 
+use super::completion::Completion;
 use crate::host::latency::Latencies;
 use crate::units::Ns;
 use crate::workload::cell::{CellLimit, PIECES_MAX};
-
-/// A command that completed.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Completion {
-    /// 0 for reads, 1 for writes, as `HostOp::index`; others are not counted.
-    pub(crate) kind: usize,
-    pub(crate) bytes: u64,
-    pub(crate) latency: Ns,
-    /// The host that asked.
-    pub(crate) tenant: u8,
-    /// Its slot in the drive, free by now.
-    pub(crate) slot: u32,
-}
 
 /// The most of a cell that its ramp may take to see what it waits for.
 const RAMP_SHARE_MAX: f64 = 0.5;
