@@ -59,7 +59,7 @@ SIMULATOR_BANS = {
 }
 
 # The dies of a drive work apart here; a test compares the result with that of one thread.
-THREADED = ("crates/sim/src/device/crew.rs", "std::thread")
+THREADED = ("crates/sim/src/untimed/crew.rs", "std::thread")
 
 # Written in pieces, so that this file does not find itself.
 MARKS = "|".join(

@@ -2,7 +2,7 @@
 //!
 //! *The FTL decides where, the controller decides when, the NAND decides whether it worked.*
 //! No Python, no files, no wall clock; threads only where the dies of a drive work apart
-//! (`device/crew.rs`). Layers, each importing only from those above it:
+//! (`untimed/crew.rs`). Layers, each importing only from those above it:
 //!
 //! | layer | modules |
 //! |---|---|
@@ -13,13 +13,18 @@
 //! | 4 | `reads` |
 //! | 5 | `controller` |
 //! | 6 | `host` |
-//! | 7 | `device` |
-//! | 8 | `power_loss` `emmc` |
-//! | 9 | `testing` (a feature: the oracle and the checkers) |
+//! | 7 | `drive` |
+//! | 8 | `untimed` · `timed` |
+//! | 9 | `run` |
+//! | 10 | `session` |
+//! | 11 | `power_loss` `emmc` |
+//! | 12 | `device` (the names of 7 to 10 that other crates use) |
+//! | 13 | `testing` (a feature: the oracle and the checkers) |
 
 pub mod config;
 pub mod controller;
 pub mod device;
+mod drive;
 pub mod emmc;
 pub mod engine;
 pub mod ftl;
@@ -32,9 +37,13 @@ pub mod power_loss;
 pub mod reads;
 pub mod reliability;
 pub mod rng;
+mod run;
+mod session;
 pub mod striping;
 pub mod superblock;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+mod timed;
 pub mod units;
+mod untimed;
 pub mod workload;

@@ -20,7 +20,9 @@ use super::storage::{End, Partition, Storage, SECTOR};
 use super::switch;
 use super::{erasing, transfer};
 use crate::config::ConfigError;
-use crate::device::{DeviceConfig, Pace, Session, Simulation};
+use crate::drive::DeviceConfig;
+use crate::run::Simulation;
+use crate::session::{Pace, Session};
 use crate::units::Ns;
 
 /// From power to ready; assumed.

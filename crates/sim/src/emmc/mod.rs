@@ -8,7 +8,7 @@
 //!                      parts: all that it knows ─► storage: cache ─► Session (real bytes, time)
 //! ```
 //! The standard is JESD84-B51 (5.1), and JESD84-B451 for a card of revision 4.51. The flash below
-//! is a [`crate::device::Session`]: data goes through its map, and times are its own. What takes
+//! is a [`crate::session::Session`]: data goes through its map, and times are its own. What takes
 //! time is worked out when the command comes, and takes effect piece by piece until it ends, so a
 //! host may interrupt it (HPI) or cut the power in the middle.
 //!

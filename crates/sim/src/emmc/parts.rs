@@ -10,7 +10,7 @@ use super::queue::Queue;
 use super::rpmb::Rpmb;
 use super::status::{self, State};
 use super::storage::{Change, End, Partition, Storage, SECTOR};
-use crate::device::Refusal;
+use crate::session::Refusal;
 use crate::units::Ns;
 
 /// How long a card stays busy after an interrupt, at most; assumed, a hundredth of what

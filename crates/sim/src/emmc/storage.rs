@@ -11,8 +11,9 @@ use super::cache::Cache;
 pub(super) use super::cache::SECTOR;
 use super::options::Options;
 use crate::config::ConfigError;
-use crate::device::{Begun, DeviceConfig, Done, Refusal, Request, Session};
+use crate::drive::DeviceConfig;
 use crate::op::HostOp;
+use crate::session::{Begun, Done, Refusal, Request, Session};
 use crate::units::{Lpn, Ns};
 
 /// Sectors of an erase group, of both definitions: 512 KiB.

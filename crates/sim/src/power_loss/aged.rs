@@ -15,8 +15,9 @@ use super::tally::{Tally, Target};
 use super::trial::{How, Trial, Until};
 use super::workload::Pattern;
 use crate::config::ConfigError;
-use crate::device::{Session, Simulation};
 use crate::rng::Rng;
+use crate::run::Simulation;
+use crate::session::Session;
 use crate::units::Ns;
 
 /// Requests until a cut are fewer than this: twice as many as lie between two cuts of a campaign.

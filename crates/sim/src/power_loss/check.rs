@@ -6,7 +6,7 @@
 //! right, an older one is lost data, and anything else is no data of this page.
 
 use super::host_log::{Asked, HostLog};
-use crate::device::{FlushBehaviour, PowerLossConfig, SeqReorder, TrimLog};
+use crate::drive::{FlushBehaviour, PowerLossConfig, SeqReorder, TrimLog};
 use crate::units::Ns;
 
 /// What a drive answers when a page is read.

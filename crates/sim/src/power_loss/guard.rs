@@ -13,7 +13,8 @@
 use std::collections::BTreeMap;
 
 use super::physics::passes_of_block;
-use crate::device::{LowerPageBackup, PowerLossConfig, Session};
+use crate::drive::{LowerPageBackup, PowerLossConfig};
+use crate::session::Session;
 use crate::units::{BlockId, Ns};
 
 /// How far a block is looked after.

@@ -8,11 +8,11 @@ use super::tally::{Tally, Target};
 use super::trial::{How, Trial, Until};
 use super::workload::Pattern;
 use crate::config::ConfigError;
-use crate::device::{
-    DeviceConfig, Mounting, PowerLossConfig, Remains, Request, Session, Simulation,
-};
+use crate::drive::{DeviceConfig, Mounting, PowerLossConfig, Remains};
 use crate::nand::WearOut;
 use crate::rng::Rng;
+use crate::run::Simulation;
+use crate::session::{Request, Session};
 use crate::units::Ns;
 
 /// Requests between two cuts, about.
@@ -70,7 +70,7 @@ impl Life {
             let request = Request::Zero { offset, length, is_fua: false, is_allocated: true };
             session.begin(Ns(0), 0, request, &mut done)
         };
-        let mut outcome = Ok(crate::device::Begun::Done);
+        let mut outcome = Ok(crate::session::Begun::Done);
         for first in (0..pages).step_by(64) {
             outcome = outcome.and_then(|_| write(&mut session, first, 64.min(pages - first)));
         }

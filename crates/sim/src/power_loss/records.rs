@@ -14,7 +14,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::device::{Checkpoint, MapOrder, PowerLossConfig, Session};
+use crate::drive::{Checkpoint, MapOrder, PowerLossConfig};
+use crate::session::Session;
 use crate::units::{BlockId, Lpn, Ns};
 
 /// Changes of the map that fill a page of the journal.

@@ -19,12 +19,13 @@ use super::host_log::HostLog;
 use super::physics::{damages_earlier, page_after, passes_of_block, PageAfter};
 use super::records::{Change, Records, Writing};
 use super::rig::{pages_saved, Aftermath};
-use crate::device::{
-    Checkpoint, Found, Interrupted, Look, LowerPageBackup, MapOrder, MountReport, Mounting,
-    PowerLossConfig, Remains, Session, SubpageWrite, SuspectPages,
+use crate::drive::{
+    Checkpoint, LowerPageBackup, MapOrder, Mounting, PowerLossConfig, Remains, SubpageWrite,
+    SuspectPages,
 };
 use crate::nand::{Running, Unit};
 use crate::rng::Rng;
+use crate::session::{Found, Interrupted, Look, MountReport, Session};
 use crate::units::{Lpn, Ns};
 
 /// Pages that a record without checksum may name for no reason.

@@ -9,11 +9,10 @@ use super::host_log::{Asked, Base, HostLog};
 use super::physics::{brown_out, passes_of_block};
 use super::records::{Records, Trim, Writing};
 use super::workload::{Ask, Asking, Pattern};
-use crate::device::{
-    Done, FlushBehaviour, Plp, PowerLossConfig, Remains, Request, SeqReorder, Session, TrimLog,
-};
+use crate::drive::{FlushBehaviour, Plp, PowerLossConfig, Remains, SeqReorder, TrimLog};
 use crate::nand::{Running, Unit};
 use crate::rng::Rng;
+use crate::session::{Done, Request, Session};
 use crate::units::{Lpn, Ns};
 
 /// From a request that the drive answers without doing anything to the answer.

@@ -9,9 +9,10 @@ use super::recovery::{prepare, sound, Facts, Prepared, Recovered};
 use super::rig::{Moment, Rig, Subject};
 use super::tally::{Tally, Target};
 use super::workload::Pattern;
-use crate::device::{DeviceConfig, PowerLossConfig, Session, TrimLog};
+use crate::drive::{DeviceConfig, PowerLossConfig, TrimLog};
 use crate::reads::ReadMemory;
 use crate::rng::Rng;
+use crate::session::Session;
 use crate::units::Ns;
 
 /// Faults of a class of which a tally keeps evidence.

@@ -12,7 +12,7 @@ pub use run::{merge, metrics, number, run};
 
 use std::collections::BTreeMap;
 
-use crate::device::DeviceConfig;
+use crate::drive::DeviceConfig;
 use crate::ftl::{FlashSink, Ftl, Layout, MoveRun, MoveWay, NoRoom, PoolSetup};
 use crate::geometry::{Geometry, UNMAPPED};
 use crate::nand::{CellMode, Media, ProgramUnits};

@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use crate::device::{DeviceConfig, Observation, Simulation};
+use crate::drive::DeviceConfig;
+use crate::run::Simulation;
+use crate::timed::Observation;
 use crate::workload::WorkloadConfig;
 
 /// A run from beginning to end, with seed 42.

@@ -155,7 +155,7 @@ fn variation(nand: &NandConfig, geometry: &Geometry, seed: u64) -> Vec<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::DeviceConfig;
+    use crate::drive::DeviceConfig;
 
     fn times(nand: &str) -> (PhaseTimes, Geometry) {
         let json = format!(

@@ -1,0 +1,203 @@
+//! Writes of drives with a write buffer or a cache: what waits there, and how it leaves.
+//!
+//! ```text
+//! host ─► write buffer ─► the policy chooses a page ─► it leaves, and with it its stretch
+//!           │ flush, force unit access                  [8 . 10 11]: 8, 10, 11 in this order
+//!           └───────────────────────────────────────► at once
+//! ```
+//! With pages of several map units, those that leave together share pages of the flash, which a
+//! later read of all of them senses once.
+
+use super::drive::{CommandSink, Front};
+use crate::ftl::NoRoom;
+use crate::host::cache::write::LOOK_AHEAD;
+use crate::host::cache::{Leaving, Offer, Part, WriteCache};
+use crate::op::{HostCommand, HostOp, Source};
+use crate::units::Lpn;
+
+impl Front<'_> {
+    /// Writes a page of a drive with a write buffer or a cache.
+    pub(super) fn write_cached_page<S: CommandSink>(
+        &mut self,
+        sink: &mut S,
+        command: &HostCommand,
+        lpn: Lpn,
+    ) -> Result<(), NoRoom> {
+        let mut part = self.part(command, lpn.0);
+        if let Some(clean) = self.clean.as_deref_mut() {
+            if clean.holds(lpn) {
+                part = Part::whole(part.page_sectors);
+            }
+            clean.note_write(lpn);
+        }
+        let mut is_whole = part.is_whole();
+        if let Some(buffer) = self.buffer.as_deref_mut() {
+            if !command.is_fua {
+                match buffer.offer(lpn, part) {
+                    Offer::Absorbed => self.host.absorbed_pages += 1,
+                    Offer::Kept => {}
+                    Offer::Flush(leaving) => {
+                        if buffer.is_time_to_look() {
+                            self.look_ahead(sink, leaving.is_partial);
+                        }
+                        self.write_out(sink, leaving)?;
+                    }
+                }
+                sink.buffered(self.waiting());
+                return Ok(());
+            }
+            is_whole |= buffer.completes(lpn, part);
+            // The copy that waited is superseded: it never costs a program of its own. A flush that
+            // comes now owes that copy, and so waits for this program.
+            if buffer.trim(lpn) {
+                self.host.absorbed_pages += 1;
+                sink.flush_next();
+                if !is_whole {
+                    self.ftl.read(sink, lpn, Source::Merge);
+                }
+                self.program_page(sink, lpn)?;
+                sink.fence();
+                return Ok(());
+            }
+        }
+        if !is_whole {
+            self.ftl.read(sink, lpn, Source::Merge);
+        }
+        self.program_page(sink, lpn)
+    }
+
+    /// Asks for what the pages that leave the write buffer next will touch, and where it is likely
+    /// that reads complete them, for what these will.
+    #[inline(never)]
+    fn look_ahead<S: CommandSink>(&self, sink: &S, merges: bool) {
+        let Some(buffer) = self.buffer.as_deref() else { return };
+        let mut pages = [Lpn(0); 2 * LOOK_AHEAD];
+        let count = buffer.coming(&mut pages);
+        let (next, later) = pages[..count].split_at(count.min(LOOK_AHEAD));
+        for &lpn in next {
+            buffer.prefetch(lpn);
+        }
+        self.ftl.prefetch_coming(next, later);
+        if merges {
+            let places = next.iter().filter_map(|&lpn| self.ftl.find(lpn));
+            places.for_each(|ppn| sink.expect_read(ppn));
+        }
+    }
+
+    /// Whether pages leave the write buffer one by one and in the order in which they came, all of
+    /// them for one log: then they may as runs.
+    pub(crate) fn passes_runs(&self) -> bool {
+        self.buffer.is_some()
+            && self.clean.is_none()
+            && self.ids.is_none()
+            && self.stretch == 1
+            && self.ftl.has_one_log()
+            && self.ftl.zones().is_none()
+            && !self.ftl.tells_requests()
+    }
+
+    /// Carries out writes that are a run of pages, for sinks without time: what waits in the write
+    /// buffer leaves, and those of the run that will not stay there go to the flash as one run. It
+    /// leaves what [`Front::apply`] of each leaves. `None`, and nothing is done, where some of them
+    /// wait already, or the run is too short, or the policy does not know what leaves.
+    pub(crate) fn pass_run<S: CommandSink>(
+        &mut self,
+        sink: &mut S,
+        commands: &[HostCommand],
+        page_count: u32,
+    ) -> Option<Result<(), NoRoom>> {
+        let first = self.first_page(&commands[0]);
+        let buffer = self.buffer.as_deref()?;
+        let (room, mut run) = (buffer.waiting_limit(), first.0..first.0 + page_count);
+        let passing = page_count.checked_sub(room as u32)?;
+        let mut pages = buffer.pages_in_order()?;
+        if pages.iter().any(|lpn| run.contains(&lpn.0)) {
+            return None;
+        }
+        let waited = pages.len();
+        let before = self.ftl.counters().programs[Source::Host as usize];
+        let outcome = pages
+            .chunk_by(|one, next| one.0 + 1 == next.0)
+            .try_for_each(|it| self.ftl.write_run(sink, it[0], it.len() as u32))
+            .and_then(|()| self.ftl.write_run(sink, first, passing));
+        let written = self.ftl.counters().programs[Source::Host as usize] - before;
+        // The page that found no room has left too. One came for each, and those before that had
+        // room.
+        let left = written as usize + usize::from(outcome.is_err());
+        let came = left + room - waited;
+        pages.extend(run.by_ref().take(came).map(Lpn));
+        if let Some(buffer) = self.buffer.as_deref_mut() {
+            buffer.refill(&pages[left..]);
+        }
+        self.count_passed(commands, Lpn(run.start - 1), outcome.is_err());
+        Some(outcome)
+    }
+
+    /// Counts writes of a run up to the last page that came, which may have been refused.
+    fn count_passed(&mut self, commands: &[HostCommand], last: Lpn, is_refused: bool) {
+        let first = self.first_page(&commands[0]);
+        self.host.page_writes += u64::from(last.0 - first.0) + 1;
+        let begun = commands.partition_point(|command| self.first_page(command) <= last);
+        for command in &commands[..begun] {
+            self.host.commands[HostOp::Write.index()] += 1;
+            self.host.sectors[HostOp::Write.index()] += u64::from(command.sector_count);
+        }
+        if is_refused {
+            self.host.rejected_pages += 1;
+            self.refuse(&commands[begun - 1], last.0);
+        }
+    }
+
+    /// Puts a page of the write buffer on the flash, and with it what waits in its stretch.
+    fn write_out<S: CommandSink>(&mut self, sink: &mut S, leaving: Leaving) -> Result<(), NoRoom> {
+        if self.stretch == 1 {
+            return self.write_out_page(sink, leaving);
+        }
+        let first = leaving.lpn.0 / self.stretch * self.stretch;
+        let mut outcome = Ok(());
+        for lpn in (first..first + self.stretch).map(Lpn) {
+            if lpn == leaving.lpn {
+                outcome = outcome.and(self.write_out_page(sink, leaving));
+            } else if outcome.is_ok() {
+                let page = self.buffer.as_deref_mut().and_then(|buffer| buffer.take(lpn));
+                outcome = page.map_or(Ok(()), |page| self.write_out_page(sink, page));
+            }
+        }
+        outcome
+    }
+
+    /// Pages that wait in the write buffer.
+    fn waiting(&self) -> usize {
+        self.buffer.as_deref().map_or(0, WriteCache::len)
+    }
+
+    /// Puts a page of the write buffer on the flash. No command waits for that.
+    fn write_out_page<S: CommandSink>(
+        &mut self,
+        sink: &mut S,
+        leaving: Leaving,
+    ) -> Result<(), NoRoom> {
+        sink.flush_next();
+        if leaving.is_partial {
+            self.ftl.read(sink, leaving.lpn, Source::Merge);
+        }
+        self.program_page(sink, leaving.lpn)
+    }
+
+    /// Puts every page of the write buffer on the flash.
+    pub(super) fn flush<S: CommandSink>(&mut self, sink: &mut S) -> Result<(), NoRoom> {
+        loop {
+            let before = self.waiting();
+            let oldest = self.buffer.as_deref_mut().and_then(WriteCache::take_oldest);
+            let Some(oldest) = oldest else { break };
+            let outcome = self.write_out(sink, oldest);
+            self.host.flushed_pages += (before - self.waiting()) as u64;
+            outcome?;
+        }
+        if self.pads {
+            self.ftl.pad(sink);
+        }
+        sink.fence();
+        Ok(())
+    }
+}

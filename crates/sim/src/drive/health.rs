@@ -1,0 +1,98 @@
+//! The health of a drive in the words of its own report: the SMART / Health Information log (NVM
+//! Express Base Specification), and for eMMC the estimates of the extended CSD (JESD84-B51).
+//! Counts are those of the drive since the run began, preconditioning included.
+//!
+//! | field | here |
+//! |---|---|
+//! | available spare | blocks that a pool can do without, of those at first; the least pool |
+//! | percentage used | mean erase count over the rated cycles, at most 255 |
+//! | media errors | page reads that nothing could correct |
+//! | critical warning | 1 spare below its threshold, 4 wear or errors, 8 read-only |
+
+use serde_json::{json, Value};
+
+use super::drive::Drive;
+use crate::op::HostOp;
+use crate::reads::ReadTally;
+use crate::units::SECTOR_BYTES;
+
+/// Available spare below which a drive warns, in percent: assumed, as most drives have it.
+const SPARE_THRESHOLD_PCT: u32 = 10;
+/// A data unit is a thousand times 512 bytes.
+const DATA_UNIT_BYTES: u64 = 512_000;
+const USED_MAX_PCT: f64 = 255.0;
+
+/// The health of a drive.
+pub(crate) fn report(drive: &Drive) -> Value {
+    let spare = spare_share(drive);
+    let spare_pct = (100.0 * spare) as u32;
+    let rated = f64::from(drive.config.nand.max_pe_cycles.unwrap_or(u32::MAX));
+    let wear = drive.media.wear();
+    let used = wear.erases() as f64 / f64::from(wear.blocks().max(1)) / rated;
+    let used_pct = (100.0 * used).min(USED_MAX_PCT) as u32;
+    let tally: &ReadTally = drive.errors.tally();
+    let media_errors: u64 = tally.uncorrectable.iter().sum();
+    let warning = u32::from(spare_pct < SPARE_THRESHOLD_PCT)
+        | u32::from(used_pct >= 100 || media_errors > 0) << 2
+        | u32::from(drive.is_worn_out) << 3;
+    let units =
+        |op: HostOp| (drive.host.sectors[op.index()] * SECTOR_BYTES).div_ceil(DATA_UNIT_BYTES);
+    let mut health = json!({
+        "critical_warning": warning,
+        "available_spare_pct": spare_pct,
+        "available_spare_threshold_pct": SPARE_THRESHOLD_PCT,
+        "percentage_used": used_pct,
+        "data_units_read": units(HostOp::Read),
+        "data_units_written": units(HostOp::Write),
+        "host_read_commands": drive.host.commands[HostOp::Read.index()],
+        "host_write_commands": drive.host.commands[HostOp::Write.index()],
+        "media_errors": media_errors,
+        "unsafe_shutdowns": 0,
+    });
+    if drive.config.host.link.is_emmc() {
+        health["emmc"] = json!({
+            "device_life_time_est_typ_b": life_estimate(used),
+            "pre_eol_info": pre_end_of_life(spare),
+        });
+    }
+    health
+}
+
+/// Spare blocks over those of the new drive, of the pool with the least.
+fn spare_share(drive: &Drive) -> f64 {
+    let setup = drive.config.pool_setup(0);
+    let at_first = drive.config.spare_blocks_per_pool(&setup);
+    let now = drive.ftl.dispensable_blocks();
+    let share = |(now, first): (u32, u32)| f64::from(now) / f64::from(first.max(1));
+    now.into_iter().zip(at_first).map(share).fold(1.0, f64::min)
+}
+
+/// `DEVICE_LIFE_TIME_EST`: tenths of the life used, from 1; 11 when it is exceeded.
+fn life_estimate(used: f64) -> u32 {
+    if used > 1.0 {
+        11
+    } else {
+        ((10.0 * used) as u32 + 1).min(10)
+    }
+}
+
+/// `PRE_EOL_INFO`: 1 normal, 2 when 80 % of the spare blocks are used, 3 when 90 % are.
+fn pre_end_of_life(spare: f64) -> u32 {
+    1 + u32::from(spare <= 0.2) + u32::from(spare <= 0.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn estimates_change_at_the_steps_of_the_standard() {
+        let steps = [(0.0, 1), (0.099, 1), (0.1, 2), (0.95, 10), (1.0, 10), (1.01, 11)];
+        for (used, estimate) in steps {
+            assert_eq!(life_estimate(used), estimate, "{used}");
+        }
+        for (spare, info) in [(1.0, 1), (0.21, 1), (0.2, 2), (0.11, 2), (0.1, 3), (0.0, 3)] {
+            assert_eq!(pre_end_of_life(spare), info, "{spare}");
+        }
+    }
+}

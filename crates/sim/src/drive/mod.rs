@@ -1,0 +1,46 @@
+//! The drive at rest: the state that survives between two pieces of work, and what one host command
+//! does to it, page by page.
+//!
+//! ```text
+//! DeviceConfig ─► Drive { media, ftl, buffer, counters } ─► Image, checkpoint, Remains
+//!                   ▲
+//!                 Front ◄─ command, and a sink for the flash operations that follow
+//! ```
+//! Nothing here knows time: [`Front`] is generic over the [`CommandSink`], and each of the two
+//! executors (`untimed`, `timed`) brings its own.
+
+mod buffered_writes;
+mod capacity;
+pub(crate) mod checkpoint;
+mod codewords;
+mod command_ids;
+mod config;
+mod counts;
+mod drive;
+pub(crate) mod health;
+mod host_counters;
+pub(crate) mod image;
+mod patrol;
+mod placement;
+mod placement_ids;
+mod power_loss;
+mod reconfigure;
+mod remains;
+mod superblocks;
+mod trims;
+pub(crate) mod zones;
+
+pub use config::DeviceConfig;
+pub(crate) use counts::Counts;
+pub use drive::Drive;
+pub(crate) use drive::{total, CommandSink, Front};
+pub use host_counters::HostCounters;
+pub use image::ImageError;
+pub(crate) use placement_ids::Placed;
+pub use placement_ids::Placer;
+pub use power_loss::{
+    FlushBehaviour, HalfErased, LowerPageBackup, MapOrder, PairedScheme, Plp, PowerLossConfig,
+    SeqReorder, SubpageWrite, SuspectPages, TrimLog,
+};
+pub use remains::{Checkpoint, Mounting, Remains};
+pub(crate) use trims::aim_trim;

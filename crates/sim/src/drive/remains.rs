@@ -1,0 +1,97 @@
+//! What is left of a drive without power, and what its mount is told.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::config::DeviceConfig;
+use super::counts::Counts;
+use super::power_loss::HalfErased;
+use crate::nand::{Contents, Latest, Media, Unit};
+use crate::units::{BlockId, Lpn};
+
+/// What is left of a drive without power.
+#[derive(Clone)]
+pub struct Remains {
+    pub(crate) config: DeviceConfig,
+    pub(crate) seed: u64,
+    pub(crate) media: Media,
+    /// Blocks whose erase was interrupted: nothing in them can be read.
+    pub half_erased: BTreeSet<u32>,
+    /// What was saved while the capacitors lasted.
+    pub saved: Vec<Unit>,
+    /// With parity, blocks that the cut has found half written: the first page of the stripes that
+    /// lack theirs.
+    pub(crate) open_stripes: Vec<(BlockId, u32)>,
+    /// What the drive did until the power failed.
+    pub(crate) done: Counts,
+}
+
+/// What a mount is to do.
+#[derive(Clone, Debug, Default)]
+pub struct Mounting {
+    /// By logical page, the version of its last trim that was recorded for good; empty: none.
+    pub trims: Arc<Vec<u32>>,
+    /// What tells of the blocks that were opened before it: only the others are looked at page by
+    /// page. `None`: all are.
+    pub checkpoint: Option<Arc<Checkpoint>>,
+    /// By logical page, the highest version that was given out, as the sequence number in the root
+    /// tells; empty: none.
+    pub versions: Vec<u32>,
+    /// Logical pages whose data is moved, since it lies beside an interrupted program.
+    pub suspects: Vec<Lpn>,
+    /// The power fails again at this step of the recovery, from 0.
+    pub until: Option<u32>,
+}
+
+/// Where the drive had its pages, as it noted on the flash.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// By logical page.
+    pub(crate) latest: Arc<Vec<Latest>>,
+    /// Blocks that were opened later than this, by the number of their opening, are not in it.
+    pub(crate) since: u64,
+}
+
+impl Remains {
+    /// What the pages of the flash hold.
+    pub fn contents(&mut self) -> &mut Contents {
+        self.media.contents.as_mut().expect("a drive that was cut has contents")
+    }
+
+    /// The same, to look at.
+    pub fn held(&self) -> &Contents {
+        self.media.contents.as_ref().expect("a drive that was cut has contents")
+    }
+
+    /// A page whose program, or a later pass of whose wordline, was interrupted: it decays faster
+    /// until its block is erased.
+    pub fn mark_suspect(&mut self, block: BlockId, index: u32) {
+        self.media.mark_suspect(block, index);
+    }
+
+    /// The drive.
+    pub fn config(&self) -> &DeviceConfig {
+        &self.config
+    }
+
+    /// Whether blocks whose erase was interrupted are taken for erased.
+    pub(crate) fn reuses_half_erased(&self) -> bool {
+        self.config.power.as_ref().is_some_and(|power| power.half_erased == HalfErased::Reuse)
+    }
+
+    /// Pages of a block.
+    pub fn pages_per_block(&self) -> u32 {
+        self.media.geometry().pages_per_block
+    }
+
+    /// Map units of a page of the flash.
+    pub fn units_per_page(&self) -> u32 {
+        self.media.geometry().units_per_page
+    }
+
+    /// The page of the flash that a page of a block lies on, by numbers that are its own in the
+    /// block: die of the group, page, row.
+    pub fn flash_page(&self, block: BlockId, index: u32) -> (u32, u32, u32) {
+        self.media.flash_page(block, index)
+    }
+}

@@ -1,0 +1,203 @@
+//! Commands of a host to a drive with zones: writes at write pointers, appends, reads, resets.
+//!
+//! A trim of a whole zone resets it. What a zone does not take is refused with its status: the
+//! command completes at once, nothing has changed, and it is counted.
+
+use serde_json::{json, Map, Value};
+
+use super::config::DeviceConfig;
+use super::drive::{CommandSink, Drive, Front};
+use crate::config::ConfigError;
+use crate::ftl::zones::{
+    ZoneCounts, ZoneReport, ZoneState, ZoneStatus, COMMAND_NAMES, STATUS_COUNT,
+};
+use crate::ftl::NoRoom;
+use crate::op::{HostCommand, HostOp, ZoneOp};
+use crate::units::Lpn;
+
+/// Commands carried out, and refused by status.
+type Statuses = [u64; 1 + STATUS_COUNT];
+
+/// Zones of which every row is reported, at most.
+const ROWS_MAX: u32 = 1 << 16;
+
+impl DeviceConfig {
+    /// Refuses memory in which writes to zones would wait out of order.
+    pub(super) fn check_zoned(&self) -> Result<(), ConfigError> {
+        let host = &self.host;
+        let has_cache =
+            host.build_write_cache(0, true).is_some() || host.build_clean_caches().is_some();
+        if self.ftl.mapping.zoned().is_none() || !has_cache {
+            return Ok(());
+        }
+        let message = "a cache of pages with ftl.mapping zoned, where writes go to their zone in \
+                       order, and a reset drops them; accepted: none";
+        Err(ConfigError::new("host.write_cache", message))
+    }
+}
+
+/// The zones of a drive: states at the end, what was counted in the measured part, and the report.
+pub(crate) fn metrics(drive: &Drive, start: &ZoneCounts) -> Option<(String, Value)> {
+    let zones = drive.ftl.zones()?;
+    let (limits, counts) = (zones.limits(), zones.counts());
+    let states = [
+        ZoneState::Empty,
+        ZoneState::ImplicitlyOpen,
+        ZoneState::ExplicitlyOpen,
+        ZoneState::Closed,
+        ZoneState::Full,
+        ZoneState::ReadOnly,
+        ZoneState::Offline,
+    ];
+    let name = |state: ZoneState| json!(state).as_str().unwrap_or_default().to_owned();
+    let number = |state| zones.reports().filter(|row| row.state == state).count();
+    let by_state: Map<String, Value> =
+        states.into_iter().map(|state| (name(state), json!(number(state)))).collect();
+    let refused: Map<String, Value> = ZoneStatus::ALL
+        .into_iter()
+        .map(|status| (status, counts.refused[status as usize] - start.refused[status as usize]))
+        .filter(|&(_, count)| count > 0)
+        .map(|(status, count)| (status.to_string(), json!(count)))
+        .collect();
+    let page_bytes = drive.geometry.page_bytes;
+    let row = |row: ZoneReport| {
+        json!({
+            "zone": row.zone,
+            "state": name(row.state),
+            "start_bytes": u64::from(row.start) * page_bytes,
+            "written_bytes": u64::from(row.write_pointer - row.start) * page_bytes,
+        })
+    };
+    let report = limits.zone_count <= ROWS_MAX;
+    let [appended, moved] = [0, 1].map(|at| counts.appended[at] - start.appended[at]);
+    let host_waf = (appended > 0).then(|| (appended + moved) as f64 / appended as f64);
+    let section = json!({
+        "count": limits.zone_count,
+        "zone_bytes": u64::from(limits.zone_pages) * page_bytes,
+        "capacity_bytes": u64::from(limits.capacity_pages) * page_bytes,
+        "states": by_state,
+        "commands": commands(counts, start),
+        "appended_bytes": appended * page_bytes,
+        "moved_bytes": moved * page_bytes,
+        "host_waf": host_waf,
+        "resets": counts.resets - start.resets,
+        "closed_for_others": counts.closed_for_others - start.closed_for_others,
+        "refused": refused,
+        "report": report.then(|| zones.reports().map(row).collect::<Vec<_>>()),
+    });
+    Some(("zones".into(), section))
+}
+
+/// Commands since the start, by name and status; those that did not come are left out.
+fn commands(counts: &ZoneCounts, start: &ZoneCounts) -> Value {
+    let rows = counts.commands.iter().zip(&start.commands).zip(COMMAND_NAMES);
+    let row = |((now, then), name): ((&Statuses, &Statuses), &str)| {
+        let statuses = ZoneStatus::ALL.iter().map(ToString::to_string);
+        let names = std::iter::once("Successful Completion".to_owned()).chain(statuses);
+        let counted = names.zip(now.iter().zip(then).map(|(now, then)| now - then));
+        let kept: Map<String, Value> = counted
+            .filter(|&(_, count)| count > 0)
+            .map(|(status, count)| (status, json!(count)))
+            .collect();
+        (name.to_owned(), Value::Object(kept))
+    };
+    let rows = rows.map(row).filter(|(_, row)| row.as_object().is_some_and(|row| !row.is_empty()));
+    Value::Object(rows.collect())
+}
+
+/// What zones refused in the measured part, for the warnings.
+pub(crate) fn warning(drive: &Drive, start: &ZoneCounts) -> Option<String> {
+    let counts = drive.ftl.zones()?.counts();
+    let refused = |status: &ZoneStatus| {
+        let place = *status as usize;
+        (counts.refused[place] - start.refused[place], *status)
+    };
+    let (count, status) = ZoneStatus::ALL.iter().map(refused).max_by_key(|&(count, _)| count)?;
+    (count > 0).then(|| {
+        format!("zones refused commands, {count} of them with {status}: see metrics.zones.refused")
+    })
+}
+
+impl Front<'_> {
+    /// Carries out a command but for a flush.
+    ///
+    /// # Errors
+    /// [`NoRoom::WornOut`] when a die has no erased block for a zone.
+    #[inline(never)]
+    pub(super) fn apply_to_zone<S: CommandSink>(
+        &mut self,
+        sink: &mut S,
+        command: &HostCommand,
+    ) -> Result<(), NoRoom> {
+        let outcome = self.try_on_zone(sink, command);
+        if command.op.writes() && outcome == Ok(Ok(())) {
+            self.host.page_writes += u64::from(self.pages(command).len() as u32);
+        }
+        let status = outcome.err();
+        if status.is_some() {
+            self.host.sectors[command.op.index()] -= u64::from(command.sector_count);
+        }
+        if let Some(zones) = self.ftl.zones_mut() {
+            zones.note_command(command.op, status);
+        }
+        outcome.unwrap_or(Ok(()))
+    }
+
+    fn try_on_zone<S: CommandSink>(
+        &mut self,
+        sink: &mut S,
+        command: &HostCommand,
+    ) -> Result<Result<(), NoRoom>, ZoneStatus> {
+        let pages = self.pages(command);
+        let (first, count) = (Lpn(pages.start), pages.end - pages.start);
+        let is_whole = pages.clone().all(|page| self.covers(command, page));
+        match command.op {
+            HostOp::Flush => Ok(Ok(())),
+            _ if command.op.writes() && (!is_whole || count == 0) => Err(ZoneStatus::InvalidField),
+            HostOp::Write => {
+                let written = self.ftl.write_zone(sink, first, count)?;
+                self.host.fua_writes += u64::from(command.is_fua);
+                Ok(written.map_err(|refused| self.refuse_in_zone(command, refused)))
+            }
+            HostOp::Read => {
+                let zones = self.ftl.zones().ok_or(ZoneStatus::InvalidField)?;
+                zones.read(first.0, count)?;
+                for page in pages {
+                    self.read_page(sink, Lpn(page), self.part(command, page));
+                }
+                Ok(Ok(()))
+            }
+            HostOp::Trim | HostOp::TrimMapped => {
+                let zones = self.ftl.zones().ok_or(ZoneStatus::InvalidField)?;
+                if !is_whole || count != zones.limits().zone_pages {
+                    return Err(ZoneStatus::InvalidField);
+                }
+                self.ftl.reset_zone(sink, first)?;
+                Ok(Ok(()))
+            }
+            HostOp::Zone(op) => match op {
+                ZoneOp::Append | ZoneOp::Relocate => {
+                    let written = self.ftl.append_zone(sink, first, count)?;
+                    self.host.fua_writes += u64::from(command.is_fua);
+                    if let Some(zones) = self.ftl.zones_mut() {
+                        let done = written.err().map_or(count, |(done, _)| done);
+                        zones.note_appended(op == ZoneOp::Relocate, done);
+                    }
+                    Ok(written.map_err(|refused| self.refuse_in_zone(command, refused)))
+                }
+                ZoneOp::All(action) => self.ftl.act_on_zones(sink, action).map(Ok),
+                ZoneOp::One(action) => {
+                    self.ftl.act_on_zone(sink, self.first_page(command), action).map(Ok)
+                }
+            },
+        }
+    }
+
+    /// A die had no erased block after so many pages of a write.
+    fn refuse_in_zone(&mut self, command: &HostCommand, (done, no_room): (u32, NoRoom)) -> NoRoom {
+        self.host.page_writes += u64::from(done) + 1;
+        self.host.rejected_pages += 1;
+        self.refuse(command, self.first_page(command).0 + done);
+        no_room
+    }
+}

@@ -1,0 +1,420 @@
+//! Meters: what a runner measures, and when it is enough.
+//!
+//! | meter | of | ends |
+//! |---|---|---|
+//! | [`StageMeter`] | a stage of a run | when its limit was issued, or WAF is steady |
+//! | [`CellMeter`] | a cell | when its limit completed; without a clock, was issued |
+//! | `Idle` | a time without commands | by itself |
+//!
+//! Meters look at commands and completions only, never at slices.
+
+use super::series::Series;
+use super::steady::SteadyWatch;
+use super::window::Window;
+use crate::drive::Drive;
+use crate::ftl::Reclaimed;
+use crate::op::{HostCommand, HostOp, Source};
+use crate::timed::{Completion, TimedStage};
+use crate::units::{Ns, SECTOR_BYTES};
+use crate::workload::cell::{CellLimit, CellPattern, CellSpec};
+use crate::workload::Limit;
+
+/// Commands at one time after which a stage that is limited by time, or by what is written, ends:
+/// about four million.
+const STAGE_STANDSTILL: u64 = 4_000_002;
+/// The same of a cell.
+const CELL_STANDSTILL: u64 = 1_000_000;
+
+/// See the module.
+pub(super) enum Meter {
+    /// Of a stage.
+    Stage(Box<StageMeter>),
+    /// Of a cell.
+    Cell(Box<CellMeter>),
+    /// Nothing is measured, and no command comes.
+    Idle,
+}
+
+/// Points of the series and how many are taken.
+pub(super) struct Sampling {
+    pub(super) series: Series,
+    pub(super) count: u64,
+    pub(super) taken: u64,
+}
+
+/// What a stage of a run has issued, its series and its steady state.
+pub(super) struct StageMeter {
+    limit: Limit,
+    issued: u64,
+    issued_bytes: u64,
+    written_bytes: u64,
+    watch: Option<SteadyWatch>,
+    /// WAF when it became steady.
+    steady_waf: Option<f64>,
+    sampling: Option<Sampling>,
+}
+
+/// What a cell has issued, and what completed in its window.
+pub(super) struct CellMeter {
+    limit: CellLimit,
+    is_timed: bool,
+    pub(super) window: Window,
+    /// The last command issued by the first thread.
+    pub(super) last: Option<HostCommand>,
+    /// Commands and bytes issued.
+    pub(super) issued: [u64; 2],
+    /// What each pool had reclaimed before the cell, and the collections at the last look.
+    reclaimed: (Vec<Option<Reclaimed>>, u64),
+    /// Whether blocks without live pages count among the reclaimed.
+    counts_dead: bool,
+    /// Programs and erases of the drive, and the last time at which there were more.
+    flash_work: (u64, Ns),
+}
+
+impl Meter {
+    /// Whether the limit allows another command.
+    #[inline]
+    pub(super) fn is_open(&self, now: Ns) -> bool {
+        match self {
+            Self::Stage(stage) => stage.is_open(now),
+            Self::Cell(cell) if cell.is_timed => !cell.window.is_over(),
+            Self::Cell(cell) => {
+                cell.issued[0] < cell.limit.ios || cell.issued[1] < cell.limit.bytes
+            }
+            Self::Idle => false,
+        }
+    }
+
+    /// A command is issued.
+    #[inline]
+    pub(super) fn issued(&mut self, command: &HostCommand) {
+        let bytes = u64::from(command.sector_count) * SECTOR_BYTES;
+        match self {
+            Self::Stage(stage) => {
+                stage.issued += 1;
+                stage.issued_bytes += bytes;
+                stage.written_bytes += if command.op.writes() { bytes } else { 0 };
+            }
+            Self::Cell(cell) => {
+                // Trims come with the writes that they make room for: they are no part of a limit.
+                if command.op.plain() != HostOp::Trim {
+                    cell.issued[0] += 1;
+                    cell.issued[1] += bytes;
+                }
+                if command.tenant == 0 {
+                    cell.last = Some(*command);
+                }
+            }
+            Self::Idle => {}
+        }
+    }
+
+    /// How many of the commands that come next the limit allows; they count as issued.
+    pub(super) fn take(&mut self, commands: &[HostCommand]) -> usize {
+        // The common cases without a question for each command.
+        if let Self::Stage(stage) = self {
+            if let Limit::Ios(ios) = stage.limit {
+                let count = commands.len().min((ios - stage.issued) as usize);
+                stage.issued += count as u64;
+                return count;
+            }
+            let bytes: u64 = commands.iter().map(HostCommand::bytes).sum();
+            if stage.takes(bytes) {
+                let writes = commands.iter().filter(|command| command.op.writes());
+                stage.issued += commands.len() as u64;
+                stage.issued_bytes += bytes;
+                stage.written_bytes += writes.map(HostCommand::bytes).sum::<u64>();
+                return commands.len();
+            }
+        }
+        let mut count = 0;
+        while count < commands.len() && self.is_open(Ns(0)) {
+            self.issued(&commands[count]);
+            count += 1;
+        }
+        count
+    }
+
+    /// How many writes of so many bytes each may come before somebody looks at what they did: whole
+    /// chunks of this many, or what is left of the limit.
+    pub(super) fn quiet_writes(&self, drive: &Drive, bytes: u64, chunk: u64) -> u64 {
+        let Self::Stage(stage) = self else { return chunk };
+        let left = match stage.limit {
+            Limit::Ios(ios) => ios - stage.issued,
+            Limit::Bytes(total) => (total - stage.issued_bytes).div_ceil(bytes),
+            Limit::WrittenBytes(total) => (total - stage.written_bytes).div_ceil(bytes),
+            Limit::Time(_) | Limit::Exhausted | Limit::Idle => u64::MAX,
+        };
+        let mut due = stage.next_sample(bytes).unwrap_or(u64::MAX);
+        if let Some(watch) = &stage.watch {
+            due = due.min(watch.bytes_left(drive.written_bytes()).div_ceil(bytes));
+        }
+        due.clamp(1, 1 << 40).next_multiple_of(chunk).min(left)
+    }
+
+    /// Whether nobody looks at the drive yet, with so many bytes issued and not written.
+    pub(super) fn is_quiet(&self, drive: &Drive, bytes: u64) -> bool {
+        let Self::Stage(stage) = self else { return true };
+        stage.next_sample(1) != Some(0)
+            && stage.watch.as_ref().is_none_or(|it| it.bytes_left(drive.written_bytes()) > bytes)
+    }
+
+    /// Writes of so many bytes each are issued.
+    pub(super) fn issued_writes(&mut self, count: u64, bytes: u64) {
+        if let Self::Stage(stage) = self {
+            stage.issued += count;
+            stage.issued_bytes += count * bytes;
+            stage.written_bytes += count * bytes;
+        }
+    }
+
+    /// A command completed.
+    #[inline]
+    pub(super) fn completed(&mut self, drive: &Drive, now: Ns, done: &Completion) {
+        if let Self::Cell(cell) = self {
+            if cell.limit.reclaims > 0 {
+                cell.look_at_reclaims(drive);
+            }
+            if cell.limit.quiet_seconds > 0.0 && cell.window.is_ramp() {
+                cell.look_at_work(drive, now);
+            }
+            cell.window.note(now, done);
+        }
+    }
+
+    /// Takes samples that are due, and asks whether WAF is steady.
+    #[inline]
+    pub(super) fn note(&mut self, drive: &mut Drive, timed: Option<&mut TimedStage>) {
+        let Self::Stage(stage) = self else { return };
+        if stage.sampling.is_some() {
+            stage.sample(drive, timed);
+        }
+        if let Some(watch) = &mut stage.watch {
+            let found = watch.note(drive.written_bytes(), drive.programmed_bytes());
+            stage.steady_waf = stage.steady_waf.or(found);
+        }
+    }
+
+    /// The time after which no command is issued, if there is one.
+    pub(super) fn time_limit(&self) -> Option<Ns> {
+        match self {
+            Self::Stage(stage) => stage.time_limit(),
+            Self::Cell(_) | Self::Idle => None,
+        }
+    }
+
+    /// Whether a rest goes on until the drive has no work left.
+    pub(super) fn waits_for_idle(&self) -> bool {
+        matches!(self, Self::Stage(stage) if stage.limit == Limit::Idle)
+    }
+
+    /// How many commands may complete at one time, if there is a limit.
+    #[inline]
+    pub(super) fn standstill_max(&self) -> Option<u64> {
+        match self {
+            Self::Stage(stage) => match stage.limit {
+                Limit::Time(_) | Limit::WrittenBytes(_) => Some(STAGE_STANDSTILL),
+                Limit::Bytes(_) | Limit::Ios(_) | Limit::Exhausted | Limit::Idle => None,
+            },
+            Self::Cell(_) => Some(CELL_STANDSTILL),
+            Self::Idle => None,
+        }
+    }
+
+    /// What brings a stage nearer to its end beside time: bytes, where those that are written do.
+    #[inline]
+    pub(super) fn progress(&self) -> u64 {
+        match self {
+            Self::Stage(stage) if matches!(stage.limit, Limit::WrittenBytes(_)) => {
+                stage.written_bytes
+            }
+            Self::Stage(_) | Self::Cell(_) | Self::Idle => 0,
+        }
+    }
+
+    /// The meter of a stage, if it is one.
+    pub(super) fn stage(&self) -> Option<&StageMeter> {
+        match self {
+            Self::Stage(stage) => Some(stage),
+            Self::Cell(_) | Self::Idle => None,
+        }
+    }
+
+    /// The meter of a cell, if it is one.
+    pub(super) fn cell(&self) -> Option<&CellMeter> {
+        match self {
+            Self::Cell(cell) => Some(cell),
+            Self::Stage(_) | Self::Idle => None,
+        }
+    }
+}
+
+impl StageMeter {
+    /// Nothing is issued yet.
+    pub(super) fn new(
+        limit: Limit,
+        watch: Option<SteadyWatch>,
+        sampling: Option<Sampling>,
+    ) -> Self {
+        Self {
+            limit,
+            issued: 0,
+            issued_bytes: 0,
+            written_bytes: 0,
+            watch,
+            steady_waf: None,
+            sampling,
+        }
+    }
+
+    /// What ends the stage.
+    pub(super) fn limit(&self) -> Limit {
+        self.limit
+    }
+
+    /// How much of the stage was issued, in the unit of its limit, and how much there is; 0 when
+    /// that is not known.
+    pub(super) fn extent(&self, now: Ns) -> (u64, u64) {
+        match self.limit {
+            Limit::WrittenBytes(bytes) => (self.written_bytes, bytes),
+            Limit::Bytes(bytes) => (self.issued_bytes, bytes),
+            Limit::Ios(ios) => (self.issued, ios),
+            Limit::Time(span) => (now.0.min(span.0), span.0),
+            Limit::Exhausted => (self.issued, 0),
+            Limit::Idle => (now.0, 0),
+        }
+    }
+
+    #[inline]
+    fn is_open(&self, now: Ns) -> bool {
+        let (done, total) = self.extent(now);
+        let is_over = !matches!(self.limit, Limit::Exhausted | Limit::Idle) && done >= total;
+        !(is_over || self.steady_waf.is_some())
+    }
+
+    /// Whether the limit is surely farther away than commands of so many bytes.
+    fn takes(&self, bytes: u64) -> bool {
+        let left = match self.limit {
+            Limit::WrittenBytes(total) => total.saturating_sub(self.written_bytes),
+            Limit::Bytes(total) => total.saturating_sub(self.issued_bytes),
+            Limit::Exhausted => u64::MAX,
+            Limit::Ios(_) | Limit::Time(_) | Limit::Idle => 0,
+        };
+        bytes < left && self.steady_waf.is_none()
+    }
+
+    #[inline]
+    pub(super) fn time_limit(&self) -> Option<Ns> {
+        match self.limit {
+            Limit::Time(span) => Some(span),
+            _ => None,
+        }
+    }
+
+    /// Whether WAF became steady, where the stage asks for it.
+    pub(super) fn is_steady(&self) -> Option<bool> {
+        self.watch.as_ref().map(|_| self.steady_waf.is_some())
+    }
+
+    /// The mean of WAF when it became steady.
+    pub(super) fn steady_waf(&self) -> Option<f64> {
+        self.steady_waf
+    }
+
+    /// The series so far, of a measured stage.
+    pub(super) fn series(&self) -> Option<&Series> {
+        self.sampling.as_ref().map(|sampling| &sampling.series)
+    }
+
+    /// The whole series, of a measured stage.
+    pub(super) fn into_series(
+        self,
+        drive: &mut Drive,
+        timed: Option<&mut TimedStage>,
+    ) -> Option<Series> {
+        let mut sampling = self.sampling?;
+        if sampling.taken < sampling.count {
+            sampling.series.sample(drive, timed);
+        }
+        Some(sampling.series)
+    }
+
+    /// Writes of so many bytes each before the next sample is due.
+    fn next_sample(&self, bytes: u64) -> Option<u64> {
+        let (done, total) = self.extent(Ns(0));
+        let sampling = self.sampling.as_ref().filter(|it| total > 0 && it.taken < it.count)?;
+        let point = u128::from(sampling.taken + 1) * u128::from(total);
+        let left = (point.div_ceil(u128::from(sampling.count)) as u64).saturating_sub(done);
+        Some(if matches!(self.limit, Limit::Ios(_)) { left } else { left.div_ceil(bytes) })
+    }
+
+    #[inline]
+    fn sample(&mut self, drive: &mut Drive, timed: Option<&mut TimedStage>) {
+        let now = timed.as_ref().map_or(Ns(0), |timed| timed.now());
+        let (done, total) = self.extent(now);
+        let Some(sampling) = &mut self.sampling else { return };
+        let reached = |points: u64| {
+            u128::from(done) * u128::from(sampling.count) >= u128::from(points) * u128::from(total)
+        };
+        if total > 0 && sampling.taken < sampling.count && reached(sampling.taken + 1) {
+            sampling.taken =
+                (u128::from(done) * u128::from(sampling.count) / u128::from(total)) as u64;
+            sampling.series.sample(drive, timed);
+        }
+    }
+}
+
+/// Programs and erases so far, of hosts and of the drive itself.
+fn flash_work(drive: &Drive) -> u64 {
+    let done = drive.ftl.counters();
+    done.programs.iter().chain(&done.erases).sum()
+}
+
+impl CellMeter {
+    /// Nothing is issued yet; with a clock, `window` decides when it is enough.
+    pub(super) fn new(drive: &Drive, spec: &CellSpec, window: Window) -> Self {
+        Self {
+            limit: spec.limit,
+            is_timed: spec.is_measured,
+            window,
+            last: None,
+            issued: [0; 2],
+            reclaimed: (drive.ftl.reclaimed().collect(), 0),
+            counts_dead: spec.pattern == CellPattern::Sequential,
+            flash_work: (flash_work(drive), Ns(0)),
+        }
+    }
+
+    /// Blocks that every pool with good blocks has reclaimed at least since the cell began. Where
+    /// the die of a write is chosen by load, pools are one group, and what counts is their mean.
+    pub(super) fn reclaims(&self, drive: &Drive) -> u64 {
+        let count = |it: Reclaimed| if self.counts_dead { it.all } else { it.live };
+        let pools = drive.ftl.reclaimed().zip(&self.reclaimed.0);
+        let since = pools.filter_map(|(now, then)| Some(count(now?) - count((*then)?)));
+        if drive.config.ftl.allocation.is_dynamic() {
+            let (sum, pools) = since.fold((0, 0), |(sum, pools), it| (sum + it, pools + 1));
+            return sum / pools.max(1);
+        }
+        since.min().unwrap_or(0)
+    }
+
+    /// Tells the window how long the drive has programmed and erased nothing.
+    #[cold]
+    fn look_at_work(&mut self, drive: &Drive, now: Ns) {
+        let done = flash_work(drive);
+        if done != self.flash_work.0 {
+            self.flash_work = (done, now);
+        }
+        self.window.note_quiet(Ns(now.0 - self.flash_work.1 .0));
+    }
+
+    /// Tells the window, when a collection has ended since the last look.
+    #[inline]
+    fn look_at_reclaims(&mut self, drive: &Drive) {
+        let collections = drive.ftl.counters().erases[Source::Gc as usize];
+        if collections != self.reclaimed.1 {
+            self.reclaimed.1 = collections;
+            self.window.note_reclaims(self.reclaims(drive));
+        }
+    }
+}

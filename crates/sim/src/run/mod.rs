@@ -1,0 +1,24 @@
+//! Jobs: a drive, the stages or the cell that run on it, and the document that comes out.
+//!
+//! ```text
+//! Simulation ─► Run, CellRun ─► Runner: feed ─► executor ─► meter, series, window ─► outcome
+//! ```
+//! Work advances in slices that may be cut anywhere: no result depends on where they were.
+
+mod cell;
+mod energy;
+mod feed;
+mod losses;
+mod meter;
+mod outcome;
+mod reclaim_units;
+mod run;
+mod runner;
+mod series;
+mod set_age;
+mod simulation;
+mod steady;
+mod window;
+
+pub use run::Progress;
+pub use simulation::Simulation;

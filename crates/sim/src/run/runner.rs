@@ -1,0 +1,382 @@
+//! The runner: hosts that draw commands, the executor that carries them out, and a meter that says
+//! when it is enough.
+//!
+//! ```text
+//!  feeds ── command ──► timed stage ── step ──► completed, arrived ──► feeds, meter
+//!    └───── chunk ────► untimed executor ─────► meter
+//! ```
+//! There is one loop for stages of a run, cells and idle times; they differ by their [`Meter`].
+//! Everything that a slice needs lives in [`Runner`], so slices may be cut anywhere: untimed work
+//! moves in whole chunks of commands, timed work event by event, and meters look at commands only.
+
+use super::feed::{Feed, CHUNK};
+use super::meter::Meter;
+use crate::drive::{aim_trim, Drive};
+use crate::op::{HostCommand, HostOp};
+use crate::timed::{Step, TimedStage};
+use crate::units::{Ns, SECTOR_BYTES};
+use crate::workload::Admission;
+
+/// Events between two looks at how much was done: they are cheap beside it.
+const EVENTS_AT_ONCE: u64 = 64;
+
+/// Chunks and bytes of a run for several threads, at most: some milliseconds of work.
+const RUN_CHUNKS: usize = 64;
+const RUN_BYTES: u64 = 8 << 30;
+
+/// The hosts of a stage, and what they may do.
+struct Hosts {
+    /// By the number of their tenant; one in untimed stages.
+    feeds: Vec<Feed>,
+    meter: Meter,
+    /// No host may issue another command.
+    is_closed: bool,
+    /// Whether that is because no time passed for very many commands.
+    is_standstill: bool,
+    /// The time of the last completion, and how many came at it.
+    standstill: ((Ns, u64), u64),
+}
+
+/// See the module.
+pub(super) struct Runner {
+    hosts: Hosts,
+    stage: Option<Box<TimedStage>>,
+    is_begun: bool,
+}
+
+impl Runner {
+    /// Hosts before their first command; without a stage, in no time.
+    pub(super) fn new(feeds: Vec<Feed>, stage: Option<Box<TimedStage>>, meter: Meter) -> Self {
+        let hosts = Hosts {
+            feeds,
+            meter,
+            is_closed: false,
+            is_standstill: false,
+            standstill: ((Ns(0), 0), 0),
+        };
+        Self { hosts, stage, is_begun: false }
+    }
+
+    /// Carries out commands until the drive has done `goal` operations in all, and at most so many
+    /// events; true when nothing is left to do.
+    pub(super) fn advance(&mut self, drive: &mut Drive, goal: u64, events_max: u64) -> bool {
+        let Some(stage) = self.stage.as_deref_mut() else {
+            return self.hosts.advance_instant(drive);
+        };
+        if !self.is_begun {
+            self.is_begun = true;
+            stage.run_by_itself(self.hosts.issue_one_at_a_time());
+            for tenant in 0..self.hosts.feeds.len() {
+                self.hosts.begin_burst(drive, stage, tenant);
+            }
+            stage.ask_all(drive);
+        }
+        let mut events_left = events_max.max(EVENTS_AT_ONCE);
+        while drive.work_done() < goal && events_left > 0 {
+            events_left = events_left.saturating_sub(EVENTS_AT_ONCE);
+            for _ in 0..EVENTS_AT_ONCE {
+                match stage.step(drive) {
+                    Step::Internal => {}
+                    Step::Completed(tenant) => {
+                        self.hosts.completed(drive, stage, usize::from(tenant));
+                    }
+                    Step::Arrived(tenant) => {
+                        self.hosts.arrived(drive, stage, usize::from(tenant));
+                    }
+                    Step::Idle => {
+                        self.hosts.meter.note(drive, Some(stage));
+                        drive.is_worn_out |= stage.is_worn_out;
+                        return true;
+                    }
+                }
+            }
+        }
+        false
+    }
+
+    /// The simulated time.
+    pub(super) fn now(&self) -> Ns {
+        self.stage.as_ref().map_or(Ns(0), |stage| stage.now())
+    }
+
+    /// The timed executor, if there is a clock.
+    pub(super) fn stage(&self) -> Option<&TimedStage> {
+        self.stage.as_deref()
+    }
+
+    /// The same, to end its work.
+    pub(super) fn stage_mut(&mut self) -> Option<&mut TimedStage> {
+        self.stage.as_deref_mut()
+    }
+
+    /// What was measured.
+    pub(super) fn meter(&self) -> &Meter {
+        &self.hosts.meter
+    }
+
+    /// The hosts.
+    pub(super) fn feeds(&self) -> &[Feed] {
+        &self.hosts.feeds
+    }
+
+    /// The same with the executor, to end the measurement.
+    pub(super) fn meter_mut(&mut self) -> (&mut Meter, Option<&mut TimedStage>) {
+        (&mut self.hosts.meter, self.stage.as_deref_mut())
+    }
+
+    /// What is left when all is over.
+    pub(super) fn into_parts(mut self) -> (Meter, Option<Box<TimedStage>>) {
+        for Feed { load, batch, batch_next, .. } in &mut self.hosts.feeds {
+            load.generator.unissued(&batch[*batch_next..]);
+        }
+        (self.hosts.meter, self.stage)
+    }
+
+    /// Whether the hosts ended because no time passed.
+    pub(super) fn is_standstill(&self) -> bool {
+        self.hosts.is_standstill
+    }
+}
+
+impl Hosts {
+    /// Whether a command comes only when the one before is complete.
+    fn issue_one_at_a_time(&self) -> bool {
+        let [feed] = &self.feeds[..] else { return false };
+        matches!(feed.load.admission, Admission::Closed { queue_depth: 1 })
+    }
+
+    /// Whether another command may be issued.
+    #[inline]
+    fn is_open(&self, now: Ns) -> bool {
+        !self.is_closed && self.meter.is_open(now)
+    }
+
+    /// Draws the next command of a host, within the limit: its place in the batch of the host.
+    #[inline]
+    fn draw(&mut self, tenant: usize, now: Ns) -> Option<usize> {
+        if !self.is_open(now) || !self.feeds[tenant].refill() {
+            return None;
+        }
+        let feed = &mut self.feeds[tenant];
+        let place = feed.batch_next;
+        feed.batch_next += 1;
+        self.meter.issued(&feed.batch[place]);
+        Some(place)
+    }
+
+    /// Commands without time, one chunk or as many as nobody looks in between; true when nothing is
+    /// left to do.
+    fn advance_instant(&mut self, drive: &mut Drive) -> bool {
+        if !self.is_open(Ns(0)) {
+            return true;
+        }
+        if let Some(sectors) = drive.list_page_sectors() {
+            let is_stage = self.meter.stage().is_some();
+            if is_stage && self.feeds[0].load.generator.writes_whole_pages(sectors) {
+                return self.advance_pages(drive, sectors);
+            }
+        }
+        if !self.feeds[0].refill() {
+            return true;
+        }
+        if let Some(is_over) = self.advance_run(drive) {
+            return is_over;
+        }
+        let Feed { load, batch, batch_next, .. } = &mut self.feeds[0];
+        let chunk = &mut batch[*batch_next..];
+        let count = self.meter.take(chunk);
+        *batch_next += count;
+        let generator = &mut load.generator;
+        let outcome = drive.run_instant(&mut chunk[..count], |command| generator.retarget(command));
+        drive.is_worn_out |= outcome.is_err();
+        self.meter.note(drive, None);
+        outcome.is_err()
+    }
+
+    /// The same of writes of one whole page each, without a command for any of them.
+    fn advance_pages(&mut self, drive: &mut Drive, sectors: u32) -> bool {
+        let bytes = u64::from(sectors) * SECTOR_BYTES;
+        let quiet = self.meter.quiet_writes(drive, bytes, CHUNK as u64);
+        let count = quiet.min(drive.list_pages_max()) as usize;
+        let Feed { load, lpns, .. } = &mut self.feeds[0];
+        lpns.clear();
+        load.generator.fill_pages(lpns, count, sectors);
+        let (done, outcome) = drive.write_pages(lpns);
+        // Those behind a refusal count as issued to the end of its chunk.
+        let issued = if outcome.is_ok() { count } else { count.min((done / CHUNK + 1) * CHUNK) };
+        self.meter.issued_writes(issued as u64, bytes);
+        drive.is_worn_out |= outcome.is_err();
+        self.meter.note(drive, None);
+        outcome.is_err()
+    }
+
+    /// Chunks of writes that follow each other as one run, where that is worth several threads.
+    fn advance_run(&mut self, drive: &mut Drive) -> Option<bool> {
+        let start = self.feeds[0].batch_next;
+        let first_run = drive.run_of(&self.feeds[0].batch[start..])?;
+        if !drive.is_run_for_crew(first_run * RUN_CHUNKS as u64) {
+            return None;
+        }
+        let Feed { load, batch, batch_next, .. } = &mut self.feeds[0];
+        let mut bytes = 0;
+        while *batch_next - start < RUN_CHUNKS * CHUNK && bytes < RUN_BYTES {
+            if *batch_next == batch.len() && self.meter.is_open(Ns(0)) {
+                load.generator.fill(batch, CHUNK);
+            }
+            // Behind the last of those taken.
+            let from = start.max(batch_next.saturating_sub(1));
+            if *batch_next == batch.len() || drive.run_of(&batch[from..]).is_none() {
+                break;
+            }
+            let count = self.meter.take(&batch[*batch_next..]);
+            *batch_next += count;
+            let (first, last) = (&batch[start], &batch[*batch_next - 1]);
+            bytes = (last.sector - first.sector) * SECTOR_BYTES + last.bytes();
+            if *batch_next < batch.len() || !self.meter.is_quiet(drive, bytes) {
+                break;
+            }
+        }
+        let outcome = drive.write_run(&batch[start..*batch_next]);
+        drive.is_worn_out |= outcome.is_err();
+        self.meter.note(drive, None);
+        Some(outcome.is_err())
+    }
+
+    /// Fills the closed loop of a host, or schedules its first arrival.
+    fn begin_burst(&mut self, drive: &mut Drive, stage: &mut TimedStage, tenant: usize) {
+        match self.feeds[tenant].load.admission {
+            Admission::Closed { queue_depth } => {
+                (0..queue_depth).for_each(|_| self.issue(drive, stage, tenant));
+            }
+            Admission::Open | Admission::Paced { .. } => self.await_next(stage, tenant),
+        }
+    }
+
+    /// A command of a host completed: its closed loop submits the next.
+    #[inline]
+    fn completed(&mut self, drive: &mut Drive, stage: &mut TimedStage, tenant: usize) {
+        self.meter.completed(drive, stage.now(), &stage.ledger.last);
+        self.watch_standstill(stage.now());
+        let feed = &mut self.feeds[tenant];
+        if feed.is_closed_loop() {
+            feed.outstanding -= u32::from(feed.load.bursts.is_some());
+            self.issue(drive, stage, tenant);
+        } else {
+            feed.outstanding -= 1;
+            feed.arrivals.last_done = stage.now();
+            if std::mem::take(&mut feed.is_late) {
+                self.arrived(drive, stage, tenant);
+            }
+        }
+        self.meter.note(drive, Some(stage));
+    }
+
+    /// The next command of an open loop has arrived, or a pause is over, or an idle time.
+    fn arrived(&mut self, drive: &mut Drive, stage: &mut TimedStage, tenant: usize) {
+        let Some(feed) = self.feeds.get_mut(tenant) else {
+            if self.meter.waits_for_idle() {
+                stage.await_idle(drive);
+            }
+            return;
+        };
+        if feed.arriving.is_some() {
+            if feed.is_full() {
+                feed.is_late = true;
+                return;
+            }
+            feed.outstanding += 1;
+            feed.arrivals.count += 1;
+            feed.arrivals.last = (stage.now(), feed.outstanding);
+        }
+        match feed.arriving.take() {
+            Some(mut command) => {
+                self.aim(drive, tenant, &mut command);
+                stage.submit(drive, &command);
+                self.is_closed |= stage.is_worn_out;
+                self.await_next(stage, tenant);
+            }
+            None => self.begin_burst(drive, stage, tenant),
+        }
+        self.meter.note(drive, Some(stage));
+    }
+
+    /// Draws and submits the next command of a closed loop, if its burst and the limit allow one.
+    #[inline]
+    fn issue(&mut self, drive: &mut Drive, stage: &mut TimedStage, tenant: usize) {
+        if self.feeds[tenant].load.bursts.is_some() && self.pauses(stage, tenant) {
+            return;
+        }
+        let Some(place) = self.draw(tenant, stage.now()) else { return };
+        let feed = &mut self.feeds[tenant];
+        feed.prefetch_ahead(drive, stage);
+        if let Some(bursts) = &mut feed.load.bursts {
+            bursts.count(&feed.batch[place]);
+            feed.outstanding += 1;
+        }
+        if feed.batch[place].op == HostOp::TrimMapped {
+            let mut command = feed.batch[place];
+            self.aim(drive, tenant, &mut command);
+            stage.submit(drive, &command);
+        } else {
+            stage.submit(drive, &feed.batch[place]);
+        }
+        self.is_closed |= stage.is_worn_out;
+    }
+
+    /// Whether the burst of a closed loop is over; schedules the next when nothing is outstanding.
+    fn pauses(&mut self, stage: &mut TimedStage, tenant: usize) -> bool {
+        let is_open = self.is_open(stage.now());
+        let feed = &mut self.feeds[tenant];
+        let Some(bursts) = &mut feed.load.bursts else { return false };
+        if bursts.is_busy(stage.now()) {
+            return false;
+        }
+        if feed.outstanding == 0 && is_open {
+            let at = bursts.pause(stage.now());
+            stage.await_arrival(tenant as u8, at);
+        }
+        true
+    }
+
+    /// Aims a trim at mapped data.
+    fn aim(&mut self, drive: &mut Drive, tenant: usize, command: &mut HostCommand) {
+        if command.op == HostOp::TrimMapped {
+            let generator = &mut self.feeds[tenant].load.generator;
+            let (front, ..) = drive.split();
+            let is_hit = aim_trim(&front, command, &mut |command| generator.retarget(command));
+            front.host.missed_trims += u64::from(!is_hit);
+        }
+    }
+
+    /// Schedules the arrival of the next command of an open loop.
+    fn await_next(&mut self, stage: &mut TimedStage, tenant: usize) {
+        let Some(place) = self.draw(tenant, stage.now()) else { return };
+        let end = self.meter.time_limit();
+        let feed = &mut self.feeds[tenant];
+        let mut command = feed.batch[place];
+        if let Some(bursts) = &mut feed.load.bursts {
+            command.arrival = bursts.arrival(&command);
+        }
+        if end.is_some_and(|end| command.arrival > end) {
+            feed.is_exhausted = true;
+            return;
+        }
+        feed.arriving = Some(command);
+        stage.await_arrival(tenant as u8, command.arrival);
+    }
+
+    /// Lets no command follow when no time passes: every command is served without flash.
+    #[inline]
+    fn watch_standstill(&mut self, now: Ns) {
+        let (since, count) = self.standstill;
+        let place = (now, self.meter.progress());
+        if since != place {
+            self.standstill = (place, 0);
+        } else if let Some(count_max) = self.meter.standstill_max() {
+            self.standstill.1 = count + 1;
+            if count + 1 >= count_max {
+                (self.is_standstill, self.is_closed) = (true, true);
+            }
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! A drive and the job that runs on it: what the Python package holds.
+
+use std::sync::{Arc, Mutex};
+
+use serde_json::{json, Value};
+
+use super::cell::{CellRun, IdleRun};
+use super::outcome;
+use super::run::{Progress, Run};
+use crate::config::ConfigError;
+use crate::drive::image::{self, ImageError};
+use crate::drive::{checkpoint, DeviceConfig, Drive, Placer};
+use crate::ftl::gc::Choosers;
+use crate::nand::EraseHistogram;
+use crate::op::HostCommand;
+use crate::reliability::conditions::StressConfig;
+use crate::timed::Observation;
+use crate::units::{BlockId, Ns};
+use crate::workload::cell::CellSpec;
+use crate::workload::{Job, Space};
+
+/// What the drive is busy with.
+enum Work {
+    None,
+    Run(Box<Run>),
+    Cell(Box<CellRun>),
+    Idle(Box<IdleRun>),
+}
+
+/// One simulated drive.
+///
+/// ```
+/// use opennandlab_sim::device::{DeviceConfig, Simulation};
+/// use opennandlab_sim::workload::WorkloadConfig;
+/// # fn main() -> Result<(), opennandlab_sim::config::ConfigError> {
+/// let device = DeviceConfig::resolve(r#"{
+///     "nand": {"channels": 1, "dies_per_channel": 1, "planes_per_die": 1,
+///     "blocks_per_plane": 64, "pages_per_block": 64}, "ftl": {"over_provisioning_pct": 0.28}}"#)?;
+/// let mut simulation = Simulation::new(device, 42);
+/// let json = r#"{"name": "fill", "pattern": "sequential", "timed": false,
+///     "total": {"drive_writes": 2}}"#;
+/// let workload = WorkloadConfig::resolve(json, simulation.space())?;
+/// simulation.begin(workload.job(simulation.space(), 42));
+/// while !simulation.advance(1_000_000).finished {}
+/// assert_eq!(simulation.outcome()["metrics"]["waf"], 1.0);
+/// # Ok(()) }
+/// ```
+pub struct Simulation {
+    drive: Drive,
+    work: Work,
+    /// What the measured stage of later jobs watches.
+    observation: Observation,
+    /// How the drive came to be, for the result's `state`.
+    origin: Value,
+}
+
+impl Simulation {
+    /// A drive fresh from the factory; `seed` decides its bad blocks and the choices of its
+    /// policies.
+    pub fn new(config: DeviceConfig, seed: u64) -> Self {
+        Self::of(Drive::new(config, seed), json!("fresh"))
+    }
+
+    fn of(drive: Drive, origin: Value) -> Self {
+        Self { drive, work: Work::None, observation: Observation::default(), origin }
+    }
+
+    /// The drive of an image.
+    ///
+    /// # Errors
+    /// [`ImageError`] when the bytes are no image of this version, or contradict themselves.
+    pub fn from_image(bytes: &[u8], seed: u64) -> Result<Self, ImageError> {
+        let (drive, checksum) = image::load(bytes, seed)?;
+        Ok(Self::of(drive, json!({ "image_crc32": format!("{checksum:08x}") })))
+    }
+
+    /// The drive as bytes. Pages in the write buffer are not in it: they are volatile.
+    pub fn image(&self) -> Vec<u8> {
+        image::save(&self.drive)
+    }
+
+    /// The drive as bytes from which [`Simulation::from_checkpoint`] goes on exactly as this one
+    /// does: with the pages in its write buffer and caches. Work that is not finished is dropped.
+    pub fn checkpoint(&mut self) -> Vec<u8> {
+        self.drop_work();
+        checkpoint::save(&self.drive)
+    }
+
+    /// The drive of a checkpoint.
+    ///
+    /// # Errors
+    /// [`ImageError`] when the bytes are no checkpoint of this version, or contradict themselves.
+    pub fn from_checkpoint(bytes: &[u8]) -> Result<Self, ImageError> {
+        let drive = checkpoint::load(bytes)?;
+        Ok(Self::of(drive, json!("checkpoint")))
+    }
+
+    /// The drive alone, idle.
+    pub(crate) fn into_drive(mut self) -> Drive {
+        self.drop_work();
+        self.drive
+    }
+
+    /// A drive that was lent.
+    pub(crate) fn of_drive(drive: Drive) -> Self {
+        Self::of(drive, json!("served"))
+    }
+
+    /// The resolved device.
+    pub fn config(&self) -> &DeviceConfig {
+        &self.drive.config
+    }
+
+    /// The address space for which workloads are compiled.
+    pub fn space(&self) -> Space {
+        self.drive.config.space()
+    }
+
+    /// Lets untimed writes take up to so many threads; no result depends on it.
+    pub fn set_threads(&mut self, threads: usize) {
+        self.drive.threads = threads.max(1);
+    }
+
+    /// Lets them take no more than so many, whatever was allowed before.
+    pub fn limit_threads(&mut self, threads_max: usize) {
+        self.drive.threads = self.drive.threads.min(threads_max.max(1));
+    }
+
+    /// Victims are chosen by these from now on, if `ftl.gc_policy` leaves that to somebody outside.
+    /// A chooser that fails is to be noticed after [`Simulation::advance`] by who made it.
+    pub fn consult(&mut self, choosers: Arc<dyn Choosers>) {
+        self.drive.choosers = Some(choosers);
+        self.drive.consult_again();
+    }
+
+    /// Writes of later jobs get their placement ids from this placer; those of stimuli have id 0.
+    pub fn place_by(&mut self, placer: Box<dyn Placer>) {
+        self.drive.placer = Some(Arc::new(Mutex::new(placer)));
+    }
+
+    /// Watches the measured stage of later jobs; no metric depends on it.
+    pub fn observe(&mut self, observation: Observation) {
+        self.observation = observation;
+    }
+
+    /// Changes the stress under which pages are read from now on, as after a time on the shelf. A
+    /// job that was under way is dropped.
+    ///
+    /// # Errors
+    /// [`ConfigError`] relative to `nand.stress` for a value out of range; nothing was changed.
+    pub fn set_stress(&mut self, stress: StressConfig) -> Result<(), ConfigError> {
+        stress.check().map_err(|error| error.under("nand.stress"))?;
+        self.drop_work();
+        self.drive.errors.set_stress(&stress, &self.drive.geometry);
+        self.drive.config.nand.stress = Some(stress);
+        Ok(())
+    }
+
+    /// Begins a job; one that was under way is dropped.
+    pub fn begin(&mut self, job: Job) {
+        self.work = Work::Run(Box::new(Run::new(job, &self.drive, self.observation.clone())));
+    }
+
+    /// Begins a stimulus, given as the JSON of a [`CellSpec`]: [`Simulation::advance`] carries it
+    /// out, [`Simulation::cell`] tells what it gave. Work that was under way is dropped.
+    ///
+    /// # Errors
+    /// [`ConfigError`] when the stimulus cannot be; then nothing has changed.
+    pub fn begin_cell(&mut self, spec: &str, seed: u64) -> Result<(), ConfigError> {
+        let cell = CellSpec::resolve(spec, self.space())?;
+        self.drop_work();
+        self.work = Work::Cell(Box::new(CellRun::new(cell, &mut self.drive, seed)));
+        Ok(())
+    }
+
+    /// What the stimulus gave so far; null when there is none.
+    pub fn cell(&self) -> Value {
+        match &self.work {
+            Work::Cell(cell) => cell.outcome(&self.drive),
+            _ => Value::Null,
+        }
+    }
+
+    /// The first commands of a stimulus, threads in turn.
+    ///
+    /// # Errors
+    /// [`ConfigError`] when the stimulus cannot be.
+    pub fn cell_commands(
+        &self,
+        spec: &str,
+        seed: u64,
+        count: usize,
+    ) -> Result<Vec<HostCommand>, ConfigError> {
+        let mut commands = Vec::with_capacity(count);
+        CellSpec::resolve(spec, self.space())?.generator(seed).fill(&mut commands, count);
+        Ok(commands)
+    }
+
+    /// Begins a time without commands, which [`Simulation::advance`] lets pass. Work that was under
+    /// way is dropped.
+    pub fn begin_idle(&mut self, span: Ns) {
+        self.drop_work();
+        self.work = Work::Idle(Box::new(IdleRun::new(&mut self.drive, span)));
+    }
+
+    /// Lets the clock of the drive go on without anything happening in it: what ran without a clock
+    /// took this time. Blocks age by it; nothing is collected, as it would be in an idle time. Work
+    /// that was under way is dropped.
+    pub fn pass_time(&mut self, span: Ns) {
+        self.drop_work();
+        self.drive.clock = Ns(self.drive.clock.0.saturating_add(span.0));
+    }
+
+    /// Brings the drive into the state in which nothing was written, and returns how many blocks
+    /// were erased for it. Wear and bad blocks stay. Work that was under way is dropped.
+    pub fn purge(&mut self) -> u64 {
+        self.drop_work();
+        self.drive.purge()
+    }
+
+    /// Erases blocks as often as `target` says; see [`Simulation::warp`].
+    pub(super) fn age(&mut self, target: impl Fn(BlockId) -> u32) -> u32 {
+        self.drop_work();
+        let retired = self.drive.ftl.age(&mut self.drive.media, target);
+        self.drive.purge();
+        retired
+    }
+
+    /// Erase counts of the good blocks, and how many blocks are erased.
+    pub(super) fn worn(&self) -> (EraseHistogram, u64) {
+        (self.drive.media.wear(), self.drive.ftl.erased_blocks())
+    }
+
+    /// Goes on as the device of another configuration, which may differ in its write buffer, and
+    /// while nothing is written in its compression. Work that was under way is dropped.
+    ///
+    /// # Errors
+    /// [`ConfigError`] when the two differ in what cannot change, or not now.
+    pub fn reconfigure(&mut self, config: DeviceConfig) -> Result<(), ConfigError> {
+        self.drop_work();
+        self.drive.reconfigure(config)
+    }
+
+    /// Logical pages of the drive.
+    pub(crate) fn logical_pages(&self) -> u32 {
+        self.drive.ftl.logical_pages()
+    }
+
+    /// Logical pages that hold data, those that wait in the write buffer left out.
+    pub fn mapped_pages(&self) -> u32 {
+        self.drive.ftl.mapped_pages()
+    }
+
+    /// Work that is dropped may leave erases whose end nobody will report.
+    fn drop_work(&mut self) {
+        self.work = Work::None;
+        self.drive.ftl.settle();
+        self.drive.place(None);
+    }
+
+    /// Runs about `max_ops` operations further; without work, nothing is left to do.
+    pub fn advance(&mut self, max_ops: u64) -> Progress {
+        match &mut self.work {
+            Work::Run(run) => run.advance(&mut self.drive, max_ops),
+            Work::Cell(cell) => cell.advance(&mut self.drive, max_ops),
+            Work::Idle(idle) => idle.advance(&mut self.drive, max_ops),
+            Work::None => Progress { finished: true, ..Progress::default() },
+        }
+    }
+
+    fn run(&self) -> Option<&Run> {
+        match &self.work {
+            Work::Run(run) => Some(run),
+            _ => None,
+        }
+    }
+
+    /// The result of the job so far: `{effective, workload, state, metrics, series, checks,
+    /// warnings, complete}`; metrics, series and checks are there once the measured part began.
+    pub fn outcome(&self) -> Value {
+        if let Some(run) = self.run() {
+            return outcome::document(&self.drive, run, &self.origin);
+        }
+        let effective = self.drive.config.effective();
+        json!({ "effective": effective, "state": { "origin": self.origin } })
+    }
+
+    /// The spans recorded in the measured part, when they were asked for.
+    pub fn timeline(&self) -> Option<Value> {
+        self.run()?.measured()?.1?.timeline()
+    }
+
+    /// Checks that all tables of the drive agree.
+    ///
+    /// # Errors
+    /// The first contradiction.
+    pub fn audit(&self) -> Result<(), String> {
+        self.drive.ftl.audit(&self.drive.media)
+    }
+}

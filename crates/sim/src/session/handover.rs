@@ -1,0 +1,147 @@
+//! A drive that was used without a clock, as one whose power may fail; and back.
+//!
+//! ```text
+//! Simulation ── of_used ──► Session, timed ── cut ──► Remains ── mount ──► Session ── into_used ─┐
+//!      ▲         Kept: clock, threads, seed of what is drawn, reads of blocks                    │
+//!      └─────────────────────────────────────────────────────────────────────────────────────────┘
+//! ```
+//! Bytes are made up while power may fail, and dropped behind: a drive that ages by billions of
+//! programs carries none.
+
+use std::sync::Arc;
+
+use super::power_cut::settled_since;
+use super::request::Pace;
+use super::session::{Carrying, Session};
+use crate::config::ConfigError;
+use crate::drive::Checkpoint;
+use crate::ftl::BlockState;
+use crate::nand::{Latest, WearOut};
+use crate::op::{HostCommand, HostOp, Source};
+use crate::reads::ReadMemory;
+use crate::run::Simulation;
+use crate::units::{BlockId, Lpn, Ns, Ppn};
+use crate::untimed::Instant;
+
+/// What is no part of the flash, and goes on behind a cut.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    clock: Ns,
+    threads: usize,
+    draw_seed: u64,
+    wear_out: WearOut,
+}
+
+impl Session {
+    /// Whether the power of a drive may fail: what [`Session::of_used`] asks first.
+    ///
+    /// # Errors
+    /// [`ConfigError`] for drives that do not find their data again, and those that no session
+    /// takes.
+    pub fn check_used(simulation: &Simulation) -> Result<(), ConfigError> {
+        simulation.config().check_cuts()?;
+        Self::check(simulation)
+    }
+
+    /// A timed session of a drive as it stands, which has everything on the flash, and whose power
+    /// may fail.
+    ///
+    /// # Errors
+    /// [`ConfigError`] for drives that do not find their data again, and those that no session
+    /// takes.
+    pub fn of_used(simulation: Simulation) -> Result<(Self, Kept), ConfigError> {
+        Self::check_used(&simulation)?;
+        let mut drive = Self::new(simulation, Pace::Untimed)?.drive;
+        let kept = Kept {
+            clock: drive.clock,
+            threads: drive.threads,
+            draw_seed: drive.draw_seed,
+            wear_out: drive.config.nand.wear_out,
+        };
+        let (mut front, media, errors) = drive.split();
+        let mut sink = Instant { media, reader: Carrying(errors) };
+        // A worn-out drive keeps what it could not write in memory, and loses it.
+        let _ = front.apply(&mut sink, &HostCommand::new(HostOp::Flush, 0, 0));
+        front.ftl.rest(&mut sink);
+        // As a mount does: no block is erased before erases are told to wait for programs.
+        front.ftl.catch_up(&mut sink);
+        front.ftl.complete_units(&mut sink);
+        drive.ftl.settle();
+        let bits_per_cell = drive.config.nand.cell_type.bits();
+        let written = |block: BlockId| {
+            let holds = match drive.ftl.state(block) {
+                BlockState::Erased | BlockState::Erasing | BlockState::Bad => false,
+                _ => drive.ftl.written_pages(block) > 0,
+            };
+            let slots = drive.media.slots_of(block, bits_per_cell);
+            holds.then(|| (block, drive.ftl.written_pages(block).min(slots)))
+        };
+        let blocks: Vec<_> = drive.ftl.blocks_by_age().into_iter().filter_map(written).collect();
+        let places: Vec<u32> = drive.ftl.places().collect();
+        drive.media.adopt(&blocks, &places);
+        drive.ftl.expect_cuts();
+        let mut latest = vec![Latest::default(); places.len()];
+        if let Some(contents) = &mut drive.media.contents {
+            contents.latest(&mut latest, |_| true);
+            let given = vec![0; latest.len()];
+            contents.remember(&latest, &given, &drive.geometry);
+        }
+        // What a cut undoes of taking a block out of use is not modelled: blocks last meanwhile.
+        drive.config.nand.wear_out = WearOut::Ignore;
+        drive.ftl.wear_out(&drive.config.pool_setup(drive.seed));
+        let mounted = Checkpoint { latest: Arc::new(latest), since: settled_since(&drive) };
+        let mut session = Self::of_drive(drive, Pace::Timed);
+        session.mounted = mounted;
+        Ok((session, kept))
+    }
+
+    /// Reads all pages that a cut has marked and that the map names; those that nothing corrects.
+    pub fn read_marked(&mut self) -> Vec<Lpn> {
+        let drive = &mut self.drive;
+        let Some(scars) = drive.media.scars().cloned() else { return Vec::new() };
+        let pages = drive.geometry.pages_per_block;
+        let mut lost = Vec::new();
+        for (block, erases) in scars.blocks() {
+            if drive.media.erase_count(block) != erases {
+                continue;
+            }
+            let is_whole = scars.is_half_erased(block, erases);
+            let first = drive.geometry.first_page(block).0;
+            for index in (0..pages).filter(|&it| is_whole || scars.is_suspect(block, it, erases)) {
+                let ppn = Ppn(first + index);
+                let lpn = Lpn(drive.media.lpn_at(ppn));
+                if lpn.0 >= drive.ftl.logical_pages() || drive.ftl.find(lpn) != Some(ppn) {
+                    continue;
+                }
+                let before = drive.errors.lost_of_host();
+                drive.errors.record_page(&drive.media, ppn, Source::Host);
+                if drive.errors.lost_of_host() > before {
+                    lost.push(lpn);
+                }
+            }
+        }
+        lost
+    }
+
+    /// What reads of the flash have done to it, and the chance of those to come.
+    pub fn read_memory(&self) -> ReadMemory {
+        self.drive.errors.save()
+    }
+
+    /// The drive of a session that nothing is asked of, as it goes on without bytes. It had power
+    /// for so long, and `reads` were made before it was cut.
+    pub fn into_used(mut self, kept: &Kept, powered: Ns, reads: &ReadMemory) -> Simulation {
+        self.settle();
+        let drive = &mut self.drive;
+        drive.media.disown();
+        // What that rule costs, the same drive without cuts pays neither.
+        drive.ftl.expect_no_cuts();
+        drive.config.nand.wear_out = kept.wear_out;
+        drive.ftl.wear_out(&drive.config.pool_setup(drive.seed));
+        drive.clock = Ns(kept.clock.0.saturating_add(powered.0));
+        drive.threads = kept.threads;
+        drive.draw_seed = kept.draw_seed;
+        drive.errors.restore(reads);
+        self.into_simulation()
+    }
+}

@@ -1,0 +1,148 @@
+//! What a served drive holds, behind its image: saved and loaded.
+//!
+//! ```text
+//! image of the drive (`image`)
+//! "ONLBYTES" · format u32 · unit bytes u32 · units u64                      little endian
+//! each page: logical page u32 · newest version u32
+//!            unit that lies there: logical page u32 · version u32 · seal u32 · flags u32
+//!            CRC-32 of the words and the bytes u32 · bytes if flag 1
+//! ```
+//! Only what the map points at is saved, by logical page; where it lies the image knows. The bytes
+//! are those that `host.protection` stores. The CRC is that of the file: one that was damaged is
+//! refused, while data that a fault had damaged on the flash is damaged still.
+
+use std::io::{self, Read, Write};
+
+use super::session::Session;
+use crate::drive::image::{self, contents_of, CONTENTS_WORD};
+use crate::nand::Unit;
+use crate::units::Lpn;
+
+/// The format of what is saved behind an image.
+const CONTENTS_VERSION: u32 = 2;
+/// Flags of a unit.
+const HAS_BYTES: u32 = 1;
+const IS_DAMAGED: u32 = 2;
+const IS_LOST: u32 = 4;
+
+/// CRC-32 of what is saved of a page.
+fn checksum(words: &[u32; 6], bytes: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    for word in words {
+        hasher.update(&word.to_le_bytes());
+    }
+    hasher.update(bytes);
+    hasher.finalize()
+}
+
+impl Session {
+    /// Writes the image of a drive that was [settled](Session::settle), and behind it what its
+    /// pages hold.
+    ///
+    /// # Errors
+    /// What the file says.
+    pub fn save(&self, file: &mut impl Write) -> io::Result<()> {
+        let Some(contents) = &self.drive.media.contents else {
+            return file.write_all(&image::save(&self.drive));
+        };
+        file.write_all(&image::save_before_contents(&self.drive))?;
+        let pages = || (0..self.drive.ftl.logical_pages()).map(Lpn);
+        let units = || pages().filter_map(|lpn| Some((lpn, self.saved(lpn)?)));
+        file.write_all(CONTENTS_WORD)?;
+        file.write_all(&CONTENTS_VERSION.to_le_bytes())?;
+        file.write_all(&(self.unit_bytes as u32).to_le_bytes())?;
+        file.write_all(&(units().count() as u64).to_le_bytes())?;
+        for (lpn, (newest, unit)) in units() {
+            let flag = |is_set: bool, flag| if is_set { flag } else { 0 };
+            let flags = flag(unit.has_bytes(), HAS_BYTES)
+                | flag(unit.is_damaged(), IS_DAMAGED)
+                | flag(unit.is_lost(), IS_LOST);
+            let words = [lpn.0, newest, unit.lpn, unit.version, contents.seal_of(unit), flags];
+            let bytes = contents.bytes_of(unit).unwrap_or(&[]);
+            for word in words {
+                file.write_all(&word.to_le_bytes())?;
+            }
+            file.write_all(&checksum(&words, bytes).to_le_bytes())?;
+            file.write_all(bytes)?;
+        }
+        Ok(())
+    }
+
+    /// The newest version of a page, and what lies where the map has it.
+    fn saved(&self, lpn: Lpn) -> Option<(u32, &Unit)> {
+        let (block, index) = self.place(lpn)?;
+        let contents = self.drive.media.contents.as_ref()?;
+        Some((contents.version_of(lpn), contents.at(block, index)?))
+    }
+
+    /// Takes up what the pages of an image held, if the image is of a served drive.
+    ///
+    /// # Errors
+    /// A sentence when the bytes are damaged or of another drive.
+    pub fn load_contents(&mut self, image: &[u8]) -> Result<(), String> {
+        let Some(mut bytes) = contents_of(image) else { return Ok(()) };
+        let file = &mut bytes;
+        let mut word = [0; 8];
+        let _ = file.read_exact(&mut word);
+        let (version, unit_bytes) = (number(file)?, number(file)?);
+        if version != CONTENTS_VERSION {
+            return Err(format!(
+                "the contents are of format {version}, known is {CONTENTS_VERSION}"
+            ));
+        }
+        if u64::from(unit_bytes) != self.unit_bytes {
+            return Err(format!("the contents are of units of {unit_bytes} bytes"));
+        }
+        let count = u64::from(number(file)?) | u64::from(number(file)?) << 32;
+        for _ in 0..count {
+            self.load_unit(file)?;
+        }
+        if file.is_empty() {
+            Ok(())
+        } else {
+            Err(format!("{} bytes too many behind the contents", file.len()))
+        }
+    }
+
+    fn load_unit(&mut self, file: &mut &[u8]) -> Result<(), String> {
+        let mut words = [0; 6];
+        for word in &mut words {
+            *word = number(file)?;
+        }
+        let expected = number(file)?;
+        let [page, newest, lpn, version, seal, flags] = words;
+        let stored = self.contents().stored_unit_bytes();
+        let length = if flags & HAS_BYTES == 0 { 0 } else { stored };
+        let (bytes, rest) = file.split_at_checked(length).ok_or("the contents are cut off")?;
+        *file = rest;
+        if checksum(&words, bytes) != expected {
+            return Err(format!("the contents of page {page} are damaged"));
+        }
+        let pages = self.drive.ftl.logical_pages();
+        let place = (page < pages && lpn < pages).then(|| self.place(Lpn(page))).flatten();
+        let Some(place) = place else {
+            return Err(format!("the contents have page {page}, which the map does not"));
+        };
+        let [is_damaged, is_lost] = [IS_DAMAGED, IS_LOST].map(|flag| flags & flag != 0);
+        if is_damaged || lpn != page {
+            self.faults.struck.push(page);
+        }
+        let pages_per_block = self.drive.geometry.pages_per_block;
+        let stored = (length > 0).then_some(bytes);
+        self.contents().restore(
+            (Lpn(page), newest),
+            (lpn, version),
+            (stored, seal),
+            [is_damaged, is_lost],
+            place,
+            pages_per_block,
+        );
+        Ok(())
+    }
+}
+
+fn number(file: &mut &[u8]) -> Result<u32, String> {
+    let mut bytes = [0; 4];
+    file.read_exact(&mut bytes).map_err(|_| "the contents are cut off".to_owned())?;
+    Ok(u32::from_le_bytes(bytes))
+}

@@ -1,0 +1,27 @@
+//! A drive that is served: single requests come from outside, at times that the caller names.
+//!
+//! ```text
+//! Session ─ request ─► executor ─► Done
+//!         ─ power cut ─► Remains ─ mount ─► Session
+//! ```
+//! Beside that: the bytes of its pages, the image with them, faults that are set from outside, and
+//! a drive that goes from a simulation into a session and back.
+
+mod aiming;
+mod faults;
+mod flash_content;
+mod handover;
+mod image;
+mod player;
+mod power_cut;
+mod request;
+mod session;
+mod status;
+mod unit_faults;
+
+pub(crate) use flash_content::{Found, Look};
+pub use handover::Kept;
+pub use player::{Asked, Played, Player, Recorded};
+pub use power_cut::{Interrupted, MountReport};
+pub use request::{Begun, Done, Pace, Refusal, Request};
+pub use session::Session;

@@ -1,0 +1,477 @@
+//! The power fails, and comes back: a session ends as what the flash holds, and begins again from
+//! it.
+//!
+//! ```text
+//! Session ── cut ──► Remains { media }  ── mount ──► Session, MountReport
+//!   map, queues, write buffer: gone          newest copies ─► firmware ─► re-erase, relocate,
+//!   replay
+//! ```
+//! [`Remains`] has the media and what the drive saved on purpose, so no table of the controller can
+//! reach the mount: the type has no place for one. A mount may be cut too ([`Mounting::until`]): it
+//! then leaves remains again, from which a further mount finds the same data.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::flash_content::find_again;
+use super::request::Pace;
+use super::session::{Carrying, Session};
+use crate::config::ConfigError;
+use crate::controller::Working;
+use crate::drive::{Checkpoint, Counts, DeviceConfig, Drive, Mounting, PowerLossConfig, Remains};
+use crate::ftl::{BlockState, Ftl};
+use crate::nand::{BlockRest, Contents, Latest, ProgramMode, ProgramUnits, Reach, Running, Unit};
+use crate::op::Source;
+use crate::run::Simulation;
+use crate::units::{BlockId, Lpn, Ns, Ppn};
+use crate::untimed::Instant;
+
+/// What a mount did.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct MountReport {
+    /// Map units whose out-of-band area was read.
+    pub scanned_pages: u64,
+    /// Blocks that were erased again.
+    pub erased_blocks: u32,
+    /// Map units that were programmed: moved, saved ones, collected ones.
+    pub programmed_pages: u64,
+    /// Steps of the recovery that change the flash.
+    pub steps: u32,
+    /// Time from power to ready.
+    pub time: Ns,
+}
+
+/// A mount that was cut, and what it left.
+pub struct Interrupted(pub Box<Remains>);
+
+impl DeviceConfig {
+    /// Whether a drive of this file can be cut from power.
+    ///
+    /// # Errors
+    /// The key that forbids it, and why.
+    pub fn check_cuts(&self) -> Result<(), ConfigError> {
+        self.ftl.check_mounts().map_err(|error| error.under("ftl"))?;
+        let refuse = |key: &str, why: &str| {
+            let message = format!("{why}, so it cannot be cut from power here");
+            Err(ConfigError::new(key, message))
+        };
+        if self.ftl.allocation.is_dynamic() && !self.needs_full() {
+            return refuse(
+                "ftl.allocation",
+                "an erase does not wait for the programs of other dies with the scheduler \
+                 `out_of_order`; accepted for `controller.scheduler`: in_order, priority",
+            );
+        }
+        let has_capacitors = self.power.as_ref().is_some_and(PowerLossConfig::has_capacitors);
+        if self.host.power_loss_protected && !has_capacitors {
+            let message = "`host.power_loss_protected` takes what is in memory for safe: set \
+                           `power.plp.energy_mj`, or switch it off";
+            return Err(ConfigError::new("power.plp", message));
+        }
+        if self.nand.factory_bad_block_ratio > 0.0 && self.ftl.allocation.leaves_holes() {
+            return refuse("ftl.allocation", "superblocks with holes are not mounted");
+        }
+        let members = self.blocks_per_superblock();
+        let needed = self.geometry().die_count * (self.ftl.reserve_min() + 1);
+        if self.reserve_blocks() < needed {
+            let message = format!(
+                "{} erased blocks in reserve are too few for a drive that is cut: a mount closes \
+                 the open blocks, and has to collect beside them; accepted: {} or more",
+                self.reserve_blocks() * members,
+                needed * members
+            );
+            return Err(ConfigError::new("ftl.gc_reserve_blocks", message));
+        }
+        if self.pool_setup(0).units.programs_per_block() < 2 {
+            let message = format!(
+                "blocks of {} pages are one program unit, and before an erase the copies of what \
+                 was live are completed to whole units: each collection would fill a block; \
+                 accepted: two units or more",
+                self.nand.pages_per_block
+            );
+            return Err(ConfigError::new("nand.pages_per_block", message));
+        }
+        let passes = self.power.as_ref().map_or(1, |power| power.paired_scheme.passes());
+        if passes > 1 && !matches!(self.nand.program, ProgramMode::Page(_)) {
+            return refuse(
+                "power.paired_scheme",
+                "`nand.program` has whole wordlines programmed at once, so no earlier page is \
+                 there to be damaged; accepted with it: none, tlc_oneshot",
+            );
+        }
+        if self.nand.failures.is_some() {
+            let message = "blocks that fail are not told from interrupted ones after a cut; leave \
+                           it out";
+            return Err(ConfigError::new("nand.failures", message));
+        }
+        Ok(())
+    }
+}
+
+impl Session {
+    /// A session whose drive may lose power.
+    ///
+    /// # Errors
+    /// [`ConfigError`] for drives that do not find their data again, and those that no session
+    /// takes.
+    pub fn cuttable(simulation: Simulation) -> Result<Self, ConfigError> {
+        simulation.config().check_cuts()?;
+        let mut session = Self::new(simulation, Pace::Untimed)?;
+        let geometry = session.drive.geometry;
+        session.contents().expect_cuts(&geometry);
+        session.drive.ftl.expect_cuts();
+        Ok(session)
+    }
+
+    /// What remains when the power fails while nothing is under way, and nothing in memory is
+    /// lost: the drive was shut down.
+    pub fn shut_down(mut self) -> Remains {
+        self.settle();
+        let done = self.counts();
+        let mut drive = self.drive;
+        if let Some(contents) = &mut drive.media.contents {
+            contents.forget(&[]);
+        }
+        Remains {
+            config: drive.config,
+            seed: drive.seed,
+            media: drive.media,
+            half_erased: BTreeSet::new(),
+            saved: Vec::new(),
+            open_stripes: Vec::new(),
+            done,
+        }
+    }
+
+    /// The power fails at a time before the next event. Returns what remains, with what was under
+    /// way; the pages that were being programmed are in the media as if they were whole, and it is
+    /// for the caller to say what became of them ([`Remains::contents`]). Beside, the units that
+    /// memory held: also those on their way to the flash.
+    ///
+    /// # Panics
+    /// Without a clock.
+    pub fn cut(mut self, at: Ns) -> (Remains, Vec<Running>, Vec<Unit>) {
+        let mut stage = self.stage.take().expect("only what takes time can be interrupted");
+        let now = at.max(stage.engine.now());
+        let mut events = Vec::new();
+        while let Some(code) = stage.engine.take() {
+            events.push((stage.engine.now(), code));
+        }
+        let cut = stage.backend.cut(&self.drive, &events, now);
+        let mut in_memory = self.contents().staged_units();
+        let done = self.counts();
+        let mut drive = self.drive;
+        let running: Vec<Running> =
+            cut.running.iter().filter_map(|it| drive.media.of_ftl(it)).collect();
+        let open_stripes = open_stripes(&drive, &cut.rests);
+        drive.media.roll_back(&cut.rests, &running, &mut in_memory);
+        let remains = Remains {
+            half_erased: drive.media.half_erased(&cut.rests, &running),
+            config: drive.config,
+            seed: drive.seed,
+            media: drive.media,
+            saved: Vec::new(),
+            open_stripes,
+            done,
+        };
+        (remains, running, in_memory)
+    }
+
+    /// What a checkpoint that begins now holds: only what is on the flash already, and stays there.
+    pub fn checkpoint(&self) -> Checkpoint {
+        let Some((contents, stage)) = self.drive.media.contents.as_ref().zip(self.stage.as_ref())
+        else {
+            return Checkpoint { latest: Arc::default(), since: 0 };
+        };
+        let media = &self.drive.media;
+        let rests = stage.backend.cut(&self.drive, &[], stage.engine.now()).rests;
+        let reach = Reach::new(&rests, media.superblocks());
+        let mut latest = vec![Latest::default(); self.logical_pages() as usize];
+        let places: Vec<u32> = self.drive.ftl.places().collect();
+        contents.latest_durable(&mut latest, &places, &reach, &media.modes);
+        Checkpoint { latest: Arc::new(latest), since: self.unchanged_since(contents, &reach) }
+    }
+
+    /// The checkpoint that the mount has written.
+    pub fn mounted_checkpoint(&self) -> Checkpoint {
+        self.mounted.clone()
+    }
+
+    /// The number of the opening up to which blocks hold what they will until they are erased.
+    fn unchanged_since(&self, contents: &Contents, reach: &Reach) -> u64 {
+        let media = &self.drive.media;
+        let changes = |&block: &BlockId| {
+            let reach = reach.of(block);
+            let is_open = self.drive.ftl.state(block) == BlockState::Open;
+            let written = self.drive.ftl.written_pages(block);
+            is_open
+                || reach.is_mixed
+                || reach.erases_waiting > 0
+                || !reach.has_all(written, media.mode(block))
+        };
+        let changing = (0..self.drive.geometry.block_count()).map(BlockId).filter(changes);
+        let first =
+            changing.filter_map(|block| contents.opening_on_flash(block, reach.of(block))).min();
+        first.map_or(contents.openings(), |opening| opening - 1)
+    }
+
+    /// What the dies are doing now.
+    pub fn working(&self) -> Working {
+        self.stage.as_ref().map_or_else(Working::default, |stage| stage.backend.working())
+    }
+
+    /// The newest copies that are on the flash now, as a mount would find them if the power failed:
+    /// what a checkpoint holds.
+    pub fn place_of(&self, lpn: Lpn) -> Option<(BlockId, u32)> {
+        self.place(lpn)
+    }
+
+    /// What lies where the map has a page, as it is.
+    pub fn lies_at(&self, block: BlockId, index: u32) -> Option<&Unit> {
+        self.drive.media.contents.as_ref()?.at(block, index)
+    }
+
+    /// Operations against the rules of the flash since the mount.
+    pub fn broken_rules(&self) -> u64 {
+        self.stage.as_ref().map_or(0, |stage| stage.violations().0)
+    }
+
+    /// Whether a page holds anything, or is about to.
+    pub fn holds(&self, lpn: Lpn) -> bool {
+        let contents = self.drive.media.contents.as_ref();
+        self.place(lpn).is_some() || contents.is_some_and(|it| it.is_staged(lpn))
+    }
+
+    /// What the map finds of a page: the unit as it is.
+    #[inline]
+    pub fn found(&self, lpn: Lpn) -> Option<&Unit> {
+        let (block, index) = self.place(lpn)?;
+        self.lies_at(block, index)
+    }
+
+    /// Writes of a page so far: the version of the newest.
+    pub fn version(&self, lpn: Lpn) -> u32 {
+        self.drive.media.contents.as_ref().map_or(0, |contents| contents.version_of(lpn))
+    }
+
+    /// Pages whose newest data is in memory alone.
+    pub fn staged_pages(&self) -> usize {
+        self.drive.media.contents.as_ref().map_or(0, |contents| contents.staged_count())
+    }
+
+    /// Pages that the write buffer holds.
+    pub fn memory_pages(&self) -> usize {
+        self.drive.buffer_capacity()
+    }
+
+    /// By logical page, the version of its newest write or trim, and whether it holds data.
+    ///
+    /// # Panics
+    /// Never: a session has contents.
+    pub fn known(&self) -> impl Iterator<Item = (u32, bool)> + '_ {
+        self.drive.media.contents.as_ref().expect("a session has contents").known()
+    }
+
+    /// Logical pages of the drive.
+    pub fn logical_pages(&self) -> u32 {
+        self.drive.ftl.logical_pages()
+    }
+
+    /// Blocks that were opened so far.
+    pub fn openings(&self) -> u64 {
+        self.drive.media.contents.as_ref().map_or(0, |contents| contents.openings())
+    }
+
+    /// Pages that the flash has programmed so far, for whomever.
+    pub fn programmed(&self) -> u64 {
+        self.drive.ftl.counters().programs.iter().sum()
+    }
+
+    /// Pages that the host has written so far.
+    pub fn host_programs(&self) -> u64 {
+        self.drive.ftl.counters().programs[Source::Host as usize]
+    }
+
+    /// Checks that all tables of the firmware agree with each other and with the flash.
+    ///
+    /// # Errors
+    /// The first contradiction.
+    pub fn audit_tables(&self) -> Result<(), String> {
+        self.drive.ftl.audit(&self.drive.media)
+    }
+}
+
+impl Remains {
+    /// The drive comes back.
+    ///
+    /// # Errors
+    /// [`Interrupted`] when the power failed again on the way.
+    pub fn mount(mut self, mounting: &Mounting) -> Result<(Session, MountReport), Interrupted> {
+        let mut report = MountReport::default();
+        let mut left = mounting.until.unwrap_or(u32::MAX);
+        let mut goes_on = |report: &mut MountReport| {
+            report.steps += 1;
+            left = left.wrapping_sub(1);
+            left != u32::MAX || mounting.until.is_none()
+        };
+        // What an interrupted erase has left is of no use to anybody.
+        let reuses = self.reuses_half_erased();
+        for block in std::mem::take(&mut self.half_erased) {
+            if reuses {
+                self.media.carry_erase(BlockId(block));
+                self.media.erase(BlockId(block));
+                self.media.mark_half_erased(BlockId(block));
+                continue;
+            }
+            if !goes_on(&mut report) {
+                self.half_erased.insert(block);
+                return Err(Interrupted(Box::new(self)));
+            }
+            self.media.carry_erase(BlockId(block));
+            self.media.erase(BlockId(block));
+            report.erased_blocks += 1;
+        }
+        let setup = self.config.pool_setup(self.seed);
+        let geometry = setup.geometry;
+        let checkpoint = mounting.checkpoint.as_deref();
+        let mut latest = self.newest(setup.logical_pages, mounting);
+        let again = self.written_again(&latest, mounting);
+        let blocks = (0..geometry.block_count()).map(BlockId);
+        let held = self.held();
+        report.scanned_pages = blocks
+            .filter(|&block| held.is_written(block))
+            .map(|block| match checkpoint {
+                // The first page tells when the block was opened.
+                Some(it) if held.opening(block) <= it.since => 1,
+                _ => u64::from(geometry.pages_per_block),
+            })
+            .sum();
+        let (saved, done) = (self.saved, self.done);
+        let mut contents = self.media.contents.take().expect("a drive that was cut has contents");
+        let blocks = (0..geometry.block_count()).map(BlockId);
+        let opening = |block| contents.is_written(block).then(|| contents.opening(block));
+        let openings: Vec<Option<u64>> = blocks.map(opening).collect();
+        let mut given = std::borrow::Cow::from(&mounting.versions);
+        if given.is_empty() {
+            given = vec![0; latest.len()].into();
+        }
+        contents.remember(&latest, &given, &geometry);
+        let places = latest.iter().map(|it| it.place);
+        let opening = |block: BlockId| openings[block.0 as usize];
+        let ftl = Ftl::mount(&self.config.ftl, &setup, &self.media, places, opening);
+        contents.note_programmed();
+        self.media.contents = Some(contents);
+        let mut drive = Drive::assemble(self.config, self.media, ftl, self.seed);
+        drive.errors.begin_at(drive.media.erase_count_min());
+        let before = programs(&drive);
+        for unit in again {
+            if !goes_on(&mut report) {
+                return Err(Interrupted(Box::new(of_drive(drive, saved, self.open_stripes, done))));
+            }
+            write_again(&mut drive, unit);
+        }
+        if !goes_on(&mut report) {
+            return Err(Interrupted(Box::new(of_drive(drive, saved, self.open_stripes, done))));
+        }
+        let (front, media, errors) = drive.split();
+        let mut sink = Instant { media, reader: Carrying(errors) };
+        front.ftl.catch_up(&mut sink);
+        front.ftl.complete_units(&mut sink);
+        // What was saved, and not needed, is let go.
+        drive.media.contents.iter_mut().for_each(|contents| contents.recount(&[]));
+        report.programmed_pages = programs(&drive) - before;
+        report.time = mount_time(&drive, &setup.units, &report);
+        // Before the session begins: collections in steps move pages at once, and those copies are
+        // not on the flash yet.
+        find_again(&mut drive, &mut latest);
+        let mounted = Checkpoint { latest: Arc::new(latest), since: settled_since(&drive) };
+        let mut session = Session::of_drive(drive, Pace::Timed);
+        session.mounted = mounted;
+        session.count_on(done);
+        Ok((session, report))
+    }
+}
+
+/// The number of the opening up to which blocks of a drive whose dies rest hold what they will
+/// until they are erased.
+pub(super) fn settled_since(drive: &Drive) -> u64 {
+    let Some(contents) = &drive.media.contents else { return 0 };
+    let open = |&block: &BlockId| drive.ftl.state(block) == BlockState::Open;
+    let blocks = (0..drive.geometry.block_count()).map(BlockId).filter(open);
+    let first = blocks.filter(|&block| contents.is_written(block));
+    let first = first.map(|block| contents.opening(block)).min();
+    first.map_or(contents.openings(), |opening| opening - 1)
+}
+
+fn programs(drive: &Drive) -> u64 {
+    drive.ftl.counters().programs.iter().sum()
+}
+
+/// With parity, the blocks of which the flash has not all that is to come, and where the stripe
+/// begins that is not complete.
+fn open_stripes(drive: &Drive, rests: &[BlockRest]) -> Vec<(BlockId, u32)> {
+    let parity = &drive.config.ftl.parity;
+    if parity.is_none() {
+        return Vec::new();
+    }
+    let (media, geometry) = (&drive.media, drive.geometry);
+    let reach = Reach::new(rests, media.superblocks());
+    let start = |block: BlockId, index: u32| {
+        if let Some(members) = media.superblocks() {
+            return index - index % members.shape().row_slots();
+        }
+        let stripe = drive.ftl.stripe_of(media, Ppn(geometry.first_page(block).0 + index));
+        stripe.map_or(index, |stripe| geometry.page_index(Ppn(stripe.start)))
+    };
+    let blocks = (0..geometry.block_count()).map(BlockId);
+    let found = blocks.filter_map(|block| {
+        let (reach, mode) = (reach.of(block), media.mode(block));
+        if !reach.is_touched() || reach.has_all(geometry.pages_per_block, mode) {
+            return None;
+        }
+        let first = (0..geometry.pages_per_block).find(|&index| !reach.has(index, mode))?;
+        Some((block, start(block, first)))
+    });
+    found.collect()
+}
+
+/// Takes data to the flash at a new place, without time.
+fn write_again(drive: &mut Drive, unit: Unit) {
+    let lpn = Lpn(unit.lpn);
+    drive.media.contents.as_mut().expect("it is mounted").stage_again(unit);
+    let (front, media, errors) = drive.split();
+    // A drive that is worn out keeps the old place.
+    let _ = front.ftl.write(&mut Instant { media, reader: Carrying(errors) }, lpn);
+}
+
+/// What a mount leaves that was interrupted.
+fn of_drive(
+    drive: Drive,
+    saved: Vec<Unit>,
+    open_stripes: Vec<(BlockId, u32)>,
+    done: Counts,
+) -> Remains {
+    let (config, seed, mut media) = (drive.config, drive.seed, drive.media);
+    if let Some(contents) = &mut media.contents {
+        contents.forget(&saved);
+    }
+    Remains { config, seed, media, half_erased: BTreeSet::new(), saved, open_stripes, done }
+}
+
+/// From power to ready: dies look at their pages side by side. A page of the flash tells of all its
+/// units, planes that are joined are sensed together, and a program takes the units of one.
+fn mount_time(drive: &Drive, units: &ProgramUnits, report: &MountReport) -> Ns {
+    let (timing, flash) = (drive.config.flash().timing(), drive.config.flash_geometry());
+    let mean = |times: &[Ns]| times.iter().map(|time| time.0).sum::<u64>() / times.len() as u64;
+    let pages_of = |slots: u64| slots.div_ceil(flash.units_per_page.into());
+    let senses = pages_of(report.scanned_pages).div_ceil(flash.plane_count.into());
+    let (first, limit) = units.span(0, false);
+    let programs = report.programmed_pages.div_ceil(u64::from(limit - first));
+    let transfers = pages_of(report.scanned_pages) + pages_of(report.programmed_pages);
+    let members = u64::from(flash.die_count / drive.geometry.die_count);
+    let work = senses * mean(&timing.read)
+        + programs * mean(&timing.program)
+        + transfers * timing.transfer.0
+        + u64::from(report.erased_blocks) * members * timing.erase.0;
+    Ns(work / u64::from(flash.die_count))
+}

@@ -1,0 +1,307 @@
+//! The back end of a timed stage: the plain one, or the full one when the device needs it.
+//!
+//! One branch per call, always taken the same way; a type parameter would double the text of the
+//! stage in the binary for nothing that could be measured.
+
+use serde_json::{json, Value};
+
+use super::observation::Observation;
+use crate::controller::breakdown::Parts;
+use crate::controller::full::{Full, Setup, Urgency};
+use crate::controller::plain::Plain;
+use crate::controller::timeline::Timeline;
+use crate::controller::{Cut, FlashOp, OpKind, Work, Working};
+use crate::drive::Drive;
+use crate::engine::Engine;
+use crate::ftl::WritesComplete;
+use crate::op::{Source, SOURCE_COUNT};
+use crate::units::{BlockId, DieId, Ns, Ppn};
+
+/// See the module.
+pub(crate) enum Backend {
+    /// Dies in order, nothing else.
+    Plain(Box<Plain>),
+    /// Every mechanism.
+    Full(Box<Full>),
+}
+
+impl Backend {
+    /// The back end that the device needs, all idle.
+    pub(crate) fn new(drive: &Drive, observation: &Observation) -> Self {
+        let config = &drive.config;
+        if !config.needs_full() && *observation == Observation::default() {
+            return Self::Plain(Box::new(Plain::new(drive.geometry, config.flash().timing())));
+        }
+        let setup = Setup {
+            geometry: config.flash_geometry(),
+            dies_per_pool: drive.media.superblocks().map_or(1, |it| it.shape().dies()),
+            nand: &config.flash(),
+            controller: &config.controller,
+            splits_collection: config.ftl.collects_in_steps(),
+            stages_writes: config.ftl.writes_complete == WritesComplete::Programmed,
+            seed: drive.seed,
+        };
+        let mut full = Full::new(&setup, |block| drive.written_state(block));
+        if observation.breakdown {
+            full.observe();
+        }
+        full.timeline = observation.timeline.map(|(from, to)| Box::new(Timeline::new(from, to)));
+        Self::Full(Box::new(full))
+    }
+
+    /// Number of page types.
+    pub(crate) fn page_types(&self) -> u32 {
+        match self {
+            Self::Plain(plain) => plain.page_types(),
+            Self::Full(full) => full.page_types(),
+        }
+    }
+
+    /// Operations that are queued or under way.
+    pub(crate) fn pending(&self) -> u64 {
+        match self {
+            Self::Plain(plain) => plain.pending(),
+            Self::Full(full) => full.pending(),
+        }
+    }
+
+    /// All operations of a command are queued.
+    #[inline]
+    pub(crate) fn release(&mut self, engine: &mut Engine) {
+        if let Self::Full(full) = self {
+            full.release(engine);
+        }
+    }
+
+    /// Asks for what a read of a page of the flash will touch.
+    #[inline]
+    pub(crate) fn expect_read(&self, page: Ppn) {
+        if let Self::Full(full) = self {
+            full.expect_read(page);
+        }
+    }
+
+    /// Whether a page of the flash is in the controller's memory, on its way to the flash; asked
+    /// for a read of a command.
+    #[inline]
+    pub(crate) fn serves(&mut self, page: Ppn, source: Source, now: Ns) -> bool {
+        match self {
+            Self::Plain(plain) => plain.serves(page, source, now),
+            Self::Full(full) => full.holds(page),
+        }
+    }
+
+    /// Handles one event; returns an operation that it completed, if it did.
+    #[inline]
+    pub(crate) fn handle(&mut self, engine: &mut Engine, code: u32) -> Option<FlashOp> {
+        match self {
+            Self::Plain(plain) => plain.handle(engine, code),
+            Self::Full(full) => {
+                full.handle(engine, code);
+                full.take_completed()
+            }
+        }
+    }
+
+    /// A further operation that is done already.
+    #[inline]
+    pub(crate) fn take_completed(&mut self) -> Option<FlashOp> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Full(full) => full.take_completed(),
+        }
+    }
+
+    /// The next operation that is done, if it is a run of pages that leave the write buffer.
+    #[inline]
+    pub(crate) fn take_freed(&mut self) -> Option<FlashOp> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Full(full) => full.take_freed(),
+        }
+    }
+
+    /// Whether operations are done that nobody has taken yet.
+    pub(crate) fn has_completed(&self) -> bool {
+        matches!(self, Self::Full(full) if full.has_completed())
+    }
+
+    /// What the operation taken last spent its time on, when observed.
+    pub(crate) fn parts(&self) -> Parts {
+        match self {
+            Self::Plain(_) => Parts::default(),
+            Self::Full(full) => *full.parts(),
+        }
+    }
+
+    /// Whether dies may be lost.
+    #[inline]
+    pub(crate) fn may_lose_dies(&self) -> bool {
+        match self {
+            Self::Plain(_) => false,
+            Self::Full(full) => full.may_lose_dies(),
+        }
+    }
+
+    /// Whether a die of the flash is lost at a time.
+    pub(crate) fn is_lost(&self, die: DieId, now: Ns) -> bool {
+        match self {
+            Self::Plain(_) => false,
+            Self::Full(full) => full.is_lost(die, now),
+        }
+    }
+
+    /// Whether all erases of these blocks of the flash are over.
+    pub(crate) fn are_erased(&self, blocks: impl Iterator<Item = BlockId>) -> bool {
+        match self {
+            Self::Plain(_) => true,
+            Self::Full(full) => full.are_erased(blocks),
+        }
+    }
+
+    /// Where the flash has got to when the power fails now; `events` were to come.
+    pub(crate) fn cut(&self, drive: &Drive, events: &[(Ns, u32)], now: Ns) -> Cut {
+        match self {
+            Self::Plain(plain) => {
+                plain.cut(&drive.geometry, events, now, |block| drive.ftl.written_pages(block))
+            }
+            Self::Full(full) => full.cut(now),
+        }
+    }
+
+    /// What the dies are doing.
+    pub(crate) fn working(&self) -> Working {
+        let mut working = Working::default();
+        let mut note = |kind: OpKind, source: Source, page_type: u8| match kind {
+            OpKind::Read => {}
+            OpKind::Erase => working.erases = true,
+            OpKind::Program | OpKind::Copyback => {
+                working.moves |= source != Source::Host;
+                working.later_pass |= page_type > 0;
+            }
+        };
+        match self {
+            Self::Plain(plain) => {
+                for op in plain.under_way() {
+                    note(op.kind(), op.source(), op.page_type());
+                }
+            }
+            Self::Full(full) => full.under_way(&mut note),
+        }
+        working
+    }
+
+    /// Tells the first pages, by index in their block of the flash, of the programs under way.
+    pub(crate) fn programs_under_way(&self, drive: &Drive, note: &mut impl FnMut(u32)) {
+        match self {
+            Self::Plain(plain) => {
+                let written = |block| drive.ftl.written_pages(block);
+                plain.programs_under_way(&drive.geometry, written, note);
+            }
+            Self::Full(full) => full.programs_under_way(note),
+        }
+    }
+
+    /// An erase waits from now on until everything that was to be programmed on its die before it
+    /// is on the flash: what a drive may lose power needs.
+    pub(crate) fn keep_order_of_erases(&mut self) {
+        if let Self::Full(full) = self {
+            full.keep_order_of_erases();
+        }
+    }
+
+    /// Operations that wait on the dies of a pool.
+    pub(crate) fn load(&self, die: DieId) -> u32 {
+        match self {
+            Self::Plain(plain) => plain.load(die),
+            Self::Full(full) => full.load(die),
+        }
+    }
+
+    /// Whether the dies of a pool have nothing to do; collections in steps run on the full back end
+    /// only.
+    pub(crate) fn is_idle(&self, die: DieId) -> bool {
+        match self {
+            Self::Plain(plain) => plain.load(die) == 0,
+            Self::Full(full) => full.is_idle(die),
+        }
+    }
+
+    /// Whether operations of a collection wait on the dies of a pool.
+    pub(crate) fn collection_waits(&self, die: DieId) -> bool {
+        match self {
+            Self::Plain(_) => false,
+            Self::Full(full) => full.collection_waits(die),
+        }
+    }
+
+    /// How much a pool's collection presses from now on.
+    pub(crate) fn set_urgency(&mut self, die: DieId, urgency: Urgency) {
+        if let Self::Full(full) = self {
+            full.set_urgency(die, urgency);
+        }
+    }
+
+    /// The timeline, when one is recorded.
+    #[inline]
+    pub(crate) fn recorder(&mut self) -> Option<&mut Timeline> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Full(full) => full.timeline.as_deref_mut(),
+        }
+    }
+
+    /// Spans of activity, when recorded.
+    pub(crate) fn timeline(&self) -> Option<Value> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Full(full) => Some(full.timeline.as_ref()?.to_json()),
+        }
+    }
+
+    /// What the full back end did until `until`.
+    pub(crate) fn activity(&self, until: Ns) -> Option<Value> {
+        let Self::Full(full) = self else { return None };
+        let tally = full.tally();
+        let (dies, channels) = full.utilization(until);
+        Some(json!({
+            "die_busy_ratio": dies,
+            "channel_busy_ratio": channels,
+            "multi_plane_ops": tally.multi_plane_ops,
+            "suspensions": tally.suspensions,
+            "memory_reads": tally.memory_reads,
+            "copybacks": tally.copybacks,
+            "retry_steps": tally.retry_steps,
+        }))
+    }
+
+    /// Whether it counts what the dies do.
+    #[inline]
+    pub(crate) fn counts_work(&self) -> bool {
+        matches!(self, Self::Full(full) if full.work().is_some())
+    }
+
+    /// What the dies have done, where that is counted.
+    pub(crate) fn work(&self) -> Option<&Work> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Full(full) => full.work(),
+        }
+    }
+
+    /// Reads of the plain back end that its memory served, by source.
+    pub(crate) fn memory_reads(&self) -> [u64; SOURCE_COUNT] {
+        match self {
+            Self::Plain(plain) => plain.memory_reads(),
+            Self::Full(_) => [0; SOURCE_COUNT],
+        }
+    }
+
+    /// Operations against the rules of the flash.
+    pub(crate) fn violations(&self) -> u64 {
+        match self {
+            Self::Plain(_) => 0,
+            Self::Full(full) => full.tally().violations,
+        }
+    }
+}

@@ -1,0 +1,381 @@
+//! Collection in steps: when the next few pages of a victim are moved.
+//!
+//! ```text
+//! spare blocks of a die   none left, writes wait   below hard     below soft    above
+//! its collection is       urgent                   in pace        when idle     not, or ahead of
+//!                         before host writes       with writes    of the host   need when idle
+//! ```
+//! One step is queued at a time, so what the host asks next waits for at most one step, and with
+//! the priority scheduler for at most one operation of it. A write that finds no erased block above
+//! the reserve stalls here, in order, until an erase is over.
+//!
+//! In pace: a victim with v live of b pages gives b - v back, so while the host takes these, its v
+//! pages must move. A collection that is behind goes before the writes of the host, and one that is
+//! not lets them pass. A host without a block of its own goes on in the open block of moved pages.
+//! So writes wait for parts of a victim at most, whatever the amplification. Superblocks have a
+//! pace of their own, see [`Balance`].
+
+use std::collections::VecDeque;
+
+use super::balance::{Balance, Free, UnderWay};
+use crate::controller::full::Urgency;
+use crate::engine::{Engine, Reserved};
+use crate::ftl::{CollectionConfig, FtlConfig};
+use crate::units::{BlockId, DieId, Lpn, Ns};
+
+/// A page write that found no room.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::timed) struct Stalled {
+    pub(in crate::timed) die: u32,
+    pub(in crate::timed) lpn: Lpn,
+    /// The command that waits for it.
+    pub(in crate::timed) slot: u32,
+    /// Of a page that leaves the write cache: its epoch.
+    pub(in crate::timed) epoch: Option<u32>,
+}
+
+/// How much a refresh of a die presses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::timed) enum Pressing {
+    /// It waits for idle time.
+    Waits,
+    /// It has waited for long enough.
+    Hurries,
+}
+
+/// How much room a die has.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Room {
+    pub(super) spare_blocks: u32,
+    pub(super) blocks_to_fold: u32,
+    /// Whether folding is behind what the host has written past its cache.
+    pub(super) owes_fold: bool,
+    pub(super) under_way: Option<UnderWay>,
+    /// A block that is to be refreshed, or is.
+    pub(super) refresh: Option<Pressing>,
+}
+
+/// The pace of a collection, from when the host began to press it.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    victim: BlockId,
+    /// Pages to move then.
+    live_pages: u32,
+    /// Pages that the host had written to the die then, less those that it was ahead by.
+    start: u64,
+    /// Pages of the host by which all are to have moved.
+    allowance: u32,
+}
+
+impl Pace {
+    /// Of the pages that a victim gives back: the erase takes its time too, and a die that has
+    /// lost ground is to win some back.
+    const SHARE: f64 = 7.0 / 8.0;
+
+    /// `block_pages` are those that a block takes, `room` those that the host may write before a
+    /// write has to wait.
+    fn new(it: UnderWay, (block_pages, room): (u32, u32), start: u64) -> Self {
+        let won = block_pages.saturating_sub(it.live_pages).min(room);
+        let allowance = (f64::from(won) * Self::SHARE) as u32;
+        Self { victim: it.victim, live_pages: it.live_pages, start, allowance }
+    }
+
+    /// The pace of the next victim: what the host took too much counts against it.
+    fn follow(self, it: UnderWay, won: (u32, u32), written: u64) -> Self {
+        let over = (written - self.start).saturating_sub(self.allowance.into());
+        Self::new(it, won, written - over)
+    }
+
+    /// Whether a smaller share of the pages has moved than the host has taken of its allowance.
+    fn is_behind(&self, live_pages: u32, written: u64) -> bool {
+        let moved = u64::from(self.live_pages.saturating_sub(live_pages));
+        let taken = written - self.start;
+        live_pages == 0 || moved * u64::from(self.allowance) < taken * u64::from(self.live_pages)
+    }
+}
+
+/// The timer of an idle die. It has one event at a time: while that is to come, a later end is kept
+/// with its place among the events.
+#[derive(Clone, Copy, Debug, Default)]
+struct Timer {
+    /// When its event comes.
+    at: Option<Ns>,
+    /// When the next one is to come.
+    next: Option<(Ns, Reserved)>,
+}
+
+/// A die that had nothing to collect, or a step of it waiting. That stays so until the FTL changes
+/// something there or the step goes on, whatever ends on its flash; only a refresh comes by itself.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::timed) struct Calm {
+    pub(in crate::timed) die: u32,
+    /// A step is waiting.
+    pub(in crate::timed) waits: bool,
+    /// Writes waited for room.
+    pub(in crate::timed) stalls: bool,
+    /// Pages that the host may write, and all is as it was.
+    pub(in crate::timed) pages: u32,
+}
+
+impl Calm {
+    /// The same after the host wrote so many pages, if it is.
+    #[inline]
+    pub(in crate::timed) fn behind(self, written: u64) -> Option<Self> {
+        let pages = u64::from(self.pages).checked_sub(written)?;
+        Some(Self { pages: pages as u32, ..self })
+    }
+}
+
+/// What the collector knows of a die.
+#[derive(Clone, Debug, Default)]
+struct DieState {
+    stalled: VecDeque<Stalled>,
+    /// The host was away for long enough: collect ahead of need.
+    is_resting: bool,
+    /// When the die became idle, while a timer runs.
+    idle_since: Option<Ns>,
+    timer: Timer,
+    /// Pages that the host wrote.
+    written: u64,
+    /// While the host presses.
+    pace: Option<Pace>,
+    /// Of a superblock drive.
+    balance: Balance,
+    /// Writes wait although there is room, until the collection has caught up.
+    is_held: bool,
+    /// It has caught up just now.
+    is_released: bool,
+}
+
+/// See the module.
+pub(in crate::timed) struct Collector {
+    step_pages: u32,
+    /// Pages of a row of a superblock; 0 without superblocks.
+    row_slots: u32,
+    soft_spare_blocks: u32,
+    hard_spare_blocks: u32,
+    /// Idle time after which a die collects ahead, and up to how many spare blocks.
+    ahead: Option<(Ns, u32)>,
+    dies: Vec<DieState>,
+    /// Page writes that wait.
+    waiting_count: u64,
+    /// Dies that a command asked something of.
+    pub(in crate::timed) touched: Vec<u32>,
+    /// When a flash operation was over last.
+    pub(in crate::timed) last_done: Ns,
+}
+
+impl Collector {
+    /// The collector of a device whose collections go in steps; `row_slots` is that of its
+    /// superblocks, or 0.
+    pub(in crate::timed) fn new(
+        config: &FtlConfig,
+        die_count: u32,
+        row_slots: u32,
+    ) -> Option<Self> {
+        let CollectionConfig::Steps(steps) = &config.collection else { return None };
+        let ahead = config.idle_collection.as_ref();
+        Some(Self {
+            step_pages: steps.step_pages,
+            row_slots,
+            soft_spare_blocks: steps.soft_spare_blocks,
+            hard_spare_blocks: steps.hard_spare_blocks,
+            ahead: ahead.map(|idle| (Ns::from_us(idle.after_us), idle.spare_blocks_goal)),
+            dies: vec![DieState::default(); die_count as usize],
+            waiting_count: 0,
+            touched: Vec::new(),
+            last_done: Ns(0),
+        })
+    }
+
+    /// How much a die's collection presses with so many spare blocks; `None`: not at all.
+    /// `won` gives the pages that a block takes, and those that the host may write before a write
+    /// has to wait: they are asked once for each victim. `free` is asked of superblocks.
+    pub(super) fn urgency(
+        &mut self,
+        die: u32,
+        room: Room,
+        won: impl Fn(BlockId) -> (u32, u32),
+        free: impl Fn() -> Free,
+    ) -> Option<Urgency> {
+        let state = &mut self.dies[die as usize];
+        let goal = self.ahead.map_or(0, |(_, goal)| goal);
+        let Room { spare_blocks, blocks_to_fold, owes_fold, under_way, refresh } = room;
+        let presses = spare_blocks < self.hard_spare_blocks;
+        let was_held = std::mem::take(&mut state.is_held);
+        state.is_released = was_held;
+        let waits_for_room = !state.stalled.is_empty() && !was_held;
+        if !presses || waits_for_room {
+            // Room was won, or the host waits and so gives back what it took too much.
+            state.pace = None;
+        }
+        if waits_for_room {
+            return Some(Urgency::Urgent);
+        }
+        if presses && self.row_slots > 0 {
+            state.balance.note(free(), under_way);
+            state.is_held = under_way.is_some() && state.balance.host_waits();
+            state.is_released &= !state.is_held;
+            let is_low = state.balance.is_low();
+            return Some(if is_low { Urgency::Urgent } else { Urgency::Background });
+        }
+        if presses {
+            let Some(it) = under_way else { return Some(Urgency::Background) };
+            let pace = match state.pace {
+                Some(pace) if pace.victim == it.victim => pace,
+                Some(last) => last.follow(it, won(it.victim), state.written),
+                None => Pace::new(it, won(it.victim), state.written),
+            };
+            state.pace = Some(pace);
+            let is_behind = pace.is_behind(it.live_pages, state.written);
+            return Some(if is_behind { Urgency::Urgent } else { Urgency::Background });
+        }
+        if owes_fold || refresh == Some(Pressing::Hurries) {
+            return Some(Urgency::Urgent);
+        }
+        if spare_blocks < self.soft_spare_blocks
+            || under_way.is_some()
+            || refresh.is_some()
+            || state.is_resting && (spare_blocks < goal || blocks_to_fold > 0)
+        {
+            Some(Urgency::Background)
+        } else {
+            None
+        }
+    }
+
+    /// Pages that the host may write to a die that has as much room, without another answer of
+    /// [`Collector::urgency`], if none of them opens a block.
+    pub(super) fn pages_alike(&self, die: u32, room: Room) -> u32 {
+        if room.spare_blocks >= self.hard_spare_blocks {
+            u32::MAX
+        } else if self.row_slots > 0 {
+            self.dies[die as usize].balance.pages_alike()
+        } else {
+            0
+        }
+    }
+
+    /// Whether a block that is due is refreshed before one is collected: not while writes wait, nor
+    /// below the hard limit unless it is in a hurry.
+    pub(super) fn lets_refresh(&self, die: u32, room: Room) -> bool {
+        let has_room = room.spare_blocks >= self.hard_spare_blocks;
+        let may = room.refresh.is_some_and(|it| has_room || it == Pressing::Hurries);
+        may && self.dies[die as usize].stalled.is_empty()
+    }
+
+    /// Pages that the next step of a die moves. Of a superblock it is a row at least: with less,
+    /// most of its dies wait for the others.
+    pub(super) fn step_pages(&self, die: u32) -> u32 {
+        self.step_pages.max(self.row_slots * self.dies[die as usize].balance.rows())
+    }
+
+    /// Whether writes of a die wait until its collection has caught up.
+    #[inline]
+    pub(in crate::timed) fn holds_back(&self, die: DieId) -> bool {
+        self.dies[die.0 as usize].is_held
+    }
+
+    /// Whether writes of a die were held back until now.
+    pub(super) fn take_released(&mut self, die: u32) -> bool {
+        std::mem::take(&mut self.dies[die as usize].is_released)
+    }
+
+    /// The host writes pages to a die.
+    #[inline]
+    pub(in crate::timed) fn note_written(&mut self, die: DieId, pages: u32) {
+        self.dies[die.0 as usize].written += u64::from(pages);
+    }
+
+    /// Whether a die works ahead of need.
+    pub(in crate::timed) fn is_resting(&self, die: u32) -> bool {
+        self.dies[die as usize].is_resting
+    }
+
+    /// Whether any page write waits for room.
+    pub(super) fn has_waiting(&self) -> bool {
+        self.waiting_count > 0
+    }
+
+    /// A page write waits for room.
+    pub(in crate::timed) fn stall(&mut self, stalled: Stalled) {
+        self.waiting_count += 1;
+        self.dies[stalled.die as usize].stalled.push_back(stalled);
+    }
+
+    /// The page write of a die that waits longest.
+    pub(in crate::timed) fn front(&self, die: u32) -> Option<Stalled> {
+        self.dies[die as usize].stalled.front().copied()
+    }
+
+    /// It waits no more.
+    pub(super) fn pop(&mut self, die: u32) -> Option<Stalled> {
+        let first = self.dies[die as usize].stalled.pop_front();
+        self.waiting_count -= u64::from(first.is_some());
+        first
+    }
+
+    /// Forgets a page of the write cache that was trimmed while it waited; gives its epoch.
+    pub(super) fn forget(&mut self, lpn: Lpn) -> Option<u32> {
+        if self.waiting_count == 0 {
+            return None;
+        }
+        for state in &mut self.dies {
+            let is_it = |page: &Stalled| page.lpn == lpn && page.epoch.is_some();
+            if let Some(place) = state.stalled.iter().position(is_it) {
+                self.waiting_count -= 1;
+                return state.stalled.remove(place)?.epoch;
+            }
+        }
+        None
+    }
+
+    /// The host asks something of a die.
+    pub(super) fn host_came(&mut self, die: u32) {
+        let state = &mut self.dies[die as usize];
+        state.is_resting = false;
+        state.idle_since = None;
+    }
+
+    /// Whether a die that falls idle is to be noted.
+    #[inline]
+    pub(super) fn counts_idle(&self, die: u32) -> bool {
+        let state = &self.dies[die as usize];
+        self.ahead.is_some() && state.idle_since.is_none() && !state.is_resting
+    }
+
+    /// A die has become idle: the time until it may collect ahead, if a timer is to be set.
+    pub(super) fn became_idle(&mut self, die: u32, now: Ns) -> Option<Ns> {
+        let (after, _) = self.ahead.filter(|_| self.counts_idle(die))?;
+        self.dies[die as usize].idle_since = Some(now);
+        Some(after)
+    }
+
+    /// Starts the timer of a die, which ends after a while with the event of this code.
+    pub(super) fn start_timer(&mut self, die: u32, after: Ns, engine: &mut Engine, code: u32) {
+        let (timer, at) = (&mut self.dies[die as usize].timer, engine.now() + after);
+        if timer.at.is_none() {
+            timer.at = Some(at);
+            engine.schedule(after, code);
+        } else if timer.at != Some(at) && timer.next.is_none_or(|(next, _)| next != at) {
+            timer.next = Some((at, engine.reserve(code)));
+        }
+    }
+
+    /// The event of the timer of a die has come: whether the host was away all the time.
+    pub(super) fn is_rested(&mut self, die: u32, engine: &mut Engine) -> bool {
+        let Some((after, _)) = self.ahead else { return false };
+        let (state, now) = (&mut self.dies[die as usize], engine.now());
+        let next = state.timer.next.take();
+        state.timer.at = next.map(|(at, place)| {
+            engine.schedule_at(at, place);
+            at
+        });
+        if state.idle_since.is_some_and(|since| since + after == now) {
+            state.is_resting = true;
+            state.idle_since = None;
+            return true;
+        }
+        false
+    }
+}

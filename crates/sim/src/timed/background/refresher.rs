@@ -1,0 +1,98 @@
+//! When a block that is due for refresh is moved.
+//!
+//! ```text
+//! due, die idle                     at once
+//! due, die busy                     when it falls idle; then in steps, where nothing else waits
+//! due for PATIENCE, die never idle  beside the host, before its writes; then PATIENCE of peace
+//! ```
+//! So refresh takes idle time first, and a die without any gives it one block in a second or so.
+//! Collections in steps are the [`Collector`](super::collector::Collector)'s, a refresh among them:
+//! its urgency is told. Whole collections are carried out here.
+//!
+//! One timer wakes the dies when the next block becomes due by its age. It runs while the host is
+//! there, and does not keep a stage from ending.
+
+use super::collector::Pressing;
+use crate::drive::Drive;
+use crate::units::{DieId, Ns};
+
+/// How long a block that is due waits for idle time of its die (assumed): a second.
+pub(super) const PATIENCE: Ns = Ns(1_000_000_000);
+
+/// What is known of a die.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct DieState {
+    /// Of the refresh under way: since when it was due, and whether it was in a hurry.
+    pub(super) under_way: Option<(Ns, bool)>,
+    /// No refresh is in a hurry before.
+    pub(super) rests_until: Ns,
+}
+
+/// See the module.
+pub(in crate::timed) struct Refresher {
+    /// The drive's clock when the stage began.
+    start: Ns,
+    /// When a flash operation was over last, in the time of the stage.
+    pub(in crate::timed) last_done: Ns,
+    pub(super) dies: Vec<DieState>,
+    /// A patrol read is not over.
+    pub(super) is_patrolling: bool,
+}
+
+impl Refresher {
+    /// Lets the clock of a drive run, if something hangs on it.
+    pub(in crate::timed) fn new(drive: &mut Drive) -> Option<Box<Self>> {
+        if drive.config.ftl.refresh.is_none() && drive.patrol.is_none() {
+            return None;
+        }
+        drive.ftl.start_clock(drive.clock);
+        if let Some(patrol) = &mut drive.patrol {
+            patrol.count(drive.ftl.pages_to_patrol(&drive.media), drive.clock);
+        }
+        let dies = vec![DieState::default(); drive.geometry.die_count as usize];
+        let mut refresher =
+            Self { start: drive.clock, last_done: Ns(0), dies, is_patrolling: false };
+        refresher.take_found(drive, Ns(0));
+        Some(Box::new(refresher))
+    }
+
+    /// The drive's clock at a time of the stage.
+    #[inline]
+    pub(in crate::timed) fn clock(&self, now: Ns) -> Ns {
+        self.start + now
+    }
+
+    /// Blocks whose reads err too much are due; gives the dies that they lie on.
+    pub(super) fn take_found(&mut self, drive: &mut Drive, now: Ns) -> Vec<DieId> {
+        let found = drive.errors.take_found();
+        let mut dies = Vec::new();
+        for block in found {
+            drive.ftl.ask_refresh(&drive.media, block, self.clock(now));
+            dies.push(drive.geometry.die_of_block(block));
+        }
+        dies
+    }
+
+    /// Whether a refresh of a die is due or under way, and how much it presses.
+    #[inline]
+    pub(super) fn pressing(&mut self, drive: &mut Drive, die: DieId, now: Ns) -> Option<Pressing> {
+        let clock = self.clock(now);
+        if self.dies[die.0 as usize].under_way.is_none() && !drive.ftl.may_refresh(die, clock) {
+            return None;
+        }
+        let is_over = drive.ftl.collection_of(die).is_none();
+        let state = &mut self.dies[die.0 as usize];
+        if is_over && state.under_way.take().is_some_and(|(_, has_hurried)| has_hurried) {
+            state.rests_until = clock + PATIENCE;
+        }
+        let next = drive.ftl.refresh_due(&drive.media, die, clock);
+        let since = state.under_way.map(|(since, _)| since).into_iter().chain(next).min()?;
+        if clock < since + PATIENCE || clock < state.rests_until {
+            return Some(Pressing::Waits);
+        }
+        if let Some((_, has_hurried)) = &mut state.under_way {
+            *has_hurried = true;
+        }
+        Some(Pressing::Hurries)
+    }
+}

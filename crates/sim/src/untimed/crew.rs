@@ -1,0 +1,165 @@
+//! Writes without time on several threads, each of which works on dies of its own.
+//!
+//! ```text
+//!  pages ─► by die ─┬─► thread: its dies' firmware and flash ─┬─► put together
+//!                   └─► thread: …                             ┘   reads counted, die by die
+//! ```
+//! The bytes that a run leaves do not depend on the number of threads: dies share nothing that
+//! writes change but sums, and the chance of failing reads comes from streams of the die. With one
+//! thread the dies take turns, which also keeps the tables of one at a time in the caches.
+
+use std::sync::{Mutex, PoisonError};
+
+use super::instant::{Instant, Reader};
+use crate::drive::Drive;
+use crate::ftl::{Dealt, DieFtl, NoRoom, ERASES_OF_RUN};
+use crate::nand::Media;
+use crate::op::Source;
+use crate::reads::{BlockRead, PageTypes};
+use crate::striping::Turns;
+use crate::units::{Lpn, Ppn};
+
+/// Pages below which it is not worth taking the drive apart.
+const PAGES_MIN: u64 = 4096;
+
+/// Reads that are counted when the threads are done.
+struct Later {
+    types: PageTypes,
+    reads: Vec<BlockRead>,
+}
+
+impl Reader for &mut Later {
+    #[inline]
+    fn page_types(&self) -> &PageTypes {
+        &self.types
+    }
+
+    fn page(&mut self, _: &Media, _: Ppn, _: Source) {
+        unreachable!("writes of whole pages read no single page");
+    }
+
+    #[inline]
+    fn block(&mut self, read: BlockRead) {
+        self.reads.push(read);
+    }
+}
+
+/// What is to be written.
+#[derive(Clone, Copy)]
+enum Writes<'a> {
+    /// These pages, in order.
+    List(&'a [u32]),
+    /// So many pages from one on.
+    Run(Lpn, u32),
+}
+
+/// A die in the hands of a thread.
+struct Post {
+    ftl: DieFtl,
+    media: Media,
+    later: Later,
+    outcome: Result<(), NoRoom>,
+}
+
+impl Post {
+    fn write(
+        &mut self,
+        writes: impl FnOnce(&mut DieFtl, &mut Instant<'_, &mut Later>) -> Result<(), NoRoom>,
+    ) {
+        let mut sink = Instant { media: &mut self.media, reader: &mut self.later };
+        self.outcome = writes(&mut self.ftl, &mut sink);
+    }
+}
+
+/// Lets neighbouring dies, from `first` on, write what is theirs.
+fn work(posts: &mut [Post], first: u32, writes: Writes<'_>, turns: Turns) {
+    match writes {
+        Writes::List(lpns) => {
+            let dealt = Dealt::new(first..first + posts.len() as u32, lpns, turns);
+            for (post, list) in posts.iter_mut().zip(dealt.lists()) {
+                post.write(|ftl, sink| ftl.write_list(sink, list));
+            }
+        }
+        Writes::Run(first, count) => {
+            for post in posts {
+                post.write(|ftl, sink| ftl.write_run(sink, first, count));
+            }
+        }
+    }
+}
+
+impl Drive {
+    /// Whether these pages are worth it, and the dies may work apart. The number of threads does
+    /// not matter: what a run leaves must not depend on it.
+    pub(crate) fn is_list_for_crew(&self, lpns: &[u32]) -> bool {
+        lpns.len() as u64 >= PAGES_MIN
+            && self.ftl.may_split(&self.media, || self.ftl.erases_of_list(lpns))
+    }
+
+    /// The same of so many consecutive pages.
+    pub(crate) fn is_run_for_crew(&self, pages: u64) -> bool {
+        pages >= PAGES_MIN && self.ftl.may_split(&self.media, || ERASES_OF_RUN)
+    }
+
+    /// Writes pages in order, as [`Drive::is_list_for_crew`] allows.
+    ///
+    /// # Errors
+    /// [`NoRoom`] when a die has no room left; the others have written all the same.
+    pub(crate) fn write_list_together(&mut self, lpns: &[u32]) -> Result<(), NoRoom> {
+        self.write_together(Writes::List(lpns), lpns.len() as u64)
+    }
+
+    /// Writes consecutive pages, as [`Drive::is_run_for_crew`] allows.
+    ///
+    /// # Errors
+    /// As [`Drive::write_list_together`].
+    pub(crate) fn write_run_together(&mut self, first: Lpn, count: u32) -> Result<(), NoRoom> {
+        self.write_together(Writes::Run(first, count), u64::from(count))
+    }
+
+    fn write_together(&mut self, writes: Writes<'_>, count: u64) -> Result<(), NoRoom> {
+        let types = self.errors.page_types();
+        let parts = self.ftl.split().into_iter().zip(self.media.take().split());
+        let mut posts: Vec<Post> = parts
+            .map(|(ftl, media)| {
+                let later = Later { types: types.clone(), reads: Vec::new() };
+                Post { ftl, media, later, outcome: Ok(()) }
+            })
+            .collect();
+        let turns = self.ftl.turns();
+        let dies = posts.len();
+        let share = dies.div_ceil(self.threads.max(1));
+        let firsts = (0..).step_by(share);
+        let shares = Mutex::new(posts.chunks_mut(share).zip(firsts).collect::<Vec<_>>());
+        let task = || {
+            let take = || shares.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            while let Some((posts, first)) = take() {
+                work(posts, first, writes, turns);
+            }
+        };
+        std::thread::scope(|scope| {
+            // Where the system grants no thread, this one does the work.
+            let spawn = |_| std::thread::Builder::new().spawn_scoped(scope, task).ok();
+            let others: Vec<_> = (1..self.threads.min(dies)).map_while(spawn).collect();
+            task();
+            for other in others {
+                if let Err(panic) = other.join() {
+                    std::panic::resume_unwind(panic);
+                }
+            }
+        });
+        let mut outcome = Ok(());
+        let (mut dies, mut media) = (Vec::new(), Vec::new());
+        for post in posts {
+            post.later.reads.iter().for_each(|read| {
+                self.errors.record_block(read);
+            });
+            outcome = outcome.and(post.outcome);
+            dies.push(post.ftl);
+            media.push(post.media);
+        }
+        self.media = Media::join(media);
+        self.ftl.join(dies, count);
+        outcome
+    }
+}
