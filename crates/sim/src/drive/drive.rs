@@ -8,11 +8,10 @@
 
 use std::sync::Arc;
 
-use super::command_ids::CommandIds;
 use super::config::DeviceConfig;
 use super::host_counters::HostCounters;
 use super::patrol::Patrol;
-use super::placement_ids::SharedPlacer;
+use super::placement_ids::{CommandIds, SharedPlacer};
 use super::power_loss::PowerLossConfig;
 use crate::ftl::gc::Choosers;
 use crate::ftl::{FlashSink, Ftl, NoRoom};

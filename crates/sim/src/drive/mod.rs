@@ -13,7 +13,6 @@ mod buffered_writes;
 mod capacity;
 pub(crate) mod checkpoint;
 mod codewords;
-mod command_ids;
 mod config;
 mod counts;
 mod drive;

@@ -8,8 +8,8 @@
 //! A page is written after its command where it waits in the write buffer, or for room. Then its id
 //! is remembered by logical page: the newest write of a page decides.
 
-use super::command_ids::CommandIds;
 use super::drive::{Drive, Front};
+use super::placement_ids::CommandIds;
 use crate::ftl::Ids;
 use crate::op::HostCommand;
 use crate::units::Lpn;

@@ -1,4 +1,5 @@
-//! Placement ids that somebody outside the simulator gives to writes, a batch at a time.
+//! Placement ids: those that somebody outside the simulator gives to writes, a batch at a time, and
+//! those of commands, remembered by logical page until the page is written.
 //!
 //! Commands are drawn ahead in batches; those of a batch are shown together, before any of them is
 //! carried out.
@@ -6,6 +7,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::op::HostCommand;
+use crate::units::Lpn;
 use crate::workload::Generator;
 
 /// Gives writes their placement ids.
@@ -39,5 +41,38 @@ impl Generator for Placed {
 
     fn retarget(&mut self, command: &mut HostCommand) {
         self.inner.retarget(command);
+    }
+}
+
+/// Ids that belong to commands, remembered by logical page until the page is written.
+pub(crate) struct CommandIds {
+    /// By tenant; one for all where there is one, none where each command has its own.
+    of_tenant: Vec<u8>,
+    of_page: Vec<u8>,
+}
+
+impl CommandIds {
+    /// Those of a stage; pages that wait have these ids.
+    pub(super) fn new(of_tenant: Vec<u8>, of_page: Vec<u8>) -> Self {
+        Self { of_tenant, of_page }
+    }
+
+    /// Those of the next stage; pages that wait keep their ids.
+    pub(super) fn of_stage(self, of_tenant: Vec<u8>) -> Self {
+        Self { of_tenant, ..self }
+    }
+
+    /// A command writes a page.
+    #[inline]
+    pub(super) fn note(&mut self, command: &HostCommand, lpn: Lpn) {
+        let tenant = usize::from(command.tenant).min(self.of_tenant.len().saturating_sub(1));
+        self.of_page[lpn.0 as usize] =
+            self.of_tenant.get(tenant).copied().unwrap_or(command.placement);
+    }
+
+    /// The id of a page.
+    #[inline]
+    pub(super) fn of(&self, lpn: Lpn) -> u8 {
+        self.of_page[lpn.0 as usize]
     }
 }
