@@ -271,7 +271,10 @@ def test_a_killed_run_is_cleared_by_the_next(tmp_path: Path) -> None:
         (["--target", "dir:.", "--journal", "memory"], "truncate"),
         (["--target", "dir:.", "--compress-ratio", "nan"], "0 to below 1"),
         (["--target", "sim:emmc_16gb", "--state", "worn"], "young-clean"),
-        (["--target", "sim:emmc_16gb", "--dirty-writes", "nan"], "0.95 to 100"),
+        (
+            ["--target", "sim:emmc_16gb", "--state", "old-dirty", "--dirty-writes", "nan"],
+            "0.95 to 100",
+        ),
         (["--target", "sim:emmc_16gb", "--suite", "iozone"], "no trace of `iozone`"),
         (["--target", "sim:emmc_16gb", "--size", "web.files=1"], "recording"),
         (["--target", "sim:emmc_16gb", "--trace", "maps=x"], "`maps` is no case of this suite"),

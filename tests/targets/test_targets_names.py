@@ -300,7 +300,7 @@ def test_what_a_device_says_of_itself_is_one_plain_line():
         ("+cmd|x", "'+cmd|x"),
         ("-2+3", "'-2+3"),
         ("@SUM(A1)", "'@SUM(A1)"),
-        ("\t=1", "'\t=1"),
+        ("\t=1", "'\\t=1"),
         ("\N{FULLWIDTH EQUALS SIGN}1", "'\N{FULLWIDTH EQUALS SIGN}1"),
         ("-3.5", "-3.5"),
         ("+1e6", "+1e6"),
