@@ -5,7 +5,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::power::PowerConfig;
+use super::energy::PowerConfig;
 use crate::config::{check_time_us, name_or_mapping, ConfigError};
 use crate::reads::config::{RetryConfig, SoftReadConfig};
 use crate::reads::decoding::EccDecodeConfig;

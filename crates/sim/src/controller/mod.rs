@@ -16,20 +16,20 @@
 //! | `timeline` | spans of activity for trace viewers |
 //! | `work` | what dies have done, for their energy |
 //! | `cut` | how far the flash is when the power fails |
-//! | `power` | what everything but the flash draws |
+//! | `energy` | what everything but the flash draws |
 
 pub mod breakdown;
 pub mod config;
 mod cut;
+pub mod energy;
 mod flash_op;
 pub mod full;
 pub mod plain;
-pub mod power;
 pub mod timeline;
 mod work;
 
 pub use config::ControllerConfig;
 pub use cut::{Cut, Working};
+pub use energy::PowerConfig;
 pub use flash_op::{Detail, FlashOp, OpKind, NO_COMMAND};
-pub use power::PowerConfig;
 pub use work::Work;
