@@ -7,80 +7,48 @@
 //! ```text
 //! Ftl            which die?                                     routes, and lends the books
 //!  ├─ Books      the map, the counters, the clock of host writes
-//!  └─ Pool       one die: makes room, collects, folds, levels   (pool, collect, copyback)
-//!      └─ Log    its blocks: erased, open, closed               (log, frontier, erased, gc, slc)
+//!  └─ Pool       one die: makes room, collects, folds, levels   (pool/: pool, collect, …)
+//!      └─ Log    its blocks: erased, open, closed               (pool/: log, frontier, …; gc)
 //! ```
 //! Files use those below them in this order only. By default every page is mapped for itself and
 //! the whole map is in RAM, as in drives with 1 GB of DRAM per TB; [`mapping`] holds the other
 //! ways: a map in the flash, which is asked before a page is read or written, and maps of blocks,
-//! which decide in the pool's place where pages go (`mapped`).
+//! which decide in the pool's place where pages go (`mapping/asked`).
 
-mod aging;
-mod allocation;
-mod audit;
-mod balanced;
-mod block_state;
 mod books;
-mod checks;
-mod collect;
-mod collection;
 mod config;
-mod copyback;
-mod dies;
-mod draining;
-mod erased;
-mod failing;
-mod frontier;
 pub mod gc;
-mod handles;
-mod layout;
-mod log;
+mod life;
 mod map;
-mod mapped;
 pub mod mapping;
-mod mounting;
-mod options;
-mod padding;
-mod placement;
 mod pool;
 mod refresh;
-mod refresh_queue;
-mod setup;
+mod route;
 mod sink;
-mod slc;
-mod snapshot;
-mod wear;
 pub mod zones;
 
-pub use allocation::{
-    Allocation, AllocationOrder, BadBlock, DynamicConfig, GroupDies, Grouping, SuperblockConfig,
+pub use config::{
+    Allocation, AllocationOrder, BadBlock, CollectionConfig, Compression, Copyback, DataKind,
+    DieParity, DynamicConfig, DynamicSlcCache, FoldWhen, FtlConfig, GroupDies, Grouping,
+    HybridSlcCache, IdleCollection, Layout, Parity, PoolSetup, Refresh, SlcBlocks, SlcCacheConfig,
+    StaticSlcCache, SteppedCollection, StripeParity, SuperblockConfig, WearConfig, WhenFull,
+    WriteFrontiers, WritesComplete,
 };
-pub use block_state::BlockState;
-pub(crate) use collection::Reclaimed;
-pub use collection::StepOutcome;
-pub use config::{FtlConfig, WearConfig, WriteFrontiers};
-pub use dies::{Dealt, DieFtl, DieList, ERASES_OF_RUN};
-pub use handles::{
-    FdpConfig, HandleCounts, Ids, Isolation, NoPlacement, PlacementConfig, StreamsConfig,
-};
-pub use layout::Layout;
+pub use life::{Dealt, DieFtl, DieList, FtlSnapshot, ERASES_OF_RUN};
 pub use mapping::{MappingConfig, MappingCounters};
-pub use options::{
-    CollectionConfig, Compression, Copyback, DataKind, DieParity, DynamicSlcCache, FoldWhen,
-    HybridSlcCache, IdleCollection, Parity, Refresh, SlcCacheConfig, StaticSlcCache,
-    SteppedCollection, StripeParity, WhenFull, WritesComplete,
+pub(crate) use pool::Reclaimed;
+pub use pool::{
+    BlockState, FdpConfig, HandleCounts, Ids, Isolation, NoPlacement, PlacementConfig, StepOutcome,
+    StreamsConfig, ENTRY_AHEAD, PAGE_AHEAD,
 };
-pub use pool::{ENTRY_AHEAD, PAGE_AHEAD};
-pub use setup::{PoolSetup, SlcBlocks};
 pub use sink::{FlashSink, FtlCounters, MoveRun, MoveWay, NoRoom};
-pub use snapshot::FtlSnapshot;
 
-use balanced::Place;
 use books::Books;
 use gc::Choosers;
 use map::Map;
 use mapping::{Request, Use};
 use pool::Pool;
+use route::Place;
 use zones::Zones;
 
 use crate::geometry::Geometry;
@@ -96,7 +64,7 @@ enum Route {
     InTurns(Turns),
     /// By the order of `ftl.allocation`.
     Ordered,
-    /// The least loaded die with room; see [`balanced`].
+    /// The least loaded die with room; see [`route`].
     Dynamic(Place),
     /// The die is found by the number of the page; `ftl.mapping` is not `page`.
     Mapped,

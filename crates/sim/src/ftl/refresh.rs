@@ -9,11 +9,8 @@
 //! a single-bit cache is folded instead. Data that passes on is corrected: it never goes by
 //! copyback.
 
-use super::block_state::BlockState;
 use super::books::Books;
-use super::collect::Beginning;
-use super::pool::Pool;
-use super::refresh_queue::Due;
+use super::pool::{Beginning, BlockState, Due, Pool};
 use super::sink::FlashSink;
 use super::Ftl;
 use crate::nand::Media;

@@ -26,7 +26,7 @@ pub use greedy::Greedy;
 pub use outside::{Chooser, Choosers, PoolShape, PoolView, PythonConfig, NO_RANK};
 pub use windowed_greedy::WindowedGreedy;
 
-use super::block_state::BlockState;
+use super::pool::BlockState;
 use crate::config::ConfigError;
 use crate::rng::Rng;
 

@@ -19,10 +19,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::super::block_state::BlockState;
 use super::greedy::{Greedy, Notes};
 use super::{BlockView, BuildContext, GcPolicy};
 use crate::config::ConfigError;
+use crate::ftl::pool::BlockState;
 
 /// A policy of the user's own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -15,9 +15,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::super::sink::{FlashSink, NoRoom};
 use super::blocks::{Address, Bench, DataBlocks, NONE};
 use super::LogReplacement;
+use crate::ftl::sink::{FlashSink, NoRoom};
 use crate::units::{BlockId, Lpn};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

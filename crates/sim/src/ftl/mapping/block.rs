@@ -15,9 +15,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::super::sink::{FlashSink, NoRoom};
 use super::blocks::{Address, Bench, DataBlocks};
 use super::Request;
+use crate::ftl::sink::{FlashSink, NoRoom};
 use crate::units::{BlockId, Lpn};
 
 /// The block that is being rewritten.

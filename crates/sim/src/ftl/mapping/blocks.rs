@@ -12,11 +12,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::super::block_state::BlockState;
-use super::super::books::Books;
-use super::super::collection::Reclaimed;
-use super::super::log::Log;
-use super::super::sink::{FlashSink, MoveRun, MoveWay};
+use crate::ftl::books::Books;
+use crate::ftl::pool::{BlockState, Log, Reclaimed};
+use crate::ftl::sink::{FlashSink, MoveRun, MoveWay};
 use crate::geometry::UNMAPPED;
 use crate::op::{Source, RUN_MAX};
 use crate::striping::Turns;

@@ -1,9 +1,9 @@
 //! What each way to map excludes.
 
-use super::super::config::{FtlConfig, WearConfig, WriteFrontiers};
-use super::super::gc::GcConfig;
 use super::{DftlMapping, MappingConfig, ZonedMapping};
 use crate::config::ConfigError;
+use crate::ftl::config::{FtlConfig, WearConfig, WriteFrontiers};
+use crate::ftl::gc::GcConfig;
 use crate::geometry::Geometry;
 
 impl FtlConfig {

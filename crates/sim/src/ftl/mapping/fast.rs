@@ -17,9 +17,9 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::sink::{FlashSink, NoRoom};
 use super::blocks::{Address, Bench, DataBlocks};
 use super::Request;
+use crate::ftl::sink::{FlashSink, NoRoom};
 use crate::units::{BlockId, Lpn};
 
 /// The log block of sequential writes.

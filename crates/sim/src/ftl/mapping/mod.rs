@@ -14,8 +14,9 @@
 //! the others place pages at fixed offsets of blocks (`blocks`) and never collect garbage: they
 //! merge.
 //!
-//! A scheme is one file and a row below.
+//! A scheme is one file and a row below. `asked` is where the drive asks them, page by page.
 
+mod asked;
 mod bast;
 mod block;
 pub(crate) mod blocks;

@@ -2,18 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::super::block_state::BlockState;
-use super::super::books::Books;
-use super::super::collection::Reclaimed;
-use super::super::config::FtlConfig;
-use super::super::log::Log;
-use super::super::setup::PoolSetup;
-use super::super::sink::{FlashSink, NoRoom};
 use super::bast::Bast;
 use super::block::BlockOnly;
 use super::blocks::{Bench, BlocksSnapshot, DataBlocks};
 use super::fast::Fast;
 use super::{zoned, MappingConfig, Request};
+use crate::ftl::books::Books;
+use crate::ftl::config::{FtlConfig, PoolSetup};
+use crate::ftl::pool::{BlockState, Log, Reclaimed};
+use crate::ftl::sink::{FlashSink, NoRoom};
 use crate::nand::Media;
 use crate::units::{BlockId, Lpn};
 

@@ -15,8 +15,8 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::setup::PoolSetup;
-use super::super::sink::{FlashSink, FtlCounters};
+use crate::ftl::config::PoolSetup;
+use crate::ftl::sink::{FlashSink, FtlCounters};
 use crate::geometry::{Geometry, UNMAPPED};
 use crate::nand::Media;
 use crate::op::Source;

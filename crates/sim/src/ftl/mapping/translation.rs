@@ -16,11 +16,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::super::setup::PoolSetup;
-use super::super::sink::{FlashSink, FtlCounters};
 use super::cache::MapCache;
 use super::store::{MapStore, StoreSnapshot};
 use super::{DftlMapping, ENTRY_BYTES};
+use crate::ftl::config::PoolSetup;
+use crate::ftl::sink::{FlashSink, FtlCounters};
 use crate::nand::Media;
 use crate::op::Source;
 use crate::units::{DieId, Lpn};

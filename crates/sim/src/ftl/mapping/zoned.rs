@@ -7,8 +7,8 @@
 //! ```
 //! Which writes are in order is decided above, by the states of the zones (`ftl::zones`).
 
-use super::super::sink::{FlashSink, NoRoom};
 use super::blocks::{Address, Bench, DataBlocks};
+use crate::ftl::sink::{FlashSink, NoRoom};
 use crate::units::Lpn;
 
 /// Writes the next page of its zone.

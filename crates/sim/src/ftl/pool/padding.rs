@@ -8,12 +8,12 @@
 //! the dies that it went to. Padding is dead from the start: a collection passes it over. Where
 //! pages take several programs (`nand.partial_programs`), only the last of them pads.
 
-use super::books::Books;
 use super::frontier::{Frontier, PartialPage};
 use super::log::Log;
 use super::placement::HOST_FRONTIER;
 use super::pool::Pool;
-use super::sink::FlashSink;
+use crate::ftl::books::Books;
+use crate::ftl::sink::FlashSink;
 use crate::geometry::UNMAPPED;
 use crate::nand::{CellMode, Media};
 use crate::op::Source;
@@ -62,7 +62,7 @@ impl Log {
     }
 
     /// What the host has begun of a program unit and is not on the flash yet, by its first page.
-    pub(super) fn unit_under_way(&self, media: &Media) -> Option<Ppn> {
+    pub(in crate::ftl) fn unit_under_way(&self, media: &Media) -> Option<Ppn> {
         (HOST_FRONTIER..=self.placement.last_host_stream()).find_map(|stream| {
             let unit = self.open_unit(media, stream)?;
             (unit.next < unit.limit && unit.next > unit.until).then_some(Ppn(unit.until))
@@ -70,7 +70,7 @@ impl Log {
     }
 
     /// Pages of the unit under way in a block that programs of parts have put on the flash.
-    pub(super) fn programmed_part(&self, media: &Media, block: BlockId) -> u32 {
+    pub(in crate::ftl) fn programmed_part(&self, media: &Media, block: BlockId) -> u32 {
         if !self.units.programs_parts() {
             return 0;
         }
@@ -81,7 +81,7 @@ impl Log {
 
     /// Open pages count as programmed as often as they may but once: what is known of them when
     /// nobody has counted.
-    pub(super) fn take_parts_as_programmed(&mut self, media: &Media) {
+    pub(in crate::ftl) fn take_parts_as_programmed(&mut self, media: &Media) {
         if !self.units.programs_parts() {
             return;
         }
@@ -96,7 +96,7 @@ impl Log {
     /// Completes the program units under way that hold a logical page of which the victim has a
     /// copy, older or of the same version. Their programs are ordered before its erase.
     #[cold]
-    pub(super) fn complete_copies<S: FlashSink>(
+    pub(in crate::ftl) fn complete_copies<S: FlashSink>(
         &mut self,
         books: &mut Books,
         sink: &mut S,
@@ -119,7 +119,7 @@ impl Log {
     }
 
     /// Completes all program units under way.
-    pub(super) fn complete_units<S: FlashSink>(&mut self, books: &mut Books, sink: &mut S) {
+    pub(in crate::ftl) fn complete_units<S: FlashSink>(&mut self, books: &mut Books, sink: &mut S) {
         for stream in 0..self.frontiers.len() {
             while self.pad_stretch(books, sink, stream) {}
         }

@@ -6,19 +6,36 @@
 //! ├── open blocks   beyond the first
 //! └── the rest      logical pages + what GC lives on; at least one block must be left over
 //! ```
+//! The room holds what is decided before the drive runs: `options` and `allocation` are parts of
+//! the section, `checks` refuses what cannot work, `layout` says which pages of a block take data,
+//! and `setup` is the drive as the pools are told of it.
+
+mod allocation;
+mod checks;
+mod layout;
+mod options;
+mod setup;
+
+pub use allocation::{
+    Allocation, AllocationOrder, BadBlock, DynamicConfig, GroupDies, Grouping, SuperblockConfig,
+};
+pub use layout::Layout;
+pub(in crate::ftl) use layout::Part;
+pub use options::{
+    CollectionConfig, Compression, Copyback, DataKind, DieParity, DynamicSlcCache, FoldWhen,
+    HybridSlcCache, IdleCollection, Parity, Refresh, SlcCacheConfig, StaticSlcCache,
+    SteppedCollection, StripeParity, WhenFull, WritesComplete,
+};
+pub use setup::{PoolSetup, SlcBlocks};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::allocation::Allocation;
+use options::none_or::{self, NoneOr};
+
 use super::gc::GcConfig;
-use super::handles::{Isolation, PlacementConfig};
 use super::mapping::MappingConfig;
-use super::options::none_or::{self, NoneOr};
-use super::options::{
-    CollectionConfig, Compression, Copyback, IdleCollection, Parity, Refresh, SlcCacheConfig,
-    WritesComplete,
-};
+use super::pool::{Isolation, PlacementConfig};
 use crate::config::{is_default, name_or_mapping, optional_bytes, size_schema};
 
 /// Which writes share an open block.

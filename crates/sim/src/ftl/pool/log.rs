@@ -9,18 +9,16 @@
 //! when to collect; that is the pool's.
 
 use super::block_state::BlockState;
-use super::books::Books;
-use super::config::{FtlConfig, WearConfig};
 use super::erased::{ErasedBlocks, OpenOrder};
 use super::frontier::{Frontier, PartialPage};
-use super::gc::{BlockView, BuildContext, Choosers, GcPolicy};
-use super::layout::{Layout, Part};
-use super::map::{Map, Moving};
 use super::placement::Placement;
 use super::refresh_queue::RefreshQueue;
-use super::setup::PoolSetup;
-use super::sink::{FlashSink, MoveRun, MoveWay};
 use super::slc::SlcCache;
+use crate::ftl::books::Books;
+use crate::ftl::config::{FtlConfig, Layout, Part, PoolSetup, WearConfig};
+use crate::ftl::gc::{BlockView, BuildContext, Choosers, GcPolicy};
+use crate::ftl::map::{Map, Moving};
+use crate::ftl::sink::{FlashSink, MoveRun, MoveWay};
 use crate::geometry::Geometry;
 use crate::nand::{CellMode, Failures, Media, ProgramUnits};
 use crate::op::Source;
@@ -36,7 +34,7 @@ pub(crate) struct Log {
     /// Whether some pages of a block take no data, or not in every mode.
     pub(crate) is_shaped: bool,
     /// Whether superblocks differ in size.
-    pub(super) is_uneven: bool,
+    pub(in crate::ftl) is_uneven: bool,
     /// By block: pages that count as live and are holes; empty where superblocks are even.
     hole_pages: Vec<u32>,
     pub(crate) die: DieId,
@@ -46,7 +44,7 @@ pub(crate) struct Log {
     /// The open block of each stream.
     pub(crate) frontiers: Box<[Frontier]>,
     /// By stream: the page that was programmed in part last.
-    pub(super) parts: Box<[PartialPage]>,
+    pub(in crate::ftl) parts: Box<[PartialPage]>,
     pub(crate) erased: ErasedBlocks,
     pub(crate) placement: Placement,
     policy: Box<dyn GcPolicy>,
@@ -55,19 +53,19 @@ pub(crate) struct Log {
     /// Deaths that leave more live pages than this are nothing to the policy.
     heard_limit: u32,
     /// The collection under way gives no block back.
-    pub(super) gives_nothing: bool,
+    pub(in crate::ftl) gives_nothing: bool,
     /// Which programs and erases fail.
-    pub(super) failures: Option<Failures>,
+    pub(in crate::ftl) failures: Option<Failures>,
     /// Blocks that failed, in that order.
-    pub(super) failed: Vec<u32>,
+    pub(in crate::ftl) failed: Vec<u32>,
     /// Blocks of one bit per cell.
     pub(crate) slc: Option<SlcCache>,
     /// Blocks that will be refreshed, if any ever are.
-    pub(super) refresh: Option<Box<RefreshQueue>>,
+    pub(in crate::ftl) refresh: Option<Box<RefreshQueue>>,
     /// Plane in which the next block of moved pages is best opened.
     pub(crate) wanted_plane: Option<u32>,
     /// The power may fail: see `padding`.
-    pub(super) may_be_cut: bool,
+    pub(in crate::ftl) may_be_cut: bool,
 }
 
 impl Log {
@@ -300,14 +298,14 @@ impl Log {
     }
 
     /// The data of a block is complete, and ages from now on.
-    pub(super) fn note_closed(&mut self, block: BlockId, clock: Option<Ns>) {
+    pub(in crate::ftl) fn note_closed(&mut self, block: BlockId, clock: Option<Ns>) {
         if let Some(queue) = &mut self.refresh {
             queue.note_closed(block.0, clock);
         }
     }
 
     /// Takes a closed block out of the candidates.
-    pub(super) fn take(&mut self, books: &Books, block: BlockId) {
+    pub(in crate::ftl) fn take(&mut self, books: &Books, block: BlockId) {
         self.policy.remove(block.0 - self.first_block, books.map.live_count(block));
     }
 
@@ -463,12 +461,12 @@ impl Log {
 
     /// Pages of a block that count as live and are holes.
     #[inline]
-    pub(super) fn hole_pages(&self, block: BlockId) -> u32 {
+    pub(in crate::ftl) fn hole_pages(&self, block: BlockId) -> u32 {
         self.hole_pages.get((block.0 - self.first_block) as usize).copied().unwrap_or(0)
     }
 
     /// The holes of a native superblock count as live from now on.
-    pub(super) fn note_holes(&mut self, block: BlockId, media: &Media) {
+    pub(in crate::ftl) fn note_holes(&mut self, block: BlockId, media: &Media) {
         let place = (block.0 - self.first_block) as usize;
         self.hole_pages[place] = media.hole_pages(block);
     }

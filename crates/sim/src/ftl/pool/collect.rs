@@ -14,20 +14,20 @@
 //! between the two loses nothing.
 
 use super::block_state::BlockState;
-use super::books::Books;
 use super::collection::{Collection, StepOutcome};
 use super::copyback::place_inside;
 use super::placement::HOST_FRONTIER;
 use super::pool::Pool;
-use super::sink::FlashSink;
 use super::wear::WearGauge;
+use crate::ftl::books::Books;
+use crate::ftl::sink::FlashSink;
 use crate::nand::{CellMode, Media};
 use crate::op::{Source, RUN_MAX};
 use crate::units::{BlockId, Lpn};
 
 /// How a collection is carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Beginning {
+pub(in crate::ftl) enum Beginning {
     /// At once: all pages are read before the first is placed.
     Whole,
     /// In steps.
@@ -62,7 +62,7 @@ impl Pool {
     }
 
     /// The same of any block.
-    pub(super) fn finds_room(&self, books: &Books, media: &Media, victim: BlockId) -> bool {
+    pub(in crate::ftl) fn finds_room(&self, books: &Books, media: &Media, victim: BlockId) -> bool {
         if self.log.is_uneven {
             let live = u64::from(self.live_pages(books, victim));
             let stream = self.log.moved_stream(Lpn(0), Source::Gc, victim);
@@ -85,11 +85,17 @@ impl Pool {
     }
 
     /// Live pages of a block; the holes of a superblock are none.
-    pub(super) fn live_pages(&self, books: &Books, block: BlockId) -> u32 {
+    pub(in crate::ftl) fn live_pages(&self, books: &Books, block: BlockId) -> u32 {
         books.map.live_count(block) - self.log.hole_pages(block)
     }
 
-    pub(super) fn start(&mut self, victim: BlockId, source: Source, retires: bool, how: Beginning) {
+    pub(in crate::ftl) fn start(
+        &mut self,
+        victim: BlockId,
+        source: Source,
+        retires: bool,
+        how: Beginning,
+    ) {
         let has_failed = self.log.state(victim) == BlockState::Failed;
         self.log.set_state(victim, BlockState::Victim);
         self.log.gives_nothing = retires;
@@ -345,7 +351,7 @@ impl Pool {
 
     /// Brings a collection that was begun in steps to its end.
     #[cold]
-    pub(super) fn finish_at_once<S: FlashSink>(&mut self, books: &mut Books, sink: &mut S) {
+    pub(in crate::ftl) fn finish_at_once<S: FlashSink>(&mut self, books: &mut Books, sink: &mut S) {
         self.step(books, sink, u32::MAX);
         self.finish();
         if std::mem::take(&mut self.level_due) {
@@ -407,7 +413,7 @@ impl Pool {
     }
 
     /// Begins to fold a block of the cache; false if it does not wait for that.
-    pub(super) fn begin_fold_of(&mut self, media: &Media, victim: BlockId) -> bool {
+    pub(in crate::ftl) fn begin_fold_of(&mut self, media: &Media, victim: BlockId) -> bool {
         let Some(cache) = &mut self.log.slc else { return false };
         let place = cache.cached.iter().position(|&block| block == victim.0);
         let Some(place) = place else { return false };

@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use super::options::Refresh;
+use crate::ftl::config::Refresh;
 use crate::geometry::Geometry;
 use crate::nand::Media;
 use crate::units::{BlockId, Ns};
@@ -35,12 +35,12 @@ struct Erring {
 
 /// A block whose turn it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Due {
+pub(in crate::ftl) struct Due {
     /// When it became due, in nanoseconds.
-    pub(super) since: Ns,
-    pub(super) block: BlockId,
+    pub(in crate::ftl) since: Ns,
+    pub(in crate::ftl) block: BlockId,
     /// Whether that was for the errors of its reads.
-    pub(super) is_by_rate: bool,
+    pub(in crate::ftl) is_by_rate: bool,
 }
 
 /// The blocks of a pool that will be refreshed.
@@ -83,19 +83,19 @@ impl RefreshQueue {
     }
 
     /// Reads of a block, erased so often, err too much.
-    pub(super) fn ask(&mut self, block: BlockId, erases: u32, now: Ns) {
+    pub(in crate::ftl) fn ask(&mut self, block: BlockId, erases: u32, now: Ns) {
         self.by_rate.push(Erring { since: now.0, block: block.0, erases });
     }
 
     /// Whether there is anything to look at.
     #[inline]
-    pub(super) fn may_be_due(&self, now: Ns) -> bool {
+    pub(in crate::ftl) fn may_be_due(&self, now: Ns) -> bool {
         !self.by_rate.is_empty() || self.by_age.front().is_some_and(|it| it.due <= now.0)
     }
 
     /// The block that has been due for longest. Those that are not `ready` are forgotten, but for
     /// open blocks that err too much, which wait until they are closed.
-    pub(super) fn oldest(
+    pub(in crate::ftl) fn oldest(
         &mut self,
         media: &Media,
         now: Ns,
@@ -129,7 +129,7 @@ impl RefreshQueue {
     }
 
     /// A clock runs from now on; `holds` says whether a block was closed and is not collected.
-    pub(super) fn start_clock(&mut self, now: Ns, holds: impl Fn(BlockId) -> bool) {
+    pub(in crate::ftl) fn start_clock(&mut self, now: Ns, holds: impl Fn(BlockId) -> bool) {
         let Some(after) = self.after else { return };
         let (closings, first) = (&self.closings, self.first_block);
         let is_last = |it: &Closed| closings[(it.block - first) as usize] == it.closing;
@@ -144,7 +144,7 @@ impl RefreshQueue {
     }
 
     /// When the next block becomes due after `now`, or the next that is closed may.
-    pub(super) fn next_after(&self, now: Ns) -> Option<Ns> {
+    pub(in crate::ftl) fn next_after(&self, now: Ns) -> Option<Ns> {
         let after = self.after?;
         let place = self.by_age.partition_point(|it| it.due <= now.0);
         let dated = self.by_age.get(place).filter(|it| it.due < UNKNOWN);
@@ -152,7 +152,7 @@ impl RefreshQueue {
     }
 
     /// Numbers for a checkpoint: of each block that waits, when it is due and which it is.
-    pub(super) fn save(&self) -> Vec<u64> {
+    pub(in crate::ftl) fn save(&self) -> Vec<u64> {
         let is_last =
             |it: &&Closed| self.closings[(it.block - self.first_block) as usize] == it.closing;
         let by_age = self.by_age.iter().filter(is_last);
@@ -163,7 +163,7 @@ impl RefreshQueue {
     }
 
     /// Restores what [`RefreshQueue::save`] gave; false if that is of another pool.
-    pub(super) fn restore(&mut self, numbers: &[u64]) -> bool {
+    pub(in crate::ftl) fn restore(&mut self, numbers: &[u64]) -> bool {
         self.by_age.clear();
         self.by_rate.clear();
         for three in numbers.chunks(3) {

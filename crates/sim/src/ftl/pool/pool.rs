@@ -18,16 +18,15 @@
 //! with the whole reserve erased: then erased and open blocks hold two blocks of free pages at all
 //! times, and of a victim's pages at most one kind can lack a block when one block is left.
 
-use super::books::Books;
 use super::collection::{Collection, Reclaimed};
-use super::config::{FtlConfig, WearConfig};
 use super::log::Log;
-use super::map::{DeadRun, Moving};
-use super::mapping::BlockScheme;
 use super::placement::{HOST_FRONTIER, MOVED_FRONTIER};
-use super::setup::PoolSetup;
-use super::sink::{FlashSink, NoRoom};
 use super::wear::WearGauge;
+use crate::ftl::books::Books;
+use crate::ftl::config::{FtlConfig, PoolSetup, WearConfig};
+use crate::ftl::map::{DeadRun, Moving};
+use crate::ftl::mapping::BlockScheme;
+use crate::ftl::sink::{FlashSink, NoRoom};
 use crate::nand::{CellMode, Media};
 use crate::op::{Source, RUN_MAX};
 use crate::striping::DieRun;
@@ -54,19 +53,19 @@ pub(crate) struct Pool {
     /// Blocks that are set apart for map pages.
     pub(crate) map_blocks: Vec<u32>,
     /// Whether they change places with other blocks.
-    pub(super) shares_wear: bool,
+    pub(in crate::ftl) shares_wear: bool,
     /// Erased blocks that GC keeps.
-    pub(super) reserve: u32,
+    pub(in crate::ftl) reserve: u32,
     /// Present with static wear leveling only.
     pub(crate) gauge: Option<WearGauge>,
     /// Victims of collections that were erased since the drive was made or loaded.
     pub(crate) reclaimed: Reclaimed,
     /// Good blocks beside those that are cache for good.
-    pub(super) good_blocks: u32,
+    pub(in crate::ftl) good_blocks: u32,
     /// Erase count at which a block is not erased again but taken out of use.
-    pub(super) worn_limit: u32,
+    pub(in crate::ftl) worn_limit: u32,
     /// Good blocks below which the pool cannot hold its logical pages and collect.
-    pub(super) good_blocks_min: u32,
+    pub(in crate::ftl) good_blocks_min: u32,
     /// Copies in a row that data may make inside its die.
     pub(super) copyback_limit: Option<u8>,
     /// The collection under way.
@@ -214,7 +213,7 @@ impl Pool {
 
     /// Asks for what the writes behind a place of a list will touch.
     #[inline]
-    pub(super) fn look_ahead(books: &Books, lpns: &[u32], place: usize) {
+    pub(in crate::ftl) fn look_ahead(books: &Books, lpns: &[u32], place: usize) {
         if let Some(&coming) = lpns.get(place + ENTRY_AHEAD) {
             books.map.prefetch_entry(Lpn(coming));
         }
@@ -295,13 +294,13 @@ impl Pool {
     }
 
     /// Good blocks that the pool cannot do without.
-    pub(super) fn good_blocks_needed(&self) -> u32 {
+    pub(in crate::ftl) fn good_blocks_needed(&self) -> u32 {
         let Some(share) = &self.share else { return self.good_blocks_min };
         let per_block = self.log.layout.data_pages(self.log.die, CellMode::Native);
         (share.live_pages.div_ceil(per_block) + share.idle_blocks).max(self.good_blocks_min)
     }
 
-    pub(super) fn has_spare(&self) -> bool {
+    pub(in crate::ftl) fn has_spare(&self) -> bool {
         self.log.erased.len() > self.reserve
     }
 
@@ -497,7 +496,7 @@ impl Pool {
         }
     }
 
-    /// See [`super::Ftl::catch_up`].
+    /// See [`crate::ftl::Ftl::catch_up`].
     pub(crate) fn catch_up<S: FlashSink>(&mut self, books: &mut Books, sink: &mut S) {
         self.forgive_fold();
         if self.collection.is_some() {
@@ -515,7 +514,7 @@ impl Pool {
 
     /// Makes sure, at once, that a block more than the reserve is erased, and opens it for a stream
     /// if one is given.
-    pub(super) fn make_spare<S: FlashSink>(
+    pub(in crate::ftl) fn make_spare<S: FlashSink>(
         &mut self,
         books: &mut Books,
         sink: &mut S,

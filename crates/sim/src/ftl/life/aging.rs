@@ -9,7 +9,8 @@
 //! life of a drive whose wear is even. A block that fails and that the pool cannot do without
 //! stays.
 
-use super::{Ftl, Pool};
+use crate::ftl::pool::Pool;
+use crate::ftl::Ftl;
 use crate::nand::Media;
 use crate::units::BlockId;
 

@@ -6,14 +6,12 @@
 //! an interrupted program has done to the pages behind it. Blocks of one bit per cell are cached in
 //! the order in which they were opened, which the flash tells.
 
-use super::block_state::BlockState;
-use super::books::Books;
-use super::log::Log;
-use super::placement::HOST_FRONTIER;
-use super::sink::FlashSink;
-use super::{Ftl, FtlConfig, PoolSetup};
 use crate::config::ConfigError;
+use crate::ftl::books::Books;
+use crate::ftl::pool::{BlockState, Log, HOST_FRONTIER};
+use crate::ftl::sink::FlashSink;
 use crate::ftl::PlacementConfig;
+use crate::ftl::{Ftl, FtlConfig, PoolSetup};
 use crate::geometry::UNMAPPED;
 use crate::nand::{CellMode, Media};
 use crate::units::{BlockId, DieId, Ppn};
@@ -123,7 +121,7 @@ impl Ftl {
     /// unit of another die. Before a die whose open block is full collects at once, the units of
     /// all others are completed.
     #[cold]
-    pub(super) fn complete_elsewhere<S: FlashSink>(&mut self, sink: &mut S, die: DieId) {
+    pub(in crate::ftl) fn complete_elsewhere<S: FlashSink>(&mut self, sink: &mut S, die: DieId) {
         let own = &self.pools[die.0 as usize].log;
         let host = HOST_FRONTIER..=own.placement.last_host_stream();
         if own.frontiers[host].iter().any(|frontier| frontier.is_full()) {
@@ -135,7 +133,12 @@ impl Ftl {
     /// The same before the last step of a collection: of units that hold something newer than its
     /// victim.
     #[cold]
-    pub(super) fn complete_newer<S: FlashSink>(&mut self, sink: &mut S, die: DieId, limit: u32) {
+    pub(in crate::ftl) fn complete_newer<S: FlashSink>(
+        &mut self,
+        sink: &mut S,
+        die: DieId,
+        limit: u32,
+    ) {
         let pool = &self.pools[die.0 as usize];
         let Some(victim) = pool.collection.map(|collection| collection.victim) else { return };
         if pool.log.may_be_cut && pool.live_pages(&self.books, victim) <= limit {

@@ -17,14 +17,14 @@
 use std::ops::Range;
 
 use super::block_state::BlockState;
-use super::books::Books;
 use super::collection::Collection;
 use super::frontier::Frontier;
-use super::layout::Part;
 use super::log::Log;
-use super::map::Map;
 use super::pool::Pool;
-use super::sink::FlashSink;
+use crate::ftl::books::Books;
+use crate::ftl::config::Part;
+use crate::ftl::map::Map;
+use crate::ftl::sink::FlashSink;
 use crate::nand::{CellMode, Media};
 use crate::op::Source;
 use crate::superblock::{Members, HOLE};
@@ -144,7 +144,7 @@ impl Log {
     }
 
     /// Whether blocks that fail go on with another member in place of the one that has failed.
-    pub(super) fn replaces_members(&self) -> bool {
+    pub(in crate::ftl) fn replaces_members(&self) -> bool {
         self.failures.is_some() && self.layout.superblocks().is_some()
     }
 
@@ -165,7 +165,7 @@ impl Log {
 
     /// Members of a superblock that must not be used again: those whose next erase fails, and,
     /// where it has failed, the one that this was due to.
-    pub(super) fn failed_members(
+    pub(in crate::ftl) fn failed_members(
         &self,
         media: &Media,
         block: BlockId,
@@ -182,7 +182,7 @@ impl Log {
 
 impl Pool {
     /// Whether a block of full density is not to be erased again.
-    pub(super) fn is_last_use(&self, media: &Media, block: BlockId) -> bool {
+    pub(in crate::ftl) fn is_last_use(&self, media: &Media, block: BlockId) -> bool {
         if media.erase_count(block) >= self.worn_limit {
             return true;
         }
@@ -195,7 +195,7 @@ impl Pool {
 
     /// Whether a block of full density that is written to its end and erased is lost by that: it is
     /// worn, or fails and cannot be repaired.
-    pub(super) fn fails_in_use(&self, media: &Media, block: BlockId) -> bool {
+    pub(in crate::ftl) fn fails_in_use(&self, media: &Media, block: BlockId) -> bool {
         media.erase_count(block) >= self.worn_limit
             || self.log.failures.is_some() && self.is_short_of_members(media, block, true)
     }
@@ -242,7 +242,7 @@ impl Pool {
     }
 
     /// Members of a superblock that is retired that must not be used again: all, when it is worn.
-    pub(super) fn members_to_retire(
+    pub(in crate::ftl) fn members_to_retire(
         &self,
         media: &Media,
         block: BlockId,

@@ -1,17 +1,16 @@
 //! What the drive asks of firmware that maps otherwise than by pages in RAM: see `mapping`.
 
-use super::block_state::BlockState;
-use super::books::Books;
-use super::mapping::{Request, Translation, Use};
-use super::pool::Pool;
-use super::sink::{FlashSink, NoRoom};
-use super::{Ftl, FtlConfig, PoolSetup};
+use super::{Request, Translation, Use};
+use crate::ftl::books::Books;
+use crate::ftl::pool::{BlockState, Pool};
+use crate::ftl::sink::{FlashSink, NoRoom};
+use crate::ftl::{Ftl, FtlConfig, PoolSetup};
 use crate::nand::{CellMode, Media};
 use crate::units::{BlockId, Lpn};
 
 impl Ftl {
     /// The map in the blocks that its pools have set apart.
-    pub(super) fn translation(
+    pub(in crate::ftl) fn translation(
         config: &FtlConfig,
         setup: &PoolSetup,
         pools: &[Pool],
@@ -23,7 +22,7 @@ impl Ftl {
     /// Brings the entry of a page into the cache of the map, where there is one and it was not done
     /// before.
     #[inline]
-    pub(super) fn translate<S: FlashSink>(&mut self, sink: &mut S, lpn: Lpn, how: Use) {
+    pub(in crate::ftl) fn translate<S: FlashSink>(&mut self, sink: &mut S, lpn: Lpn, how: Use) {
         let Books { translation, counters, .. } = &mut self.books;
         if let Some(translation) = translation {
             if !self.is_translated {
@@ -79,7 +78,7 @@ impl Ftl {
 
     /// Writes a page of the host where the map is not one of pages in RAM.
     #[inline(never)]
-    pub(super) fn write_mapped<S: FlashSink>(
+    pub(in crate::ftl) fn write_mapped<S: FlashSink>(
         &mut self,
         sink: &mut S,
         lpn: Lpn,

@@ -8,11 +8,11 @@
 //! What a block of the host will owe is owed when it is opened, less what is still free in it, so
 //! that no page costs anything.
 
-use super::books::Books;
 use super::placement::HOST_FRONTIER;
 use super::pool::Pool;
-use super::sink::FlashSink;
 use super::slc::Draining;
+use crate::ftl::books::Books;
+use crate::ftl::sink::FlashSink;
 use crate::op::Source;
 
 impl Pool {

@@ -16,8 +16,8 @@
 
 use std::ops::Range;
 
-use super::config::WriteFrontiers;
 use super::handles::{Handles, Ids, Isolation, PlacementConfig};
+use crate::ftl::config::WriteFrontiers;
 use crate::op::Source;
 use crate::units::{BlockId, Lpn};
 
@@ -145,7 +145,7 @@ impl Placement {
 impl WriteFrontiers {
     /// Open blocks that a pool with these handles can hold besides the first, that of wear leveling
     /// apart.
-    pub(super) fn extra(&self, placement: &PlacementConfig) -> u32 {
+    pub(in crate::ftl) fn extra(&self, placement: &PlacementConfig) -> u32 {
         let (ids, own) = (placement.ids(), u32::from(!matches!(self, Self::Single(_))));
         match placement.isolation() {
             _ if ids < 2 => own,

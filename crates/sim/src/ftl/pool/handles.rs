@@ -16,8 +16,8 @@ use std::ops::Range;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::gc::PythonConfig;
 use crate::config::ConfigError;
+use crate::ftl::gc::PythonConfig;
 use crate::units::{BlockId, Lpn};
 
 /// Handles of a drive, at most.
@@ -127,7 +127,7 @@ impl PlacementConfig {
     }
 
     /// Refuses numbers out of range.
-    pub(super) fn check(&self) -> Result<(), ConfigError> {
+    pub(in crate::ftl) fn check(&self) -> Result<(), ConfigError> {
         let (value, max) = match self {
             Self::None(_) => return Ok(()),
             Self::Fdp(fdp) => (fdp.handles, HANDLES_MAX),
@@ -339,17 +339,17 @@ impl Handles {
     }
 
     /// What was counted, by handle, and behind them of data of several.
-    pub(super) fn counts(&self) -> &[HandleCounts] {
+    pub(in crate::ftl) fn counts(&self) -> &[HandleCounts] {
         &self.counts
     }
 
     /// The handle of each block.
-    pub(super) fn save(&self) -> Vec<u8> {
+    pub(in crate::ftl) fn save(&self) -> Vec<u8> {
         self.of_block.clone()
     }
 
     /// Restores what [`Handles::save`] gave; false if it is of another drive.
-    pub(super) fn restore(&mut self, of_block: &[u8]) -> bool {
+    pub(in crate::ftl) fn restore(&mut self, of_block: &[u8]) -> bool {
         let fits = of_block.len() == self.of_block.len()
             && of_block.iter().all(|&handle| handle <= self.count);
         if fits {

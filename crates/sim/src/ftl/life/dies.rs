@@ -6,11 +6,11 @@
 
 use std::ops::Range;
 
-use super::books::Books;
-use super::map::Map;
-use super::pool::Pool;
-use super::sink::{FlashSink, FtlCounters, NoRoom};
-use super::Ftl;
+use crate::ftl::books::Books;
+use crate::ftl::map::Map;
+use crate::ftl::pool::Pool;
+use crate::ftl::sink::{FlashSink, FtlCounters, NoRoom};
+use crate::ftl::Ftl;
 use crate::nand::Media;
 use crate::op::Source;
 use crate::striping::{DieRun, Turns};

@@ -1,8 +1,8 @@
 //! What all pools of a drive are built with, and the arithmetic of their blocks.
 
-use super::config::FtlConfig;
 use super::layout::Layout;
-use super::mapping;
+use super::FtlConfig;
+use crate::ftl::mapping;
 use crate::geometry::Geometry;
 use crate::nand::{CellMode, Failures, ProgramUnits};
 use crate::units::DieId;

@@ -26,7 +26,7 @@ pub enum StepOutcome {
     /// So many pages were moved; more are left.
     Moved(u32),
     /// No live page is left, and the erase of the block was emitted:
-    /// [`Ftl::finish_collection`](super::Ftl::finish_collection) is due when it is over.
+    /// [`Ftl::finish_collection`](crate::ftl::Ftl::finish_collection) is due when it is over.
     Emptied(BlockId),
     /// No live page is left, and the worn block was taken out of use: the collection is over.
     Retired(BlockId),

@@ -1,6 +1,6 @@
 //! How far an open block is written.
 
-use super::Ftl;
+use crate::ftl::Ftl;
 use crate::geometry::{Geometry, UNMAPPED};
 use crate::units::{BlockId, Ppn};
 
@@ -39,7 +39,7 @@ impl Frontier {
 
 /// How far an open page is that was programmed in part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct PartialPage {
+pub(in crate::ftl) struct PartialPage {
     /// Behind the last unit on the flash.
     pub(super) until: u32,
     pub(super) programs: u32,
@@ -51,12 +51,12 @@ impl PartialPage {
     pub(super) const NONE: Self = Self { until: UNMAPPED, programs: 0, erase_count: 0 };
 
     /// As plain numbers.
-    pub(super) fn save(self) -> [u32; 3] {
+    pub(in crate::ftl) fn save(self) -> [u32; 3] {
         [self.until, self.programs, self.erase_count]
     }
 
     /// From what [`PartialPage::save`] gave.
-    pub(super) fn restore([until, programs, erase_count]: [u32; 3]) -> Self {
+    pub(in crate::ftl) fn restore([until, programs, erase_count]: [u32; 3]) -> Self {
         Self { until, programs, erase_count }
     }
 }

@@ -5,11 +5,11 @@
 //! blocks the reserve, the open blocks and a cache leave) is checked where the device is.
 
 use super::allocation::{BadBlock, GroupDies};
-use super::config::{FtlConfig, HotColdFrontiers, StaticWear, WearConfig, WriteFrontiers};
 use super::options::{
     CollectionConfig, Copyback, DataKind, FoldWhen, Parity, SlcCacheConfig, StripeParity,
     WritesComplete,
 };
+use super::{FtlConfig, HotColdFrontiers, StaticWear, WearConfig, WriteFrontiers};
 use crate::config::ConfigError;
 
 /// A count outside its range.

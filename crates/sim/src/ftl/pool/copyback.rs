@@ -6,10 +6,10 @@
 //! the controller once, which corrects them. Pages of a victim may be placed in any order; they are
 //! taken so that as many as possible find their own plane.
 
-use super::books::Books;
 use super::log::Log;
-use super::map::Moving;
-use super::sink::{FlashSink, MoveRun, MoveWay};
+use crate::ftl::books::Books;
+use crate::ftl::map::Moving;
+use crate::ftl::sink::{FlashSink, MoveRun, MoveWay};
 use crate::op::Source;
 use crate::units::{BlockId, Lpn, Ppn};
 

@@ -1,8 +1,8 @@
 //! Whether the tables of the FTL and the out-of-band areas of the media tell one story.
 
-use super::block_state::BlockState;
-use super::map::Pairs;
-use super::Ftl;
+use crate::ftl::map::Pairs;
+use crate::ftl::pool::BlockState;
+use crate::ftl::Ftl;
 use crate::nand::Media;
 use crate::units::{BlockId, Lpn};
 

@@ -18,9 +18,8 @@
 
 use std::collections::VecDeque;
 
-use super::map::Map;
-use super::options::{FoldWhen, SlcCacheConfig, WhenFull};
-use super::setup::PoolSetup;
+use crate::ftl::config::{FoldWhen, PoolSetup, SlcCacheConfig, WhenFull};
+use crate::ftl::map::Map;
 use crate::units::BlockId;
 
 /// What a full cache owes that is folded beside the host, see `draining`.
@@ -29,9 +28,9 @@ pub(crate) struct Draining {
     /// Pages folded for each page that the host writes past the cache; 0: none.
     pub(super) ratio: f64,
     /// The cache was full and is being folded.
-    pub(super) is_on: bool,
+    pub(in crate::ftl) is_on: bool,
     /// Pages to fold by when the open block of the host is full.
-    pub(super) owed: f64,
+    pub(in crate::ftl) owed: f64,
 }
 
 impl Draining {

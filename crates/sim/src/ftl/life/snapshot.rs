@@ -11,15 +11,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::block_state::BlockState;
-use super::collection::Collection;
-use super::frontier::{Frontier, PartialPage};
-use super::log::Log;
-use super::mapping::{SchemeSnapshot, TranslationSnapshot};
-use super::pool::Pool;
-use super::slc::SlcCache;
-use super::zones::{Zones, ZonesSnapshot};
-use super::{Ftl, FtlConfig, PoolSetup, Route};
+use crate::ftl::mapping::{SchemeSnapshot, TranslationSnapshot};
+use crate::ftl::pool::{BlockState, Collection, Frontier, Log, PartialPage, Pool, SlcCache};
+use crate::ftl::zones::{Zones, ZonesSnapshot};
+use crate::ftl::{Ftl, FtlConfig, PoolSetup, Route};
 use crate::nand::{CellMode, Media};
 use crate::op::Source;
 use crate::rng::Rng;
