@@ -177,7 +177,7 @@ def test_figures_are_those_of_the_newest_version_or_named(
     assert ("does not count requests" in said) == (version < (2, 1, 14))
     # What options name is known, or said to be unknown.
     if version < (2, 3, 0):
-        assert "writes no options" in said
+        assert "wrote no options here" in said
         assert {"pattern", "threads"} <= set(found.header.imported.unknown)
         assert found.header.threads is None
     else:
@@ -366,6 +366,39 @@ def test_jobs_that_ran_at_the_same_time_are_uncertain(tmp_path: Path) -> None:
             job["job_start"] = round(start * 1000)
         document["jobs"][1]["groupid"] = 1
         assert len(imported(tmp_path, document).header.imported.uncertain or []) == count
+
+
+def test_options_may_all_be_global(tmp_path: Path) -> None:
+    """A section without lines of its own lost `rate_iops`, and "fio-3.33 writes no options"."""
+    document = varied(options(rate_iops="300"))
+    document["global options"] |= document["jobs"][0].pop("job options")
+    found = imported(tmp_path, document)
+    assert [one.reasons for one in found.header.imported.uncertain or []] == [
+        ["rate_iops is 300: the rate is the one that was asked for"]
+    ]
+    assert found.header.queue_depth == 4
+    assert not any("no options" in text for text in found.warnings)
+    del document["global options"]
+    said = " ".join(imported(tmp_path, document).warnings)
+    assert "fio-3.33 wrote no options here: size and mix are those of the figures" in said
+
+
+def test_clients_have_the_options_of_their_hosts(tmp_path: Path) -> None:
+    """Of several clients `global options` is a list: such an output was refused as damaged."""
+    document = sample("plain")
+    (job,) = document.pop("jobs")
+    own = job.pop("job options")
+    hosts = [{"hostname": name, "port": 8765} for name in ("one", "two")]
+    sizes = [{**own, **document["global options"], **host, "bs": bs}
+             for host, bs in zip(hosts, ("16k", "4k"), strict=True)]  # fmt: skip
+    small = copy.deepcopy(job) | hosts[1]
+    small["read"]["io_bytes"] //= 4
+    small["read"]["bw_bytes"] //= 4
+    total = {**job, "jobname": "All clients", "hostname": "", "port": 0}
+    found = imported(tmp_path, {**document, "global options": sizes,
+                                "client_stats": [job | hosts[0], small, total]})  # fmt: skip
+    assert labels(found) == {"16 KiB 100/0", "4 KiB 100/0"}
+    assert found.header.imported.uncertain is None
 
 
 def test_a_synchronous_engine_has_a_queue_of_one(tmp_path: Path) -> None:

@@ -17,11 +17,10 @@ from opennandlab.documents import pts
 from opennandlab.measured.document import QUANTILES, Cell, kib, mix
 from opennandlab.measured.fio import checks
 from opennandlab.measured.fio.options import Load, load
-from opennandlab.measured.fio.record import Latency, Record, legible, of_job
+from opennandlab.measured.fio.record import ALL_CLIENTS, Latency, Record, legible, of_job
 from opennandlab.stats.histogram import BEYOND_MIN, PERCENTILES
 
 JOBS_MAX = 100_000
-ALL_CLIENTS = "All clients"
 SECTOR_BYTES = 512
 
 
@@ -190,7 +189,7 @@ def _notes(parts: Sequence[Record], found: checks.Figures, version: str) -> Iter
     """Yield what a version does not say, and what is left out."""
     if parts[0].options is None:
         yield (
-            f"{version} writes no options: size and mix are those of the figures, the pattern "
+            f"{version} wrote no options here: size and mix are those of the figures, the pattern "
             "is unknown"
         )
     if not all(side.is_counted for side in found.sides.values()):

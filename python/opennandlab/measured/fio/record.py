@@ -35,6 +35,9 @@ SIDES = ("read", "write", "trim", "mixed")
 BYTES_SINCE = (2, 21, 0)
 # Bins are numbers of bins where this says how many bits of a value they keep.
 BITS = "FIO_IO_U_PLAT_BITS"
+# The entry of a server for all its clients together, and what an entry has of its client.
+ALL_CLIENTS = "All clients"
+CLIENT = ("hostname", "port")
 # Between these, percentiles of `lat` stand under `clat_ns`.
 MISPLACED = ((3, 1, 0), (3, 13, 0))
 
@@ -132,16 +135,7 @@ def of_job(document: Mapping[str, Any], job: Mapping[str, Any]) -> Record:
         KeyError, TypeError, ValueError: for a figure that is missing, or is none.
     """
     version = version_of(document)
-    own, common = job.get("job options"), document.get("global options")
-    if not (isinstance(own or {}, dict) and isinstance(common or {}, dict)):
-        raise TypeError("its options are no mapping")
-    options = None
-    if isinstance(own, dict):
-        options = {
-            legible(key): legible(value)
-            for part in (common, own)
-            for key, value in (part or {}).items()
-        }
+    options = _options(document, job)
     is_moved = (
         version is not None
         and MISPLACED[0] <= version < MISPLACED[1]
@@ -164,6 +158,29 @@ def of_job(document: Mapping[str, Any], job: Mapping[str, Any]) -> Record:
         group=int(job["groupid"]) if "groupid" in job else None,
         start_s=_number("job_start", job["job_start"]) * 1e-3 if "job_start" in job else None,
     )  # fmt: skip
+
+
+def _options(document: Mapping[str, Any], job: Mapping[str, Any]) -> dict[str, str] | None:
+    """Return the options of a job; None where fio wrote none.
+
+    A section without lines of its own has no `job options` where `global options` has them all. Of
+    several clients of a server these are a list, with the host and the port of each.
+    """
+    own, common = job.get("job options"), document.get("global options")
+    if isinstance(common, list):
+        client = [job.get(key) for key in CLIENT]
+        common = next((one for one in common if [one.get(key) for key in CLIENT] == client), None)
+    if not (isinstance(own or {}, dict) and isinstance(common or {}, dict)):
+        raise TypeError("its options are no mapping")
+    is_sum = "client_stats" in document and job.get("jobname") == ALL_CLIENTS
+    if own is None and (not common or is_sum):
+        return None
+    return {
+        legible(key): legible(value)
+        for part in (common or {}, own or {})
+        for key, value in part.items()
+        if part is own or key not in CLIENT
+    }
 
 
 def _moved(side: Mapping[str, Any]) -> dict[str, Any]:
