@@ -10,7 +10,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from opennandlab.base.errors import ResultError
 from opennandlab.documents import pts
@@ -18,10 +18,20 @@ from opennandlab.measured.document import QUANTILES, Cell, kib, mix
 from opennandlab.measured.fio import checks
 from opennandlab.measured.fio.options import Load, load
 from opennandlab.measured.fio.record import ALL_CLIENTS, Latency, Record, legible, of_job
+from opennandlab.measured.fio.times import spans, staggered
 from opennandlab.stats.histogram import BEYOND_MIN, PERCENTILES
 
 JOBS_MAX = 100_000
 SECTOR_BYTES = 512
+
+
+class _Key(NamedTuple):
+    """What the processes of one job have in common."""
+
+    host: str
+    name: str
+    group: int | None
+    options: str
 
 
 @dataclass(frozen=True)
@@ -85,7 +95,7 @@ def jobs(document: Mapping[str, Any], file: str, told: Told) -> tuple[list[Job],
     found = document.get("jobs") or document.get("client_stats")
     if not isinstance(found, list) or not found or len(found) > JOBS_MAX:
         raise ResultError(f"{file}: `jobs` holds no jobs; accepted: the JSON output of fio")
-    groups: dict[tuple[str, str, str], list[Record]] = {}
+    groups: dict[_Key, list[Record]] = {}
     for place, job in enumerate(found, 1):
         where = f"{file}: job {place}"
         if not isinstance(job, dict):
@@ -98,18 +108,25 @@ def jobs(document: Mapping[str, Any], file: str, told: Told) -> tuple[list[Job],
                 f"{name} lacks what is expected, or has it as something else ({_reason(error)}); "
                 "accepted: the output of `fio --output-format=json+`, or json"
             ) from error
-        key = (record.host, record.name, json.dumps(record.options, sort_keys=True))
-        groups.setdefault(key, []).append(record)
-    if any(name != ALL_CLIENTS for _, name, _ in groups):
-        groups = {key: parts for key, parts in groups.items() if key[1] != ALL_CLIENTS}
+        # One job given twice, behind a `stonewall`, is two runs: the second has another group.
+        asked = json.dumps(record.options, sort_keys=True)
+        groups.setdefault(_Key(record.host, record.name, record.group, asked), []).append(record)
+    if any(key.name != ALL_CLIENTS for key in groups):
+        groups = {key: parts for key, parts in groups.items() if key.name != ALL_CLIENTS}
+    ran = {
+        host: spans({key: parts for key, parts in groups.items() if key.host == host})
+        for host in {key.host for key in groups}
+    }
     taken, refused = [], []
     for key, parts in groups.items():
-        host, name, _ = key
+        host, name = key.host, key.name
         beside = [
-            other[1] for other, those in groups.items()
-            if other != key and other[0] == host and _overlap(parts, those)
+            other.name for other, span in ran[host].items()
+            if other != key and key in ran[host] and span.shares(ran[host][key])
         ]  # fmt: skip
         where = f"{file}: {f'host {host}, ' if host else ''}job `{name}`"
+        if any(other != key and other[:2] == key[:2] for other in groups):
+            where += f" of group {key.group}"
         try:
             taken.append(_job(where, parts, legible(document["fio version"]), told, beside))
         except ValueError as error:
@@ -119,27 +136,6 @@ def jobs(document: Mapping[str, Any], file: str, told: Told) -> tuple[list[Job],
 
 def _reason(error: Exception) -> str:
     return f"nothing is called {error}" if isinstance(error, KeyError) else str(error)
-
-
-def _overlap(parts: Sequence[Record], others: Sequence[Record]) -> bool:
-    """Tell whether two jobs ran at the same time: by their starts, else as members of a group.
-
-    fio begins all jobs of a group at once, unless one is to wait.
-    """
-    (start, seconds), (other, their_seconds) = _span(parts), _span(others)
-    if start is not None and other is not None:
-        return start < other + their_seconds and other < start + seconds
-    waits = {"startdelay", "wait_for"}
-    is_held = any(waits & (part.options or {}).keys() for part in (*parts, *others))
-    groups = {part.group for part in parts} & {one.group for one in others}
-    return not is_held and bool(groups - {None})
-
-
-def _span(parts: Sequence[Record]) -> tuple[float | None, float]:
-    """Return when a job began, None where fio does not say, and how long it ran at least."""
-    starts = [part.start_s for part in parts if part.start_s is not None]
-    seconds = [side.seconds for part in parts for side in part.sides.values()]
-    return min(starts, default=None), max(seconds, default=0.0)
 
 
 def _job(
@@ -178,6 +174,8 @@ def _job(
     known = told.threads if label[0] is None else known
     depth = told.queue_depth if depth is None else depth
     doubts = tuple(checks.doubts(found, asked, known, depth))
+    if (label[0] or 1) > 1 and (reason := staggered(parts)):
+        doubts += (reason,)
     if beside:
         more = f" and {len(beside) - 1} more" if len(beside) > 1 else ""
         doubts += (f"job `{beside[0][:60]}`{more} ran at the same time",)

@@ -103,7 +103,7 @@ class Record:
         runtime_s: Run times of all processes together; None before fio 3.8.
         is_alone: Whether every request was the only one in flight.
         group: Number of its group, which `stonewall` and `new_group` begin; None for none.
-        start_s: When it was begun; None before fio 3.30.
+        start_s: When it was begun; None before fio 3.36.
     """
 
     name: str
