@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from opennandlab.measured.fio.plain import changes
+
 SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?", re.IGNORECASE)
 FACTORS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 # `rw` of fio -> random, and percent of reads; None where `rwmixread` says.
@@ -22,8 +24,7 @@ SIZE_DEFAULT = "4k"
 COUNT_MAX = 1 << 20
 # Engines whose requests go through the page cache unless `direct` is set.
 CACHED = frozenset({"psync", "sync", "vsync", "pvsync", "pvsync2", "libaio", "io_uring",
-                    "posixaio", "mmap", "windowsaio", "solarisaio"})  # fmt: skip
-RATES = ("rate", "rate_iops")
+                    "posixaio", "windowsaio", "solarisaio"})  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -65,19 +66,21 @@ def load(options: Mapping[str, str] | None) -> Load:
     if kind not in KINDS:
         raise ValueError(f"rw `{kind}` is no load of a test; accepted: {', '.join(KINDS)}")
     is_random, read_pct = KINDS[kind]
+    depth = _count(options, "iodepth")
+    kinds = {name for name, is_so in (("random", is_random), ("write", read_pct != 100)) if is_so}
     return Load(
         is_random=is_random,
         read_pct=_mix(options) if read_pct is None else read_pct,
         sizes=_sizes(options),
         processes=_count(options, "numjobs"),
-        depth=_count(options, "iodepth"),
+        depth=depth,
         rw=rw,
-        limits=tuple(_limits(options)),
+        limits=(*_cache(options), *changes(options, rw, kinds, depth)),
     )
 
 
-def _limits(options: Mapping[str, str]) -> Iterator[str]:
-    """Yield what else than the drive sets the figures of a job."""
+def _cache(options: Mapping[str, str]) -> Iterator[str]:
+    """Yield that the requests of a job go through the page cache, where they do."""
     is_direct = (
         _is_on(options["direct"])
         if "direct" in options
@@ -85,9 +88,6 @@ def _limits(options: Mapping[str, str]) -> Iterator[str]:
     )
     if not is_direct and options.get("ioengine", "psync") in CACHED:
         yield "direct is not set: the page cache of the host takes part"
-    for name in RATES:
-        if options.get(name, "0").strip("0,"):
-            yield f"{name} is {options[name]}: the rate is the one that was asked for"
 
 
 def _is_on(value: str) -> bool:
