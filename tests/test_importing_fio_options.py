@@ -98,3 +98,30 @@ def test_clients_have_the_options_of_their_hosts(tmp_path: Path) -> None:
                                 "client_stats": [job | hosts[0], small, total]})  # fmt: skip
     assert labels(found) == {"16 KiB 100/0", "4 KiB 100/0"}
     assert found.header.imported.uncertain is None
+
+
+@pytest.mark.parametrize(
+    ("given", "sizes"),
+    [
+        ({"bs": "0x1000"}, (4096, 4096)),
+        ({"bs": "4ki"}, (4096, 4096)),
+        # As fio 3.33 does: the units are the opposite of the usual ones, and `kb_base` counts for
+        # what it reads later.
+        ({"bs": "4kib"}, (4000, 4000)),
+        ({"kb_base": "1000", "bs": "4k,16KiB"}, (4000, 16384)),
+        ({"bs": "4k", "kb_base": "1000"}, (4096, 4096)),
+        ({"bsrange": "0x200-1M"}, (512, 1 << 20)),
+        ({"bssplit": "4k/60:0x4000/40"}, (4096, 16384)),
+        ({}, (4096, 4096)),
+    ],
+)
+def test_sizes_are_read_as_fio_reads_them(given: dict[str, str], sizes: tuple[int, int]) -> None:
+    assert load({"direct": "1", **given}).sizes == sizes
+
+
+def test_counts_are_read_as_fio_reads_them() -> None:
+    found = load({"iodepth": "0x10", "numjobs": "2", "rw": "randread"})
+    assert (found.depth, found.processes) == (16, 2)
+    for given in ({"iodepth": "x"}, {"numjobs": "-1"}, {"bs": "0"}, {"bs": "0.5k"}):
+        with pytest.raises(ValueError, match="accepted"):
+            load(given)

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 
 from opennandlab.measured.fio.plain import changes
 
-SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?", re.IGNORECASE)
-FACTORS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+NUMBER = re.compile(r"(0x[0-9a-f]+|\d+)\s*([kmgtp]?)(i?b?)", re.IGNORECASE)
+# Powers of `kb_base`, and the units of each.
+UNITS = ("", "k", "m", "g", "t", "p")
+BASES = {"1024": 1024, "1000": 1000}
 # `rw` of fio -> random, and percent of reads; None where `rwmixread` says.
 KINDS: dict[str, tuple[bool, float | None]] = {
     "randread": (True, 100.0), "randwrite": (True, 0.0), "randrw": (True, None),
@@ -116,26 +118,55 @@ def _sizes(options: Mapping[str, str]) -> tuple[int, int]:
         words = [entry.partition("/")[0] for entry in re.split("[,:]", text)]
     else:
         words = re.split("[,-]", text)
-    found = [size_of(word) for word in words if word.strip()]
-    sizes = [size for size in found if size is not None]
+    base = _base(options, name)
+    found = [number_of(word, base) for word in words if word.strip()]
+    sizes = [size for size in found if size]
     if not sizes or len(sizes) < len(found):
         raise ValueError(f"{name} `{text}` is no size; accepted: one such as 4k")
     return min(sizes), max(sizes)
 
 
-def size_of(text: str) -> int | None:
-    """Return a size in bytes as fio writes it; None for what is none.
+def whole(digits: str) -> int:
+    """Return a decimal or hexadecimal number; a leading 0 alone says nothing.
 
-    >>> size_of("4k"), size_of("0.5KiB"), size_of("4096"), size_of("x")
-    (4096, 512, 4096, None)
+    >>> whole("0x10"), whole("010")
+    (16, 10)
     """
-    found = SIZE.fullmatch(text.strip())
-    size = float(found[1]) * FACTORS[found[2].lower()] if found else 0.0
-    return int(size) if size >= 1 and size == int(size) else None
+    return int(digits, 16 if digits[:2].lower() == "0x" else 10)
+
+
+def number_of(text: str, base: int = 1024) -> int | None:
+    """Return a number as fio reads it, of bytes or others; None for what is none.
+
+    With the usual `kb_base` of 1024 the units are not those of IEC 80000-13, but the opposite.
+
+    >>> number_of("4k"), number_of("0x1000"), number_of("4KiB"), number_of("4ki"), number_of("x")
+    (4096, 4096, 4000, 4096, None)
+    >>> number_of("4k", 1000), number_of("4KiB", 1000)
+    (4000, 4096)
+    """
+    found = NUMBER.fullmatch(text.strip())
+    if found is None:
+        return None
+    digits, unit, rest = (part.lower() for part in found.groups())
+    number = whole(digits)
+    factor = base if rest != "ib" else 1000 if base == 1024 else 1024
+    for _ in range(UNITS.index(unit)):
+        number *= factor
+    return number
+
+
+def _base(options: Mapping[str, str], name: str) -> int:
+    """Return `kb_base` as it was when an option was read: fio has them in the order of reading."""
+    names = list(options)
+    if "kb_base" not in names or (name in names and names.index(name) < names.index("kb_base")):
+        return 1024
+    return BASES.get(options["kb_base"], 1024)
 
 
 def _count(options: Mapping[str, str], name: str) -> int:
-    found = int(options.get(name, 1))
-    if not 0 <= found <= COUNT_MAX:
-        raise ValueError(f"{name} {found} is out of range; accepted: 1 to {COUNT_MAX}")
+    text = options.get(name, "1")
+    found = number_of(text, _base(options, name))
+    if found is None or found > COUNT_MAX:
+        raise ValueError(f"{name} {text} is out of range; accepted: 1 to {COUNT_MAX}")
     return max(1, found)

@@ -167,12 +167,13 @@ def _options(document: Mapping[str, Any], job: Mapping[str, Any]) -> dict[str, s
     several clients of a server these are a list, with the host and the port of each.
     """
     own, common = job.get("job options"), document.get("global options")
-    if isinstance(common, list):
+    is_server = "client_stats" in document
+    if is_server and isinstance(common, list) and all(isinstance(one, dict) for one in common):
         client = [job.get(key) for key in CLIENT]
         common = next((one for one in common if [one.get(key) for key in CLIENT] == client), None)
     if not (isinstance(own or {}, dict) and isinstance(common or {}, dict)):
         raise TypeError("its options are no mapping")
-    is_sum = "client_stats" in document and job.get("jobname") == ALL_CLIENTS
+    is_sum = is_server and job.get("jobname") == ALL_CLIENTS
     if own is None and (not common or is_sum):
         return None
     return {

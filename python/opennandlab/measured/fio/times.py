@@ -14,6 +14,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from opennandlab.measured.fio.options import whole
 from opennandlab.measured.fio.record import Record
 
 Key = TypeVar("Key", bound=Hashable)
@@ -50,7 +51,7 @@ def seconds_of(text: str) -> tuple[float, float]:
     ((1.1, 1.1), (120.0, 120.0), (1.0, 5.0), (0.0, 0.0))
     """
     found = [TIME.fullmatch(part.strip()) for part in re.split("[-,:]", text)]
-    times = [int(one[1], 0) * _unit_s(one[2].lower()) for one in found if one]
+    times = [whole(one[1]) * _unit_s(one[2].lower()) for one in found if one]
     return (min(times), max(times)) if times and all(found) else (0.0, 0.0)
 
 
