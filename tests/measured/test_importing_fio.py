@@ -29,6 +29,7 @@ from opennandlab.measured.fio.record import middle
 from opennandlab.measured.importing import Wanted
 from opennandlab.reports.pts.book import of_document
 from places import FOLDER
+from opennandlab.reports.pts.tables import MISSING, UNSTATED, of_tails
 
 SAMPLES = FOLDER / "fio"
 Document = dict[str, Any]
@@ -216,6 +217,44 @@ def test_a_report_has_the_percentiles_of_an_import(tmp_path: Path) -> None:
     (chapter,) = of_document(imported(tmp_path, sample("plain"))).chapters
     titles = [item.title for section in chapter.sections for item in section.items]
     assert len([one for one in titles if one.startswith("Percentiles of completion latency")]) == 1
+
+
+def test_a_percentile_is_missing_for_the_reason_that_is_said(tmp_path: Path) -> None:
+    """Any that was not there had "fewer than ten of these requests" beyond it."""
+    document = sample("plain")
+    (reads,) = document["jobs"]
+    both = copy.deepcopy(reads)
+    both |= {"jobname": "both", "groupid": 1, "write": copy.deepcopy(reads["read"])}
+    both["job options"] |= {"rw": "randrw", "iodepth": "8"}
+    document["jobs"].append(both)
+    shown = {one.id: one for one in of_tails(imported(tmp_path, document))}
+    # Of reads and writes together there is none; 41 of 4,192 requests took longer than 99 %.
+    table = shown["clat_percentiles"]
+    assert [row[0] for row in table.rows] == ["16 KiB 50/50", "16 KiB 100/0"]
+    assert (table.rows[0][2:], table.note) == ((None, None), f"n/a: {UNSTATED}.")
+    # Those of reads alone are the ones of all requests of their cell.
+    table = shown["clat_percentiles_read"]
+    assert [row[0] for row in table.rows] == ["16 KiB 50/50"]
+    assert len(table.rows[0]) == 2 + 2
+    assert not table.note
+    # A cell of another size and mix makes no rows of what nobody measured.
+    reads["job options"]["bs"] = "32k"
+    for key in ("io_bytes", "bw_bytes", "bw"):
+        reads["read"][key] *= 2
+    shown = {one.id: one for one in of_tails(imported(tmp_path, document))}
+    assert [row[0] for row in shown["clat_percentiles"].rows] == ["16 KiB 50/50", "32 KiB 100/0"]
+    # Of 900 requests nine took longer than 99 %.
+    scaled = 900 / reads["read"]["total_ios"]
+    for key in ("io_bytes", "bw_bytes", "bw", "iops", "total_ios"):
+        reads["read"][key] = int(reads["read"][key] * scaled)
+    reads["read"]["lat_ns"]["N"] = reads["read"]["clat_ns"]["N"] = reads["read"]["total_ios"]
+    document["jobs"][1] = sample("plain")["jobs"][0] | {"groupid": 1}
+    (table,) = of_tails(imported(tmp_path, document))
+    assert (table.rows[1][3], table.note) == (None, MISSING)
+    # Of the third cell nobody states it.
+    document["jobs"].append(both)
+    (table, *_) = of_tails(imported(tmp_path, document))
+    assert table.note == f"n/a: {UNSTATED}; or {MISSING.removeprefix('n/a: ')}"
 
 
 def test_the_unit_follows_from_the_figures_where_the_version_is_odd(tmp_path: Path) -> None:

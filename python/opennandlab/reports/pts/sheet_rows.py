@@ -131,7 +131,8 @@ def _response(table: str, read_pct: float) -> Finder:
         value = number(measured, table, "4", words.mix(read_pct))
         how = {"art": "mean of", "mrt": "longest of"}.get(table, "percentile of")
         if value is None and table.startswith("p"):
-            how = "fewer than ten requests are beyond: percentile of"
+            more = f" or {tables.UNSTATED}" if measured.header.imported is not None else ""
+            how = f"fewer than ten requests are beyond{more}: percentile of"
         return Found(
             None if value is None else value * 1e3, load_of(cells), f"{how} {requests(cells)}"
         )

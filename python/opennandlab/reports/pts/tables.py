@@ -12,6 +12,7 @@ from opennandlab.documents.pts_origin import is_own_matrix
 from opennandlab.reports import words
 from opennandlab.reports.model import Cell, Section, Table
 from opennandlab.reports.pts.source import Measured, plain
+from opennandlab.stats import histogram
 
 # Decimals by unit, as the tables of the SNIA PTS tutorial of 2013 have them.
 DIGITS = {"IOPS": 1, "MB/s": 1, "ms": 3, "us": 1, "µs": 1, "%": 1, "WAF": 3}
@@ -91,15 +92,18 @@ def of_tails(document: pts.PtsDocument) -> Iterator[Table]:
         if (tail := _tail(block)) is not None:
             folded.setdefault(tail, []).append(block)
     for tail, blocks in folded.items():
-        yield _folded(blocks, tail, _counts(document, tail[1]))
+        yield _folded(document, blocks, tail)
 
 
 # Why a percentile is not there, said once for a table.
 MISSING = "n/a: fewer than ten of these requests took longer, so the percentile is not stated."
+# What was measured elsewhere may lack others.
+UNSTATED = "the source does not state it, or only for parts (reads, writes, processes), not joined"
 # Tables of one percentile each, and what it is called.
 TAILS = {
     "p50": "50 %", "p99": "99 %", "p999": "99.9 %", "p9999": "99.99 %", "p99999": "99.999 %",
 }  # fmt: skip
+PURE = {words.mix(100.0), words.mix(0.0)}
 # What was measured elsewhere may have those of completion latency too, and of reads and writes.
 TAIL = re.compile(rf"(clat_)?({'|'.join(TAILS)})(_read|_write)?")
 
@@ -110,15 +114,18 @@ def _tail(block: pts.Table) -> tuple[str, ...] | None:
     return (found[1] or "", found[3] or "") if found else None
 
 
-def _folded(
-    blocks: Sequence[pts.Table], tail: tuple[str, ...], counts: dict[tuple[str, str], float]
-) -> Table:
-    """Return tables of one percentile each as one, a row for each of their cells."""
+def _folded(document: pts.PtsDocument, blocks: Sequence[pts.Table], tail: tuple[str, ...]) -> Table:
+    """Return tables of one percentile each as one, a row for each of their cells.
+
+    Reads alone, or writes, are all the requests of their cell: they have no row in a table of one
+    direction. Nor has a size with a mix that nobody measured.
+    """
     kind, of = tail
     what = "of completion latency (clat) " if kind else ""
     what += f"of all {of[1:]}s" if of else "of all requests of the window"
     first = blocks[0]
-    rows = tuple(
+    counts = _counts(document, of)
+    rows = [
         (
             f"{row} KiB {column}",
             counts.get((row, column)),
@@ -126,13 +133,24 @@ def _folded(
         )
         for place, column in enumerate(first.columns)
         for at, row in enumerate(first.rows)
-    )
-    note = ""
-    if any(None in row[2:] for row in rows):
-        note = MISSING
+        if not (of and column in PURE)
+    ]
+    rows = [row for row in rows if any(one is not None for one in row[1:])]
     names = [block.id.removeprefix(kind).removesuffix(of) for block in blocks]
+    is_foreign = document.header.imported is not None
+    # Of each percentile that is missing, whether so few requests were beyond it; None for unknown.
+    few = {
+        True if not is_foreign else None if row[1] is None
+        else float(row[1]) * (1 - histogram.PERCENTILES[name]) < histogram.BEYOND_MIN - 0.01
+        for row in rows for name, one in zip(names, row[2:], strict=True) if one is None
+    }  # fmt: skip
+    note = ""
+    if few == {True}:
+        note = MISSING
+    elif few:
+        note = f"n/a: {UNSTATED}" + ("." if few == {False} else f"; or {MISSING[5:]}")
     heads = ("", "requests", *(f"{TAILS[name]}, ms" for name in names))
-    return Table(f"{kind}percentiles{of}", f"Percentiles {what}", heads, rows, note)
+    return Table(f"{kind}percentiles{of}", f"Percentiles {what}", heads, tuple(rows), note)
 
 
 def _counts(document: pts.PtsDocument, of: str) -> dict[tuple[str, str], float]:
