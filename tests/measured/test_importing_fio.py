@@ -219,6 +219,21 @@ def test_a_report_has_the_percentiles_of_an_import(tmp_path: Path) -> None:
     assert len([one for one in titles if one.startswith("Percentiles of completion latency")]) == 1
 
 
+def test_percentiles_without_a_table_are_named(tmp_path: Path) -> None:
+    """Of `percentile_list=50:95:99.5:99.99` the median was left, and not a word of the others."""
+    document = sample("plain")
+    clat = document["jobs"][0]["read"]["clat_ns"]
+    assert not any("without a table" in it for it in imported(tmp_path, document).warnings)
+    clat["percentile"] = {f"{place:.6f}": 10**5 for place in (0, 1, 10, 50, 90, 95, 99, 99.5)}
+    document["jobs"].append(copy.deepcopy(document["jobs"][0]))
+    document["jobs"][1] |= {"groupid": 1}
+    document["jobs"][1]["job options"]["bs"] = "32k"
+    for key in ("io_bytes", "bw_bytes", "bw"):
+        document["jobs"][1]["read"][key] *= 2
+    said = "percentiles without a table are left out: p90, p95, p99.5, 2 below p90"
+    assert imported(tmp_path, document).warnings.count(said) == 1
+
+
 def test_a_percentile_is_missing_for_the_reason_that_is_said(tmp_path: Path) -> None:
     """Any that was not there had "fewer than ten of these requests" beyond it."""
     document = sample("plain")

@@ -198,8 +198,18 @@ def _notes(parts: Sequence[Record], found: checks.Figures, version: str) -> Iter
     syncs = sum(part.syncs for part in parts)
     if syncs:
         yield f"response times of {syncs} flushes are left out"
+    both = [one for side in found.sides.values() for one in (side.lat, side.clat) if one]
+    if others := sorted({place for one in both for place in one.others}):
+        yield f"percentiles without a table are left out: {_listed(others)}"
     if found.latency("lat") is None:
         yield "fio kept no response times (lat): mean and maximum are left out"
+
+
+def _listed(places: Sequence[float]) -> str:
+    """Return percentiles, those below p90 by their number, as fio states so many of them."""
+    low = sum(place < 90 for place in places)
+    named = [f"p{place:g}" for place in places[low:]]
+    return ", ".join(named + [f"{low} below p90"] * bool(low))
 
 
 def _made(  # noqa: PLR0913, PLR0917 (a cell in parts)

@@ -24,6 +24,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from opennandlab.measured.document import QUANTILES
 from opennandlab.stats.histogram import PERCENTILES, Histogram
 
 VERSION = re.compile(r"fio-(\d+)\.(\d+)(?:\.(\d+))?")
@@ -35,6 +36,8 @@ SIDES = ("read", "write", "trim", "mixed")
 BYTES_SINCE = (2, 21, 0)
 # Bins are numbers of bins where this says how many bits of a value they keep.
 BITS = "FIO_IO_U_PLAT_BITS"
+# Percentiles that tables have, by percent.
+PLACES = {round(100 * PERCENTILES[name], 6): name for name in QUANTILES}
 # The entry of a server for all its clients together, and what an entry has of its client.
 ALL_CLIENTS = "All clients"
 CLIENT = ("hostname", "port")
@@ -53,6 +56,7 @@ class Latency:
         stated: Percentiles that fio states, by the names of `stats.histogram`, in ns.
         bins: All of them, as far as fio kept bins; mean and maximum are those above.
         is_lost: Whether fio states percentiles of parts, which cannot be joined.
+        others: Percentiles that fio states and no table has, in percent.
     """
 
     samples: int
@@ -61,6 +65,7 @@ class Latency:
     stated: Mapping[str, float]
     bins: Histogram
     is_lost: bool = False
+    others: frozenset[float] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -307,17 +312,14 @@ def _latency(side: Mapping[str, Any], name: str, ios: int) -> Latency | None:
     if bins.count:
         # A bin stands for its middle, which may be beyond the longest.
         bins = Histogram(bins.ns, bins.counts, mean * bins.count, round(most))
-    return Latency(samples, mean, most, _stated(found.get("percentile") or {}, factor), bins)
-
-
-def _stated(percentiles: Mapping[str, Any], factor: int) -> dict[str, float]:
-    """Return percentiles by their names; until 3.4 fio fills its list with `0.00`."""
-    wanted = {round(100 * share, 3): name for name, share in PERCENTILES.items()}
-    return {
-        wanted[place]: _number("percentile", ns) * factor
-        for share, ns in percentiles.items()
-        if (place := round(float(share), 3)) in wanted
+    stated = {
+        round(float(share), 6): _number("percentile", ns) * factor
+        for share, ns in (found.get("percentile") or {}).items()
     }
+    named = {PLACES[place]: ns for place, ns in stated.items() if place in PLACES}
+    # Until 3.4 fio fills its list with `0.00`.
+    others = frozenset(stated.keys() - PLACES.keys() - {0.0})
+    return Latency(samples, mean, most, named, bins, others=others)
 
 
 def _bins(bins: Mapping[str, Any], factor: int) -> list[tuple[int, int]]:
@@ -364,4 +366,5 @@ def joined(parts: Sequence[Latency | None]) -> Latency | None:
         bins=Histogram.merged(part.bins for part in given) if has_bins else Histogram.empty(),
         is_lost=not has_bins
         and (given[0].is_lost if len(given) == 1 else any(part.stated for part in given)),
+        others=frozenset().union(*(part.others for part in given)),
     )
