@@ -28,8 +28,8 @@ from opennandlab.measured import import_files
 from opennandlab.measured.fio.record import middle
 from opennandlab.measured.importing import Wanted
 from opennandlab.reports.pts.book import of_document
-from places import FOLDER
 from opennandlab.reports.pts.tables import MISSING, UNSTATED, of_tails
+from places import FOLDER
 
 SAMPLES = FOLDER / "fio"
 Document = dict[str, Any]

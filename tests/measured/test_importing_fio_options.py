@@ -6,9 +6,9 @@ import copy
 from pathlib import Path
 
 import pytest
+from test_importing_fio import imported, labels, options, sample, varied
 
 from opennandlab.measured.fio.options import load
-from test_importing_fio import imported, labels, options, sample, varied
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ import copy
 from pathlib import Path
 
 import pytest
+from test_importing_fio import Document, imported, sample
 
 from opennandlab.base.errors import ResultError
-from test_importing_fio import Document, imported, sample
 
 
 def test_jobs_that_ran_at_the_same_time_are_uncertain(tmp_path: Path) -> None:
