@@ -36,6 +36,7 @@ SHORT = ("benchmark", "-w", "short.yaml", "-c", "small.yaml")
     ("app run --target sim:emmc_16gb --case contact=1 --drive-writes 5", "--drive-writes"),
     ("app run --target sim:emmc_16gb --state old-clean --dirt map", "--dirt"),
     ("app run --target dir:. --format discard", "--format"),
+    ("app run --target sim:emmc_16gb --state image:old-dirty.onl --age warp", "--age"),
     ("theory waf --spare-factor 0.1 --d 5", "--d"),
     ("theory waf --spare-factor 0.1 --trim-target mapped", "--trim-target"),
     ("theory bandwidth --seed 7", "--seed"),

@@ -241,7 +241,8 @@ def _refuse_unheard(context: typer.Context, kind: str, state: str) -> None:
     """Refuse options of directories on simulated drives, and of states that are not wanted."""
     if kind == "sim":
         terminal.refuse_given(context, LIVE, "on recorded requests; accepted: with dir:PATH")
-    reached = state if kind == "sim" else ""
+    # An image is what it is, whatever its file is called.
+    reached = state if kind == "sim" and not state.startswith("image:") else ""
     for names, part in ((AGING, "old"), (DIRTYING, "dirty")):
         if part not in reached:
             terminal.refuse_given(context, names, f"here; accepted: with a --state that is {part}")

@@ -13,7 +13,7 @@ use crate::workload::Generator;
 /// Gives writes their placement ids.
 pub trait Placer: Send {
     /// Sets `placement` of the writes among these commands of one host, which come in order; a
-    /// logical page has so many sectors. Ids must be those of the drive.
+    /// logical page has this number of sectors. Ids must be those of the drive.
     fn place(&mut self, commands: &mut [HostCommand], page_sectors: u32);
 }
 
@@ -46,7 +46,7 @@ impl Generator for Placed {
 
 /// Ids that belong to commands, remembered by logical page until the page is written.
 pub(crate) struct CommandIds {
-    /// By tenant; one for all where there is one, none where each command has its own.
+    /// By tenant, or one for all; none if each command has its own.
     of_tenant: Vec<u8>,
     of_page: Vec<u8>,
 }

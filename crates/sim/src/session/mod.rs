@@ -4,7 +4,7 @@
 //! Session ─ request ─► executor ─► Done
 //!         ─ power cut ─► Remains ─ mount ─► Session
 //! ```
-//! Beside that: the bytes of its pages, the image with them, faults that are set from outside, and
+//! In addition: the bytes of its pages, the image with them, faults that are set from outside, and
 //! a drive that goes from a simulation into a session and back.
 
 mod aiming;

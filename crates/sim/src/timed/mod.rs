@@ -3,7 +3,7 @@
 //! ```text
 //! stage ──► sink ──► backend: one of the two controllers
 //!   ▲ events           │ operations done
-//!   └──────────────────┘      ledger: what commands waited for; background: work nobody asked for
+//!   └──────────────────┘      ledger: what commands waited for; background: the drive's own work
 //! ```
 //! [`TimedStage`] lives as long as a stage of work; the drive is lent to each of its calls. Whoever
 //! runs it submits commands and takes steps out of it: it calls nobody back.
