@@ -17,6 +17,7 @@ import typer
 from typer.core import TyperGroup
 
 from opennandlab.cli import _process as process
+from opennandlab.cli.options.rows import spread
 
 # Verb -> what it does, as `--help` lists it, and an example; a group shows its own.
 VERBS: dict[str, tuple[str, str]] = {
@@ -133,7 +134,10 @@ def _verb(name: str) -> Any:  # noqa: ANN401 (click's command, of any package)
         made.name = name
         return completing(process.checking(made))
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-    alone.command(name, epilog=f"Example: {VERBS[name][1]}")(getattr(module, name))
+    verb = getattr(module, name)
+    # Those of standard tests are made there.
+    body = verb if name == "characterise" else spread(verb)
+    alone.command(name, epilog=f"Example: {VERBS[name][1]}")(body)
     return completing(process.checking(typer.main.get_command(alone)))
 
 

@@ -5,9 +5,8 @@ from contextlib import contextmanager
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from opennandlab.cli import _terminal as terminal
+from opennandlab.cli.options.rows import flag
 
 if TYPE_CHECKING:
     from opennandlab.store import Store
@@ -21,18 +20,17 @@ class EngineName(str, Enum):
     DASK = "dask"
 
 
-EngineOption = Annotated[EngineName, typer.Option("--engine", help="Where points run.")]
+EngineOption = Annotated[EngineName, flag("Where points run.", "--engine")]
 Scheduler = Annotated[
     str | None,
-    typer.Option(
+    flag(
+        "Of a Dask cluster, such as tcp://127.0.0.1:8786; default: workers of its own.",
         "--scheduler",
         metavar="ADDRESS",
-        help="Of a Dask cluster, such as tcp://127.0.0.1:8786; default: workers of its own.",
     ),
 ]
 Jobs = Annotated[
-    int | None,
-    typer.Option("--jobs", "-j", min=1, max=1024, help="Points at a time; default: all cores."),
+    int | None, flag("Points at a time; default: all cores.", "--jobs", "-j", min=1, max=1024)
 ]
 
 

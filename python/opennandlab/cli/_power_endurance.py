@@ -2,10 +2,9 @@
 
 import shlex
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
 
 from opennandlab.cli import _ending
 from opennandlab.cli import _terminal as terminal
@@ -13,8 +12,9 @@ from opennandlab.cli._engines import EngineName, Jobs, engine_of, note_interrupt
 from opennandlab.cli._progress import shown
 from opennandlab.cli._report_tables import show
 from opennandlab.cli._sweep_tables import line
-from opennandlab.cli._terminal import AllowCode, Json, Quiet, Sets
 from opennandlab.cli._typed import typed_device
+from opennandlab.cli.options.common import AllowCode, Json, Quiet, Sets
+from opennandlab.cli.options.rows import Options, argument, flag
 
 if TYPE_CHECKING:
     from opennandlab.documents.power_endurance import EnduranceDocument
@@ -25,115 +25,99 @@ if TYPE_CHECKING:
 EXAMPLE = "opennandlab power endurance --config nvme_gen4_tlc --devices 8 --output endurance"
 
 
-def endurance(
-    output: Annotated[
-        Path,
-        typer.Option("--output", "-o", metavar="DIR", help="Where files go.", show_default=False),
-    ],
+@dataclass(frozen=True, kw_only=True)
+class EnduranceOptions(Options):
+    """Options of `endurance`."""
+
+    output: Annotated[Path, flag("Where files go.", "-o", metavar="DIR", show_default=False)]
     file: Annotated[
         Path | None,
-        typer.Argument(
+        argument(
+            "A fleet file without suites; left out: devices that are alike but for their seeds.",
             metavar="[FILE]",
-            help="A fleet file without suites; left out: devices that are alike but for their "
-            "seeds.",
             show_default=False,
         ),
-    ] = None,
+    ] = None
     config: Annotated[
-        str,
-        typer.Option(
-            "--config", "-c", metavar="PRESET|FILE", callback=typed_device, help="The device."
-        ),
-    ] = "config",
-    devices: Annotated[int, typer.Option("--devices", help="How many.")] = 8,
+        str, flag("The device.", "-c", metavar="PRESET|FILE", callback=typed_device)
+    ] = "config"
+    devices: Annotated[int, flag("How many.")] = 8
     drive_class: Annotated[
         list[str] | None,
-        typer.Option(
-            "--class",
-            metavar="NAME",
-            help="client or enterprise; left out: both. May be repeated.",
-        ),
-    ] = None,
+        flag("client or enterprise; left out: both. May be repeated.", "--class", metavar="NAME"),
+    ] = None
     variant: Annotated[
         list[str] | None,
-        typer.Option(
-            "--variant",
-            metavar="NAME",
-            help="random, read_disturb or cold_hot; left out: all. May be repeated.",
-        ),
-    ] = None,
-    ages: Annotated[
-        str, typer.Option("--ages", metavar="A,B", help="What is written, in rated TBW.")
-    ] = "1",
+        flag("random, read_disturb or cold_hot; left out: all. May be repeated.", metavar="NAME"),
+    ] = None
+    ages: Annotated[str, flag("What is written, in rated TBW.", metavar="A,B")] = "1"
     tbw: Annotated[
-        float | None,
-        typer.Option("--tbw", help="The rated TBW, TB; left out: what uses up the rated cycles."),
-    ] = None,
-    programs: Annotated[
-        float,
-        typer.Option("--programs", help="Page programs of a test; drives are scaled down to them."),
-    ] = 1e6,
+        float | None, flag("The rated TBW, TB; left out: what uses up the rated cycles.")
+    ] = None
+    programs: Annotated[float, flag("Page programs of a test; drives are scaled down to them.")] = (
+        1e6
+    )
     cuts: Annotated[
-        int,
-        typer.Option(
-            "--cuts",
-            help="Cut each device so often from power while it ages, beside one that is not.",
-        ),
-    ] = 0,
+        int, flag("Cut each device so often from power while it ages, beside one that is not.")
+    ] = 0
     cut_every_hours: Annotated[
         float | None,
-        typer.Option(
-            "--cut-every-hours",
+        flag(
+            "The same, in so many hours of active use: 8 a day of a client, 24 of enterprise.",
             metavar="H",
-            help="The same, in so many hours of active use: 8 a day of a client, 24 of enterprise.",
             show_default=False,
         ),
-    ] = None,
+    ] = None
     use_years: Annotated[
-        float,
-        typer.Option(
-            "--use-years", help="Years of use that the rated TBW is for, for these hours."
-        ),
-    ] = 5.0,
+        float, flag("Years of use that the rated TBW is for, for these hours.")
+    ] = 5.0
     claims: Annotated[
         str | None,
-        typer.Option(
-            "--claims",
+        flag(
+            "What devices promise when they are cut: honest-flush, plp, ordered, rzat; left out: "
+            "what their options say.",
             metavar="A,B",
-            help="What devices promise when they are cut: honest-flush, plp, ordered, rzat; left "
-            "out: what their options say.",
             show_default=False,
         ),
-    ] = None,
-    settings: Sets = None,
-    jobs: Jobs = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    allow_code: AllowCode = False,
-) -> None:
+    ] = None
+    settings: Sets = None
+    jobs: Jobs = None
+    as_json: Json = False
+    quiet: Quiet = False
+    allow_code: AllowCode = False
+
+
+def endurance(given: EnduranceOptions) -> None:
     """Wear a fleet to its rated TBW, store it without power, read it back: FFR and UBER."""
     from opennandlab.policies.source import named_in
 
-    with terminal.guard(as_json=as_json, allow_code=allow_code), named_in(file or config):
+    with named_in(given.file or given.config):
         from opennandlab.reliability.jedec import CLASSES
         from opennandlab.store import Store
         from opennandlab.studies.power.endurance import VARIANTS, Campaign, Settings
 
-        terminal.check_folder(output)
-        fleet, folder = _fleet(file, config, devices, settings)
+        terminal.check_folder(given.output)
+        fleet, folder = _fleet(given.file, given.config, given.devices, given.settings)
         wanted = Settings(
-            fleet, tuple(drive_class or CLASSES), tuple(variant or VARIANTS), _ages(ages), tbw,
-            programs, cuts, cut_every_hours, use_years,
-            None if claims is None else tuple(name for name in claims.split(",") if name),
-        )  # fmt: skip
+            fleet,
+            tuple(given.drive_class or CLASSES),
+            tuple(given.variant or VARIANTS),
+            _ages(given.ages),
+            given.tbw,
+            given.programs,
+            given.cuts,
+            given.cut_every_hours,
+            given.use_years,
+            None if given.claims is None else tuple(filter(None, given.claims.split(","))),
+        )
         wanted.check(folder)
-        output.mkdir(parents=True, exist_ok=True)
+        given.output.mkdir(parents=True, exist_ok=True)
         now = {"suite": ""}
 
         def said(state: "Progress | None") -> str:
             return now["suite"] if state is None else f"{now['suite']}  {line(state)}"
 
-        with Store.open(output) as kept, shown(said, quiet=quiet) as watch:
+        with Store.open(given.output) as kept, shown(said, quiet=given.quiet) as watch:
 
             def told(suite: str, state: "Progress | None") -> None:
                 _ending.hear()
@@ -144,18 +128,22 @@ def endurance(
             campaign = Campaign(wanted, kept, folder=folder, watch=told)
 
             def engine() -> "Engine":
-                return engine_of(kept, EngineName.THREADS, None, jobs)
+                return engine_of(kept, EngineName.THREADS, None, given.jobs)
 
             is_partial = _carried_out(campaign, engine)
         words = ["opennandlab", "power", "endurance"]
-        words += [str(file)] if file else ["--config", config, "--devices", str(devices)]
-        words += _options(wanted, claims, settings)
-        words += ["--output", str(output)]
+        words += (
+            [str(given.file)]
+            if given.file
+            else ["--config", given.config, "--devices", str(given.devices)]
+        )
+        words += _options(wanted, given.claims, given.settings)
+        words += ["--output", str(given.output)]
         document = campaign.document(shlex.join(words), partial=is_partial)
         if is_partial:
             terminal.ignore_signals()
-        _write(document, output)
-        _tell(document, output, as_json=as_json, quiet=quiet)
+        _write(document, given.output)
+        _tell(document, given.output, as_json=given.as_json, quiet=given.quiet)
 
 
 def _options(wanted: "Settings", claims: str | None, settings: list[str] | None) -> list[str]:

@@ -1,17 +1,17 @@
 """`power files`: a database on a file system of a served drive, cut from power."""
 
 import shlex
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
-
-import typer
 
 from opennandlab.cli import _ending
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._engines import Jobs, note_interrupted, resumable
 from opennandlab.cli._progress import shown
 from opennandlab.cli._report_tables import show
-from opennandlab.cli._terminal import Json, Quiet, Seed, Sets
+from opennandlab.cli.options.common import Json, Quiet, Seed, Sets
+from opennandlab.cli.options.rows import Options, flag
 
 if TYPE_CHECKING:
     from opennandlab.documents.power_files import FilesDocument
@@ -20,88 +20,81 @@ if TYPE_CHECKING:
 EXAMPLE = "opennandlab power files --output files"
 
 
-def files(
-    output: Annotated[
-        Path,
-        typer.Option("--output", "-o", metavar="DIR", help="Where files go.", show_default=False),
-    ],
+@dataclass(frozen=True, kw_only=True)
+class FilesOptions(Options):
+    """Options of `files`."""
+
+    output: Annotated[Path, flag("Where files go.", "-o", metavar="DIR", show_default=False)]
     config: Annotated[
         str | None,
-        typer.Option(
-            "--config",
+        flag(
+            "The drive that is served; left out: one of 64 MiB.",
             "-c",
             metavar="PRESET|FILE",
-            help="The drive that is served; left out: one of 64 MiB.",
             show_default=False,
         ),
-    ] = None,
-    cuts: Annotated[int, typer.Option("--cuts", help="Of each database and disk.")] = 25,
-    rows: Annotated[int, typer.Option("--rows", help="Commits of each database.")] = 200,
+    ] = None
+    cuts: Annotated[int, flag("Of each database and disk.")] = 25
+    rows: Annotated[int, flag("Commits of each database.")] = 200
     mode: Annotated[
         list[str] | None,
-        typer.Option(
-            "--mode",
-            metavar="NAME",
-            help="WAL/FULL, DELETE/FULL or DELETE/EXTRA; left out: all. May be repeated.",
+        flag(
+            "WAL/FULL, DELETE/FULL or DELETE/EXTRA; left out: all. May be repeated.", metavar="NAME"
         ),
-    ] = None,
+    ] = None
     variant: Annotated[
         list[str] | None,
-        typer.Option(
-            "--variant",
+        flag(
+            "prefix, subset, torn, torn_below, flush_ignored or paired_page; left out: all. May "
+            "be repeated.",
             metavar="NAME",
-            help="prefix, subset, torn, torn_below, flush_ignored or paired_page; left out: all. "
-            "May be repeated.",
         ),
-    ] = None,
-    atomic_bytes: Annotated[
-        int, typer.Option("--atomic-bytes", help="What the disk writes whole or not at all.")
-    ] = 512,
-    window_ms: Annotated[
-        float, typer.Option("--window-ms", help="For how long flush_ignored ignores flushes.")
-    ] = 50.0,
-    settings: Sets = None,
-    seed: Seed = 42,
-    jobs: Jobs = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Record a database on ext4 once, and judge what crash images of the record leave of it."""
-    with terminal.guard(as_json=as_json):
-        from opennandlab.base.errors import ConfigError
-        from opennandlab.base.threads import cores
-        from opennandlab.core.config import own_device
-        from opennandlab.studies.power.crash import VARIANTS
-        from opennandlab.studies.power.databases import MODES
-        from opennandlab.studies.power.files import DRIVE, Campaign, Settings
+    ] = None
+    atomic_bytes: Annotated[int, flag("What the disk writes whole or not at all.")] = 512
+    window_ms: Annotated[float, flag("For how long flush_ignored ignores flushes.")] = 50.0
+    settings: Sets = None
+    seed: Seed = 42
+    jobs: Jobs = None
+    as_json: Json = False
+    quiet: Quiet = False
 
-        terminal.check_folder(output)
-        changes, others = terminal.split_sets(settings)
-        if others:
-            raise ConfigError(f"workload.{next(iter(others))}", "there is no workload here")
-        wanted = Settings(
-            own_device(DRIVE if config is None else config, changes),
-            cuts,
-            rows,
-            tuple(mode or [one.name for one in MODES]),
-            tuple(variant or VARIANTS),
-            atomic_bytes,
-            window_ms,
-            seed,
-        )
-        output.mkdir(parents=True, exist_ok=True)
-        words = ["opennandlab", "power", "files", "--cuts", str(cuts), "--rows", str(rows),
-                 "--seed", str(seed), "--output", str(output)]  # fmt: skip
-        with shown(str, quiet=quiet) as watch:
-            told = _ending.hearing(watch)
-            campaign = Campaign(wanted, output, jobs=jobs or cores(), watch=told)
-            _note_known(campaign, quiet=quiet)
-            is_partial = _carried_out(campaign)
-        document = campaign.document(shlex.join(words), partial=is_partial)
-        if is_partial:
-            terminal.ignore_signals()
-        _write(document, output)
-        _tell(document, output, as_json=as_json, quiet=quiet)
+
+def files(given: FilesOptions) -> None:
+    """Record a database on ext4 once, and judge what crash images of the record leave of it."""
+    from opennandlab.base.errors import ConfigError
+    from opennandlab.base.threads import cores
+    from opennandlab.core.config import own_device
+    from opennandlab.studies.power.crash import VARIANTS
+    from opennandlab.studies.power.databases import MODES
+    from opennandlab.studies.power.files import DRIVE, Campaign, Settings
+
+    terminal.check_folder(given.output)
+    changes, others = terminal.split_sets(given.settings)
+    if others:
+        raise ConfigError(f"workload.{next(iter(others))}", "there is no workload here")
+    wanted = Settings(
+        own_device(DRIVE if given.config is None else given.config, changes),
+        given.cuts,
+        given.rows,
+        tuple(given.mode or [one.name for one in MODES]),
+        tuple(given.variant or VARIANTS),
+        given.atomic_bytes,
+        given.window_ms,
+        given.seed,
+    )
+    given.output.mkdir(parents=True, exist_ok=True)
+    words = ["opennandlab", "power", "files", "--cuts", str(given.cuts), "--rows", str(given.rows),
+             "--seed", str(given.seed), "--output", str(given.output)]  # fmt: skip
+    with shown(str, quiet=given.quiet) as watch:
+        told = _ending.hearing(watch)
+        campaign = Campaign(wanted, given.output, jobs=given.jobs or cores(), watch=told)
+        _note_known(campaign, quiet=given.quiet)
+        is_partial = _carried_out(campaign)
+    document = campaign.document(shlex.join(words), partial=is_partial)
+    if is_partial:
+        terminal.ignore_signals()
+    _write(document, given.output)
+    _tell(document, given.output, as_json=given.as_json, quiet=given.quiet)
 
 
 def _note_known(campaign: "Campaign", *, quiet: bool) -> None:

@@ -1,13 +1,13 @@
 """`pts import`: figures that others measured, as a document of a standard test."""
 
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli._terminal import Json, Quiet
+from opennandlab.cli.options.common import Json, Quiet
+from opennandlab.cli.options.rows import Options, argument, flag
 
 if TYPE_CHECKING:
     from opennandlab.documents.pts import PtsDocument
@@ -39,104 +39,80 @@ class ProfileName(str, Enum):
     ENTERPRISE = "E"
 
 
-def import_(
+@dataclass(frozen=True, kw_only=True)
+class ImportOptions(Options):
+    """Options of `import`."""
+
     files: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="FILE…",
-            help="JSON or JSON+ of fio, tables as CSV, a document of a standard test, or "
+        argument(
+            "JSON or JSON+ of fio, tables as CSV, a document of a standard test, or "
             "reference:NAME.",
+            metavar="FILE…",
             show_default=False,
         ),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE.json", help="Write the document."),
-    ] = None,
-    references: Annotated[
-        bool, typer.Option("--list", help="List the published tables that are shipped.")
-    ] = False,
-    test: Annotated[
-        TestName | None, typer.Option("--test", help="The test. Default: by what was measured.")
-    ] = None,
-    unit: Annotated[
-        str | None,
-        typer.Option("--unit", metavar="UNIT", help="Of a wide table: iops, mb_s, art_ms, …"),
-    ] = None,
-    pattern: Annotated[
-        PatternName | None, typer.Option("--pattern", help="Take these jobs of fio only.")
-    ] = None,
-    threads: Annotated[
-        int | None, typer.Option("--threads", min=1, help="Threads (TC); of fio, these jobs only.")
-    ] = None,
-    queue_depth: Annotated[
-        int | None,
-        typer.Option("--queue-depth", min=1, help="Outstanding per thread (QD), likewise."),
-    ] = None,
-    any_order: Annotated[
-        bool, typer.Option("--any-order", help="Take the mixes of a table in any order.")
-    ] = False,
-    allow_cut: Annotated[
-        bool,
-        typer.Option(
-            "--allow-cut", help="Of an output of fio that breaks off, take what is whole."
-        ),
-    ] = False,
-    name: Annotated[
-        str | None, typer.Option("--name", metavar="NAME", help="Name of the document.")
-    ] = None,
-    model: Annotated[
-        str | None, typer.Option("--model", metavar="TEXT", help="Model of the drive.")
-    ] = None,
-    capacity: Annotated[
-        str | None, typer.Option("--capacity", metavar=SIZE, help="Of the drive, such as 233GiB.")
-    ] = None,
+    ] = None
+    output: Annotated[Path | None, flag("Write the document.", "-o", metavar="FILE.json")] = None
+    references: Annotated[bool, flag("List the published tables that are shipped.", "--list")] = (
+        False
+    )
+    test: Annotated[TestName | None, flag("The test. Default: by what was measured.")] = None
+    unit: Annotated[str | None, flag("Of a wide table: iops, mb_s, art_ms, …", metavar="UNIT")] = (
+        None
+    )
+    pattern: Annotated[PatternName | None, flag("Take these jobs of fio only.")] = None
+    threads: Annotated[int | None, flag("Threads (TC); of fio, these jobs only.", min=1)] = None
+    queue_depth: Annotated[int | None, flag("Outstanding per thread (QD), likewise.", min=1)] = None
+    any_order: Annotated[bool, flag("Take the mixes of a table in any order.")] = False
+    allow_cut: Annotated[bool, flag("Of an output of fio that breaks off, take what is whole.")] = (
+        False
+    )
+    name: Annotated[str | None, flag("Name of the document.", metavar="NAME")] = None
+    model: Annotated[str | None, flag("Model of the drive.", metavar="TEXT")] = None
+    capacity: Annotated[str | None, flag("Of the drive, such as 233GiB.", metavar=SIZE)] = None
     amount: Annotated[
-        str | None,
-        typer.Option("--ar-amount", metavar=SIZE, help="What of it was tested, in 2048 segments."),
-    ] = None,
-    profile: Annotated[
-        ProfileName | None, typer.Option("--profile", help="Profile of the specification.")
-    ] = None,
+        str | None, flag("What of it was tested, in 2048 segments.", "--ar-amount", metavar=SIZE)
+    ] = None
+    profile: Annotated[ProfileName | None, flag("Profile of the specification.")] = None
     source: Annotated[
-        str | None,
-        typer.Option("--source", metavar="TEXT", help="Who measured it, where it was published."),
-    ] = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Import what others measured; nothing is written unless all of it is sound."""
-    with terminal.guard(as_json=as_json):
-        from opennandlab.base.errors import ConfigError
-        from opennandlab.measured.importing import Wanted
-        from opennandlab.targets.opening import parse_size
+        str | None, flag("Who measured it, where it was published.", metavar="TEXT")
+    ] = None
+    as_json: Json = False
+    quiet: Quiet = False
 
-        if references:
-            _list(as_json=as_json)
-            return
-        if not files:
-            raise ConfigError("FILE", "nothing to import; accepted: files, reference:NAME, --list")
-        inputs = {f"the input {path}": Path(path) for path in files}
-        terminal.check_outputs({"--output": output}, dict(inputs))
-        document = _document(
-            files,
-            Wanted(
-                test=test.value if test else None,
-                pattern=pattern.value if pattern else None,
-                unit=unit,
-                threads=threads,
-                queue_depth=queue_depth,
-                any_order=any_order,
-                allow_cut=allow_cut,
-                name=name,
-                model=model,
-                capacity_bytes=parse_size(capacity) if capacity else None,
-                amount_bytes=parse_size(amount) if amount else None,
-                profile=profile.value if profile else None,
-                source=source,
-            ),
-        )
-        _tell(document, output, as_json=as_json, quiet=quiet)
+
+def import_(given: ImportOptions) -> None:
+    """Import what others measured; nothing is written unless all of it is sound."""
+    from opennandlab.base.errors import ConfigError
+    from opennandlab.measured.importing import Wanted
+    from opennandlab.targets.opening import parse_size
+
+    if given.references:
+        _list(as_json=given.as_json)
+        return
+    if not given.files:
+        raise ConfigError("FILE", "nothing to import; accepted: files, reference:NAME, --list")
+    inputs = {f"the input {path}": Path(path) for path in given.files}
+    terminal.check_outputs({"--output": given.output}, dict(inputs))
+    document = _document(
+        given.files,
+        Wanted(
+            test=given.test.value if given.test else None,
+            pattern=given.pattern.value if given.pattern else None,
+            unit=given.unit,
+            threads=given.threads,
+            queue_depth=given.queue_depth,
+            any_order=given.any_order,
+            allow_cut=given.allow_cut,
+            name=given.name,
+            model=given.model,
+            capacity_bytes=parse_size(given.capacity) if given.capacity else None,
+            amount_bytes=parse_size(given.amount) if given.amount else None,
+            profile=given.profile.value if given.profile else None,
+            source=given.source,
+        ),
+    )
+    _tell(document, given.output, as_json=given.as_json, quiet=given.quiet)
 
 
 def _document(files: list[str], wanted: "Wanted") -> "PtsDocument":

@@ -11,7 +11,7 @@ import typer
 from opennandlab.cli import _pts_tables as tables
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._progress import Shown, shown
-from opennandlab.cli._pts_options import Asked
+from opennandlab.cli.options.pts import Asked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

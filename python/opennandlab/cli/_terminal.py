@@ -8,17 +8,16 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
 from opennandlab.cli._progress import shown
 from opennandlab.cli._streams import duration, emit_json, note, stderr, stdout
 from opennandlab.cli._tables import Grid, plain_table
-from opennandlab.cli._typed import typed_sets
 
 if TYPE_CHECKING:
     from opennandlab.core.config import DeviceConfig
@@ -39,41 +38,6 @@ __all__ = ["Grid", "duration", "emit_json", "note", "plain_table", "stderr", "st
 
 # Options that draw: the form follows from the ending, which is checked before a run.
 DRAWING = ("--plot", "--breakdown-plot")
-
-Json = Annotated[
-    bool, typer.Option("--json", help="Print one JSON document on stdout, nothing else.")
-]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Print errors only; the exit code tells the result.")
-]
-SEED_MAX = (1 << 64) - 1
-Seed = Annotated[
-    int,
-    typer.Option(
-        "--seed", help="Seed of all randomness; recorded in the result.", min=0, max=SEED_MAX
-    ),
-]
-Sets = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        callback=typed_sets,
-        help="Change one key of the device, by dotted path: ftl.gc_policy=cost_benefit; "
-        "with `workload.` before it, of the workload. May be repeated.",
-    ),
-]
-AllowCode = Annotated[
-    bool,
-    typer.Option(
-        "--allow-code",
-        help="Run code that a document, image or definition names, such as a policy in Python.",
-    ),
-]
-SliceOps = Annotated[
-    int | None,
-    typer.Option("--slice-ops", hidden=True, min=1, help="Operations in a slice of the run."),
-]
 
 
 def stop(code: int, text: str, *, as_json: bool = False, **details: object) -> NoReturn:
@@ -313,26 +277,6 @@ def run_and_report(
     if outputs.timeline is not None:
         problem = problem or _write_timeline(result, outputs.timeline, quiet=quiet)
     raise typer.Exit(_verdict(result, code, problem))
-
-
-def refuse_given(context: typer.Context, names: Iterable[str], reason: str) -> None:
-    """Refuse options that stand on the command line and have no effect on what was asked.
-
-    Args:
-        context: Of the command.
-        names: Parameters of the command.
-        reason: Why they have none, and what is accepted.
-
-    Raises:
-        ConfigError: for the first of them.
-    """
-    from opennandlab.base.errors import ConfigError
-
-    for name in names:
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
-            option = next(one for one in context.command.params if one.name == name)
-            raise ConfigError(max(option.opts, key=len), f"has no effect {reason}")
 
 
 def ignore_signals() -> None:

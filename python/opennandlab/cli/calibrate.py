@@ -3,17 +3,17 @@
 import os
 import shlex
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
-
-import typer
 
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._engines import Jobs
 from opennandlab.cli._progress import shown
 from opennandlab.cli._report_tables import show
-from opennandlab.cli._terminal import Json, Quiet, Seed
 from opennandlab.cli._typed import typed_device
+from opennandlab.cli.options.common import Json, Quiet, Seed
+from opennandlab.cli.options.rows import Options, flag
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,156 +25,128 @@ REQUESTS, REQUESTS_MAX = 2000, 20_000_000
 SETTLE = 2.0
 
 
-def calibrate(
+@dataclass(frozen=True, kw_only=True)
+class CalibrateOptions(Options):
+    """Options of `calibrate`."""
+
     device: Annotated[
-        str,
-        typer.Option(
-            "--device",
-            "-d",
-            metavar="PRESET|FILE",
-            callback=typed_device,
-            help="The device before.",
-        ),
-    ],
+        str, flag("The device before.", "-d", metavar="PRESET|FILE", callback=typed_device)
+    ]
     to: Annotated[
         str,
-        typer.Option(
-            "--to",
+        flag(
+            "What was measured: IOPS, throughput or latency (`pts import`), or JSON of fio.",
             metavar="FILE|reference:NAME",
-            help="What was measured: IOPS, throughput or latency (`pts import`), or JSON of fio.",
         ),
-    ],
+    ]
     free: Annotated[
         list[str] | None,
-        typer.Option(
-            "--free",
+        flag(
+            "A key to fit; bounds: a tenth to ten times, within the schema. Repeatable. Without "
+            "it the device is compared as it is.",
             metavar="KEY[=LOW:HIGH]",
-            help="A key to fit; bounds: a tenth to ten times, within the schema. Repeatable. "
-            "Without it the device is compared as it is.",
         ),
-    ] = None,
+    ] = None
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
+        flag(
+            "Write the fitted device; without --free the document (FILE.json).",
             "-o",
             metavar="FILE.yaml",
-            help="Write the fitted device; without --free the document (FILE.json).",
         ),
-    ] = None,
+    ] = None
     hold_out: Annotated[
         str | None,
-        typer.Option(
-            "--hold-out",
-            metavar="SHARE|CELL,…",
-            help="Cells that take no part in the fit, such as 0.25 or 4:0/100.",
+        flag(
+            "Cells that take no part in the fit, such as 0.25 or 4:0/100.", metavar="SHARE|CELL,…"
         ),
-    ] = None,
-    runs: Annotated[
-        int | None, typer.Option("--runs", min=1, help="Runs of each start; default 40 per key.")
-    ] = None,
+    ] = None
+    runs: Annotated[int | None, flag("Runs of each start; default 40 per key.", min=1)] = None
     starts: Annotated[
-        int,
-        typer.Option(
-            "--starts", min=1, max=100, help="Starts at most; no more when two end equally well."
-        ),
-    ] = 4,
-    threads: Annotated[int | None, typer.Option("--threads", min=1, help="Threads (TC).")] = None,
-    queue_depth: Annotated[
-        int | None, typer.Option("--queue-depth", min=1, help="Outstanding per thread (QD).")
-    ] = None,
+        int, flag("Starts at most; no more when two end equally well.", min=1, max=100)
+    ] = 4
+    threads: Annotated[int | None, flag("Threads (TC).", min=1)] = None
+    queue_depth: Annotated[int | None, flag("Outstanding per thread (QD).", min=1)] = None
     active_range: Annotated[
-        float | None,
-        typer.Option("--active-range-pct", min=0.1, max=100, help="Part of the drive in use."),
-    ] = None,
+        float | None, flag("Part of the drive in use.", "--active-range-pct", min=0.1, max=100)
+    ] = None
     amount: Annotated[
-        str | None,
-        typer.Option("--ar-amount", metavar="SIZE", help="What of it was tested, in segments."),
-    ] = None,
+        str | None, flag("What of it was tested, in segments.", "--ar-amount", metavar="SIZE")
+    ] = None
     requests: Annotated[
         int,
-        typer.Option(
-            "--requests",
+        flag(
+            "Requests of a cell at least, fewer of large ones: writes last as long as what the "
+            "drive must reclaim.",
             min=10,
-            help="Requests of a cell at least, fewer of large ones: writes last as long as what "
-            "the drive must reclaim.",
         ),
-    ] = REQUESTS,
+    ] = REQUESTS
     requests_max: Annotated[
-        int,
-        typer.Option(
-            "--requests-max", min=10, help="Requests of a cell; one that takes more is refused."
-        ),
-    ] = REQUESTS_MAX,
-    settle: Annotated[
-        float, typer.Option("--settle", min=0, max=100, help="Writes before, in range sizes.")
-    ] = SETTLE,
+        int, flag("Requests of a cell; one that takes more is refused.", min=10)
+    ] = REQUESTS_MAX
+    settle: Annotated[float, flag("Writes before, in range sizes.", min=0, max=100)] = SETTLE
     blocks: Annotated[
-        int | None,
-        typer.Option(
-            "--blocks", min=0, help="Blocks per plane that are simulated; 0: all. Default: 16 GiB."
-        ),
-    ] = None,
-    html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Write a report as a page.")
-    ] = None,
+        int | None, flag("Blocks per plane that are simulated; 0: all. Default: 16 GiB.", min=0)
+    ] = None
+    html: Annotated[Path | None, flag("Write a report as a page.", metavar="FILE")] = None
     plot: Annotated[
-        Path | None,
-        typer.Option(
-            "--plot", metavar="FILE", help="Draw the errors of all cells: SVG, PNG, PDF, page."
-        ),
-    ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Take cells of the import that are uncertain.")
-    ] = False,
-    seed: Seed = 42,
-    jobs: Jobs = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
+        Path | None, flag("Draw the errors of all cells: SVG, PNG, PDF, page.", metavar="FILE")
+    ] = None
+    force: Annotated[bool, flag("Take cells of the import that are uncertain.")] = False
+    seed: Seed = 42
+    jobs: Jobs = None
+    as_json: Json = False
+    quiet: Quiet = False
+
+
+def calibrate(given: CalibrateOptions) -> None:
     """Hold a device file against what was measured, or fit keys of it.
 
     The same command goes on after Ctrl-C.
     """
-    with terminal.guard(as_json=as_json):
-        from opennandlab.studies.calibration import calibrating
-        from opennandlab.studies.calibration.conditions import Asked
-        from opennandlab.targets.opening import parse_size
+    from opennandlab.studies.calibration import calibrating
+    from opennandlab.studies.calibration.conditions import Asked
+    from opennandlab.targets.opening import parse_size
 
-        is_shown = as_json or html is not None or plot is not None
-        fitted, document = _places(output, is_fit=bool(free), is_shown=is_shown)
-        journal = None if fitted is None else fitted.with_name(f".{fitted.name}.journal")
-        inputs = {"--device": Path(device), "--to": Path(to)}
-        outputs = {"--output": fitted, "the document": document, "--html": html, "--plot": plot}
-        terminal.check_outputs(outputs, dict(inputs))
-        wanted = calibrating.plan(
-            device,
-            to,
-            free or (),
-            hold_out=hold_out,
-            runs=runs,
-            starts=starts,
-            seed=seed,
-            asked=Asked(
-                threads=threads,
-                queue_depth=queue_depth,
-                share=None if active_range is None else active_range / 100,
-                amount_bytes=parse_size(amount) if amount else None,
-                requests=requests,
-                requests_max=requests_max,
-                settle=settle,
-                blocks=blocks,
-            ),
-            force=force,
+    is_shown = given.as_json or given.html is not None or given.plot is not None
+    fitted, document = _places(given.output, is_fit=bool(given.free), is_shown=is_shown)
+    journal = None if fitted is None else fitted.with_name(f".{fitted.name}.journal")
+    inputs = {"--device": Path(given.device), "--to": Path(given.to)}
+    outputs = {
+        "--output": fitted,
+        "the document": document,
+        "--html": given.html,
+        "--plot": given.plot,
+    }
+    terminal.check_outputs(outputs, dict(inputs))
+    wanted = calibrating.plan(
+        given.device,
+        given.to,
+        given.free or (),
+        hold_out=given.hold_out,
+        runs=given.runs,
+        starts=given.starts,
+        seed=given.seed,
+        asked=Asked(
+            threads=given.threads,
+            queue_depth=given.queue_depth,
+            share=None if given.active_range is None else given.active_range / 100,
+            amount_bytes=parse_size(given.amount) if given.amount else None,
+            requests=given.requests,
+            requests_max=given.requests_max,
+            settle=given.settle,
+            blocks=given.blocks,
+        ),
+        force=given.force,
+    )
+    with shown(line, quiet=given.quiet) as watch:
+        found = calibrating.run(
+            wanted, jobs=given.jobs, journal=journal, watch=watch, command=_command()
         )
-        with shown(line, quiet=quiet) as watch:
-            found = calibrating.run(
-                wanted, jobs=jobs, journal=journal, watch=watch, command=_command()
-            )
-        if found.document.partial:
-            terminal.ignore_signals()
-        wrote = _write(found, outputs)
-        _tell(found, wrote, as_json=as_json, quiet=quiet)
+    if found.document.partial:
+        terminal.ignore_signals()
+    wrote = _write(found, outputs)
+    _tell(found, wrote, as_json=given.as_json, quiet=given.quiet)
 
 
 def _places(

@@ -2,13 +2,15 @@
 
 import shutil
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli._terminal import Json, Quiet
+from opennandlab.cli.options.common import Json, Quiet
+from opennandlab.cli.options.rows import Options, argument, flag
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,76 +26,71 @@ SENTENCES_MAX = 5
 STYLES = {"head": "bold", "best": "green", "worst": "red"}
 
 
-def compare(
+@dataclass(frozen=True, kw_only=True)
+class CompareOptions(Options):
+    """Options of `compare`."""
+
     files: Annotated[
         list[str],
-        typer.Argument(
-            metavar="FILE FILE...",
-            help="Documents of one family: results, standard tests, ECC curves or comparisons of "
+        argument(
+            "Documents of one family: results, standard tests, ECC curves or comparisons of "
             "them, life tests, `validate`; or keys of points in a store (`runs list`).",
+            metavar="FILE FILE...",
             show_default=False,
         ),
-    ],
-    force: Annotated[
-        bool,
-        typer.Option("--force", help="Compare unlike things; the objection stays in the output."),
-    ] = False,
-    every: Annotated[
-        bool, typer.Option("--all", help="Show every number, not only the main ones.")
-    ] = False,
+    ]
+    force: Annotated[bool, flag("Compare unlike things; the objection stays in the output.")] = (
+        False
+    )
+    every: Annotated[bool, flag("Show every number, not only the main ones.", "--all")] = False
     store: Annotated[
-        Path | None,
-        typer.Option("--store", metavar="DIR", help="The store of keys. Default: that of `runs`."),
-    ] = None,
+        Path | None, flag("The store of keys. Default: that of `runs`.", metavar="DIR")
+    ] = None
     html: Annotated[
-        Path | None,
-        typer.Option(
-            "--html", metavar="FILE", help="Write a page with the table, and plots in one."
-        ),
-    ] = None,
-    csv: Annotated[
-        Path | None, typer.Option("--csv", metavar="FILE", help="Write the table as CSV.")
-    ] = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
+        Path | None, flag("Write a page with the table, and plots in one.", metavar="FILE")
+    ] = None
+    csv: Annotated[Path | None, flag("Write the table as CSV.", metavar="FILE")] = None
+    as_json: Json = False
+    quiet: Quiet = False
+
+
+def compare(given: CompareOptions) -> None:
     """Compare documents side by side, relative to the first; best and worst are marked."""
-    with terminal.guard(as_json=as_json):
-        inputs = {f"the input {path}": Path(path) for path in files}
-        outputs = {"--html": html, "--csv": csv}
-        terminal.check_outputs(outputs, dict(inputs))
-        from opennandlab.comparing.model import UnlikeError
-        from opennandlab.comparing.opening import opened
-        from opennandlab.comparing.side import made
-        from opennandlab.documents.record import plain
+    inputs = {f"the input {path}": Path(path) for path in given.files}
+    outputs = {"--html": given.html, "--csv": given.csv}
+    terminal.check_outputs(outputs, dict(inputs))
+    from opennandlab.comparing.model import UnlikeError
+    from opennandlab.comparing.opening import opened
+    from opennandlab.comparing.side import made
+    from opennandlab.documents.record import plain
 
-        family, subjects = opened(files, store)
-        try:
-            side = made(family, subjects, force=force)
-        except UnlikeError as refusal:
-            terminal.stop(
-                terminal.REFUSED,
-                f"{refusal} (--force compares nevertheless and keeps this warning)",
-                as_json=as_json,
-                reasons=refusal.reasons,
-            )
-        paths = side.every if every else side.main
-        if html is not None:
-            from opennandlab.comparing import page
-            from opennandlab.reports import output
+    family, subjects = opened(given.files, given.store)
+    try:
+        side = made(family, subjects, force=given.force)
+    except UnlikeError as refusal:
+        terminal.stop(
+            terminal.REFUSED,
+            f"{refusal} (--force compares nevertheless and keeps this warning)",
+            as_json=given.as_json,
+            reasons=refusal.reasons,
+        )
+    paths = side.every if given.every else side.main
+    if given.html is not None:
+        from opennandlab.comparing import page
+        from opennandlab.reports import output
 
-            output.write(page.report(side, paths), html, ".html")
-        if csv is not None:
-            from opennandlab.comparing import sheet
+        output.write(page.report(side, paths), given.html, ".html")
+    if given.csv is not None:
+        from opennandlab.comparing import sheet
 
-            sheet.write(side.comparison, paths, csv)
-        if as_json:
-            terminal.emit_json(plain(side.comparison))
-        elif not quiet:
-            _show(side, paths)
-            for path in (html, csv):
-                if path is not None:
-                    typer.echo(f"wrote {path}")
+        sheet.write(side.comparison, paths, given.csv)
+    if given.as_json:
+        terminal.emit_json(plain(side.comparison))
+    elif not given.quiet:
+        _show(side, paths)
+        for path in (given.html, given.csv):
+            if path is not None:
+                typer.echo(f"wrote {path}")
 
 
 def _show(side: "Side", paths: "Sequence[str]") -> None:

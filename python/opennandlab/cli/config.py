@@ -1,6 +1,7 @@
 """`config`: what a device file means, whether it is right, and what may stand in it."""
 
 import json
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -8,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli._terminal import Json, Quiet, Sets
+from opennandlab.cli.options.common import Json, Quiet, Sets
+from opennandlab.cli.options.rows import Options, argument, command, flag
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,7 +49,7 @@ DULL = {
 }
 # Order of the sections: as a command meets them, from the flash out.
 SECTIONS = ("name", "nand", "controller", "ftl", "ecc", "host")
-Device = Annotated[str, typer.Argument(metavar="PRESET|FILE", help="The device.")]
+Device = Annotated[str, argument("The device.", metavar="PRESET|FILE")]
 
 
 class Kind(str, Enum):
@@ -58,68 +60,71 @@ class Kind(str, Enum):
     REPLAY = "replay"
 
 
-@app.command(epilog="Example: opennandlab config show tlc_standard --set ftl.gc_policy=fifo")
-def show(
-    device: Device = "config",
-    settings: Sets = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class ShowOptions(Options):
+    """Options of `show`."""
+
+    device: Device = "config"
+    settings: Sets = None
+    as_json: Json = False
+    quiet: Quiet = False
+
+
+@command(app, example="opennandlab config show tlc_standard --set ftl.gc_policy=fifo")
+def show(given: ShowOptions) -> None:
     """Print the resolved device with units, derived figures, and sources."""
-    with terminal.guard(as_json=as_json):
-        from opennandlab.base.plain import leaves
-        from opennandlab.core.config import described_device
-        from opennandlab.theory.prediction import predicted_waf
+    from opennandlab.base.plain import leaves
+    from opennandlab.core.config import described_device
+    from opennandlab.theory.prediction import predicted_waf
 
-        device_sets, workload_sets = terminal.split_sets(settings)
-        _refuse_unused(workload_sets, "there is no workload here; accepted: keys of the device")
-        loaded, named = described_device(device, device_sets)
-        effective = json.loads(json.dumps(loaded.effective, default=dict))
-        effective["predicted_waf"] = predicted_waf(loaded.to_dict(), effective)
-        sources = {path: loaded.origin(path) for path, _ in leaves(loaded.to_dict())}
-        if as_json:
-            shown = {"device": loaded.to_dict(), "effective": effective, "sources": sources}
-            terminal.emit_json(shown | ({"not_loaded": named} if named else {}))
-        elif not quiet:
-            _show(loaded, effective)
-        _note_names(named)
+    device_sets, workload_sets = terminal.split_sets(given.settings)
+    _refuse_unused(workload_sets, "there is no workload here; accepted: keys of the device")
+    loaded, named = described_device(given.device, device_sets)
+    effective = json.loads(json.dumps(loaded.effective, default=dict))
+    effective["predicted_waf"] = predicted_waf(loaded.to_dict(), effective)
+    sources = {path: loaded.origin(path) for path, _ in leaves(loaded.to_dict())}
+    if given.as_json:
+        shown = {"device": loaded.to_dict(), "effective": effective, "sources": sources}
+        terminal.emit_json(shown | ({"not_loaded": named} if named else {}))
+    elif not given.quiet:
+        _show(loaded, effective)
+    _note_names(named)
 
 
-@app.command(epilog="Example: opennandlab config check my_device.yaml")
-def check(
-    file: Annotated[
-        str, typer.Argument(metavar="PRESET|FILE", help="The device.", show_default=False)
-    ],
+@dataclass(frozen=True, kw_only=True)
+class CheckOptions(Options):
+    """Options of `check`."""
+
+    file: Annotated[str, argument("The device.", metavar="PRESET|FILE", show_default=False)]
     workload: Annotated[
-        str | None,
-        typer.Option(
-            "--workload", "-w", metavar="NAME|FILE", help="Also check this workload on the device."
-        ),
-    ] = None,
-    settings: Sets = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Check a device file; an error names the key, the value, and what is accepted."""
-    with terminal.guard(as_json=as_json):
-        from opennandlab.base.errors import CodeError
-        from opennandlab.core.config import described_device, load_workload
+        str | None, flag("Also check this workload on the device.", "-w", metavar="NAME|FILE")
+    ] = None
+    settings: Sets = None
+    as_json: Json = False
+    quiet: Quiet = False
 
-        device_sets, workload_sets = terminal.split_sets(settings)
-        if workload is None:
-            _refuse_unused(workload_sets, "no workload is checked; accepted: with --workload")
-        device, named = described_device(file, device_sets)
-        if workload is not None:
-            try:
-                load_workload(workload, device, overrides=workload_sets)
-            except CodeError:
-                named["--workload"] = workload
-        if as_json:
-            found = {"file": file, "valid": True}
-            terminal.emit_json(found | ({"not_loaded": named} if named else {}))
-        elif not quiet:
-            terminal.stdout().print(f"{file}: valid", markup=False)
-        _note_names(named)
+
+@command(app, example="opennandlab config check my_device.yaml")
+def check(given: CheckOptions) -> None:
+    """Check a device file; an error names the key, the value, and what is accepted."""
+    from opennandlab.base.errors import CodeError
+    from opennandlab.core.config import described_device, load_workload
+
+    device_sets, workload_sets = terminal.split_sets(given.settings)
+    if given.workload is None:
+        _refuse_unused(workload_sets, "no workload is checked; accepted: with --workload")
+    device, named = described_device(given.file, device_sets)
+    if given.workload is not None:
+        try:
+            load_workload(given.workload, device, overrides=workload_sets)
+        except CodeError:
+            named["--workload"] = given.workload
+    if given.as_json:
+        found = {"file": given.file, "valid": True}
+        terminal.emit_json(found | ({"not_loaded": named} if named else {}))
+    elif not given.quiet:
+        terminal.stdout().print(f"{given.file}: valid", markup=False)
+    _note_names(named)
 
 
 def _refuse_unused(workload_sets: "Mapping[str, Any]", why: str) -> None:
@@ -136,93 +141,103 @@ def _note_names(named: "Mapping[str, str]") -> None:
         terminal.note(f"{key}: `{name}` is code, which was not loaded")
 
 
-@app.command(epilog="Example: opennandlab config schema device > device.schema.json")
-def schema(
-    kind: Annotated[Kind, typer.Argument(help="Kind of file.")] = Kind.DEVICE,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class SchemaOptions(Options):
+    """Options of `schema`."""
+
+    kind: Annotated[Kind, argument("Kind of file.")] = Kind.DEVICE
+    as_json: Json = False
+    quiet: Quiet = False
+
+
+@command(app, example="opennandlab config schema device > device.schema.json")
+def schema(given: SchemaOptions) -> None:
     """Print the JSON schema of device, workload or replay files."""
-    with terminal.guard(as_json=as_json):
-        from opennandlab import _core
+    from opennandlab import _core
 
-        makers = {
-            Kind.DEVICE: _core.device_schema,
-            Kind.WORKLOAD: _core.workload_schema,
-            Kind.REPLAY: _core.replay_schema,
-        }
-        document = json.loads(makers[kind]())
-        if not quiet:
-            terminal.emit_json(document)
+    makers = {
+        Kind.DEVICE: _core.device_schema,
+        Kind.WORKLOAD: _core.workload_schema,
+        Kind.REPLAY: _core.replay_schema,
+    }
+    document = json.loads(makers[given.kind]())
+    if not given.quiet:
+        terminal.emit_json(document)
 
 
-@app.command(epilog="Example: opennandlab config init my_drive.yaml --from mlc_enterprise")
-def init(
+@dataclass(frozen=True, kw_only=True)
+class InitOptions(Options):
+    """Options of `init`."""
+
     file: Annotated[
         Path | None,
-        typer.Argument(metavar="FILE", help="Default: device.yaml, with --workload workload.yaml."),
-    ] = None,
-    workload: Annotated[
-        bool, typer.Option("--workload", help="A workload file instead of a device file.")
-    ] = False,
+        argument("Default: device.yaml, with --workload workload.yaml.", metavar="FILE"),
+    ] = None
+    workload: Annotated[bool, flag("A workload file instead of a device file.")] = False
     source: Annotated[
         str | None,
-        typer.Option(
+        flag(
+            "Where the values come from; default: config, with --workload W2.",
             "--from",
             metavar="PRESET|FILE",
-            help="Where the values come from; default: config, with --workload W2.",
         ),
-    ] = None,
+    ] = None
     schema_path: Annotated[
         str | None,
-        typer.Option(
+        flag(
+            "A schema that is there already; default: written beside the file.",
             "--schema",
             metavar="PATH",
-            help="A schema that is there already; default: written beside the file.",
         ),
-    ] = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
+    ] = None
+    as_json: Json = False
+    quiet: Quiet = False
+
+
+@command(app, example="opennandlab config init my_drive.yaml --from mlc_enterprise")
+def init(given: InitOptions) -> None:
     """Write a file to begin with: every key with what it means, and a line for editors."""
-    with terminal.guard(as_json=as_json):
-        from opennandlab.core import template
-        from opennandlab.core.config import described_device, load_workload
+    from opennandlab.core import template
+    from opennandlab.core.config import described_device, load_workload
 
-        kind: Literal["device", "workload"] = "workload" if workload else "device"
-        path = file or Path(f"{kind}.yaml")
-        beside = path.parent / f"{kind}.schema.json" if schema_path is None else None
-        found, named = described_device("config" if workload else source or "config")
-        made = load_workload(source or "W2", found) if workload else found
-        text = template.text(made, schema=schema_path or f"{kind}.schema.json")
-        written = template.save(text, path, kind, beside)
-        if as_json:
-            terminal.emit_json({"written": [str(one) for one in written]})
-        elif not quiet:
-            for one in written:
-                terminal.stdout().print(f"wrote {one}", markup=False)
-        _note_names(named)
+    kind: Literal["device", "workload"] = "workload" if given.workload else "device"
+    path = given.file or Path(f"{kind}.yaml")
+    beside = path.parent / f"{kind}.schema.json" if given.schema_path is None else None
+    found, named = described_device("config" if given.workload else given.source or "config")
+    made = load_workload(given.source or "W2", found) if given.workload else found
+    text = template.text(made, schema=given.schema_path or f"{kind}.schema.json")
+    written = template.save(text, path, kind, beside)
+    if given.as_json:
+        terminal.emit_json({"written": [str(one) for one in written]})
+    elif not given.quiet:
+        for one in written:
+            terminal.stdout().print(f"wrote {one}", markup=False)
+    _note_names(named)
 
 
-@app.command(epilog="Example: opennandlab config presets")
-def presets(
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class PresetsOptions(Options):
+    """Options of `presets`."""
+
+    as_json: Json = False
+    quiet: Quiet = False
+
+
+@command(app, example="opennandlab config presets")
+def presets(given: PresetsOptions) -> None:
     """List the built-in devices and workloads."""
-    with terminal.guard(as_json=as_json):
-        from opennandlab.core import config
+    from opennandlab.core import config
 
-        names = config.presets()
-        if as_json:
-            terminal.emit_json(names)
-        elif not quiet:
-            console = terminal.stdout(is_numbers=True)
-            folders = {"devices": config.PRESETS, "workloads": config.PRESETS / "workloads"}
-            for kind, folder in folders.items():
-                console.print(kind, style="bold")
-                rows = [["", name, _title(folder / f"{name}.yaml")] for name in names[kind]]
-                console.print(terminal.Grid(("", "", ""), rows, left=(0, 1, 2), is_plain=True))
+    names = config.presets()
+    if given.as_json:
+        terminal.emit_json(names)
+    elif not given.quiet:
+        console = terminal.stdout(is_numbers=True)
+        folders = {"devices": config.PRESETS, "workloads": config.PRESETS / "workloads"}
+        for kind, folder in folders.items():
+            console.print(kind, style="bold")
+            rows = [["", name, _title(folder / f"{name}.yaml")] for name in names[kind]]
+            console.print(terminal.Grid(("", "", ""), rows, left=(0, 1, 2), is_plain=True))
 
 
 def _title(path: Path) -> str:

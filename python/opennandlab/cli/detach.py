@@ -1,35 +1,43 @@
 """`detach`: take down what `attach --run` made."""
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Annotated
 
-import typer
-
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli._terminal import Json, Quiet
+from opennandlab.cli.options.common import Json, Quiet
+from opennandlab.cli.options.rows import Options, argument, flag
 
 
-def detach(
-    name: Annotated[str, typer.Argument(metavar="DIR|DEVICE", show_default=False)],
-    run: Annotated[bool, typer.Option("--run", help="Do it, instead of printing how.")] = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class DetachOptions(Options):
+    """Options of `detach`."""
+
+    name: Annotated[
+        str,
+        argument(
+            "Where it is mounted, or its loop device.", metavar="DIR|DEVICE", show_default=False
+        ),
+    ]
+    run: Annotated[bool, flag("Do it, instead of printing how.")] = False
+    as_json: Json = False
+    quiet: Quiet = False
+
+
+def detach(given: DetachOptions) -> None:
     """Unmount and detach a drive that `attach --run` made, and nothing else."""
-    with terminal.guard(as_json=as_json):
-        from opennandlab.serving import recipes
+    from opennandlab.serving import recipes
 
-        made = recipes.found(name)
-        if run:
-            recipes.detach(made)
-        if as_json:
-            terminal.emit_json({"detached" if run else "attached": asdict(made)})
-        elif not run and not quiet:
-            mounted = [] if made.mount is None else [f"umount {made.mount}"]
-            for text in (
-                *mounted,
-                f"losetup --detach {made.device}",
-                f"umount {made.file}",
-                f"rm {made.file}",
-            ):
-                terminal.stdout().print(text, markup=False, soft_wrap=True, highlight=False)
+    made = recipes.found(given.name)
+    if given.run:
+        recipes.detach(made)
+    if given.as_json:
+        terminal.emit_json({"detached" if given.run else "attached": asdict(made)})
+    elif not given.run and not given.quiet:
+        mounted = [] if made.mount is None else [f"umount {made.mount}"]
+        for text in (
+            *mounted,
+            f"losetup --detach {made.device}",
+            f"umount {made.file}",
+            f"rm {made.file}",
+        ):
+            terminal.stdout().print(text, markup=False, soft_wrap=True, highlight=False)

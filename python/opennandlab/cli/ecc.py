@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,7 +10,9 @@ import typer
 
 from opennandlab.cli import _ecc_tables
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli._ecc_options import (
+from opennandlab.cli._progress import shown
+from opennandlab.cli._typed import typed, typed_each
+from opennandlab.cli.options.code import (
     CODE_HELP,
     Algorithm,
     Arithmetic,
@@ -32,7 +35,6 @@ from opennandlab.cli._ecc_options import (
     Plot,
     Points,
     Scale,
-    Seed,
     SigmaRatio,
     Spacing,
     Target,
@@ -40,9 +42,8 @@ from opennandlab.cli._ecc_options import (
     Thresholds,
     Zero,
 )
-from opennandlab.cli._progress import shown
-from opennandlab.cli._terminal import Json, Quiet
-from opennandlab.cli._typed import typed, typed_each
+from opennandlab.cli.options.common import Json, Quiet, Seed
+from opennandlab.cli.options.rows import Options, argument, command, flag
 from opennandlab.cli.runs import Place, Where
 
 if TYPE_CHECKING:
@@ -61,415 +62,453 @@ app = typer.Typer(
 )
 
 
-@app.command(
-    epilog="Example: opennandlab ecc curve --code bch:m=13,t=8,data_bits=4096 --channel bsc "
-    "--points 1e-3:1e-2:20 --errors 100 --output curve.json"
-)
-def curve(
-    code: CodeText,
-    points: Points,
-    channel: ChannelText = "bsc",
-    errors: Errors = 100,
-    max_frames: MaxFrames = 1e6,
-    method: MethodOf = Method.AUTO,
-    decoder: Algorithm = "layered-nms",
-    iterations: Iterations = 20,
-    scale: Scale = 0.75,
-    offset: Offset = 0.5,
-    arithmetic: ArithmeticOf = Arithmetic.AUTO,
-    fixed_iterations: Fixed = False,
-    thresholds: Thresholds = None,
-    spacing: Spacing = None,
-    sigma_ratio: SigmaRatio = 1.0,
-    llr_rber: LlrRber = None,
-    seed: Seed = 42,
-    zero_codeword: Zero = False,
-    threads: Threads = None,
+@dataclass(frozen=True, kw_only=True)
+class CurveOptions(Options):
+    """Options of `curve`."""
+
+    code: CodeText
+    points: Points
+    channel: ChannelText = "bsc"
+    errors: Errors = 100
+    max_frames: MaxFrames = 1e6
+    method: MethodOf = Method.AUTO
+    decoder: Algorithm = "layered-nms"
+    iterations: Iterations = 20
+    scale: Scale = 0.75
+    offset: Offset = 0.5
+    arithmetic: ArithmeticOf = Arithmetic.AUTO
+    fixed_iterations: Fixed = False
+    thresholds: Thresholds = None
+    spacing: Spacing = None
+    sigma_ratio: SigmaRatio = 1.0
+    llr_rber: LlrRber = None
+    seed: Seed = 42
+    zero_codeword: Zero = False
+    threads: Threads = None
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
+        flag(
+            "Save the curve to this file every few seconds; an existing file is continued.",
             metavar="FILE",
-            help="Save the curve to this file every few seconds; an existing file is continued.",
         ),
-    ] = None,
-    plot: Plot = None,
-    limits: LimitsOf = True,
-    ber: Ber = False,
-    target: Target = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Frame error rate over the points of a channel, with 95 % intervals and the method of each."""
-    with terminal.guard(as_json=as_json):
-        from opennandlab.ecc.curves import CurveInterrupted
-        from opennandlab.ecc.curves import curve as measure
-
-        settings = _decoder(decoder, iterations, scale, offset, arithmetic, fixed=fixed_iterations)
-        where = _channel(channel, thresholds, spacing, sigma_ratio, llr_rber)
-        _check_outputs(output, plot)
-        look = _look(limits=limits, ber=ber, target=target)
-        interrupted = False
-        try:
-            with _progress(quiet=quiet) as watch:
-                found = measure(
-                    code,
-                    where,
-                    points,
-                    decoder=settings,
-                    errors=errors,
-                    max_frames=_frames(max_frames),
-                    method=method.value,
-                    seed=seed,
-                    zero_codeword=zero_codeword,
-                    threads=threads,
-                    output=output,
-                    progress=watch,
-                )
-        except CurveInterrupted as interruption:
-            found, interrupted = interruption.curve, True
-        _draw(found.content, plot, look, quiet=quiet)
-        if as_json:
-            terminal.emit_json(found.document)
-        elif not quiet:
-            _ecc_tables.show_curve(found.content)
-        _end(interrupted=interrupted, output=output, quiet=quiet)
+    ] = None
+    plot: Plot = None
+    limits: LimitsOf = True
+    ber: Ber = False
+    target: Target = None
+    as_json: Json = False
+    quiet: Quiet = False
 
 
-@app.command(
-    epilog="Example: opennandlab ecc compare bch:m=14,t=40,data_bits=8192 "
-    "bch:m=14,t=39,data_bits=8192 --points 1e-3:4e-3:7"
+@command(
+    app,
+    example="opennandlab ecc curve --code bch:m=13,t=8,data_bits=4096 --channel bsc --points "
+    "1e-3:1e-2:20 --errors 100 --output curve.json",
 )
-def compare(
+def curve(given: CurveOptions) -> None:
+    """Frame error rate over the points of a channel, with 95 % intervals and the method of each."""
+    from opennandlab.ecc.curves import CurveInterrupted
+    from opennandlab.ecc.curves import curve as measure
+
+    settings = _decoder(
+        given.decoder,
+        given.iterations,
+        given.scale,
+        given.offset,
+        given.arithmetic,
+        fixed=given.fixed_iterations,
+    )
+    where = _channel(
+        given.channel, given.thresholds, given.spacing, given.sigma_ratio, given.llr_rber
+    )
+    _check_outputs(given.output, given.plot)
+    look = _look(limits=given.limits, ber=given.ber, target=given.target)
+    interrupted = False
+    try:
+        with _progress(quiet=given.quiet) as watch:
+            found = measure(
+                given.code,
+                where,
+                given.points,
+                decoder=settings,
+                errors=given.errors,
+                max_frames=_frames(given.max_frames),
+                method=given.method.value,
+                seed=given.seed,
+                zero_codeword=given.zero_codeword,
+                threads=given.threads,
+                output=given.output,
+                progress=watch,
+            )
+    except CurveInterrupted as interruption:
+        found, interrupted = interruption.curve, True
+    _draw(found.content, given.plot, look, quiet=given.quiet)
+    if given.as_json:
+        terminal.emit_json(found.document)
+    elif not given.quiet:
+        _ecc_tables.show_curve(found.content)
+    _end(interrupted=interrupted, output=given.output, quiet=given.quiet)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareOptions(Options):
+    """Options of `compare`."""
+
     codes: Annotated[
         list[str],
-        typer.Argument(
-            metavar="CODE CODE...", callback=typed_each, help=CODE_HELP, show_default=False
-        ),
-    ],
-    points: Points,
-    channel: ChannelText = "bsc",
-    errors: Errors = 100,
-    max_frames: MaxFrames = 1e6,
-    method: MethodOf = Method.AUTO,
-    decoder: Algorithm = "layered-nms",
-    iterations: Iterations = 20,
-    scale: Scale = 0.75,
-    offset: Offset = 0.5,
-    arithmetic: ArithmeticOf = Arithmetic.AUTO,
-    fixed_iterations: Fixed = False,
-    thresholds: Thresholds = None,
-    spacing: Spacing = None,
-    sigma_ratio: SigmaRatio = 1.0,
-    llr_rber: LlrRber = None,
-    seed: Seed = 42,
-    zero_codeword: Zero = False,
-    threads: Threads = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", metavar="FILE", help="Write the document to this file."),
-    ] = None,
-    plot: Plot = None,
-    limits: LimitsOf = True,
-    ber: Ber = False,
-    target: Target = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Compare codes of equal rate and frame size, with the Shannon limits; others are refused."""
-    with terminal.guard(as_json=as_json):
-        from opennandlab.base.canonical import readable_json
-        from opennandlab.base.files import write_atomically
-        from opennandlab.documents.record import plain
-        from opennandlab.ecc.comparing import CompareInterrupted, UnlikeCodesError, measure
-
-        settings = _decoder(decoder, iterations, scale, offset, arithmetic, fixed=fixed_iterations)
-        where = _channel(channel, thresholds, spacing, sigma_ratio, llr_rber)
-        _check_outputs(output, plot)
-        look = _look(limits=limits, ber=ber, target=target)
-        interrupted = False
-        try:
-            with _progress(quiet=quiet) as watch:
-                content = measure(
-                    codes,
-                    where,
-                    points,
-                    decoder=settings,
-                    progress=watch,
-                    errors=errors,
-                    max_frames=_frames(max_frames),
-                    method=method.value,
-                    seed=seed,
-                    zero_codeword=zero_codeword,
-                    threads=threads,
-                )
-        except UnlikeCodesError as refusal:
-            terminal.stop(
-                terminal.REFUSED,
-                f"codes are compared at equal rate and frame: {refusal}",
-                as_json=as_json,
-                reasons=refusal.reasons,
-            )
-        except CompareInterrupted as interruption:
-            content, interrupted = interruption.content, True
-        if output is not None:
-            write_atomically(output, (readable_json(plain(content)) + "\n").encode())
-        _draw(content, plot, look, quiet=quiet)
-        if as_json:
-            terminal.emit_json(plain(content))
-        elif not quiet:
-            _ecc_tables.show_comparison(content)
-        _end(interrupted=interrupted, output=output, quiet=quiet)
+        argument(CODE_HELP, metavar="CODE CODE...", callback=typed_each, show_default=False),
+    ]
+    points: Points
+    channel: ChannelText = "bsc"
+    errors: Errors = 100
+    max_frames: MaxFrames = 1e6
+    method: MethodOf = Method.AUTO
+    decoder: Algorithm = "layered-nms"
+    iterations: Iterations = 20
+    scale: Scale = 0.75
+    offset: Offset = 0.5
+    arithmetic: ArithmeticOf = Arithmetic.AUTO
+    fixed_iterations: Fixed = False
+    thresholds: Thresholds = None
+    spacing: Spacing = None
+    sigma_ratio: SigmaRatio = 1.0
+    llr_rber: LlrRber = None
+    seed: Seed = 42
+    zero_codeword: Zero = False
+    threads: Threads = None
+    output: Annotated[Path | None, flag("Write the document to this file.", metavar="FILE")] = None
+    plot: Plot = None
+    limits: LimitsOf = True
+    ber: Ber = False
+    target: Target = None
+    as_json: Json = False
+    quiet: Quiet = False
 
 
-@app.command(
-    epilog="Example: opennandlab ecc plot one.json three.json published.csv --output codes.svg"
+@command(
+    app,
+    example="opennandlab ecc compare bch:m=14,t=40,data_bits=8192 bch:m=14,t=39,data_bits=8192 "
+    "--points 1e-3:4e-3:7",
 )
-def plot(
-    output: Annotated[
-        Path, typer.Option("--output", metavar="FIGURE", help="This HTML, SVG, PNG or PDF file.")
-    ],
+def compare(given: CompareOptions) -> None:
+    """Compare codes of equal rate and frame size, with the Shannon limits; others are refused."""
+    from opennandlab.base.canonical import readable_json
+    from opennandlab.base.files import write_atomically
+    from opennandlab.documents.record import plain
+    from opennandlab.ecc.comparing import CompareInterrupted, UnlikeCodesError, measure
+
+    settings = _decoder(
+        given.decoder,
+        given.iterations,
+        given.scale,
+        given.offset,
+        given.arithmetic,
+        fixed=given.fixed_iterations,
+    )
+    where = _channel(
+        given.channel, given.thresholds, given.spacing, given.sigma_ratio, given.llr_rber
+    )
+    _check_outputs(given.output, given.plot)
+    look = _look(limits=given.limits, ber=given.ber, target=given.target)
+    interrupted = False
+    try:
+        with _progress(quiet=given.quiet) as watch:
+            content = measure(
+                given.codes,
+                where,
+                given.points,
+                decoder=settings,
+                progress=watch,
+                errors=given.errors,
+                max_frames=_frames(given.max_frames),
+                method=given.method.value,
+                seed=given.seed,
+                zero_codeword=given.zero_codeword,
+                threads=given.threads,
+            )
+    except UnlikeCodesError as refusal:
+        terminal.stop(
+            terminal.REFUSED,
+            f"codes are compared at equal rate and frame: {refusal}",
+            as_json=given.as_json,
+            reasons=refusal.reasons,
+        )
+    except CompareInterrupted as interruption:
+        content, interrupted = interruption.content, True
+    if given.output is not None:
+        write_atomically(given.output, (readable_json(plain(content)) + "\n").encode())
+    _draw(content, given.plot, look, quiet=given.quiet)
+    if given.as_json:
+        terminal.emit_json(plain(content))
+    elif not given.quiet:
+        _ecc_tables.show_comparison(content)
+    _end(interrupted=interrupted, output=given.output, quiet=given.quiet)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlotOptions(Options):
+    """Options of `plot`."""
+
+    output: Annotated[Path, flag("This HTML, SVG, PNG or PDF file.", metavar="FIGURE")]
     files: Annotated[
         list[Path] | None,
-        typer.Argument(
-            metavar="FILE...",
-            help="Saved curves and comparisons, and .csv with the columns rber, ebn0_db or x; fer; "
+        argument(
+            "Saved curves and comparisons, and .csv with the columns rber, ebn0_db or x; fer; "
             "and fer_low, fer_high, ber, label.",
+            metavar="FILE...",
             show_default=False,
         ),
-    ] = None,
-    where: Where = None,
-    store: Place = None,
-    limits: LimitsOf = True,
-    ber: Ber = False,
-    target: Target = None,
-    x: Annotated[
-        AxisOf | None,
-        typer.Option("--x", help="What the column `x` is, where all files leave it open."),
-    ] = None,
-    title: Annotated[str, typer.Option("--title", help="Title of the figure.")] = "",
-    quiet: Quiet = False,
-) -> None:
+    ] = None
+    where: Where = None
+    store: Place = None
+    limits: LimitsOf = True
+    ber: Ber = False
+    target: Target = None
+    x: Annotated[AxisOf | None, flag("What the column `x` is, where all files leave it open.")] = (
+        None
+    )
+    title: Annotated[str, flag("Title of the figure.")] = ""
+    quiet: Quiet = False
+
+
+@command(app, example="opennandlab ecc plot one.json three.json published.csv --output codes.svg")
+def plot(given: PlotOptions) -> None:
     """Draw saved and published curves together: FER with 95 % intervals, bounds, and limits.
 
     With --where also points of a store, seeds added up.
     """
-    with terminal.guard(as_json=False):
-        from opennandlab.base.errors import ConfigError
-        from opennandlab.ecc.charts import write_all
-        from opennandlab.ecc.drawn import of_document, read_curves
-        from opennandlab.reports.output import check_ending
+    from opennandlab.base.errors import ConfigError
+    from opennandlab.ecc.charts import write_all
+    from opennandlab.ecc.drawn import of_document, read_curves
+    from opennandlab.reports.output import check_ending
 
-        given = files or []
-        terminal.check_outputs({"--output": output}, {str(path): path for path in given})
-        check_ending(output, "--output")
-        look = _look(limits=limits, ber=ber, target=target, title=title)
-        if not given and not where:
-            raise ConfigError("FILE", "is missing; accepted: files, or --where for a store")
-        stored = [of_document(curve) for curve in _stored(store, where)] if where else []
-        curves = read_curves(given, None if x is None else x.value, stored)
-        note = write_all(curves, output, look)
-        if not quiet:
-            if note:
-                terminal.note(note, style="dim")
-            count = f"{len(curves)} curve" + "s" * (len(curves) != 1)
-            terminal.note(f"{count} drawn in {output}")
+    files = given.files or []
+    terminal.check_outputs({"--output": given.output}, {str(path): path for path in files})
+    check_ending(given.output, "--output")
+    look = _look(limits=given.limits, ber=given.ber, target=given.target, title=given.title)
+    if not files and not given.where:
+        raise ConfigError("FILE", "is missing; accepted: files, or --where for a store")
+    stored = (
+        [of_document(curve) for curve in _stored(given.store, given.where)] if given.where else []
+    )
+    curves = read_curves(files, None if given.x is None else given.x.value, stored)
+    note = write_all(curves, given.output, look)
+    if not given.quiet:
+        if note:
+            terminal.note(note, style="dim")
+        count = f"{len(curves)} curve" + "s" * (len(curves) != 1)
+        terminal.note(f"{count} drawn in {given.output}")
 
 
-@app.command(
-    epilog="Example: opennandlab ecc speed --code bch:m=13,t=8,data_bits=4096 --bit-errors 8"
-)
-def speed(
-    code: CodeText,
-    bit_errors: Annotated[
-        int | None, typer.Option("--bit-errors", help="Wrong bits in each frame, or")
-    ] = None,
-    points: Annotated[
-        str | None, typer.Option("--points", help="points of the channel, as for `curve`.")
-    ] = None,
-    channel: ChannelText = "bsc",
-    seconds: Annotated[float, typer.Option("--seconds", help="Time for each point.")] = 3.0,
-    decoder: Algorithm = "layered-nms",
-    iterations: Iterations = 20,
-    scale: Scale = 0.75,
-    offset: Offset = 0.5,
-    arithmetic: ArithmeticOf = Arithmetic.AUTO,
-    fixed_iterations: Fixed = False,
-    thresholds: Thresholds = None,
-    spacing: Spacing = None,
-    seed: Seed = 42,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class SpeedOptions(Options):
+    """Options of `speed`."""
+
+    code: CodeText
+    bit_errors: Annotated[int | None, flag("Wrong bits in each frame, or")] = None
+    points: Annotated[str | None, flag("points of the channel, as for `curve`.")] = None
+    channel: ChannelText = "bsc"
+    seconds: Annotated[float, flag("Time for each point.")] = 3.0
+    decoder: Algorithm = "layered-nms"
+    iterations: Iterations = 20
+    scale: Scale = 0.75
+    offset: Offset = 0.5
+    arithmetic: ArithmeticOf = Arithmetic.AUTO
+    fixed_iterations: Fixed = False
+    thresholds: Thresholds = None
+    spacing: Spacing = None
+    seed: Seed = 42
+    as_json: Json = False
+    quiet: Quiet = False
+
+
+@command(app, example="opennandlab ecc speed --code bch:m=13,t=8,data_bits=4096 --bit-errors 8")
+def speed(given: SpeedOptions) -> None:
     """Decoding speed of one thread, in 10^6 bits per second of processor time."""
-    with terminal.guard(as_json=as_json):
-        from opennandlab.ecc.timing import speed as measure
+    from opennandlab.ecc.timing import speed as measure
 
-        settings = _decoder(
-            decoder, iterations, scale, offset, arithmetic, fixed=fixed_iterations, is_fast=True
-        )
-        where = _channel(channel, thresholds, spacing, 1.0, None)
-        document = measure(
-            code,
-            bit_errors=bit_errors,
-            points=points,
-            channel=where,
-            decoder=settings,
-            seconds=seconds,
-            seed=seed,
-        )
-        if as_json:
-            terminal.emit_json(document)
-        elif not quiet:
-            _ecc_tables.show_speed(document)
+    settings = _decoder(
+        given.decoder,
+        given.iterations,
+        given.scale,
+        given.offset,
+        given.arithmetic,
+        fixed=given.fixed_iterations,
+        is_fast=True,
+    )
+    where = _channel(given.channel, given.thresholds, given.spacing, 1.0, None)
+    document = measure(
+        given.code,
+        bit_errors=given.bit_errors,
+        points=given.points,
+        channel=where,
+        decoder=settings,
+        seconds=given.seconds,
+        seed=given.seed,
+    )
+    if given.as_json:
+        terminal.emit_json(document)
+    elif not given.quiet:
+        _ecc_tables.show_speed(document)
 
 
-@app.command(epilog="Example: opennandlab ecc limits --rate 0.9")
-def limits(
-    rate: Annotated[float, typer.Option("--rate", help="Information bits per sent bit, 0 to 1.")],
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class LimitsOptions(Options):
+    """Options of `limits`."""
+
+    rate: Annotated[float, flag("Information bits per sent bit, 0 to 1.")]
+    as_json: Json = False
+    quiet: Quiet = False
+
+
+@command(app, example="opennandlab ecc limits --rate 0.9")
+def limits(given: LimitsOptions) -> None:
     """Shannon limits: the highest RBER at which codes of a rate can exist, by number of reads."""
-    with terminal.guard(as_json=as_json):
-        from opennandlab.ecc.tables import all_limits
+    from opennandlab.ecc.tables import all_limits
 
-        rows = all_limits(rate)
-        document = {
-            "rate": rate,
-            "limits": {name: row["rber"] for name, row in rows.items()},
-            "ebn0_db": {name: row["ebn0_db"] for name, row in rows.items()},
-        }
-        if as_json:
-            terminal.emit_json(document)
-        elif not quiet:
-            head = ["reads", "RBER at most", "Eb/N0 at least, dB"]
-            body = [
-                [name, f"{row['rber']:.6g}", f"{row['ebn0_db']:.3f}"] for name, row in rows.items()
-            ]
-            terminal.stdout().print(terminal.plain_table(head, body))
+    rows = all_limits(given.rate)
+    document = {
+        "rate": given.rate,
+        "limits": {name: row["rber"] for name, row in rows.items()},
+        "ebn0_db": {name: row["ebn0_db"] for name, row in rows.items()},
+    }
+    if given.as_json:
+        terminal.emit_json(document)
+    elif not given.quiet:
+        head = ["reads", "RBER at most", "Eb/N0 at least, dB"]
+        body = [[name, f"{row['rber']:.6g}", f"{row['ebn0_db']:.3f}"] for name, row in rows.items()]
+        terminal.stdout().print(terminal.plain_table(head, body))
 
 
-@app.command(epilog="Example: opennandlab ecc llr --rber 5e-3 --reads 3")
-def llr(
-    rber: Annotated[float, typer.Option("--rber", help="Raw bit error rate with one read.")],
-    reads: Annotated[
-        int, typer.Option("--reads", help="Reads: 1, 3, 7; others with --spacing.")
-    ] = 3,
-    thresholds: Thresholds = None,
-    spacing: Spacing = None,
-    sigma_ratio: SigmaRatio = 1.0,
-    llr_rber: LlrRber = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class LlrOptions(Options):
+    """Options of `llr`."""
+
+    rber: Annotated[float, flag("Raw bit error rate with one read.")]
+    reads: Annotated[int, flag("Reads: 1, 3, 7; others with --spacing.")] = 3
+    thresholds: Thresholds = None
+    spacing: Spacing = None
+    sigma_ratio: SigmaRatio = 1.0
+    llr_rber: LlrRber = None
+    as_json: Json = False
+    quiet: Quiet = False
+
+
+@command(app, example="opennandlab ecc llr --rber 5e-3 --reads 3")
+def llr(given: LlrOptions) -> None:
     """LLR table: log-likelihood ratio of each pattern of reads (positive: 0 is more likely)."""
-    with terminal.guard(as_json=as_json):
-        from opennandlab.ecc.tables import HEAD, llr_table
+    from opennandlab.ecc.tables import HEAD, llr_table
 
-        table = llr_table(
-            rber,
-            reads,
-            thresholds=_numbers(thresholds),
-            spacing=spacing,
-            sigma_ratio=sigma_ratio,
-            llr_rber=llr_rber,
+    table = llr_table(
+        given.rber,
+        given.reads,
+        thresholds=_numbers(given.thresholds),
+        spacing=given.spacing,
+        sigma_ratio=given.sigma_ratio,
+        llr_rber=given.llr_rber,
+    )
+    if given.as_json:
+        terminal.emit_json(table.document)
+    elif not given.quiet:
+        terminal.stdout().print(terminal.plain_table(HEAD, table.rows()))
+        terminal.stdout().print(
+            f"mutual information {table.mutual_information:.6f} bit, sigma "
+            f"{table.sigma[0]:.5f} (bit 0), {table.sigma[1]:.5f} (bit 1), in units of half the "
+            "distance of the states",
+            style="dim",
+            markup=False,
+            soft_wrap=True,
         )
-        if as_json:
-            terminal.emit_json(table.document)
-        elif not quiet:
-            terminal.stdout().print(terminal.plain_table(HEAD, table.rows()))
-            terminal.stdout().print(
-                f"mutual information {table.mutual_information:.6f} bit, sigma "
-                f"{table.sigma[0]:.5f} (bit 0), {table.sigma[1]:.5f} (bit 1), in units of half the "
-                "distance of the states",
-                style="dim",
-                markup=False,
-                soft_wrap=True,
-            )
 
 
-@app.command(
-    epilog="Example: opennandlab ecc encode data.bin data.ecc --code bch:m=13,t=8,data_bits=4096"
-)
-def encode(
-    source: Annotated[Path, typer.Argument(metavar="IN", help="File to encode.")],
-    target: Annotated[Path, typer.Argument(metavar="OUT", help="Container to write.")],
-    code: CodeText,
-    inject_ber: InjectBer = None,
-    inject_errors: InjectErrors = None,
-    seed: Seed = 42,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class EncodeOptions(Options):
+    """Options of `encode`."""
+
+    source: Annotated[Path, argument("File to encode.", metavar="IN")]
+    target: Annotated[Path, argument("Container to write.", metavar="OUT")]
+    code: CodeText
+    inject_ber: InjectBer = None
+    inject_errors: InjectErrors = None
+    seed: Seed = 42
+    as_json: Json = False
+    quiet: Quiet = False
+
+
+@command(app, example="opennandlab ecc encode data.bin data.ecc --code bch:m=13,t=8,data_bits=4096")
+def encode(given: EncodeOptions) -> None:
     """Encode a file into codewords; errors can be injected."""
-    with terminal.guard(as_json=as_json):
-        from opennandlab.ecc.container import encode_file
+    from opennandlab.ecc.container import encode_file
 
-        document = encode_file(source, target, code, _injection(inject_ber, inject_errors, seed))
-        if as_json:
-            terminal.emit_json(document)
-        elif not quiet:
-            terminal.stdout().print(
-                f"{document['data_bytes']} bytes in {document['words']} words of "
-                f"{document['code']}, {document['container_bytes']} bytes, {document['injected']} "
-                "errors injected",
-                markup=False,
-                soft_wrap=True,
-            )
+    document = encode_file(
+        given.source,
+        given.target,
+        given.code,
+        _injection(given.inject_ber, given.inject_errors, given.seed),
+    )
+    if given.as_json:
+        terminal.emit_json(document)
+    elif not given.quiet:
+        terminal.stdout().print(
+            f"{document['data_bytes']} bytes in {document['words']} words of "
+            f"{document['code']}, {document['container_bytes']} bytes, {document['injected']} "
+            "errors injected",
+            markup=False,
+            soft_wrap=True,
+        )
 
 
-@app.command(epilog="Example: opennandlab ecc decode data.ecc data.bin --inject-ber 1e-3")
-def decode(
-    source: Annotated[Path, typer.Argument(metavar="IN", help="Container of `ecc encode`.")],
-    target: Annotated[Path, typer.Argument(metavar="OUT", help="File to write.")],
+@dataclass(frozen=True, kw_only=True)
+class DecodeOptions(Options):
+    """Options of `decode`."""
+
+    source: Annotated[Path, argument("Container of `ecc encode`.", metavar="IN")]
+    target: Annotated[Path, argument("File to write.", metavar="OUT")]
     code: Annotated[
         str | None,
-        typer.Option(
-            "--code",
-            callback=typed,
-            help="Only for ldpc:FILE codes: the matrix is not in the container.",
-        ),
-    ] = None,
-    inject_ber: InjectBer = None,
-    inject_errors: InjectErrors = None,
-    seed: Seed = 42,
-    rber: Annotated[
-        float | None, typer.Option("--rber", help="RBER for which LLRs are computed (LDPC).")
-    ] = None,
-    decoder: Algorithm = "layered-nms",
-    iterations: Iterations = 20,
-    scale: Scale = 0.75,
-    offset: Offset = 0.5,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Correct the codewords of a container; on failure exit with 1 and write no file."""
-    with terminal.guard(as_json=as_json):
-        from opennandlab.ecc.container import UncorrectableError, decode_file
+        flag("Only for ldpc:FILE codes: the matrix is not in the container.", callback=typed),
+    ] = None
+    inject_ber: InjectBer = None
+    inject_errors: InjectErrors = None
+    seed: Seed = 42
+    rber: Annotated[float | None, flag("RBER for which LLRs are computed (LDPC).")] = None
+    decoder: Algorithm = "layered-nms"
+    iterations: Iterations = 20
+    scale: Scale = 0.75
+    offset: Offset = 0.5
+    as_json: Json = False
+    quiet: Quiet = False
 
-        settings = _decoder(decoder, iterations, scale, offset, Arithmetic.AUTO, is_fast=True)
-        try:
-            document = decode_file(
-                source,
-                target,
-                code=code,
-                decoder=settings,
-                injection=_injection(inject_ber, inject_errors, seed),
-                rber=rber,
-            )
-        except UncorrectableError as failure:
-            terminal.stop(terminal.FAILED, str(failure), as_json=as_json, counts=failure.document)
-        if as_json:
-            terminal.emit_json(document)
-        elif not quiet:
-            terminal.stdout().print(
-                f"{document['data_bytes']} bytes from {document['words']} words of "
-                f"{document['code']}: {document['corrected']} bits corrected, at most "
-                f"{document['corrected_max']} in a word",
-                markup=False,
-                soft_wrap=True,
-            )
+
+@command(app, example="opennandlab ecc decode data.ecc data.bin --inject-ber 1e-3")
+def decode(given: DecodeOptions) -> None:
+    """Correct the codewords of a container; on failure exit with 1 and write no file."""
+    from opennandlab.ecc.container import UncorrectableError, decode_file
+
+    settings = _decoder(
+        given.decoder, given.iterations, given.scale, given.offset, Arithmetic.AUTO, is_fast=True
+    )
+    try:
+        document = decode_file(
+            given.source,
+            given.target,
+            code=given.code,
+            decoder=settings,
+            injection=_injection(given.inject_ber, given.inject_errors, given.seed),
+            rber=given.rber,
+        )
+    except UncorrectableError as failure:
+        terminal.stop(terminal.FAILED, str(failure), as_json=given.as_json, counts=failure.document)
+    if given.as_json:
+        terminal.emit_json(document)
+    elif not given.quiet:
+        terminal.stdout().print(
+            f"{document['data_bytes']} bytes from {document['words']} words of "
+            f"{document['code']}: {document['corrected']} bits corrected, at most "
+            f"{document['corrected_max']} in a word",
+            markup=False,
+            soft_wrap=True,
+        )
 
 
 def _decoder(

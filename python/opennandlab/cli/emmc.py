@@ -2,6 +2,7 @@
 
 import shlex
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +11,8 @@ import typer
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._progress import shown
 from opennandlab.cli._report_tables import show
-from opennandlab.cli._terminal import Json, Quiet, Seed, Sets
+from opennandlab.cli.options.common import Json, Quiet, Seed, Sets
+from opennandlab.cli.options.rows import Options, command, flag
 
 if TYPE_CHECKING:
     from opennandlab.documents.emmc import EmmcDocument
@@ -30,106 +32,86 @@ def group() -> None:
     """Keep `check` a command of its own."""
 
 
-@app.command(epilog=f"Example: {CHECK_EXAMPLE}")
-def check(
+@dataclass(frozen=True, kw_only=True)
+class CheckOptions(Options):
+    """Options of `check`."""
+
     config: Annotated[
         str | None,
-        typer.Option(
-            "--config",
-            "-c",
-            metavar="PRESET|FILE",
-            help="The drive below a simulated card.",
-            show_default=False,
-        ),
-    ] = None,
+        flag("The drive below a simulated card.", "-c", metavar="PRESET|FILE", show_default=False),
+    ] = None
     device: Annotated[
         str | None,
-        typer.Option(
-            "--device",
+        flag(
+            "A real eMMC instead: its registers are read by mmc-utils, nothing is written.",
             metavar="/dev/mmcblkN",
-            help="A real eMMC instead: its registers are read by mmc-utils, nothing is written.",
             show_default=False,
         ),
-    ] = None,
-    standard: Annotated[
-        str, typer.Option("--standard", help="What a simulated card follows: 4.51, 5.0 or 5.1.")
-    ] = "5.1",
+    ] = None
+    standard: Annotated[str, flag("What a simulated card follows: 4.51, 5.0 or 5.1.")] = "5.1"
     only: Annotated[
         list[str] | None,
-        typer.Option(
-            "--only",
-            metavar="PATTERN",
-            help="Only these cases: a group, or an id with * and ?. May be repeated.",
+        flag(
+            "Only these cases: a group, or an id with * and ?. May be repeated.", metavar="PATTERN"
         ),
-    ] = None,
-    settings: Sets = None,
-    seed: Seed = 42,
-    listed: Annotated[bool, typer.Option("--list", help="List the cases, and run none.")] = False,
+    ] = None
+    settings: Sets = None
+    seed: Seed = 42
+    listed: Annotated[bool, flag("List the cases, and run none.", "--list")] = False
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="DIR",
-            help="Write emmc.json, emmc.html and tables as CSV.",
-            show_default=False,
+        flag(
+            "Write emmc.json, emmc.html and tables as CSV.", "-o", metavar="DIR", show_default=False
         ),
-    ] = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
+    ] = None
+    as_json: Json = False
+    quiet: Quiet = False
+
+
+@command(app, example=CHECK_EXAMPLE)
+def check(given: CheckOptions) -> None:
     """Carry out a table of cases, each with its clause, and say which hold."""
-    with terminal.guard(as_json=as_json):
-        from opennandlab.base.errors import ConfigError
+    from opennandlab.base.errors import ConfigError
 
-        patterns = only or []
-        if listed:
-            _list(patterns, is_device=device is not None, as_json=as_json)
-            return
-        if (config is None) == (device is None):
-            raise ConfigError("--config", "name a drive with --config, or a device with --device")
-        terminal.check_folder(output)
-        command = _command(config, device, standard, patterns, settings, seed)
-        if device is not None:
-            if settings:
-                raise ConfigError("--set", "changes simulated cards only")
-            document = _of_device(device, patterns, command)
-        else:
-            document = _of_card(config or "", standard, patterns, settings, seed, command,
-                                quiet=quiet)  # fmt: skip
-        if document.partial:
-            terminal.ignore_signals()
-        if output is not None:
-            _write(document, output)
-        _tell(document, output, as_json=as_json, quiet=quiet)
+    patterns = given.only or []
+    if given.listed:
+        _list(patterns, is_device=given.device is not None, as_json=given.as_json)
+        return
+    if (given.config is None) == (given.device is None):
+        raise ConfigError("--config", "name a drive with --config, or a device with --device")
+    terminal.check_folder(given.output)
+    words = _words(given, patterns)
+    if given.device is not None:
+        if given.settings:
+            raise ConfigError("--set", "changes simulated cards only")
+        document = _of_device(given.device, patterns, words)
+    else:
+        document = _of_card(given, patterns, words)
+    if document.partial:
+        terminal.ignore_signals()
+    if given.output is not None:
+        _write(document, given.output)
+    _tell(document, given.output, as_json=given.as_json, quiet=given.quiet)
 
 
-def _of_card(
-    config: str,
-    standard: str,
-    only: list[str],
-    settings: list[str] | None,
-    seed: int,
-    command: str,
-    *,
-    quiet: bool,
-) -> "EmmcDocument":
+def _of_card(given: CheckOptions, only: list[str], words: str) -> "EmmcDocument":
     """Check a simulated card; what was run before an interruption is kept."""
     from opennandlab.base.errors import ConfigError
     from opennandlab.core.config import own_device
     from opennandlab.emmc.checking import Check
 
-    changes, others = terminal.split_sets(settings)
+    changes, others = terminal.split_sets(given.settings)
     if others:
         raise ConfigError(f"workload.{next(iter(others))}", "cases have no workload")
-    run = Check(own_device(config, changes), standard=standard, only=only, seed=seed)
+    device = own_device(given.config or "", changes)
+    run = Check(device, standard=given.standard, only=only, seed=given.seed)
     is_partial = False
-    with shown(_line, quiet=quiet) as watch:
+    with shown(_line, quiet=given.quiet) as watch:
         try:
             run.to_the_end(watch)
         except KeyboardInterrupt:
             is_partial = True
-    return run.document(command, partial=is_partial)
+    return run.document(words, partial=is_partial)
 
 
 def _line(state: tuple[int, int, str]) -> str:
@@ -137,7 +119,7 @@ def _line(state: tuple[int, int, str]) -> str:
     return f"{done} of {count} cases  {name}"
 
 
-def _of_device(device: str, only: list[str], command: str) -> "EmmcDocument":
+def _of_device(device: str, only: list[str], words: str) -> "EmmcDocument":
     """Look at a real device, without writing anything."""
     from opennandlab.documents.emmc import EmmcTarget
     from opennandlab.emmc import checking
@@ -157,23 +139,17 @@ def _of_device(device: str, only: list[str], command: str) -> "EmmcDocument":
         fields=dict(facts.fields),
     )
     rows = list(checking.rows_of(cases, facts))
-    return checking.document(target, only, rows, (command, time.monotonic() - began))
+    return checking.document(target, only, rows, (words, time.monotonic() - began))
 
 
-def _command(
-    config: str | None,
-    device: str | None,
-    standard: str,
-    only: list[str],
-    settings: list[str] | None,
-    seed: int,
-) -> str:
+def _words(given: CheckOptions, only: list[str]) -> str:
     words = ["opennandlab", "emmc", "check"]
-    if device is not None:
-        words += ["--device", device]
+    if given.device is not None:
+        words += ["--device", given.device]
     else:
-        words += ["--config", config or "", "--standard", standard, "--seed", str(seed)]
-    for option, values in (("--only", only), ("--set", settings or [])):
+        words += ["--config", given.config or "", "--standard", given.standard]
+        words += ["--seed", str(given.seed)]
+    for option, values in (("--only", only), ("--set", given.settings or [])):
         words += [word for value in values for word in (option, value)]
     return shlex.join(words)
 

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,7 +23,8 @@ from opennandlab.cli._engines import (
 from opennandlab.cli._progress import shown
 from opennandlab.cli._report_tables import show
 from opennandlab.cli._sweep_tables import line
-from opennandlab.cli._terminal import AllowCode, Json, Quiet
+from opennandlab.cli.options.common import AllowCode, Json, Quiet
+from opennandlab.cli.options.rows import Options, argument, command, flag
 
 if TYPE_CHECKING:
     from opennandlab.documents.fleet import FleetDocument
@@ -42,83 +44,84 @@ app = typer.Typer(
 )
 
 
-File = Annotated[Path, typer.Argument(metavar="FILE", help="The fleet file.", show_default=False)]
+File = Annotated[Path, argument("The fleet file.", metavar="FILE", show_default=False)]
 
 
-@app.command(epilog=f"Example: {RUN_EXAMPLE}")
-def run(
-    file: File,
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(Options):
+    """Options of `run`."""
+
+    file: File
     output: Annotated[
         Path,
-        typer.Option(
-            "--output",
+        flag(
+            "Write fleet.json, fleet.html and tables as CSV; the store lies there too.",
             "-o",
             metavar="DIR",
-            help="Write fleet.json, fleet.html and tables as CSV; the store lies there too.",
             show_default=False,
         ),
-    ],
-    store: Annotated[
-        Path | None,
-        typer.Option("--store", metavar="DIR", help="Another store than that of --output."),
-    ] = None,
+    ]
+    store: Annotated[Path | None, flag("Another store than that of --output.", metavar="DIR")] = (
+        None
+    )
     only: Annotated[
-        list[int] | None,
-        typer.Option("--only", metavar="INDEX", help="Only this device. May be repeated."),
-    ] = None,
-    jobs: Jobs = None,
-    engine: EngineOption = EngineName.THREADS,
-    scheduler: Scheduler = None,
-    retry: Annotated[bool, typer.Option("--retry", help="Run what failed before again.")] = False,
-    destructive: Annotated[
-        bool,
-        typer.Option("--destructive", help="Targets: allow all their data to be destroyed."),
-    ] = False,
+        list[int] | None, flag("Only this device. May be repeated.", metavar="INDEX")
+    ] = None
+    jobs: Jobs = None
+    engine: EngineOption = EngineName.THREADS
+    scheduler: Scheduler = None
+    retry: Annotated[bool, flag("Run what failed before again.")] = False
+    destructive: Annotated[bool, flag("Targets: allow all their data to be destroyed.")] = False
     i_know: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--i-know", metavar="NAME", help="Targets: a device that is meant. May be repeated."
-        ),
-    ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Targets: overwrite partition tables, file systems.")
-    ] = False,
+        list[str] | None, flag("Targets: a device that is meant. May be repeated.", metavar="NAME")
+    ] = None
+    force: Annotated[bool, flag("Targets: overwrite partition tables, file systems.")] = False
     may_fill: Annotated[
-        bool,
-        typer.Option(
-            "--may-fill", help="Targets: let main-full-main fill file systems, where the file asks."
-        ),
-    ] = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    allow_code: AllowCode = False,
-) -> None:
+        bool, flag("Targets: let main-full-main fill file systems, where the file asks.")
+    ] = False
+    as_json: Json = False
+    quiet: Quiet = False
+    allow_code: AllowCode = False
+
+
+@command(app, example=RUN_EXAMPLE)
+def run(given: RunOptions) -> None:
     """Run a fleet; what is known is not run again, and what fails stops no other device."""
-    with _reading(file, as_json=as_json, allow_code=allow_code):
+    with _reading(given.file, as_json=given.as_json, allow_code=given.allow_code):
         from opennandlab.base.errors import ConfigError
         from opennandlab.studies.fleet.live import LiveFleet, Permission
 
-        check_scheduler(engine, scheduler)
-        terminal.check_folder(output)
-        indices = sorted(set(only)) if only else None
-        if (live := LiveFleet.load(file)) is not None:
-            if engine is not EngineName.THREADS or store is not None or retry:
+        check_scheduler(given.engine, given.scheduler)
+        terminal.check_folder(given.output)
+        indices = sorted(set(given.only)) if given.only else None
+        if (live := LiveFleet.load(given.file)) is not None:
+            if given.engine is not EngineName.THREADS or given.store is not None or given.retry:
                 raise ConfigError("targets", "--engine, --store and --retry are of simulated ones")
             _check_suites(live)
-            permission = Permission(destructive, tuple(i_know or ()), force, may_fill)
-            document = _live(live, output, indices, permission, jobs, file, quiet=quiet)
+            permission = Permission(
+                given.destructive, tuple(given.i_know or ()), given.force, given.may_fill
+            )
+            document = _live(
+                live, given.output, indices, permission, given.jobs, given.file, quiet=given.quiet
+            )
         else:
-            if destructive or i_know or force or may_fill:
+            if given.destructive or given.i_know or given.force or given.may_fill:
                 raise ConfigError("--destructive", "a fleet of simulated drives destroys nothing")
 
             def engine_in(kept: "Store") -> "Engine":
-                return engine_of(kept, engine, scheduler, jobs)
+                return engine_of(kept, given.engine, given.scheduler, given.jobs)
 
             document = _simulated(
-                file, output, store or output, indices, engine_in, retry=retry, quiet=quiet
+                given.file,
+                given.output,
+                given.store or given.output,
+                indices,
+                engine_in,
+                retry=given.retry,
+                quiet=given.quiet,
             )
-        _write(document, output, indices)
-        _tell(document, output, as_json=as_json, quiet=quiet)
+        _write(document, given.output, indices)
+        _tell(document, given.output, as_json=given.as_json, quiet=given.quiet)
 
 
 @contextmanager
@@ -165,37 +168,43 @@ def _simulated(
     return campaign.document(command_of(os.fspath(file), os.fspath(output)), partial=is_partial)
 
 
-@app.command(epilog=f"Example: {ONLY_EXAMPLE}")
-def devices(file: File, *, as_json: Json = False) -> None:
-    """List the devices of a fleet: seeds, and what each draws."""
-    with terminal.guard(as_json=as_json):
-        from opennandlab.studies.fleet.definition import Fleet
-        from opennandlab.studies.fleet.live import LiveFleet
+@dataclass(frozen=True, kw_only=True)
+class DevicesOptions(Options):
+    """Options of `devices`."""
 
-        if (live := LiveFleet.load(file)) is not None:
-            listed = {str(at): {"seed": live.seed(at), "drawn": {"target": target}}
-                      for at, target in enumerate(live.targets)}  # fmt: skip
-            if as_json:
-                terminal.emit_json(listed)
-                return
-            table = [[at, str(it["seed"]), live.targets[int(at)]] for at, it in listed.items()]
-            heads = ["device", "seed", "target"]
-            terminal.stdout().print(terminal.plain_table(heads, table))
+    file: File
+    as_json: Json = False
+
+
+@command(app, example=ONLY_EXAMPLE)
+def devices(given: DevicesOptions) -> None:
+    """List the devices of a fleet: seeds, and what each draws."""
+    from opennandlab.studies.fleet.definition import Fleet
+    from opennandlab.studies.fleet.live import LiveFleet
+
+    if (live := LiveFleet.load(given.file)) is not None:
+        listed = {str(at): {"seed": live.seed(at), "drawn": {"target": target}}
+                  for at, target in enumerate(live.targets)}  # fmt: skip
+        if given.as_json:
+            terminal.emit_json(listed)
             return
-        fleet = Fleet.load(file)
-        members = [fleet.member(index) for index in range(fleet.devices)]
-        if as_json:
-            terminal.emit_json(
-                {str(one.index): {"seed": one.seed, "drawn": dict(one.drawn)} for one in members}
-            )
-            return
-        keys = [spread.key for spread in fleet.spreads]
-        rows = [
-            [str(one.index), str(one.seed), *(str(one.drawn[key]) for key in keys)]
-            for one in members
-        ]
-        console = terminal.stdout()
-        console.print(terminal.plain_table(["device", "seed", *keys], rows))
+        table = [[at, str(it["seed"]), live.targets[int(at)]] for at, it in listed.items()]
+        heads = ["device", "seed", "target"]
+        terminal.stdout().print(terminal.plain_table(heads, table))
+        return
+    fleet = Fleet.load(given.file)
+    members = [fleet.member(index) for index in range(fleet.devices)]
+    if given.as_json:
+        terminal.emit_json(
+            {str(one.index): {"seed": one.seed, "drawn": dict(one.drawn)} for one in members}
+        )
+        return
+    keys = [spread.key for spread in fleet.spreads]
+    rows = [
+        [str(one.index), str(one.seed), *(str(one.drawn[key]) for key in keys)] for one in members
+    ]
+    console = terminal.stdout()
+    console.print(terminal.plain_table(["device", "seed", *keys], rows))
 
 
 def _live(

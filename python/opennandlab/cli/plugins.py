@@ -2,58 +2,61 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli._terminal import Json, Quiet
+from opennandlab.cli.options.common import Json, Quiet
+from opennandlab.cli.options.rows import Options, flag
 
 if TYPE_CHECKING:
     from opennandlab.policies.plugins import Plugin
 
 
-def plugins(
-    load: Annotated[
-        bool,
-        typer.Option("--load/--no-load", help="Import each object, to see whether it loads."),
-    ] = True,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """List the names that installed packages register."""
-    with terminal.guard(as_json=as_json):
-        from opennandlab.policies.plugins import GROUPS, installed
+@dataclass(frozen=True, kw_only=True)
+class PluginsOptions(Options):
+    """Options of `plugins`."""
 
-        rows = []
-        for kind, group in GROUPS.items():
-            found = installed(kind)
-            known = BUILT_IN[kind]() if found else []
-            names = [plugin.name for plugin in found]
-            for plugin in found:
-                status = _status(plugin, names.count(plugin.name), known, load=load)
-                rows.append({
-                    "group": group, "name": plugin.name, "package": plugin.package,
-                    "version": plugin.version, "object": plugin.object, **status,
-                })  # fmt: skip
-        if as_json:
-            terminal.emit_json({"plugins": rows})
-            return
-        if quiet:
-            return
-        if not rows:
-            terminal.stdout().print("no package registers anything", markup=False)
-            return
-        head = ["group", "name", "package", "object", "state"]
-        lines = [
-            [
-                row["group"].partition(".")[2], row["name"], f"{row['package']} {row['version']}",
-                row["object"], _words(row),
-            ]
-            for row in rows
-        ]  # fmt: skip
-        table = terminal.Grid(head, [head, *lines], left=range(len(head)), is_plain=True)
-        terminal.stdout(is_numbers=True).print(table)
+    load: Annotated[
+        bool, flag("Import each object, to see whether it loads.", "--load/--no-load")
+    ] = True
+    as_json: Json = False
+    quiet: Quiet = False
+
+
+def plugins(given: PluginsOptions) -> None:
+    """List the names that installed packages register."""
+    from opennandlab.policies.plugins import GROUPS, installed
+
+    rows = []
+    for kind, group in GROUPS.items():
+        found = installed(kind)
+        known = BUILT_IN[kind]() if found else []
+        names = [plugin.name for plugin in found]
+        for plugin in found:
+            status = _status(plugin, names.count(plugin.name), known, load=given.load)
+            rows.append({
+                "group": group, "name": plugin.name, "package": plugin.package,
+                "version": plugin.version, "object": plugin.object, **status,
+            })  # fmt: skip
+    if given.as_json:
+        terminal.emit_json({"plugins": rows})
+        return
+    if given.quiet:
+        return
+    if not rows:
+        terminal.stdout().print("no package registers anything", markup=False)
+        return
+    head = ["group", "name", "package", "object", "state"]
+    lines = [
+        [
+            row["group"].partition(".")[2], row["name"], f"{row['package']} {row['version']}",
+            row["object"], _words(row),
+        ]
+        for row in rows
+    ]  # fmt: skip
+    table = terminal.Grid(head, [head, *lines], left=range(len(head)), is_plain=True)
+    terminal.stdout(is_numbers=True).print(table)
 
 
 def _status(plugin: "Plugin", count: int, known: list[str], *, load: bool) -> dict[str, Any]:

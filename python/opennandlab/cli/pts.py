@@ -4,6 +4,7 @@ The commands are made from the tests themselves, when the first of them is asked
 --help` needs none.
 """
 
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,9 +13,13 @@ import typer
 from typer.core import TyperGroup
 
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli._terminal import Json, Quiet
+from opennandlab.cli.options.common import Json, Quiet
+from opennandlab.cli.options.pts import OnlySlides, TestOptions, Vary, asked, command_of
+from opennandlab.cli.options.rows import Options, flag, spread
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from opennandlab.measured.series import Series
     from opennandlab.pts.bench.suite import Job
     from opennandlab.pts.bench.test import Test
@@ -64,61 +69,54 @@ app = typer.Typer(
 def _commands() -> typer.Typer:
     """Return the commands: one per test, all of them, the rule, and the import."""
     from opennandlab.cli._pts_import import EXAMPLE, import_
-    from opennandlab.cli._pts_options import ONLY_SLIDES, VARY, command
     from opennandlab.pts import INSIDE, STANDARD
 
     made = typer.Typer(rich_markup_mode=None)
     for name, test in {**STANDARD, **INSIDE}.items():
         epilog = f"Example: opennandlab pts {name} --target sim:tlc_standard --output {name}-run"
-        body = command(_runner(test), test.summary, test.options, first=(VARY,))
+        body = command_of(_runner(test), test.summary, test.options, vary=Vary)
         made.command(name, epilog=epilog)(body)
         for alias, known in ALIASES.items():
             if known == name:
                 made.command(alias, hidden=True)(body)
     epilog = "Example: opennandlab pts all --target sim:tlc_standard --output pts-run"
     everything = "All of the specification, one document each, and suite.json."
-    made.command("all", epilog=epilog)(command(_all, everything))
+    made.command("all", epilog=epilog)(command_of(_all, everything))
     epilog = "Example: opennandlab pts slides --target sim:tlc_standard --output slides"
     figures = "The overlays of the tutorials: one parameter varied in each, and a page of them."
-    made.command("slides", epilog=epilog)(command(_slides, figures, first=(ONLY_SLIDES,)))
+    made.command("slides", epilog=epilog)(command_of(_slides, figures, only=OnlySlides))
     epilog = "Example: opennandlab pts steady-state --values 5300,5200,5050,4900,4770"
-    made.command("steady-state", epilog=epilog)(steady_state)
-    made.command("import", epilog=f"Example: {EXAMPLE}")(import_)
+    made.command("steady-state", epilog=epilog)(spread(steady_state))
+    made.command("import", epilog=f"Example: {EXAMPLE}")(spread(import_))
     return made
 
 
-def _runner(test: "Test") -> Any:  # noqa: ANN401 (what `command` takes)
-    def run(values: dict[str, Any]) -> None:
-        with terminal.guard(as_json=values["as_json"]):
-            from opennandlab.cli._pts_options import asked
-            from opennandlab.cli._pts_run import execute
-            from opennandlab.pts.bench.suite import Job, vary
+def _runner(test: "Test") -> "Callable[[TestOptions], None]":
+    def run(given: TestOptions) -> None:
+        from opennandlab.cli._pts_run import execute
+        from opennandlab.pts.bench.suite import Job, vary
 
-            wanted = asked(values, test.options)
-            job = Job(test.name, test, wanted.settings)
-            jobs, varied = [job], None
-            if wanted.vary is not None:
-                jobs, varied = vary(job, wanted.vary, wanted.request.overrides)
-            execute(wanted, test.name, jobs, varied)
+        wanted = asked(given, test.options)
+        job = Job(test.name, test, wanted.settings)
+        jobs, varied = [job], None
+        if wanted.vary is not None:
+            jobs, varied = vary(job, wanted.vary, wanted.request.overrides)
+        execute(wanted, test.name, jobs, varied)
 
     return run
 
 
-def _all(values: dict[str, Any]) -> None:
-    with terminal.guard(as_json=values["as_json"]):
-        from opennandlab.cli._pts_options import asked
-        from opennandlab.cli._pts_run import execute
+def _all(given: TestOptions) -> None:
+    from opennandlab.cli._pts_run import execute
 
-        wanted = asked(values)
-        execute(wanted, "all", all_jobs(wanted.settings), None)
+    wanted = asked(given)
+    execute(wanted, "all", all_jobs(wanted.settings), None)
 
 
-def _slides(values: dict[str, Any]) -> None:
-    with terminal.guard(as_json=values["as_json"]):
-        from opennandlab.cli._pts_options import asked
-        from opennandlab.cli._pts_run import draw_slides
+def _slides(given: TestOptions) -> None:
+    from opennandlab.cli._pts_run import draw_slides
 
-        draw_slides(asked(values), values["only"])
+    draw_slides(asked(given), given.more["only"])
 
 
 def all_jobs(settings: Any) -> list["Job"]:  # noqa: ANN401 (of a module that is imported late)
@@ -137,51 +135,46 @@ def all_jobs(settings: Any) -> list["Job"]:  # noqa: ANN401 (of a module that is
     return jobs
 
 
-def steady_state(
-    values: Annotated[
-        str | None,
-        typer.Option("--values", metavar="Y,Y,…", help="One value per round, oldest first."),
-    ] = None,
+@dataclass(frozen=True, kw_only=True)
+class SteadyStateOptions(Options):
+    """Options of `steady_state`."""
+
+    values: Annotated[str | None, flag("One value per round, oldest first.", metavar="Y,Y,…")] = (
+        None
+    )
     file: Annotated[
-        str | None,
-        typer.Option(
-            "--file", metavar="FILE|-", help="The same from a file or stdin; also a log of fio."
-        ),
-    ] = None,
+        str | None, flag("The same from a file or stdin; also a log of fio.", metavar="FILE|-")
+    ] = None
     column: Annotated[
-        str | None,
-        typer.Option("--column", metavar="N|NAME", help="Of a table: the column of the values."),
-    ] = None,
-    direction: Annotated[
-        Direction | None, typer.Option("--direction", help="Of a log of fio: which requests.")
-    ] = None,
-    require_steady: Annotated[
-        bool, typer.Option("--require-steady", help="End with exit code 1 unless steady.")
-    ] = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
+        str | None, flag("Of a table: the column of the values.", metavar="N|NAME")
+    ] = None
+    direction: Annotated[Direction | None, flag("Of a log of fio: which requests.")] = None
+    require_steady: Annotated[bool, flag("End with exit code 1 unless steady.")] = False
+    as_json: Json = False
+    quiet: Quiet = False
+
+
+def steady_state(given: SteadyStateOptions) -> None:
     """Apply the five-point rule to the last five values; missing ones are never steady."""
-    with terminal.guard(as_json=as_json):
-        from opennandlab.stats.steady import steady_state as rule
+    from opennandlab.stats.steady import steady_state as rule
 
-        found = _series(values, file, column, direction.value if direction else None)
-        if found.said and not quiet:
-            terminal.note(found.said)
-        verdict = rule(found.values)
-        if as_json:
-            from opennandlab.pts.bench.document import finite
+    found = _series(
+        given.values, given.file, given.column, given.direction.value if given.direction else None
+    )
+    if found.said and not given.quiet:
+        terminal.note(found.said)
+    verdict = rule(found.values)
+    if given.as_json:
+        from opennandlab.pts.bench.document import finite
 
-            terminal.emit_json(finite(verdict.to_dict()))
-        elif not quiet:
-            from opennandlab.cli._pts_tables import figure
+        terminal.emit_json(finite(verdict.to_dict()))
+    elif not given.quiet:
+        from opennandlab.cli._pts_tables import figure
 
-            rows = [
-                [key.replace("_", " "), figure(value)] for key, value in verdict.to_dict().items()
-            ]
-            terminal.stdout().print(terminal.plain_table(["figure", "value"], rows))
-        if require_steady and not verdict.steady:
-            raise typer.Exit(terminal.FAILED)
+        rows = [[key.replace("_", " "), figure(value)] for key, value in verdict.to_dict().items()]
+        terminal.stdout().print(terminal.plain_table(["figure", "value"], rows))
+    if given.require_steady and not verdict.steady:
+        raise typer.Exit(terminal.FAILED)
 
 
 def _series(

@@ -1,6 +1,6 @@
 """`reliability`: error rates, LLRs and retry tables of models; life tests of drives."""
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -11,8 +11,9 @@ import typer
 from opennandlab.cli import _reliability_axes as lists
 from opennandlab.cli import _reliability_tables as show
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli._terminal import Json, Quiet
 from opennandlab.cli._typed import typed, typed_device
+from opennandlab.cli.options.common import Json, Quiet, Seed, Sets
+from opennandlab.cli.options.rows import Options, command, flag
 
 if TYPE_CHECKING:
     from opennandlab.core.config import DeviceConfig
@@ -39,6 +40,8 @@ app = typer.Typer(
 
 # More than three times the mean is no spread of pages.
 SPREAD_MAX = 3.0
+# What only a test without a drive knows.
+ANALYTIC = ("waf", "spread", "layers", "layer_swing", "retry_reads")
 # A million years.
 HOURS_MAX = 8.766e9
 
@@ -59,497 +62,462 @@ class Around(str, Enum):
 
 ModelName = Annotated[
     str,
-    typer.Option(
+    flag(
+        "tlc, slc, mlc, qlc, kim, weibull, power_law, exponential, read_disturb, a device "
+        "preset, or a YAML file with a `reliability` section.",
         "--model",
         "-m",
         metavar="NAME|FILE",
         callback=typed_device,
-        help="tlc, slc, mlc, qlc, kim, weibull, power_law, exponential, read_disturb, a device "
-        "preset, or a YAML file with a `reliability` section.",
     ),
 ]
-Cycles = Annotated[float, typer.Option("--pe", help="Program/erase cycles of the block.")]
-Hours = Annotated[float, typer.Option("--retention-h", help="Hours since programming.")]
-Celsius = Annotated[
-    float, typer.Option("--temperature-c", help="Temperature during these hours, °C.")
-]
-Reads = Annotated[
-    float, typer.Option("--reads", help="Reads of the block since programming, per page of it.")
-]
-Plot = Annotated[
-    Path | None,
-    typer.Option("--plot", help="Plot the curves into an HTML, SVG, PNG or PDF file."),
-]
+Cycles = Annotated[float, flag("Program/erase cycles of the block.", "--pe")]
+Hours = Annotated[float, flag("Hours since programming.", "--retention-h")]
+Celsius = Annotated[float, flag("Temperature during these hours, °C.", "--temperature-c")]
+Reads = Annotated[float, flag("Reads of the block since programming, per page of it.", "--reads")]
+Plot = Annotated[Path | None, flag("Plot the curves into an HTML, SVG, PNG or PDF file.", "--plot")]
 
 
-@app.command(epilog=f"Example: {RBER_EXAMPLE}")
-def rber(
+@dataclass(frozen=True, kw_only=True)
+class RberOptions(Options):
+    """Options of `rber`."""
+
     model: Annotated[
         str | None,
-        typer.Option(
-            "--model",
+        flag(
+            "A model, a preset, or a device file; default that of --config, else tlc.",
             "-m",
             metavar="NAME|FILE",
             callback=typed_device,
-            help="A model, a preset, or a device file; default that of --config, else tlc.",
         ),
-    ] = None,
-    pe: Annotated[
-        str, typer.Option("--pe", help="Program/erase cycles: a list, or FROM:TO:COUNT.")
-    ] = "0:5000:11",
-    retention_h: Annotated[
-        str, typer.Option("--retention-h", help="Hours since programming: list or FROM:TO:COUNT.")
-    ] = "0",
-    temperature_c: Annotated[
-        str, typer.Option("--temperature-c", help="Temperature, °C: list or FROM:TO:COUNT.")
-    ] = "40",
-    reads: Annotated[
-        str, typer.Option("--reads", help="Reads per page of the block: list or FROM:TO:COUNT.")
-    ] = "0",
+    ] = None
+    pe: Annotated[str, flag("Program/erase cycles: a list, or FROM:TO:COUNT.")] = "0:5000:11"
+    retention_h: Annotated[str, flag("Hours since programming: list or FROM:TO:COUNT.")] = "0"
+    temperature_c: Annotated[str, flag("Temperature, °C: list or FROM:TO:COUNT.")] = "40"
+    reads: Annotated[str, flag("Reads per page of the block: list or FROM:TO:COUNT.")] = "0"
     page_type: Annotated[
-        str | None, typer.Option(help="lower, middle, upper, top; `all` for each; default mean.")
-    ] = None,
+        str | None, flag("lower, middle, upper, top; `all` for each; default mean.")
+    ] = None
     config: Annotated[
-        str | None,
-        typer.Option(
-            "--config", "-c", metavar="PRESET|FILE", help="A device: what its code takes."
-        ),
-    ] = None,
+        str | None, flag("A device: what its code takes.", "-c", metavar="PRESET|FILE")
+    ] = None
     drive_class: Annotated[
-        Class, typer.Option("--class", help="With --config: class of JESD218, for its UBER.")
-    ] = Class.CLIENT,
+        Class, flag("With --config: class of JESD218, for its UBER.", "--class")
+    ] = Class.CLIENT
     spread: Annotated[
-        float,
-        typer.Option(help="Relative standard deviation of the error rates of pages, as a band."),
-    ] = 0.0,
-    sets: terminal.Sets = None,
-    plot: Plot = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
+        float, flag("Relative standard deviation of the error rates of pages, as a band.")
+    ] = 0.0
+    sets: Sets = None
+    plot: Plot = None
+    as_json: Json = False
+    quiet: Quiet = False
+
+
+@command(app, example=RBER_EXAMPLE)
+def rber(given: RberOptions) -> None:
     """Raw bit error rate of a model for every combination of the given stresses."""
-    with terminal.guard(as_json=as_json):
-        from opennandlab.reliability import load_model
+    from opennandlab.reliability import load_model
 
-        terminal.check_outputs({"--plot": plot})
-        device = _device(config, sets)
-        chosen = load_model(model or device or "tlc")
-        limit = _code_limit(device, config, drive_class, spread)
-        axes = {
-            "pe_cycles": lists.numbers("pe", pe),
-            "retention_h": lists.numbers("retention-h", retention_h),
-            "temperature_c": lists.numbers("temperature-c", temperature_c),
-            "reads": lists.numbers("reads", reads),
-        }
-        pages: list[str | None] = [page_type]
-        if page_type == "all":
-            pages = list(chosen.page_types) or [None]
-        lists.warn_of_stress(device, axes, quiet=quiet)
-        points = lists.points(axes, len(pages))
-        columns = {name: [point[name] for point in points] for name in axes}
-        rows = []
-        for page in pages:
-            values = chosen.rber(**columns, page_type=page).tolist()
-            rows += [
-                {**point, "page_type": page or "mean", "rber": value}
-                for point, value in zip(points, values, strict=True)
-            ]
-        varying = [name for name in axes if len(axes[name]) > 1] or ["pe_cycles"]
-        if len(pages) > 1 or page_type not in {None, "all"}:
-            varying.append("page_type")
-        fixed = {name: values[0] for name, values in axes.items() if name not in varying}
-        if plot is not None:
-            from opennandlab.reliability.charts import rber_chart
+    terminal.check_outputs({"--plot": given.plot})
+    device = _device(given.config, given.sets)
+    chosen = load_model(given.model or device or "tlc")
+    limit = _code_limit(device, given.config, given.drive_class, given.spread)
+    axes = {
+        "pe_cycles": lists.numbers("pe", given.pe),
+        "retention_h": lists.numbers("retention-h", given.retention_h),
+        "temperature_c": lists.numbers("temperature-c", given.temperature_c),
+        "reads": lists.numbers("reads", given.reads),
+    }
+    pages: list[str | None] = [given.page_type]
+    if given.page_type == "all":
+        pages = list(chosen.page_types) or [None]
+    lists.warn_of_stress(device, axes, quiet=given.quiet)
+    points = lists.points(axes, len(pages))
+    columns = {name: [point[name] for point in points] for name in axes}
+    rows = []
+    for page in pages:
+        values = chosen.rber(**columns, page_type=page).tolist()
+        rows += [
+            {**point, "page_type": page or "mean", "rber": value}
+            for point, value in zip(points, values, strict=True)
+        ]
+    varying = [name for name in axes if len(axes[name]) > 1] or ["pe_cycles"]
+    if len(pages) > 1 or given.page_type not in {None, "all"}:
+        varying.append("page_type")
+    fixed = {name: values[0] for name, values in axes.items() if name not in varying}
+    if given.plot is not None:
+        from opennandlab.reliability.charts import rber_chart
 
-            title = f"Raw bit error rate of {chosen.name}"
-            chart = rber_chart(rows, title, limit, spread)
-            _draw(plot, title, _words(fixed), chart, chosen.parameters)
-            if chart.note and not quiet:
-                terminal.note(f"{plot}: {chart.note}", style="dim")
-        if as_json:
-            shown: dict[str, Any] = {"model": chosen.name, "parameters": chosen.parameters}
-            shown |= {} if limit is None else {"limit": asdict(limit)}
-            terminal.emit_json({**shown, "points": rows})
-        elif not quiet:
-            show.dim(f"{chosen.name}: " + _words(fixed))
-            show.print_rows(rows, [*varying, "rber"])
-            if limit is not None:
-                show.print_limit(limit)
+        title = f"Raw bit error rate of {chosen.name}"
+        chart = rber_chart(rows, title, limit, given.spread)
+        _draw(given.plot, title, _words(fixed), chart, chosen.parameters)
+        if chart.note and not given.quiet:
+            terminal.note(f"{given.plot}: {chart.note}", style="dim")
+    if given.as_json:
+        shown: dict[str, Any] = {"model": chosen.name, "parameters": chosen.parameters}
+        shown |= {} if limit is None else {"limit": asdict(limit)}
+        terminal.emit_json({**shown, "points": rows})
+    elif not given.quiet:
+        show.dim(f"{chosen.name}: " + _words(fixed))
+        show.print_rows(rows, [*varying, "rber"])
+        if limit is not None:
+            show.print_limit(limit)
 
 
-@app.command(epilog=f"Example: {STATES_EXAMPLE}")
-def states(
-    model: ModelName = "tlc",
-    pe: Cycles = 3000.0,
-    retention_h: Hours = 8760.0,
-    temperature_c: Celsius = 40.0,
-    reads: Reads = 0.0,
-    plot: Plot = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class StatesOptions(Options):
+    """Options of `states`."""
+
+    model: ModelName = "tlc"
+    pe: Cycles = 3000.0
+    retention_h: Hours = 8760.0
+    temperature_c: Celsius = 40.0
+    reads: Reads = 0.0
+    plot: Plot = None
+    as_json: Json = False
+    quiet: Quiet = False
+
+
+@command(app, example=STATES_EXAMPLE)
+def states(given: StatesOptions) -> None:
     """Threshold-voltage states of a stressed cell and the read levels, in state gaps."""
-    with terminal.guard(as_json=as_json):
-        from opennandlab.reliability import load_model
+    from opennandlab.reliability import load_model
 
-        terminal.check_outputs({"--plot": plot})
-        chosen = load_model(model)
-        stress = _stress(pe, retention_h, temperature_c, reads)
-        found = chosen.states(**stress)
-        if plot is not None:
-            from opennandlab.reliability.charts import states_chart
+    terminal.check_outputs({"--plot": given.plot})
+    chosen = load_model(given.model)
+    stress = _stress(given.pe, given.retention_h, given.temperature_c, given.reads)
+    found = chosen.states(**stress)
+    if given.plot is not None:
+        from opennandlab.reliability.charts import states_chart
 
-            title = f"States of {chosen.name}"
-            read = f", {reads:g} reads" if reads else ""
-            stresses = {
-                "fresh": {},
-                f"{pe:g} P/E": _stress(pe, 0, temperature_c, 0),
-                f"and {retention_h:g} h at {temperature_c:g} °C{read}": stress,
-            }
-            chart = states_chart(chosen, stresses, title)
-            _draw(plot, title, _words(stress), chart)
-        if as_json:
-            document = {
-                "mean": found.mean.tolist(),
-                "sigma": found.sigma.tolist(),
-                "default_levels": found.default_levels.tolist(),
-                "best_levels": found.best_levels.tolist(),
-                "page_of_level": [found.page_types[page] for page in found.page_of_level],
-            }
-            terminal.emit_json({"model": chosen.name, "stress": stress, **document})
-        elif not quiet:
-            show.dim(f"{chosen.name}: " + _words(stress))
-            show.print_states(found)
+        title = f"States of {chosen.name}"
+        read = f", {given.reads:g} reads" if given.reads else ""
+        stresses = {
+            "fresh": {},
+            f"{given.pe:g} P/E": _stress(given.pe, 0, given.temperature_c, 0),
+            f"and {given.retention_h:g} h at {given.temperature_c:g} °C{read}": stress,
+        }
+        chart = states_chart(chosen, stresses, title)
+        _draw(given.plot, title, _words(stress), chart)
+    if given.as_json:
+        document = {
+            "mean": found.mean.tolist(),
+            "sigma": found.sigma.tolist(),
+            "default_levels": found.default_levels.tolist(),
+            "best_levels": found.best_levels.tolist(),
+            "page_of_level": [found.page_types[page] for page in found.page_of_level],
+        }
+        terminal.emit_json({"model": chosen.name, "stress": stress, **document})
+    elif not given.quiet:
+        show.dim(f"{chosen.name}: " + _words(stress))
+        show.print_states(found)
 
 
-@app.command(epilog=f"Example: {LLR_EXAMPLE}")
-def llr(
-    model: ModelName = "tlc",
-    page_type: Annotated[
-        str, typer.Option(help="lower, middle, upper, top; `all` for each.")
-    ] = "all",
-    reads_per_bit: Annotated[
-        int, typer.Option("--reads-per-bit", help="How often the page is read: 1, 3 or 7.")
-    ] = 3,
+@dataclass(frozen=True, kw_only=True)
+class LlrOptions(Options):
+    """Options of `llr`."""
+
+    model: ModelName = "tlc"
+    page_type: Annotated[str, flag("lower, middle, upper, top; `all` for each.")] = "all"
+    reads_per_bit: Annotated[int, flag("How often the page is read: 1, 3 or 7.")] = 3
     offsets: Annotated[
         str | None,
-        typer.Option(
-            help="Level offsets of the reads, ascending, in gaps; default: the most informative."
-        ),
-    ] = None,
-    levels: Annotated[Around, typer.Option(help="Levels to read around.")] = Around.DEFAULT,
-    pe: Cycles = 0.0,
-    retention_h: Hours = 0.0,
-    temperature_c: Celsius = 40.0,
-    reads: Reads = 0.0,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
+        flag("Level offsets of the reads, ascending, in gaps; default: the most informative."),
+    ] = None
+    levels: Annotated[Around, flag("Levels to read around.")] = Around.DEFAULT
+    pe: Cycles = 0.0
+    retention_h: Hours = 0.0
+    temperature_c: Celsius = 40.0
+    reads: Reads = 0.0
+    as_json: Json = False
+    quiet: Quiet = False
+
+
+@command(app, example=LLR_EXAMPLE)
+def llr(given: LlrOptions) -> None:
     """Log-likelihood ratios of a bit after 1, 3 or 7 reads, by page type; positive means 0."""
-    with terminal.guard(as_json=as_json):
-        from opennandlab.reliability import load_model
+    from opennandlab.reliability import load_model
 
-        chosen = load_model(model)
-        stress = _stress(pe, retention_h, temperature_c, reads)
-        names = list(chosen.page_types) if page_type == "all" else [page_type]
-        tables = [
-            chosen.llr_table(
-                name,
-                reads_per_bit,
-                **stress,
-                offsets=None if offsets is None else lists.numbers("offsets", offsets),
-                levels=levels.value,
-            )
-            # A model without states says so itself.
-            for name in names or ["lower"]
-        ]
-        if as_json:
-            rows = [
-                {
-                    "page_type": table.page_type,
-                    "offsets": table.offsets.tolist(),
-                    "rber": table.rber,
-                    "mutual_information": table.mutual_information,
-                    "bins": [
-                        {"sensed": sensed, "llr": value, "p_if_0": zero, "p_if_1": one}
-                        for sensed, value, zero, one in zip(
-                            table.sensed,
-                            table.llr.tolist(),
-                            table.p_if_0.tolist(),
-                            table.p_if_1.tolist(),
-                            strict=True,
-                        )
-                    ],
-                }
-                for table in tables
-            ]
-            terminal.emit_json({"model": chosen.name, "stress": stress, "tables": rows})
-        elif not quiet:
-            show.dim(f"{chosen.name}: " + _words(stress))
-            for table in tables:
-                show.print_llr(table)
-
-
-@app.command(epilog=f"Example: {RETRY_EXAMPLE}")
-def retry(
-    model: ModelName = "tlc",
-    steps: Annotated[int, typer.Option(help="Number of retry steps, 1 to 64.")] = 8,
-    horizon_h: Annotated[
-        float, typer.Option("--horizon-h", help="Retention for which the last step is made, hours.")
-    ] = 8760.0,
-    pe: Cycles = 3000.0,
-    retention_h: Hours = 8760.0,
-    temperature_c: Celsius = 40.0,
-    reads: Reads = 0.0,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Read-retry offsets that follow from charge loss, and the error rate with each."""
-    with terminal.guard(as_json=as_json):
-        from opennandlab.reliability import load_model
-
-        chosen = load_model(model)
-        stress = _stress(pe, retention_h, temperature_c, reads)
-        table = chosen.retry_table(steps, horizon_h, **stress)
+    chosen = load_model(given.model)
+    stress = _stress(given.pe, given.retention_h, given.temperature_c, given.reads)
+    names = list(chosen.page_types) if given.page_type == "all" else [given.page_type]
+    tables = [
+        chosen.llr_table(
+            name,
+            given.reads_per_bit,
+            **stress,
+            offsets=None if given.offsets is None else lists.numbers("offsets", given.offsets),
+            levels=given.levels.value,
+        )
+        # A model without states says so itself.
+        for name in names or ["lower"]
+    ]
+    if given.as_json:
         rows = [
-            {"step": 0, "retention_h": 0.0, "rber": table.default_rber.tolist()}
-            | {"offsets": [0.0] * table.offsets.shape[1]}
+            {
+                "page_type": table.page_type,
+                "offsets": table.offsets.tolist(),
+                "rber": table.rber,
+                "mutual_information": table.mutual_information,
+                "bins": [
+                    {"sensed": sensed, "llr": value, "p_if_0": zero, "p_if_1": one}
+                    for sensed, value, zero, one in zip(
+                        table.sensed,
+                        table.llr.tolist(),
+                        table.p_if_0.tolist(),
+                        table.p_if_1.tolist(),
+                        strict=True,
+                    )
+                ],
+            }
+            for table in tables
         ]
-        rows += [
-            {"step": index, "retention_h": hours, "rber": rates, "offsets": offsets}
-            for index, (hours, rates, offsets) in enumerate(
-                zip(
-                    table.retention_h.tolist(),
-                    table.rber.tolist(),
-                    table.offsets.tolist(),
-                    strict=True,
-                ),
-                1,
-            )
-        ]
-        if as_json:
-            best = {"rber": table.best_rber.tolist(), "offsets": table.best_offsets.tolist()}
-            terminal.emit_json(
-                {
-                    "model": chosen.name,
-                    "stress": stress,
-                    "horizon_h": horizon_h,
-                    "page_types": list(table.page_types),
-                    "steps": rows,
-                    "best": best,
-                }
-            )
-        elif not quiet:
-            show.dim(f"{chosen.name}: " + _words(stress))
-            show.print_retry(rows, table)
+        terminal.emit_json({"model": chosen.name, "stress": stress, "tables": rows})
+    elif not given.quiet:
+        show.dim(f"{chosen.name}: " + _words(stress))
+        for table in tables:
+            show.print_llr(table)
 
 
-@app.command(epilog=f"Example: {ARRHENIUS_EXAMPLE}")
-def arrhenius(
-    from_c: Annotated[float, typer.Option("--from", help="Temperature of use, °C.")],
-    to_c: Annotated[float, typer.Option("--to", help="Temperature of the bake, °C.")],
-    ea: Annotated[float, typer.Option("--ea", help="Activation energy, eV.")] = 1.1,
+@dataclass(frozen=True, kw_only=True)
+class RetryOptions(Options):
+    """Options of `retry`."""
+
+    model: ModelName = "tlc"
+    steps: Annotated[int, flag("Number of retry steps, 1 to 64.")] = 8
+    horizon_h: Annotated[float, flag("Retention for which the last step is made, hours.")] = 8760.0
+    pe: Cycles = 3000.0
+    retention_h: Hours = 8760.0
+    temperature_c: Celsius = 40.0
+    reads: Reads = 0.0
+    as_json: Json = False
+    quiet: Quiet = False
+
+
+@command(app, example=RETRY_EXAMPLE)
+def retry(given: RetryOptions) -> None:
+    """Read-retry offsets that follow from charge loss, and the error rate with each."""
+    from opennandlab.reliability import load_model
+
+    chosen = load_model(given.model)
+    stress = _stress(given.pe, given.retention_h, given.temperature_c, given.reads)
+    table = chosen.retry_table(given.steps, given.horizon_h, **stress)
+    rows = [
+        {"step": 0, "retention_h": 0.0, "rber": table.default_rber.tolist()}
+        | {"offsets": [0.0] * table.offsets.shape[1]}
+    ]
+    rows += [
+        {"step": index, "retention_h": hours, "rber": rates, "offsets": offsets}
+        for index, (hours, rates, offsets) in enumerate(
+            zip(
+                table.retention_h.tolist(),
+                table.rber.tolist(),
+                table.offsets.tolist(),
+                strict=True,
+            ),
+            1,
+        )
+    ]
+    if given.as_json:
+        best = {"rber": table.best_rber.tolist(), "offsets": table.best_offsets.tolist()}
+        terminal.emit_json(
+            {
+                "model": chosen.name,
+                "stress": stress,
+                "horizon_h": given.horizon_h,
+                "page_types": list(table.page_types),
+                "steps": rows,
+                "best": best,
+            }
+        )
+    elif not given.quiet:
+        show.dim(f"{chosen.name}: " + _words(stress))
+        show.print_retry(rows, table)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArrheniusOptions(Options):
+    """Options of `arrhenius`."""
+
+    from_c: Annotated[float, flag("Temperature of use, °C.", "--from")]
+    to_c: Annotated[float, flag("Temperature of the bake, °C.", "--to")]
+    ea: Annotated[float, flag("Activation energy, eV.")] = 1.1
     hours: Annotated[
-        float | None,
-        typer.Option(
-            "--hours", help="Hours at the first temperature; prints the equivalent bake time."
-        ),
-    ] = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
+        float | None, flag("Hours at the first temperature; prints the equivalent bake time.")
+    ] = None
+    as_json: Json = False
+    quiet: Quiet = False
+
+
+@command(app, example=ARRHENIUS_EXAMPLE)
+def arrhenius(given: ArrheniusOptions) -> None:
     """Arrhenius acceleration factor between two temperatures."""
-    with terminal.guard(as_json=as_json):
-        from opennandlab.base.errors import ConfigError
-        from opennandlab.reliability import arrhenius as factor
+    from opennandlab.base.errors import ConfigError
+    from opennandlab.reliability import arrhenius as factor
 
-        if hours is not None and not 0 < hours < HOURS_MAX:
-            raise ConfigError(
-                "hours", f"`{hours:g}` is out of range; accepted: up to {HOURS_MAX:g}"
-            )
-        value = factor(ea, from_c, to_c)
-        document: dict[str, Any] = {"ea_ev": ea, "from_c": from_c, "to_c": to_c}
-        document["acceleration"] = value
-        if hours is not None:
-            document |= {"hours": hours, "hours_at_to": hours / value}
-        if as_json:
-            terminal.emit_json(document)
-        elif not quiet:
-            show.print_pairs(document)
+    if given.hours is not None and not 0 < given.hours < HOURS_MAX:
+        raise ConfigError(
+            "hours", f"`{given.hours:g}` is out of range; accepted: up to {HOURS_MAX:g}"
+        )
+    value = factor(given.ea, given.from_c, given.to_c)
+    document: dict[str, Any] = {"ea_ev": given.ea, "from_c": given.from_c, "to_c": given.to_c}
+    document["acceleration"] = value
+    if given.hours is not None:
+        document |= {"hours": given.hours, "hours_at_to": given.hours / value}
+    if given.as_json:
+        terminal.emit_json(document)
+    elif not given.quiet:
+        show.print_pairs(document)
 
 
-@app.command(epilog=f"Example: {LIFE_EXAMPLE}")
-def life(
-    context: typer.Context,
-    config: Annotated[
-        str, typer.Option("--config", "-c", metavar="PRESET|FILE", help="The device.")
-    ] = "config",
-    drive_class: Annotated[Class, typer.Option("--class", help="Class of JESD218.")] = Class.CLIENT,
+@dataclass(frozen=True, kw_only=True)
+class LifeOptions(Options):
+    """Options of `life`."""
+
+    config: Annotated[str, flag("The device.", "-c", metavar="PRESET|FILE")] = "config"
+    drive_class: Annotated[Class, flag("Class of JESD218.", "--class")] = Class.CLIENT
     tbw: Annotated[
-        float | None,
-        typer.Option("--tbw", help="TB that the host writes; default: rated cycles used up."),
-    ] = None,
+        float | None, flag("TB that the host writes; default: rated cycles used up.")
+    ] = None
     workload: Annotated[
         str | None,
-        typer.Option(
-            "--workload",
+        flag(
+            "What is written: pattern, sizes and range of it; default one map unit at random.",
             "-w",
             callback=typed,
             metavar="W1-W5|FILE",
-            help="What is written: pattern, sizes and range of it; default one map unit at random.",
         ),
-    ] = None,
+    ] = None
     model: Annotated[
         str | None,
-        typer.Option(
-            "--model",
-            "-m",
-            metavar="NAME|FILE",
-            callback=typed_device,
-            help="Error model; default the device's.",
+        flag(
+            "Error model; default the device's.", "-m", metavar="NAME|FILE", callback=typed_device
         ),
-    ] = None,
-    reads: Reads = 0.0,
+    ] = None
+    reads: Reads = 0.0
     storage_h: Annotated[
-        float | None,
-        typer.Option("--storage-h", help="Hours that data is kept; default those of the class."),
-    ] = None,
+        float | None, flag("Hours that data is kept; default those of the class.")
+    ] = None
     storage_c: Annotated[
-        float | None,
-        typer.Option("--storage-c", help="Temperature of these hours, °C; default the class's."),
-    ] = None,
-    passes: Annotated[float, typer.Option(help="How often the whole drive is read back.")] = 1.0,
+        float | None, flag("Temperature of these hours, °C; default the class's.")
+    ] = None
+    passes: Annotated[float, flag("How often the whole drive is read back.")] = 1.0
     programs: Annotated[
-        float,
-        typer.Option(help="Page programs to simulate, about; the drive is scaled down to them."),
-    ] = 1e8,
+        float, flag("Page programs to simulate, about; the drive is scaled down to them.")
+    ] = 1e8
     powered: Annotated[
-        bool,
-        typer.Option(
-            "--powered",
-            help="Keep the drive under power instead: no data is older than its ftl.refresh.",
-        ),
-    ] = False,
-    analytic: Annotated[
-        bool,
-        typer.Option("--analytic", help="Ask the models for means instead of simulating a drive."),
-    ] = False,
+        bool, flag("Keep the drive under power instead: no data is older than its ftl.refresh.")
+    ] = False
+    analytic: Annotated[bool, flag("Ask the models for means instead of simulating a drive.")] = (
+        False
+    )
     waf: Annotated[
-        float | None,
-        typer.Option(
-            "--waf", help="With --analytic: write amplification; default: closed form, random."
-        ),
-    ] = None,
+        float | None, flag("With --analytic: write amplification; default: closed form, random.")
+    ] = None
     spread: Annotated[
         float | None,
-        typer.Option(
-            help="With --analytic: relative standard deviation of the error rates of pages."
-        ),
-    ] = None,
-    layers: Annotated[
-        int | None, typer.Option(help="With --analytic: layers of the 3D stack.")
-    ] = None,
+        flag("With --analytic: relative standard deviation of the error rates of pages."),
+    ] = None
+    layers: Annotated[int | None, flag("With --analytic: layers of the 3D stack.")] = None
     layer_swing: Annotated[
         float | None,
-        typer.Option(
-            help="With --analytic: how much more than the mean the outermost layers err, 0 to 2."
-        ),
-    ] = None,
+        flag("With --analytic: how much more than the mean the outermost layers err, 0 to 2."),
+    ] = None
     retry_reads: Annotated[
-        bool,
-        typer.Option(
-            "--retry", help="With --analytic: read at the best levels, as retry ends up doing."
-        ),
-    ] = False,
-    seed: terminal.Seed = 42,
-    sets: terminal.Sets = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
+        bool, flag("With --analytic: read at the best levels, as retry ends up doing.", "--retry")
+    ] = False
+    seed: Seed = 42
+    sets: Sets = None
+    as_json: Json = False
+    quiet: Quiet = False
+
+
+@command(app, example=LIFE_EXAMPLE)
+def life(given: LifeOptions) -> None:
     """Life test after JESD218: write to TBW, store without power, read back, check UBER.
 
     Exit code 1 when the limit is not met.
     """
-    only_analytic = {
-        "waf": waf,
-        "cv": spread,
-        "layers": layers,
-        "layer_swing": layer_swing,
-        "retry": retry_reads or None,
-    }
-    given: dict[str, Any] = {
-        name: value for name, value in only_analytic.items() if value is not None
-    }
-    with terminal.guard(as_json=as_json):
-        from opennandlab.base.errors import ConfigError
-        from opennandlab.core.config import own_device, parse_overrides
-        from opennandlab.reliability import drive_life_test, life_test
+    from opennandlab.core.config import own_device, parse_overrides
+    from opennandlab.reliability import drive_life_test, life_test
 
-        device = own_device(config, parse_overrides(sets or []))
-        shared: dict[str, Any] = {"tbw_tb": tbw, "model": model, "reads": reads, "passes": passes}
-        shared |= {"powered": powered, "storage_h": storage_h, "storage_c": storage_c}
-        if analytic and workload is not None:
-            raise ConfigError("workload", "writes nothing with --analytic; accepted: --waf")
-        if analytic:
-            unheard = ["programs", *(["layer_swing"] if layers is None else [])]
-            terminal.refuse_given(context, unheard, "with --analytic and without --layers")
-            test = life_test(device, drive_class.value, **shared, **given, seed=seed)
-            document, passed, shown = test.to_dict(), test.passed, partial(show.print_life, test)
-        elif given:
-            name = {"cv": "spread"}.get(next(iter(given)), next(iter(given)).replace("_", "-"))
-            raise ConfigError(name, "has no effect on a simulated drive; accepted: with --analytic")
-        else:
-            with terminal.progress_line(quiet=quiet) as watch:
-                simulated = drive_life_test(
-                    device,
-                    drive_class.value,
-                    **shared,
-                    workload=workload,
-                    programs=programs,
-                    seed=seed,
-                    progress=watch,
-                )
-            document, passed = simulated.to_dict(), simulated.passed
-            shown = partial(show.print_drive_life, simulated, workload)
-        if as_json:
-            terminal.emit_json(document)
-        elif not quiet:
-            shown()
-        for text in (document.get("warnings") or ()) if not quiet else ():
-            terminal.note(f"warning: {text}", style="yellow")
+    device = own_device(given.config, parse_overrides(given.sets or []))
+    shared: dict[str, Any] = {
+        "tbw_tb": given.tbw, "model": given.model, "reads": given.reads, "passes": given.passes,
+        "powered": given.powered, "storage_h": given.storage_h, "storage_c": given.storage_c,
+        "seed": given.seed,
+    }  # fmt: skip
+    if given.analytic:
+        given.refuse(["workload"], "with --analytic, which writes nothing; accepted: --waf")
+        unheard = ["programs", *(["layer_swing"] if given.layers is None else [])]
+        given.refuse(unheard, "with --analytic and without --layers")
+        own: dict[str, Any] = {
+            "waf": given.waf, "cv": given.spread, "layers": given.layers,
+            "layer_swing": given.layer_swing, "retry": given.retry_reads or None,
+        }  # fmt: skip
+        own = {name: value for name, value in own.items() if value is not None}
+        test = life_test(device, given.drive_class.value, **shared, **own)
+        document, passed, shown = test.to_dict(), test.passed, partial(show.print_life, test)
+    else:
+        given.refuse(ANALYTIC, "on a simulated drive; accepted: with --analytic")
+        with terminal.progress_line(quiet=given.quiet) as watch:
+            simulated = drive_life_test(
+                device,
+                given.drive_class.value,
+                **shared,
+                workload=given.workload,
+                programs=given.programs,
+                progress=watch,
+            )
+        document, passed = simulated.to_dict(), simulated.passed
+        shown = partial(show.print_drive_life, simulated, given.workload)
+    if given.as_json:
+        terminal.emit_json(document)
+    elif not given.quiet:
+        shown()
+    for text in (document.get("warnings") or ()) if not given.quiet else ():
+        terminal.note(f"warning: {text}", style="yellow")
     if not passed:
         raise typer.Exit(terminal.FAILED)
 
 
-@app.command(epilog=f"Example: {TABLE_EXAMPLE}")
-def table(plot: Plot = None, as_json: Json = False, quiet: Quiet = False) -> None:
+@dataclass(frozen=True, kw_only=True)
+class TableOptions(Options):
+    """Options of `table`."""
+
+    plot: Plot = None
+    as_json: Json = False
+    quiet: Quiet = False
+
+
+@command(app, example=TABLE_EXAMPLE)
+def table(given: TableOptions) -> None:
     """The RBER table of the OpenNANDLab 2.0 page beside every model, and why they differ."""
-    with terminal.guard(as_json=as_json):
-        from opennandlab.base.words import number
-        from opennandlab.reliability import page_table
+    from opennandlab.base.words import number
+    from opennandlab.reliability import page_table
 
-        terminal.check_outputs({"--plot": plot})
-        rows = page_table()
-        if plot is not None:
-            from opennandlab.reliability.charts import page_chart
+    terminal.check_outputs({"--plot": given.plot})
+    rows = page_table()
+    if given.plot is not None:
+        from opennandlab.reliability.charts import page_chart
 
-            title = "RBER against P/E cycles: the OpenNANDLab 2.0 page and published flash"
-            _draw(plot, title, "TLC, without retention and reads.", page_chart())
-        if as_json:
-            terminal.emit_json({"rows": rows})
-        elif not quiet:
-            cycles = [f"{point['pe_cycles']} P/E" for point in rows[0]["points"]]
-            lines = [["the page", *(f"{point['page']:.2e}" for point in rows[0]["points"])]]
-            for row in rows:
-                cells = [
-                    f"{point['here']:.2e} (x {number(round(point['ratio'], 3))})"
-                    for point in row["points"]
-                ]
-                lines.append([row["model"], *cells])
-            console = terminal.stdout()
-            console.print(terminal.plain_table(["model", *cycles], lines))
-            for row in rows:
-                console.print(f"{row['model']}: {row['reason']}", markup=False, style="dim")
+        title = "RBER against P/E cycles: the OpenNANDLab 2.0 page and published flash"
+        _draw(given.plot, title, "TLC, without retention and reads.", page_chart())
+    if given.as_json:
+        terminal.emit_json({"rows": rows})
+    elif not given.quiet:
+        cycles = [f"{point['pe_cycles']} P/E" for point in rows[0]["points"]]
+        lines = [["the page", *(f"{point['page']:.2e}" for point in rows[0]["points"])]]
+        for row in rows:
+            cells = [
+                f"{point['here']:.2e} (x {number(round(point['ratio'], 3))})"
+                for point in row["points"]
+            ]
+            lines.append([row["model"], *cells])
+        console = terminal.stdout()
+        console.print(terminal.plain_table(["model", *cycles], lines))
+        for row in rows:
+            console.print(f"{row['model']}: {row['reason']}", markup=False, style="dim")
 
 
 def _draw(

@@ -1,16 +1,16 @@
 """`replay`: a recorded block trace on a device."""
 
 import json
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli._observe import Breakdown, BreakdownPlot, TimelineFile, watched
-from opennandlab.cli._terminal import AllowCode, Json, Quiet, Seed, Sets, SliceOps
 from opennandlab.cli._typed import typed
+from opennandlab.cli.options.common import AllowCode, Json, Quiet, Seed, Sets, SliceOps
+from opennandlab.cli.options.rows import Options, argument, flag
+from opennandlab.cli.options.watch import Breakdown, BreakdownPlot, TimelineFile, watched
 
 
 class Beyond(str, Enum):
@@ -39,175 +39,162 @@ class Separator(str, Enum):
     BLANK = "blank"
 
 
-def replay(
+@dataclass(frozen=True, kw_only=True)
+class ReplayOptions(Options):
+    """Options of `replay`."""
+
     trace: Annotated[
         Path,
-        typer.Argument(
+        argument(
+            "Trace file; may be compressed with gzip, bzip2, xz or zstd.",
             metavar="TRACE",
-            help="Trace file; may be compressed with gzip, bzip2, xz or zstd.",
             show_default=False,
         ),
-    ],
+    ]
     config: Annotated[
         str | None,
-        typer.Option(
-            "--config",
+        flag(
+            "The device; default: the preset `config`, or the device of the image.",
             "-c",
             metavar="PRESET|FILE",
-            help="The device; default: the preset `config`, or the device of the image.",
         ),
-    ] = None,
+    ] = None
     trace_format: Annotated[
         str,
-        typer.Option(
-            "--trace-format",
+        flag(
+            "mqsim, msr, vscsi, spc, tencent, alibaba, systor17, fiu, mobile, fio_iolog, "
+            "blkparse, biosnoop, served, or auto.",
             metavar="NAME",
             callback=typed,
-            help="mqsim, msr, vscsi, spc, tencent, alibaba, systor17, fiu, mobile, fio_iolog, "
-            "blkparse, biosnoop, served, or auto.",
         ),
-    ] = "auto",
+    ] = "auto"
     columns: Annotated[
         str | None,
-        typer.Option(
-            "--columns",
+        flag(
+            "Any other table, by its columns: "
+            "time:ms,op:0=read,offset:sectors,size:bytes,volume,_ and ... for the rest of a line.",
             metavar="SPEC",
-            help="Any other table, by its columns: time:ms,op:0=read,offset:sectors,size:bytes,"
-            "volume,_ and ... for the rest of a line.",
         ),
-    ] = None,
+    ] = None
     separator: Annotated[
-        Separator | None,
-        typer.Option("--separator", help="What stands between --columns.", show_default="auto"),
-    ] = None,
+        Separator | None, flag("What stands between --columns.", show_default="auto")
+    ] = None
     header_lines: Annotated[
         int | None,
-        typer.Option(
-            "--header-lines",
-            metavar="N",
-            help="First lines of the file to pass over, with --columns.",
-            show_default="0",
+        flag(
+            "First lines of the file to pass over, with --columns.", metavar="N", show_default="0"
         ),
-    ] = None,
+    ] = None
     layer: Annotated[
         Layer | None,
-        typer.Option(
-            "--layer",
-            help="Of blkparse traces of devices that lie on others, such as LVM on a disk: whose "
+        flag(
+            "Of blkparse traces of devices that lie on others, such as LVM on a disk: whose "
             "requests count.",
             show_default="bottom",
         ),
-    ] = None,
+    ] = None
     unpacked_max: Annotated[
         str | None,
-        typer.Option(
-            "--unpacked-max",
+        flag(
+            "Most bytes that a compressed trace may unpack to, such as 64GiB; default: 16GiB, or "
+            "100 times its compressed size.",
             metavar="SIZE",
-            help="Most bytes that a compressed trace may unpack to, such as 64GiB; default: 16GiB, "
-            "or 100 times its compressed size.",
         ),
-    ] = None,
+    ] = None
     closed_loop: Annotated[
         int | None,
-        typer.Option(
-            "--closed-loop",
+        flag(
+            "Keep QD requests outstanding, in the order of the file; ignore arrival times.",
             metavar="QD",
-            help="Keep QD requests outstanding, in the order of the file; ignore arrival times.",
         ),
-    ] = None,
+    ] = None
     time_scale: Annotated[
-        float | None,
-        typer.Option(
-            "--time-scale", help="Factor on arrival times, 1e-6 to 1e6: 0.5 is twice as fast."
-        ),
-    ] = None,
-    beyond: Annotated[
-        Beyond, typer.Option("--beyond", help="What to do with addresses beyond the device.")
-    ] = Beyond.ERROR,
-    wrap: Annotated[bool, typer.Option("--wrap", help="Same as --beyond wrap.")] = False,
-    scale: Annotated[bool, typer.Option("--scale", help="Same as --beyond scale.")] = False,
+        float | None, flag("Factor on arrival times, 1e-6 to 1e6: 0.5 is twice as fast.")
+    ] = None
+    beyond: Annotated[Beyond, flag("What to do with addresses beyond the device.")] = Beyond.ERROR
+    wrap: Annotated[bool, flag("Same as --beyond wrap.")] = False
+    scale: Annotated[bool, flag("Same as --beyond scale.")] = False
     volumes: Annotated[
         str | None,
-        typer.Option(
-            "--volumes",
+        flag(
+            "Traces with several volumes: concatenate them, overlay them, or replay one.",
             metavar="concat|overlay|NAME",
-            help="Traces with several volumes: concatenate them, overlay them, or replay one.",
         ),
-    ] = None,
-    skip_bad_lines: Annotated[
-        bool, typer.Option("--skip-bad-lines", help="Skip and count lines that cannot be read.")
-    ] = False,
-    seed: Seed = 42,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Result file (JSON).")
-    ] = None,
+    ] = None
+    skip_bad_lines: Annotated[bool, flag("Skip and count lines that cannot be read.")] = False
+    seed: Seed = 42
+    output: Annotated[Path | None, flag("Result file (JSON).", "-o", metavar="FILE")] = None
     state: Annotated[
         str | None,
-        typer.Option(
-            "--state",
+        flag(
+            "Start from an empty or a saved drive instead of one sequential fill.",
             metavar="fresh|image:FILE",
-            help="Start from an empty or a saved drive instead of one sequential fill.",
         ),
-    ] = None,
+    ] = None
     save_image: Annotated[
-        Path | None,
-        typer.Option("--save-image", metavar="FILE", help="Save the drive's state after the run."),
-    ] = None,
+        Path | None, flag("Save the drive's state after the run.", metavar="FILE")
+    ] = None
     plot: Annotated[
-        Path | None,
-        typer.Option(
-            "--plot", metavar="FILE", help="Plots and tables, as an HTML page, SVG, PNG or PDF."
-        ),
-    ] = None,
-    breakdown: Breakdown = False,
-    breakdown_plot: BreakdownPlot = None,
-    timeline: TimelineFile = None,
-    settings: Sets = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    slice_ops: SliceOps = None,
-    allow_code: AllowCode = False,
-) -> None:
-    """Replay a block trace: open loop by arrival time, or closed loop."""
-    with terminal.guard(as_json=as_json, allow_code=allow_code):
-        from opennandlab.base.errors import ConfigError
-        from opennandlab.core.config import set_path
-        from opennandlab.core.run import Start, prepare_replay
+        Path | None, flag("Plots and tables, as an HTML page, SVG, PNG or PDF.", metavar="FILE")
+    ] = None
+    breakdown: Breakdown = False
+    breakdown_plot: BreakdownPlot = None
+    timeline: TimelineFile = None
+    settings: Sets = None
+    as_json: Json = False
+    quiet: Quiet = False
+    slice_ops: SliceOps = None
+    allow_code: AllowCode = False
 
-        if wrap + scale + (beyond is not Beyond.ERROR) > 1:
-            raise ConfigError("beyond", "give one of --wrap, --scale and --beyond")
-        if closed_loop is not None and time_scale is not None:
-            raise ConfigError("loop", "--closed-loop ignores arrival times: drop --time-scale")
-        options: dict[str, Any] = {
-            "format": _format(trace_format, columns, separator, header_lines, layer),
-            "beyond": "wrap" if wrap else "scale" if scale else beyond.value,
-            "skip_bad_lines": skip_bad_lines,
-        }
-        if closed_loop is not None:
-            options["loop"] = {"kind": "closed", "queue_depth": closed_loop}
-        elif time_scale is not None:
-            options["loop"] = {"kind": "open", "time_scale": time_scale}
-        if volumes is not None:
-            options["volumes"] = volumes
-        if unpacked_max is not None:
-            options["unpacked_bytes_max"] = unpacked_max
-        device_sets, replay_sets = terminal.split_sets(settings)
-        watch = watched(timeline, breakdown=breakdown, plot=breakdown_plot)
-        outputs = terminal.Outputs(
-            output, plot, save_image, breakdown_plot, timeline[1] if timeline else None
-        )
-        terminal.check_outputs(
-            outputs.by_option(),
-            {"the trace": trace, **terminal.read_files(config, state)},
-        )
-        device = terminal.chosen_device(config, state, device_sets)
-        for path, value in replay_sets.items():
-            set_path(options, path, value)
-        run = prepare_replay(Start(device, seed, state), trace, options, watch)
-        if run.trace is not None and not as_json and not quiet:
-            found = _read_as(trace, run.trace.summary())
-            terminal.stdout().print(found, markup=False, soft_wrap=True)
-        terminal.run_and_report(run, outputs, as_json=as_json, quiet=quiet, slice_ops=slice_ops)
+
+def replay(given: ReplayOptions) -> None:
+    """Replay a block trace: open loop by arrival time, or closed loop."""
+    from opennandlab.base.errors import ConfigError
+    from opennandlab.core.config import set_path
+    from opennandlab.core.run import Start, prepare_replay
+
+    if given.wrap + given.scale + (given.beyond is not Beyond.ERROR) > 1:
+        raise ConfigError("beyond", "give one of --wrap, --scale and --beyond")
+    if given.closed_loop is not None and given.time_scale is not None:
+        raise ConfigError("loop", "--closed-loop ignores arrival times: drop --time-scale")
+    options: dict[str, Any] = {
+        "format": _format(
+            given.trace_format, given.columns, given.separator, given.header_lines, given.layer
+        ),
+        "beyond": "wrap" if given.wrap else "scale" if given.scale else given.beyond.value,
+        "skip_bad_lines": given.skip_bad_lines,
+    }
+    if given.closed_loop is not None:
+        options["loop"] = {"kind": "closed", "queue_depth": given.closed_loop}
+    elif given.time_scale is not None:
+        options["loop"] = {"kind": "open", "time_scale": given.time_scale}
+    if given.volumes is not None:
+        options["volumes"] = given.volumes
+    if given.unpacked_max is not None:
+        options["unpacked_bytes_max"] = given.unpacked_max
+    device_sets, replay_sets = terminal.split_sets(given.settings)
+    watch = watched(given.timeline, breakdown=given.breakdown, plot=given.breakdown_plot)
+    outputs = terminal.Outputs(
+        given.output,
+        given.plot,
+        given.save_image,
+        given.breakdown_plot,
+        given.timeline[1] if given.timeline else None,
+    )
+    terminal.check_outputs(
+        outputs.by_option(),
+        {"the trace": given.trace, **terminal.read_files(given.config, given.state)},
+    )
+    device = terminal.chosen_device(given.config, given.state, device_sets)
+    for path, value in replay_sets.items():
+        set_path(options, path, value)
+    run = prepare_replay(Start(device, given.seed, given.state), given.trace, options, watch)
+    if run.trace is not None and not given.as_json and not given.quiet:
+        found = _read_as(given.trace, run.trace.summary())
+        terminal.stdout().print(found, markup=False, soft_wrap=True)
+    terminal.run_and_report(
+        run, outputs, as_json=given.as_json, quiet=given.quiet, slice_ops=given.slice_ops
+    )
 
 
 def _read_as(trace: Path, summary: str) -> str:

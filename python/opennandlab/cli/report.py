@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli._terminal import Json, Quiet
+from opennandlab.cli.options.common import Json, Quiet
+from opennandlab.cli.options.rows import Options, argument, flag
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,71 +25,61 @@ class Open(str, Enum):
     BROWSER = "browser"
 
 
-def report(
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions(Options):
+    """Options of `report`."""
+
     files: Annotated[
         list[Path],
-        typer.Argument(
+        argument(
+            "Documents of standard tests, or a suite; several make the chapters of one report, "
+            "and a folder stands for its documents. A result file of `benchmark` gives the page "
+            "that its --plot writes.",
             metavar="FILE...",
-            help="Documents of standard tests, or a suite; several make the chapters of one "
-            "report, and a folder stands for its documents. A result file of `benchmark` gives the "
-            "page that its --plot writes.",
             show_default=False,
         ),
-    ],
+    ]
     html: Annotated[
         Path | None,
-        typer.Option(
-            "--html",
-            help="Write one self-contained HTML page; the default, next to the first file.",
-        ),
-    ] = None,
-    pdf: Annotated[Path | None, typer.Option("--pdf", help="Write a PDF.")] = None,
+        flag("Write one self-contained HTML page; the default, next to the first file."),
+    ] = None
+    pdf: Annotated[Path | None, flag("Write a PDF.")] = None
     csv: Annotated[
-        Path | None,
-        typer.Option("--csv", metavar="DIR", help="Write a CSV file for each table and plot."),
-    ] = None,
-    figures: Annotated[
-        Path | None,
-        typer.Option("--figures", metavar="DIR", help="Write each plot as an SVG file."),
-    ] = None,
+        Path | None, flag("Write a CSV file for each table and plot.", metavar="DIR")
+    ] = None
+    figures: Annotated[Path | None, flag("Write each plot as an SVG file.", metavar="DIR")] = None
     datasheet: Annotated[
-        bool,
-        typer.Option(
-            "--datasheet",
-            help="Make the data sheet of the drive: each number with its conditions and command.",
-        ),
-    ] = False,
-    show: Annotated[
-        Open, typer.Option("--open", help="Whether to show the page in a browser.")
-    ] = Open.NEVER,
-    log: Annotated[
-        bool, typer.Option("--log", help="Draw on logarithmic scales wherever values allow it.")
-    ] = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Make reports from saved documents; parts missing from a document are named."""
-    with terminal.guard(as_json=as_json):
-        if html is pdf is csv is figures is None:
-            html = _page_beside(files[0], is_sheet=datasheet)
-        inputs = {f"the input {path}": path for path in files}
-        terminal.check_outputs({"--html": html, "--pdf": pdf}, dict(inputs))
-        outputs = Outputs(html, pdf, csv, figures, is_log=log)
-        written, missing = list[Path](), list[str]()
-        if not datasheet:
-            written = _draw_result(files, outputs)
-        if not written:
-            written, missing = _draw_tests(files, outputs, is_sheet=datasheet)
-        for text in missing:
-            terminal.note(f"warning: {text}", style="yellow")
-        if as_json:
-            terminal.emit_json({"written": [str(path) for path in written], "missing": missing})
-        elif not quiet:
-            _tell(written, [folder for folder in (csv, figures) if folder is not None])
-        if show is Open.BROWSER and html is not None:
-            import webbrowser
+        bool, flag("Make the data sheet of the drive: each number with its conditions and command.")
+    ] = False
+    show: Annotated[Open, flag("Whether to show the page in a browser.", "--open")] = Open.NEVER
+    log: Annotated[bool, flag("Draw on logarithmic scales wherever values allow it.")] = False
+    as_json: Json = False
+    quiet: Quiet = False
 
-            webbrowser.open(html.resolve().as_uri())
+
+def report(given: ReportOptions) -> None:
+    """Make reports from saved documents; parts missing from a document are named."""
+    html = given.html
+    if html is given.pdf is given.csv is given.figures is None:
+        html = _page_beside(given.files[0], is_sheet=given.datasheet)
+    inputs = {f"the input {path}": path for path in given.files}
+    terminal.check_outputs({"--html": html, "--pdf": given.pdf}, dict(inputs))
+    outputs = Outputs(html, given.pdf, given.csv, given.figures, is_log=given.log)
+    written, missing = list[Path](), list[str]()
+    if not given.datasheet:
+        written = _draw_result(given.files, outputs)
+    if not written:
+        written, missing = _draw_tests(given.files, outputs, is_sheet=given.datasheet)
+    for text in missing:
+        terminal.note(f"warning: {text}", style="yellow")
+    if given.as_json:
+        terminal.emit_json({"written": [str(path) for path in written], "missing": missing})
+    elif not given.quiet:
+        _tell(written, [folder for folder in (given.csv, given.figures) if folder is not None])
+    if given.show is Open.BROWSER and html is not None:
+        import webbrowser
+
+        webbrowser.open(html.resolve().as_uri())
 
 
 @dataclass(frozen=True)

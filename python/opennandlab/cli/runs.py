@@ -1,12 +1,14 @@
 """`runs`: the finished points of a store: list, show, average, export, merge, add and remove."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli._terminal import AllowCode, Json, Quiet
+from opennandlab.cli.options.common import AllowCode, Json, Quiet
+from opennandlab.cli.options.rows import Options, argument, command, flag
 
 if TYPE_CHECKING:
     from opennandlab.store import Added, Store
@@ -20,61 +22,61 @@ app = typer.Typer(
 
 Place = Annotated[
     Path | None,
-    typer.Option(
+    flag(
+        "The store. Default: $OPENNANDLAB_STORE, else ./.opennandlab if it exists, else "
+        "opennandlab in $XDG_DATA_HOME or ~/.local/share.",
         "--store",
         metavar="DIR",
-        help="The store. Default: $OPENNANDLAB_STORE, else ./.opennandlab if it exists, else "
-        "opennandlab in $XDG_DATA_HOME or ~/.local/share.",
     ),
 ]
 Where = Annotated[
     list[str] | None,
-    typer.Option(
+    flag(
+        "Only points that this holds for: NAME=VALUE, or !=, <, <=, >, >=. May be repeated: all "
+        "must hold.",
         "--where",
         metavar="COND",
-        help="Only points that this holds for: NAME=VALUE, or !=, <, <=, >, >=. May be repeated: "
-        "all must hold.",
     ),
 ]
 LIMIT = 20
 
 
-@app.command("list", epilog="Example: opennandlab runs list --where ftl.gc_policy=greedy")
-def list_(
-    store: Place = None,
-    where: Where = None,
-    limit: Annotated[
-        int, typer.Option("--limit", metavar="N", min=1, help="At most so many points.")
-    ] = LIMIT,
+@dataclass(frozen=True, kw_only=True)
+class ListOptions(Options):
+    """Options of `list`."""
+
+    store: Place = None
+    where: Where = None
+    limit: Annotated[int, flag("At most so many points.", metavar="N", min=1)] = LIMIT
     order: Annotated[
         str | None,
-        typer.Option(
-            "--order",
+        flag(
+            "Order by a column, coordinate or metric; -NAME for the greatest first. Default: the "
+            "newest first.",
             metavar="NAME",
-            help="Order by a column, coordinate or metric; -NAME for the greatest first. Default: "
-            "the newest first.",
         ),
-    ] = None,
-    keys: Annotated[
-        bool, typer.Option("--keys", help="Print whole keys, one in a line, and nothing else.")
-    ] = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
+    ] = None
+    keys: Annotated[bool, flag("Print whole keys, one in a line, and nothing else.")] = False
+    as_json: Json = False
+    quiet: Quiet = False
+
+
+@command(app, "list", example="opennandlab runs list --where ftl.gc_policy=greedy")
+def list_(given: ListOptions) -> None:
     """List points: key, verb, what was varied, main metrics, age and status."""
-    with terminal.guard(as_json=as_json), _opened(store) as opened:
-        rows = opened.rows(where=where or (), limit=limit, order=order)
+    with _opened(given.store) as opened:
+        rows = opened.rows(where=given.where or (), limit=given.limit, order=given.order)
         from opennandlab.cli._runs_tables import points, points_json
 
-        if as_json:
+        if given.as_json:
             found = {"store": str(opened.file), "matched": rows.matched, "rows": points_json(rows)}
             terminal.emit_json(found)
             return
-        if keys:
+        if given.keys:
             for key in rows.column("key"):
                 typer.echo(key)
             return
-        if quiet:
+        if given.quiet:
             return
         import datetime as dt
 
@@ -94,161 +96,176 @@ def list_(
             )
 
 
-@app.command(epilog="Example: opennandlab runs show 3f9a --output result.json")
-def show(
-    key: Annotated[str, typer.Argument(metavar="KEY", help="Its first digits are enough.")],
-    store: Place = None,
+@dataclass(frozen=True, kw_only=True)
+class ShowOptions(Options):
+    """Options of `show`."""
+
+    key: Annotated[str, argument("Its first digits are enough.", metavar="KEY")]
+    store: Place = None
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Write the document, as the run itself would have."),
-    ] = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
+        Path | None, flag("Write the document, as the run itself would have.", "-o")
+    ] = None
+    as_json: Json = False
+    quiet: Quiet = False
+
+
+@command(app, example="opennandlab runs show 3f9a --output result.json")
+def show(given: ShowOptions) -> None:
     """Show one point with its settings; with --json its whole document."""
-    with terminal.guard(as_json=as_json), _opened(store) as opened:
+    with _opened(given.store) as opened:
         from opennandlab.base.canonical import as_bytes, readable_json
         from opennandlab.base.files import check_writable, write_atomically
 
-        if output is not None:
-            check_writable(output)
-        entry = opened.entry(key)
-        if entry.document is None and (as_json or output is not None):
+        if given.output is not None:
+            check_writable(given.output)
+        entry = opened.entry(given.key)
+        if entry.document is None and (given.as_json or given.output is not None):
             text = f"the point {entry.key[:12]} has no document, it failed: {entry.error}"
-            terminal.stop(terminal.REFUSED, text, as_json=as_json)
-        if output is not None:
-            write_atomically(output, as_bytes(readable_json(entry.document) + "\n"))
-        if as_json:
+            terminal.stop(terminal.REFUSED, text, as_json=given.as_json)
+        if given.output is not None:
+            write_atomically(given.output, as_bytes(readable_json(entry.document) + "\n"))
+        if given.as_json:
             terminal.emit_json(entry.document)
-        elif not quiet:
+        elif not given.quiet:
             from opennandlab.cli._runs_tables import show_entry
 
             show_entry(entry)
-            if output is not None:
-                terminal.note(f"document saved to {output}")
+            if given.output is not None:
+                terminal.note(f"document saved to {given.output}")
 
 
-@app.command(epilog="Example: opennandlab runs table 'waf,iops by ftl.gc_policy'")
-def table(
+@dataclass(frozen=True, kw_only=True)
+class TableOptions(Options):
+    """Options of `table`."""
+
     spec: Annotated[
         str | None,
-        typer.Argument(
-            metavar="'METRIC,… [by NAME,…]'",
-            help="What is averaged over seeds, and by what. Without `by`: a row for each point; "
+        argument(
+            "What is averaged over seeds, and by what. Without `by`: a row for each point; "
             "without anything: with all its metrics.",
+            metavar="'METRIC,… [by NAME,…]'",
         ),
-    ] = None,
-    store: Place = None,
-    where: Where = None,
-    csv: Annotated[
-        Path | None, typer.Option("--csv", metavar="FILE", help="Write it as CSV.")
-    ] = None,
+    ] = None
+    store: Place = None
+    where: Where = None
+    csv: Annotated[Path | None, flag("Write it as CSV.", metavar="FILE")] = None
     parquet: Annotated[
-        Path | None,
-        typer.Option("--parquet", metavar="FILE", help="Write it as Parquet (needs pyarrow)."),
-    ] = None,
+        Path | None, flag("Write it as Parquet (needs pyarrow).", metavar="FILE")
+    ] = None
     tex: Annotated[
-        Path | None,
-        typer.Option("--tex", metavar="FILE", help="Write what is printed as a table of LaTeX."),
-    ] = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
+        Path | None, flag("Write what is printed as a table of LaTeX.", metavar="FILE")
+    ] = None
+    as_json: Json = False
+    quiet: Quiet = False
+
+
+@command(app, example="opennandlab runs table 'waf,iops by ftl.gc_policy'")
+def table(given: TableOptions) -> None:
     """Average metrics over seeds, with 95 % intervals; or points, one a row."""
-    with terminal.guard(as_json=as_json):
-        from opennandlab.base.files import write_atomically
-        from opennandlab.cli import _runs_tables as tables
-        from opennandlab.store import exporting
-        from opennandlab.store.latex import latex_table
-        from opennandlab.store.means import split
+    from opennandlab.base.files import write_atomically
+    from opennandlab.cli import _runs_tables as tables
+    from opennandlab.store import exporting
+    from opennandlab.store.latex import latex_table
+    from opennandlab.store.means import split
 
-        outputs = {"--csv": csv, "--parquet": parquet, "--tex": tex}
-        terminal.check_outputs(outputs)
-        _check_endings(outputs)
-        metrics, by = split(spec or "")
-        with _opened(store) as opened:
-            means = opened.means(metrics, by, where=where or ()) if by else None
-            found = (
-                means.rows() if means else tables.picked(opened.rows(where=where or ()), metrics)
-            )
-        for path in (csv, parquet):
+    outputs = {"--csv": given.csv, "--parquet": given.parquet, "--tex": given.tex}
+    terminal.check_outputs(outputs)
+    _check_endings(outputs)
+    metrics, by = split(given.spec or "")
+    with _opened(given.store) as opened:
+        means = opened.means(metrics, by, where=given.where or ()) if by else None
+        found = (
+            means.rows() if means else tables.picked(opened.rows(where=given.where or ()), metrics)
+        )
+    for path in (given.csv, given.parquet):
+        if path is not None:
+            exporting.write_rows(found, path)
+    if given.tex is not None:
+        shown = tables.means_cells(means, metrics) if means else tables.rows_cells(found)
+        write_atomically(given.tex, latex_table(*shown).encode())
+    if given.as_json:
+        plain = {"columns": found.columns, "rows": found.rows}
+        terminal.emit_json(tables.means_json(means) if means else plain)
+    elif not given.quiet:
+        if means:
+            tables.show_means(means, metrics)
+        else:
+            tables.show_rows(found)
+        for path in outputs.values():
             if path is not None:
-                exporting.write_rows(found, path)
-        if tex is not None:
-            shown = tables.means_cells(means, metrics) if means else tables.rows_cells(found)
-            write_atomically(tex, latex_table(*shown).encode())
-        if as_json:
-            plain = {"columns": found.columns, "rows": found.rows}
-            terminal.emit_json(tables.means_json(means) if means else plain)
-        elif not quiet:
-            if means:
-                tables.show_means(means, metrics)
-            else:
-                tables.show_rows(found)
-            for path in outputs.values():
-                if path is not None:
-                    terminal.note(f"table saved to {path}")
+                terminal.note(f"table saved to {path}")
 
 
-@app.command(epilog="Example: opennandlab runs plot waf.svg --where sweep=waf-vs-op")
-def plot(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Ends in .svg, .png, .pdf or .html.")
-    ],
-    store: Place = None,
-    where: Where = None,
-    x: Annotated[str | None, typer.Option("--x", help="Coordinate along the axis.")] = None,
-    y: Annotated[str | None, typer.Option("--y", help="Metric that is drawn.")] = None,
-    lines: Annotated[
-        str | None, typer.Option("--lines", help="Coordinate with a line for each value.")
-    ] = None,
-    facets: Annotated[
-        str | None, typer.Option("--facets", help="Coordinate with a figure for each value.")
-    ] = None,
-    title: Annotated[str, typer.Option("--title", help="Title of the figure.")] = "",
-    quiet: Quiet = False,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class PlotOptions(Options):
+    """Options of `plot`."""
+
+    file: Annotated[Path, argument("Ends in .svg, .png, .pdf or .html.", metavar="FILE")]
+    store: Place = None
+    where: Where = None
+    x: Annotated[str | None, flag("Coordinate along the axis.")] = None
+    y: Annotated[str | None, flag("Metric that is drawn.")] = None
+    lines: Annotated[str | None, flag("Coordinate with a line for each value.")] = None
+    facets: Annotated[str | None, flag("Coordinate with a figure for each value.")] = None
+    title: Annotated[str, flag("Title of the figure.")] = ""
+    quiet: Quiet = False
+
+
+@command(app, example="opennandlab runs plot waf.svg --where sweep=waf-vs-op")
+def plot(given: PlotOptions) -> None:
     """Draw a metric against what was varied, with 95 % intervals over seeds, and theory beside."""
-    with terminal.guard(as_json=False):
-        from opennandlab.reports.output import check_ending
-        from opennandlab.studies.sweeps.drawing import draw
+    from opennandlab.reports.output import check_ending
+    from opennandlab.studies.sweeps.drawing import draw
 
-        terminal.check_outputs({"FILE": file})
-        check_ending(file)
-        asked = {"x": x, "y": y, "lines": lines, "facets": facets}
-        with _opened(store) as opened:
-            count = draw(opened, file, where=where or (), title=title, **asked)
-        if not quiet:
-            terminal.note(f"{_count(count)} drawn in {file}")
+    terminal.check_outputs({"FILE": given.file})
+    check_ending(given.file)
+    asked = {"x": given.x, "y": given.y, "lines": given.lines, "facets": given.facets}
+    with _opened(given.store) as opened:
+        count = draw(opened, given.file, where=given.where or (), title=given.title, **asked)
+    if not given.quiet:
+        terminal.note(f"{_count(count)} drawn in {given.file}")
 
 
-@app.command(epilog="Example: opennandlab runs rerun 3f9a")
-def rerun(
-    key: Annotated[str, typer.Argument(metavar="KEY", help="Its first digits are enough.")],
-    store: Place = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    allow_code: AllowCode = False,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class RerunOptions(Options):
+    """Options of `rerun`."""
+
+    key: Annotated[str, argument("Its first digits are enough.", metavar="KEY")]
+    store: Place = None
+    as_json: Json = False
+    quiet: Quiet = False
+    allow_code: AllowCode = False
+
+
+@command(app, example="opennandlab runs rerun 3f9a")
+def rerun(given: RerunOptions) -> None:
     """Run a point again, and compare it with what is kept; exit code 1 where they differ."""
-    with terminal.guard(as_json=as_json, allow_code=allow_code):
-        from opennandlab.cli._runs_again import run_again
+    from opennandlab.cli._runs_again import run_again
 
-        with _opened(store) as opened:
-            entry = opened.entry(key)
-        is_same = run_again(entry, quiet=quiet)
-        if as_json:
-            terminal.emit_json({"key": entry.key, "identical": is_same})
-        if not is_same:
-            raise typer.Exit(terminal.FAILED)
+    with _opened(given.store) as opened:
+        entry = opened.entry(given.key)
+    is_same = run_again(entry, quiet=given.quiet)
+    if given.as_json:
+        terminal.emit_json({"key": entry.key, "identical": is_same})
+    if not is_same:
+        raise typer.Exit(terminal.FAILED)
 
 
-@app.command(epilog="Example: opennandlab runs sweeps")
-def sweeps(store: Place = None, as_json: Json = False, quiet: Quiet = False) -> None:
+@dataclass(frozen=True, kw_only=True)
+class SweepsOptions(Options):
+    """Options of `sweeps`."""
+
+    store: Place = None
+    as_json: Json = False
+    quiet: Quiet = False
+
+
+@command(app, example="opennandlab runs sweeps")
+def sweeps(given: SweepsOptions) -> None:
     """List the sweeps of a store, the newest first."""
-    with terminal.guard(as_json=as_json), _opened(store) as opened:
+    with _opened(given.store) as opened:
         found = opened.sweeps()
-        if as_json:
+        if given.as_json:
             terminal.emit_json(
                 [
                     {
@@ -258,7 +275,7 @@ def sweeps(store: Place = None, as_json: Json = False, quiet: Quiet = False) -> 
                     for one in found
                 ]
             )  # fmt: skip
-        elif not quiet:
+        elif not given.quiet:
             rows = [
                 [one.name, str(one.definition.get("run", "")), str(one.points), str(one.done),
                  str(one.failed), one.created[:19].replace("T", " ")]
@@ -268,122 +285,133 @@ def sweeps(store: Place = None, as_json: Json = False, quiet: Quiet = False) -> 
             terminal.stdout().print(terminal.plain_table(heads, rows))
 
 
-@app.command(epilog="Example: opennandlab runs export points.csv --where verb=benchmark")
-def export(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Ends in .csv, .parquet or .jsonl.")],
-    store: Place = None,
-    where: Where = None,
-    documents: Annotated[
-        bool, typer.Option("--documents", help="Put the documents into the lines of a .jsonl.")
-    ] = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class ExportOptions(Options):
+    """Options of `export`."""
+
+    file: Annotated[Path, argument("Ends in .csv, .parquet or .jsonl.", metavar="FILE")]
+    store: Place = None
+    where: Where = None
+    documents: Annotated[bool, flag("Put the documents into the lines of a .jsonl.")] = False
+    as_json: Json = False
+    quiet: Quiet = False
+
+
+@command(app, example="opennandlab runs export points.csv --where verb=benchmark")
+def export(given: ExportOptions) -> None:
     """Write points into a file: a row, or a line of JSON with the settings, for each."""
-    with terminal.guard(as_json=as_json):
-        from opennandlab.store import exporting
+    from opennandlab.store import exporting
 
-        terminal.check_outputs({"the file": file})
-        with _opened(store) as opened:
-            count = exporting.export(opened, file, where or (), documents=documents)
-        if as_json:
-            terminal.emit_json({"file": str(file), "points": count})
-        elif not quiet:
-            terminal.note(f"{_count(count)} saved to {file}")
+    terminal.check_outputs({"the file": given.file})
+    with _opened(given.store) as opened:
+        count = exporting.export(opened, given.file, given.where or (), documents=given.documents)
+    if given.as_json:
+        terminal.emit_json({"file": str(given.file), "points": count})
+    elif not given.quiet:
+        terminal.note(f"{_count(count)} saved to {given.file}")
 
 
-@app.command(epilog="Example: opennandlab runs add results/*.json --by ftl.gc_policy")
-def add(
+@dataclass(frozen=True, kw_only=True)
+class AddOptions(Options):
+    """Options of `add`."""
+
     files: Annotated[
         list[Path],
-        typer.Argument(
+        argument(
+            "Saved documents: results, standard tests, ECC curves, life tests, applications.",
             metavar="FILE…",
-            help="Saved documents: results, standard tests, ECC curves, life tests, applications.",
         ),
-    ],
-    store: Place = None,
+    ]
+    store: Place = None
     by: Annotated[
         list[str] | None,
-        typer.Option(
-            "--by",
-            metavar="KEY",
-            help="A setting that becomes a coordinate, to filter and group by: ftl.gc_policy, "
+        flag(
+            "A setting that becomes a coordinate, to filter and group by: ftl.gc_policy, "
             "workload.queue_depth. May be repeated.",
+            metavar="KEY",
         ),
-    ] = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
+    ] = None
+    as_json: Json = False
+    quiet: Quiet = False
+
+
+@command(app, example="opennandlab runs add results/*.json --by ftl.gc_policy")
+def add(given: AddOptions) -> None:
     """Add saved documents, in one transaction; make the store where there is none."""
-    with terminal.guard(as_json=as_json):
-        from opennandlab.store import Store
-        from opennandlab.store.adopting import adopt
+    from opennandlab.store import Store
+    from opennandlab.store.adopting import adopt
 
-        adopted = [adopt(path, by or ()) for path in files]
-        with Store.open(store) as opened:
-            added = opened.add([entry for one in adopted for entry in one.entries])
-            place = opened.file
-        notes = [note for one in adopted for note in one.notes]
-        _tell(added, place, notes, as_json=as_json, quiet=quiet)
+    adopted = [adopt(path, given.by or ()) for path in given.files]
+    with Store.open(given.store) as opened:
+        added = opened.add([entry for one in adopted for entry in one.entries])
+        place = opened.file
+    notes = [note for one in adopted for note in one.notes]
+    _tell(added, place, notes, as_json=given.as_json, quiet=given.quiet)
 
 
-@app.command(epilog="Example: opennandlab runs merge elsewhere/.opennandlab")
-def merge(
-    other: Annotated[Path, typer.Argument(metavar="OTHER", help="A store; it is not changed.")],
-    store: Place = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class MergeOptions(Options):
+    """Options of `merge`."""
+
+    other: Annotated[Path, argument("A store; it is not changed.", metavar="OTHER")]
+    store: Place = None
+    as_json: Json = False
+    quiet: Quiet = False
+
+
+@command(app, example="opennandlab runs merge elsewhere/.opennandlab")
+def merge(given: MergeOptions) -> None:
     """Add all points of another store, in one transaction."""
-    with terminal.guard(as_json=as_json):
-        from opennandlab.store import Store
+    from opennandlab.store import Store
 
-        # Before a store is made for it.
-        Store.open(other, create=False).close()
-        with Store.open(store) as opened:
-            added = opened.merge(other)
-            place = opened.file
-        _tell(added, place, [], as_json=as_json, quiet=quiet)
+    # Before a store is made for it.
+    Store.open(given.other, create=False).close()
+    with Store.open(given.store) as opened:
+        added = opened.merge(given.other)
+        place = opened.file
+    _tell(added, place, [], as_json=given.as_json, quiet=given.quiet)
 
 
-@app.command(epilog="Example: opennandlab runs rm --where status=failed --yes")
-def rm(
+@dataclass(frozen=True, kw_only=True)
+class RmOptions(Options):
+    """Options of `rm`."""
+
     keys: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="KEY…", help="First digits are enough.", show_default=False),
-    ] = None,
-    store: Place = None,
-    where: Where = None,
-    unfinished: Annotated[
-        bool,
-        typer.Option("--unfinished", help="What cut runs left of points that are not finished."),
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Remove points, by key or by condition; asks before."""
-    with terminal.guard(as_json=as_json):
-        from opennandlab.base.errors import StoreError
+        list[str] | None, argument("First digits are enough.", metavar="KEY…", show_default=False)
+    ] = None
+    store: Place = None
+    where: Where = None
+    unfinished: Annotated[bool, flag("What cut runs left of points that are not finished.")] = False
+    yes: Annotated[bool, flag("Do not ask.", "-y")] = False
+    as_json: Json = False
+    quiet: Quiet = False
 
-        if [bool(keys), bool(where), unfinished].count(True) != 1:
-            raise StoreError(
-                "nothing to remove is named, or too much; accepted: KEY…, --where or --unfinished"
-            )
-        with _opened(store) as opened:
-            if unfinished:
-                _drop_unfinished(opened, yes=yes, as_json=as_json, quiet=quiet)
-                return
-            found = [opened.whole_key(key) for key in keys or ()] or opened.keys(where or ())
-            chosen = list(dict.fromkeys(found))
-            question = f"remove {_count(len(chosen))} of {len(opened)} from {opened.file}"
-            if chosen and not yes:
-                _ask(question, as_json=as_json)
-            removed = opened.remove(chosen)
-        if as_json:
-            terminal.emit_json({"removed": removed})
-        elif not quiet:
-            terminal.note(f"{_count(removed)} removed")
+
+@command(app, example="opennandlab runs rm --where status=failed --yes")
+def rm(given: RmOptions) -> None:
+    """Remove points, by key or by condition; asks before."""
+    from opennandlab.base.errors import StoreError
+
+    if [bool(given.keys), bool(given.where), given.unfinished].count(True) != 1:
+        raise StoreError(
+            "nothing to remove is named, or too much; accepted: KEY…, --where or --unfinished"
+        )
+    with _opened(given.store) as opened:
+        if given.unfinished:
+            _drop_unfinished(opened, yes=given.yes, as_json=given.as_json, quiet=given.quiet)
+            return
+        found = [opened.whole_key(key) for key in given.keys or ()] or opened.keys(
+            given.where or ()
+        )
+        chosen = list(dict.fromkeys(found))
+        question = f"remove {_count(len(chosen))} of {len(opened)} from {opened.file}"
+        if chosen and not given.yes:
+            _ask(question, as_json=given.as_json)
+        removed = opened.remove(chosen)
+    if given.as_json:
+        terminal.emit_json({"removed": removed})
+    elif not given.quiet:
+        terminal.note(f"{_count(removed)} removed")
 
 
 def _drop_unfinished(opened: "Store", *, yes: bool, as_json: bool, quiet: bool) -> None:

@@ -3,13 +3,13 @@
 import ctypes
 import signal
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli._terminal import AllowCode, Json, Quiet, Seed, Sets
+from opennandlab.cli.options.common import AllowCode, Json, Quiet, Seed, Sets
+from opennandlab.cli.options.rows import Options, flag
 
 if TYPE_CHECKING:
     from opennandlab.serving.server import Served
@@ -19,141 +19,124 @@ STATUS_PERIOD_S = 1.0
 MALLOC_OPTIONS = ((-8, 1), (-2, 64 << 20), (-1, 1 << 30))
 
 
-def serve(
-    context: typer.Context,
+@dataclass(frozen=True, kw_only=True)
+class ServeOptions(Options):
+    """Options of `serve`."""
+
     config: Annotated[
-        str | None,
-        typer.Option("--config", "-c", metavar="PRESET|FILE", help="A fresh drive of this device."),
-    ] = None,
+        str | None, flag("A fresh drive of this device.", "-c", metavar="PRESET|FILE")
+    ] = None
     image: Annotated[
-        Path | None,
-        typer.Option("--image", metavar="FILE", help="A saved drive; saved again in the end."),
-    ] = None,
-    socket: Annotated[
-        Path | None,
-        typer.Option("--socket", metavar="PATH", help="Unix socket, for its owner alone."),
-    ] = None,
-    tcp: Annotated[
-        str | None,
-        typer.Option("--tcp", metavar="127.0.0.1:PORT", help="A port; 0 for a free one."),
-    ] = None,
-    any_address: Annotated[
-        bool,
-        typer.Option("--any-address", help="Let --tcp be an address that other machines reach."),
-    ] = False,
+        Path | None, flag("A saved drive; saved again in the end.", metavar="FILE")
+    ] = None
+    socket: Annotated[Path | None, flag("Unix socket, for its owner alone.", metavar="PATH")] = None
+    tcp: Annotated[str | None, flag("A port; 0 for a free one.", metavar="127.0.0.1:PORT")] = None
+    any_address: Annotated[bool, flag("Let --tcp be an address that other machines reach.")] = False
     timing: Annotated[
         str,
-        typer.Option(
-            "--timing",
+        flag(
+            "As fast as the model says, as this machine can, or K times slower than that.",
             metavar="real|off|scaled:K",
-            help="As fast as the model says, as this machine can, or K times slower than that.",
         ),
-    ] = "real",
+    ] = "real"
     read_only: Annotated[
-        bool, typer.Option("--readonly", help="Refuse writes, and save nothing by default.")
-    ] = False,
-    save_image: Annotated[
-        Path | None,
-        typer.Option("--save-image", metavar="FILE", help="Save the drive here in the end."),
-    ] = None,
+        bool, flag("Refuse writes, and save nothing by default.", "--readonly")
+    ] = False
+    save_image: Annotated[Path | None, flag("Save the drive here in the end.", metavar="FILE")] = (
+        None
+    )
     record: Annotated[
         Path | None,
-        typer.Option(
-            "--record",
+        flag(
+            "Record every request: a table, or what fio (.iolog) or blkparse (.blkparse) write, "
+            "by the ending of the name.",
             metavar="FILE",
-            help="Record every request: a table, or what fio (.iolog) or blkparse (.blkparse) "
-            "write, by the ending of the name.",
         ),
-    ] = None,
+    ] = None
     record_data: Annotated[
         Path | None,
-        typer.Option(
-            "--record-data",
+        flag(
+            "Keep writes with their bytes, flushes and trims in order: for `power files`.",
             metavar="FILE",
-            help="Keep writes with their bytes, flushes and trims in order: for `power files`.",
         ),
-    ] = None,
+    ] = None
     power_socket: Annotated[
         Path | None,
-        typer.Option(
-            "--power-socket",
-            metavar="PATH",
-            help="Unix socket of a power switch, which `power cut --socket PATH` turns.",
+        flag(
+            "Unix socket of a power switch, which `power cut --socket PATH` turns.", metavar="PATH"
         ),
-    ] = None,
-    result: Annotated[
-        Path | None,
-        typer.Option("--result", metavar="FILE", help="What was done, as a document (JSON)."),
-    ] = None,
-    status: Annotated[
-        bool, typer.Option("--status", help="Print a line a second on stderr.")
-    ] = False,
-    seed: Seed = 42,
-    settings: Sets = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    allow_code: AllowCode = False,
-) -> None:
-    """Serve a simulated drive over NBD until SIGTERM or Ctrl-C; then save it and exit with 0."""
-    with terminal.guard(as_json=as_json, allow_code=allow_code):
-        from opennandlab.base.canonical import readable_json
-        from opennandlab.base.errors import ConfigError
-        from opennandlab.base.files import write_atomically
-        from opennandlab.core.config import own_device
-        from opennandlab.documents.record import plain
-        from opennandlab.serving.server import Plan, Served
+    ] = None
+    result: Annotated[Path | None, flag("What was done, as a document (JSON).", metavar="FILE")] = (
+        None
+    )
+    status: Annotated[bool, flag("Print a line a second on stderr.")] = False
+    seed: Seed = 42
+    settings: Sets = None
+    as_json: Json = False
+    quiet: Quiet = False
+    allow_code: AllowCode = False
 
-        if tcp is None:
-            terminal.refuse_given(context, ["any_address"], "without --tcp")
-        device_sets, workload_sets = terminal.split_sets(settings)
-        if workload_sets or (device_sets and image is not None):
-            raise ConfigError("set", "--set changes the device of --config")
-        outputs = {
-            "--record": record,
-            "--record-data": record_data,
-            "--result": result,
-            "--save-image": save_image,
-        }
-        terminal.check_outputs(outputs, terminal.read_files(config, None))
-        device = None
-        if image is None or config is not None:
-            device = own_device(config or "config", device_sets)
-        _use_one_heap()
-        plan = Plan(
-            device=device,
-            image=image,
-            save_image=save_image,
-            seed=seed,
-            timing=timing,
-            socket=socket,
-            tcp=tcp,
-            any_address=any_address,
-            read_only=read_only,
-            record=record,
-            record_data=record_data,
-            power_socket=power_socket,
-        )
-        stopping = {signal.SIGTERM, signal.SIGINT}
-        # Before the server has threads: they inherit it, and the signals wait for us.
-        signal.pthread_sigmask(signal.SIG_BLOCK, stopping)
-        served = Served(plan)
-        for uri in served.uris:
-            if as_json:
-                terminal.note(f"ready {uri}")
-            else:
-                sys.stdout.write(f"ready {uri}\n")
-                sys.stdout.flush()
-        _wait(served, stopping, is_shown=status and not quiet)
-        document = served.stop()
-        content = plain(document)
-        if result is not None:
-            write_atomically(result, readable_json(content).encode())
-        if as_json:
-            terminal.emit_json(content)
-        elif not quiet:
-            terminal.note(_summary(content))
-        if not document.passed:
-            terminal.stop(terminal.FAILED, "the drive and what it holds disagree; see `checks`")
+
+def serve(given: ServeOptions) -> None:
+    """Serve a simulated drive over NBD until SIGTERM or Ctrl-C; then save it and exit with 0."""
+    from opennandlab.base.canonical import readable_json
+    from opennandlab.base.errors import ConfigError
+    from opennandlab.base.files import write_atomically
+    from opennandlab.core.config import own_device
+    from opennandlab.documents.record import plain
+    from opennandlab.serving.server import Plan, Served
+
+    if given.tcp is None:
+        given.refuse(["any_address"], "without --tcp")
+    device_sets, workload_sets = terminal.split_sets(given.settings)
+    if workload_sets or (device_sets and given.image is not None):
+        raise ConfigError("set", "--set changes the device of --config")
+    outputs = {
+        "--record": given.record,
+        "--record-data": given.record_data,
+        "--result": given.result,
+        "--save-image": given.save_image,
+    }
+    terminal.check_outputs(outputs, terminal.read_files(given.config, None))
+    device = None
+    if given.image is None or given.config is not None:
+        device = own_device(given.config or "config", device_sets)
+    _use_one_heap()
+    plan = Plan(
+        device=device,
+        image=given.image,
+        save_image=given.save_image,
+        seed=given.seed,
+        timing=given.timing,
+        socket=given.socket,
+        tcp=given.tcp,
+        any_address=given.any_address,
+        read_only=given.read_only,
+        record=given.record,
+        record_data=given.record_data,
+        power_socket=given.power_socket,
+    )
+    stopping = {signal.SIGTERM, signal.SIGINT}
+    # Before the server has threads: they inherit it, and the signals wait for us.
+    signal.pthread_sigmask(signal.SIG_BLOCK, stopping)
+    served = Served(plan)
+    for uri in served.uris:
+        if given.as_json:
+            terminal.note(f"ready {uri}")
+        else:
+            sys.stdout.write(f"ready {uri}\n")
+            sys.stdout.flush()
+    _wait(served, stopping, is_shown=given.status and not given.quiet)
+    document = served.stop()
+    content = plain(document)
+    if given.result is not None:
+        write_atomically(given.result, readable_json(content).encode())
+    if given.as_json:
+        terminal.emit_json(content)
+    elif not given.quiet:
+        terminal.note(_summary(content))
+    if not document.passed:
+        terminal.stop(terminal.FAILED, "the drive and what it holds disagree; see `checks`")
 
 
 def _use_one_heap() -> None:

@@ -1,6 +1,7 @@
 """`sweep`: one verb over many settings and seeds; what is known is not run again."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,8 +19,9 @@ from opennandlab.cli._engines import (
     resumable,
 )
 from opennandlab.cli._progress import shown
-from opennandlab.cli._terminal import AllowCode, Json, Quiet
 from opennandlab.cli._typed import typed, typed_device, typed_sets
+from opennandlab.cli.options.common import AllowCode, Json, Quiet
+from opennandlab.cli.options.rows import Options, argument, flag
 
 if TYPE_CHECKING:
     from opennandlab.studies.sweeps.definition import Sweep
@@ -27,135 +29,119 @@ if TYPE_CHECKING:
     from opennandlab.studies.sweeps.runner import Run
 
 
-def sweep(
+@dataclass(frozen=True, kw_only=True)
+class SweepOptions(Options):
+    """Options of `sweep`."""
+
     what: Annotated[
         str,
-        typer.Argument(
-            metavar="FILE|VERB",
-            help="A sweep file, or what is run: benchmark, replay, app, pts.TEST, ecc.curve, "
+        argument(
+            "A sweep file, or what is run: benchmark, replay, app, pts.TEST, ecc.curve, "
             "reliability.rber, reliability.life, reliability.drive-life, theory.waf, "
             "theory.queueing, theory.endurance.",
+            metavar="FILE|VERB",
         ),
-    ] = "benchmark",
+    ] = "benchmark"
     config: Annotated[
-        str | None,
-        typer.Option(
-            "--config", "-c", metavar="PRESET|FILE", callback=typed_device, help="The device."
-        ),
-    ] = None,
+        str | None, flag("The device.", "-c", metavar="PRESET|FILE", callback=typed_device)
+    ] = None
     workload: Annotated[
-        str | None,
-        typer.Option(
-            "--workload", "-w", metavar="W1..W5|FILE", callback=typed, help="The workload."
-        ),
-    ] = None,
-    trace: Annotated[
-        str | None, typer.Option("--trace", metavar="FILE", help="The trace of a replay.")
-    ] = None,
+        str | None, flag("The workload.", "-w", metavar="W1..W5|FILE", callback=typed)
+    ] = None
+    trace: Annotated[str | None, flag("The trace of a replay.", metavar="FILE")] = None
     vary: Annotated[
         list[str] | None,
-        typer.Option(
-            "--vary",
+        flag(
+            "Vary a key: `ftl.gc_policy=greedy,fifo`, `ftl.over_provisioning_pct=0.07:0.4:8`, "
+            "`x=1e-4:1e-2:9:log`; `device`, `workload.queue_depth` or `pts.oio` too. May be "
+            "repeated: all combinations.",
             metavar="KEY=A,B,C|FROM:TO:COUNT",
             callback=typed_sets,
-            help="Vary a key: `ftl.gc_policy=greedy,fifo`, `ftl.over_provisioning_pct=0.07:0.4:8`, "
-            "`x=1e-4:1e-2:9:log`; `device`, `workload.queue_depth` or `pts.oio` too. "
-            "May be repeated: all combinations.",
         ),
-    ] = None,
+    ] = None
     settings: Annotated[
         list[str] | None,
-        typer.Option(
+        flag(
+            "Set a key in all points. May be repeated.",
             "--set",
             metavar="KEY=VALUE",
             callback=typed_sets,
-            help="Set a key in all points. May be repeated.",
         ),
-    ] = None,
-    seeds: Annotated[int | None, typer.Option("--seeds", help="Seeds of each combination.")] = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="The first seed; default 42.")] = None,
+    ] = None
+    seeds: Annotated[int | None, flag("Seeds of each combination.")] = None
+    seed: Annotated[int | None, flag("The first seed; default 42.")] = None
     until: Annotated[
         list[str] | None,
-        typer.Option(
-            "--until",
-            metavar="NAME=SHARE",
-            help="Add seeds until the 95 % interval of a number is within this share of its mean: "
+        flag(
+            "Add seeds until the 95 % interval of a number is within this share of its mean: "
             "`waf=0.5%`.",
+            metavar="NAME=SHARE",
         ),
-    ] = None,
-    seeds_max: Annotated[
-        int | None, typer.Option("--seeds-max", help="The most seeds with --until; default 100.")
-    ] = None,
-    name: Annotated[
-        str | None, typer.Option("--name", help="Name of the sweep; default: of its file.")
-    ] = None,
-    store: Annotated[
-        Path | None, typer.Option("--store", metavar="DIR", help="Where points are kept.")
-    ] = None,
-    jobs: Jobs = None,
-    engine: EngineOption = EngineName.THREADS,
-    scheduler: Scheduler = None,
-    retry: Annotated[
-        bool, typer.Option("--retry", help="Run points again that failed before.")
-    ] = False,
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Print how many points are known, and what the rest costs."),
-    ] = False,
-    metrics: Annotated[
-        str | None, typer.Option("--metrics", metavar="A,B,C", help="Numbers of the table.")
-    ] = None,
+    ] = None
+    seeds_max: Annotated[int | None, flag("The most seeds with --until; default 100.")] = None
+    name: Annotated[str | None, flag("Name of the sweep; default: of its file.")] = None
+    store: Annotated[Path | None, flag("Where points are kept.", metavar="DIR")] = None
+    jobs: Jobs = None
+    engine: EngineOption = EngineName.THREADS
+    scheduler: Scheduler = None
+    retry: Annotated[bool, flag("Run points again that failed before.")] = False
+    dry_run: Annotated[bool, flag("Print how many points are known, and what the rest costs.")] = (
+        False
+    )
+    metrics: Annotated[str | None, flag("Numbers of the table.", metavar="A,B,C")] = None
     plot: Annotated[
-        Path | None,
-        typer.Option("--plot", metavar="FILE", help="Draw it: SVG, PNG, PDF or an HTML page."),
-    ] = None,
-    x: Annotated[str | None, typer.Option("--x", help="Key along the axis of the plot.")] = None,
-    y: Annotated[str | None, typer.Option("--y", help="Number that is drawn.")] = None,
-    lines: Annotated[
-        str | None, typer.Option("--lines", help="Key with a line for each of its values.")
-    ] = None,
-    facets: Annotated[
-        str | None, typer.Option("--facets", help="Key with a figure for each of its values.")
-    ] = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    allow_code: AllowCode = False,
-) -> None:
+        Path | None, flag("Draw it: SVG, PNG, PDF or an HTML page.", metavar="FILE")
+    ] = None
+    x: Annotated[str | None, flag("Key along the axis of the plot.")] = None
+    y: Annotated[str | None, flag("Number that is drawn.")] = None
+    lines: Annotated[str | None, flag("Key with a line for each of its values.")] = None
+    facets: Annotated[str | None, flag("Key with a figure for each of its values.")] = None
+    as_json: Json = False
+    quiet: Quiet = False
+    allow_code: AllowCode = False
+
+
+def sweep(given: SweepOptions) -> None:
     """Run a verb over a grid of settings and seeds; asking again costs nothing."""
     from opennandlab.policies.source import named_in
 
-    with terminal.guard(as_json=as_json, allow_code=allow_code), named_in(what):
+    with named_in(given.what):
         from opennandlab.base.errors import ConfigError
         from opennandlab.store import Store
         from opennandlab.studies.sweeps.definition import checked_name
         from opennandlab.studies.sweeps.runner import Run
 
-        terminal.check_outputs({"--plot": plot})
-        asked = {"config": config, "workload": workload, "trace": trace}
-        wanted = _definition(what, asked, vary or [], settings or [])
-        wanted = _seeded(wanted, seeds, seed, until or [], seeds_max)
-        if name is not None:
-            wanted = _replaced(wanted, name=checked_name(name))
-        drawing = {"x": x, "y": y, "lines": lines, "facets": facets}
-        given = {key: value for key, value in drawing.items() if value is not None}
-        wanted = _replaced(wanted, plot={**wanted.plot, **given})
-        chosen = metrics.split(",") if metrics else None
-        if plot is not None and not wanted.varied:
+        terminal.check_outputs({"--plot": given.plot})
+        asked = {"config": given.config, "workload": given.workload, "trace": given.trace}
+        wanted = _definition(given.what, asked, given.vary or [], given.settings or [])
+        wanted = _seeded(wanted, given.seeds, given.seed, given.until or [], given.seeds_max)
+        if given.name is not None:
+            wanted = _replaced(wanted, name=checked_name(given.name))
+        drawing = {"x": given.x, "y": given.y, "lines": given.lines, "facets": given.facets}
+        drawn = {key: value for key, value in drawing.items() if value is not None}
+        wanted = _replaced(wanted, plot={**wanted.plot, **drawn})
+        chosen = given.metrics.split(",") if given.metrics else None
+        if given.plot is not None and not wanted.varied:
             raise ConfigError(
                 "--plot", "nothing is varied: there is no axis; accepted: with --vary"
             )
-        with Store.open(store) as kept, shown(tables.line, quiet=quiet or dry_run) as watch:
-            run = Run(wanted, kept, watch=watch, retry=retry)
-            if dry_run:
-                tables.show_cost(run, _costs(run), jobs, as_json=as_json)
+        with (
+            Store.open(given.store) as kept,
+            shown(tables.line, quiet=given.quiet or given.dry_run) as watch,
+        ):
+            run = Run(wanted, kept, watch=watch, retry=given.retry)
+            if given.dry_run:
+                tables.show_cost(run, _costs(run), given.jobs, as_json=given.as_json)
                 return
-            _note_start(run, quiet=quiet)
+            _note_start(run, quiet=given.quiet)
             try:
                 with resumable(lambda: _there(run)):
-                    rows = run.to_the_end(engine_of(kept, engine, scheduler, jobs))
+                    rows = run.to_the_end(
+                        engine_of(kept, given.engine, given.scheduler, given.jobs)
+                    )
             except KeyboardInterrupt:
                 note_interrupted(_there(run))
-                if as_json:
+                if given.as_json:
                     groups = tables.groups_of(run.rows)
                     names = tables.names_of(groups, wanted, chosen) if groups else []
                     made = tables.document(run, run.rows, groups, names, is_partial=True)
@@ -163,14 +149,14 @@ def sweep(
                 raise typer.Exit(terminal.INTERRUPTED) from None
         groups = tables.groups_of(rows)
         names = tables.names_of(groups, wanted, chosen)
-        if plot is not None:
-            tables.draw(groups, wanted, names, plot)
-        if as_json:
+        if given.plot is not None:
+            tables.draw(groups, wanted, names, given.plot)
+        if given.as_json:
             terminal.emit_json(tables.document(run, rows, groups, names))
-        elif not quiet:
-            tables.show(run, groups, names, plot)
+        elif not given.quiet:
+            tables.show(run, groups, names, given.plot)
         if any(row.error is not None for row in rows):
-            tables.show_failures(rows, quiet=quiet)
+            tables.show_failures(rows, quiet=given.quiet)
             raise typer.Exit(terminal.FAILED)
 
 

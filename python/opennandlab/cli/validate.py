@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +13,8 @@ import typer
 
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._progress import shown
-from opennandlab.cli._terminal import Json, Quiet
+from opennandlab.cli.options.common import Json, Quiet
+from opennandlab.cli.options.rows import Options, argument, flag
 
 if TYPE_CHECKING:
     from opennandlab.documents.validation import ValidationDocument
@@ -54,122 +56,108 @@ class Target(str, Enum):
     MAPPED = "mapped"
 
 
-def validate(
-    context: typer.Context,
+@dataclass(frozen=True, kw_only=True)
+class ValidateOptions(Options):
+    """Options of `validate`."""
+
     suites: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[SUITE]...", help="Suites to run; default: all but `bases`, which takes hours."
+        argument(
+            "Suites to run; default: all but `bases`, which takes hours.", metavar="[SUITE]..."
         ),
-    ] = None,
+    ] = None
     case: Annotated[
         list[str] | None,
-        typer.Option(
-            "--case",
+        flag(
+            "Run only the cases whose name matches, such as greedy-*. May be repeated.",
             metavar="PATTERN",
-            help="Run only the cases whose name matches, such as greedy-*. May be repeated.",
         ),
-    ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Run a subset with smaller drives, in under a minute.")
-    ] = False,
+    ] = None
+    quick: Annotated[bool, flag("Run a subset with smaller drives, in under a minute.")] = False
     write: Annotated[
         Path | None,
-        typer.Option(
-            "--write",
+        flag(
+            "Write the tables into this Markdown page; it keeps those of other suites.",
             metavar="FILE",
-            help="Write the tables into this Markdown page; it keeps those of other suites.",
         ),
-    ] = None,
-    threads: Annotated[
-        int | None,
-        typer.Option("--threads", min=1, help="Number of simulations to run in parallel."),
-    ] = None,
+    ] = None
+    threads: Annotated[int | None, flag("Number of simulations to run in parallel.", min=1)] = None
     policy: Annotated[
-        str | None,
-        typer.Option(
-            "--policy", help="Check one case instead of suites: greedy, fifo, random or d_choices."
-        ),
-    ] = None,
-    d: Annotated[int, typer.Option("--d", min=1, help="Candidates of d_choices.")] = 10,
-    pages_per_block: Annotated[int, typer.Option(min=1, help="Pages in a block.")] = 64,
-    spare_factor: Annotated[float, typer.Option(help="Effective spare factor, 0 to 1.")] = 0.1,
-    blocks: Annotated[int, typer.Option(min=8, help="Number of blocks.")] = 4096,
-    reserve: Annotated[int, typer.Option(min=1, help="Number of blocks kept erased.")] = 1,
-    pattern: Annotated[Pattern, typer.Option(help="What the host writes.")] = Pattern.RANDOM,
-    hot_fraction: Annotated[float, typer.Option(help="Share of the pages that are hot.")] = 0.2,
-    hot_share: Annotated[
-        float, typer.Option(help="Share of the writes that go to hot pages.")
-    ] = 0.8,
-    theta: Annotated[float, typer.Option(help="Exponent of zipf.")] = 0.99,
-    trim_pct: Annotated[
-        float, typer.Option(min=0, max=100, help="Share of requests that trim, %.")
-    ] = 0.0,
-    trim_target: Annotated[Target, typer.Option(help="Addresses that trims go to.")] = Target.ANY,
-    static_share: Annotated[
-        float, typer.Option(help="Share of the pages that are never rewritten, 0 to 1.")
-    ] = 0.0,
-    frontiers: Annotated[Frontiers, typer.Option(help="Open blocks.")] = Frontiers.SINGLE,
-    seeds: Annotated[
-        str,
-        typer.Option("--seeds", help="Comma-separated seeds; the case must pass with all of them."),
-    ] = "1,2,3",
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with status 1 for known misses too.")
-    ] = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
+        str | None, flag("Check one case instead of suites: greedy, fifo, random or d_choices.")
+    ] = None
+    d: Annotated[int, flag("Candidates of d_choices.", min=1)] = 10
+    pages_per_block: Annotated[int, flag("Pages in a block.", min=1)] = 64
+    spare_factor: Annotated[float, flag("Effective spare factor, 0 to 1.")] = 0.1
+    blocks: Annotated[int, flag("Number of blocks.", min=8)] = 4096
+    reserve: Annotated[int, flag("Number of blocks kept erased.", min=1)] = 1
+    pattern: Annotated[Pattern, flag("What the host writes.")] = Pattern.RANDOM
+    hot_fraction: Annotated[float, flag("Share of the pages that are hot.")] = 0.2
+    hot_share: Annotated[float, flag("Share of the writes that go to hot pages.")] = 0.8
+    theta: Annotated[float, flag("Exponent of zipf.")] = 0.99
+    trim_pct: Annotated[float, flag("Share of requests that trim, %.", min=0, max=100)] = 0.0
+    trim_target: Annotated[Target, flag("Addresses that trims go to.")] = Target.ANY
+    static_share: Annotated[float, flag("Share of the pages that are never rewritten, 0 to 1.")] = (
+        0.0
+    )
+    frontiers: Annotated[Frontiers, flag("Open blocks.")] = Frontiers.SINGLE
+    seeds: Annotated[str, flag("Comma-separated seeds; the case must pass with all of them.")] = (
+        "1,2,3"
+    )
+    strict: Annotated[bool, flag("Exit with status 1 for known misses too.")] = False
+    as_json: Json = False
+    quiet: Quiet = False
+
+
+def validate(given: ValidateOptions) -> None:
     """Recompute closed forms and simulations: error, goal, verdict."""
-    with terminal.guard(as_json=as_json):
-        from opennandlab.base.errors import ConfigError
+    from opennandlab.base.errors import ConfigError
 
-        terminal.check_outputs({"--write": write})
-        try:
-            if policy is None:
-                _refuse_parameters(context)
-                cases = _of_suites(suites or [], case or ["*"], quick=quick)
-            elif suites or case:
-                raise ConfigError(".", "give either suites and --case, or --policy")
-            else:
-                from opennandlab.studies.validation import Parameters
-                from opennandlab.theory.waf import Traffic
+    terminal.check_outputs({"--write": given.write})
+    try:
+        if given.policy is None:
+            given.refuse(AD_HOC, "on suites, which bring their own; accepted: --policy")
+            cases = _of_suites(given.suites or [], given.case or ["*"], quick=given.quick)
+        elif given.suites or given.case:
+            raise ConfigError(".", "give either suites and --case, or --policy")
+        else:
+            from opennandlab.studies.validation import Parameters
+            from opennandlab.theory.waf import Traffic
 
-                traffic = Traffic(
-                    pattern=pattern.value,
-                    fraction=hot_fraction,
-                    share=hot_share,
-                    exponent=theta,
-                    trim_share=trim_pct / 100,
-                    trim_target=trim_target.value,
-                    static_share=static_share,
-                    frontiers=frontiers.value,
+            traffic = Traffic(
+                pattern=given.pattern.value,
+                fraction=given.hot_fraction,
+                share=given.hot_share,
+                exponent=given.theta,
+                trim_share=given.trim_pct / 100,
+                trim_target=given.trim_target.value,
+                static_share=given.static_share,
+                frontiers=given.frontiers.value,
+            )
+            cases = _ad_hoc(
+                Parameters(
+                    policy=given.policy,
+                    pages_per_block=given.pages_per_block,
+                    spare_factor=given.spare_factor,
+                    d=given.d,
+                    blocks=given.blocks,
+                    reserve=given.reserve,
+                    traffic=traffic,
+                    seeds=_seeds(given.seeds),
                 )
-                cases = _ad_hoc(
-                    Parameters(
-                        policy=policy,
-                        pages_per_block=pages_per_block,
-                        spare_factor=spare_factor,
-                        d=d,
-                        blocks=blocks,
-                        reserve=reserve,
-                        traffic=traffic,
-                        seeds=_seeds(seeds),
-                    )
-                )
-        except ValueError as error:
-            raise ConfigError(".", str(error)) from error
-        rows, complete = _run(cases, threads, quiet=quiet)
-        _report(rows, complete=complete, as_json=as_json, quiet=quiet)
-        if write is not None and complete:
-            _write(rows, write)
-            if not quiet:
-                terminal.note(f"tables written to {write}")
-        if not complete:
-            terminal.note(f"interrupted: {len(rows)} of {len(cases)} cases done", style="bold red")
-            raise typer.Exit(terminal.INTERRUPTED)
-        if {row.verdict for row in rows} & _ending(strict=strict):
-            raise typer.Exit(terminal.FAILED)
+            )
+    except ValueError as error:
+        raise ConfigError(".", str(error)) from error
+    rows, complete = _run(cases, given.threads, quiet=given.quiet)
+    _report(rows, complete=complete, as_json=given.as_json, quiet=given.quiet)
+    if given.write is not None and complete:
+        _write(rows, given.write)
+        if not given.quiet:
+            terminal.note(f"tables written to {given.write}")
+    if not complete:
+        terminal.note(f"interrupted: {len(rows)} of {len(cases)} cases done", style="bold red")
+        raise typer.Exit(terminal.INTERRUPTED)
+    if {row.verdict for row in rows} & _ending(strict=given.strict):
+        raise typer.Exit(terminal.FAILED)
 
 
 def _ending(*, strict: bool) -> set["Verdict"]:
@@ -177,11 +165,6 @@ def _ending(*, strict: bool) -> set["Verdict"]:
     from opennandlab.studies.validation import Verdict
 
     return {Verdict.FAILED, Verdict.KNOWN_MISS} if strict else {Verdict.FAILED}
-
-
-def _refuse_parameters(context: typer.Context) -> None:
-    """Refuse options that only describe a case of `--policy`; suites would ignore them."""
-    terminal.refuse_given(context, AD_HOC, "on suites, which bring their own; accepted: --policy")
 
 
 def _of_suites(suites: list[str], patterns: list[str], *, quick: bool) -> list["Case"]:

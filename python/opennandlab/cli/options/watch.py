@@ -6,32 +6,29 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from opennandlab.cli.options.rows import flag
 
 if TYPE_CHECKING:
     from opennandlab.core.observation import Observation
 
 Breakdown = Annotated[
-    bool,
-    typer.Option(
-        "--breakdown", help="Print where the time went: parts of the latency, by percentile."
-    ),
+    bool, flag("Print where the time went: parts of the latency, by percentile.", "--breakdown")
 ]
 BreakdownPlot = Annotated[
     Path | None,
-    typer.Option(
+    flag(
+        "Plot the breakdown as stacked bars into an HTML, SVG, PNG or PDF file.",
         "--breakdown-plot",
         metavar="FILE",
-        help="Plot the breakdown as stacked bars into an HTML, SVG, PNG or PDF file.",
     ),
 ]
 TimelineFile = Annotated[
     tuple[str, Path] | None,
-    typer.Option(
+    flag(
+        "What dies and channels did in a window of the measured part, such as 2.0s:2.1s: a file "
+        "for ui.perfetto.dev or chrome://tracing.",
         "--timeline",
         metavar="FROM:TO FILE",
-        help="What dies and channels did in a window of the measured part, such as 2.0s:2.1s: "
-        "a file for ui.perfetto.dev or chrome://tracing.",
     ),
 ]
 

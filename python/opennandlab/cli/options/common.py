@@ -1,0 +1,33 @@
+"""Options that most verbs take."""
+
+from typing import Annotated
+
+from opennandlab.cli._typed import typed_sets
+from opennandlab.cli.options.rows import flag
+
+Json = Annotated[bool, flag("Print one JSON document on stdout, nothing else.", "--json")]
+Quiet = Annotated[bool, flag("Print errors only; the exit code tells the result.", "--quiet", "-q")]
+SEED_MAX = (1 << 64) - 1
+Seed = Annotated[
+    int, flag("Seed of all randomness; recorded in the result.", "--seed", min=0, max=SEED_MAX)
+]
+Sets = Annotated[
+    list[str] | None,
+    flag(
+        "Change one key of the device, by dotted path: ftl.gc_policy=cost_benefit; with "
+        "`workload.` before it, of the workload. May be repeated.",
+        "--set",
+        metavar="KEY=VALUE",
+        callback=typed_sets,
+    ),
+]
+AllowCode = Annotated[
+    bool,
+    flag(
+        "Run code that a document, image or definition names, such as a policy in Python.",
+        "--allow-code",
+    ),
+]
+SliceOps = Annotated[
+    int | None, flag("Operations in a slice of the run.", "--slice-ops", hidden=True, min=1)
+]

@@ -1,0 +1,103 @@
+"""Options of `power run`, on a drive of this process or another one, and those that all share."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from opennandlab.cli._engines import Jobs
+from opennandlab.cli.options.common import Json, Quiet, Seed, Sets
+from opennandlab.cli.options.rows import Options, flag
+
+READY_MS = 10_000.0
+
+Output = Annotated[
+    Path, flag("Where files go.", "--output", "-o", metavar="DIR", show_default=False)
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(Options):
+    """Options of `run`."""
+
+    output: Output
+    config: Annotated[
+        str | None,
+        flag(
+            "The drive; left out: one of 64 MiB with four dies.",
+            "-c",
+            metavar="PRESET|FILE",
+            show_default=False,
+        ),
+    ] = None
+    cuts: Annotated[int, flag("How many; rounded up to lives of 50.")] = 3000
+    workload: Annotated[
+        list[str] | None,
+        flag(
+            "random, sequential, sync, trim or hot; left out: all. May be repeated.",
+            "-w",
+            metavar="NAME",
+        ),
+    ] = None
+    at: Annotated[
+        list[str] | None,
+        flag(
+            "random, gc, erase, journal, checkpoint, upper_page, plp_dump or recovery; left out: "
+            "all. May be repeated.",
+            metavar="MOMENT",
+        ),
+    ] = None
+    claims: Annotated[
+        str | None,
+        flag(
+            "What the drive promises: honest-flush, plp, ordered, rzat; left out: what its "
+            "options say.",
+            metavar="A,B",
+            show_default=False,
+        ),
+    ] = None
+    settings: Sets = None
+    fit: Annotated[
+        bool,
+        flag(
+            "Cut a small copy of the drive, such as of a preset, without what cannot be cut; "
+            "what is changed is told.",
+        ),
+    ] = False
+    limit_ms: Annotated[float, flag("From power to ready; longer is slow.", "--ready-ms")] = (
+        READY_MS
+    )
+    seed: Seed = 42
+    jobs: Jobs = None
+    target: Annotated[
+        str | None,
+        flag(
+            "A drive that is served: nbd+unix:///?socket=PATH, nbd://HOST:PORT/EXPORT.",
+            metavar="URI",
+        ),
+    ] = None
+    disk: Annotated[str | None, flag("A whole block device.", "--device", metavar="/dev/…")] = None
+    power_off: Annotated[str | None, flag("Cuts the power of that drive.", metavar="COMMAND")] = (
+        None
+    )
+    power_on: Annotated[str | None, flag("Gives it back.", metavar="COMMAND")] = None
+    power_socket: Annotated[
+        Path | None, flag("Instead of both: of `serve --power-socket`.", metavar="PATH")
+    ] = None
+    switch_s: Annotated[float, flag("Time that each of these commands may take, seconds.")] = 60.0
+    span_mib: Annotated[int, flag("From the beginning of that drive, so much is written.")] = 64
+    atomic_bytes: Annotated[int, flag("What that drive writes whole or not at all.")] = 4096
+    after_ms: Annotated[str, flag("When its power is cut, at random.", metavar="FROM:TO")] = (
+        "50:500"
+    )
+    destructive: Annotated[bool, flag("Allow all data on it to be destroyed.")] = False
+    i_know: Annotated[
+        str | None, flag("Of a device: its serial number or name.", metavar="SERIAL|NAME")
+    ] = None
+    force: Annotated[bool, flag("Overwrite a partition table or file system.")] = False
+    as_json: Json = False
+    quiet: Quiet = False
+
+    @property
+    def address(self) -> str:
+        """Address or path of a drive outside of this process."""
+        return str(self.target or self.disk)

@@ -1,0 +1,323 @@
+"""Options of the standard tests: the common ones once, and those of each test from its own list."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from inspect import Parameter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+from opennandlab.cli._typed import typed_device, typed_sets
+from opennandlab.cli.options.common import Json, Quiet, Seed
+from opennandlab.cli.options.rows import Options, flag, parameter, spread
+
+if TYPE_CHECKING:
+    from opennandlab.pts.bench.document import Remarks
+    from opennandlab.pts.bench.plan import Option, Settings
+    from opennandlab.targets.opening import Request
+
+
+class Profile(str, Enum):
+    """Enterprise or client."""
+
+    E = "E"
+    C = "C"
+
+
+class Version(str, Enum):
+    """Version of the specification."""
+
+    V2 = "2.0.2"
+    V1 = "1.1"
+
+
+class Base(str, Enum):
+    """Time base."""
+
+    FULL = "full"
+    SCALED = "scaled"
+    SMOKE = "smoke"
+
+
+class Contents(str, Enum):
+    """What is written."""
+
+    RANDOM = "random"
+    FILE = "file"
+
+
+class Cache(str, Enum):
+    """Volatile write cache."""
+
+    ENABLED = "enabled"
+    DISABLED = "disabled"
+
+
+class Volume(str, Enum):
+    """What preconditioning counts."""
+
+    USER = "user"
+    RANGE = "range"
+
+
+DeviceSets = Annotated[
+    list[str] | None,
+    flag(
+        "Change one key of a simulated device, by dotted path; may be repeated.",
+        "--set",
+        metavar="KEY=VALUE",
+        callback=typed_sets,
+    ),
+]
+Vary = Annotated[
+    list[str] | None,
+    flag(
+        "Run once for each value of an option or a device key: active-range-pct=100,80,50,25,10,5.",
+        "--vary",
+        metavar="KEY=A,B,…",
+    ),
+]
+OnlySlides = Annotated[
+    str | None,
+    flag(
+        "Run only these: data, cache, oio, active-range, amount, age.",
+        "--only",
+        metavar="SLIDE,…",
+    ),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TestOptions(Options):
+    """Options of every standard test; `more` holds those of one test, by name."""
+
+    target: Annotated[
+        str,
+        flag(
+            "sim:PRESET|FILE, file:PATH[?size=1GiB], /dev/… or nbd+unix:///EXPORT?socket=PATH.",
+            "-t",
+            metavar="TARGET",
+            callback=typed_device,
+        ),
+    ]
+    profile: Annotated[
+        Profile | None, flag("PTS-E (enterprise, the default) or PTS-C (client).")
+    ] = None
+    pts_version: Annotated[Version, flag("Version of the specification.", "--pts")] = Version.V2
+    time_base: Annotated[
+        Base | None,
+        flag(
+            "Durations: as specified (full), scaled to the drive, or a smoke test; default: full "
+            "on real drives; on simulated ones scaled, but the latency test full where that "
+            "takes about a minute or less.",
+        ),
+    ] = None
+    cell_seconds: Annotated[
+        float | None, flag("Length of every cell; default: by time base.", metavar="S")
+    ] = None
+    seed: Seed = 42
+    output: Annotated[Path | None, flag("Directory for all files.", "-o", metavar="DIR")] = None
+    resume: Annotated[bool, flag("Continue the interrupted run in --output.")] = False
+    operator: Annotated[str | None, flag("Who runs the test, for the report.", metavar="TEXT")] = (
+        None
+    )
+    note: Annotated[
+        list[str] | None, flag("A note for the report; may be repeated.", metavar="TEXT")
+    ] = None
+    model: Annotated[str | None, flag("Model of the device, for the report.", metavar="TEXT")] = (
+        None
+    )
+    settings: DeviceSets = None
+    threads: Annotated[int | None, flag("Threads (TC).")] = None
+    queue_depth: Annotated[int | None, flag("Outstanding requests per thread (QD).")] = None
+    oio: Annotated[int | None, flag("Outstanding requests in total, with one thread.")] = None
+    active_range_pct: Annotated[float | None, flag("Active range, % of the user capacity.")] = None
+    ar_amount: Annotated[
+        str | None, flag("Bytes accessed within the active range, such as 8GiB.", metavar="SIZE")
+    ] = None
+    ar_segments: Annotated[int | None, flag("Number of segments that hold this amount.")] = None
+    data: Annotated[Contents, flag("Data written: random, or compressible like files.")] = (
+        Contents.RANDOM
+    )
+    cache: Annotated[
+        Cache | None, flag("Write cache of the drive; default: as in the profile.")
+    ] = None
+    ss_max_rounds: Annotated[
+        int | None,
+        flag(
+            "Maximum number of rounds to wait for steady state; default 25, and one in a smoke "
+            "of a real drive.",
+        ),
+    ] = None
+    wipc_capacities: Annotated[
+        float | None, flag("Workload-independent preconditioning, in drive fills; 0 for none.")
+    ] = None
+    wipc_base: Annotated[
+        Volume, flag("What one fill covers: the user capacity, or the active range.")
+    ] = Volume.USER
+    destructive: Annotated[bool, flag("Allow all data on a real target to be destroyed.")] = False
+    i_know: Annotated[
+        str | None,
+        flag("Name or serial number of the device to be destroyed.", metavar="NAME|SERIAL"),
+    ] = None
+    force: Annotated[bool, flag("Overwrite a partition table or file system.")] = False
+    dry_run: Annotated[bool, flag("Print what would be done; do nothing.")] = False
+    require_steady: Annotated[bool, flag("End with exit code 1 unless every test was steady.")] = (
+        False
+    )
+    allow_lost: Annotated[
+        bool, flag("Let a steady state count although reads of a simulated drive gave no data.")
+    ] = False
+    as_json: Json = False
+    quiet: Quiet = False
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a user asked for on the command line.
+
+    Args:
+        request: The target.
+        settings: Of the tests.
+        output: Directory for all files.
+        resume: Go on with the run there.
+        vary: Parameter to vary, and its values.
+        dry_run: Only print the plan.
+        as_json: One JSON document on stdout.
+        quiet: Nothing but errors.
+        remarks: What was said of the run by hand.
+        require_steady: Whether a test that is not steady fails the command.
+        is_profile_chosen: Whether the profile was given, not only the default.
+    """
+
+    request: "Request"
+    settings: "Settings"
+    output: Path | None
+    resume: bool
+    vary: str | None
+    dry_run: bool
+    as_json: bool
+    quiet: bool
+    remarks: "Remarks"
+    require_steady: bool
+    is_profile_chosen: bool
+
+
+def _only(vary: list[str] | None) -> str | None:
+    """Return what is varied; typer would drop all but the last."""
+    from opennandlab.base.errors import ConfigError
+
+    if not vary:
+        return None
+    if len(vary) > 1:
+        raise ConfigError(
+            "vary", "is given more than once; accepted: one KEY=A,B,… (`sweep` runs combinations)"
+        )
+    return vary[0]
+
+
+def asked(given: TestOptions, options: tuple["Option", ...] = ()) -> Asked:
+    """Return what a command line means.
+
+    Args:
+        given: The command line.
+        options: Of the test.
+
+    Raises:
+        ConfigError: for a value that cannot be.
+    """
+    from opennandlab.core.config import parse_overrides
+    from opennandlab.pts.bench.document import Remarks
+    from opennandlab.targets.consent import Consent
+    from opennandlab.targets.opening import Request
+
+    output = given.output
+    request = Request(
+        given.target,
+        overrides=parse_overrides(given.settings or []),
+        seed=given.seed,
+        consent=Consent(destructive=given.destructive, i_know=given.i_know, force=given.force),
+        folder=output / "fio" if output is not None else None,
+    )
+    return Asked(
+        request,
+        _settings(given, options),
+        output,
+        given.resume,
+        _only(given.more.get("vary")),
+        given.dry_run,
+        given.as_json,
+        given.quiet,
+        Remarks(given.operator, tuple(given.note or ()), given.model),
+        given.require_steady,
+        given.profile is not None,
+    )
+
+
+def _settings(given: TestOptions, options: tuple["Option", ...]) -> "Settings":
+    from opennandlab.pts.bench.plan import Settings
+    from opennandlab.targets.opening import parse_size
+
+    chosen = {option.key: _plain(given.more[option.key]) for option in options}
+    settings = Settings(
+        profile=_plain(given.profile or Profile.E),
+        pts_version=_plain(given.pts_version),
+        time_base=_plain(given.time_base),
+        cell_seconds=given.cell_seconds,
+        seed=given.seed,
+        active_range_pct=given.active_range_pct,
+        ar_amount_bytes=None if given.ar_amount is None else parse_size(given.ar_amount),
+        ar_segments=given.ar_segments,
+        threads=given.threads,
+        queue_depth=given.queue_depth,
+        oio=given.oio,
+        data=_plain(given.data),
+        cache=_plain(given.cache),
+        ss_max_rounds=given.ss_max_rounds,
+        wipc_capacities=given.wipc_capacities,
+        wipc_base=_plain(given.wipc_base),
+        allow_lost=given.allow_lost,
+        options={key: value for key, value in chosen.items() if value is not None},
+    )
+    settings.check()
+    return settings
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 (of options)
+    """Return the word of a choice, and other values as they are."""
+    return value.value if isinstance(value, Enum) else value
+
+
+def command_of(
+    run: Callable[[TestOptions], None],
+    summary: str,
+    options: tuple["Option", ...] = (),
+    **more: Any,  # noqa: ANN401 (a type with its row)
+) -> Callable[..., None]:
+    """Return a function with the common options and those of a test, as typer reads them.
+
+    Args:
+        run: The command.
+        summary: For `--help`.
+        options: Of the test.
+        more: Rows between both, by name; their default is None.
+    """
+    run.__doc__ = summary
+    rows = [parameter(name, hint, None) for name, hint in more.items()]
+    return spread(run, [*rows, *(_row(option) for option in options)])
+
+
+def _row(option: "Option") -> Parameter:
+    """Return an option of a test as typer reads it."""
+    by_version = "".join(
+        f", {version}: {value:g}" if isinstance(value, float) else f", {version}: {value}"
+        for version, value in option.by_version.items()
+    )
+    usual = option.default if isinstance(option.default, str) else f"{option.default:g}"
+    text = f"{option.help} Default: {usual or 'as in the specification'}{by_version}."
+    kind: Any = type(option.default)
+    if option.choices:
+        members = [(choice.upper(), choice) for choice in option.choices]
+        kind = cast("Any", Enum)(option.key.title(), members, type=str)
+    return parameter(option.key, Annotated[kind | None, flag(text)], None)
