@@ -335,7 +335,8 @@ def test_a_failed_check_is_exit_code_1(
     """No run fails its checks on purpose: the outcome is replaced."""
     import typer
 
-    from opennandlab.cli import _terminal
+    from opennandlab.cli import _run_report, _terminal
+    from opennandlab.cli.options.run import MeasuredRunOptions
     from opennandlab.core.result import Result
     from opennandlab.core.run import Run, Start, prepare_benchmark
 
@@ -346,10 +347,9 @@ def test_a_failed_check_is_exit_code_1(
     document["checks"] |= {"passed": False, "failures": ["3 issued, 2 served"]}
     failed = Result(document)
     monkeypatch.setattr(Run, "measure", lambda *_, **__: failed)
+    context = typer.Context(typer.main.get_command(typer.Typer(callback=lambda: None)))
     with pytest.raises(typer.Exit) as stop:
-        _terminal.run_and_report(
-            run, _terminal.Outputs(), as_json=False, quiet=False, slice_ops=None
-        )
+        _run_report.run_and_report(run, MeasuredRunOptions(context=context))
     assert stop.value.exit_code == 1
     assert "3 issued, 2 served" in capsys.readouterr().err
 

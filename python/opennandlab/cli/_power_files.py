@@ -10,8 +10,8 @@ from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._engines import Jobs, note_interrupted, resumable
 from opennandlab.cli._progress import shown
 from opennandlab.cli._report_tables import show
-from opennandlab.cli.options.common import Json, Quiet, Seed, Sets
-from opennandlab.cli.options.rows import Options, flag
+from opennandlab.cli.options.common import Printed, Seed, Sets
+from opennandlab.cli.options.rows import flag
 
 if TYPE_CHECKING:
     from opennandlab.documents.power_files import FilesDocument
@@ -21,7 +21,7 @@ EXAMPLE = "opennandlab power files --output files"
 
 
 @dataclass(frozen=True, kw_only=True)
-class FilesOptions(Options):
+class FilesOptions(Printed):
     """Options of `files`."""
 
     output: Annotated[Path, flag("Where files go.", "-o", metavar="DIR", show_default=False)]
@@ -55,8 +55,6 @@ class FilesOptions(Options):
     settings: Sets = None
     seed: Seed = 42
     jobs: Jobs = None
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 def files(given: FilesOptions) -> None:

@@ -5,17 +5,15 @@ from pathlib import Path
 from typing import Annotated
 
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli.options.common import Json, Quiet
-from opennandlab.cli.options.rows import Options, flag
+from opennandlab.cli.options.common import Printed
+from opennandlab.cli.options.rows import flag
 
 
 @dataclass(frozen=True, kw_only=True)
-class SwitchOptions(Options):
+class SwitchOptions(Printed):
     """Options of `cut`, `off` and `on`."""
 
     socket: Annotated[Path, flag("Of `serve --power-socket`.", metavar="PATH", show_default=False)]
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 def cut(given: SwitchOptions) -> None:

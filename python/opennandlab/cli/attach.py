@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Annotated
 
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli.options.common import Json, Quiet
-from opennandlab.cli.options.rows import Options, flag
+from opennandlab.cli.options.common import Printed
+from opennandlab.cli.options.rows import flag
 
 
 @dataclass(frozen=True, kw_only=True)
-class AttachOptions(Options):
+class AttachOptions(Printed):
     """Options of `attach`."""
 
     socket: Annotated[Path, flag("Unix socket of the server.", metavar="PATH")]
@@ -19,8 +19,6 @@ class AttachOptions(Options):
         None
     )
     fs: Annotated[str, flag("Its kind.", metavar="ext4|xfs|btrfs")] = "ext4"
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 def attach(given: AttachOptions) -> None:

@@ -12,8 +12,8 @@ from opennandlab.cli._engines import Jobs
 from opennandlab.cli._progress import shown
 from opennandlab.cli._report_tables import show
 from opennandlab.cli._typed import typed_device
-from opennandlab.cli.options.common import Json, Quiet, Seed
-from opennandlab.cli.options.rows import Options, flag
+from opennandlab.cli.options.common import Printed, Seed
+from opennandlab.cli.options.rows import flag
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +26,7 @@ SETTLE = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class CalibrateOptions(Options):
+class CalibrateOptions(Printed):
     """Options of `calibrate`."""
 
     device: Annotated[
@@ -95,8 +95,6 @@ class CalibrateOptions(Options):
     force: Annotated[bool, flag("Take cells of the import that are uncertain.")] = False
     seed: Seed = 42
     jobs: Jobs = None
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 def calibrate(given: CalibrateOptions) -> None:

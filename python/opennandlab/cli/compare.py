@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli.options.common import Json, Quiet
-from opennandlab.cli.options.rows import Options, argument, flag
+from opennandlab.cli.options.common import Printed
+from opennandlab.cli.options.rows import argument, flag
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +27,7 @@ STYLES = {"head": "bold", "best": "green", "worst": "red"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class CompareOptions(Options):
+class CompareOptions(Printed):
     """Options of `compare`."""
 
     files: Annotated[
@@ -50,8 +50,6 @@ class CompareOptions(Options):
         Path | None, flag("Write a page with the table, and plots in one.", metavar="FILE")
     ] = None
     csv: Annotated[Path | None, flag("Write the table as CSV.", metavar="FILE")] = None
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 def compare(given: CompareOptions) -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli.options.common import Json, Quiet, Sets
-from opennandlab.cli.options.rows import Options, argument, command, flag
+from opennandlab.cli.options.common import Printed, Sets
+from opennandlab.cli.options.rows import argument, command, flag
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,13 +61,11 @@ class Kind(str, Enum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShowOptions(Options):
+class ShowOptions(Printed):
     """Options of `show`."""
 
     device: Device = "config"
     settings: Sets = None
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 @command(app, example="opennandlab config show tlc_standard --set ftl.gc_policy=fifo")
@@ -92,7 +90,7 @@ def show(given: ShowOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckOptions(Options):
+class CheckOptions(Printed):
     """Options of `check`."""
 
     file: Annotated[str, argument("The device.", metavar="PRESET|FILE", show_default=False)]
@@ -100,8 +98,6 @@ class CheckOptions(Options):
         str | None, flag("Also check this workload on the device.", "-w", metavar="NAME|FILE")
     ] = None
     settings: Sets = None
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 @command(app, example="opennandlab config check my_device.yaml")
@@ -142,12 +138,10 @@ def _note_names(named: "Mapping[str, str]") -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SchemaOptions(Options):
+class SchemaOptions(Printed):
     """Options of `schema`."""
 
     kind: Annotated[Kind, argument("Kind of file.")] = Kind.DEVICE
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 @command(app, example="opennandlab config schema device > device.schema.json")
@@ -166,7 +160,7 @@ def schema(given: SchemaOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class InitOptions(Options):
+class InitOptions(Printed):
     """Options of `init`."""
 
     file: Annotated[
@@ -190,8 +184,6 @@ class InitOptions(Options):
             metavar="PATH",
         ),
     ] = None
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 @command(app, example="opennandlab config init my_drive.yaml --from mlc_enterprise")
@@ -216,11 +208,8 @@ def init(given: InitOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PresetsOptions(Options):
+class PresetsOptions(Printed):
     """Options of `presets`."""
-
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 @command(app, example="opennandlab config presets")

@@ -4,12 +4,12 @@ from dataclasses import asdict, dataclass
 from typing import Annotated
 
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli.options.common import Json, Quiet
-from opennandlab.cli.options.rows import Options, argument, flag
+from opennandlab.cli.options.common import Printed
+from opennandlab.cli.options.rows import argument, flag
 
 
 @dataclass(frozen=True, kw_only=True)
-class DetachOptions(Options):
+class DetachOptions(Printed):
     """Options of `detach`."""
 
     name: Annotated[
@@ -19,8 +19,6 @@ class DetachOptions(Options):
         ),
     ]
     run: Annotated[bool, flag("Do it, instead of printing how.")] = False
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 def detach(given: DetachOptions) -> None:

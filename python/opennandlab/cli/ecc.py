@@ -14,44 +14,24 @@ from opennandlab.cli._progress import shown
 from opennandlab.cli._typed import typed, typed_each
 from opennandlab.cli.options.code import (
     CODE_HELP,
-    Algorithm,
-    Arithmetic,
-    ArithmeticOf,
+    ArithmeticOptions,
     AxisOf,
-    Ber,
-    ChannelText,
+    ChannelOptions,
     CodeText,
-    Errors,
-    Fixed,
-    InjectBer,
-    InjectErrors,
-    Iterations,
-    LimitsOf,
-    LlrRber,
-    MaxFrames,
-    Method,
-    MethodOf,
-    Offset,
-    Plot,
-    Points,
-    Scale,
-    SigmaRatio,
-    Spacing,
-    Target,
-    Threads,
-    Thresholds,
-    Zero,
+    DecoderOptions,
+    DrawnOptions,
+    InjectionOptions,
+    MeasuredOptions,
+    SensingOptions,
+    StateOptions,
 )
-from opennandlab.cli.options.common import Json, Quiet, Seed
-from opennandlab.cli.options.rows import Options, argument, command, flag
+from opennandlab.cli.options.common import Printed, Quiet, Seed
+from opennandlab.cli.options.rows import argument, command, flag
 from opennandlab.cli.runs import Place, Where
 
 if TYPE_CHECKING:
     from opennandlab.documents.ecc import CodeComparison, CurveDocument
-    from opennandlab.ecc.channels import Channel as ChannelOf
     from opennandlab.ecc.charts import Look
-    from opennandlab.ecc.codes import Decoder as DecoderOf
-    from opennandlab.ecc.container import Injection
     from opennandlab.ecc.curves import Progress
 
 app = typer.Typer(
@@ -63,28 +43,10 @@ app = typer.Typer(
 
 
 @dataclass(frozen=True, kw_only=True)
-class CurveOptions(Options):
+class CurveOptions(MeasuredOptions):
     """Options of `curve`."""
 
     code: CodeText
-    points: Points
-    channel: ChannelText = "bsc"
-    errors: Errors = 100
-    max_frames: MaxFrames = 1e6
-    method: MethodOf = Method.AUTO
-    decoder: Algorithm = "layered-nms"
-    iterations: Iterations = 20
-    scale: Scale = 0.75
-    offset: Offset = 0.5
-    arithmetic: ArithmeticOf = Arithmetic.AUTO
-    fixed_iterations: Fixed = False
-    thresholds: Thresholds = None
-    spacing: Spacing = None
-    sigma_ratio: SigmaRatio = 1.0
-    llr_rber: LlrRber = None
-    seed: Seed = 42
-    zero_codeword: Zero = False
-    threads: Threads = None
     output: Annotated[
         Path | None,
         flag(
@@ -92,12 +54,6 @@ class CurveOptions(Options):
             metavar="FILE",
         ),
     ] = None
-    plot: Plot = None
-    limits: LimitsOf = True
-    ber: Ber = False
-    target: Target = None
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 @command(
@@ -110,33 +66,17 @@ def curve(given: CurveOptions) -> None:
     from opennandlab.ecc.curves import CurveInterrupted
     from opennandlab.ecc.curves import curve as measure
 
-    settings = _decoder(
-        given.decoder,
-        given.iterations,
-        given.scale,
-        given.offset,
-        given.arithmetic,
-        fixed=given.fixed_iterations,
-    )
-    where = _channel(
-        given.channel, given.thresholds, given.spacing, given.sigma_ratio, given.llr_rber
-    )
-    _check_outputs(given.output, given.plot)
-    look = _look(limits=given.limits, ber=given.ber, target=given.target)
+    given.refuse_unheard([given.code])
+    terminal.check_outputs({"--output": given.output, "--plot": given.plot})
+    look = given.look()
     interrupted = False
     try:
         with _progress(quiet=given.quiet) as watch:
             found = measure(
                 given.code,
-                where,
+                given.channel_of(given.sigma_ratio, given.llr_rber),
                 given.points,
-                decoder=settings,
-                errors=given.errors,
-                max_frames=_frames(given.max_frames),
-                method=given.method.value,
-                seed=given.seed,
-                zero_codeword=given.zero_codeword,
-                threads=given.threads,
+                **given.measuring(),
                 output=given.output,
                 progress=watch,
             )
@@ -151,38 +91,14 @@ def curve(given: CurveOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CompareOptions(Options):
+class CompareOptions(MeasuredOptions):
     """Options of `compare`."""
 
     codes: Annotated[
         list[str],
         argument(CODE_HELP, metavar="CODE CODE...", callback=typed_each, show_default=False),
     ]
-    points: Points
-    channel: ChannelText = "bsc"
-    errors: Errors = 100
-    max_frames: MaxFrames = 1e6
-    method: MethodOf = Method.AUTO
-    decoder: Algorithm = "layered-nms"
-    iterations: Iterations = 20
-    scale: Scale = 0.75
-    offset: Offset = 0.5
-    arithmetic: ArithmeticOf = Arithmetic.AUTO
-    fixed_iterations: Fixed = False
-    thresholds: Thresholds = None
-    spacing: Spacing = None
-    sigma_ratio: SigmaRatio = 1.0
-    llr_rber: LlrRber = None
-    seed: Seed = 42
-    zero_codeword: Zero = False
-    threads: Threads = None
     output: Annotated[Path | None, flag("Write the document to this file.", metavar="FILE")] = None
-    plot: Plot = None
-    limits: LimitsOf = True
-    ber: Ber = False
-    target: Target = None
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 @command(
@@ -197,34 +113,18 @@ def compare(given: CompareOptions) -> None:
     from opennandlab.documents.record import plain
     from opennandlab.ecc.comparing import CompareInterrupted, UnlikeCodesError, measure
 
-    settings = _decoder(
-        given.decoder,
-        given.iterations,
-        given.scale,
-        given.offset,
-        given.arithmetic,
-        fixed=given.fixed_iterations,
-    )
-    where = _channel(
-        given.channel, given.thresholds, given.spacing, given.sigma_ratio, given.llr_rber
-    )
-    _check_outputs(given.output, given.plot)
-    look = _look(limits=given.limits, ber=given.ber, target=given.target)
+    given.refuse_unheard(given.codes)
+    terminal.check_outputs({"--output": given.output, "--plot": given.plot})
+    look = given.look()
     interrupted = False
     try:
         with _progress(quiet=given.quiet) as watch:
             content = measure(
                 given.codes,
-                where,
+                given.channel_of(given.sigma_ratio, given.llr_rber),
                 given.points,
-                decoder=settings,
+                **given.measuring(),
                 progress=watch,
-                errors=given.errors,
-                max_frames=_frames(given.max_frames),
-                method=given.method.value,
-                seed=given.seed,
-                zero_codeword=given.zero_codeword,
-                threads=given.threads,
             )
     except UnlikeCodesError as refusal:
         terminal.stop(
@@ -246,7 +146,7 @@ def compare(given: CompareOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlotOptions(Options):
+class PlotOptions(DrawnOptions):
     """Options of `plot`."""
 
     output: Annotated[Path, flag("This HTML, SVG, PNG or PDF file.", metavar="FIGURE")]
@@ -261,9 +161,6 @@ class PlotOptions(Options):
     ] = None
     where: Where = None
     store: Place = None
-    limits: LimitsOf = True
-    ber: Ber = False
-    target: Target = None
     x: Annotated[AxisOf | None, flag("What the column `x` is, where all files leave it open.")] = (
         None
     )
@@ -285,7 +182,7 @@ def plot(given: PlotOptions) -> None:
     files = given.files or []
     terminal.check_outputs({"--output": given.output}, {str(path): path for path in files})
     check_ending(given.output, "--output")
-    look = _look(limits=given.limits, ber=given.ber, target=given.target, title=given.title)
+    look = given.look(given.title)
     if not files and not given.where:
         raise ConfigError("FILE", "is missing; accepted: files, or --where for a store")
     stored = (
@@ -301,25 +198,14 @@ def plot(given: PlotOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SpeedOptions(Options):
+class SpeedOptions(ArithmeticOptions, ChannelOptions, Printed):
     """Options of `speed`."""
 
     code: CodeText
     bit_errors: Annotated[int | None, flag("Wrong bits in each frame, or")] = None
     points: Annotated[str | None, flag("points of the channel, as for `curve`.")] = None
-    channel: ChannelText = "bsc"
     seconds: Annotated[float, flag("Time for each point.")] = 3.0
-    decoder: Algorithm = "layered-nms"
-    iterations: Iterations = 20
-    scale: Scale = 0.75
-    offset: Offset = 0.5
-    arithmetic: ArithmeticOf = Arithmetic.AUTO
-    fixed_iterations: Fixed = False
-    thresholds: Thresholds = None
-    spacing: Spacing = None
     seed: Seed = 42
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 @command(app, example="opennandlab ecc speed --code bch:m=13,t=8,data_bits=4096 --bit-errors 8")
@@ -327,22 +213,13 @@ def speed(given: SpeedOptions) -> None:
     """Decoding speed of one thread, in 10^6 bits per second of processor time."""
     from opennandlab.ecc.timing import speed as measure
 
-    settings = _decoder(
-        given.decoder,
-        given.iterations,
-        given.scale,
-        given.offset,
-        given.arithmetic,
-        fixed=given.fixed_iterations,
-        is_fast=True,
-    )
-    where = _channel(given.channel, given.thresholds, given.spacing, 1.0, None)
+    given.refuse_unheard([given.code])
     document = measure(
         given.code,
         bit_errors=given.bit_errors,
         points=given.points,
-        channel=where,
-        decoder=settings,
+        channel=given.channel_of(),
+        decoder=given.settings(is_fast=True),
         seconds=given.seconds,
         seed=given.seed,
     )
@@ -353,12 +230,10 @@ def speed(given: SpeedOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LimitsOptions(Options):
+class LimitsOptions(Printed):
     """Options of `limits`."""
 
     rate: Annotated[float, flag("Information bits per sent bit, 0 to 1.")]
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 @command(app, example="opennandlab ecc limits --rate 0.9")
@@ -381,17 +256,11 @@ def limits(given: LimitsOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LlrOptions(Options):
+class LlrOptions(SensingOptions, StateOptions, Printed):
     """Options of `llr`."""
 
     rber: Annotated[float, flag("Raw bit error rate with one read.")]
     reads: Annotated[int, flag("Reads: 1, 3, 7; others with --spacing.")] = 3
-    thresholds: Thresholds = None
-    spacing: Spacing = None
-    sigma_ratio: SigmaRatio = 1.0
-    llr_rber: LlrRber = None
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 @command(app, example="opennandlab ecc llr --rber 5e-3 --reads 3")
@@ -402,7 +271,7 @@ def llr(given: LlrOptions) -> None:
     table = llr_table(
         given.rber,
         given.reads,
-        thresholds=_numbers(given.thresholds),
+        thresholds=given.voltages(),
         spacing=given.spacing,
         sigma_ratio=given.sigma_ratio,
         llr_rber=given.llr_rber,
@@ -422,17 +291,12 @@ def llr(given: LlrOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EncodeOptions(Options):
+class EncodeOptions(InjectionOptions, Printed):
     """Options of `encode`."""
 
     source: Annotated[Path, argument("File to encode.", metavar="IN")]
     target: Annotated[Path, argument("Container to write.", metavar="OUT")]
     code: CodeText
-    inject_ber: InjectBer = None
-    inject_errors: InjectErrors = None
-    seed: Seed = 42
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 @command(app, example="opennandlab ecc encode data.bin data.ecc --code bch:m=13,t=8,data_bits=4096")
@@ -444,7 +308,7 @@ def encode(given: EncodeOptions) -> None:
         given.source,
         given.target,
         given.code,
-        _injection(given.inject_ber, given.inject_errors, given.seed),
+        given.injection(),
     )
     if given.as_json:
         terminal.emit_json(document)
@@ -459,7 +323,7 @@ def encode(given: EncodeOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DecodeOptions(Options):
+class DecodeOptions(DecoderOptions, InjectionOptions, Printed):
     """Options of `decode`."""
 
     source: Annotated[Path, argument("Container of `ecc encode`.", metavar="IN")]
@@ -468,16 +332,7 @@ class DecodeOptions(Options):
         str | None,
         flag("Only for ldpc:FILE codes: the matrix is not in the container.", callback=typed),
     ] = None
-    inject_ber: InjectBer = None
-    inject_errors: InjectErrors = None
-    seed: Seed = 42
     rber: Annotated[float | None, flag("RBER for which LLRs are computed (LDPC).")] = None
-    decoder: Algorithm = "layered-nms"
-    iterations: Iterations = 20
-    scale: Scale = 0.75
-    offset: Offset = 0.5
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 @command(app, example="opennandlab ecc decode data.ecc data.bin --inject-ber 1e-3")
@@ -485,16 +340,13 @@ def decode(given: DecodeOptions) -> None:
     """Correct the codewords of a container; on failure exit with 1 and write no file."""
     from opennandlab.ecc.container import UncorrectableError, decode_file
 
-    settings = _decoder(
-        given.decoder, given.iterations, given.scale, given.offset, Arithmetic.AUTO, is_fast=True
-    )
     try:
         document = decode_file(
             given.source,
             given.target,
             code=given.code,
-            decoder=settings,
-            injection=_injection(given.inject_ber, given.inject_errors, given.seed),
+            decoder=given.made(),
+            injection=given.injection(),
             rber=given.rber,
         )
     except UncorrectableError as failure:
@@ -509,75 +361,6 @@ def decode(given: DecodeOptions) -> None:
             markup=False,
             soft_wrap=True,
         )
-
-
-def _decoder(
-    algorithm: str,
-    iterations: int,
-    scale: float,
-    offset: float,
-    arithmetic: Arithmetic,
-    *,
-    fixed: bool = False,
-    is_fast: bool = False,
-) -> "DecoderOf":
-    """Return the decoder; where speed is meant, `auto` is the arithmetic of controllers."""
-    from opennandlab.ecc.codes import Decoder
-
-    number = arithmetic.value
-    if arithmetic is Arithmetic.AUTO:
-        is_min_sum = algorithm.endswith(("-nms", "-oms"))
-        number = "int8" if is_fast and is_min_sum else "float32"
-    return Decoder(algorithm, iterations, scale, offset, number, stop=not fixed)
-
-
-def _channel(
-    text: str,
-    thresholds: str | None,
-    spacing: float | None,
-    sigma_ratio: float,
-    llr_rber: float | None,
-) -> "ChannelOf":
-    from opennandlab.ecc.channels import Channel
-
-    return Channel.parse(
-        text,
-        thresholds=_numbers(thresholds),
-        spacing=spacing,
-        sigma_ratio=sigma_ratio,
-        llr_rber=llr_rber,
-    )
-
-
-def _numbers(text: str | None) -> list[float] | None:
-    from opennandlab.ecc.channels import parse_number
-
-    return None if text is None else [parse_number("thresholds", part) for part in text.split(",")]
-
-
-def _frames(value: float) -> int:
-    from opennandlab.base.errors import ConfigError
-
-    # Written 1e6 more often than 1000000, so it arrives as a float.
-    if not 1.0 <= value <= 1e15 or value != int(value):
-        raise ConfigError("max_frames", f"{value:g} is refused; accepted: 1 to 1e15, whole")
-    return int(value)
-
-
-def _injection(rber: float | None, errors: int | None, seed: int) -> "Injection":
-    from opennandlab.ecc.container import Injection
-
-    return Injection(rber, errors, seed)
-
-
-def _check_outputs(output: Path | None, plot: Path | None) -> None:
-    terminal.check_outputs({"--output": output, "--plot": plot})
-
-
-def _look(*, limits: bool, ber: bool, target: float | None, title: str = "") -> "Look":
-    from opennandlab.ecc.charts import Look
-
-    return Look(limits, ber, target, title)
 
 
 def _stored(store: Path | None, where: list[str]) -> "list[CurveDocument]":

@@ -11,8 +11,8 @@ import typer
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._progress import shown
 from opennandlab.cli._report_tables import show
-from opennandlab.cli.options.common import Json, Quiet, Seed, Sets
-from opennandlab.cli.options.rows import Options, command, flag
+from opennandlab.cli.options.common import Printed, Seed, Sets
+from opennandlab.cli.options.rows import command, flag
 
 if TYPE_CHECKING:
     from opennandlab.documents.emmc import EmmcDocument
@@ -33,7 +33,7 @@ def group() -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckOptions(Options):
+class CheckOptions(Printed):
     """Options of `check`."""
 
     config: Annotated[
@@ -64,8 +64,6 @@ class CheckOptions(Options):
             "Write emmc.json, emmc.html and tables as CSV.", "-o", metavar="DIR", show_default=False
         ),
     ] = None
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 @command(app, example=CHECK_EXAMPLE)

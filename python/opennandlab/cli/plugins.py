@@ -6,22 +6,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli.options.common import Json, Quiet
-from opennandlab.cli.options.rows import Options, flag
+from opennandlab.cli.options.common import Printed
+from opennandlab.cli.options.rows import flag
 
 if TYPE_CHECKING:
     from opennandlab.policies.plugins import Plugin
 
 
 @dataclass(frozen=True, kw_only=True)
-class PluginsOptions(Options):
+class PluginsOptions(Printed):
     """Options of `plugins`."""
 
     load: Annotated[
         bool, flag("Import each object, to see whether it loads.", "--load/--no-load")
     ] = True
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 def plugins(given: PluginsOptions) -> None:

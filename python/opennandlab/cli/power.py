@@ -17,7 +17,7 @@ from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._engines import Jobs, note_interrupted, resumable
 from opennandlab.cli._progress import shown
 from opennandlab.cli._report_tables import show
-from opennandlab.cli.options.common import AllowCode, Json, Quiet, Seed
+from opennandlab.cli.options.common import AllowCode, Json, Printed, Seed
 from opennandlab.cli.options.power import READY_MS, Output, RunOptions
 from opennandlab.cli.options.rows import Options, argument, command, flag
 
@@ -270,15 +270,13 @@ def plain_one(found: dict[str, Any]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudyOptions(Options):
+class StudyOptions(Printed):
     """Options of `study`."""
 
     output: Output
     cuts: Annotated[int, flag("Of each row; with fewer a weak option may show no fault.")] = 500
     seed: Seed = 42
     jobs: Jobs = None
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 @command(app, example=STUDY_EXAMPLE)

@@ -13,9 +13,9 @@ import typer
 from typer.core import TyperGroup
 
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli.options.common import Json, Quiet
+from opennandlab.cli.options.common import Printed
 from opennandlab.cli.options.pts import OnlySlides, TestOptions, Vary, asked, command_of
-from opennandlab.cli.options.rows import Options, flag, spread
+from opennandlab.cli.options.rows import flag, spread
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -136,7 +136,7 @@ def all_jobs(settings: Any) -> list["Job"]:  # noqa: ANN401 (of a module that is
 
 
 @dataclass(frozen=True, kw_only=True)
-class SteadyStateOptions(Options):
+class SteadyStateOptions(Printed):
     """Options of `steady_state`."""
 
     values: Annotated[str | None, flag("One value per round, oldest first.", metavar="Y,Y,…")] = (
@@ -150,8 +150,6 @@ class SteadyStateOptions(Options):
     ] = None
     direction: Annotated[Direction | None, flag("Of a log of fio: which requests.")] = None
     require_steady: Annotated[bool, flag("End with exit code 1 unless steady.")] = False
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 def steady_state(given: SteadyStateOptions) -> None:

@@ -12,8 +12,8 @@ from opennandlab.cli import _reliability_axes as lists
 from opennandlab.cli import _reliability_tables as show
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._typed import typed, typed_device
-from opennandlab.cli.options.common import Json, Quiet, Seed, Sets
-from opennandlab.cli.options.rows import Options, command, flag
+from opennandlab.cli.options.common import Printed, Seed, Sets
+from opennandlab.cli.options.rows import command, flag
 
 if TYPE_CHECKING:
     from opennandlab.core.config import DeviceConfig
@@ -60,26 +60,36 @@ class Around(str, Enum):
     BEST = "best"
 
 
-ModelName = Annotated[
-    str,
-    flag(
-        "tlc, slc, mlc, qlc, kim, weibull, power_law, exponential, read_disturb, a device "
-        "preset, or a YAML file with a `reliability` section.",
-        "--model",
-        "-m",
-        metavar="NAME|FILE",
-        callback=typed_device,
-    ),
-]
-Cycles = Annotated[float, flag("Program/erase cycles of the block.", "--pe")]
-Hours = Annotated[float, flag("Hours since programming.", "--retention-h")]
-Celsius = Annotated[float, flag("Temperature during these hours, °C.", "--temperature-c")]
 Reads = Annotated[float, flag("Reads of the block since programming, per page of it.", "--reads")]
 Plot = Annotated[Path | None, flag("Plot the curves into an HTML, SVG, PNG or PDF file.", "--plot")]
 
 
 @dataclass(frozen=True, kw_only=True)
-class RberOptions(Options):
+class StressOptions(Printed):
+    """A model, and what its cells went through."""
+
+    model: Annotated[
+        str,
+        flag(
+            "tlc, slc, mlc, qlc, kim, weibull, power_law, exponential, read_disturb, a device "
+            "preset, or a YAML file with a `reliability` section.",
+            "-m",
+            metavar="NAME|FILE",
+            callback=typed_device,
+        ),
+    ] = "tlc"
+    pe: Annotated[float, flag("Program/erase cycles of the block.")] = 3000.0
+    retention_h: Annotated[float, flag("Hours since programming.")] = 8760.0
+    temperature_c: Annotated[float, flag("Temperature during these hours, °C.")] = 40.0
+    reads: Reads = 0.0
+
+    def stress(self) -> dict[str, float]:
+        """Return it, as models take it."""
+        return _stress(self.pe, self.retention_h, self.temperature_c, self.reads)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RberOptions(Printed):
     """Options of `rber`."""
 
     model: Annotated[
@@ -109,8 +119,6 @@ class RberOptions(Options):
     ] = 0.0
     sets: Sets = None
     plot: Plot = None
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 @command(app, example=RBER_EXAMPLE)
@@ -165,17 +173,10 @@ def rber(given: RberOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StatesOptions(Options):
+class StatesOptions(StressOptions):
     """Options of `states`."""
 
-    model: ModelName = "tlc"
-    pe: Cycles = 3000.0
-    retention_h: Hours = 8760.0
-    temperature_c: Celsius = 40.0
-    reads: Reads = 0.0
     plot: Plot = None
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 @command(app, example=STATES_EXAMPLE)
@@ -185,7 +186,7 @@ def states(given: StatesOptions) -> None:
 
     terminal.check_outputs({"--plot": given.plot})
     chosen = load_model(given.model)
-    stress = _stress(given.pe, given.retention_h, given.temperature_c, given.reads)
+    stress = given.stress()
     found = chosen.states(**stress)
     if given.plot is not None:
         from opennandlab.reliability.charts import states_chart
@@ -214,10 +215,9 @@ def states(given: StatesOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LlrOptions(Options):
+class LlrOptions(StressOptions):
     """Options of `llr`."""
 
-    model: ModelName = "tlc"
     page_type: Annotated[str, flag("lower, middle, upper, top; `all` for each.")] = "all"
     reads_per_bit: Annotated[int, flag("How often the page is read: 1, 3 or 7.")] = 3
     offsets: Annotated[
@@ -225,12 +225,8 @@ class LlrOptions(Options):
         flag("Level offsets of the reads, ascending, in gaps; default: the most informative."),
     ] = None
     levels: Annotated[Around, flag("Levels to read around.")] = Around.DEFAULT
-    pe: Cycles = 0.0
-    retention_h: Hours = 0.0
-    temperature_c: Celsius = 40.0
-    reads: Reads = 0.0
-    as_json: Json = False
-    quiet: Quiet = False
+    pe: Annotated[float, flag("Program/erase cycles of the block.")] = 0.0
+    retention_h: Annotated[float, flag("Hours since programming.")] = 0.0
 
 
 @command(app, example=LLR_EXAMPLE)
@@ -239,7 +235,7 @@ def llr(given: LlrOptions) -> None:
     from opennandlab.reliability import load_model
 
     chosen = load_model(given.model)
-    stress = _stress(given.pe, given.retention_h, given.temperature_c, given.reads)
+    stress = given.stress()
     names = list(chosen.page_types) if given.page_type == "all" else [given.page_type]
     tables = [
         chosen.llr_table(
@@ -280,18 +276,11 @@ def llr(given: LlrOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RetryOptions(Options):
+class RetryOptions(StressOptions):
     """Options of `retry`."""
 
-    model: ModelName = "tlc"
     steps: Annotated[int, flag("Number of retry steps, 1 to 64.")] = 8
     horizon_h: Annotated[float, flag("Retention for which the last step is made, hours.")] = 8760.0
-    pe: Cycles = 3000.0
-    retention_h: Hours = 8760.0
-    temperature_c: Celsius = 40.0
-    reads: Reads = 0.0
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 @command(app, example=RETRY_EXAMPLE)
@@ -300,7 +289,7 @@ def retry(given: RetryOptions) -> None:
     from opennandlab.reliability import load_model
 
     chosen = load_model(given.model)
-    stress = _stress(given.pe, given.retention_h, given.temperature_c, given.reads)
+    stress = given.stress()
     table = chosen.retry_table(given.steps, given.horizon_h, **stress)
     rows = [
         {"step": 0, "retention_h": 0.0, "rber": table.default_rber.tolist()}
@@ -336,7 +325,7 @@ def retry(given: RetryOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ArrheniusOptions(Options):
+class ArrheniusOptions(Printed):
     """Options of `arrhenius`."""
 
     from_c: Annotated[float, flag("Temperature of use, °C.", "--from")]
@@ -345,8 +334,6 @@ class ArrheniusOptions(Options):
     hours: Annotated[
         float | None, flag("Hours at the first temperature; prints the equivalent bake time.")
     ] = None
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 @command(app, example=ARRHENIUS_EXAMPLE)
@@ -371,7 +358,7 @@ def arrhenius(given: ArrheniusOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LifeOptions(Options):
+class LifeOptions(Printed):
     """Options of `life`."""
 
     config: Annotated[str, flag("The device.", "-c", metavar="PRESET|FILE")] = "config"
@@ -428,8 +415,6 @@ class LifeOptions(Options):
     ] = False
     seed: Seed = 42
     sets: Sets = None
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 @command(app, example=LIFE_EXAMPLE)
@@ -482,12 +467,10 @@ def life(given: LifeOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableOptions(Options):
+class TableOptions(Printed):
     """Options of `table`."""
 
     plot: Plot = None
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 @command(app, example=TABLE_EXAMPLE)

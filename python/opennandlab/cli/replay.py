@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from opennandlab.cli import _terminal as terminal
+from opennandlab.cli._run_report import run_and_report
 from opennandlab.cli._typed import typed
-from opennandlab.cli.options.common import AllowCode, Json, Quiet, Seed, Sets, SliceOps
-from opennandlab.cli.options.rows import Options, argument, flag
-from opennandlab.cli.options.watch import Breakdown, BreakdownPlot, TimelineFile, watched
+from opennandlab.cli.options.rows import argument, flag
+from opennandlab.cli.options.run import MeasuredRunOptions
 
 
 class Beyond(str, Enum):
@@ -40,7 +40,7 @@ class Separator(str, Enum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReplayOptions(Options):
+class ReplayOptions(MeasuredRunOptions):
     """Options of `replay`."""
 
     trace: Annotated[
@@ -51,14 +51,6 @@ class ReplayOptions(Options):
             show_default=False,
         ),
     ]
-    config: Annotated[
-        str | None,
-        flag(
-            "The device; default: the preset `config`, or the device of the image.",
-            "-c",
-            metavar="PRESET|FILE",
-        ),
-    ] = None
     trace_format: Annotated[
         str,
         flag(
@@ -122,29 +114,6 @@ class ReplayOptions(Options):
         ),
     ] = None
     skip_bad_lines: Annotated[bool, flag("Skip and count lines that cannot be read.")] = False
-    seed: Seed = 42
-    output: Annotated[Path | None, flag("Result file (JSON).", "-o", metavar="FILE")] = None
-    state: Annotated[
-        str | None,
-        flag(
-            "Start from an empty or a saved drive instead of one sequential fill.",
-            metavar="fresh|image:FILE",
-        ),
-    ] = None
-    save_image: Annotated[
-        Path | None, flag("Save the drive's state after the run.", metavar="FILE")
-    ] = None
-    plot: Annotated[
-        Path | None, flag("Plots and tables, as an HTML page, SVG, PNG or PDF.", metavar="FILE")
-    ] = None
-    breakdown: Breakdown = False
-    breakdown_plot: BreakdownPlot = None
-    timeline: TimelineFile = None
-    settings: Sets = None
-    as_json: Json = False
-    quiet: Quiet = False
-    slice_ops: SliceOps = None
-    allow_code: AllowCode = False
 
 
 def replay(given: ReplayOptions) -> None:
@@ -158,9 +127,7 @@ def replay(given: ReplayOptions) -> None:
     if given.closed_loop is not None and given.time_scale is not None:
         raise ConfigError("loop", "--closed-loop ignores arrival times: drop --time-scale")
     options: dict[str, Any] = {
-        "format": _format(
-            given.trace_format, given.columns, given.separator, given.header_lines, given.layer
-        ),
+        "format": _format(given),
         "beyond": "wrap" if given.wrap else "scale" if given.scale else given.beyond.value,
         "skip_bad_lines": given.skip_bad_lines,
     }
@@ -173,28 +140,16 @@ def replay(given: ReplayOptions) -> None:
     if given.unpacked_max is not None:
         options["unpacked_bytes_max"] = given.unpacked_max
     device_sets, replay_sets = terminal.split_sets(given.settings)
-    watch = watched(given.timeline, breakdown=given.breakdown, plot=given.breakdown_plot)
-    outputs = terminal.Outputs(
-        given.output,
-        given.plot,
-        given.save_image,
-        given.breakdown_plot,
-        given.timeline[1] if given.timeline else None,
-    )
-    terminal.check_outputs(
-        outputs.by_option(),
-        {"the trace": given.trace, **terminal.read_files(given.config, given.state)},
-    )
-    device = terminal.chosen_device(given.config, given.state, device_sets)
+    watch = given.observation()
+    given.check_outputs({"the trace": given.trace})
+    device = given.device(device_sets)
     for path, value in replay_sets.items():
         set_path(options, path, value)
     run = prepare_replay(Start(device, given.seed, given.state), given.trace, options, watch)
     if run.trace is not None and not given.as_json and not given.quiet:
         found = _read_as(given.trace, run.trace.summary())
         terminal.stdout().print(found, markup=False, soft_wrap=True)
-    terminal.run_and_report(
-        run, outputs, as_json=given.as_json, quiet=given.quiet, slice_ops=given.slice_ops
-    )
+    run_and_report(run, given)
 
 
 def _read_as(trace: Path, summary: str) -> str:
@@ -217,30 +172,27 @@ def _read_as(trace: Path, summary: str) -> str:
     return f"{trace.name}: read as {found['format']}: {', '.join(filter(None, parts))}"
 
 
-def _format(
-    name: str,
-    columns: str | None,
-    separator: Separator | None,
-    header_lines: int | None,
-    layer: Layer | None,
-) -> str | dict[str, Any]:
+def _format(given: ReplayOptions) -> str | dict[str, Any]:
     """Return the format of the trace, as the key `format` of replay options has it."""
     from opennandlab.base.errors import ConfigError
 
+    name, layer = given.trace_format, given.layer
     if layer is not None:
-        if columns is not None or name not in {"auto", "blkparse"}:
+        if given.columns is not None or name not in {"auto", "blkparse"}:
             raise ConfigError("format", "--layer describes traces of blkparse: drop the format")
         name = "blkparse"
-    if columns is None:
-        for option, value in (("--separator", separator), ("--header-lines", header_lines)):
+    if given.columns is None:
+        for option, value in (
+            ("--separator", given.separator), ("--header-lines", given.header_lines),
+        ):  # fmt: skip
             if value is not None:
                 raise ConfigError("format", f"{option} describes --columns: give them too")
         return name if layer is None else {"kind": name, "layer": layer.value}
     if name not in {"auto", "columns"}:
         raise ConfigError("format", f"--columns is a format of its own: drop --trace-format {name}")
-    table: dict[str, Any] = {"kind": "columns", "columns": columns}
-    if separator is not None:
-        table["separator"] = separator.value
-    if header_lines is not None:
-        table["header_lines"] = header_lines
+    table: dict[str, Any] = {"kind": "columns", "columns": given.columns}
+    if given.separator is not None:
+        table["separator"] = given.separator.value
+    if given.header_lines is not None:
+        table["header_lines"] = given.header_lines
     return table

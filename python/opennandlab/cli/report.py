@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli.options.common import Json, Quiet
-from opennandlab.cli.options.rows import Options, argument, flag
+from opennandlab.cli.options.common import Printed
+from opennandlab.cli.options.rows import argument, flag
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ class Open(str, Enum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReportOptions(Options):
+class ReportOptions(Printed):
     """Options of `report`."""
 
     files: Annotated[
@@ -53,8 +53,6 @@ class ReportOptions(Options):
     ] = False
     show: Annotated[Open, flag("Whether to show the page in a browser.", "--open")] = Open.NEVER
     log: Annotated[bool, flag("Draw on logarithmic scales wherever values allow it.")] = False
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 def report(given: ReportOptions) -> None:

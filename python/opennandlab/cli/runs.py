@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli.options.common import AllowCode, Json, Quiet
+from opennandlab.cli.options.common import AllowCode, Json, Printed, Quiet
 from opennandlab.cli.options.rows import Options, argument, command, flag
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ LIMIT = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class ListOptions(Options):
+class ListOptions(Printed):
     """Options of `list`."""
 
     store: Place = None
@@ -57,8 +57,6 @@ class ListOptions(Options):
         ),
     ] = None
     keys: Annotated[bool, flag("Print whole keys, one in a line, and nothing else.")] = False
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 @command(app, "list", example="opennandlab runs list --where ftl.gc_policy=greedy")
@@ -97,7 +95,7 @@ def list_(given: ListOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShowOptions(Options):
+class ShowOptions(Printed):
     """Options of `show`."""
 
     key: Annotated[str, argument("Its first digits are enough.", metavar="KEY")]
@@ -105,8 +103,6 @@ class ShowOptions(Options):
     output: Annotated[
         Path | None, flag("Write the document, as the run itself would have.", "-o")
     ] = None
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 @command(app, example="opennandlab runs show 3f9a --output result.json")
@@ -135,7 +131,7 @@ def show(given: ShowOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableOptions(Options):
+class TableOptions(Printed):
     """Options of `table`."""
 
     spec: Annotated[
@@ -155,8 +151,6 @@ class TableOptions(Options):
     tex: Annotated[
         Path | None, flag("Write what is printed as a table of LaTeX.", metavar="FILE")
     ] = None
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 @command(app, example="opennandlab runs table 'waf,iops by ftl.gc_policy'")
@@ -252,12 +246,10 @@ def rerun(given: RerunOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SweepsOptions(Options):
+class SweepsOptions(Printed):
     """Options of `sweeps`."""
 
     store: Place = None
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 @command(app, example="opennandlab runs sweeps")
@@ -286,15 +278,13 @@ def sweeps(given: SweepsOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExportOptions(Options):
+class ExportOptions(Printed):
     """Options of `export`."""
 
     file: Annotated[Path, argument("Ends in .csv, .parquet or .jsonl.", metavar="FILE")]
     store: Place = None
     where: Where = None
     documents: Annotated[bool, flag("Put the documents into the lines of a .jsonl.")] = False
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 @command(app, example="opennandlab runs export points.csv --where verb=benchmark")
@@ -312,7 +302,7 @@ def export(given: ExportOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AddOptions(Options):
+class AddOptions(Printed):
     """Options of `add`."""
 
     files: Annotated[
@@ -331,8 +321,6 @@ class AddOptions(Options):
             metavar="KEY",
         ),
     ] = None
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 @command(app, example="opennandlab runs add results/*.json --by ftl.gc_policy")
@@ -350,13 +338,11 @@ def add(given: AddOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MergeOptions(Options):
+class MergeOptions(Printed):
     """Options of `merge`."""
 
     other: Annotated[Path, argument("A store; it is not changed.", metavar="OTHER")]
     store: Place = None
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 @command(app, example="opennandlab runs merge elsewhere/.opennandlab")
@@ -373,7 +359,7 @@ def merge(given: MergeOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RmOptions(Options):
+class RmOptions(Printed):
     """Options of `rm`."""
 
     keys: Annotated[
@@ -383,8 +369,6 @@ class RmOptions(Options):
     where: Where = None
     unfinished: Annotated[bool, flag("What cut runs left of points that are not finished.")] = False
     yes: Annotated[bool, flag("Do not ask.", "-y")] = False
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 @command(app, example="opennandlab runs rm --where status=failed --yes")

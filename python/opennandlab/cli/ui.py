@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Annotated
 
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli.options.common import Json, Quiet
-from opennandlab.cli.options.rows import Options, flag
+from opennandlab.cli.options.common import Printed
+from opennandlab.cli.options.rows import flag
 
 AUTO = "auto"
 
 
 @dataclass(frozen=True, kw_only=True)
-class UiOptions(Options):
+class UiOptions(Printed):
     """Options of `ui`."""
 
     port: Annotated[int, flag("0: a free one.", metavar="N", min=0, max=65535)] = 8765
@@ -51,8 +51,6 @@ class UiOptions(Options):
         ),
     ] = None
     no_browser: Annotated[bool, flag("Print the address, and open nothing.")] = False
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 def ui(given: UiOptions) -> None:

@@ -13,8 +13,8 @@ import typer
 
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._progress import shown
-from opennandlab.cli.options.common import Json, Quiet
-from opennandlab.cli.options.rows import Options, argument, flag
+from opennandlab.cli.options.common import Printed
+from opennandlab.cli.options.rows import argument, flag
 
 if TYPE_CHECKING:
     from opennandlab.documents.validation import ValidationDocument
@@ -57,7 +57,7 @@ class Target(str, Enum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ValidateOptions(Options):
+class ValidateOptions(Printed):
     """Options of `validate`."""
 
     suites: Annotated[
@@ -104,8 +104,6 @@ class ValidateOptions(Options):
         "1,2,3"
     )
     strict: Annotated[bool, flag("Exit with status 1 for known misses too.")] = False
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 def validate(given: ValidateOptions) -> None:

@@ -1,12 +1,23 @@
 """Options that most verbs take."""
 
+from dataclasses import dataclass
 from typing import Annotated
 
 from opennandlab.cli._typed import typed_sets
-from opennandlab.cli.options.rows import flag
+from opennandlab.cli.options.rows import Options, flag
 
 Json = Annotated[bool, flag("Print one JSON document on stdout, nothing else.", "--json")]
 Quiet = Annotated[bool, flag("Print errors only; the exit code tells the result.", "--quiet", "-q")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Printed(Options):
+    """What goes to the terminal."""
+
+    as_json: Json = False
+    quiet: Quiet = False
+
+
 SEED_MAX = (1 << 64) - 1
 Seed = Annotated[
     int, flag("Seed of all randomness; recorded in the result.", "--seed", min=0, max=SEED_MAX)

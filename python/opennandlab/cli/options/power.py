@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Annotated
 
 from opennandlab.cli._engines import Jobs
-from opennandlab.cli.options.common import Json, Quiet, Seed, Sets
-from opennandlab.cli.options.rows import Options, flag
+from opennandlab.cli.options.common import Printed, Seed, Sets
+from opennandlab.cli.options.rows import flag
 
 READY_MS = 10_000.0
 
@@ -16,7 +16,7 @@ Output = Annotated[
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunOptions(Options):
+class RunOptions(Printed):
     """Options of `run`."""
 
     output: Output
@@ -94,8 +94,6 @@ class RunOptions(Options):
         str | None, flag("Of a device: its serial number or name.", metavar="SERIAL|NAME")
     ] = None
     force: Annotated[bool, flag("Overwrite a partition table or file system.")] = False
-    as_json: Json = False
-    quiet: Quiet = False
 
     @property
     def address(self) -> str:
