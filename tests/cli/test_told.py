@@ -45,6 +45,9 @@ SHORT = ("benchmark", "-w", "short.yaml", "-c", "small.yaml")
     ("power run -o cuts --span-mib 1", "--span-mib"),
     ("serve -c small.yaml --socket s --any-address", "--any-address"),
     ("validate trim --d 3", "--d"),
+    ("theory scaling --rates 1:530,310,260,240,230 --dies 4", "--dies"),
+    ("pts import reference:client_2013_iops --name mine", "--name"),
+    ("ecc curve --code bch:m=8,t=4 --points 1e-3 --iterations 5", "--iterations"),
 ])  # fmt: skip
 def test_an_option_that_nothing_hears_is_refused(asked: str, option: str, cli: Cli) -> None:
     """A journal that was asked for on a simulated drive changed nothing, and nobody was told."""

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli.options.common import Json, Quiet
-from opennandlab.cli.options.rows import Options, argument, flag
+from opennandlab.cli.options.common import Printed
+from opennandlab.cli.options.rows import argument, flag
 
 if TYPE_CHECKING:
     from opennandlab.documents.pts import PtsDocument
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 EXAMPLE = "opennandlab pts import reference:client_2013_iops --output drive.json"
 SIZE = "SIZE"
+# What is said of files of others.
+DESCRIBING = ("test", "unit", "pattern", "threads", "queue_depth", "any_order", "allow_cut",
+              "name", "model", "capacity", "amount", "profile", "source")  # fmt: skip
 
 
 class TestName(str, Enum):
@@ -40,7 +43,7 @@ class ProfileName(str, Enum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImportOptions(Options):
+class ImportOptions(Printed):
     """Options of `import`."""
 
     files: Annotated[
@@ -77,14 +80,13 @@ class ImportOptions(Options):
     source: Annotated[
         str | None, flag("Who measured it, where it was published.", metavar="TEXT")
     ] = None
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 def import_(given: ImportOptions) -> None:
     """Import what others measured; nothing is written unless all of it is sound."""
     from opennandlab.base.errors import ConfigError
     from opennandlab.measured.importing import Wanted
+    from opennandlab.measured.published import PREFIX
     from opennandlab.targets.opening import parse_size
 
     if given.references:
@@ -94,6 +96,8 @@ def import_(given: ImportOptions) -> None:
         raise ConfigError("FILE", "nothing to import; accepted: files, reference:NAME, --list")
     inputs = {f"the input {path}": Path(path) for path in given.files}
     terminal.check_outputs({"--output": given.output}, dict(inputs))
+    if any(one.startswith(PREFIX) for one in given.files):
+        given.refuse(DESCRIBING, "on a published table, which says it; accepted: with files")
     document = _document(
         given.files,
         Wanted(

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli.options.common import Json, Quiet, Seed
-from opennandlab.cli.options.rows import Options, argument, command, flag
+from opennandlab.cli.options.common import Printed, Seed
+from opennandlab.cli.options.rows import argument, command, flag
 
 app = typer.Typer(
     help="Evaluate closed forms: write amplification, block maps, caches, bandwidth, scaling, "
@@ -96,7 +96,7 @@ def _usage() -> Iterator[None]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WafOptions(Options):
+class WafOptions(Printed):
     """Options of `waf`."""
 
     policy: Annotated[Policy, flag("How garbage collection chooses its victim.")] = Policy.GREEDY
@@ -114,8 +114,6 @@ class WafOptions(Options):
     ] = None
     trim_pct: Annotated[float, flag("Share of requests that trim, %.", min=0, max=100)] = 0.0
     trim_target: Annotated[Target, flag("Addresses that trims go to.")] = Target.ANY
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 @command(
@@ -156,7 +154,7 @@ def waf(given: WafOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BandwidthOptions(Options):
+class BandwidthOptions(Printed):
     """Options of `bandwidth`."""
 
     cell: Annotated[Cell | None, flag("Die of the 2009 SNIA tutorial; default both, or slc.")] = (
@@ -183,8 +181,6 @@ class BandwidthOptions(Options):
         Path | None, flag("Plot the sweep into an HTML, SVG, PNG or PDF file.", metavar="FILE")
     ] = None
     seed: Seed = 42
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 @command(
@@ -244,7 +240,7 @@ def bandwidth(given: BandwidthOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class QueueingOptions(Options):
+class QueueingOptions(Printed):
     """Options of `queueing`."""
 
     dies: Annotated[int, flag("Number of dies, each with its own channel.", min=1)] = 1
@@ -253,8 +249,6 @@ class QueueingOptions(Options):
         None
     )
     queue_depth: Annotated[int | None, flag("Closed loop: requests outstanding.", min=1)] = None
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 @command(
@@ -295,7 +289,7 @@ def queueing(given: QueueingOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EnduranceOptions(Options):
+class EnduranceOptions(Printed):
     """Options of `endurance`."""
 
     raw_tb: Annotated[float, flag("Capacity of all good blocks, TB.")]
@@ -306,8 +300,6 @@ class EnduranceOptions(Options):
         None
     )
     years: Annotated[float, flag("Warranty time for DWPD.")] = 5.0
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 @command(
@@ -340,7 +332,7 @@ def endurance(given: EnduranceOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScalingOptions(Options):
+class ScalingOptions(Printed):
     """Options of `scaling`."""
 
     rates: Annotated[
@@ -366,8 +358,6 @@ class ScalingOptions(Options):
         ),
     ] = None
     page_bytes: Annotated[int, flag("Page, for rates against block size.", min=1)] = 4000
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 @command(
@@ -391,6 +381,8 @@ def scaling(given: ScalingOptions) -> None:
         )
     limits = None
     if given.rates:
+        unheard = ["cell", "dies", "units", "link", "page_bytes"]
+        given.refuse(unheard, "with --rates, which are measured; accepted: without them")
         measured = tables.parse_rates(given.rates)
     else:
         chosen = LINK_ALIASES.get(given.link.value, given.link.value)
@@ -406,7 +398,7 @@ def scaling(given: ScalingOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MappingOptions(Options):
+class MappingOptions(Printed):
     """Options of `mapping`."""
 
     scheme: Annotated[Scheme, flag("How the drive maps.")] = Scheme.FAST
@@ -418,8 +410,6 @@ class MappingOptions(Options):
     replacement: Annotated[LogReplacement, flag("bast: which log block is merged.")] = (
         LogReplacement.FIFO
     )
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 @command(
@@ -455,14 +445,12 @@ def mapping(given: MappingOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CacheOptions(Options):
+class CacheOptions(Printed):
     """Options of `cache`."""
 
     pages: Annotated[int, flag("Entries of the whole map: logical pages.", min=1)]
     entries: Annotated[int, flag("Entries that the cache holds; 4 bytes each in a DFTL.", min=0)]
     zipf: Annotated[float, flag("Popularity is rank to the power of minus this; 0: uniform.")] = 0.0
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 @command(app, example="opennandlab theory cache --pages 65536 --entries 4096 --zipf 0.99")
@@ -479,15 +467,13 @@ def cache(given: CacheOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExamplesOptions(Options):
+class ExamplesOptions(Printed):
     """Options of `examples`."""
 
     name: Annotated[
         Example | None, argument("One of them; default all three.", show_default=False)
     ] = None
     plot: Annotated[Path | None, flag("Draw them into an SVG or PNG file.", metavar="FILE")] = None
-    as_json: Json = False
-    quiet: Quiet = False
 
 
 @command(

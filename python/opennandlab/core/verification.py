@@ -164,6 +164,8 @@ def _run_again(
                 "the result replayed a trace and does not say where it is: --trace FILE"
             )
         return prepare_replay(start, path, document.workload, recorded(document))
+    if trace is not None:
+        raise ResultError("the result replayed no trace: leave out --trace")
     return prepare_benchmark(start, document.workload, watch=recorded(document))
 
 
