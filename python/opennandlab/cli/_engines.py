@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated
 
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli.options.rows import flag
+from opennandlab.cli.options.common import Jobs
+from opennandlab.cli.options.rows import Options, flag
 
 if TYPE_CHECKING:
     from opennandlab.store import Store
@@ -20,44 +22,53 @@ class EngineName(str, Enum):
     DASK = "dask"
 
 
-EngineOption = Annotated[EngineName, flag("Where points run.", "--engine")]
-Scheduler = Annotated[
-    str | None,
-    flag(
-        "Of a Dask cluster, such as tcp://127.0.0.1:8786; default: workers of its own.",
-        "--scheduler",
-        metavar="ADDRESS",
-    ),
-]
-Jobs = Annotated[
-    int | None, flag("Points at a time; default: all cores.", "--jobs", "-j", min=1, max=1024)
-]
+@dataclass(frozen=True, kw_only=True)
+class EngineOptions(Options):
+    """Where points run, and how many at a time."""
+
+    jobs: Jobs = None
+    engine: Annotated[EngineName, flag("Where points run.")] = EngineName.THREADS
+    scheduler: Annotated[
+        str | None,
+        flag(
+            "Of a Dask cluster, such as tcp://127.0.0.1:8786; default: workers of its own.",
+            metavar="ADDRESS",
+        ),
+    ] = None
+
+    def check_scheduler(self) -> None:
+        """Refuse a scheduler that no engine asks.
+
+        Raises:
+            ConfigError: for one without `--engine dask`.
+        """
+        from opennandlab.base.errors import ConfigError
+
+        if self.scheduler is not None and self.engine is not EngineName.DASK:
+            raise ConfigError("--scheduler", "belongs to --engine dask")
+
+    def engine_of(self, store: "Store") -> "Engine":
+        """Return where points run.
+
+        Args:
+            store: Where points are kept, those that were begun too.
+
+        Raises:
+            ConfigError: for a scheduler that no engine asks.
+        """
+        self.check_scheduler()
+        if self.engine is EngineName.DASK:
+            from opennandlab.studies.sweeps.cluster import Cluster
+
+            return Cluster(self.scheduler, self.jobs)
+        return threads_of(store, self.jobs)
 
 
-def check_scheduler(name: EngineName, scheduler: str | None) -> None:
-    """Refuse a scheduler that no engine asks.
-
-    Raises:
-        ConfigError: for one without `--engine dask`.
-    """
-    from opennandlab.base.errors import ConfigError
-
-    if scheduler is not None and name is not EngineName.DASK:
-        raise ConfigError("--scheduler", "belongs to --engine dask")
-
-
-def engine_of(
-    store: "Store", name: EngineName, scheduler: str | None, jobs: int | None
-) -> "Engine":
-    """Return where points run."""
+def threads_of(store: "Store", jobs: int | None) -> "Engine":
+    """Return threads of this process, all cores unless told otherwise."""
     from opennandlab.base.threads import cores
     from opennandlab.studies.sweeps.engine import Threads
 
-    check_scheduler(name, scheduler)
-    if name is EngineName.DASK:
-        from opennandlab.studies.sweeps.cluster import Cluster
-
-        return Cluster(scheduler, jobs)
     return Threads(jobs or cores(), store.unfinished)
 
 

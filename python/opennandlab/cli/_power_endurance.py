@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from opennandlab.cli import _ending
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli._engines import EngineName, Jobs, engine_of, note_interrupted, resumable
+from opennandlab.cli._engines import note_interrupted, resumable, threads_of
 from opennandlab.cli._progress import shown
 from opennandlab.cli._report_tables import show
 from opennandlab.cli._sweep_tables import line
 from opennandlab.cli._typed import typed_device
-from opennandlab.cli.options.common import AllowCode, Json, Quiet, Sets
+from opennandlab.cli.options.common import AllowCode, Jobs, Json, Quiet, Sets
 from opennandlab.cli.options.rows import Options, argument, flag
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def endurance(given: EnduranceOptions) -> None:
             campaign = Campaign(wanted, kept, folder=folder, watch=told)
 
             def engine() -> "Engine":
-                return engine_of(kept, EngineName.THREADS, None, given.jobs)
+                return threads_of(kept, given.jobs)
 
             is_partial = _carried_out(campaign, engine)
         words = ["opennandlab", "power", "endurance"]

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from opennandlab.cli import _ending
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli._engines import Jobs, note_interrupted, resumable
+from opennandlab.cli._engines import note_interrupted, resumable
 from opennandlab.cli._progress import shown
 from opennandlab.cli._report_tables import show
-from opennandlab.cli.options.common import Printed, Seed, Sets
+from opennandlab.cli.options.common import Jobs, Printed, Seed, Sets
 from opennandlab.cli.options.rows import flag
 
 if TYPE_CHECKING:

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli._engines import Jobs
 from opennandlab.cli._progress import shown
 from opennandlab.cli._report_tables import show
 from opennandlab.cli._typed import typed_device
-from opennandlab.cli.options.common import Printed, Seed
+from opennandlab.cli.options.common import Jobs, Printed, Seed
 from opennandlab.cli.options.rows import flag
 
 if TYPE_CHECKING:

@@ -1,8 +1,7 @@
 """`fleet`: many drives, each with its own seed and what it drew, through the same suites."""
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,26 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli._engines import (
-    EngineName,
-    EngineOption,
-    Jobs,
-    Scheduler,
-    check_scheduler,
-    engine_of,
-    note_interrupted,
-    resumable,
-)
+from opennandlab.cli._engines import EngineName, EngineOptions, note_interrupted, resumable
 from opennandlab.cli._progress import shown
 from opennandlab.cli._report_tables import show
 from opennandlab.cli._sweep_tables import line
-from opennandlab.cli.options.common import AllowCode, Json, Quiet
+from opennandlab.cli.options.common import AllowCode, Json, Printed
 from opennandlab.cli.options.rows import Options, argument, command, flag
 
 if TYPE_CHECKING:
     from opennandlab.documents.fleet import FleetDocument
-    from opennandlab.store import Store
-    from opennandlab.studies.fleet.live import LiveFleet, Permission
+    from opennandlab.studies.fleet.live import LiveFleet
     from opennandlab.studies.fleet.running import Campaign
     from opennandlab.studies.sweeps.engine import Engine
     from opennandlab.studies.sweeps.runner import Progress
@@ -48,7 +37,7 @@ File = Annotated[Path, argument("The fleet file.", metavar="FILE", show_default=
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunOptions(Options):
+class RunOptions(EngineOptions, Printed):
     """Options of `run`."""
 
     file: File
@@ -67,9 +56,6 @@ class RunOptions(Options):
     only: Annotated[
         list[int] | None, flag("Only this device. May be repeated.", metavar="INDEX")
     ] = None
-    jobs: Jobs = None
-    engine: EngineOption = EngineName.THREADS
-    scheduler: Scheduler = None
     retry: Annotated[bool, flag("Run what failed before again.")] = False
     destructive: Annotated[bool, flag("Targets: allow all their data to be destroyed.")] = False
     i_know: Annotated[
@@ -79,93 +65,65 @@ class RunOptions(Options):
     may_fill: Annotated[
         bool, flag("Targets: let main-full-main fill file systems, where the file asks.")
     ] = False
-    as_json: Json = False
-    quiet: Quiet = False
     allow_code: AllowCode = False
 
 
 @command(app, example=RUN_EXAMPLE)
 def run(given: RunOptions) -> None:
     """Run a fleet; what is known is not run again, and what fails stops no other device."""
-    with _reading(given.file, as_json=given.as_json, allow_code=given.allow_code):
-        from opennandlab.base.errors import ConfigError
-        from opennandlab.studies.fleet.live import LiveFleet, Permission
+    from opennandlab.base.errors import ConfigError
+    from opennandlab.policies.source import named_in
+    from opennandlab.studies.fleet.live import LiveFleet
 
-        check_scheduler(given.engine, given.scheduler)
+    with named_in(given.file):
+        given.check_scheduler()
         terminal.check_folder(given.output)
         indices = sorted(set(given.only)) if given.only else None
         if (live := LiveFleet.load(given.file)) is not None:
             if given.engine is not EngineName.THREADS or given.store is not None or given.retry:
                 raise ConfigError("targets", "--engine, --store and --retry are of simulated ones")
             _check_suites(live)
-            permission = Permission(
-                given.destructive, tuple(given.i_know or ()), given.force, given.may_fill
-            )
-            document = _live(
-                live, given.output, indices, permission, given.jobs, given.file, quiet=given.quiet
-            )
+            document = _live(live, indices, given)
         else:
             if given.destructive or given.i_know or given.force or given.may_fill:
                 raise ConfigError("--destructive", "a fleet of simulated drives destroys nothing")
-
-            def engine_in(kept: "Store") -> "Engine":
-                return engine_of(kept, given.engine, given.scheduler, given.jobs)
-
-            document = _simulated(
-                given.file,
-                given.output,
-                given.store or given.output,
-                indices,
-                engine_in,
-                retry=given.retry,
-                quiet=given.quiet,
-            )
+            document = _simulated(indices, given)
         _write(document, given.output, indices)
-        _tell(document, given.output, as_json=given.as_json, quiet=given.quiet)
+        _tell(document, given)
 
 
-@contextmanager
-def _reading(file: Path, *, as_json: bool, allow_code: bool) -> Iterator[None]:
-    """Read a fleet file, which may be of somebody else."""
-    from opennandlab.policies.source import named_in
-
-    with terminal.guard(as_json=as_json, allow_code=allow_code), named_in(file):
-        yield
-
-
-def _simulated(
-    file: Path, output: Path, store: Path, indices: list[int] | None,
-    engine_in: "Callable[[Store], Engine]", *, retry: bool, quiet: bool,
-) -> "FleetDocument":  # fmt: skip
+def _simulated(indices: list[int] | None, given: RunOptions) -> "FleetDocument":
     """Run a fleet of simulated drives; return its document."""
     from opennandlab.store import Store
     from opennandlab.studies.fleet.definition import Fleet
     from opennandlab.studies.fleet.running import Campaign, command_of
 
-    fleet = Fleet.load(file)
+    fleet = Fleet.load(given.file)
     fleet.check()
     for index in indices or []:
         fleet.member(index)
-    output.mkdir(parents=True, exist_ok=True)
+    given.output.mkdir(parents=True, exist_ok=True)
     now = {"suite": ""}
 
     def said(state: "Progress") -> str:
         return f"{now['suite']}  {line(state)}"
 
-    with Store.open(store) as kept, shown(said, quiet=quiet) as watch:
+    place = given.store or given.output
+    with Store.open(place) as kept, shown(said, quiet=given.quiet) as watch:
 
         def told(suite: str, state: "Progress") -> None:
             now["suite"] = suite
             if watch is not None:
                 watch(state)
 
-        campaign = Campaign(fleet, kept, indices=indices, watch=told, retry=retry)
-        if not quiet and campaign.known_count:
+        campaign = Campaign(fleet, kept, indices=indices, watch=told, retry=given.retry)
+        if not given.quiet and campaign.known_count:
             known = f"{campaign.known_count} of {campaign.count} points are known"
             terminal.note(known, style="dim")
-        is_partial = _carried_out(campaign, lambda: engine_in(kept))
+        is_partial = _carried_out(campaign, lambda: given.engine_of(kept))
         terminal.ignore_signals()
-    return campaign.document(command_of(os.fspath(file), os.fspath(output)), partial=is_partial)
+    command = command_of(os.fspath(given.file), os.fspath(given.output))
+    return campaign.document(command, partial=is_partial)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,25 +165,25 @@ def devices(given: DevicesOptions) -> None:
     console.print(terminal.plain_table(["device", "seed", *keys], rows))
 
 
-def _live(
-    fleet: "LiveFleet", output: Path, indices: list[int] | None, permission: "Permission",
-    jobs: int | None, file: Path, *, quiet: bool,
-) -> "FleetDocument":  # fmt: skip
+def _live(fleet: "LiveFleet", indices: list[int] | None, given: RunOptions) -> "FleetDocument":
     """Run a fleet of targets; return its document."""
-    from opennandlab.studies.fleet.live import LiveCampaign, cores
+    from opennandlab.studies.fleet.live import LiveCampaign, Permission, cores
     from opennandlab.studies.fleet.running import command_of, live_document
 
     def told(what: str, fraction: float) -> None:
-        if not quiet:
+        if not given.quiet:
             terminal.note(f"{fraction:4.0%}  {what}", style="dim")
 
+    permission = Permission(
+        given.destructive, tuple(given.i_know or ()), given.force, given.may_fill
+    )
     chosen = list(range(len(fleet.targets))) if indices is None else indices
-    campaign = LiveCampaign(fleet, output, chosen, permission, told)
-    output.mkdir(parents=True, exist_ok=True)
-    is_partial = campaign.to_the_end(min(jobs or cores(), cores()), terminal.ignore_signals)
+    campaign = LiveCampaign(fleet, given.output, chosen, permission, told)
+    given.output.mkdir(parents=True, exist_ok=True)
+    is_partial = campaign.to_the_end(min(given.jobs or cores(), cores()), terminal.ignore_signals)
     # A real drive is never the same twice: what it gave is saved, also when all had just ended.
     terminal.ignore_signals()
-    command = command_of(os.fspath(file), os.fspath(output))
+    command = command_of(os.fspath(given.file), os.fspath(given.output))
     return live_document(campaign, command, partial=is_partial)
 
 
@@ -294,19 +252,19 @@ def _write(document: "FleetDocument", folder: Path, indices: list[int] | None) -
     write_into(folder, iter(files))
 
 
-def _tell(document: "FleetDocument", output: Path, *, as_json: bool, quiet: bool) -> None:
+def _tell(document: "FleetDocument", given: RunOptions) -> None:
     from opennandlab.documents.record import plain
     from opennandlab.reports import fleet as pages
 
-    if as_json:
+    if given.as_json:
         terminal.emit_json(plain(document))
-    elif not quiet:
+    elif not given.quiet:
         tables = (
             pages.spread(document), *pages.outliers(document), *pages.failures(document)
         )  # fmt: skip
         title = f"{document.fleet['name']}: {pages.subtitle(document)}"
         show(title, tables, document.digest)
-        terminal.note(f"written to {output}")
+        terminal.note(f"written to {given.output}")
     if document.partial:
         terminal.stop(terminal.INTERRUPTED, "interrupted: the result is partial")
     if document.failed:

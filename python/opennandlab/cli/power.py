@@ -14,10 +14,10 @@ from opennandlab.cli import _power_files as of_files
 from opennandlab.cli import _power_outside as outside
 from opennandlab.cli import _power_switch as switch
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli._engines import Jobs, note_interrupted, resumable
+from opennandlab.cli._engines import note_interrupted, resumable
 from opennandlab.cli._progress import shown
 from opennandlab.cli._report_tables import show
-from opennandlab.cli.options.common import AllowCode, Json, Printed, Seed
+from opennandlab.cli.options.common import AllowCode, Jobs, Json, Printed, Seed
 from opennandlab.cli.options.power import READY_MS, Output, RunOptions
 from opennandlab.cli.options.rows import Options, argument, command, flag
 

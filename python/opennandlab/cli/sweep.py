@@ -9,19 +9,11 @@ import typer
 
 from opennandlab.cli import _sweep_tables as tables
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli._engines import (
-    EngineName,
-    EngineOption,
-    Jobs,
-    Scheduler,
-    engine_of,
-    note_interrupted,
-    resumable,
-)
+from opennandlab.cli._engines import EngineOptions, note_interrupted, resumable
 from opennandlab.cli._progress import shown
 from opennandlab.cli._typed import typed, typed_device, typed_sets
-from opennandlab.cli.options.common import AllowCode, Json, Quiet
-from opennandlab.cli.options.rows import Options, argument, flag
+from opennandlab.cli.options.common import AllowCode, Printed
+from opennandlab.cli.options.rows import argument, flag
 
 if TYPE_CHECKING:
     from opennandlab.studies.sweeps.definition import Sweep
@@ -30,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SweepOptions(Options):
+class SweepOptions(EngineOptions, Printed):
     """Options of `sweep`."""
 
     what: Annotated[
@@ -81,9 +73,6 @@ class SweepOptions(Options):
     seeds_max: Annotated[int | None, flag("The most seeds with --until; default 100.")] = None
     name: Annotated[str | None, flag("Name of the sweep; default: of its file.")] = None
     store: Annotated[Path | None, flag("Where points are kept.", metavar="DIR")] = None
-    jobs: Jobs = None
-    engine: EngineOption = EngineName.THREADS
-    scheduler: Scheduler = None
     retry: Annotated[bool, flag("Run points again that failed before.")] = False
     dry_run: Annotated[bool, flag("Print how many points are known, and what the rest costs.")] = (
         False
@@ -96,8 +85,6 @@ class SweepOptions(Options):
     y: Annotated[str | None, flag("Number that is drawn.")] = None
     lines: Annotated[str | None, flag("Key with a line for each of its values.")] = None
     facets: Annotated[str | None, flag("Key with a figure for each of its values.")] = None
-    as_json: Json = False
-    quiet: Quiet = False
     allow_code: AllowCode = False
 
 
@@ -136,9 +123,7 @@ def sweep(given: SweepOptions) -> None:
             _note_start(run, quiet=given.quiet)
             try:
                 with resumable(lambda: _there(run)):
-                    rows = run.to_the_end(
-                        engine_of(kept, given.engine, given.scheduler, given.jobs)
-                    )
+                    rows = run.to_the_end(given.engine_of(kept))
             except KeyboardInterrupt:
                 note_interrupted(_there(run))
                 if given.as_json:

@@ -32,6 +32,9 @@ Sets = Annotated[
         callback=typed_sets,
     ),
 ]
+Jobs = Annotated[
+    int | None, flag("Points at a time; default: all cores.", "--jobs", "-j", min=1, max=1024)
+]
 AllowCode = Annotated[
     bool,
     flag(

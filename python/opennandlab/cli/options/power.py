@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from opennandlab.cli._engines import Jobs
-from opennandlab.cli.options.common import Printed, Seed, Sets
+from opennandlab.cli.options.common import Jobs, Printed, Seed, Sets
 from opennandlab.cli.options.rows import flag
 
 READY_MS = 10_000.0
