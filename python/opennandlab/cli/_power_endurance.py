@@ -13,8 +13,8 @@ from opennandlab.cli._progress import shown
 from opennandlab.cli._report_tables import show
 from opennandlab.cli._sweep_tables import line
 from opennandlab.cli._typed import typed_device
-from opennandlab.cli.options.common import AllowCode, Jobs, Json, Quiet, Sets
-from opennandlab.cli.options.rows import Options, argument, flag
+from opennandlab.cli.options.common import AllowCode, Jobs, Printed, Sets
+from opennandlab.cli.options.rows import argument, flag
 
 if TYPE_CHECKING:
     from opennandlab.documents.power_endurance import EnduranceDocument
@@ -26,7 +26,7 @@ EXAMPLE = "opennandlab power endurance --config nvme_gen4_tlc --devices 8 --outp
 
 
 @dataclass(frozen=True, kw_only=True)
-class EnduranceOptions(Options):
+class EnduranceOptions(Printed):
     """Options of `endurance`."""
 
     output: Annotated[Path, flag("Where files go.", "-o", metavar="DIR", show_default=False)]
@@ -82,8 +82,6 @@ class EnduranceOptions(Options):
     ] = None
     settings: Sets = None
     jobs: Jobs = None
-    as_json: Json = False
-    quiet: Quiet = False
     allow_code: AllowCode = False
 
 
@@ -143,7 +141,7 @@ def endurance(given: EnduranceOptions) -> None:
         if is_partial:
             terminal.ignore_signals()
         _write(document, given.output)
-        _tell(document, given.output, as_json=given.as_json, quiet=given.quiet)
+        _tell(document, given.output, given)
 
 
 def _options(wanted: "Settings", claims: str | None, settings: list[str] | None) -> list[str]:
@@ -223,13 +221,13 @@ def _write(document: "EnduranceDocument", folder: Path) -> None:
     write_into(folder, iter(contents))
 
 
-def _tell(document: "EnduranceDocument", output: Path, *, as_json: bool, quiet: bool) -> None:
+def _tell(document: "EnduranceDocument", output: Path, given: Printed) -> None:
     from opennandlab.documents.record import plain
     from opennandlab.reports import power_endurance as pages
 
-    if as_json:
+    if given.as_json:
         terminal.emit_json(plain(document))
-    elif not quiet:
+    elif not given.quiet:
         tables = [pages.summary(document)]
         if pages.is_cut(document):
             tables += [pages.cuts(document), pages.costs(document)]

@@ -92,7 +92,7 @@ def files(given: FilesOptions) -> None:
     if is_partial:
         terminal.ignore_signals()
     _write(document, given.output)
-    _tell(document, given.output, as_json=given.as_json, quiet=given.quiet)
+    _tell(document, given.output, given)
 
 
 def _note_known(campaign: "Campaign", *, quiet: bool) -> None:
@@ -132,13 +132,13 @@ def _write(document: "FilesDocument", folder: Path) -> None:
     write_into(folder, iter(contents))
 
 
-def _tell(document: "FilesDocument", output: Path, *, as_json: bool, quiet: bool) -> None:
+def _tell(document: "FilesDocument", output: Path, given: Printed) -> None:
     from opennandlab.documents.record import plain
     from opennandlab.reports import power_files as pages
 
-    if as_json:
+    if given.as_json:
         terminal.emit_json(plain(document))
-    elif not quiet:
+    elif not given.quiet:
         title = f"{pages.subtitle(document)}: {pages.reason(document)}"
         show(title, [pages.summary(document)], document.digest)
         terminal.note(f"written to {output}")

@@ -116,7 +116,7 @@ def import_(given: ImportOptions) -> None:
             source=given.source,
         ),
     )
-    _tell(document, given.output, as_json=given.as_json, quiet=given.quiet)
+    _tell(document, given.output, given)
 
 
 def _document(files: list[str], wanted: "Wanted") -> "PtsDocument":
@@ -130,7 +130,7 @@ def _document(files: list[str], wanted: "Wanted") -> "PtsDocument":
     return reference(named[0]) if named else import_files(files, wanted)
 
 
-def _tell(document: "PtsDocument", output: Path | None, *, as_json: bool, quiet: bool) -> None:
+def _tell(document: "PtsDocument", output: Path | None, given: Printed) -> None:
     from opennandlab.base.canonical import as_bytes, readable_json
     from opennandlab.base.files import write_atomically
     from opennandlab.cli._pts_tables import grid, title
@@ -139,10 +139,10 @@ def _tell(document: "PtsDocument", output: Path | None, *, as_json: bool, quiet:
 
     if output is not None:
         write_atomically(output, as_bytes(readable_json(to_json(document)) + "\n"))
-    if as_json:
+    if given.as_json:
         terminal.emit_json(to_json(document))
         return
-    if quiet:
+    if given.quiet:
         return
     console = terminal.stdout(is_numbers=True)
     console.print(title(document), style="bold", markup=False, soft_wrap=True)

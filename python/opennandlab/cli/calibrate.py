@@ -143,7 +143,7 @@ def calibrate(given: CalibrateOptions) -> None:
     if found.document.partial:
         terminal.ignore_signals()
     wrote = _write(found, outputs)
-    _tell(found, wrote, as_json=given.as_json, quiet=given.quiet)
+    _tell(found, wrote, given)
 
 
 def _places(
@@ -215,14 +215,14 @@ def _write(found: "Calibration", outputs: "Mapping[str, Path | None]") -> list[P
     return [path for path in outputs.values() if path is not None]
 
 
-def _tell(found: "Calibration", wrote: list[Path], *, as_json: bool, quiet: bool) -> None:
+def _tell(found: "Calibration", wrote: list[Path], given: Printed) -> None:
     from opennandlab.documents.record import plain
     from opennandlab.reports import calibration as pages
 
     document = found.document
-    if as_json:
+    if given.as_json:
         terminal.emit_json(plain(document))
-    elif not quiet:
+    elif not given.quiet:
         for text in document.warnings:
             terminal.note(f"warning: {text}")
         title = f"{document.device}: {pages.subtitle(document)}"

@@ -89,7 +89,7 @@ def check(given: CheckOptions) -> None:
         terminal.ignore_signals()
     if given.output is not None:
         _write(document, given.output)
-    _tell(document, given.output, as_json=given.as_json, quiet=given.quiet)
+    _tell(document, given.output, given)
 
 
 def _of_card(given: CheckOptions, only: list[str], words: str) -> "EmmcDocument":
@@ -189,13 +189,13 @@ def _write(document: "EmmcDocument", folder: Path) -> None:
     write_into(folder, iter(files))
 
 
-def _tell(document: "EmmcDocument", output: Path | None, *, as_json: bool, quiet: bool) -> None:
+def _tell(document: "EmmcDocument", output: Path | None, given: Printed) -> None:
     from opennandlab.documents.record import plain
     from opennandlab.reports import emmc as pages
 
-    if as_json:
+    if given.as_json:
         terminal.emit_json(plain(document))
-    elif not quiet:
+    elif not given.quiet:
         show(
             f"{document.target.name}: {pages.subtitle(document)}",
             [pages.groups(document)],

@@ -334,7 +334,7 @@ def add(given: AddOptions) -> None:
         added = opened.add([entry for one in adopted for entry in one.entries])
         place = opened.file
     notes = [note for one in adopted for note in one.notes]
-    _tell(added, place, notes, as_json=given.as_json, quiet=given.quiet)
+    _tell(added, place, notes, given)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -355,7 +355,7 @@ def merge(given: MergeOptions) -> None:
     with Store.open(given.store) as opened:
         added = opened.merge(given.other)
         place = opened.file
-    _tell(added, place, [], as_json=given.as_json, quiet=given.quiet)
+    _tell(added, place, [], given)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -435,13 +435,13 @@ def _ask(question: str, *, as_json: bool) -> None:
         terminal.stop(terminal.REFUSED, "nothing was removed")
 
 
-def _tell(added: "Added", place: Path, notes: list[str], *, as_json: bool, quiet: bool) -> None:
+def _tell(added: "Added", place: Path, notes: list[str], given: Printed) -> None:
     """Say what became of points that were added."""
-    if as_json:
+    if given.as_json:
         counts = {"new": added.new, "replaced": added.replaced, "known": added.known}
         terminal.emit_json({"store": str(place), **counts, "notes": notes})
         return
-    if quiet:
+    if given.quiet:
         return
     for note in notes:
         terminal.note(f"note: {note}", style="yellow")

@@ -150,7 +150,7 @@ def waf(given: WafOptions) -> None:
             else {}
         ),
     }
-    _answer(parameters, [("waf", value, "x")], as_json=given.as_json, quiet=given.quiet)
+    _answer(parameters, [("waf", value, "x")], given)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,7 +218,7 @@ def bandwidth(given: BandwidthOptions) -> None:
             directions=directions,
         )
         parameters, rows = tables.point_rows(die, point, given.seed if given.measure else None)
-        _answer(parameters, rows, as_json=given.as_json, quiet=given.quiet)
+        _answer(parameters, rows, given)
         return
     terminal.check_outputs({"--plot": given.plot})
     variants = tables.chosen_variants(
@@ -285,7 +285,7 @@ def queueing(given: QueueingOptions) -> None:
         ]
     else:
         raise ValueError("give either --iops (open loop) or --queue-depth (closed loop)")
-    _answer(parameters, rows, as_json=given.as_json, quiet=given.quiet)
+    _answer(parameters, rows, given)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -328,7 +328,7 @@ def endurance(given: EnduranceOptions) -> None:
                 "per day",
             )
         )
-    _answer(parameters, rows, as_json=given.as_json, quiet=given.quiet)
+    _answer(parameters, rows, given)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -441,7 +441,7 @@ def mapping(given: MappingOptions) -> None:
             )
         else:
             value = waf_fast(given.data_blocks, given.log_blocks, given.pages_per_block)
-    _answer(parameters, [("waf", value, "x")], as_json=given.as_json, quiet=given.quiet)
+    _answer(parameters, [("waf", value, "x")], given)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -463,7 +463,7 @@ def cache(given: CacheOptions) -> None:
     parameters = {"pages": given.pages, "entries": given.entries, "zipf": given.zipf}
     unit = "of lookups"
     rows: list[Row] = [("hit_rate", rate, unit), ("miss_rate", 1.0 - rate, unit)]
-    _answer(parameters, rows, as_json=given.as_json, quiet=given.quiet)
+    _answer(parameters, rows, given)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -512,11 +512,11 @@ def _spare_factor(spare_factor: float | None, over_provisioning: float | None) -
     raise ValueError("give either --spare-factor or --over-provisioning")
 
 
-def _answer(parameters: dict[str, Any], rows: list[Row], *, as_json: bool, quiet: bool) -> None:
-    if as_json:
+def _answer(parameters: dict[str, Any], rows: list[Row], given: Printed) -> None:
+    if given.as_json:
         terminal.emit_json({"parameters": parameters, **{name: value for name, value, _ in rows}})
         return
-    if quiet:
+    if given.quiet:
         return
     from opennandlab.base.words import number
 
