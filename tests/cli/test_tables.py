@@ -26,13 +26,12 @@ from rich.console import Console, ConsoleOptions
 
 import opennandlab
 from conftest import SHORT, SMALL
+from drawn_tables import drawn, missing, numbers
 from opennandlab.base.errors import UNPRINTABLE
 from opennandlab.cli import _process, _streams, app
 from opennandlab.cli._tables import Grid, plain_table
 
 WIDTHS = (40, 50, 60, 72, 80, 90, 100, 110, 120, 140, 160, 200)
-# A number as the tables write one, with all that belongs to it.
-NUMBER = re.compile(r"[-+−]?\d{1,3}(?: \d{3})+(?:\.\d+)?(?!\d)|[-+−]?\d[\d.]*(?:e[-+]?\d+)?")
 
 # Verbs that print tables, on files that the fixture `place` makes; a later one may read what an
 # earlier one wrote.
@@ -85,30 +84,10 @@ app history --store kept
 """
 
 
-def drawn(table: Grid, width: int) -> list[str]:
-    """Return the lines of a table."""
-    stream = io.StringIO()
-    Console(file=stream, width=width, color_system=None).print(table, crop=False)
-    return stream.getvalue().splitlines()
-
-
-def numbers(text: str) -> list[str]:
-    return NUMBER.findall(text)
-
-
 def cells_of(table: Grid) -> Iterator[str]:
     yield from table.heads
     for cells in table.lines:
         yield from cells
-
-
-def missing(table: Grid, width: int) -> Counter[str]:
-    """Return the numbers of a table that do not stand whole on a line."""
-    shown = Counter(found for line in drawn(table, width) for found in numbers(line))
-    heads = () if table.is_plain else table.heads
-    wanted = Counter(found for head in heads for found in numbers(head))
-    wanted.update(found for cells in table.lines for cell in cells for found in numbers(cell))
-    return wanted - shown
 
 
 # ------------------------------------------------------------------------------------------------

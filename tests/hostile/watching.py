@@ -89,7 +89,7 @@ def tables(acts: int) -> Any:
     Grid.__rich_console__ = noted  # type: ignore[method-assign]
 
     def judge(width: int) -> None:
-        from test_tables import missing
+        from drawn_tables import missing
 
         Grid.__rich_console__ = draw  # type: ignore[method-assign]
         for table in found[:TABLES_MAX]:
