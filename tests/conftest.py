@@ -18,6 +18,7 @@ from hypothesis import settings
 
 import opennandlab as onl
 import warm
+from scripts import load_tool
 
 # How long an example takes depends on who else uses the machine: no property of the code.
 settings.register_profile("package", deadline=None)
@@ -27,6 +28,9 @@ settings.load_profile("package")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 HANDLERS = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+# A test that took longer when `make weights` was run last runs in `make test-long`.
+LONG_S = 2.0
 
 COMMAND = Path(sys.executable).parent / "opennandlab"
 
@@ -71,6 +75,16 @@ def pytest_configure() -> None:
     if unlike or missing:
         message = f"the installed package is not what python/ is ({[*unlike, *missing][0]}, …)"
         pytest.exit(f"{message}: `make quick` tests the sources, `make test` installs them", 4)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave tests that take long to `make test-long`, unless they are marked `always`."""
+    taken_s = load_tool("quick").weights()
+    for item in items:
+        is_long = taken_s.get(item.nodeid, 0.0) > LONG_S
+        if is_long and item.get_closest_marker("always") is None:
+            item.add_marker("long")
 
 
 def pytest_collection_finish() -> None:

@@ -8,6 +8,7 @@ python/opennandlab, and the compiled core that is installed ──► target/ove
 ```
 Usage: `python tools/quick.py`, or `make quick`; words behind it are for pytest. `--weigh` runs all
 tests instead and writes tests/weights.txt: what each of those takes that take more than 0.1 s.
+What takes more than 2 s there is left to `make test-long` (tests/conftest.py).
 Changed Rust code is tested by `cargo test` of its room.
 """
 
@@ -174,7 +175,7 @@ def main(arguments: list[str]) -> int:
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(overlay()), str(ROOT / "tools")]),
     }
-    pytest = [sys.executable, "-m", "pytest", "-q", "-m", "not long", "-p", "quick"]
+    pytest = [sys.executable, "-m", "pytest", "-q", "-p", "quick"]
     if weighs:
         return run([*pytest, "-n", "2", *words], environment)
     paths = changed()
@@ -185,7 +186,7 @@ def main(arguments: list[str]) -> int:
     if any(path.startswith("crates/") for path in paths):
         print("quick: Python's tests use the core that is installed, not crates/ as it is now")
     environment[CHANGED] = "\n".join(paths)
-    return status | run([*pytest, *words], environment)
+    return status | run([*pytest, "-m", "not long", *words], environment)
 
 
 if __name__ == "__main__":

@@ -65,3 +65,27 @@ def test_the_overlay_is_the_sources_and_the_core_that_is_installed(
         folder = quick.overlay() / "opennandlab"
         assert (folder / "core").resolve() == ROOT / "python/opennandlab/core"
         assert len(list(folder.glob("_core*.so"))) == 1
+
+
+def test_every_test_is_in_one_target() -> None:
+    """Pages were marked as long that no target ran."""
+    recipes = {
+        target: " ".join(lines)
+        for target, *lines in (
+            part.splitlines() for part in (ROOT / "Makefile").read_text("utf-8").split("\n\n")
+        )
+        if ":" in target
+    }
+    found = {target.partition(":")[0]: text for target, text in recipes.items()}
+    assert "-m 'not long'" in found["python-test"]
+    assert "-m long" in found["test-long"]
+    assert "--ignored" not in found["rust-test"]
+    assert "-- --ignored" in found["test-long"]
+
+
+def test_weights_are_those_of_tests_that_there_are() -> None:
+    """A test that was renamed would be short again, however long it takes."""
+    for name in quick.weights():
+        path, _, function = name.partition("::")
+        source = (ROOT / path).read_text("utf-8")
+        assert f"def {function.partition('[')[0]}(" in source, name

@@ -31,6 +31,7 @@ def found(folder: Path, path: str, text: str) -> list[str]:
     return [finding.message for finding in tidy.findings(folder) if finding.path == path]
 
 
+@pytest.mark.always
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="needs the files that git tracks")
 def test_this_repository_is_tidy() -> None:
     """The message of a failure is the list of what to mend."""

@@ -67,6 +67,7 @@ def check(found: dict[str, Any]) -> None:
         assert cell["waf"] is None
 
 
+@pytest.mark.always
 def test_a_short_test_of_a_file(tmp_path):
     target = opened(tmp_path, "32MiB")
     try:

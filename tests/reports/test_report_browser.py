@@ -297,6 +297,7 @@ def test_no_label_is_cut_on_a_narrow_screen(browser: Any, pages: Pages) -> None:
         assert {place: texts for place, texts in cut.items() if texts} == {}
 
 
+@pytest.mark.always
 def test_a_result_is_drawn_as_a_page(browser: Any, tmp_path: Path) -> None:
     """`--plot` of a run and of a breakdown, at two widths, and without a script."""
     result = onl.benchmark(SMALL, {**SHORT, "read_pct": 50}, breakdown=True)

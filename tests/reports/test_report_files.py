@@ -151,6 +151,7 @@ def test_csv_holds_every_table_and_all_cells(tmp_path: Path) -> None:
     assert [[float(text) for text in row[1:]] for row in table[1:]] == stated
 
 
+@pytest.mark.always
 def test_a_pdf_is_whole_and_the_same_each_time() -> None:
     chapter = views.chapter(pts_documents.surface(), "surface")
     report = Report(chapter.title, "", (chapter,), foot="foot")

@@ -49,6 +49,7 @@ def test_a_cluster_of_ones_own_gives_the_same_digests(tmp_path, undisturbed):
         assert digests(store) == undisturbed
 
 
+@pytest.mark.always
 def test_killed_workers_lose_no_point_and_run_none_twice_into_the_store(
     tmp_path, machines, undisturbed
 ):

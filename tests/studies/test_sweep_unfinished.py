@@ -121,6 +121,7 @@ def test_a_finished_point_leaves_nothing(tmp_path):
         assert list(store.unfinished.folder.iterdir()) == []
 
 
+@pytest.mark.always
 def test_a_killed_sweep_goes_on_in_the_middle_of_its_point(tmp_path):
     words = ["sweep", "ecc.curve", "--set", "code=bch:m=13,t=8,data_bits=4096", "--set",
              "method=monte_carlo", "--set", "errors=1000000", "--set", "max_frames=20000000",

@@ -218,6 +218,7 @@ def test_a_map_fills_up_while_the_sweep_runs(browser: Any, tmp_path: Path) -> No
             assert [one for one in watched.complaints if "503" not in one] == []
 
 
+@pytest.mark.always
 def test_a_run_is_asked_for_by_a_form_and_seen_to_its_end(browser: Any, tmp_path: Path) -> None:
     Store.open(tmp_path).close()
     values = ui_store.body()["values"]
