@@ -60,13 +60,13 @@ VERBS: dict[str, tuple[str, str]] = {
     "app": ("Run application-shaped work: what a user feels of a drive.", ""),
     "emmc": ("Check an eMMC command by command, simulated or real.", ""),
     "fleet": ("Run many drives, each a little different, and see the spread.", ""),
-    "power": ("Cut drives from power, and see what they lose.", ""),
+    "power": ("Cut drives from power, and see which data they lose.", ""),
     "characterise": (
         "Characterise a drive step by step.",
         "opennandlab characterise --target sim:tlc_standard --output drive",
     ),
     "calibrate": (
-        "Hold a device file against measurements, or fit keys of it.",
+        "Compare a device file with measurements, or fit keys of it.",
         "opennandlab calibrate -d my.yaml --to drive.json --free nand.timing.t_read_us -o fit.yaml",
     ),
     "validate": (
@@ -177,7 +177,11 @@ def root(
     context: typer.Context,
     version: bool = typer.Option(False, "--version", help="Print the version and exit."),
     verbose: int = typer.Option(
-        0, "--verbose", "-v", count=True, help="Say on stderr what is begun and done; -vv more."
+        0,
+        "--verbose",
+        "-v",
+        count=True,
+        help="Report on stderr each step as it begins and ends; -vv more.",
     ),
     log: Annotated[
         Path | None,

@@ -31,7 +31,7 @@ class EngineOptions(Options):
     scheduler: Annotated[
         str | None,
         flag(
-            "Of a Dask cluster, such as tcp://127.0.0.1:8786; default: workers of its own.",
+            "Of a Dask cluster, such as tcp://127.0.0.1:8786; default: own workers.",
             metavar="ADDRESS",
         ),
     ] = None

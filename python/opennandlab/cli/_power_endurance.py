@@ -50,7 +50,7 @@ class EnduranceOptions(Printed):
         list[str] | None,
         flag("random, read_disturb or cold_hot; left out: all. May be repeated.", metavar="NAME"),
     ] = None
-    ages: Annotated[str, flag("What is written, in rated TBW.", metavar="A,B")] = "1"
+    ages: Annotated[str, flag("Written data at each age, in rated TBW.", metavar="A,B")] = "1"
     tbw: Annotated[
         float | None, flag("The rated TBW, TB; left out: what uses up the rated cycles.")
     ] = None
@@ -58,12 +58,13 @@ class EnduranceOptions(Printed):
         1e6
     )
     cuts: Annotated[
-        int, flag("Cut each device so often from power while it ages, beside one that is not.")
+        int, flag("Power cuts of each device while it ages, next to one that is not cut.")
     ] = 0
     cut_every_hours: Annotated[
         float | None,
         flag(
-            "The same, in so many hours of active use: 8 a day of a client, 24 of enterprise.",
+            "The same, by hours of active use between two cuts: 8 hours a day of a client, 24 of "
+            "enterprise.",
             metavar="H",
             show_default=False,
         ),
@@ -74,8 +75,8 @@ class EnduranceOptions(Printed):
     claims: Annotated[
         str | None,
         flag(
-            "What devices promise when they are cut: honest-flush, plp, ordered, rzat; left out: "
-            "what their options say.",
+            "Promises of devices that are cut: honest-flush, plp, ordered, rzat; left out: those "
+            "that follow from their options.",
             metavar="A,B",
             show_default=False,
         ),

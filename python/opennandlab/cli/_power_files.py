@@ -50,7 +50,7 @@ class FilesOptions(Printed):
             metavar="NAME",
         ),
     ] = None
-    atomic_bytes: Annotated[int, flag("What the disk writes whole or not at all.")] = 512
+    atomic_bytes: Annotated[int, flag("Bytes that the disk writes whole or not at all.")] = 512
     window_ms: Annotated[float, flag("For how long flush_ignored ignores flushes.")] = 50.0
     settings: Sets = None
     seed: Seed = 42

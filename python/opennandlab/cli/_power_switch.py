@@ -22,7 +22,7 @@ def cut(given: SwitchOptions) -> None:
 
 
 def off(given: SwitchOptions) -> None:
-    """Cut a served drive from power; nobody can connect until it is on again."""
+    """Cut a served drive from power; it takes no connection until it is on again."""
     _turn(given, "off")
 
 

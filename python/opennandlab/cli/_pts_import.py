@@ -59,7 +59,7 @@ class ImportOptions(Printed):
     references: Annotated[bool, flag("List the published tables that are shipped.", "--list")] = (
         False
     )
-    test: Annotated[TestName | None, flag("The test. Default: by what was measured.")] = None
+    test: Annotated[TestName | None, flag("The test. Default: by the figures.")] = None
     unit: Annotated[str | None, flag("Of a wide table: iops, mb_s, art_ms, …", metavar="UNIT")] = (
         None
     )
@@ -67,23 +67,22 @@ class ImportOptions(Printed):
     threads: Annotated[int | None, flag("Threads (TC); of fio, these jobs only.", min=1)] = None
     queue_depth: Annotated[int | None, flag("Outstanding per thread (QD), likewise.", min=1)] = None
     any_order: Annotated[bool, flag("Take the mixes of a table in any order.")] = False
-    allow_cut: Annotated[bool, flag("Of an output of fio that breaks off, take what is whole.")] = (
-        False
-    )
+    allow_cut: Annotated[
+        bool, flag("Of an output of fio that breaks off, take the complete jobs.")
+    ] = False
     name: Annotated[str | None, flag("Name of the document.", metavar="NAME")] = None
     model: Annotated[str | None, flag("Model of the drive.", metavar="TEXT")] = None
     capacity: Annotated[str | None, flag("Of the drive, such as 233GiB.", metavar=SIZE)] = None
     amount: Annotated[
-        str | None, flag("What of it was tested, in 2048 segments.", "--ar-amount", metavar=SIZE)
+        str | None,
+        flag("Amount of the drive that was tested, in 2048 segments.", "--ar-amount", metavar=SIZE),
     ] = None
     profile: Annotated[ProfileName | None, flag("Profile of the specification.")] = None
-    source: Annotated[
-        str | None, flag("Who measured it, where it was published.", metavar="TEXT")
-    ] = None
+    source: Annotated[str | None, flag("Author and publication.", metavar="TEXT")] = None
 
 
 def import_(given: ImportOptions) -> None:
-    """Import what others measured; nothing is written unless all of it is sound."""
+    """Import figures that others measured; nothing is written unless all of them are sound."""
     from opennandlab.base.errors import ConfigError
     from opennandlab.measured.importing import Wanted
     from opennandlab.measured.published import PREFIX

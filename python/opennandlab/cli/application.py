@@ -151,7 +151,8 @@ class RunOptions(AgingOptions):
     may_fill: Annotated[bool, flag("Let main-full-main fill the file system to 95 %.")] = False
     fill_rounds: Annotated[int, flag("Rounds of filling, live.", min=1, max=1000)] = 30
     trace: Annotated[
-        list[str] | None, flag("Play a trace of your own. May be repeated.", metavar="CASE=FILE")
+        list[str] | None,
+        flag("Play another trace for a case. May be repeated.", metavar="CASE=FILE"),
     ] = None
     size: SizeOption = None
     output: Annotated[
@@ -168,7 +169,7 @@ class RunOptions(AgingOptions):
 
 @command(app, example=RUN_EXAMPLE)
 def run(given: RunOptions) -> None:
-    """Run a suite of applications and report what the user waited for."""
+    """Run a suite of applications and report how long the user waited."""
     from opennandlab.app.suites import suite as find_suite
     from opennandlab.base.errors import ConfigError
 

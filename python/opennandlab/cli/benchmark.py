@@ -15,7 +15,7 @@ class BenchmarkOptions(MeasuredRunOptions):
     """Options of `benchmark`."""
 
     workload: Annotated[
-        str, flag("What the host does.", "-w", metavar="W1..W5|FILE", callback=typed)
+        str, flag("The workload of the host.", "-w", metavar="W1..W5|FILE", callback=typed)
     ]
 
 

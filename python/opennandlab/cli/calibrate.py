@@ -34,7 +34,7 @@ class CalibrateOptions(Printed):
     to: Annotated[
         str,
         flag(
-            "What was measured: IOPS, throughput or latency (`pts import`), or JSON of fio.",
+            "Measurements: IOPS, throughput or latency (`pts import`), or JSON of fio.",
             metavar="FILE|reference:NAME",
         ),
     ]
@@ -70,13 +70,14 @@ class CalibrateOptions(Printed):
         float | None, flag("Part of the drive in use.", "--active-range-pct", min=0.1, max=100)
     ] = None
     amount: Annotated[
-        str | None, flag("What of it was tested, in segments.", "--ar-amount", metavar="SIZE")
+        str | None,
+        flag("Amount of it that was tested, in segments.", "--ar-amount", metavar="SIZE"),
     ] = None
     requests: Annotated[
         int,
         flag(
-            "Requests of a cell at least, fewer of large ones: writes last as long as what the "
-            "drive must reclaim.",
+            "Requests of a cell at least, fewer of large ones: writes continue until the drive "
+            "has reclaimed enough.",
             min=10,
         ),
     ] = REQUESTS
@@ -97,7 +98,7 @@ class CalibrateOptions(Printed):
 
 
 def calibrate(given: CalibrateOptions) -> None:
-    """Hold a device file against what was measured, or fit keys of it.
+    """Compare a device file with measurements, or fit keys of it.
 
     The same command goes on after Ctrl-C.
     """

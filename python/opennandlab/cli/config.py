@@ -102,7 +102,7 @@ class CheckOptions(Printed):
 
 @command(app, example="opennandlab config check my_device.yaml")
 def check(given: CheckOptions) -> None:
-    """Check a device file; an error names the key, the value, and what is accepted."""
+    """Check a device file; an error names the key, the value, and the accepted values."""
     from opennandlab.base.errors import CodeError
     from opennandlab.core.config import described_device, load_workload
 
@@ -179,7 +179,7 @@ class InitOptions(Printed):
     schema_path: Annotated[
         str | None,
         flag(
-            "A schema that is there already; default: written beside the file.",
+            "An existing schema; default: written next to the file.",
             "--schema",
             metavar="PATH",
         ),
@@ -188,7 +188,7 @@ class InitOptions(Printed):
 
 @command(app, example="opennandlab config init my_drive.yaml --from mlc_enterprise")
 def init(given: InitOptions) -> None:
-    """Write a file to begin with: every key with what it means, and a line for editors."""
+    """Write a file to begin with: every key with its meaning, and a line for editors."""
     from opennandlab.core import template
     from opennandlab.core.config import described_device, load_workload
 

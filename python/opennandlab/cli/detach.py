@@ -14,9 +14,7 @@ class DetachOptions(Printed):
 
     name: Annotated[
         str,
-        argument(
-            "Where it is mounted, or its loop device.", metavar="DIR|DEVICE", show_default=False
-        ),
+        argument("Its mount point, or its loop device.", metavar="DIR|DEVICE", show_default=False),
     ]
     run: Annotated[bool, flag("Do it, instead of printing how.")] = False
 

@@ -161,9 +161,7 @@ class PlotOptions(DrawnOptions):
     ] = None
     where: Where = None
     store: Place = None
-    x: Annotated[AxisOf | None, flag("What the column `x` is, where all files leave it open.")] = (
-        None
-    )
+    x: Annotated[AxisOf | None, flag("Meaning of the column `x`, if no file states it.")] = None
     title: Annotated[str, flag("Title of the figure.")] = ""
     quiet: Quiet = False
 

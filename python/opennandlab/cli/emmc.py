@@ -48,7 +48,9 @@ class CheckOptions(Printed):
             show_default=False,
         ),
     ] = None
-    standard: Annotated[str, flag("What a simulated card follows: 4.51, 5.0 or 5.1.")] = "5.1"
+    standard: Annotated[
+        str, flag("The standard that a simulated card follows: 4.51, 5.0 or 5.1.")
+    ] = "5.1"
     only: Annotated[
         list[str] | None,
         flag(
@@ -68,7 +70,7 @@ class CheckOptions(Printed):
 
 @command(app, example=CHECK_EXAMPLE)
 def check(given: CheckOptions) -> None:
-    """Carry out a table of cases, each with its clause, and say which hold."""
+    """Carry out a table of cases, each with its clause, and report which hold."""
     from opennandlab.base.errors import ConfigError
 
     patterns = given.only or []

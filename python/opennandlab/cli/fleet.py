@@ -44,7 +44,7 @@ class RunOptions(EngineOptions, Printed):
     output: Annotated[
         Path,
         flag(
-            "Write fleet.json, fleet.html and tables as CSV; the store lies there too.",
+            "Write fleet.json, fleet.html, tables as CSV, and the store.",
             "-o",
             metavar="DIR",
             show_default=False,
@@ -70,7 +70,7 @@ class RunOptions(EngineOptions, Printed):
 
 @command(app, example=RUN_EXAMPLE)
 def run(given: RunOptions) -> None:
-    """Run a fleet; what is known is not run again, and what fails stops no other device."""
+    """Run a fleet; known points are not run again, and a failure stops no other device."""
     from opennandlab.base.errors import ConfigError
     from opennandlab.policies.source import named_in
     from opennandlab.studies.fleet.live import LiveFleet
@@ -136,7 +136,7 @@ class DevicesOptions(Options):
 
 @command(app, example=ONLY_EXAMPLE)
 def devices(given: DevicesOptions) -> None:
-    """List the devices of a fleet: seeds, and what each draws."""
+    """List the devices of a fleet: seeds, and the values that each draws."""
     from opennandlab.studies.fleet.definition import Fleet
     from opennandlab.studies.fleet.live import LiveFleet
 

@@ -38,7 +38,7 @@ OUTSIDE = ("power_off", "power_on", "power_socket", "switch_s", "span_mib", "ato
            "after_ms", "destructive", "i_know", "force")  # fmt: skip
 
 app = typer.Typer(
-    help="Cut drives from power, and see what they lose.",
+    help="Cut drives from power, and see which data they lose.",
     epilog=f"Example: {RUN_EXAMPLE}",
     no_args_is_help=True,
 )

@@ -369,7 +369,7 @@ class LifeOptions(Printed):
     workload: Annotated[
         str | None,
         flag(
-            "What is written: pattern, sizes and range of it; default one map unit at random.",
+            "Workload: its pattern, sizes and range are written; default one map unit at random.",
             "-w",
             callback=typed,
             metavar="W1-W5|FILE",
@@ -408,7 +408,10 @@ class LifeOptions(Printed):
     layers: Annotated[int | None, flag("With --analytic: layers of the 3D stack.")] = None
     layer_swing: Annotated[
         float | None,
-        flag("With --analytic: how much more than the mean the outermost layers err, 0 to 2."),
+        flag(
+            "With --analytic: excess of the error rate of the outermost layers over the mean, 0 "
+            "to 2."
+        ),
     ] = None
     retry_reads: Annotated[
         bool, flag("With --analytic: read at the best levels, as retry ends up doing.", "--retry")
@@ -475,7 +478,7 @@ class TableOptions(Printed):
 
 @command(app, example=TABLE_EXAMPLE)
 def table(given: TableOptions) -> None:
-    """The RBER table of the OpenNANDLab 2.0 page beside every model, and why they differ."""
+    """The RBER table of the OpenNANDLab 2.0 page next to every model, and why they differ."""
     from opennandlab.base.words import number
     from opennandlab.reliability import page_table
 

@@ -68,9 +68,9 @@ class ReplayOptions(MeasuredRunOptions):
             metavar="SPEC",
         ),
     ] = None
-    separator: Annotated[
-        Separator | None, flag("What stands between --columns.", show_default="auto")
-    ] = None
+    separator: Annotated[Separator | None, flag("Separator of --columns.", show_default="auto")] = (
+        None
+    )
     header_lines: Annotated[
         int | None,
         flag(
@@ -80,7 +80,7 @@ class ReplayOptions(MeasuredRunOptions):
     layer: Annotated[
         Layer | None,
         flag(
-            "Of blkparse traces of devices that lie on others, such as LVM on a disk: whose "
+            "Of blkparse traces of stacked devices, such as LVM on a disk: the device whose "
             "requests count.",
             show_default="bottom",
         ),

@@ -33,7 +33,7 @@ class ReportOptions(Printed):
         list[Path],
         argument(
             "Documents of standard tests, or a suite; several make the chapters of one report, "
-            "and a folder stands for its documents. A result file of `benchmark` gives the page "
+            "and a folder means its documents. A result file of `benchmark` gives the page "
             "that its --plot writes.",
             metavar="FILE...",
             show_default=False,

@@ -47,7 +47,7 @@ class ListOptions(Printed):
 
     store: Place = None
     where: Where = None
-    limit: Annotated[int, flag("At most so many points.", metavar="N", min=1)] = LIMIT
+    limit: Annotated[int, flag("Number of points at most.", metavar="N", min=1)] = LIMIT
     order: Annotated[
         str | None,
         flag(
@@ -61,7 +61,7 @@ class ListOptions(Printed):
 
 @command(app, "list", example="opennandlab runs list --where ftl.gc_policy=greedy")
 def list_(given: ListOptions) -> None:
-    """List points: key, verb, what was varied, main metrics, age and status."""
+    """List points: key, verb, coordinates, main metrics, age and status."""
     with _opened(given.store) as opened:
         rows = opened.rows(where=given.where or (), limit=given.limit, order=given.order)
         from opennandlab.cli._runs_tables import points, points_json
@@ -137,8 +137,8 @@ class TableOptions(Printed):
     spec: Annotated[
         str | None,
         argument(
-            "What is averaged over seeds, and by what. Without `by`: a row for each point; "
-            "without anything: with all its metrics.",
+            "Metrics to average over seeds, and the coordinates to group by. Without `by`: a "
+            "row for each point; without anything: with all its metrics.",
             metavar="'METRIC,… [by NAME,…]'",
         ),
     ] = None
@@ -148,9 +148,7 @@ class TableOptions(Printed):
     parquet: Annotated[
         Path | None, flag("Write it as Parquet (needs pyarrow).", metavar="FILE")
     ] = None
-    tex: Annotated[
-        Path | None, flag("Write what is printed as a table of LaTeX.", metavar="FILE")
-    ] = None
+    tex: Annotated[Path | None, flag("Write the printed table as LaTeX.", metavar="FILE")] = None
 
 
 @command(app, example="opennandlab runs table 'waf,iops by ftl.gc_policy'")
@@ -207,7 +205,7 @@ class PlotOptions(Options):
 
 @command(app, example="opennandlab runs plot waf.svg --where sweep=waf-vs-op")
 def plot(given: PlotOptions) -> None:
-    """Draw a metric against what was varied, with 95 % intervals over seeds, and theory beside."""
+    """Draw a metric against a coordinate, with 95 % intervals over seeds, and theory."""
     from opennandlab.reports.output import check_ending
     from opennandlab.studies.sweeps.drawing import draw
 
@@ -233,7 +231,7 @@ class RerunOptions(Options):
 
 @command(app, example="opennandlab runs rerun 3f9a")
 def rerun(given: RerunOptions) -> None:
-    """Run a point again, and compare it with what is kept; exit code 1 where they differ."""
+    """Run a point again, and compare it with the stored one; exit code 1 if they differ."""
     from opennandlab.cli._runs_again import run_again
 
     with _opened(given.store) as opened:
@@ -325,7 +323,7 @@ class AddOptions(Printed):
 
 @command(app, example="opennandlab runs add results/*.json --by ftl.gc_policy")
 def add(given: AddOptions) -> None:
-    """Add saved documents, in one transaction; make the store where there is none."""
+    """Add saved documents, in one transaction; make the store if there is none."""
     from opennandlab.store import Store
     from opennandlab.store.adopting import adopt
 

@@ -35,7 +35,7 @@ class ServeOptions(Options):
     timing: Annotated[
         str,
         flag(
-            "As fast as the model says, as this machine can, or K times slower than that.",
+            "As fast as the model, as fast as this machine can, or K times slower than the model.",
             metavar="real|off|scaled:K",
         ),
     ] = "real"
@@ -66,9 +66,9 @@ class ServeOptions(Options):
             "Unix socket of a power switch, which `power cut --socket PATH` turns.", metavar="PATH"
         ),
     ] = None
-    result: Annotated[Path | None, flag("What was done, as a document (JSON).", metavar="FILE")] = (
-        None
-    )
+    result: Annotated[
+        Path | None, flag("Document of the requests that were served (JSON).", metavar="FILE")
+    ] = None
     status: Annotated[bool, flag("Print a line a second on stderr.")] = False
     seed: Seed = 42
     settings: Sets = None

@@ -28,7 +28,7 @@ class SweepOptions(EngineOptions, Printed):
     what: Annotated[
         str,
         argument(
-            "A sweep file, or what is run: benchmark, replay, app, pts.TEST, ecc.curve, "
+            "A sweep file, or a verb: benchmark, replay, app, pts.TEST, ecc.curve, "
             "reliability.rber, reliability.life, reliability.drive-life, theory.waf, "
             "theory.queueing, theory.endurance.",
             metavar="FILE|VERB",
@@ -74,9 +74,9 @@ class SweepOptions(EngineOptions, Printed):
     name: Annotated[str | None, flag("Name of the sweep; default: of its file.")] = None
     store: Annotated[Path | None, flag("Where points are kept.", metavar="DIR")] = None
     retry: Annotated[bool, flag("Run points again that failed before.")] = False
-    dry_run: Annotated[bool, flag("Print how many points are known, and what the rest costs.")] = (
-        False
-    )
+    dry_run: Annotated[
+        bool, flag("Print how many points are known, and the time that the rest takes.")
+    ] = False
     metrics: Annotated[str | None, flag("Numbers of the table.", metavar="A,B,C")] = None
     plot: Annotated[
         Path | None, flag("Draw it: SVG, PNG, PDF or an HTML page.", metavar="FILE")

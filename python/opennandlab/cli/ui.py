@@ -22,7 +22,7 @@ class UiOptions(Printed):
         Path | None,
         flag(
             "The store. Default: $OPENNANDLAB_STORE, else ./.opennandlab if it exists, else "
-            "opennandlab in $XDG_DATA_HOME or ~/.local/share. Made where there is none.",
+            "opennandlab in $XDG_DATA_HOME or ~/.local/share. Made if missing.",
             metavar="DIR",
         ),
     ] = None
@@ -44,7 +44,7 @@ class UiOptions(Printed):
     files: Annotated[
         Path | None,
         flag(
-            "Where device files lie that the form may name. Default: the working folder.",
+            "Folder of device files that the form may name. Default: the working folder.",
             metavar="DIR",
             exists=True,
             file_okay=False,

@@ -34,7 +34,7 @@ AD_HOC = (
 
 
 class Pattern(str, Enum):
-    """What the host writes."""
+    """Pattern of the writes."""
 
     RANDOM = "random"
     HOT_COLD = "hot_cold"
@@ -90,7 +90,7 @@ class ValidateOptions(Printed):
     spare_factor: Annotated[float, flag("Effective spare factor, 0 to 1.")] = 0.1
     blocks: Annotated[int, flag("Number of blocks.", min=8)] = 4096
     reserve: Annotated[int, flag("Number of blocks kept erased.", min=1)] = 1
-    pattern: Annotated[Pattern, flag("What the host writes.")] = Pattern.RANDOM
+    pattern: Annotated[Pattern, flag("Pattern of the writes.")] = Pattern.RANDOM
     hot_fraction: Annotated[float, flag("Share of the pages that are hot.")] = 0.2
     hot_share: Annotated[float, flag("Share of the writes that go to hot pages.")] = 0.8
     theta: Annotated[float, flag("Exponent of zipf.")] = 0.99

@@ -110,7 +110,7 @@ class SensingOptions(Options):
         str | None,
         flag(
             "Voltages of the reads, ascending, in units of half the distance of the states; "
-            "default where they keep the most information (1, 3, 7 reads).",
+            "default: the most informative ones (1, 3, 7 reads).",
             metavar="A,B,...",
         ),
     ] = None
@@ -174,7 +174,7 @@ class DrawnOptions(Options):
             "--limits/--no-limits",
         ),
     ] = True
-    ber: Annotated[bool, flag("Draw bit error rates beside.")] = False
+    ber: Annotated[bool, flag("Also draw bit error rates.")] = False
     target: Annotated[float | None, flag("Draw a level line, such as 1e-11.", metavar="FER")] = None
 
     def look(self, title: str = "") -> "Look":

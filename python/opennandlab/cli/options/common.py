@@ -7,7 +7,7 @@ from opennandlab.cli._typed import typed_sets
 from opennandlab.cli.options.rows import Options, flag
 
 Json = Annotated[bool, flag("Print one JSON document on stdout, nothing else.", "--json")]
-Quiet = Annotated[bool, flag("Print errors only; the exit code tells the result.", "--quiet", "-q")]
+Quiet = Annotated[bool, flag("Print errors only; the exit code is the result.", "--quiet", "-q")]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -48,8 +48,8 @@ class RunOptions(Printed):
     claims: Annotated[
         str | None,
         flag(
-            "What the drive promises: honest-flush, plp, ordered, rzat; left out: what its "
-            "options say.",
+            "Promises of the drive: honest-flush, plp, ordered, rzat; left out: those that follow "
+            "from its options.",
             metavar="A,B",
             show_default=False,
         ),
@@ -58,8 +58,8 @@ class RunOptions(Printed):
     fit: Annotated[
         bool,
         flag(
-            "Cut a small copy of the drive, such as of a preset, without what cannot be cut; "
-            "what is changed is told.",
+            "Cut a small copy of the drive, such as of a preset, without mechanisms that cannot "
+            "be cut; each change is reported.",
         ),
     ] = False
     limit_ms: Annotated[float, flag("From power to ready; longer is slow.", "--ready-ms")] = (
@@ -83,8 +83,8 @@ class RunOptions(Printed):
         Path | None, flag("Instead of both: of `serve --power-socket`.", metavar="PATH")
     ] = None
     switch_s: Annotated[float, flag("Time that each of these commands may take, seconds.")] = 60.0
-    span_mib: Annotated[int, flag("From the beginning of that drive, so much is written.")] = 64
-    atomic_bytes: Annotated[int, flag("What that drive writes whole or not at all.")] = 4096
+    span_mib: Annotated[int, flag("MiB from the beginning of that drive that are written.")] = 64
+    atomic_bytes: Annotated[int, flag("Bytes that the drive writes whole or not at all.")] = 4096
     after_ms: Annotated[str, flag("When its power is cut, at random.", metavar="FROM:TO")] = (
         "50:500"
     )

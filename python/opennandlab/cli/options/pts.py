@@ -108,8 +108,8 @@ class TestOptions(Options):
         Base | None,
         flag(
             "Durations: as specified (full), scaled to the drive, or a smoke test; default: full "
-            "on real drives; on simulated ones scaled, but the latency test full where that "
-            "takes about a minute or less.",
+            "on real drives; on simulated ones scaled, but the latency test full if that takes "
+            "about a minute or less.",
         ),
     ] = None
     cell_seconds: Annotated[

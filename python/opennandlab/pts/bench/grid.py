@@ -16,14 +16,14 @@ Key = tuple[int, int]
 BLOCK_SIZES = Option(
     matrix.SIZES,
     "",
-    "Block sizes of your own, by commas, such as 4k,12k,1m.",
+    "Other block sizes, by commas, such as 4k,12k,1m.",
     accepted=matrix.SIZES_ACCEPTED,
     reader=matrix.sizes,
 )
 MIXES = Option(
     matrix.MIXES,
     "",
-    "Mixes of your own, in percent of reads, by commas, such as 100,70,0.",
+    "Other mixes, in percent of reads, by commas, such as 100,70,0.",
     accepted=matrix.MIXES_ACCEPTED,
     reader=matrix.mixes,
 )

@@ -184,7 +184,7 @@ TEST = Test(
         Option(
             "workload",
             "rnd4k",
-            "What is written: random 4 KiB, or a load of version 2.0 (oltp: random 8 KiB 65/35; "
+            "Load: random 4 KiB, or one of version 2.0 (oltp: random 8 KiB 65/35; "
             "vod: sequential 128 KiB 90/10; metadata: sequential 0.5 KiB 50/50; cbw: composite).",
             choices=WORKLOADS,
         ),

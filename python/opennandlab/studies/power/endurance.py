@@ -85,7 +85,7 @@ class Settings:
         fleet: Name, devices, device, what is set, and what each draws; without suites.
         classes: Of JESD218.
         variants: Of `VARIANTS`.
-        ages: What is written, in rated TBW.
+        ages: Written data at each age, in rated TBW.
         tbw_tb: The rated TBW; None: what wears the device, as it is named, to its rated cycles.
         programs: Page programs of a test, about: drives are scaled down to them.
         cuts: Cuts from power of each device, over its writes; 0: none.
@@ -175,7 +175,7 @@ class Settings:
 
         Args:
             drive_class: Of JESD218.
-            age: What is written, in rated TBW.
+            age: Written data at each age, in rated TBW.
         """
         return age * self.use_years * DAYS_PER_YEAR * CLASSES[drive_class].active_h_per_day
 

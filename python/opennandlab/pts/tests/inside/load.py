@@ -385,7 +385,7 @@ def _ms(us: float | None) -> float | None:
 TEST = Test(
     name="load",
     title="Latency against load",
-    summary="A probe of reads and writes beside writes at a fixed rate, up to saturation.",
+    summary="A probe of reads and writes next to writes at a fixed rate, up to saturation.",
     run=run,
     load=LOAD,
     wipc=False,
@@ -394,7 +394,7 @@ TEST = Test(
         Option(
             "rates",
             DEFAULT,
-            "Writes a second beside the probe, by commas: shares of what is sustained, or 40k.",
+            "Writes a second next to the probe, by commas: shares of the sustained rate, or 40k.",
             accepted="shares from 0.1% to 1000% or rates such as 40k, by commas",
             reader=rates,
         ),
