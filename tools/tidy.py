@@ -15,11 +15,13 @@ import gc
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
+import words
 from circles import Imports, circles, parsed, python_imports, reached, rust_imports
 
 LINE_CHARS_MAX = 100
@@ -375,6 +377,19 @@ def links(repository: Repository) -> Iterator[Finding]:
                     yield Finding(path, number, f"link to `{target}`, which does not exist")
 
 
+def plain_words(repository: Repository) -> Iterator[Finding]:
+    """No room has more riddles in its comments and pages than were recorded."""
+    counts = Counter(room for room, *_ in words.found(repository.paths, repository.root))
+    known = words.recorded(repository.root)
+    for room, count in counts.items():
+        if count > known.get(room, 0):
+            message = (
+                f"{room} has {count} words that read as riddles, {known.get(room, 0)} were there: "
+                f"`python tools/words.py {room}` shows them"
+            )
+            yield Finding(words.RECORD, 1, message)
+
+
 RULES: list[Rule] = [
     lengths,
     headers,
@@ -386,6 +401,7 @@ RULES: list[Rule] = [
     file_circles,
     preset_sources,
     links,
+    plain_words,
 ]
 
 

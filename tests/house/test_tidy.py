@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import subprocess
 from pathlib import Path
 
@@ -21,14 +22,14 @@ LAYERS = """//! The drive.
 """
 
 
-def found(folder: Path, path: str, text: str) -> list[str]:
-    """Return the messages about a repository that holds this one file beside a layer table."""
+def found(folder: Path, path: str, text: str, of: str | None = None) -> list[str]:
+    """Return the messages about a file, or `of` another, beside a table of layers."""
     files = {"crates/sim/src/lib.rs": LAYERS, path: text}
     for name, content in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(content, encoding="utf-8")
     subprocess.run(["git", "init", "--quiet", str(folder)], check=True)
-    return [finding.message for finding in tidy.findings(folder) if finding.path == path]
+    return [finding.message for finding in tidy.findings(folder) if finding.path == (of or path)]
 
 
 @pytest.mark.always
@@ -225,3 +226,15 @@ def test_what_is_no_circle_is_not_found(
     """A folder knows its files, and tests may look anywhere."""
     monkeypatch.setattr(tidy, "CIRCLES", {})
     assert circle_findings(tmp_path, OPEN[case]) == []
+
+
+def test_a_room_has_no_more_riddles_than_were_recorded(tmp_path: Path) -> None:
+    """Counted in prose alone: code and its spans may say what they like."""
+    text = HEAD.replace("it models", "it is told") + 'let a = "so many"; // `so many` one\n'
+    path, of = "crates/sim/src/op.rs", "tools/words.txt"
+    assert "sim/op has 2 words" in found(tmp_path, path, text, of)[0]
+    (tmp_path / "tools").mkdir()
+    (tmp_path / of).write_text("# Words\nsim/op 1\n", encoding="utf-8")
+    assert "1 were there" in found(tmp_path, path, text, of)[0]
+    assert found(tmp_path, path, HEAD, of) == []
+    assert doctest.testmod(load_tool("words")).failed == 0
