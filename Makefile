@@ -67,7 +67,7 @@ fmt: .venv/dev ## lay out all code
 	cargo fmt --all
 	$(BIN)/ruff format . && $(BIN)/ruff check --fix .
 
-generate: .venv/installed ## rewrite schema/ and docs/reference/ from the installed package
+generate: .venv/installed ## rewrite docs/reference/ from the installed package
 	$(BIN)/python tools/generate.py
 
 docs: .venv/installed .venv/dev ## build the site into docs/_build/html: offline, searchable

@@ -1,11 +1,9 @@
-"""Writes what is derived from the code: the JSON schemas and the reference pages.
+"""Writes what is derived from the code: the reference pages and the notebooks.
 
 Usage: `python tools/generate.py` writes; `--check` writes nothing and fails when a file differs.
 It asks the *installed* package, so `make generate` builds it first. Nobody edits the results:
 
-    schema/<kind>.json            from the Rust declarations, by way of `_core`, and from the
-                                  declarations of documents in `opennandlab.documents`
-    docs/reference/<kind>.md      the same schema as tables
+    docs/reference/<kind>.md      from the schemas that `opennandlab config schema` prints
     docs/reference/cli.md         from the commands themselves
     examples/notebooks/*.ipynb    from the pages beside them
 
@@ -31,11 +29,6 @@ ROOT = Path(__file__).resolve().parent.parent
 Schema = dict[str, Any]
 
 NOTICE = "<!-- Written by tools/generate.py; edit the declarations, then run `make generate`. -->"
-
-
-def schema_text(schema: Schema) -> str:
-    """Return the schema as it is committed: indented, keys in the order of declaration."""
-    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
 def schema_page(schema: Schema, title: str) -> str:
@@ -283,23 +276,16 @@ def _plain(text: str | None) -> str:
 
 def outputs() -> dict[str, str]:
     """Return every generated file: path below the root to its text."""
-    from opennandlab import _core
-    from opennandlab.documents.schema import FAMILIES
-    from opennandlab.documents.schema import schema as document_schema
+    from opennandlab.documents.schema import FAMILIES, schemas
 
     files = {"docs/reference/cli.md": cli_page()} | notebooks.outputs()
-    # What the core declares is found by name: a new kind of file needs no row here.
-    for name in dir(_core):
-        kind = name.removesuffix("_schema")
-        if kind != name:
-            schema: Schema = json.loads(getattr(_core, name)())
-            files[f"schema/{kind}.json"] = schema_text(schema)
-            files[f"docs/reference/{kind}.md"] = schema_page(schema, f"{kind.capitalize()} keys")
-    for family in FAMILIES:
-        schema = document_schema(family)
-        files[f"schema/{family}.json"] = schema_text(schema)
-        page = document_page(schema, f"The document `opennandlab.{family}/1`", NOTICE)
-        files[f"docs/reference/{family}.md"] = page
+    for kind, schema in schemas().items():
+        page = (
+            document_page(schema(), f"The document `opennandlab.{kind}/1`", NOTICE)
+            if kind in FAMILIES
+            else schema_page(schema(), f"{kind.capitalize()} keys")
+        )
+        files[f"docs/reference/{kind}.md"] = page
     return files
 
 

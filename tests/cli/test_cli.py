@@ -232,6 +232,14 @@ def test_a_full_disk_does_not_lose_the_result(cli: Cli, folder: Path) -> None:
     assert onl.load(kept.group(1)).passed
 
 
+def test_schemas_of_files_and_documents_are_printed(cli: Cli) -> None:
+    assert "nand" in json.loads(cli("config", "schema").stdout)["properties"]
+    assert "metrics" in json.loads(cli("config", "schema", "result").stdout)["properties"]
+    done = cli("config", "schema", "pdf")
+    assert done.returncode == 2
+    assert "`pdf` is not known; accepted: device, replay, workload, result" in done.stderr
+
+
 @pytest.mark.parametrize("target", [">/dev/full", ">&-"])
 @pytest.mark.parametrize("verb", ["config show", "config schema", "--help"])
 def test_output_that_cannot_be_written_is_one_line_and_exit_code_3(target: str, verb: str) -> None:

@@ -88,10 +88,6 @@ def test_a_page_shows_every_key_of_the_schema():
     assert generate.schema_page(SCHEMA, "Device file") == PAGE
 
 
-def test_schemas_are_written_as_text_that_diffs_well():
-    assert generate.schema_text({"title": "µ", "a": 1}) == '{\n  "title": "µ",\n  "a": 1\n}\n'
-
-
 def test_unknown_arguments_are_refused(capsys):
     assert generate.main(["--chek"]) == 2
     assert "usage" in capsys.readouterr().err

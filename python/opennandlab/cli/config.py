@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -50,14 +49,6 @@ DULL = {
 # Order of the sections: as a command meets them, from the flash out.
 SECTIONS = ("name", "nand", "controller", "ftl", "ecc", "host")
 Device = Annotated[str, argument("The device.", metavar="PRESET|FILE")]
-
-
-class Kind(str, Enum):
-    """What a schema can be printed of."""
-
-    DEVICE = "device"
-    WORKLOAD = "workload"
-    REPLAY = "replay"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,20 +132,25 @@ def _note_names(named: "Mapping[str, str]") -> None:
 class SchemaOptions(Printed):
     """Options of `schema`."""
 
-    kind: Annotated[Kind, argument("Kind of file.")] = Kind.DEVICE
+    kind: Annotated[
+        str,
+        argument(
+            "device, workload, replay, or a document: result, compare, pts, suite, …",
+            metavar="KIND",
+        ),
+    ] = "device"
 
 
 @command(app, example="opennandlab config schema device > device.schema.json")
 def schema(given: SchemaOptions) -> None:
-    """Print the JSON schema of device, workload or replay files."""
-    from opennandlab import _core
+    """Print the JSON schema of a file or a document."""
+    from opennandlab.base.errors import ConfigError
+    from opennandlab.documents.schema import schemas
 
-    makers = {
-        Kind.DEVICE: _core.device_schema,
-        Kind.WORKLOAD: _core.workload_schema,
-        Kind.REPLAY: _core.replay_schema,
-    }
-    document = json.loads(makers[given.kind]())
+    known = schemas()
+    if given.kind not in known:
+        raise ConfigError("KIND", f"`{given.kind}` is not known; accepted: {', '.join(known)}")
+    document = known[given.kind]()
     if not given.quiet:
         terminal.emit_json(document)
 

@@ -1,17 +1,22 @@
 """JSON schemas of the documents, from their declarations.
 
 Descriptions are the docstrings: the sentence of a class, and under `Args` one for each field.
-`FAMILIES` has one row per kind of document; `tools/generate.py` writes schema and reference page.
+`FAMILIES` has one row per kind of document; `config schema` prints its schema, and
+`tools/generate.py` writes its reference page.
 """
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Callable
+from functools import partial
 from inspect import cleandoc
 from typing import Any
 
 import msgspec
 
+from opennandlab import _core
 from opennandlab.documents.app import AppDocument
 from opennandlab.documents.calibration import CalibrationDocument
 from opennandlab.documents.comparison import Comparison
@@ -51,6 +56,22 @@ FAMILIES: dict[str, type] = {
 }
 
 TEMPLATE = "#/$defs/{name}"
+
+
+def schemas() -> dict[str, Callable[[], JsonObject]]:
+    """Return what makes each schema, by name: of files, as the core declares them, and documents.
+
+    >>> list(schemas())[:4]
+    ['device', 'replay', 'workload', 'result']
+    """
+    names = [name for name in dir(_core) if name.endswith("_schema")]
+    files = {name.removesuffix("_schema"): partial(_of_core, name) for name in names}
+    return {**files, **{family: partial(schema, family) for family in FAMILIES}}
+
+
+def _of_core(name: str) -> JsonObject:
+    found: JsonObject = json.loads(getattr(_core, name)())
+    return found
 
 
 def schema(family: str) -> JsonObject:
