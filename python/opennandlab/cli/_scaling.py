@@ -9,7 +9,7 @@ from opennandlab.cli._bandwidth import mix_name
 
 if TYPE_CHECKING:
     from opennandlab.core.config import DeviceConfig
-    from opennandlab.theory.power import DriveEnergy
+    from opennandlab.theory.energy import DriveEnergy
 
 # Read share of the rates against block size: the tutorial's 75/25.
 BLOCK_SIZE_MIX = 0.75
@@ -65,7 +65,7 @@ def tutorial_rates(
 
 def device_energy(device: DeviceConfig, dies: int | None) -> DriveEnergy:
     """Return what a unit draws by the energies of a device: of all its dies, or of so many."""
-    from opennandlab.theory.power import DriveEnergy
+    from opennandlab.theory.energy import DriveEnergy
 
     nand, controller = device["nand"], device["controller"]
     energy, power = nand.get("energy"), controller.get("power", {})

@@ -6,9 +6,9 @@ of the preconditioning is in them. One that was not measured is `null`, never ze
 
 from __future__ import annotations
 
+from opennandlab.documents.energy import Power
 from opennandlab.documents.mapping import Mapping, TracePages
 from opennandlab.documents.placement import Fdp, Streams
-from opennandlab.documents.power import Power
 from opennandlab.documents.read_errors import RawErrors, Recovery
 from opennandlab.documents.record import Record
 from opennandlab.documents.zones import Zones

@@ -56,6 +56,7 @@ from opennandlab.theory.endurance import (
     meets_class,
     tbw_bytes,
 )
+from opennandlab.theory.energy import DriveEnergy
 from opennandlab.theory.hot_cold import (
     PoolSplit,
     fifo_classes,
@@ -65,7 +66,6 @@ from opennandlab.theory.hot_cold import (
 )
 from opennandlab.theory.mapping import waf_bast, waf_block_mapping, waf_fast
 from opennandlab.theory.mean_field import d_choices_hot_cold
-from opennandlab.theory.power import DriveEnergy
 from opennandlab.theory.queueing import DeterministicQueue, independent_dies, little_error
 from opennandlab.theory.reliability import (
     PageCode,

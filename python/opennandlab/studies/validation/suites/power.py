@@ -28,7 +28,7 @@ from opennandlab.studies.validation.devices import (
     timed,
 )
 from opennandlab.theory.bandwidth import FlashChannel
-from opennandlab.theory.power import DriveEnergy
+from opennandlab.theory.energy import DriveEnergy
 from opennandlab.theory.uniform import greedy
 
 SUITE = "power"
