@@ -11,13 +11,13 @@ from mechanisms import Drawing, Results, plot
 from opennandlab.reports.figure.model import Axis, Plot, Series
 from opennandlab.studies.validation.case import lookup
 from opennandlab.studies.validation.measured import (
-    FILLS,
-    LOADS,
     MICRON,
-    SKEW,
     SOLIDIGM,
     TITLES,
-    ZONES,
+    fills,
+    loads,
+    skews,
+    zones,
 )
 from opennandlab.studies.validation.suites import measured as suite
 
@@ -44,15 +44,16 @@ def _pair(
 
 
 def _skew() -> Drawing:
-    runs = {f"{drive} {it.name}": suite.skew_run(drive, it) for drive in TITLES for it in SKEW}
+    laws = skews()
+    runs = {f"{drive} {it.name}": suite.skew_run(drive, it) for drive in TITLES for it in laws}
 
     def draw(results: Results) -> Plot:
-        places = [float(place) for place in range(len(SKEW))]
+        places = [float(place) for place in range(len(laws))]
         lines: list[Series] = []
         for place, (drive, title) in enumerate(TITLES.items()):
-            seen = [lookup(results[f"{drive} {it.name}"], suite.RATE) for it in SKEW]
-            lines += _pair(title, places, ([it.mb_s[drive] for it in SKEW], seen), place)
-        names = (it.name.replace("static-", "s ").replace("zipf-", "z ") for it in SKEW)
+            seen = [lookup(results[f"{drive} {it.name}"], suite.RATE) for it in laws]
+            lines += _pair(title, places, ([it.mb_s[drive] for it in laws], seen), place)
+        names = (it.name.replace("static-", "s ").replace("zipf-", "z ") for it in laws)
         ticks = tuple(zip(places, (name.replace("uniform", "u") for name in names), strict=True))
         return plot(
             "Steady random writes of 4 KiB",
@@ -64,11 +65,12 @@ def _skew() -> Drawing:
 
 
 def _fills() -> Drawing:
-    runs = {str(it.gib): suite.fill_run(MICRON, it) for it in FILLS}
+    parts = fills()
+    runs = {str(it.gib): suite.fill_run(MICRON, it) for it in parts}
 
     def draw(results: Results) -> Plot:
-        seen = [lookup(results[str(it.gib)], suite.WAF) for it in FILLS]
-        lines = _pair(TITLES[MICRON], [it.gib for it in FILLS], ([it.waf for it in FILLS], seen), 0)
+        seen = [lookup(results[str(it.gib)], suite.WAF) for it in parts]
+        lines = _pair(TITLES[MICRON], [it.gib for it in parts], ([it.waf for it in parts], seen), 0)
         return plot(
             "Uniform writes to a part of the drive", Axis("in use, GiB"),
             Axis("write amplification"), lines,
@@ -78,15 +80,22 @@ def _fills() -> Drawing:
 
 
 def _zones() -> Drawing:
-    listed = [(drive, it) for drive in TITLES for it in ZONES if it.open == 1]
-    runs = {f"{drive} {it.mib}": suite.zones_run(drive, it) for drive, it in listed}
+    curves = {
+        drive: sorted((it for it in zones(drive) if it.open == 1), key=lambda it: it.mib)
+        for drive in TITLES
+    }
+    runs = {
+        f"{drive} {it.mib}": suite.zones_run(drive, it)
+        for drive, curve in curves.items()
+        for it in curve
+    }
 
     def draw(results: Results) -> Plot:
         lines: list[Series] = []
         for place, (drive, title) in enumerate(TITLES.items()):
-            curve = sorted((it for it in ZONES if it.open == 1), key=lambda it: it.mib)
+            curve = curves[drive]
             seen = [lookup(results[f"{drive} {it.mib}"], suite.RATE) for it in curve]
-            rates = ([it.mb_s[drive] for it in curve], seen)
+            rates = ([it.mb_s for it in curve], seen)
             lines += _pair(title, [it.mib / 1024 for it in curve], rates, place)
         sizes = Axis(
             "zone, GiB", "log", tuple((gib, f"{gib:g}") for gib in (1.0, 2.0, 4.0, 8.0, 16.0))
@@ -97,16 +106,16 @@ def _zones() -> Drawing:
 
 
 def _loads() -> Drawing:
-    loads = [it for it in LOADS[SOLIDIGM] if it.k_writes <= LOAD_MAX]
-    runs = {str(it.k_writes): suite.load_run(SOLIDIGM, it) for it in loads}
+    below = [it for it in loads(SOLIDIGM) if it.k_writes <= LOAD_MAX]
+    runs = {str(it.k_writes): suite.load_run(SOLIDIGM, it) for it in below}
 
     def draw(results: Results) -> Plot:
-        x = [it.k_achieved for it in loads]
+        x = [it.achieved / 1e3 for it in below]
         lines: list[Series] = []
         for place, (key, name) in enumerate(suite.PERCENTILES.items()):
             measure: Callable[..., float] = suite.probe("read", key)
-            seen = [measure([results[str(it.k_writes)]]) for it in loads]
-            lines += _pair(f"{name} of reads", x, ([it.reads[key] for it in loads], seen), place)
+            seen = [measure([results[str(it.k_writes)]]) for it in below]
+            lines += _pair(f"{name} of reads", x, ([it.reads[key] for it in below], seen), place)
         return plot(
             f"{TITLES[SOLIDIGM]}: reads beside writes", Axis("writes per second, thousands"),
             Axis("latency, µs", zero=True), lines,

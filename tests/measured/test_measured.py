@@ -11,7 +11,15 @@ import pytest
 
 import opennandlab as onl
 from opennandlab.studies.validation import Case, Effort, Kind
-from opennandlab.studies.validation.measured import FILLS, LOADS, MICRON, SKEW, SOLIDIGM, TITLES
+from opennandlab.studies.validation.measured import (
+    MICRON,
+    SHORT,
+    SOLIDIGM,
+    TITLES,
+    fills,
+    loads,
+    skews,
+)
 from opennandlab.studies.validation.suites import measured
 
 # The times of a program unit and the shares of the space stay.
@@ -26,10 +34,10 @@ def cases() -> dict[str, Case]:
 def test_every_published_figure_is_a_case() -> None:
     kinds = {Kind.RATE, Kind.WAF, Kind.PERCENTILE, Kind.TAIL, Kind.DATA_SHEET}
     assert {case.kind for case in cases().values()} == kinds
-    for drive, short in measured.SHORT.items():
-        expected = [cases()[f"{short}-{it.name}-mb-s"].expected_value for it in SKEW]
-        assert expected == [it.mb_s[drive] for it in SKEW]
-        for load in LOADS[drive]:
+    for drive, short in SHORT.items():
+        expected = [cases()[f"{short}-{it.name}-mb-s"].expected_value for it in skews()]
+        assert expected == [it.mb_s[drive] for it in skews()]
+        for load in loads(drive):
             for key, microseconds in load.reads.items():
                 case = cases()[f"{short}-load-{load.k_writes}-read-{key}"]
                 assert case.expected_value == microseconds
@@ -59,7 +67,7 @@ def test_rates_of_shortened_blocks_say_how_they_are_biased() -> None:
 
 @pytest.mark.parametrize("drive", TITLES)
 def test_at_most_five_keys_are_fitted_and_each_says_so(drive: str) -> None:
-    short, device = measured.SHORT[drive], onl.load_device(drive)
+    short, device = SHORT[drive], onl.load_device(drive)
     fitted = {key for name, key in measured.FITTED.items() if name.startswith(short)}
     assert len(fitted) <= 5
     for key in fitted - {"host.command_cost_us"}:
@@ -79,7 +87,7 @@ def test_a_drive_with_shorter_blocks_keeps_its_shape(drive: str) -> None:
 
 
 def test_writes_to_a_part_of_the_drive_cost_what_was_measured() -> None:
-    fill = FILLS[3]
+    fill = fills()[3]
     run = measured.fill_run(MICRON, fill, TINY[MICRON])
     document = onl.benchmark(run.device, run.workload, seed=1).document
     assert document["metrics"]["waf"] == pytest.approx(fill.waf, rel=0.05)
@@ -89,7 +97,7 @@ def test_writes_to_a_part_of_the_drive_cost_what_was_measured() -> None:
 
 
 def test_reads_beside_writes_take_what_was_measured() -> None:
-    load = LOADS[SOLIDIGM][4]
+    load = loads(SOLIDIGM)[4]
     run = measured.load_run(SOLIDIGM, load, TINY[SOLIDIGM])
     workload = {**run.workload, "total": {"ios": 500_000}}
     document = onl.benchmark(run.device, workload, seed=1).document

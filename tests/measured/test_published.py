@@ -8,16 +8,10 @@ from typing import Any
 import pytest
 
 import opennandlab as onl
+from opennandlab.measured.published import figures
 from opennandlab.studies.validation import Effort, Kind
-from opennandlab.studies.validation.fit import descend, log_loss
-from opennandlab.studies.validation.published import (
-    CLIENT_IOPS,
-    DRIVES_2009,
-    READ_PCTS,
-    Errors,
-    root_mean_square,
-)
 from opennandlab.studies.validation.suites import published
+from opennandlab.theory.scaling import rms
 
 GIB = 1 << 30
 # Preset: raw GiB (nearly), logical bytes over those that its maker promises.
@@ -62,40 +56,31 @@ def is_number(device: onl.DeviceConfig, key: str) -> bool:
 
 
 def test_the_table_is_in_order() -> None:
-    assert all(len(row) == len(READ_PCTS) for row in CLIENT_IOPS.values())
     # The columns as they must be: of mixes between, more reads are more I/O, in every row.
-    for row in CLIENT_IOPS.values():
-        assert row[2] <= row[4] * 1.001
-        assert row[3] <= row[4] * 1.001
+    for row in figures("client_2013_iops", "iops").values():
+        assert list(row) == ["0", "5", "35", "50", "65", "95", "100"]
+        assert max(row["35"], row["50"]) <= row["65"] * 1.001
 
 
 def test_errors_are_relative_and_keep_their_sign() -> None:
-    errors = Errors.between([100.0, 200.0], [110.0, 140.0])
-    assert (errors.mean, errors.worst) == pytest.approx((-0.1, -0.3))
-    assert errors.rms == pytest.approx(math.sqrt(0.05))
-    with pytest.raises(ValueError, match="1 and 0"):
-        Errors.between([1.0], [])
+    by_name = {case.name: case for case in published.cases(Effort.QUICK)}
+    row = figures("client_2013_iops", "iops")["4"].values()
+    factors = (1.1, 0.7, 1.0, 1.0, 1.0, 1.0, 1.0)
+    simulated = [
+        {"metrics": {"iops": {"total": iops * factor}}}
+        for iops, factor in zip(row, factors, strict=True)
+    ]
+    for name, expected in (("mean", -0.2 / 7), ("worst", -0.3), ("rms", math.sqrt(0.1 / 7))):
+        measure = by_name[f"client-iops-{name}-error"].measure
+        assert measure(simulated) == pytest.approx(expected, rel=1e-9)
+        with pytest.raises(ValueError, match="longer"):
+            measure(simulated[:1])
 
 
 def test_reads_and_writes_in_turns_give_the_tutorials_bandwidth() -> None:
     shares = [mix / 100 for mix in (100, 75, 50, 25, 0)]
     turns = [1 / (share / 250 + (1 - share) / 170) for share in shares]
-    assert root_mean_square(turns) == pytest.approx(DRIVES_2009["sata_b_2009"].mb_s, abs=0.2)
-
-
-def test_a_fit_finds_the_constants_that_made_the_table() -> None:
-    truth = {"fixed": 7.7, "slope": 1.8}
-
-    def table(constants: Any) -> list[float]:
-        return [constants["fixed"] + constants["slope"] * size for size in (0.5, 4, 64, 1024)]
-
-    measured = table(truth)
-    start = {"fixed": 3.0, "slope": 3.0}
-    found, loss = descend(start, lambda it: log_loss(measured, table(it)), step_min=1e-3)
-    assert loss < 1e-5
-    assert found == pytest.approx(truth, rel=0.02)
-    kept, _ = descend(start, lambda it: log_loss(measured, table(it)), fixed=("fixed",))
-    assert kept["fixed"] == 3.0
+    assert rms(turns) == pytest.approx(figures("drives_2009_rms")["SATA-B"]["MB/s RMS"], abs=0.2)
 
 
 def test_the_suite_compares_every_cell() -> None:

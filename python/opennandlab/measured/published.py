@@ -1,14 +1,16 @@
 """Tables that others published, shipped with the package: figures only, each with its source.
 
 A file of `tables/` is one table of one drive; its name is that of the reference. Figures that were
-not published are `null`.
+not published are `null`. Who needs such a figure, a suite of `validate` for one, reads it here.
 """
 
 from __future__ import annotations
 
 import difflib
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +97,36 @@ def reference(name: str) -> PtsDocument:
     if "cells" in content:
         return made(said, _cells(content["cells"]), imported)
     return bare(said, [_table(one) for one in content["tables"]], imported)
+
+
+@cache
+def figures(name: str, unit: str | None = None) -> Mapping[str, Mapping[str, float]]:
+    """Return the figures of a table as they are printed, row by column.
+
+    Args:
+        name: Of the table.
+        unit: Of the figures, if rows are block sizes in KiB and columns shares of reads.
+
+    >>> figures("client_2013_iops", "iops")["4"]["65"]
+    19760.5
+    >>> figures("7450_zones")["1 x 1086 MiB"]["WAF"]
+    1.24
+    """
+    content = _read(FOLDER / f"{name}.yaml")
+    if unit is None:
+        (table,) = content["tables"]
+        columns, rows = table["columns"], table["rows"]
+    else:
+        grid = content["cells"][unit]
+        columns, rows = grid["read_pct"], grid["rows"]
+    return {
+        str(row): {
+            str(column): float(value)
+            for column, value in zip(columns, values, strict=True)
+            if value is not None
+        }
+        for row, values in rows.items()
+    }
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from opennandlab.measured.published import figures
 from opennandlab.studies.validation.case import Kind, Relation
 
 FRESH, CACHED, FILLED = "fresh", "cached", "filled"
@@ -109,6 +110,9 @@ class Drive:
 PATH = "one path for all data, which the slow bus stands for"
 OTHER_PART = "a preset of this part: it is fitted to that of the talk"
 LOSSES = "structure unknown: losses of the controller"
+# [15] and [9], which are tables of `measured`.
+TALK = figures("emmc_2013_chunks")
+TUTORIAL = figures("client_2013_iops", "iops")["4"]
 
 GEN4 = Drive(
     "Samsung 980 PRO 1 TB, nvme_gen4_tlc",
@@ -287,21 +291,31 @@ EMMC = Drive(
     1,
     (
         Cell(
-            "4 KiB", RANDOM, READ, 1, FILLED, IOPS, 5231.0, "4, 8 KiB in [15]",
+            "4 KiB", RANDOM, READ, 1, FILLED, IOPS,
+            float(round(TALK["4 and 8 KiB"]["read IOPS"])), "4, 8 KiB in [15]",
             fitted="host.command_overhead_us", variant="talk",
         ),
-        Cell("32 KiB", RANDOM, READ, 1, FILLED, IOPS, 1558.0, "16 to 64 KiB in [15]"),
         Cell(
-            "256 KiB", RANDOM, READ, 1, FILLED, MB_S, 56.5, "128 to 512 KiB in [15]",
+            "32 KiB", RANDOM, READ, 1, FILLED, IOPS, TALK["16 to 64 KiB"]["read IOPS"],
+            "16 to 64 KiB in [15]",
+        ),
+        Cell(
+            "256 KiB", RANDOM, READ, 1, FILLED, MB_S, TALK["128 to 512 KiB"]["read MB/s"],
+            "128 to 512 KiB in [15]",
             fitted="host.command_cost_us.per_kib.read",
         ),
         Cell(
-            "4 KiB", RANDOM, WRITE, 1, FRESH, IOPS, 2288.0, "4, 8 KiB in [15]",
+            "4 KiB", RANDOM, WRITE, 1, FRESH, IOPS,
+            float(round(TALK["4 and 8 KiB"]["write IOPS"])), "4, 8 KiB in [15]",
             fitted="host.command_cost_us.write", variant="talk",
         ),
-        Cell("32 KiB", RANDOM, WRITE, 1, FRESH, IOPS, 972.0, "16 to 64 KiB in [15]"),
         Cell(
-            "256 KiB", RANDOM, WRITE, 1, FRESH, MB_S, 35.8, "128 to 512 KiB in [15]",
+            "32 KiB", RANDOM, WRITE, 1, FRESH, IOPS, TALK["16 to 64 KiB"]["write IOPS"],
+            "16 to 64 KiB in [15]",
+        ),
+        Cell(
+            "256 KiB", RANDOM, WRITE, 1, FRESH, MB_S, TALK["128 to 512 KiB"]["write MB/s"],
+            "128 to 512 KiB in [15]",
         ),
         Cell(
             "4 KiB", RANDOM, WRITE, 1, DIRTY, IOPS, 1525.0, "2288 / 1.5: 50 % longer [15]",
@@ -351,12 +365,12 @@ CLIENT = Drive(
             variant="rated",
         ),
         Cell(
-            "4 KiB", RANDOM, READ, 32, FILLED, IOPS, 70_630.0, "[9]",
+            "4 KiB", RANDOM, READ, 32, FILLED, IOPS, float(round(TUTORIAL["100"])), "[9]",
             fitted="host.command_cost_us.read", variant="tutorial",
         ),
         Cell("4 KiB", RANDOM, WRITE, 32, FRESH, IOPS, 62_000.0, "[10]", variant="rated"),
         Cell(
-            "4 KiB", RANDOM, WRITE, 32, FRESH, IOPS, 62_079.0, "[9]",
+            "4 KiB", RANDOM, WRITE, 32, FRESH, IOPS, float(round(TUTORIAL["0"])), "[9]",
             fitted="nand.timing.t_program_us", variant="tutorial",
         ),
         Cell(

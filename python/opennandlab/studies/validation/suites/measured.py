@@ -1,8 +1,8 @@
 """Two enterprise drives against what others measured on them: rates, WAF and tails.
 
-    measured.SKEW, STATES, FILLS, ZONES, LOADS ──► one run each ──► measured beside predicted
+    skews, states, fills, zones, loads ──► one run each ──► measured beside predicted
 
-The figures are data of `validation.measured`. A preset is simulated with fewer pages in its blocks,
+The figures are of `validation.measured`. A preset is simulated with fewer pages in its blocks,
 and zones smaller by as much (`SHRINK`): dies, superblocks by number and all shares stay, and so
 does whatever depends on them; rates do not quite (`BIASES`). A figure that fixed a key is no
 evidence, and one outside the goal of its kind is a known miss that names what is missing. `--write
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
+from opennandlab.measured.published import figures
 from opennandlab.studies.validation.case import (
     Case,
     Document,
@@ -31,28 +32,25 @@ from opennandlab.studies.validation.case import (
 from opennandlab.studies.validation.devices import unworn
 from opennandlab.studies.validation.measured import (
     CAPACITY_BYTES,
-    FILLS,
-    FIRST_MINUTE_MB_S,
-    LOADS,
     MICRON,
-    READ_K_IOPS,
-    SEQUENTIAL_MB_S,
-    SKEW,
+    SHORT,
     SOLIDIGM,
-    STATES,
     TITLES,
-    ZONES,
     Fill,
     Load,
     Skew,
     State,
     Zones,
+    fills,
+    loads,
+    skews,
+    states,
+    zones,
 )
 
 SUITE = "measured"
 SOURCE = "SSD-iq [1]"
 RATED = "rated [2]"
-SHORT: Mapping[str, str] = {MICRON: "7450", SOLIDIGM: "p5520"}
 MIB, GIB = 1 << 20, 1 << 30
 UNIT_BYTES, ZONE_WRITE_BYTES = 4096, 512 * 1024
 # Pages of a block and bytes of a zone are divided by it.
@@ -220,13 +218,13 @@ def skew_run(preset: str, skew: Skew, shrink: int | None = None) -> Run:
     return Run(device(preset, shrink), workload)
 
 
-def zones_run(preset: str, zones: Zones, shrink: int | None = None) -> Run:
+def zones_run(preset: str, asked: Zones, shrink: int | None = None) -> Run:
     """Return writes to zones with one request outstanding, half a drive write in simulated time."""
     workload = {
         "pattern": {
             "kind": "log_zones",
-            "zone_bytes": _whole(zones.mib * MIB / (shrink or SHRINK[preset])),
-            "open": zones.open,
+            "zone_bytes": _whole(asked.mib * MIB / (shrink or SHRINK[preset])),
+            "open": asked.open,
         },
         "block_size_bytes": ZONE_WRITE_BYTES,
         "queue_depth": 1,
@@ -346,7 +344,7 @@ class _Figure:
 def _figures() -> Iterator[_Figure]:
     for drive in TITLES:
         yield from _simple(drive)
-        for skew in SKEW:
+        for skew in skews():
             claim = f"{skew.name}, {skew.drive_writes:g} drive writes"
             runs = (skew_run(drive, skew),)
             yield _Figure(drive, f"{skew.name}-mb-s", RANDOM_TABLE, claim, runs, skew.mb_s[drive])
@@ -364,25 +362,28 @@ def _simple(drive: str) -> Iterator[_Figure]:
 
     yield _Figure(
         drive, "first-minute-mb-s", SIMPLE_TABLE, "random writes of 4 KiB after a fill",
-        run(filled, {"drive_writes": 0.03}), FIRST_MINUTE_MB_S[drive],
+        run(filled, {"drive_writes": 0.03}),
+        figures(f"{SHORT[drive]}_skew")["uniform"]["first minute MB/s"],
     )  # fmt: skip
-    if drive in SEQUENTIAL_MB_S:
+    if drive == MICRON:
         sequential = {**request, "pattern": "sequential", "queue_depth": 1}
         sequential["block_size_bytes"] = ZONE_WRITE_BYTES
         yield _Figure(
             drive, "sequential-mb-s", SIMPLE_TABLE, "writes of 512 KiB, one outstanding, empty",
-            run(sequential, {"drive_writes": 0.2}), SEQUENTIAL_MB_S[drive],
+            run(sequential, {"drive_writes": 0.2}),
+            figures("7450_sequential", "mb_s")["512"]["0"],
         )  # fmt: skip
     yield _Figure(
         drive, "read-iops", SIMPLE_TABLE, "random reads of 4 KiB, 512 outstanding",
-        run({**filled, "read_pct": 100}, {"ios": 300_000}), READ_K_IOPS[drive] * 1e3,
+        run({**filled, "read_pct": 100}, {"ios": 300_000}),
+        figures(f"{SHORT[drive]}_rated", "iops")["4"]["100"],
         quantity="IOPS", measure=read("metrics.iops.read"),
         kind=Kind.DATA_SHEET, source=RATED,
     )  # fmt: skip
 
 
 def _states() -> Iterator[_Figure]:
-    for state in STATES:
+    for state in states():
         claim = f"{state.name.replace('-', ' ')}, {state.drive_writes:g} drive writes"
         yield _Figure(
             SOLIDIGM, f"{state.name}-waf", "WAF by initial state", claim,
@@ -393,7 +394,7 @@ def _states() -> Iterator[_Figure]:
 
 def _fills() -> Iterator[_Figure]:
     table = "uniform writes to a part of the drive"
-    for fill in FILLS:
+    for fill in fills():
         name, claim, runs = f"fill-{fill.gib}", f"{fill.gib} GiB in use", (fill_run(MICRON, fill),)
         yield _Figure(
             MICRON, f"{name}-waf", table, claim, runs, fill.waf,
@@ -403,48 +404,46 @@ def _fills() -> Iterator[_Figure]:
 
 
 def _zones(drive: str) -> Iterator[_Figure]:
-    listed = [zones for zones in ZONES if drive in zones.mb_s]
-    for zones in listed:
-        runs, claim = (zones_run(drive, zones),), f"{zones.open} open of {zones.mib} MiB"
-        name = f"zones-{zones.open}x{zones.mib}"
-        yield _Figure(drive, f"{name}-mb-s", ZONE_TABLE, claim, runs, zones.mb_s[drive])
-        if drive == MICRON:
+    listed = zones(drive)
+    for one in listed:
+        runs, claim = (zones_run(drive, one),), f"{one.open} open of {one.mib} MiB"
+        name = f"zones-{one.open}x{one.mib}"
+        yield _Figure(drive, f"{name}-mb-s", ZONE_TABLE, claim, runs, one.mb_s)
+        if one.waf is not None:
             yield _Figure(
-                drive, f"{name}-waf", ZONE_TABLE, claim, runs, zones.waf,
+                drive, f"{name}-waf", ZONE_TABLE, claim, runs, one.waf,
                 quantity="WAF", measure=read(WAF), kind=Kind.WAF,
             )  # fmt: skip
-    yield _zone_edge(drive, [zones for zones in listed if zones.open == 1])
-    size = max(zones.mib for zones in listed if zones.open > 1)
-    yield _zone_count(drive, [zones for zones in listed if zones.mib == size])
+    yield _zone_edge(drive, [one for one in listed if one.open == 1])
+    size = max(one.mib for one in listed if one.open > 1)
+    yield _zone_count(drive, [one for one in listed if one.mib == size])
 
 
 def _zone_edge(drive: str, curve: list[Zones]) -> _Figure:
-    curve.sort(key=lambda zones: zones.mib)
+    curve.sort(key=lambda one: one.mib)
 
     def edge(rates: Sequence[float]) -> float:
         rated = zip(curve, rates, strict=True)
-        return float(max(zones.mib for zones, rate in rated if rate < PLATEAU * max(rates)))
+        return float(max(one.mib for one, rate in rated if rate < PLATEAU * max(rates)))
 
     return _Figure(
         drive, "zones-edge", ZONE_TABLE, "largest zone that is slower than 0.9 of the best",
-        tuple(zones_run(drive, zones) for zones in curve),
-        edge([zones.mb_s[drive] for zones in curve]),
+        tuple(zones_run(drive, one) for one in curve), edge([one.mb_s for one in curve]),
         quantity="MiB", measure=_of_rates(edge),
     )  # fmt: skip
 
 
 def _zone_count(drive: str, curve: list[Zones]) -> _Figure:
-    curve.sort(key=lambda zones: zones.open)
+    curve.sort(key=lambda one: one.open)
 
     def count(rates: Sequence[float]) -> float:
         rated = zip(curve, rates, strict=True)
         fast = takewhile(lambda it: it[1] >= PLATEAU * rates[0], rated)
-        return float(max(zones.open for zones, _ in fast))
+        return float(max(one.open for one, _ in fast))
 
     return _Figure(
         drive, "zones-count", ZONE_TABLE, "most open zones that are as fast as one",
-        tuple(zones_run(drive, zones) for zones in curve),
-        count([zones.mb_s[drive] for zones in curve]),
+        tuple(zones_run(drive, one) for one in curve), count([one.mb_s for one in curve]),
         quantity="zones", measure=_of_rates(count),
     )  # fmt: skip
 
@@ -454,12 +453,12 @@ def _of_rates(value: Callable[[Sequence[float]], float]) -> Measure:
 
 
 def _loads(drive: str) -> Iterator[_Figure]:
-    for load in LOADS[drive]:
+    for load in loads(drive):
         runs, beside = (load_run(drive, load),), f"beside {load.k_writes} 000 writes/s"
         if load.is_saturated:
             yield _Figure(
                 drive, f"load-{load.k_writes}-iops", LOAD_TABLE,
-                f"{load.k_writes} 000 writes/s asked for", runs, load.k_achieved * 1e3,
+                f"{load.k_writes} 000 writes/s asked for", runs, load.achieved,
                 quantity="writes/s", measure=read("metrics.iops.write"),
             )  # fmt: skip
         figures = [("read", key, us) for key, us in load.reads.items()]
