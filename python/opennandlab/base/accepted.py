@@ -6,9 +6,8 @@ it would have taken. No key is declared here.
 
 from __future__ import annotations
 
-from typing import Any
+from opennandlab.base.schema import Schema, kind_of, resolved, variants
 
-Schema = dict[str, Any]
 # The type of a schema -> what a device file holds there.
 TYPES = {
     "array": "a list",
@@ -30,29 +29,19 @@ def accepted(schema: Schema, path: str) -> str | None:
     """
     here = schema
     for part in path.split("."):
-        inner = _resolved(schema, here).get("properties", {}).get(part)
+        inner = resolved(here, schema).get("properties", {}).get(part)
         if inner is None:
             return None
         here = inner
-    words = list(dict.fromkeys(_words(schema, here)))
-    return ", ".join(words) or None
+    words = [word for form in variants(here, schema) for word in _words(form)]
+    return ", ".join(dict.fromkeys(words)) or None
 
 
-def _words(schema: Schema, node: Schema) -> list[str]:
-    node = _resolved(schema, node)
-    kind = node.get("properties", {}).get("kind", {}).get("const")
-    if kind is not None or "const" in node:
-        return [f"`{node.get('const', kind)}`"]
-    if "enum" in node:
-        return [f"`{value}`" for value in node["enum"]]
-    choices = [*node.get("oneOf", []), *node.get("anyOf", [])]
-    if choices:
-        return [word for choice in choices for word in _words(schema, choice)]
-    types = node.get("type", [])
+def _words(form: Schema) -> list[str]:
+    word = form.get("const", kind_of(form))
+    if word is not None:
+        return [f"`{word}`"]
+    if "enum" in form:
+        return [f"`{value}`" for value in form["enum"]]
+    types = form.get("type", [])
     return [TYPES.get(name, name) for name in ([types] if isinstance(types, str) else types)]
-
-
-def _resolved(schema: Schema, node: Schema) -> Schema:
-    while "$ref" in node:
-        node = schema["$defs"][node["$ref"].rpartition("/")[2]]
-    return node

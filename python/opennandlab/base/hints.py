@@ -10,12 +10,12 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from opennandlab import _core
 from opennandlab.base.accepted import accepted
 from opennandlab.base.errors import ConfigError
+from opennandlab.base.schema import Kind, schema
 
 # Suffix of a key -> what its number counts; used to explain text where a number belongs.
 UNITS = {
@@ -49,28 +49,26 @@ BARE = re.compile(r"^expected value|expected variant identifier")
 class hints:  # noqa: N801 (used as a verb: `with hints(document):`)
     """Context that adds what a person would add to the core's refusal."""
 
-    def __init__(
-        self, document: Mapping[str, Any], schema: Callable[[], str] = _core.device_schema
-    ) -> None:
-        """Remember the document, to look up the refused value, and what the core accepts."""
+    def __init__(self, document: Mapping[str, Any], kind: Kind = "device") -> None:
+        """Remember the document, to look up the refused value, and what it is."""
         self.document = document
-        self.schema = schema
+        self.kind = kind
 
     def __enter__(self) -> None:
         """Nothing to prepare."""
 
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+    def __exit__(self, _: object, error: BaseException | None, trace: object) -> None:
         """Replace a `ConfigError` by one in plain words that also knows the remedy."""
         if isinstance(error, ConfigError):
             # The parser of the core speaks so where a value has another form than any it knows.
             if error.message in {"expected value", "invalid type"} or BARE.search(error.message):
-                raise _unfit(self.document, error, json.loads(self.schema())) from None
+                raise _unfit(self.document, error, self.kind) from None
             message = _hinted(plain(error.message), _hint(self.document, error))
             if message != error.message:
                 raise ConfigError(error.path, message) from None
 
 
-def _unfit(document: Mapping[str, Any], error: ConfigError, schema: dict[str, Any]) -> ConfigError:
+def _unfit(document: Mapping[str, Any], error: ConfigError, kind: Kind) -> ConfigError:
     """Return the error of a value whose form the core does not know: what it is, what is taken."""
     path: list[str] = []
     value: object = document
@@ -83,7 +81,7 @@ def _unfit(document: Mapping[str, Any], error: ConfigError, schema: dict[str, An
         path.append(name)
         if bracket:
             break
-    words = accepted(schema, last)
+    words = accepted(schema(kind), last)
     found = json.dumps(value, default=str) if not isinstance(value, Mapping) else "a mapping"
     message = f"`{found}` does not fit" + (f"; accepted: {words}" if words else "")
     return ConfigError(last, message)

@@ -9,15 +9,11 @@ are its words, and what a kind has of its own is left to the reference.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
 
-from opennandlab import _core
+from opennandlab.base.schema import Kind, Schema, kind_of, resolved, schema, variants
 
-Kind = Literal["device", "workload"]
-Schema = dict[str, Any]
 # Mappings in mappings of a device file go no deeper.
 DEPTH_MAX = 6
 
@@ -48,53 +44,27 @@ def keys(kind: Kind) -> Iterator[Key]:
     >>> "fifo" in found["ftl.gc_policy"].words, found["nand.channels"].default
     (True, 8)
     """
-    text = _core.device_schema() if kind == "device" else _core.workload_schema()
-    schema: Schema = json.loads(text)
-    yield from _keys(schema, schema.get("$defs", {}), "", {}, 0)
+    whole = schema(kind)
+    yield from _keys(whole, whole, "", {}, 0)
 
 
-def _keys(
-    schema: Schema, definitions: Schema, path: str, defaults: object, depth: int
-) -> Iterator[Key]:
-    for name, given in schema.get("properties", {}).items():
-        part = _resolved(given, definitions)
-        options = list(_options(part, definitions))
+def _keys(node: Schema, whole: Schema, path: str, defaults: object, depth: int) -> Iterator[Key]:
+    for name, given in node.get("properties", {}).items():
+        part = resolved(given, whole)
+        options = list(variants(part, whole))
         default = defaults.get(name) if isinstance(defaults, dict) else None
         default = part.get("default") if default is None else default
-        section = next((it for it in options if it.get("properties") and not _kind(it)), None)
+        section = next((it for it in options if it.get("properties") and not kind_of(it)), None)
         words = tuple(dict.fromkeys(word for option in options for word in _words(option)))
         here = f"{path}{name}"
         text = " ".join(str(part.get("description", "")).split())
         yield Key(here, text, default, words, section is not None)
         if section is not None and depth < DEPTH_MAX:
-            yield from _keys(section, definitions, f"{here}.", default, depth + 1)
-
-
-def _resolved(schema: Schema, definitions: Schema) -> Schema:
-    """Return a schema with what it refers to; its own words win."""
-    reference = str(schema.get("$ref", ""))
-    if not reference:
-        return schema
-    return {**_resolved(definitions[reference.rpartition("/")[2]], definitions), **schema}
-
-
-def _options(schema: Schema, definitions: Schema) -> Iterator[Schema]:
-    """Yield what a key takes one of; itself, if it is no choice."""
-    options = schema.get("oneOf", []) + schema.get("anyOf", [])
-    for option in options:
-        yield from _options(_resolved(option, definitions), definitions)
-    if not options:
-        yield schema
-
-
-def _kind(schema: Schema) -> str | None:
-    """Return the name of a kind, where a mapping is one of several."""
-    constant = schema.get("properties", {}).get("kind", {}).get("const")
-    return None if constant is None else str(constant)
+            yield from _keys(section, whole, f"{here}.", default, depth + 1)
 
 
 def _words(option: Schema) -> list[str]:
-    kind = _kind(option)
+    kind = kind_of(option)
     found = [kind, option.get("const"), *option.get("enum", [])]
     if option.get("type") == "boolean":
         found += ["true", "false"]

@@ -390,7 +390,7 @@ def load_workload(
     if fresh:
         document["precondition"] = []
     text = to_json(document)
-    with hints(document, _core.workload_schema):
+    with hints(document, "workload"):
         core = _core.Workload(text, device.core)
     workload = WorkloadConfig(core, name, device)
     refuse_lists(document, workload.to_dict())
@@ -439,7 +439,7 @@ def load_replay(options: Mapping[str, Any], device: DeviceConfig) -> ReplayConfi
     """
     document = thawed(options)
     text = to_json(document)
-    with hints(document, _core.replay_schema):
+    with hints(document, "replay"):
         core = _core.Replay(text, device.core)
     replay = ReplayConfig(core, str(document.get("name", "replay")), device)
     refuse_lists(document, replay.to_dict())
@@ -454,7 +454,7 @@ def load_steps(steps: Iterable[Mapping[str, Any]]) -> Steps:
     """
     document = {"precondition": [thawed(step) for step in steps]}
     text = to_json(document)
-    with hints(document, _core.workload_schema):
+    with hints(document, "workload"):
         resolved = Steps(_core.Steps(text))
     refuse_lists(document, resolved.to_dict())
     return resolved
@@ -551,7 +551,7 @@ def _resolve_device(
     if policy is None:
         document, policy = names(document)
     try:
-        with hints(document, _core.device_schema):
+        with hints(document):
             core = _core.Device(to_json(document))
     except ConfigError as error:
         known = with_registered(document, error)

@@ -21,11 +21,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from opennandlab import _core
 from opennandlab.base.errors import ConfigError, legible
 from opennandlab.base.files import check_writable, write_atomically
-from opennandlab.base.keys import Key, Kind, keys
+from opennandlab.base.keys import Key, keys
 from opennandlab.base.plain import leaves
+from opennandlab.base.schema import Kind
+from opennandlab.base.schema import schema as schema_of
 from opennandlab.core.config import DeviceConfig, WorkloadConfig
 
 WIDTH = 92
@@ -81,8 +82,7 @@ def save(text: str, path: Path, kind: Kind, beside: Path | None) -> list[Path]:
     check_writable(path)
     written = []
     if beside is not None and not os.path.lexists(beside):
-        made = _core.device_schema() if kind == "device" else _core.workload_schema()
-        schema = json.dumps(json.loads(made), indent=2, ensure_ascii=False) + "\n"
+        schema = json.dumps(schema_of(kind), indent=2, ensure_ascii=False) + "\n"
         write_atomically(beside, schema.encode())
         written.append(beside)
     write_atomically(path, text.encode())

@@ -12,14 +12,11 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
-from opennandlab import _core
+from opennandlab.base.schema import Schema, resolved, schema, variants
 from opennandlab.base.units import unit
 from opennandlab.core.config import DeviceConfig, load_device, read_workload
-
-Schema = Mapping[str, Any]
 
 # Order of the sections: what is varied most comes first.
 SECTIONS = {
@@ -150,44 +147,42 @@ def form(device: str | None, workload: str | None, own: Sequence[Field] = ()) ->
 
 def _of_device(device: DeviceConfig) -> Iterator[Field]:
     values = device.to_dict()
-    schema = _schema("device")
-    definitions = schema["$defs"]
+    whole = schema("device")
     for part in SECTIONS:
-        node = schema["properties"][part]
-        for path, inner in _leaves(node, part, definitions):
+        node = whole["properties"][part]
+        for path, inner in _leaves(node, part, whole):
             usual = _at(values, path)
             source = "" if usual is None else device.origin(_origin_key(path, usual))
-            yield _field(path, inner, definitions, typed(usual), source)
+            yield _field(path, inner, whole, typed(usual), source)
 
 
 def _of_workload(values: Mapping[str, Any]) -> Iterator[Field]:
-    schema = _schema("workload")
-    definitions = schema["$defs"]
-    for key, node in schema["properties"].items():
-        for path, inner in _leaves(node, f"{WORKLOAD}.{key}", definitions):
+    whole = schema("workload")
+    for key, node in whole["properties"].items():
+        for path, inner in _leaves(node, f"{WORKLOAD}.{key}", whole):
             if path in ASIDE:
                 continue
             given = _at(values, path.partition(".")[2])
             usual = inner.get("default") if given is None else given
             source = "" if given is None else "the workload"
-            yield _field(path, inner, definitions, typed(usual), source)
+            yield _field(path, inner, whole, typed(usual), source)
 
 
-def _leaves(node: Schema, path: str, definitions: Schema) -> Iterator[tuple[str, Schema]]:
+def _leaves(node: Schema, path: str, whole: Schema) -> Iterator[tuple[str, Schema]]:
     """Yield the fields of a node: mappings that are always there are opened."""
-    inner = _merged(node, definitions)
+    inner = resolved(node, whole)
     if inner.get("type") == "object" and "maxProperties" not in inner and "properties" in inner:
         for key, one in inner["properties"].items():
-            yield from _leaves(one, f"{path}.{key}", definitions)
+            yield from _leaves(one, f"{path}.{key}", whole)
     else:
         yield path, inner
 
 
-def _field(path: str, node: Schema, definitions: Schema, usual: str, source: str) -> Field:
+def _field(path: str, node: Schema, whole: Schema, usual: str, source: str) -> Field:
     kinds = node.get("type")
     kinds = set(kinds if isinstance(kinds, list) else [kinds]) - {"null"}
     about = " ".join(str(node.get("description", "")).split())
-    choices = tuple(_choices(node, definitions))
+    choices = tuple(_choices(node, whole))
     low, high = node.get("minimum", node.get("exclusiveMinimum")), node.get("maximum")
     if kinds == {"boolean"}:
         kind = "flag"
@@ -197,7 +192,7 @@ def _field(path: str, node: Schema, definitions: Schema, usual: str, source: str
         if told and (low in {None, 0} and high is None):
             low, high = float(told.group(1)), float(told.group(2).rstrip("."))
     else:
-        kind = "choice" if choices and _is_closed(node, definitions) else "text"
+        kind = "choice" if choices and _is_closed(node, whole) else "text"
     # Of workloads these are percent, of devices ratios.
     is_percent = path.startswith(f"{WORKLOAD}.") and path.endswith("_pct")
     shown = "%" if is_percent else unit(path)
@@ -206,31 +201,11 @@ def _field(path: str, node: Schema, definitions: Schema, usual: str, source: str
     return Field(path, kind, usual, source.rstrip("."), shown, about, low, high, choices)
 
 
-def _merged(node: Schema, definitions: Schema) -> dict[str, Any]:
-    """Return a node with what it refers to; its own words go first."""
-    found = dict(node)
-    while "$ref" in found:
-        target = definitions[str(found.pop("$ref")).rpartition("/")[2]]
-        found = {**target, **found}
-    return found
-
-
-def _variants(node: Schema, definitions: Schema) -> Iterator[dict[str, Any]]:
-    """Yield the forms that a value may have, those of alternatives within alternatives too."""
-    inner = _merged(node, definitions)
-    several = inner.get("anyOf") or inner.get("oneOf")
-    if not several:
-        yield inner
-        return
-    for one in several:
-        yield from _variants(one, definitions)
-
-
-def _choices(node: Schema, definitions: Schema) -> Iterator[Choice]:
+def _choices(node: Schema, whole: Schema) -> Iterator[Choice]:
     """Yield the words that a value may be, and the kinds of mappings that words stand for."""
     seen = set()
     found: list[tuple[str, str]] = []
-    for one in _variants(node, definitions):
+    for one in variants(node, whole):
         about = " ".join(str(one.get("description", "")).split())
         if "const" in one:
             found.append((str(one["const"]), about))
@@ -246,11 +221,11 @@ def _choices(node: Schema, definitions: Schema) -> Iterator[Choice]:
             yield Choice(value, about)
 
 
-def _is_closed(node: Schema, definitions: Schema) -> bool:
+def _is_closed(node: Schema, whole: Schema) -> bool:
     """Tell whether a value is one of some words, and nothing else."""
     return all(
         "const" in one or "enum" in one or one.get("type") == "null"
-        for one in _variants(node, definitions)
+        for one in variants(node, whole)
     )
 
 
@@ -280,13 +255,6 @@ def typed(value: object) -> str:
     if isinstance(value, Mapping) and set(value) == {"kind"}:
         return str(value["kind"])
     return json.dumps(value, ensure_ascii=False, default=dict)
-
-
-@cache
-def _schema(kind: str) -> dict[str, Any]:
-    made = _core.device_schema() if kind == "device" else _core.workload_schema()
-    found: dict[str, Any] = json.loads(made)
-    return found
 
 
 def field_of(path: str, known: Sequence[str]) -> str:
