@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 from conftest import Cli
 from opennandlab.base.canonical import digest
 from opennandlab.base.errors import ConfigError
+from opennandlab.base.units import parse_bytes
 from opennandlab.cli import app
 from opennandlab.cli._progress import Shown, shown
 from opennandlab.cli._pts_run import line
@@ -26,7 +27,7 @@ from opennandlab.pts.bench.record import Progress
 from opennandlab.pts.bench.suite import Job, vary
 from opennandlab.stats.steady import steady_state
 from opennandlab.targets.base import TargetError
-from opennandlab.targets.opening import Request, file_parts, open_target, parse_size, sketch
+from opennandlab.targets.opening import Request, file_parts, open_target, sketch
 
 
 @pytest.fixture
@@ -439,22 +440,22 @@ def test_other_texts_are_refused(text):
     [("4096", 4096), ("1KiB", 1024), ("1.5MiB", 1572864), ("2GiB", 2 << 30), ("1TiB", 1 << 40)],
 )
 def test_sizes_have_binary_units(text, size):
-    assert parse_size(text) == size
+    assert parse_bytes(text) == size
     assert file_parts(f"file:a b?size={text}") == (Path("a b"), size)
 
 
 def test_sizes_are_exact_to_the_last_byte():
-    assert parse_size("9223372036854775807") == (1 << 63) - 1
-    assert parse_size("9007199254740993") == (1 << 53) + 1
+    assert parse_bytes("9223372036854775807") == (1 << 63) - 1
+    assert parse_bytes("9007199254740993") == (1 << 53) + 1
     for text in ("9223372036854775808", "8388608TiB", "9" * 5000):
         with pytest.raises(ConfigError, match="more than a file or drive can have"):
-            parse_size(text)
+            parse_bytes(text)
 
 
 @pytest.mark.parametrize("text", ["", "GiB", "1G", "1e9", "-1", "1 000"])
 def test_other_sizes_are_refused(text):
     with pytest.raises(ConfigError):
-        parse_size(text)
+        parse_bytes(text)
 
 
 def test_a_sketch_is_never_run(tmp_path: Path):

@@ -1,4 +1,12 @@
-"""Units of the keys of device and workload files: the names of keys state them."""
+"""Units: those that the names of keys of device and workload files state, and those of sizes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+
+from opennandlab.base.errors import ConfigError
 
 # Suffix of a key -> unit shown; `_pct` keys hold ratios, as the benchmark page writes them.
 UNITS = {
@@ -51,3 +59,49 @@ def unit(path: str, value: object = None) -> str:
     if isinstance(value, str):
         return ""
     return next((text for suffix, text in UNITS.items() if path.endswith(suffix)), "")
+
+
+# Units of a size as in device files: those of IEC 80000-13, and decimal ones.
+SIZES = {
+    "": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40,
+    "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
+}  # fmt: skip
+# The largest offset of a file: 63 bits.
+BYTES_MAX = (1 << 63) - 1
+
+
+def parse_bytes(text: str) -> int:
+    """Return bytes of `8GiB`, `512MiB`, `1TB` or `4096`.
+
+    Raises:
+        ConfigError: for anything else.
+
+    >>> parse_bytes("1.5KiB"), parse_bytes("1.5kB")
+    (1536, 1500)
+    """
+    size = size_in(text.strip(), SIZES)
+    if size is None:
+        units = ", ".join(unit for unit in SIZES if unit)
+        raise ConfigError("size", f"`{text}` is not understood; accepted: a number and {units}")
+    if size > BYTES_MAX:
+        raise ConfigError("size", f"`{text}` is more than a file or drive can have (8 EiB)")
+    return int(size)
+
+
+def size_in(text: str, units: Mapping[str, int]) -> Decimal | None:
+    """Return bytes of a number with one of some units; None for what is none.
+
+    Exact, whatever the number of digits: a float has room for 16 of them. What fio writes is read
+    by `measured.fio.options.number_of`: its units are not those of the standard.
+
+    Args:
+        text: The number, and a unit after it.
+        units: Bytes of each unit; the empty one is that of a bare number.
+
+    >>> size_in("4.5 k", {"k": 1024}), size_in("4", {"k": 1024})
+    (Decimal('4608.0'), None)
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", text)
+    if found is None or found[2] not in units:
+        return None
+    return Decimal(found[1]) * units[found[2]]

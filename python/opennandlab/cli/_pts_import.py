@@ -84,9 +84,9 @@ class ImportOptions(Printed):
 def import_(given: ImportOptions) -> None:
     """Import figures that others measured; nothing is written unless all of them are sound."""
     from opennandlab.base.errors import ConfigError
+    from opennandlab.base.units import parse_bytes
     from opennandlab.measured.importing import Wanted
     from opennandlab.measured.published import PREFIX
-    from opennandlab.targets.opening import parse_size
 
     if given.references:
         _list(as_json=given.as_json)
@@ -109,8 +109,8 @@ def import_(given: ImportOptions) -> None:
             allow_cut=given.allow_cut,
             name=given.name,
             model=given.model,
-            capacity_bytes=parse_size(given.capacity) if given.capacity else None,
-            amount_bytes=parse_size(given.amount) if given.amount else None,
+            capacity_bytes=parse_bytes(given.capacity) if given.capacity else None,
+            amount_bytes=parse_bytes(given.amount) if given.amount else None,
             profile=given.profile.value if given.profile else None,
             source=given.source,
         ),

@@ -102,9 +102,9 @@ def calibrate(given: CalibrateOptions) -> None:
 
     The same command goes on after Ctrl-C.
     """
+    from opennandlab.base.units import parse_bytes
     from opennandlab.studies.calibration import calibrating
     from opennandlab.studies.calibration.conditions import Asked
-    from opennandlab.targets.opening import parse_size
 
     is_shown = given.as_json or given.html is not None or given.plot is not None
     fitted, document = _places(given.output, is_fit=bool(given.free), is_shown=is_shown)
@@ -129,7 +129,7 @@ def calibrate(given: CalibrateOptions) -> None:
             threads=given.threads,
             queue_depth=given.queue_depth,
             share=None if given.active_range is None else given.active_range / 100,
-            amount_bytes=parse_size(given.amount) if given.amount else None,
+            amount_bytes=parse_bytes(given.amount) if given.amount else None,
             requests=given.requests,
             requests_max=given.requests_max,
             settle=given.settle,

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from opennandlab.base.errors import ResultError
+from opennandlab.base.units import size_in
 from opennandlab.measured.document import Cell, kib, mix
 from opennandlab.measured.figures import Ambiguous, decimal_mark, number
 
@@ -30,9 +31,12 @@ UNITS_OF_HEADS = {
     "iops": "iops", "mb/s": "mb_s", "mib/s": "mib_s", "kib/s": "kib_s", "ms": "art_ms",
     "us": "art_us", "µs": "art_us", "μs": "art_us",
 }  # fmt: skip
-# A size with its unit, of 1024 each.
-SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?", re.IGNORECASE)
-FACTORS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+# Units of a size, of 1024 each however they are written: `k`, `kB`, `KiB`.
+SIZES = {
+    f"{letter}{ending}": 1 << 10 * power
+    for power, letter in enumerate(("", "k", "m", "g", "t"))
+    for ending in ("", "b", "i", "ib")
+}
 SIZE_MAX = 64 << 20
 # No drive of this century does more.
 MB_S_MAX = 100_000.0
@@ -323,8 +327,8 @@ def _size(where: str, place: int, text: str, scale: int, mark: str | None) -> in
                 f"{where}: column {place}: `{text}` is a mix where a size belongs: rows and "
                 "columns are exchanged; accepted: a row for each size, a column for each mix"
             ) from None
-        sized = SIZE.fullmatch(text.strip())
-        size = float(sized[1]) * FACTORS[sized[2].lower()] if sized else None
+        sized = size_in(text.strip().lower(), SIZES)
+        size = None if sized is None else float(sized)
     if size is None or size < 1 or size != int(size):
         raise ResultError(
             f"{where}: column {place}: `{text}` is no size; accepted: {ACCEPTED_SIZE}"

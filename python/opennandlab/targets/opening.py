@@ -12,15 +12,14 @@ opens a device for writing.
 
 from __future__ import annotations
 
-import re
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from opennandlab.base.errors import ConfigError
+from opennandlab.base.units import parse_bytes
 from opennandlab.core.config import device_presets
 from opennandlab.documents import pts_header
 from opennandlab.targets.base import (
@@ -39,14 +38,7 @@ from opennandlab.targets.names import NOT_REGULAR, check_name
 ACCEPTED = (
     "accepted: sim:PRESET|FILE, file:PATH[?size=1GiB], /dev/…, nbd+unix:///EXPORT?socket=PATH"
 )
-# As in device files.
-UNITS = {
-    "": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40,
-    "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
-}  # fmt: skip
 SECTOR_BYTES = 512
-# The largest offset of a file: 63 bits.
-SIZE_MAX = (1 << 63) - 1
 
 
 @dataclass(frozen=True)
@@ -183,27 +175,7 @@ def file_parts(text: str) -> tuple[Path, int | None]:
     key, _, value = query.partition("=")
     if key != "size":
         raise ConfigError("target", f"`{text}`: `{key}` is not known; accepted: size")
-    return Path(name), parse_size(value)
-
-
-def parse_size(text: str) -> int:
-    """Return bytes of `8GiB`, `512MiB`, `1TB` or `4096`.
-
-    Raises:
-        ConfigError: for anything else.
-
-    >>> parse_size("1.5KiB"), parse_size("1.5kB")
-    (1536, 1500)
-    """
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)", text.strip())
-    if not match or match[2] not in UNITS:
-        units = ", ".join(unit for unit in UNITS if unit)
-        raise ConfigError("size", f"`{text}` is not understood; accepted: a number and {units}")
-    # Exact, whatever the number of digits: a float has room for 16 of them.
-    size = Decimal(match[1]) * UNITS[match[2]]
-    if size > SIZE_MAX:
-        raise ConfigError("size", f"`{text}` is more than a file or drive can have (8 EiB)")
-    return int(size)
+    return Path(name), parse_bytes(value)
 
 
 def _simulated(request: Request) -> Target:

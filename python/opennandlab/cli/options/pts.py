@@ -256,8 +256,8 @@ def asked(given: TestOptions, options: tuple["Option", ...] = ()) -> Asked:
 
 
 def _settings(given: TestOptions, options: tuple["Option", ...]) -> "Settings":
+    from opennandlab.base.units import parse_bytes
     from opennandlab.pts.bench.plan import Settings
-    from opennandlab.targets.opening import parse_size
 
     chosen = {option.key: _plain(given.more[option.key]) for option in options}
     settings = Settings(
@@ -267,7 +267,7 @@ def _settings(given: TestOptions, options: tuple["Option", ...]) -> "Settings":
         cell_seconds=given.cell_seconds,
         seed=given.seed,
         active_range_pct=given.active_range_pct,
-        ar_amount_bytes=None if given.ar_amount is None else parse_size(given.ar_amount),
+        ar_amount_bytes=None if given.ar_amount is None else parse_bytes(given.ar_amount),
         ar_segments=given.ar_segments,
         threads=given.threads,
         queue_depth=given.queue_depth,

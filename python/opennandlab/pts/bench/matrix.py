@@ -19,6 +19,7 @@ from decimal import Decimal
 from itertools import product
 
 from opennandlab.base.errors import ConfigError
+from opennandlab.base.units import BYTES_MAX, size_in
 
 # As fio reads them, and decimal ones as in device files.
 UNITS = {
@@ -155,14 +156,14 @@ def _words(text: str, what: str) -> list[str]:
 
 
 def _size(word: str) -> int:
-    match = re.fullmatch(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*([A-Za-z]*)", word)
-    if not match or match[2].lower() not in UNITS:
+    size = size_in(word.lower(), UNITS)
+    if size is None or size > BYTES_MAX:
         raise ValueError(f"`{word[:40]}` is not a block size")
-    unit = match[2].lower()
-    size = Decimal(match[1]) * UNITS[unit]
-    if size % SECTOR_BYTES or not 0 < size <= SIZE_MAX:
-        binary = BINARY.get(unit)
-        other = Decimal(match[1]) * UNITS.get(f"{unit[:1]}ib", 1)
-        meant = f"; {match[1]}{binary} is {other:f} B" if binary else ""
+    if not 0 < size <= SIZE_MAX or size % SECTOR_BYTES:
+        unit = word[-2:].lower()
+        meant = ""
+        if unit in BINARY:
+            number = word[:-2].rstrip()
+            meant = f"; {number}{BINARY[unit]} is {Decimal(number) * UNITS[f'{unit[0]}ib']:f} B"
         raise ValueError(f"`{word}` is {size:f} B{meant}")
     return int(size)

@@ -16,6 +16,7 @@ from msgspec import structs
 from opennandlab.base.canonical import digest, readable_json
 from opennandlab.base.errors import ConfigError
 from opennandlab.base.files import write_atomically
+from opennandlab.base.units import parse_bytes
 from opennandlab.documents.pts import SUITE_SCHEMA, PtsDocument, SuiteDocument, Varied
 from opennandlab.documents.record import plain
 from opennandlab.pts.bench.folder import Place
@@ -24,12 +25,12 @@ from opennandlab.pts.bench.record import Progress, Watcher
 from opennandlab.pts.bench.runner import outlook_of, run_test
 from opennandlab.pts.bench.test import Test
 from opennandlab.targets.base import Target, TargetError
-from opennandlab.targets.opening import Request, open_target, parse_size
+from opennandlab.targets.opening import Request, open_target
 
 # Settings that can be varied, and how their values are read.
 VARIED: dict[str, Callable[[str], Any]] = {
     "active_range_pct": float,
-    "ar_amount_bytes": parse_size,
+    "ar_amount_bytes": parse_bytes,
     "ar_segments": int,
     "threads": int,
     "queue_depth": int,

@@ -34,6 +34,7 @@ from dataclasses import dataclass, replace
 from math import sqrt
 
 from opennandlab.base.errors import ConfigError
+from opennandlab.base.units import parse_bytes
 from opennandlab.documents.pts import Table
 from opennandlab.documents.pts_inside import ZonePoint, ZonesResults
 from opennandlab.pts.bench.document import table
@@ -44,7 +45,6 @@ from opennandlab.pts.bench.test import Test
 from opennandlab.pts.tests.inside import course
 from opennandlab.pts.tests.inside.facts import Inside, inside_of
 from opennandlab.targets.base import Limit, Logs
-from opennandlab.targets.opening import parse_size
 
 MIB = 1 << 20
 REQUEST_BYTES = 512 << 10
@@ -116,7 +116,7 @@ def _point(word: str) -> Zone:
     if match is None:
         raise ValueError(f"`{word}` is not a point")
     try:
-        size = parse_size(match[2])
+        size = parse_bytes(match[2])
     except ConfigError as error:
         raise ValueError(f"`{word}`: {error.message}") from None
     count = int(match[1])
