@@ -18,12 +18,13 @@ from opennandlab.pts.bench.document import histogram
 from opennandlab.pts.bench.evenness import evenness
 from opennandlab.pts.bench.patterns import COMPOSITE, DATABASE, FILE_SERVER, WEB_SERVER
 from opennandlab.pts.tests import latency
-from opennandlab.pts.tests.rw_ratio import mixed_efficiency, rms
+from opennandlab.pts.tests.rw_ratio import mixed_efficiency
 from opennandlab.pts.tests.scalability import die_counts
 from opennandlab.pts.tests.xsr import recovery
 from opennandlab.stats.histogram import Histogram
 from opennandlab.targets.base import Limit, Stimulus
 from opennandlab.targets.simulated import SimulatedTarget
+from opennandlab.theory.scaling import rms
 
 MIB = 1 << 20
 GIB = 1 << 30

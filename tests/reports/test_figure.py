@@ -307,7 +307,7 @@ def test_reliefs_of_any_height_are_drawn(shape: Any) -> None:
 def test_every_ending_is_written_and_others_are_refused(tmp_path: Path) -> None:
     made = page_of("T", "lead", [FIGURES["lines"], FIGURES["stack"]])
     begins = {".html": b"<!DOCTYPE", ".pdf": b"%PDF-", ".png": b"\x89PNG", ".svg": b"<?xml"}
-    assert set(output.endings()) == {*begins, ".htm"}
+    assert set(output.ENDINGS) == {*begins, ".htm"}
     for ending, first in begins.items():
         path = tmp_path / f"file{ending.upper()}"
         output.write(made, path)

@@ -33,13 +33,6 @@ def info(name: str, message: str, **facts: object) -> None:
         logger.info("%s", message, extra={"facts": facts})
 
 
-def debug(name: str, message: str, **facts: object) -> None:
-    """Say a detail; see `info`."""
-    logger = _listened(f"{NAME}.{name}")
-    if logger is not None:
-        logger.debug("%s", message, extra={"facts": facts})
-
-
 def spoken(message: str) -> None:
     """Say again what was printed for a person."""
     logger = _listened(SPOKEN)

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
     from opennandlab.core.observation import Timeline
 
-PERCENTILES = ("p50", "p90", "p99", "p999", "p9999", "p99999")
 # The checks of a run whose measured part never began: there is nothing to trust.
 NOT_MEASURED = Checks(passed=False, failures=["the measured part never began"])
 

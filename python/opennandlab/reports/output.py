@@ -20,15 +20,6 @@ from opennandlab.reports.model import Report, Table
 ENDINGS = (".html", ".htm", ".pdf", ".png", ".svg")
 
 
-def endings() -> tuple[str, ...]:
-    """Return the endings of names under which a figure can be written.
-
-    >>> endings()
-    ('.html', '.htm', '.pdf', '.png', '.svg')
-    """
-    return ENDINGS
-
-
 def check_ending(path: Path, option: str = "cannot write") -> str:
     """Refuse a file name whose ending names no form; a device such as /dev/null takes a page.
 

@@ -255,17 +255,3 @@ def typed(value: object) -> str:
     if isinstance(value, Mapping) and set(value) == {"kind"}:
         return str(value["kind"])
     return json.dumps(value, ensure_ascii=False, default=dict)
-
-
-def field_of(path: str, known: Sequence[str]) -> str:
-    """Return the field that an error at a path belongs to; empty where none is.
-
-    >>> field_of("ftl.gc_policy.d", ["ftl.gc_policy"]), field_of("nand", ["nand.channels"])
-    ('ftl.gc_policy', '')
-    """
-    parts = path.split(".")
-    for length in range(len(parts), 0, -1):
-        head = ".".join(parts[:length])
-        if head in known:
-            return head
-    return ""

@@ -14,7 +14,6 @@ Source: SNIA NAND performance tutorial, L. Smith, 2009 (mixes, RMS); the formula
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from opennandlab.documents.pts import Table
@@ -27,6 +26,7 @@ from opennandlab.pts.bench.record import Cell
 from opennandlab.pts.bench.rounds import prepare_steady
 from opennandlab.pts.bench.test import Test
 from opennandlab.pts.bench.words import kib, mix, name
+from opennandlab.theory.scaling import rms
 
 KIB = 1024
 MIXES = (100, 75, 50, 25, 0)
@@ -119,15 +119,6 @@ def _database_table(cells: list[Cell]) -> Table:
         columns=list(metrics),
         values=[[cell.value(metric) for metric in metrics.values()] for cell in cells],
     )
-
-
-def rms(values: Sequence[float]) -> float:
-    """Return the root of the mean square.
-
-    >>> round(rms([114.286, 44.214, 27.409, 19.860, 15.572]), 3)
-    57.279
-    """
-    return math.sqrt(math.fsum(value * value for value in values) / len(values))
 
 
 def mixed_efficiency(read_pct: Sequence[float], mb_s: Sequence[float]) -> list[float | None]:

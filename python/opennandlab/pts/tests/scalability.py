@@ -20,8 +20,9 @@ from opennandlab.pts.bench.findings import Findings
 from opennandlab.pts.bench.plan import RANDOM_LOAD, make_plan
 from opennandlab.pts.bench.rounds import prepare_steady
 from opennandlab.pts.bench.test import Test
-from opennandlab.pts.tests.rw_ratio import MIXES, measure_mixes, rms
+from opennandlab.pts.tests.rw_ratio import MIXES, measure_mixes
 from opennandlab.targets.base import Target
+from opennandlab.theory.scaling import rms
 
 KIB = 1024
 BLOCKS = (4 * KIB, 128 * KIB)

@@ -325,22 +325,6 @@ def no_percentile(count: float | None) -> str:
     return words.NOTHING if count is None else f"n/a ({count:,.0f} samples)".replace(",", " ")
 
 
-def response_times(cells: Sequence[pts.Cell], names: Sequence[str], title: str, name: str) -> Table:
-    """Return IOPS, mean, percentiles and maximum of cells, one row each, in ms."""
-    rows = tuple(
-        (
-            name,
-            cell.iops,
-            ms(cell.lat_us_mean),
-            *(percentile(cell, metric) for _, metric in PERCENTILES),
-            ms(cell.lat_us_max),
-        )
-        for name, cell in zip(names, cells, strict=True)
-    )
-    heads = ("", "IOPS", "ART, ms", *(f"{head}, ms" for head, _ in PERCENTILES), "MRT, ms")
-    return Table(name, title, heads, rows)
-
-
 def ms(found: float | None) -> float | None:
     """Return microseconds in milliseconds."""
     return None if found is None else found * 1e-3

@@ -36,8 +36,6 @@ from opennandlab.targets.fio import streams
 PLAIN = {"filename": r"[A-Za-z0-9._-]+", "uri": r"[A-Za-z0-9._~/%?=+\[\]:-]+"}
 # Requests of a mix of sizes start at multiples of it, as fio's example of JESD219 has it.
 MIX_ALIGN_BYTES = 4096
-# Whole percents of 1 each; see `random_distribution` of fio 3.33.
-SEGMENTS_MAX = 100
 # Assumed: a file system's data shrinks to half, as compressing drives of 2013 advertised.
 FILE_COMPRESS_PCT = 50
 # More than any leg moves: the size of a leg that ends by time or by requests.

@@ -37,7 +37,7 @@ from opennandlab.theory.closed_loop import SharedChannel, busy_dies
 from opennandlab.theory.queueing import DeterministicQueue
 
 SUITE = "timing"
-SENSE_US, TRANSFER_US, PROGRAM_US = 50.0, 10.0, 600.0
+SENSE_US, TRANSFER_US = 50.0, 10.0
 SERVICE_US = SENSE_US + TRANSFER_US
 LATENCY = "metrics.latency_us.read"
 # Percentile key, probability, tolerance with a million requests.
