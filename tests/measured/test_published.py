@@ -71,10 +71,10 @@ def test_errors_are_relative_and_keep_their_sign() -> None:
         for iops, factor in zip(row, factors, strict=True)
     ]
     for name, expected in (("mean", -0.2 / 7), ("worst", -0.3), ("rms", math.sqrt(0.1 / 7))):
-        measure = by_name[f"client-iops-{name}-error"].measure
-        assert measure(simulated) == pytest.approx(expected, rel=1e-9)
+        measured = by_name[f"client-iops-{name}-error"].measured
+        assert measured(simulated) == pytest.approx(expected, rel=1e-9)
         with pytest.raises(ValueError, match="longer"):
-            measure(simulated[:1])
+            measured(simulated[:1])
 
 
 def test_reads_and_writes_in_turns_give_the_tutorials_bandwidth() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from opennandlab.studies.validation.case import Case, Kind, Run, increment_ratio, read
+from opennandlab.studies.validation.case import Case, Run, increment_ratio, read
 from opennandlab.studies.validation.devices import Log, overwrites, overwrites_with_trims
 from opennandlab.studies.validation.suites.trim import DENOMINATOR, NUMERATOR
 from opennandlab.studies.validation.suites.waf_uniform import FORMULAS, SOURCES, tolerance
@@ -92,7 +92,6 @@ def ad_hoc_case(parameters: Parameters) -> Case:
         measure=read("metrics.waf") if is_plain else increment_ratio(NUMERATOR, DENOMINATOR),
         expected=value,
         tolerance=accepted if is_plain else max(accepted, 0.015),
-        kind=Kind.FORMULA,
         formula=FORMULAS[parameters.policy],
         seeds=parameters.seeds,
         options=_options(parameters),

@@ -130,15 +130,14 @@ class Miss:
         return low, high
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Case:
     """One claim about the simulator and where it comes from.
 
     Example:
         >>> case = Case(
-        ...     suite="demo", name="one", title="a WAF of one", source="definition", runs=(),
-        ...     quantity="metrics.waf", measure=read("metrics.waf"), expected=1.0,
-        ...     kind=Kind.FORMULA, formula="1",
+        ...     suite="demo", name="one", title="a WAF of one", runs=(), quantity="metrics.waf",
+        ...     expected=1.0, formula="1",
         ... )
         >>> case.row([[{"metrics": {"waf": 1.002}}]]).verdict.value
         'passed'
@@ -150,18 +149,18 @@ class Case:
     """Unique in the suite, without blanks: what `--case` takes."""
     title: str
     """The claim in a sentence, without the source; cases of a table share it."""
-    source: str
-    """Who published it, or "definition"."""
+    source: str = "definition"
+    """Who published it."""
     runs: tuple[Run, ...]
     """Simulations that the measure reads, in order."""
     quantity: str
     """What is measured, such as `metrics.waf`."""
-    measure: Measure = field(repr=False)
-    """Reads the number from the results of the runs."""
+    measure: Measure | None = field(default=None, repr=False)
+    """Reads the number from the results of the runs; None where the quantity is its path."""
     expected: float | Callable[[], float]
     """The value or bound, or a function that evaluates the formula."""
-    kind: Kind
-    """What stands behind the expected value."""
+    kind: Kind = Kind.FORMULA
+    """What stands behind the expected value; of a case with a sample, that."""
     formula: str
     """The formula in words, or the origin of the number."""
     tolerance: float | None = None
@@ -186,6 +185,8 @@ class Case:
 
     def __post_init__(self) -> None:
         """Refuse a tolerance wider than the goal, but for one that follows from a sample."""
+        if self.sample and self.kind is Kind.FORMULA:
+            object.__setattr__(self, "kind", Kind.SAMPLED)
         name = f"case {self.name} of suite {self.suite}"
         if (self.kind is Kind.SAMPLED) != bool(self.sample and self.tolerance is not None):
             message = f"{name}: a sampled case, and no other, has a tolerance and a sample"
@@ -217,6 +218,14 @@ class Case:
     def expected_value(self) -> float:
         """The expected value, its formula evaluated."""
         return self.expected() if callable(self.expected) else self.expected
+
+    def measured(self, documents: Sequence[Document]) -> float:
+        """Return the number that came out of a seed.
+
+        Args:
+            documents: its results, in the order of `runs`.
+        """
+        return (self.measure or read(self.quantity))(documents)
 
     def error(self, measured: float, expected: float) -> float:
         """Return how far a measured value is off, 0 on the right side of a bound.
@@ -254,7 +263,7 @@ class Case:
         measured: list[float] = []
         try:
             expected = self.expected_value
-            measured.extend(self.measure(documents) for documents in results)
+            measured.extend(self.measured(documents) for documents in results)
         except (KeyError, TypeError, ValueError, ZeroDivisionError, ArithmeticError) as error:
             return self.failed(f"{self.quantity}: {type(error).__name__}: {error}", wall_s)
         errors = [self.error(value, expected) for value in measured]
@@ -270,8 +279,8 @@ class Case:
 
         Example:
             >>> case = Case(
-            ...     "demo", "one", "t", "s", (), "q", read("x"), 1.0, Kind.RATE, "1",
-            ...     miss=Miss("bursts of collections", -0.40),
+            ...     suite="demo", name="one", title="t", runs=(), quantity="x", expected=1.0,
+            ...     kind=Kind.RATE, formula="1", miss=Miss("bursts of collections", -0.40),
             ... )
             >>> [case.verdict([error]).value for error in (-0.1, -0.3, -0.5, 0.4)]
             ['passed', 'known miss', 'failed', 'failed']
@@ -306,7 +315,8 @@ class Row:
 
     Example:
         >>> import math
-        >>> case = Case("demo", "one", "t", "s", (), "q", read("x"), 1.0, Kind.EXACT, "1")
+        >>> case = Case(suite="demo", name="one", title="t", runs=(), quantity="x", expected=1.0,
+        ...             formula="1")
         >>> case.failed("no such file").verdict.value
         'failed'
     """
@@ -365,7 +375,8 @@ def quick(case: Case) -> Case:
         The same claim with one seed.
 
     Example:
-        >>> case = Case("demo", "one", "t", "s", (), "q", read("x"), 1.0, Kind.EXACT, "1")
+        >>> case = Case(suite="demo", name="one", title="t", runs=(), quantity="x", expected=1.0,
+        ...             formula="1")
         >>> quick(case).command
         'opennandlab validate demo --quick --case one'
     """

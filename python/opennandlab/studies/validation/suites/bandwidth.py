@@ -310,7 +310,6 @@ def _case(  # noqa: PLR0913 - the columns of a table
         measure=measure,
         expected=expected,
         tolerance=TOLERANCE,
-        kind=Kind.FORMULA,
         formula=formula,
     )
 

@@ -22,7 +22,6 @@ from opennandlab.studies.validation.case import (
     Run,
     quick,
     quotient,
-    read,
 )
 from opennandlab.studies.validation.devices import Log, overwrites
 
@@ -83,7 +82,6 @@ def _row(
             source=SOURCE,
             runs=(runs[policy],),
             quantity="metrics.waf",
-            measure=read("metrics.waf"),
             expected=value,
             tolerance=TOLERANCE[policy],
             kind=Kind.REFERENCE,

@@ -219,7 +219,6 @@ def _block_cases(shapes: Sequence[Shape]) -> Iterator[Case]:
                 expected=expected,
                 # Writes to pages 0 and 1 of a block in a row share a rewrite: one in D b^2.
                 tolerance=1e-4,
-                kind=Kind.FORMULA,
                 formula=cost,
             )
 
@@ -237,10 +236,8 @@ def _bast_cases(shapes: Sequence[Shape]) -> Iterator[Case]:
                 source=BAST,
                 runs=(Run(shape.device(mapping), _writes(shape)),),
                 quantity=WAF,
-                measure=read(WAF),
                 expected=partial(waf_bast, shape.data, shape.logs, shape.pages, replacement),
                 tolerance=0.01,
-                kind=Kind.FORMULA,
                 formula="1 + b m, m of log blocks that fill" if fills else "1 + b (1 - L/D)",
             )
         yield _exact(
@@ -265,10 +262,8 @@ def _fast_cases(shapes: Sequence[tuple[Shape, float]]) -> Iterator[Case]:
             source=f"{FAST}; formula derived in theory.mapping",
             runs=runs,
             quantity=WAF,
-            measure=read(WAF),
             expected=partial(waf_fast, shape.data, shape.logs, shape.pages),
             tolerance=0.01,
-            kind=Kind.FORMULA,
             formula="1 + D / E[T]",
         )
         yield Case(
@@ -278,7 +273,6 @@ def _fast_cases(shapes: Sequence[tuple[Shape, float]]) -> Iterator[Case]:
             source=FAST,
             runs=runs,
             quantity=WAF,
-            measure=read(WAF),
             expected=simulated,
             tolerance=0.02,
             kind=Kind.REFERENCE,
@@ -303,10 +297,8 @@ def _dies_cases(shape: Shape, dies: int) -> Iterator[Case]:
             source={"bast": BAST, "fast": FAST}[kind],
             runs=(Run(device, _writes(shape)),),
             quantity=WAF,
-            measure=read(WAF),
             expected=partial(formula, shape.data, shape.logs, shape.pages),
             tolerance=0.01,
-            kind=Kind.FORMULA,
             formula="that of one die",
         )
 
@@ -358,10 +350,8 @@ def _hit_case(cache: Cache, name: str, workload: dict[str, Any]) -> Case:
         source=CHE,
         runs=(Run(cache.device(), workload),),
         quantity="metrics.mapping.hit_rate",
-        measure=read("metrics.mapping.hit_rate"),
         expected=partial(_hit_rate, cache),
         tolerance=0.01,
-        kind=Kind.FORMULA,
         formula="sum p (1 - e^(-p t)), sum (1 - e^(-p t)) = C",
     )
 
@@ -378,7 +368,6 @@ def _segmented_cases(cache: Cache) -> Iterator[Case]:
         source="Karedla et al. 1994",
         runs=(Run(cache.device(replacement="slru"), overwrites(cache.pattern, 16.0, 4.0)),),
         quantity="metrics.mapping.hit_rate",
-        measure=read("metrics.mapping.hit_rate"),
         expected=partial(_hit_rate, cache),
         tolerance=0.0,
         kind=Kind.ORDER,
@@ -431,7 +420,6 @@ def _whole_cases(pages: int) -> Iterator[Case]:
         measure=_data_quotient,
         expected=1.0,
         tolerance=1e-3,
-        kind=Kind.FORMULA,
         formula="1",
     )
     yield _exact(

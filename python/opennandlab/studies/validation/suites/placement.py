@@ -96,7 +96,6 @@ def _oracle(blocks: int) -> Iterator[Case]:
         suite=SUITE,
         name="oracle",
         title="Ids of the hot/cold oracle give what the oracle gives",
-        source="definition",
         runs=(oracle, _run(log, _fdp(2))),
         quantity="metrics.waf, second / first",
         measure=quotient("metrics.waf"),
@@ -122,7 +121,6 @@ def _handles(blocks: int) -> Iterator[Case]:
             measure=partial(handle_waf, handle),
             expected=expected,
             tolerance=0.01,
-            kind=Kind.FORMULA,
             formula=f"{FORMULAS['greedy']}; {fraction:.0%} of the pages, {share:.0%} of the writes",
         )
 
@@ -184,7 +182,6 @@ def _log(blocks: int) -> Iterator[Case]:
         measure=_written_quotient,
         expected=1.0,
         tolerance=1e-12,
-        kind=Kind.FORMULA,
         formula="1",
     )
     yield Case(

@@ -207,7 +207,6 @@ def _case(  # noqa: PLR0913, PLR0917 - the columns of a table
         suite=SUITE,
         name=name,
         title=title,
-        source="definition",
         runs=(run,),
         quantity=quantity,
         measure=measure,

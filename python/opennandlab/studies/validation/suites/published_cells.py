@@ -23,7 +23,6 @@ from opennandlab.studies.validation.case import (
     Relation,
     Run,
     lookup,
-    read,
 )
 from opennandlab.studies.validation.devices import Log
 
@@ -108,10 +107,8 @@ def _end_of_life() -> Iterator[Case]:
         title="Cells after their rated cycles and a year at 30 degrees: UBER",
         source="JESD218, client (recalled)",
         quantity="metrics.uber",
-        measure=read("metrics.uber"),
         expected=1e-15,
         tolerance=0.0,
-        kind=Kind.FORMULA,
         relation=Relation.AT_MOST,
     )
     bch = {"algorithm": "bch", "bch_m": 14, "bch_t": 40}

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
-from opennandlab.studies.validation.case import Case, Document, Kind, Run, lookup
+from opennandlab.studies.validation.case import Case, Document, Run, lookup
 from opennandlab.studies.validation.devices import PAGE_BYTES, Log
 from opennandlab.theory.reliability import PageCode
 
@@ -217,7 +217,6 @@ def _page_types() -> Iterator[Case]:
             expected=1.0,
             # Blocks differ by one erase, which moves rates by 3e-4.
             tolerance=1e-3,
-            kind=Kind.FORMULA,
             formula=f"normal states at {STRESS['retention_h']:g} h, {STRESS['reads']:g} reads",
         )
 
@@ -244,7 +243,6 @@ def _steps() -> Iterator[Case]:
             expected=1.0,
             # And one erase more or less.
             tolerance=4.5 * math.sqrt((1.0 - share) / (share * READS)) + 2e-3,
-            kind=Kind.SAMPLED,
             sample=f"{READS} reads, 4.5 standard errors",
             formula="mean over page types of min over steps of P(page fails at the step's rate)",
         )
@@ -274,7 +272,6 @@ def _bit_true() -> Iterator[Case]:
             measure=_observed,
             expected=partial(code.uber, rber),
             tolerance=4.5 / math.sqrt(lost),
-            kind=Kind.SAMPLED,
             sample=f"{lost:.0f} codewords lost, 4.5 standard errors",
             formula=f"sum P(X > {t}) over the codewords / user bits, X ~ Binomial(n, {rber:g})",
         )

@@ -28,7 +28,6 @@ from opennandlab.studies.validation.case import (
     Run,
     lookup,
     quick,
-    read,
 )
 from opennandlab.studies.validation.devices import PAGE_BYTES, Log
 from opennandlab.studies.validation.suites import published_cells, recovery
@@ -113,7 +112,6 @@ def _rows(  # noqa: PLR0913, PLR0917 - the columns of a table
             source="JESD218" if figure == "uber" else "bounded-distance decoding, binomial errors",
             runs=(run,),
             quantity=path,
-            measure=read(path),
             expected=expected,
             tolerance=accepted,
             kind=Kind.SAMPLED if accepted > COMPUTED else Kind.FORMULA,
@@ -143,7 +141,6 @@ def _aged() -> Case:
         expected=1.0,
         # One erase more or less moves the curve by 0.3 % there.
         tolerance=0.005,
-        kind=Kind.FORMULA,
         formula="RBER(PE) = floor + (ceiling - floor) (1 - exp(-(PE / scale)^shape))",
     )
 

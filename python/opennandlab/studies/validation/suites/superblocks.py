@@ -24,7 +24,6 @@ from opennandlab.studies.validation.case import (
     Run,
     lookup,
     quick,
-    read,
 )
 from opennandlab.studies.validation.devices import (
     BENCH_TIMING,
@@ -173,7 +172,6 @@ def _waf_cases(blocks: int, shapes: Sequence[Shape]) -> Iterator[Case]:
             measure=data_waf,
             expected=waf,
             tolerance=0.01,
-            kind=Kind.FORMULA,
             formula=f"{FORMULAS['greedy']}, b = (N - 1) b k = {shape.data_units}, "
             f"S_data = {log.spare_factor:.4f}",
         )
@@ -184,10 +182,8 @@ def _waf_cases(blocks: int, shapes: Sequence[Shape]) -> Iterator[Case]:
             source=SOURCES["greedy"],
             runs=(run,),
             quantity="metrics.waf",
-            measure=read("metrics.waf"),
             expected=partial(_scaled, waf, share),
             tolerance=0.01,
-            kind=Kind.FORMULA,
             formula=f"the same x N / (N - 1) = {share:.4f}",
         )
 
@@ -229,10 +225,8 @@ def _bandwidth_cases(counts: Sequence[int]) -> Iterator[Case]:
                 source=GEOMETRY,
                 runs=(Run(device, workload),),
                 quantity="metrics.iops.write",
-                measure=read("metrics.iops.write"),
                 expected=busy * 1e6 / (PROGRAM_US + TRANSFER_US),
                 tolerance=0.005,
-                kind=Kind.FORMULA,
                 formula=f"{busy} / (tPROG + x) of {dies} dies",
             )
 
@@ -253,7 +247,6 @@ def _rebuild_cases(topologies: Sequence[tuple[int, int]]) -> Iterator[Case]:
             source=GEOMETRY,
             runs=runs,
             quantity="metrics.latency_us.read.max",
-            measure=read("metrics.latency_us.read.max"),
             expected=SENSE_US + transfers * TRANSFER_US,
             tolerance=0.0,
             kind=Kind.EXACT,
@@ -266,7 +259,6 @@ def _rebuild_cases(topologies: Sequence[tuple[int, int]]) -> Iterator[Case]:
             source=GEOMETRY,
             runs=runs,
             quantity="metrics.uncorrectable_reads",
-            measure=read("metrics.uncorrectable_reads"),
             expected=0.0,
             tolerance=0.0,
             kind=Kind.EXACT,
@@ -288,7 +280,6 @@ def _loss_cases() -> Iterator[Case]:
         source=GEOMETRY,
         runs=(Run(device, timed("random", 1, 20_000)),),
         quantity="metrics.latency_us.read.max",
-        measure=read("metrics.latency_us.read.max"),
         expected=2.0 * failing_us,
         tolerance=0.0,
         kind=Kind.EXACT,
@@ -303,7 +294,6 @@ def _loss_cases() -> Iterator[Case]:
         quantity="uncorrectable reads with parity / p (1 - (1 - p)^(N-1)), p without",
         measure=_loss_quotient,
         expected=1.0,
-        kind=Kind.SAMPLED,
         tolerance=0.15,
         sample="some 1000 losses, 4.5 standard errors",
         formula="1",
@@ -339,7 +329,6 @@ def _member_cases() -> Iterator[Case]:
             quantity="metrics.retired_blocks / sum over k of 1 - P(X <= k)^N",
             measure=partial(_lost_quotient, dies, probability * ends),
             expected=1.0,
-            kind=Kind.SAMPLED,
             tolerance=0.15,
             sample="the largest of 4 Poisson variables of some 400, 4 standard errors",
             formula=f"1, N = {dies}, X ~ Poisson(collections x {probability * ends:g})",

@@ -23,7 +23,6 @@ from opennandlab.studies.validation.case import (
     Run,
     lookup,
     quick,
-    read,
 )
 from opennandlab.studies.validation.devices import PAGE_BYTES, bench, poisson, timed
 from opennandlab.theory.bandwidth import (
@@ -361,10 +360,8 @@ def _timing_case(  # noqa: PLR0913 - the columns of a table
         source=source,
         runs=(run,),
         quantity=path,
-        measure=read(path),
         expected=expected,
         tolerance=tolerance,
-        kind=Kind.SAMPLED if sample else Kind.FORMULA,
         sample=sample,
         formula=formula,
     )
@@ -385,7 +382,6 @@ def _little(name: str, run: Run, depth: int) -> Case:
         measure=measure,
         expected=1.0,
         tolerance=1e-3,
-        kind=Kind.FORMULA,
         formula="1",
     )
 

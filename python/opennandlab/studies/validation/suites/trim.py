@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from opennandlab.studies.validation.case import Case, Effort, Kind, Run, increment_ratio, quick
+from opennandlab.studies.validation.case import Case, Effort, Run, increment_ratio, quick
 from opennandlab.studies.validation.devices import Log, overwrites_with_trims
 from opennandlab.theory.trim import mapped_share, spare_factor_with_trim
 from opennandlab.theory.waf import uniform_formula
@@ -67,7 +67,6 @@ def _cases(
                 measure=increment_ratio(NUMERATOR, DENOMINATOR),
                 expected=partial(uniform_formula(policy, BLOCK, choices), spare),
                 tolerance=0.015,
-                kind=Kind.FORMULA,
                 formula=f"formula of the policy at S' = 1 - s rho = {spare:.4f}, "
                 f"s = {mapped_share(trim_share, target):.4f}",
             )

@@ -26,7 +26,6 @@ from opennandlab.studies.validation.case import (
     lookup,
     quick,
     quotient,
-    read,
 )
 from opennandlab.studies.validation.devices import Log, overwrites
 from opennandlab.theory.hot_cold import (
@@ -95,7 +94,6 @@ def _columns(blocks: int, spares: tuple[float, ...]) -> Iterator[Case]:
                 source=SIMULATED,
                 runs=(_run(log, policy, frontiers),),
                 quantity="metrics.waf",
-                measure=read("metrics.waf"),
                 expected=values[SPARE_FACTORS.index(spare)],
                 tolerance=0.02,
                 kind=Kind.REFERENCE,
@@ -138,10 +136,8 @@ def _one_log(log: Log) -> Iterator[Case]:
             source=source,
             runs=(_run(log, policy, "single"),),
             quantity="metrics.waf",
-            measure=read("metrics.waf"),
             expected=expected,
             tolerance=0.01,
-            kind=Kind.FORMULA,
             formula=formula,
         )
 
@@ -175,7 +171,6 @@ def _two_pools(log: Log) -> Case:
         measure=measure,
         expected=split.waf,
         tolerance=0.015,
-        kind=Kind.FORMULA,
         formula="min over the split of r A(S_hot) + (1-r) A(S_cold); hot pool holds "
         f"{split.hot_spare_share:.1%} of the spare pages",
     )
@@ -206,10 +201,8 @@ def _relations(blocks: int, spare: float) -> Iterator[Case]:
         source=SOURCE,
         runs=(apart,),
         quantity="metrics.waf",
-        measure=read("metrics.waf"),
         expected=partial(greedy, BLOCK, apart_log.spare_factor),
         tolerance=0.01,
-        kind=Kind.FORMULA,
         formula="greedy, uniform writes, same spare factor",
     )
 
@@ -247,10 +240,8 @@ def _static(blocks: int) -> Iterator[Case]:
             source="Desnoyers 2014",
             runs=(Run(log.device("greedy"), workload),),
             quantity="metrics.waf",
-            measure=read("metrics.waf"),
             expected=partial(greedy, BLOCK, reduced),
             tolerance=0.01,
-            kind=Kind.FORMULA,
             formula=f"greedy at S' = 1 - (1-s)/(a-s) = {reduced:.4f}, s = {static_share:g}",
         )
 
@@ -266,10 +257,8 @@ def _zipf(blocks: int) -> Iterator[Case]:
             source="Desnoyers 2014",
             runs=(Run(log.device("fifo"), overwrites({"kind": "zipf", "theta": theta})),),
             quantity="metrics.waf",
-            measure=read("metrics.waf"),
             expected=partial(fifo_zipf, log.logical_pages, theta, log.spare_factor),
             tolerance=0.01,
-            kind=Kind.FORMULA,
             formula="A = sum r_k / (1 - exp(-r_k U a/A)), r_k ~ k^-theta",
         )
 

@@ -23,7 +23,6 @@ from opennandlab.studies.validation.case import (
     Run,
     quick,
     quotient,
-    read,
 )
 from opennandlab.studies.validation.devices import Log, overwrites
 from opennandlab.theory.waf import CHOICES_DEFAULT, uniform_formula
@@ -149,10 +148,8 @@ def formula_case(
         source=SOURCES[policy],
         runs=(_run(log, policy, choices),),
         quantity="metrics.waf",
-        measure=read("metrics.waf"),
         expected=partial(formula, log.spare_factor),
         tolerance=tolerance(log, policy),
-        kind=Kind.FORMULA,
         formula=FORMULAS[policy],
     )
 
@@ -198,10 +195,8 @@ def _separate_cases(blocks: int, kinds: tuple[tuple[str, int], ...]) -> Iterator
             source="Van Houdt 2013",
             runs=(_run(log, policy, d, frontiers="host_gc"),),
             quantity="metrics.waf",
-            measure=read("metrics.waf"),
             expected=partial(formula, log.spare_factor),
             tolerance=0.01,
-            kind=Kind.FORMULA,
             formula=f"{FORMULAS[policy]}, as with one open block",
         )
 
@@ -218,10 +213,8 @@ def _reserve_cases(reserves: tuple[int, ...]) -> Iterator[Case]:
             source="definition; Desnoyers 2014",
             runs=(_run(log, "greedy"),),
             quantity="metrics.waf",
-            measure=read("metrics.waf"),
             expected=partial(uniform_formula("greedy", 256), log.spare_factor),
             tolerance=0.01,
-            kind=Kind.FORMULA,
             formula=f"greedy at S_eff = 1 - U / ((N - R) b) = {log.spare_factor:.5f}",
         )
 
@@ -240,7 +233,6 @@ def _windowed_cases(shares: tuple[float, ...]) -> Iterator[Case]:
             source="policy: Hu et al. 2009; value: independent simulation",
             runs=(run,),
             quantity="metrics.waf",
-            measure=read("metrics.waf"),
             expected=simulated[share],
             tolerance=0.02,
             kind=Kind.REFERENCE,

@@ -27,7 +27,6 @@ from opennandlab.studies.validation.case import (
     lookup,
     quick,
     quotient,
-    read,
 )
 from opennandlab.studies.validation.devices import Log, overwrites
 from opennandlab.theory.wear import variance_to_mean_greedy, variance_to_mean_random
@@ -108,7 +107,6 @@ def _spread(blocks: int) -> Iterator[Case]:
         quantity="metrics.wear.stddev^2 / metrics.wear.mean",
         measure=_variance_to_mean,
         expected=partial(variance_to_mean_greedy, BLOCK, log.spare_factor),
-        kind=Kind.FORMULA,
         formula="variance / mean = sum i^-2 / (sum 1/i)^2, i = j+1..b,"
         " j = floor(mean live pages of a victim)",
         miss=Miss(VICTIMS, RENEWAL_ERROR[blocks]),
@@ -170,7 +168,6 @@ def _failures(blocks: int) -> Iterator[Case]:
             quantity=f"metrics.failures.{kind} / ({' + '.join(done)})",
             measure=partial(_share_failed, kind, done),
             expected=probability,
-            kind=Kind.SAMPLED,
             tolerance=0.15,
             sample="a binomial count of 700, 4 standard errors (1024 blocks: 2)",
             formula=f"nand.failures.{kind} = {probability:g}",
@@ -196,10 +193,8 @@ def _static_data(blocks: int) -> Iterator[Case]:
         suite=SUITE,
         name="static-data-dynamic-min",
         title=title,
-        source="definition",
         runs=(dynamic,),
         quantity="metrics.wear.min",
-        measure=read("metrics.wear.min"),
         expected=0.0,
         tolerance=0.0,
         kind=Kind.EXACT,
@@ -214,7 +209,6 @@ def _static_data(blocks: int) -> Iterator[Case]:
         quantity="metrics.wear.stddev / metrics.wear.mean",
         measure=_relative_spread,
         expected=math.sqrt(held / (1.0 - held)),
-        kind=Kind.FORMULA,
         formula=f"sd / mean = sqrt(p / (1-p)), p = s U / T = {held:.3f} of the blocks",
     )
     yield Case(

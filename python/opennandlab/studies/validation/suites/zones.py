@@ -23,7 +23,6 @@ from opennandlab.studies.validation.case import (
     Run,
     lookup,
     quick,
-    read,
 )
 from opennandlab.studies.validation.devices import PAGE_BYTES, bench
 from opennandlab.studies.validation.suites.waf_uniform import FORMULAS, SOURCES
@@ -90,10 +89,8 @@ def _reclaim(zones: int) -> Iterator[Case]:
             source=SOURCES[policy],
             runs=(run,),
             quantity="metrics.zones.host_waf",
-            measure=read("metrics.zones.host_waf"),
             expected=partial(uniform_formula(policy, RECLAIM_PAGES), spare),
             tolerance=0.02,
-            kind=Kind.FORMULA,
             formula=f"{FORMULAS[policy]}; zones of {RECLAIM_PAGES} pages, S_f {spare:g}",
         )
         yield Case(
@@ -103,7 +100,6 @@ def _reclaim(zones: int) -> Iterator[Case]:
             source=SOURCE,
             runs=(run,),
             quantity="metrics.waf",
-            measure=read("metrics.waf"),
             expected=1.0,
             tolerance=0.0,
             kind=Kind.EXACT,
@@ -135,7 +131,6 @@ def _log(*, timed: bool) -> Iterator[Case]:
             source=SOURCE,
             runs=(run,),
             quantity="metrics.waf",
-            measure=read("metrics.waf"),
             expected=1.0,
             tolerance=0.0,
             kind=Kind.EXACT,
