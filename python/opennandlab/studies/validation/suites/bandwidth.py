@@ -48,6 +48,7 @@ REQUESTS, REQUESTS_QUICK = 100_000, 40_000
 TOLERANCE = 0.02
 # Physical pages are 25 times those in use: less than 1e-10 of a block outlives a turn.
 OP_RATIO, ACTIVE_PCT, SETTLING_DRIVE_WRITES = 4.0, 20.0, 8.0
+_case = partial(Case, suite=SUITE, source=SOURCE, tolerance=TOLERANCE)
 
 
 @dataclass(frozen=True)
@@ -288,30 +289,6 @@ def _device(
     device["nand"]["pages_per_block"] = die.pages_per_block
     device["ftl"]["over_provisioning_pct"] = op_ratio
     return device
-
-
-def _case(  # noqa: PLR0913 - the columns of a table
-    *,
-    name: str,
-    title: str,
-    runs: tuple[Run, ...],
-    quantity: str,
-    measure: Measure,
-    expected: float | partial[float],
-    formula: str,
-) -> Case:
-    return Case(
-        suite=SUITE,
-        name=name,
-        title=title,
-        source=SOURCE,
-        runs=runs,
-        quantity=quantity,
-        measure=measure,
-        expected=expected,
-        tolerance=TOLERANCE,
-        formula=formula,
-    )
 
 
 def _first_mb_s(documents: Sequence[Document]) -> float:

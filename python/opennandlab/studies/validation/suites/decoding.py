@@ -19,12 +19,10 @@ from opennandlab.studies.validation.case import (
     Document,
     Effort,
     Kind,
-    Measure,
     Miss,
     Run,
     lookup,
     quick,
-    read,
 )
 from opennandlab.studies.validation.devices import BENCH_TIMING, PAGE_BYTES, bench, timed
 from opennandlab.theory.background import LayeredMinSum
@@ -48,6 +46,7 @@ LDPC: tuple[tuple[str, LayeredMinSum, int, tuple[float, ...]], ...] = (
 )
 BINOMIAL = "bounded-distance decoding, binomial errors"
 EVOLUTION = "density evolution, Richardson & Urbanke 2001; Chen & Fossorier 2002"
+_case = partial(Case, suite=SUITE, quantity="metrics.latency_us.read.min")
 
 
 def cases(effort: Effort) -> list[Case]:
@@ -95,44 +94,14 @@ BY_ERRORS = {"ecc_decode": {"base_us": BASE_US, "per_error_us": ERROR_US}}
 BY_ITERATIONS = {"ecc_decode": {"base_us": BASE_US, "per_iteration_us": ITERATION_US}}
 
 
-def _case(  # noqa: PLR0913 - the columns of a table
-    name: str,
-    title: str,
-    runs: tuple[Run, ...],
-    *,
-    expected: Any,  # noqa: ANN401 - a number, or what computes it
-    formula: str,
-    source: str,
-    tolerance: float | None = None,
-    quantity: str = "metrics.latency_us.read.min",
-    measure: Measure | None = None,
-    kind: Kind = Kind.FORMULA,
-    miss: Miss | None = None,
-) -> Case:
-    return Case(
-        suite=SUITE,
-        name=name,
-        title=title,
-        source=source,
-        runs=runs,
-        quantity=quantity,
-        measure=measure or read(quantity),
-        expected=expected,
-        tolerance=tolerance,
-        kind=kind,
-        miss=miss,
-        formula=formula,
-    )
-
-
 def _bch(codes: Sequence[tuple[str, int, int, PageCode, tuple[float, ...]]]) -> Iterator[Case]:
     for name, m, t, code, rates in codes:
         for rber in rates:
             run = Run(_device(rber, _of_bch(m, t), BY_ERRORS), timed("random", 1, 1000))
             yield _case(
-                f"{name}-{rber:g}",
-                "A decoded read takes longer by a time for each error of its worst codeword",
-                (run,),
+                name=f"{name}-{rber:g}",
+                title="A decoded read takes longer by a time for each error of its worst codeword",
+                runs=(run,),
                 expected=partial(_bch_us, code, rber),
                 # Whole nanoseconds.
                 tolerance=1e-5,
@@ -161,9 +130,9 @@ def _ldpc(
     for name, shape, words, rates in codes:
         for rber in rates:
             yield _case(
-                f"{name}-{rber:g}",
-                "A read takes longer by the iterations of its slowest codeword",
-                (_ldpc_run(name, rber),),
+                name=f"{name}-{rber:g}",
+                title="A read takes longer by the iterations of its slowest codeword",
+                runs=(_ldpc_run(name, rber),),
                 quantity=f"(metrics.latency_us.read.min - tR - x - base) / {ITERATION_US:g} us",
                 measure=_iterations,
                 expected=partial(shape.iterations_mean, rber, words),
@@ -188,9 +157,9 @@ def _counted() -> Iterator[Case]:
             "method": "monte_carlo",
         }
         yield _case(
-            f"{name}-{rber:g}-decoder",
-            "Iterations by density evolution are those of the decoder, 2 to 9 % high",
-            (_ldpc_run(name, rber), Run({"ecc_lab": question}, {})),
+            name=f"{name}-{rber:g}-decoder",
+            title="Iterations by density evolution are those of the decoder, 2 to 9 % high",
+            runs=(_ldpc_run(name, rber), Run({"ecc_lab": question}, {})),
             quantity="iterations of the drive / iterations_mean of the ECC lab",
             measure=_against_decoder,
             expected=1.0,
@@ -213,9 +182,9 @@ def _retried() -> Iterator[Case]:
     device = _device(rber, _of_bch(m, t), {**BY_ERRORS, "read_retry": retry})
     mean = code.worst_errors_mean(rber * factor)
     yield _case(
-        f"{name}-retried",
-        "A decoding that fails takes as long as giving up, before the retry",
-        (Run(device, timed("random", 1, 1000)),),
+        name=f"{name}-retried",
+        title="A decoding that fails takes as long as giving up, before the retry",
+        runs=(Run(device, timed("random", 1, 1000)),),
         expected=2.0 * (READ_US + BASE_US) + t * ERROR_US + setup_us + ERROR_US * mean,
         tolerance=1e-5,
         formula="2 (tR + x + base) + t per_error + setup + worst errors of the retry x per_error",
@@ -228,9 +197,9 @@ def _saturated() -> Iterator[Case]:
     name, m, t, _, rates = BCH[1]
     device = _device(rates[-1], _of_bch(m, t), BY_ERRORS)
     yield _case(
-        f"{name}-deep",
-        "Decoding adds to latency, not to the time of a die: reads are pipelined",
-        (Run(device, timed("random", 8, 20_000)),),
+        name=f"{name}-deep",
+        title="Decoding adds to latency, not to the time of a die: reads are pipelined",
+        runs=(Run(device, timed("random", 8, 20_000)),),
         quantity="metrics.iops.read",
         expected=1e6 / READ_US,
         tolerance=2e-3,

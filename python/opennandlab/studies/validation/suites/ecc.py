@@ -13,7 +13,7 @@ references.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -60,6 +60,7 @@ COUNTED: tuple[tuple[str, int, int, float], ...] = (
     ("bch:m=14,t=40,data_bits=8192", 8752, 40, 3.5e-3),
 )
 ERRORS = 1000
+_case = partial(Case, suite=SUITE)
 # Matrix, channel, decoder, point, recorded frame error rate of about 100 errors.
 RECORDED: tuple[tuple[str, str, dict[str, Any], float, float], ...] = (
     ("WIMAX_480_576", "awgn", {"algorithm": "layered-spa", "iterations": 40}, 4.0, 6.0e-3),
@@ -107,7 +108,7 @@ def _limits(rows: Sequence[tuple[float, str, tuple[float, float, float, float]]]
                 name=f"limit-{name}-reads{reads}",
                 title="The highest raw bit error rate at which a code of a rate can exist",
                 source="Shannon 1948; integrated independently, to four digits",
-                question={"ask": "limits", "rate": rate},
+                runs=_asked({"ask": "limits", "rate": rate}),
                 quantity=f"limits.{reads}",
                 measure=read(reads),
                 expected=value,
@@ -122,7 +123,7 @@ def _tables(rows: Sequence[tuple[int, tuple[float, ...], float]]) -> Iterator[Ca
         question = {"ask": "llr_table", "rber": 5e-3, "reads": reads}
         shared: dict[str, Any] = {
             "source": "integrated independently, to four digits",
-            "question": question,
+            "runs": _asked(question),
         }
         for place, llr in enumerate(llrs):
             yield _case(
@@ -158,13 +159,15 @@ def _tails() -> Iterator[Case]:
             name=f"tail-n{bits}-t{t}-{rber:g}",
             title="Frame error rate of bounded-distance decoding, exact",
             source="binomial errors; summed in logarithms by `theory`",
-            question={
-                "ask": "curve",
-                "code": code,
-                "channel": "bsc",
-                "points": [rber],
-                "method": "analytic",
-            },
+            runs=_asked(
+                {
+                    "ask": "curve",
+                    "code": code,
+                    "channel": "bsc",
+                    "points": [rber],
+                    "method": "analytic",
+                }
+            ),
             quantity="fer",
             measure=read("points.0.fer"),
             expected=partial(codeword_failure, bits, t, rber),
@@ -180,15 +183,17 @@ def _counted(rows: Sequence[tuple[str, int, int, float]]) -> Iterator[Case]:
             name=f"counted-n{bits}-t{t}-{rber:g}",
             title="Frame error rate of the BCH decoder, counted",
             source="bounded-distance decoding, binomial errors",
-            question={
-                "ask": "curve",
-                "code": code,
-                "channel": "bsc",
-                "points": [rber],
-                "errors": ERRORS,
-                "max_frames": 10**7,
-                "method": "monte_carlo",
-            },
+            runs=_asked(
+                {
+                    "ask": "curve",
+                    "code": code,
+                    "channel": "bsc",
+                    "points": [rber],
+                    "errors": ERRORS,
+                    "max_frames": 10**7,
+                    "method": "monte_carlo",
+                }
+            ),
             quantity="fer",
             measure=read("points.0.fer"),
             expected=partial(codeword_failure, bits, t, rber),
@@ -205,15 +210,17 @@ def _strata() -> Iterator[Case]:
             name=f"strata-n{bits}-t{t}-{rber:g}",
             title="Frame error rate of the BCH decoder, by importance sampling",
             source="bounded-distance decoding, binomial errors",
-            question={
-                "ask": "curve",
-                "code": code,
-                "channel": "bsc",
-                "points": [rber],
-                "errors": ERRORS,
-                "max_frames": 10**6,
-                "method": "importance_sampling",
-            },
+            runs=_asked(
+                {
+                    "ask": "curve",
+                    "code": code,
+                    "channel": "bsc",
+                    "points": [rber],
+                    "errors": ERRORS,
+                    "max_frames": 10**6,
+                    "method": "importance_sampling",
+                }
+            ),
             quantity="fer",
             measure=read("points.0.fer"),
             expected=partial(codeword_failure, bits, t, rber),
@@ -230,16 +237,18 @@ def _recorded() -> Iterator[Case]:
             name=f"recorded-{matrix}-{settings}-{channel}-{x:g}",
             title="Frame error rates of LDPC decoders, recorded by others",
             source="AFF3CT error rate references",
-            question={
-                "ask": "curve",
-                "code": f"ldpc:{MATRICES / matrix}.alist",
-                "channel": channel,
-                "decoder": decoder,
-                "points": [x],
-                "errors": 200,
-                "max_frames": 10**6,
-                "method": "monte_carlo",
-            },
+            runs=_asked(
+                {
+                    "ask": "curve",
+                    "code": f"ldpc:{MATRICES / matrix}.alist",
+                    "channel": channel,
+                    "decoder": decoder,
+                    "points": [x],
+                    "errors": 200,
+                    "max_frames": 10**6,
+                    "method": "monte_carlo",
+                }
+            ),
             quantity="log10 fer",
             measure=_logarithm,
             expected=math.log10(fer),
@@ -255,31 +264,5 @@ def _logarithm(documents: Sequence[Document]) -> float:
     return math.log10(lookup(documents[0], "points.0.fer"))
 
 
-def _case(  # noqa: PLR0913 - the columns of a table
-    *,
-    name: str,
-    title: str,
-    source: str,
-    question: dict[str, Any],
-    quantity: str,
-    measure: Callable[[Sequence[Document]], float],
-    expected: float | Callable[[], float],
-    tolerance: float,
-    formula: str,
-    kind: Kind = Kind.FORMULA,
-    sample: str = "",
-) -> Case:
-    return Case(
-        suite=SUITE,
-        name=name,
-        title=title,
-        source=source,
-        runs=(Run({"ecc_lab": question}, {}),),
-        quantity=quantity,
-        measure=measure,
-        expected=expected,
-        tolerance=tolerance,
-        kind=kind,
-        sample=sample,
-        formula=formula,
-    )
+def _asked(question: dict[str, Any]) -> tuple[Run]:
+    return (Run({"ecc_lab": question}, {}),)

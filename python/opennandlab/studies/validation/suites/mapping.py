@@ -12,7 +12,7 @@ Tung, Wang 2002 (LRU); formulas in `theory.mapping` and `theory.caching`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -45,6 +45,8 @@ LONG_BYTES = 131_072
 MAPS = "definition; SNIA tutorial 2009, example 1"
 BAST, FAST, DFTL = "Kim et al. 2002", "Lee et al. 2007", "Gupta et al. 2009"
 CHE = "Che et al. 2002"
+_exact = partial(Case, suite=SUITE, tolerance=0.0, kind=Kind.EXACT)
+_case = partial(Case, suite=SUITE)
 
 
 @dataclass(frozen=True)
@@ -208,8 +210,7 @@ def _block_cases(shapes: Sequence[Shape]) -> Iterator[Case]:
             ("block-erases", "an erase", ERASES, ratio("erases.gc", "programs.host"), 1.0),
         )
         for name, cost, quantity, measure, expected in quantities:
-            yield Case(
-                suite=SUITE,
+            yield _case(
                 name=f"{name}-{shape.name}",
                 title="A random page costs a block of programs and an erase",
                 source=MAPS,
@@ -229,8 +230,7 @@ def _bast_cases(shapes: Sequence[Shape]) -> Iterator[Case]:
         fills = shape.logs > shape.data / 2
         for replacement in replacements:
             mapping = {"kind": "bast", "log_blocks": shape.logs, "replacement": replacement}
-            yield Case(
-                suite=SUITE,
+            yield _case(
                 name=f"bast-{replacement}-{shape.name}",
                 title="BAST merges a block for each write that finds no log block",
                 source=BAST,
@@ -241,22 +241,21 @@ def _bast_cases(shapes: Sequence[Shape]) -> Iterator[Case]:
                 formula="1 + b m, m of log blocks that fill" if fills else "1 + b (1 - L/D)",
             )
         yield _exact(
-            f"bast-erases-{shape.name}",
-            "A full merge erases two blocks, another one",
-            (Run(shape.device({"kind": "bast", "log_blocks": shape.logs}), _writes(shape)),),
-            "metrics.erases.gc - 2 full - partial - switch",
-            _unexplained_erases,
-            0.0,
-            "0",
-            BAST,
+            name=f"bast-erases-{shape.name}",
+            title="A full merge erases two blocks, another one",
+            runs=(Run(shape.device({"kind": "bast", "log_blocks": shape.logs}), _writes(shape)),),
+            quantity="metrics.erases.gc - 2 full - partial - switch",
+            measure=_unexplained_erases,
+            expected=0.0,
+            formula="0",
+            source=BAST,
         )
 
 
 def _fast_cases(shapes: Sequence[tuple[Shape, float]]) -> Iterator[Case]:
     for shape, simulated in shapes:
         runs = (Run(shape.device({"kind": "fast", "log_blocks": shape.logs}), _writes(shape)),)
-        yield Case(
-            suite=SUITE,
+        yield _case(
             name=f"fast-{shape.name}",
             title="FAST merges the blocks with a live page in the oldest log block",
             source=f"{FAST}; formula derived in theory.mapping",
@@ -266,8 +265,7 @@ def _fast_cases(shapes: Sequence[tuple[Shape, float]]) -> Iterator[Case]:
             tolerance=0.01,
             formula="1 + D / E[T]",
         )
-        yield Case(
-            suite=SUITE,
+        yield _case(
             name=f"fast-{shape.name}-simulated",
             title="FAST beside a simulation of the scheme alone",
             source=FAST,
@@ -290,8 +288,7 @@ def _dies_cases(shape: Shape, dies: int) -> Iterator[Case]:
         blocks = device["nand"]["blocks_per_plane"]
         pages = shape.data * shape.pages
         device["ftl"]["over_provisioning_pct"] = blocks * shape.pages / (pages + 0.5 / dies) - 1.0
-        yield Case(
-            suite=SUITE,
+        yield _case(
             name=f"{kind}-{shape.name}-dies{dies}",
             title="Dies merge for themselves, each with its share of the log blocks",
             source={"bast": BAST, "fast": FAST}[kind],
@@ -313,24 +310,24 @@ def _in_order_cases(shape: Shape) -> Iterator[Case]:
         runs = (Run(shape.device(mapping), _in_order()),)
         source = {"block": MAPS, "bast": BAST, "fast": FAST}[name]
         yield _exact(
-            f"{name}-in-order",
-            "Overwrites in order, 128 KiB each, copy nothing",
-            runs,
-            WAF,
-            read(WAF),
-            1.0,
-            "1",
-            source,
+            name=f"{name}-in-order",
+            title="Overwrites in order, 128 KiB each, copy nothing",
+            runs=runs,
+            quantity=WAF,
+            measure=read(WAF),
+            expected=1.0,
+            formula="1",
+            source=source,
         )
         yield _exact(
-            f"{name}-in-order-merges",
-            "Overwrites in order merge by switching alone",
-            runs,
-            "metrics.mapping.merges.switch b / programs.host - full - partial",
-            partial(_switches, shape.pages),
-            1.0,
-            "1: one for each block",
-            source,
+            name=f"{name}-in-order-merges",
+            title="Overwrites in order merge by switching alone",
+            runs=runs,
+            quantity="metrics.mapping.merges.switch b / programs.host - full - partial",
+            measure=partial(_switches, shape.pages),
+            expected=1.0,
+            formula="1: one for each block",
+            source=source,
         )
 
 
@@ -343,8 +340,7 @@ def _hit_cases(caches: Sequence[Cache]) -> Iterator[Case]:
 
 
 def _hit_case(cache: Cache, name: str, workload: dict[str, Any]) -> Case:
-    return Case(
-        suite=SUITE,
+    return _case(
         name=f"dftl-{name}-{cache.name}",
         title="The hit rate of the cached map",
         source=CHE,
@@ -361,8 +357,7 @@ def _hit_rate(cache: Cache) -> float:
 
 
 def _segmented_cases(cache: Cache) -> Iterator[Case]:
-    yield Case(
-        suite=SUITE,
+    yield _case(
         name=f"dftl-slru-{cache.name}",
         title="Keeping what was asked for twice gains hits, where popularity stays",
         source="Karedla et al. 1994",
@@ -391,14 +386,14 @@ def _identity_cases(cache: Cache) -> Iterator[Case]:
         )
         for part, quantity, measure in sums:
             yield _exact(
-                f"dftl-{part}-{name}",
-                "Every operation of the map has a reason",
-                runs,
-                quantity,
-                measure,
-                0.0,
-                "0",
-                DFTL,
+                name=f"dftl-{part}-{name}",
+                title="Every operation of the map has a reason",
+                runs=runs,
+                quantity=quantity,
+                measure=measure,
+                expected=0.0,
+                formula="0",
+                source=DFTL,
             )
 
 
@@ -410,8 +405,7 @@ def _whole_cases(pages: int) -> Iterator[Case]:
     map_blocks = map_blocks_of(pages, block, blocks * block / pages)
     log = Log(blocks - map_blocks, block, pages)
     work = overwrites("random", 8.0, 4.0)
-    yield Case(
-        suite=SUITE,
+    yield _case(
         name=f"dftl-whole-U{pages}",
         title="With the whole map in the cache, a drive whose space is smaller by the map",
         source=DFTL,
@@ -423,14 +417,15 @@ def _whole_cases(pages: int) -> Iterator[Case]:
         formula="1",
     )
     yield _exact(
-        f"dftl-blocks-U{pages}",
-        "Blocks of the map: its pages with the drive's spare share, one open, one to collect into",
-        (Run(device, work),),
-        "metrics.mapping.blocks",
-        read("metrics.mapping.blocks"),
-        float(map_blocks),
-        "4 U / page, times T / U, in blocks, and two",
-        DFTL,
+        name=f"dftl-blocks-U{pages}",
+        title="Blocks of the map: its pages with the drive's spare share, one open, one to collect"
+        " into",
+        runs=(Run(device, work),),
+        quantity="metrics.mapping.blocks",
+        measure=read("metrics.mapping.blocks"),
+        expected=float(map_blocks),
+        formula="4 U / page, times T / U, in blocks, and two",
+        source=DFTL,
     )
 
 
@@ -508,28 +503,3 @@ def _unexplained_pages(documents: Sequence[Document]) -> float:
 def _data_quotient(documents: Sequence[Document]) -> float:
     page, dftl = (data_waf([document]) for document in documents)
     return dftl / page
-
-
-def _exact(  # noqa: PLR0913, PLR0917 (a row of the table below)
-    name: str,
-    title: str,
-    runs: tuple[Run, ...],
-    quantity: str,
-    measure: Measure,
-    expected: float | Callable[[], float],
-    formula: str,
-    source: str = MAPS,
-) -> Case:
-    return Case(
-        suite=SUITE,
-        name=name,
-        title=title,
-        source=source,
-        runs=runs,
-        quantity=quantity,
-        measure=measure,
-        expected=expected,
-        tolerance=0.0,
-        kind=Kind.EXACT,
-        formula=formula,
-    )

@@ -39,6 +39,7 @@ FRACTION, SHARE = 0.2, 0.8
 PATTERN = {"kind": "hot_cold", "fraction": FRACTION, "share": SHARE}
 TEN_CHOICES = {"kind": "d_choices", "d": 10}
 STANDARD = "NVM Express Base Specification 2.1"
+_case = partial(Case, suite=SUITE)
 # Four parts of the space, each with its share of the writes, and the handle of each.
 PARTS = ((0.1, 0.4), (0.2, 0.3), (0.3, 0.2), (0.4, 0.1))
 ZONED = {
@@ -92,8 +93,7 @@ def _oracle(blocks: int) -> Iterator[Case]:
     oracle = Run(
         log.device("greedy", {"kind": "hot_cold", "fraction": FRACTION}), overwrites(PATTERN)
     )
-    yield Case(
-        suite=SUITE,
+    yield _case(
         name="oracle",
         title="Ids of the hot/cold oracle give what the oracle gives",
         runs=(oracle, _run(log, _fdp(2))),
@@ -111,8 +111,7 @@ def _handles(blocks: int) -> Iterator[Case]:
     expected = partial(greedy, BLOCK, log.spare_factor)
     run = _run(log, _fdp(4), pattern=ZONED, ids=RANGES)
     for handle, (fraction, share) in enumerate(PARTS):
-        yield Case(
-            suite=SUITE,
+        yield _case(
             name=f"greedy-handle{handle}",
             title="Each of four handles is a log with the spare factor of the drive",
             source=SOURCES["greedy"],
@@ -153,8 +152,7 @@ def _isolation(blocks: int) -> Iterator[Case]:
     }
     runs = {name: _run(log, kind, TEN_CHOICES) for name, kind in kinds.items()}
     for less, more in (("initially", "none"), ("persistently", "initially")):
-        yield Case(
-            suite=SUITE,
+        yield _case(
             name=f"{less}-beats-{more}",
             title="What is kept apart for longer is moved less, where blocks may age",
             source="Van Houdt, Performance Evaluation 2013",
@@ -172,8 +170,7 @@ def _isolation(blocks: int) -> Iterator[Case]:
 def _log(blocks: int) -> Iterator[Case]:
     log = Log.with_spare(blocks, BLOCK, SPARE, reserve=2)
     run = _run(log, _fdp(4), pattern=ZONED, ids=RANGES)
-    yield Case(
-        suite=SUITE,
+    yield _case(
         name="log-identity",
         title="Media bytes are host bytes times the write amplification",
         source=STANDARD,
@@ -184,8 +181,7 @@ def _log(blocks: int) -> Iterator[Case]:
         tolerance=1e-12,
         formula="1",
     )
-    yield Case(
-        suite=SUITE,
+    yield _case(
         name="log-erased",
         title="Media bytes erased are whole reclaim units",
         source=STANDARD,

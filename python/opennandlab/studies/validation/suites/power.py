@@ -8,13 +8,13 @@ follow the formula of greedy collection, and the controller is busy as long as M
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from opennandlab.studies.validation.case import (
     Case,
     Document,
     Effort,
     Kind,
-    Measure,
     Run,
     lookup,
     quick,
@@ -44,6 +44,7 @@ PAGES_PER_BLOCK = 64
 READS = 20_000
 LOAD = 0.6
 SERVICE_US = 60.0
+_case = partial(Case, suite=SUITE)
 
 
 def cases(effort: Effort) -> list[Case]:
@@ -97,26 +98,26 @@ def _reads() -> Iterator[Case]:
         return float(power["mean_w"] * seconds / parts)
 
     yield _case(
-        "reads",
-        "Reads cost a sense and a transfer each",
-        run,
-        "joules of senses and transfers",
-        of_reads,
-        READS * energy(4).read_uj_per_page * 1e-6,
-        1e-9,
-        "N (e_R + e_x)",
-        Kind.EXACT,
+        name="reads",
+        title="Reads cost a sense and a transfer each",
+        runs=(run,),
+        quantity="joules of senses and transfers",
+        measure=of_reads,
+        expected=READS * energy(4).read_uj_per_page * 1e-6,
+        tolerance=1e-9,
+        formula="N (e_R + e_x)",
+        kind=Kind.EXACT,
     )
     yield _case(
-        "reads-sum",
-        "Mean power times time is the sum of all parts",
-        run,
-        "mean_w x duration_s / sum of joules",
-        summed,
-        1.0,
-        1e-9,
-        "P T = sum of E",
-        Kind.EXACT,
+        name="reads-sum",
+        title="Mean power times time is the sum of all parts",
+        runs=(run,),
+        quantity="mean_w x duration_s / sum of joules",
+        measure=summed,
+        expected=1.0,
+        tolerance=1e-9,
+        formula="P T = sum of E",
+        kind=Kind.EXACT,
     )
 
 
@@ -136,14 +137,17 @@ def _writes() -> Iterator[Case]:
         page_uj = drive.program_uj + drive.transfer_uj
         rate = channels * channel.program_mb_s() * 1e6
         yield _case(
-            f"writes-{channels}x{dies}",
-            "Sequential writes draw their rate times the energy of a byte, and what is drawn idle",
-            Run(device, timed("sequential", 8 * channels * dies, 2000 * dies * channels, 0.0)),
-            "mean watts",
-            lambda documents: lookup(documents[0], "metrics.power.mean_w"),
-            rate / PAGE_BYTES * page_uj * 1e-6 + drive.idle_w,
-            0.01,
-            "B / p (e_P + e_x) + idle, B = D p / (tPROG + x) on each channel",
+            name=f"writes-{channels}x{dies}",
+            title="Sequential writes draw their rate times the energy of a byte, and what is drawn"
+            " idle",
+            runs=(
+                Run(device, timed("sequential", 8 * channels * dies, 2000 * dies * channels, 0.0)),
+            ),
+            quantity="mean watts",
+            measure=lambda documents: lookup(documents[0], "metrics.power.mean_w"),
+            expected=rate / PAGE_BYTES * page_uj * 1e-6 + drive.idle_w,
+            tolerance=0.01,
+            formula="B / p (e_P + e_x) + idle, B = D p / (tPROG + x) on each channel",
         )
 
 
@@ -161,14 +165,14 @@ def _collection() -> Iterator[Case]:
             ],
         }
         yield _case(
-            f"collection-{spare:g}",
-            "A drive that collects pays for its write amplification",
-            Run(device, workload),
-            "joules per GB that the host writes",
-            lambda documents: lookup(documents[0], "metrics.power.joules_per_host_gb"),
-            energy(1).joules_per_gb(0.0, greedy(PAGES_PER_BLOCK, log.spare_factor)),
-            0.02,
-            "(A e_P + (A - 1) e_R + (2 A - 1) e_x + A e_E / n) / p, A of greedy collection",
+            name=f"collection-{spare:g}",
+            title="A drive that collects pays for its write amplification",
+            runs=(Run(device, workload),),
+            quantity="joules per GB that the host writes",
+            measure=lambda documents: lookup(documents[0], "metrics.power.joules_per_host_gb"),
+            expected=energy(1).joules_per_gb(0.0, greedy(PAGES_PER_BLOCK, log.spare_factor)),
+            tolerance=0.02,
+            formula="(A e_P + (A - 1) e_R + (2 A - 1) e_x + A e_E / n) / p, A of greedy collection",
         )
 
 
@@ -181,37 +185,12 @@ def _controller() -> Iterator[Case]:
     idle, active = CONTROLLER["idle_w"], CONTROLLER["active_w"]
     request_uj = CONTROLLER["command_uj"] + 4 * CONTROLLER["host_nj_per_kib"] * 1e-3
     yield _case(
-        "controller",
-        "A controller draws more while commands are outstanding, and for each of them",
-        Run(device, timed("random", poisson(iops), ios)),
-        "mean watts",
-        lambda documents: lookup(documents[0], "metrics.power.mean_w"),
-        idle + LOAD * (active - idle) + iops * request_uj * 1e-6,
-        0.01,
-        "idle + rho (active - idle) + lambda (command + 4 KiB)",
-    )
-
-
-def _case(  # noqa: PLR0913, PLR0917 - the columns of a table
-    name: str,
-    title: str,
-    run: Run,
-    quantity: str,
-    measure: Measure,
-    expected: float,
-    tolerance: float,
-    formula: str,
-    kind: Kind = Kind.FORMULA,
-) -> Case:
-    return Case(
-        suite=SUITE,
-        name=name,
-        title=title,
-        runs=(run,),
-        quantity=quantity,
-        measure=measure,
-        expected=expected,
-        tolerance=tolerance,
-        kind=kind,
-        formula=formula,
+        name="controller",
+        title="A controller draws more while commands are outstanding, and for each of them",
+        runs=(Run(device, timed("random", poisson(iops), ios)),),
+        quantity="mean watts",
+        measure=lambda documents: lookup(documents[0], "metrics.power.mean_w"),
+        expected=idle + LOAD * (active - idle) + iops * request_uj * 1e-6,
+        tolerance=0.01,
+        formula="idle + rho (active - idle) + lambda (command + 4 KiB)",
     )

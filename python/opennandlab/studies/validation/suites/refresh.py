@@ -60,6 +60,7 @@ READS_BEFORE = {32: 0.0, 100: -0.10}
 CLASSES = "reads of a block count in classes a fourth of an octave wide: 100 as the next, 107.6"
 # Of a drive in order: dozens of moves of each block.
 ROUNDS = 2560
+_case = partial(Case, suite=SUITE)
 
 
 def cases(effort: Effort) -> list[Case]:
@@ -106,36 +107,6 @@ def _closed_pages(dies: int = DIES) -> int:
     return dies * (-int(-pools // 1) - 1) * PAGES_PER_BLOCK
 
 
-def _case(  # noqa: PLR0913 - the columns of a table
-    name: str,
-    title: str,
-    run: Run,
-    quantity: str,
-    measure: Any,  # noqa: ANN401 - a measure
-    *,
-    expected: Any,  # noqa: ANN401 - a number, or what computes it
-    tolerance: float | None = None,
-    formula: str,
-    source: str = "definition",
-    sample: str = "",
-    miss: Miss | None = None,
-) -> Case:
-    return Case(
-        suite=SUITE,
-        name=name,
-        title=title,
-        source=source,
-        runs=(run,),
-        quantity=quantity,
-        measure=measure,
-        expected=expected,
-        tolerance=tolerance,
-        sample=sample,
-        miss=miss,
-        formula=formula,
-    )
-
-
 def _per_second(path: str, documents: Sequence[Document]) -> float:
     return lookup(documents[0], path) / lookup(documents[0], "metrics.duration_s")
 
@@ -151,11 +122,11 @@ def _idle(forms: Sequence[tuple[str, dict[str, Any], dict[str, Any]]]) -> Iterat
         device = _device({**ftl, "refresh": {"after_days": days}}, controller)
         ios = 5.0 * PERIODS * AFTER_S
         yield _case(
-            f"idle-{name}",
-            "A drive that is hardly read moves all its data once per age limit",
-            Run(device, timed("random", poisson(5.0), int(ios))),
-            "metrics.programs.refresh / metrics.duration_s",
-            partial(_per_second, "metrics.programs.refresh"),
+            name=f"idle-{name}",
+            title="A drive that is hardly read moves all its data once per age limit",
+            runs=(Run(device, timed("random", poisson(5.0), int(ios))),),
+            quantity="metrics.programs.refresh / metrics.duration_s",
+            measure=partial(_per_second, "metrics.programs.refresh"),
             expected=partial(refresh_pages_per_s, _closed_pages(), days),
             # One block more or less of each pool, of 98 in 12 periods, and as much of the time.
             tolerance=0.003,
@@ -173,11 +144,12 @@ def _light(
             workload = timed("random", poisson(iops), WRITES, 0.0)
             workload["precondition"] = [{"kind": "sequential_fill"}]
             yield _case(
-                f"light-{name}-x{load:g}",
-                "What refresh adds to the write amplification of a drive that is written lightly",
-                Run(device, workload),
-                "metrics.programs.refresh / host",
-                _per_host_page,
+                name=f"light-{name}-x{load:g}",
+                title="What refresh adds to the write amplification of a drive that is written"
+                " lightly",
+                runs=(Run(device, workload),),
+                quantity="metrics.programs.refresh / host",
+                measure=_per_host_page,
                 expected=partial(refresh_share, load),
                 tolerance=0.03,
                 sample="the time of 20 000 Poisson writes, 4 standard errors",
@@ -203,11 +175,11 @@ def _read_often() -> Iterator[Case]:
         # Blocks that were never erased do not err.
         workload["precondition"] = [{"kind": "sequential_fill", "fills": 3}]
         yield _case(
-            f"reads-{reads}",
-            "A block is moved when its pages have been read so often that it errs too much",
-            Run(device, workload),
-            "metrics.refresh.by_rber / metrics.reads.host",
-            _found_per_read,
+            name=f"reads-{reads}",
+            title="A block is moved when its pages have been read so often that it errs too much",
+            runs=(Run(device, workload),),
+            quantity="metrics.refresh.by_rber / metrics.reads.host",
+            measure=_found_per_read,
             expected=1.0 / (reads * PAGES_PER_BLOCK),
             miss=Miss(CLASSES, late) if late else None,
             formula=f"1 / (k b), k = {reads} reads of each of b = {PAGES_PER_BLOCK} pages",
@@ -226,11 +198,11 @@ def _patrol(forms: Sequence[tuple[str, dict[str, Any], dict[str, Any]]]) -> Iter
         device = _device(ftl, {**controller, "patrol": {"period_days": days}})
         ios = 5.0 * PERIODS * AFTER_S
         yield _case(
-            f"patrol-{name}",
-            "A patrol reads every page of closed blocks once in its period",
-            Run(device, timed("random", poisson(5.0), int(ios))),
-            "metrics.patrol.reads / metrics.duration_s",
-            partial(_per_second, "metrics.patrol.reads"),
+            name=f"patrol-{name}",
+            title="A patrol reads every page of closed blocks once in its period",
+            runs=(Run(device, timed("random", poisson(5.0), int(ios))),),
+            quantity="metrics.patrol.reads / metrics.duration_s",
+            measure=partial(_per_second, "metrics.patrol.reads"),
             expected=partial(patrol_reads_per_s, _closed_pages(), days),
             # A read left for the next turn here and there.
             tolerance=2e-4,
@@ -246,11 +218,11 @@ def _spread(counts: Sequence[int]) -> Iterator[Case]:
         days = pages * interval_us * 1e-6 / DAY_S
         device = _device({}, {"patrol": {"period_days": days}}, dies)
         yield _case(
-            f"patrol-evenly-{dies}",
-            "Patrol reads come evenly: a host read waits for half of one, if it meets one",
-            Run(device, timed("random", poisson(iops), ios)),
-            "metrics.latency_us.read.mean - tR - x",
-            _wait_us,
+            name=f"patrol-evenly-{dies}",
+            title="Patrol reads come evenly: a host read waits for half of one, if it meets one",
+            runs=(Run(device, timed("random", poisson(iops), ios)),),
+            quantity="metrics.latency_us.read.mean - tR - x",
+            measure=_wait_us,
             expected=partial(patrol_wait_us, READ_US, interval_us, dies, iops),
             tolerance=0.04 if dies > 1 else 0.02,
             sample="a mean of 100 000 waits, 4 standard errors",

@@ -42,6 +42,7 @@ GEOMETRY = "arithmetic of the geometry"
 SENSE_US, TRANSFER_US = float(BENCH_TIMING["t_read_us"]), 10.0
 BCH = {"algorithm": "bch", "bch_m": 8, "bch_t": 4}
 PROGRAM_US = float(BENCH_TIMING["t_program_us"])
+_case = partial(Case, suite=SUITE)
 
 
 @dataclass(frozen=True)
@@ -162,8 +163,7 @@ def _waf_cases(blocks: int, shapes: Sequence[Shape]) -> Iterator[Case]:
         log, run = uniform(shape, blocks)
         waf = partial(uniform_formula("greedy", shape.data_units), log.spare_factor)
         share = shape.dies / (shape.dies - 1)
-        yield Case(
-            suite=SUITE,
+        yield _case(
             name=shape.name,
             title="Greedy collection of superblocks with parity is that of blocks of their data",
             source=SOURCES["greedy"],
@@ -175,8 +175,7 @@ def _waf_cases(blocks: int, shapes: Sequence[Shape]) -> Iterator[Case]:
             formula=f"{FORMULAS['greedy']}, b = (N - 1) b k = {shape.data_units}, "
             f"S_data = {log.spare_factor:.4f}",
         )
-        yield Case(
-            suite=SUITE,
+        yield _case(
             name=f"{shape.name}-flash",
             title="Every N-th program is parity",
             source=SOURCES["greedy"],
@@ -218,8 +217,7 @@ def _bandwidth_cases(counts: Sequence[int]) -> Iterator[Case]:
             device = _device(dies, 1)
             if not parity:
                 device = _without_parity(device)
-            yield Case(
-                suite=SUITE,
+            yield _case(
                 name=f"sequential-N{dies}-{'parity' if parity else 'plain'}",
                 title="A fresh drive writes sequentially with the bandwidth of its data dies",
                 source=GEOMETRY,
@@ -240,8 +238,7 @@ def _rebuild_cases(topologies: Sequence[tuple[int, int]]) -> Iterator[Case]:
         runs = (Run(device, timed("random", 1, 4000)),)
         # Die 0 is on bus 0: a bus has all its dies in the row, but for that one.
         transfers = dies_per_channel if channels > 1 else dies_per_channel - 1
-        yield Case(
-            suite=SUITE,
+        yield _case(
             name=f"rebuild-{channels}x{dies_per_channel}",
             title="A page of a lost die takes a sense, and the transfers on the busiest bus",
             source=GEOMETRY,
@@ -252,8 +249,7 @@ def _rebuild_cases(topologies: Sequence[tuple[int, int]]) -> Iterator[Case]:
             kind=Kind.EXACT,
             formula=f"tR + {transfers} x: {dies - 1} reads in parallel, {channels} buses",
         )
-        yield Case(
-            suite=SUITE,
+        yield _case(
             name=f"lost-die-{channels}x{dies_per_channel}",
             title="A drive with parity of rows loses a die and no data",
             source=GEOMETRY,
@@ -273,8 +269,7 @@ def _loss_cases() -> Iterator[Case]:
     device["ecc"] = dict(BCH)
     workload = timed("random", 16, 500_000)
     failing_us = SENSE_US + TRANSFER_US
-    yield Case(
-        suite=SUITE,
+    yield _case(
         name="failed-read-4x1",
         title="A page that cannot be corrected is read, then the others of its row",
         source=GEOMETRY,
@@ -285,8 +280,7 @@ def _loss_cases() -> Iterator[Case]:
         kind=Kind.EXACT,
         formula="2 (tR + x): each of the others on a bus of its own",
     )
-    yield Case(
-        suite=SUITE,
+    yield _case(
         name="two-members-N4",
         title="A row loses data when two of its members fail: C(N, 2) p^2 in the limit",
         source="binomial",
@@ -320,8 +314,7 @@ def _member_cases() -> Iterator[Case]:
             "over_provisioning_pct": 0.8,
             "gc_reserve_blocks": 2 * dies,
         }
-        yield Case(
-            suite=SUITE,
+        yield _case(
             name=f"members-{kind}",
             title="A drive loses as many superblocks as the die with most failures loses blocks",
             source="largest of Poisson variables",

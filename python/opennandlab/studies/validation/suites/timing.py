@@ -47,6 +47,7 @@ PERCENTILES: tuple[tuple[str, float, float], ...] = (
     ("p999", 0.999, 0.05),
 )
 MILLION = 1_000_000
+_case = partial(Case, suite=SUITE)
 
 
 def cases(effort: Effort) -> list[Case]:
@@ -101,22 +102,22 @@ def _many_dies(load: float) -> Iterator[Case]:
 
 def _queue_rows(queue: DeterministicQueue, run: Run, name: str, title: str) -> Iterator[Case]:
     doubled = 2.0 if queue.load > 0.85 else 1.0
-    yield _timing_case(
+    yield _case(
         name=f"{name}-load{queue.load:g}-mean",
         title=title,
-        run=run,
-        path=f"{LATENCY}.mean",
+        runs=(run,),
+        quantity=f"{LATENCY}.mean",
         expected=queue.response_us_mean,
         tolerance=0.01 * doubled,
         formula="s + rho s / (2 (1 - rho))",
         source="Pollaczek-Khinchine; Kleinrock 1975",
     )
     for key, probability, tolerance in PERCENTILES:
-        yield _timing_case(
+        yield _case(
             name=f"{name}-load{queue.load:g}-{key}",
             title=title,
-            run=run,
-            path=f"{LATENCY}.{key}",
+            runs=(run,),
+            quantity=f"{LATENCY}.{key}",
             expected=partial(queue.response_us_quantile, probability),
             tolerance=tolerance * doubled,
             formula="P(W<=t) = (1-rho) sum (-lambda (t-ks))^k / k! exp(lambda (t-ks)), inverted",
@@ -138,21 +139,21 @@ def _own_channels(dies: int, depth: int) -> Iterator[Case]:
     tolerance = 0.001 if depth == 1 else 0.01
     title = "Closed loop on dies with a channel each: throughput and latency of the exact chain"
     name = f"closed-D{dies}-q{depth}"
-    yield _timing_case(
+    yield _case(
         name=f"{name}-iops",
         title=title,
-        run=run,
-        path="metrics.iops.read",
+        runs=(run,),
+        quantity="metrics.iops.read",
         expected=lambda: busy() / SERVICE_US * 1e6,
         tolerance=tolerance,
         formula="B / s, B mean busy dies of the chain on sorted queue lengths",
         source="exact Markov chain, our derivation",
     )
-    yield _timing_case(
+    yield _case(
         name=f"{name}-latency",
         title=title,
-        run=run,
-        path=f"{LATENCY}.mean",
+        runs=(run,),
+        quantity=f"{LATENCY}.mean",
         expected=lambda: depth * SERVICE_US / busy(),
         tolerance=tolerance,
         formula="q s / B",
@@ -170,11 +171,11 @@ def _shared_channel(depths: tuple[int, ...]) -> Iterator[Case]:
         run = Run(bench(1, 8), timed("random", depth, MILLION))
         is_exact = depth in {1, 2}
         yield replace(
-            _timing_case(
+            _case(
                 name=f"shared-q{depth}-iops",
                 title=title,
-                run=run,
-                path="metrics.iops.read",
+                runs=(run,),
+                quantity="metrics.iops.read",
                 expected=partial(_kiops_as_iops, channel, depth)
                 if is_exact
                 else simulated[depth] * 1e3,
@@ -190,11 +191,11 @@ def _shared_channel(depths: tuple[int, ...]) -> Iterator[Case]:
         )
         yield _little(f"shared-q{depth}", run, depth)
     yield replace(
-        _timing_case(
+        _case(
             name="shared-limit",
             title=title,
-            run=Run(bench(1, 8), timed("random", 256, MILLION)),
-            path="metrics.iops.read",
+            runs=(Run(bench(1, 8), timed("random", 256, MILLION)),),
+            quantity="metrics.iops.read",
             expected=channel.kiops_limit * 1e3,
             tolerance=1e-6,
             formula="throughput <= min(1/x, D / (tR+x))",
@@ -213,11 +214,11 @@ def _shared_open_loop() -> Iterator[Case]:
             ("mean", mean, 0.01, ""),
             ("p99", p99, 0.03, _beyond(0.99)),
         ):
-            case = _timing_case(
+            case = _case(
                 name=f"shared-open-{kiops}k-{key}",
                 title="Poisson reads on eight dies that share one channel",
-                run=run,
-                path=f"{LATENCY}.{key}",
+                runs=(run,),
+                quantity=f"{LATENCY}.{key}",
                 expected=value,
                 tolerance=tolerance,
                 formula="none; simulated apart",
@@ -305,11 +306,11 @@ def _saturated(ios: int) -> Iterator[Case]:
     for name, timing, read_pct, expected, formula in rows:
         blocks = -(-2 * ios // (4 * 64))
         workload = timed("sequential", 64, ios, read_pct, page)
-        yield _timing_case(
+        yield _case(
             name=f"saturated-{name}",
             title="Saturated channel: four dies, pages of 16 KiB",
-            run=Run(bench(1, 4, page, timing, blocks), workload),
-            path=f"metrics.throughput_mb_s.{'read' if read_pct else 'write'}",
+            runs=(Run(bench(1, 4, page, timing, blocks), workload),),
+            quantity=f"metrics.throughput_mb_s.{'read' if read_pct else 'write'}",
             expected=expected,
             tolerance=0.005,
             formula=formula,
@@ -329,42 +330,16 @@ def _tutorial(cell: str) -> Iterator[Case]:
     ):
         workload = timed("sequential", 1, 20_000, read_pct)
         workload["precondition"] = [{"kind": "sequential_fill", "fills": 2}]
-        yield _timing_case(
+        yield _case(
             name=f"tutorial-{cell}-{name}",
             title=f"One {cell.upper()} die of the 2009 SNIA tutorial, 4096 B pages in 10 us",
-            run=Run(bench(1, 1, timing=times), workload),
-            path=f"metrics.throughput_mb_s.{name}",
+            runs=(Run(bench(1, 1, timing=times), workload),),
+            quantity=f"metrics.throughput_mb_s.{name}",
             expected=expected,
             tolerance=0.005,
             formula=formula,
             source="SNIA tutorial 2009",
         )
-
-
-def _timing_case(  # noqa: PLR0913 - the columns of a table
-    *,
-    name: str,
-    title: str,
-    run: Run,
-    path: str,
-    expected: float | Callable[[], float],
-    tolerance: float,
-    formula: str,
-    source: str,
-    sample: str = "",
-) -> Case:
-    return Case(
-        suite=SUITE,
-        name=name,
-        title=title,
-        source=source,
-        runs=(run,),
-        quantity=path,
-        expected=expected,
-        tolerance=tolerance,
-        sample=sample,
-        formula=formula,
-    )
 
 
 def _little(name: str, run: Run, depth: int) -> Case:

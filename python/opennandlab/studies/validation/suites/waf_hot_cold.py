@@ -47,6 +47,7 @@ HOST_GC = "host_gc"
 ORACLE = {"kind": "hot_cold", "fraction": FRACTION}
 SOURCE = "Van Houdt, Performance Evaluation 2013"
 SIMULATED = "independent simulation, 16384 blocks of 64 pages"
+_case = partial(Case, suite=SUITE, quantity="metrics.waf")
 
 # Columns without a closed form: policy, open blocks, value at S_f 0.0654 and at 0.20.
 REFERENCES: tuple[tuple[str, Any, str, Any, tuple[float, float]], ...] = (
@@ -87,13 +88,11 @@ def _columns(blocks: int, spares: tuple[float, ...]) -> Iterator[Case]:
         yield from _one_log(log)
         yield _two_pools(log)
         for name, policy, words, frontiers, values in REFERENCES:
-            yield Case(
-                suite=SUITE,
+            yield _case(
                 name=f"{name}-S{spare:.4f}",
                 title=f"WAF with {words}, 20 % of the pages taking 80 % of the writes",
                 source=SIMULATED,
                 runs=(_run(log, policy, frontiers),),
-                quantity="metrics.waf",
                 expected=values[SPARE_FACTORS.index(spare)],
                 tolerance=0.02,
                 kind=Kind.REFERENCE,
@@ -129,13 +128,11 @@ def _one_log(log: Log) -> Iterator[Case]:
         ),
     )
     for name, policy, expected, formula, source in formulas:
-        yield Case(
-            suite=SUITE,
+        yield _case(
             name=f"{name}-single-S{spare:.4f}",
             title="WAF of one log with one open block, 20 % of the pages taking 80 % of the writes",
             source=source,
             runs=(_run(log, policy, "single"),),
-            quantity="metrics.waf",
             expected=expected,
             tolerance=0.01,
             formula=formula,
@@ -161,8 +158,7 @@ def _two_pools(log: Log) -> Case:
         hot, cold = (lookup(document, "metrics.waf") for document in documents)
         return SHARE * hot + (1.0 - SHARE) * cold
 
-    return Case(
-        suite=SUITE,
+    return _case(
         name=f"greedy-two_pools-S{log.spare_factor:.4f}",
         title="Two pools that never mix, greedy, spare pages divided for the least WAF",
         source="Desnoyers 2014; Stoica & Ailamaki 2013",
@@ -194,13 +190,11 @@ def _relations(blocks: int, spare: float) -> Iterator[Case]:
     )
     for name, runs, relation, words in rows:
         yield _relation(f"{name}-S{spare:.4f}", runs, words, relation)
-    yield Case(
-        suite=SUITE,
+    yield _case(
         name=f"greedy-apart-is-uniform-S{spare:.4f}",
         title="Greedy with hot and cold pages in separate open blocks lands on its uniform value",
         source=SOURCE,
         runs=(apart,),
-        quantity="metrics.waf",
         expected=partial(greedy, BLOCK, apart_log.spare_factor),
         tolerance=0.01,
         formula="greedy, uniform writes, same spare factor",
@@ -209,8 +203,7 @@ def _relations(blocks: int, spare: float) -> Iterator[Case]:
 
 def _relation(name: str, runs: tuple[Run, ...], words: str, relation: Relation) -> Case:
     measure: Measure = quotient("metrics.waf")
-    return Case(
-        suite=SUITE,
+    return _case(
         name=name,
         title="What skew and separation do to greedy and to ten choices",
         source=SOURCE,
@@ -233,13 +226,11 @@ def _static(blocks: int) -> Iterator[Case]:
         workload = overwrites(
             active_range_pct=100.0 * (1.0 - static_share), discarded=10.0, measured=5.0
         )
-        yield Case(
-            suite=SUITE,
+        yield _case(
             name=f"greedy-static{static_share:g}-S0.1000",
             title="Never rewritten pages drop out of the formula",
             source="Desnoyers 2014",
             runs=(Run(log.device("greedy"), workload),),
-            quantity="metrics.waf",
             expected=partial(greedy, BLOCK, reduced),
             tolerance=0.01,
             formula=f"greedy at S' = 1 - (1-s)/(a-s) = {reduced:.4f}, s = {static_share:g}",
@@ -250,13 +241,11 @@ def _zipf(blocks: int) -> Iterator[Case]:
     """FIFO is exact for any popularity, so it checks the Zipf generator page by page."""
     for theta in (0.6, 0.99):
         log = Log.with_spare(blocks, BLOCK, 0.20)
-        yield Case(
-            suite=SUITE,
+        yield _case(
             name=f"fifo-zipf{theta:g}-S0.2000",
             title="One circular log under Zipf writes, every page a class of its own",
             source="Desnoyers 2014",
             runs=(Run(log.device("fifo"), overwrites({"kind": "zipf", "theta": theta})),),
-            quantity="metrics.waf",
             expected=partial(fifo_zipf, log.logical_pages, theta, log.spare_factor),
             tolerance=0.01,
             formula="A = sum r_k / (1 - exp(-r_k U a/A)), r_k ~ k^-theta",

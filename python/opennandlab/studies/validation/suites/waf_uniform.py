@@ -81,6 +81,7 @@ ORDER: tuple[tuple[str, int], ...] = (
 )
 # Measured WAF of two policies may touch where their formulas nearly do.
 ORDER_SLACK = 0.003
+_case = partial(Case, suite=SUITE, quantity="metrics.waf")
 
 
 def cases(effort: Effort) -> list[Case]:
@@ -141,13 +142,12 @@ def formula_case(
         4.821
     """
     formula = uniform_formula(policy, log.pages_per_block, choices)
-    return Case(
+    return _case(
         suite=suite,
         name=f"{_label(policy, choices)}-b{log.pages_per_block}-S{log.spare_factor:.4f}",
         title=TITLE,
         source=SOURCES[policy],
         runs=(_run(log, policy, choices),),
-        quantity="metrics.waf",
         expected=partial(formula, log.spare_factor),
         tolerance=tolerance(log, policy),
         formula=FORMULAS[policy],
@@ -187,14 +187,12 @@ def _separate_cases(blocks: int, kinds: tuple[tuple[str, int], ...]) -> Iterator
     log = Log.with_spare(blocks, 64, 0.10)
     for policy, d in kinds:
         formula = uniform_formula(policy, 64, d or CHOICES_DEFAULT)
-        yield Case(
-            suite=SUITE,
+        yield _case(
             name=f"{_label(policy, d)}-b64-S0.1000-host_gc",
             title="Separate open blocks for host and collected pages change nothing for uniform"
             " writes",
             source="Van Houdt 2013",
             runs=(_run(log, policy, d, frontiers="host_gc"),),
-            quantity="metrics.waf",
             expected=partial(formula, log.spare_factor),
             tolerance=0.01,
             formula=f"{FORMULAS[policy]}, as with one open block",
@@ -205,14 +203,12 @@ def _reserve_cases(reserves: tuple[int, ...]) -> Iterator[Case]:
     """Blocks that stay erased are no spare space: the formula holds at S_eff."""
     for reserve in reserves:
         log = Log.with_op(1024, 256, 0.07, reserve)
-        yield Case(
-            suite=SUITE,
+        yield _case(
             name=f"greedy-b256-op0.07-reserve{reserve}",
             title="Erased blocks held in reserve act as a smaller spare factor"
             " (1024 x 256 pages, OP 7 %)",
             source="definition; Desnoyers 2014",
             runs=(_run(log, "greedy"),),
-            quantity="metrics.waf",
             expected=partial(uniform_formula("greedy", 256), log.spare_factor),
             tolerance=0.01,
             formula=f"greedy at S_eff = 1 - U / ((N - R) b) = {log.spare_factor:.5f}",
@@ -226,21 +222,18 @@ def _windowed_cases(shares: tuple[float, ...]) -> Iterator[Case]:
     for share in shares:
         window = round(4096 * share)
         run = _run(log, {"kind": "windowed_greedy", "window_blocks": window})
-        yield Case(
-            suite=SUITE,
+        yield _case(
             name=f"windowed_greedy-{window}-b64-S0.1000",
             title="Windowed greedy at S_f 0.10, 4096 blocks",
             source="policy: Hu et al. 2009; value: independent simulation",
             runs=(run,),
-            quantity="metrics.waf",
             expected=simulated[share],
             tolerance=0.02,
             kind=Kind.REFERENCE,
             formula="none; simulated apart with 4096 blocks",
         )
         for limit, relation in (("greedy", Relation.AT_LEAST), ("fifo", Relation.AT_MOST)):
-            yield Case(
-                suite=SUITE,
+            yield _case(
                 name=f"windowed_greedy-{window}-against-{limit}",
                 title="Windowed greedy lies between greedy (window of all) and FIFO (window of 1)",
                 source="Hu et al. 2009",
@@ -263,8 +256,7 @@ def _order_cases(spares: tuple[float, ...], blocks: int, seeds: tuple[int, ...])
         log = Log.with_spare(blocks, 64, spare)
         for (better, d_better), (worse, d_worse) in pairs:
             first, second = _label(better, d_better), _label(worse, d_worse)
-            yield Case(
-                suite=SUITE,
+            yield _case(
                 name=f"{first}-before-{second}-S{spare:.4f}",
                 title="Order of the victim policies under uniform writes, 64 pages per block",
                 source="Van Houdt 2013; Desnoyers 2014",

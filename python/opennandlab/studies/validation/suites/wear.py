@@ -46,6 +46,7 @@ Setting = str | dict[str, Any]
 # Recorded error of the renewal counts, by the blocks of full and quick.
 VICTIMS = "live pages of victims differ; the formula takes one number for all"
 RENEWAL_ERROR = {4096: 0.08, 1024: 0.043}
+_case = partial(Case, suite=SUITE)
 
 
 def cases(effort: Effort) -> list[Case]:
@@ -70,8 +71,7 @@ def cases(effort: Effort) -> list[Case]:
 def _spread(blocks: int) -> Iterator[Case]:
     """No leveling: turns for FIFO, Poisson counts for random, renewal counts for greedy."""
     log = Log.with_spare(blocks, BLOCK, SPARE_FACTOR)
-    yield Case(
-        suite=SUITE,
+    yield _case(
         name="fifo-turns",
         title="Under FIFO blocks take turns: erase counts differ by at most one",
         source="definition of the policy",
@@ -85,8 +85,7 @@ def _spread(blocks: int) -> Iterator[Case]:
         relation=Relation.AT_MOST,
     )
     wide = Log.with_spare(blocks, BLOCK, 0.20)
-    yield Case(
-        suite=SUITE,
+    yield _case(
         name="random-poisson",
         title="Random victims: erase counts are Poisson, their variance is their mean",
         source="independent picks",
@@ -98,8 +97,7 @@ def _spread(blocks: int) -> Iterator[Case]:
         **_of_variance(blocks),
         formula="variance / mean = 1",
     )
-    yield Case(
-        suite=SUITE,
+    yield _case(
         name="greedy-renewal",
         title="Greedy, uniform writes: erase counts are a renewal process with little spread",
         source="Cox 1962; Van Houdt 2013",
@@ -129,8 +127,7 @@ def _among_erased() -> Iterator[Case]:
             _run(log, "greedy", drive_writes=50.0, wear="dynamic"),
         )
         is_alone = reserve == 1
-        yield Case(
-            suite=SUITE,
+        yield _case(
             name=f"dynamic-reserve{reserve}",
             title="Opening the least worn of R erased blocks, 1024 in all: nothing for R = 1, a"
             " spread cut to a third for R = 32",
@@ -159,8 +156,7 @@ def _failures(blocks: int) -> Iterator[Case]:
         done: tuple[str, ...] = ("gc_cycles", "failures.erase")
         if kind == "program":
             done = ("programs.host", "programs.gc", "programs.pad")
-        yield Case(
-            suite=SUITE,
+        yield _case(
             name=f"failures-{kind}",
             title=title,
             source="binomial",
@@ -189,8 +185,7 @@ def _static_data(blocks: int) -> Iterator[Case]:
     levelled = _run(log, "greedy", drive_writes=50.0, wear=static_wear, active_range_pct=active)
     held = STATIC_SHARE * log.logical_pages / (log.blocks * log.pages_per_block)
     title = "Static data: choosing among erased blocks cannot help, moving the data can"
-    yield Case(
-        suite=SUITE,
+    yield _case(
         name="static-data-dynamic-min",
         title=title,
         runs=(dynamic,),
@@ -200,8 +195,7 @@ def _static_data(blocks: int) -> Iterator[Case]:
         kind=Kind.EXACT,
         formula="blocks with static data are never erased",
     )
-    yield Case(
-        suite=SUITE,
+    yield _case(
         name="static-data-dynamic-spread",
         title=title,
         source="two-point distribution",
@@ -211,8 +205,7 @@ def _static_data(blocks: int) -> Iterator[Case]:
         expected=math.sqrt(held / (1.0 - held)),
         formula=f"sd / mean = sqrt(p / (1-p)), p = s U / T = {held:.3f} of the blocks",
     )
-    yield Case(
-        suite=SUITE,
+    yield _case(
         name="static-data-levelled-lag",
         title=title,
         source="definition of the threshold",
@@ -224,8 +217,7 @@ def _static_data(blocks: int) -> Iterator[Case]:
         formula=f"no block lags more than {THRESHOLD} erases behind the mean",
         relation=Relation.AT_MOST,
     )
-    yield Case(
-        suite=SUITE,
+    yield _case(
         name="static-data-levelled-price",
         title=title,
         source="Li, Lee & Lui 2013 (the trade-off)",

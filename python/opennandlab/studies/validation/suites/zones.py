@@ -40,6 +40,7 @@ SHAPES = (
 # Policy of the host, and the spare factor of its log.
 RECLAIMS = (("greedy", 0.10), ("greedy", 0.20), ("fifo", 0.10), ("fifo", 0.20))
 RECLAIM_PAGES = 128
+_case = partial(Case, suite=SUITE)
 
 
 def cases(effort: Effort) -> list[Case]:
@@ -82,8 +83,7 @@ def _reclaim(zones: int) -> Iterator[Case]:
             "total": {"drive_writes": 10.0},
         }
         run = Run(device, workload)
-        yield Case(
-            suite=SUITE,
+        yield _case(
             name=f"host-{policy}-{spare:.2f}",
             title="A host that reclaims zones amplifies as a drive that collects blocks",
             source=SOURCES[policy],
@@ -93,8 +93,7 @@ def _reclaim(zones: int) -> Iterator[Case]:
             tolerance=0.02,
             formula=f"{FORMULAS[policy]}; zones of {RECLAIM_PAGES} pages, S_f {spare:g}",
         )
-        yield Case(
-            suite=SUITE,
+        yield _case(
             name=f"drive-{policy}-{spare:.2f}",
             title="The drive below such a host amplifies nothing",
             source=SOURCE,
@@ -124,8 +123,7 @@ def _log(*, timed: bool) -> Iterator[Case]:
         }
         run = Run(device, workload)
         ending = "timed" if timed else "untimed"
-        yield Case(
-            suite=SUITE,
+        yield _case(
             name=f"log-{name}-{ending}",
             title="A log of zones is programmed once",
             source=SOURCE,
@@ -136,8 +134,7 @@ def _log(*, timed: bool) -> Iterator[Case]:
             kind=Kind.EXACT,
             formula="1",
         )
-        yield Case(
-            suite=SUITE,
+        yield _case(
             name=f"resets-{name}-{ending}",
             title="A reset erases the blocks of its zone",
             source=SOURCE,
