@@ -73,7 +73,7 @@ def test_errors_are_relative_and_keep_their_sign() -> None:
     for name, expected in (("mean", -0.2 / 7), ("worst", -0.3), ("rms", math.sqrt(0.1 / 7))):
         measured = by_name[f"client-iops-{name}-error"].measured
         assert measured(simulated) == pytest.approx(expected, rel=1e-9)
-        with pytest.raises(ValueError, match="longer"):
+        with pytest.raises(ValueError, match="shorter"):
             measured(simulated[:1])
 
 

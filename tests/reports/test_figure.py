@@ -17,16 +17,7 @@ from matplotlib.figure import Figure as Sheet
 from opennandlab.base.errors import OutputError
 from opennandlab.reports import output
 from opennandlab.reports.figure import colours, interactive, scale, static
-from opennandlab.reports.figure.model import (
-    Axis,
-    Figure,
-    Mark,
-    Part,
-    Plot,
-    Relief,
-    Series,
-    Stack,
-)
+from opennandlab.reports.figure.model import Axis, Figure, Mark, Part, Plot, Relief, Series, Stack
 from opennandlab.reports.model import Table, numbers, page_of
 
 SVG = "{http://www.w3.org/2000/svg}"

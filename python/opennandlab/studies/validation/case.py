@@ -404,11 +404,12 @@ def read(path: str, factor: float = 1.0) -> Measure:
     return measure
 
 
-def quotient(path: str) -> Measure:
+def quotient(path: str, *, inverse: bool = False) -> Measure:
     """Return a measure that divides a number of the second result by that of the first.
 
     Args:
         path: dotted path.
+        inverse: the other way round, for times.
 
     Returns:
         The measure.
@@ -419,7 +420,8 @@ def quotient(path: str) -> Measure:
     """
 
     def measure(documents: Sequence[Document]) -> float:
-        return lookup(documents[1], path) / lookup(documents[0], path)
+        first, second = (lookup(document, path) for document in documents)
+        return first / second if inverse else second / first
 
     return measure
 

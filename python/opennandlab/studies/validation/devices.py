@@ -8,7 +8,7 @@ page off a whole number, so that rounding in `U = floor(T / (1 + OP))` cannot ma
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +37,27 @@ def unworn(preset: str) -> dict[str, Any]:
     drive["nand"]["max_pe_cycles"] = ENDURANCE
     drive["nand"].pop("failures", None)
     drive["ftl"].setdefault("gc_policy", "greedy")
+    return drive
+
+
+def shrunk(preset: str, key: str, divisor: int) -> dict[str, Any]:
+    """Return `unworn` with a smaller drive: fewer blocks in a plane, or pages in a block.
+
+    Args:
+        preset: its name.
+        key: of `nand`, what is divided; the cache of single bits shrinks with it.
+        divisor: by what.
+
+    Example:
+        >>> shrunk("emmc_16gb", "blocks_per_plane", 16)["nand"]["blocks_per_plane"]
+        141
+    """
+    drive = unworn(preset)
+    drive["nand"][key] //= divisor
+    cache = drive["ftl"].get("slc_cache")
+    if isinstance(cache, dict):
+        for size in ("static_bytes", "dynamic_bytes_max"):
+            cache[size] //= divisor
     return drive
 
 
@@ -288,6 +309,28 @@ def timed(
         "timed": True,
         "total": {"ios": ios},
         "precondition": fill,
+    }
+
+
+def untimed_reads(count: int, fills: Sequence[int] = ()) -> dict[str, Any]:
+    """Return untimed random reads of a drive that was filled in order before.
+
+    Args:
+        count: reads.
+        fills: how often, in as many steps; once if none is given.
+
+    Example:
+        >>> untimed_reads(100, (2,))["precondition"]
+        [{'kind': 'sequential_fill', 'fills': 2}]
+    """
+    steps = [{"kind": "sequential_fill", "fills": part} for part in fills]
+    return {
+        "pattern": "random",
+        "read_pct": 100,
+        "block_size_bytes": PAGE_BYTES,
+        "timed": False,
+        "total": {"ios": count},
+        "precondition": steps or [{"kind": "sequential_fill"}],
     }
 
 

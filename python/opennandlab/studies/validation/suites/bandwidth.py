@@ -33,7 +33,6 @@ from opennandlab.studies.validation.case import (
     Relation,
     Run,
     lookup,
-    quick,
 )
 from opennandlab.studies.validation.devices import PAGE_BYTES, bench, timed
 from opennandlab.theory.bandwidth import MIXES, TUTORIAL_VARIANTS, TutorialDie
@@ -134,13 +133,12 @@ def cases(effort: Effort) -> list[Case]:
         True
     """
     if effort is Effort.QUICK:
-        chosen = [
+        return [
             *_curve("SLC n=64", (1, 8), REQUESTS_QUICK),
             *_curve("MLC n=64", (8,), REQUESTS_QUICK),
             *_erases(REQUESTS_QUICK),
             *_shared_channels(REQUESTS_QUICK),
         ]
-        return [quick(case) for case in chosen]
     return [
         *(case for name in TUTORIAL_VARIANTS for case in _curve(name, DIE_COUNTS, REQUESTS)),
         *_whole_drive(),

@@ -16,17 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from opennandlab.studies.validation.case import (
-    Case,
-    Document,
-    Effort,
-    Kind,
-    Measure,
-    Run,
-    lookup,
-    quick,
-)
-from opennandlab.studies.validation.devices import unworn
+from opennandlab.studies.validation.case import Case, Document, Effort, Kind, Measure, Run, lookup
+from opennandlab.studies.validation.devices import shrunk, unworn
 
 SUITE = "bases"
 SOURCE = "definition"
@@ -47,8 +38,6 @@ DRIVES: Mapping[str, tuple[str, str | None]] = {
 SHRINK = 16
 FAST = ("nvme_gen4_tlc", "micron_7450_max_800gb", "solidigm_p5520_1920gb")
 DECIDING = {"block_sizes": "4k,64k,1024k", "mixes": "0,65,100"}
-# Sizes of the cache: they shrink with the drive.
-CACHE_SIZES = ("static_bytes", "dynamic_bytes_max")
 TOLERANCE = 0.10
 # Values of each test: name, and how it is found in the document. `N` is the value that the steady
 # state was found with, in the order of the specification.
@@ -87,7 +76,7 @@ def cases(effort: Effort) -> list[Case]:
     found = list(_cases())
     if effort is Effort.FULL:
         return found
-    return [quick(case) for case in found if case.name.startswith(QUICK)]
+    return [case for case in found if case.name.startswith(QUICK)]
 
 
 def device(preset: str) -> dict[str, Any]:
@@ -103,16 +92,8 @@ def device(preset: str) -> dict[str, Any]:
         >>> device("emmc_16gb")["nand"]["blocks_per_plane"]
         141
     """
-    drive = unworn(preset)
     key = DRIVES[preset][1]
-    if key is None:
-        return drive
-    drive["nand"][key] //= SHRINK
-    cache = drive["ftl"].get("slc_cache")
-    if isinstance(cache, dict):
-        for size in CACHE_SIZES:
-            cache[size] //= SHRINK
-    return drive
+    return unworn(preset) if key is None else shrunk(preset, key, SHRINK)
 
 
 def _cases() -> Iterator[Case]:

@@ -14,15 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from opennandlab.studies.validation.case import (
-    Case,
-    Effort,
-    Kind,
-    Relation,
-    Run,
-    quick,
-    quotient,
-)
+from opennandlab.studies.validation.case import Case, Effort, Kind, Relation, Run, quotient
 from opennandlab.studies.validation.devices import Log, overwrites
 
 SUITE = "cost_benefit"
@@ -64,10 +56,8 @@ def cases(effort: Effort) -> list[Case]:
         >>> len(cases(Effort.FULL)) > len(cases(Effort.QUICK))
         True
     """
-    if effort is Effort.QUICK:
-        rows = [ROWS[place] for place in QUICK_ROWS]
-        return [quick(case) for row in rows for case in _row(*row)]
-    return [case for row in ROWS for case in _row(*row)]
+    rows = [ROWS[place] for place in QUICK_ROWS] if effort is Effort.QUICK else ROWS
+    return [case for row in rows for case in _row(*row)]
 
 
 def _row(

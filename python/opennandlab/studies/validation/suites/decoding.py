@@ -14,16 +14,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from opennandlab.studies.validation.case import (
-    Case,
-    Document,
-    Effort,
-    Kind,
-    Miss,
-    Run,
-    lookup,
-    quick,
-)
+from opennandlab.studies.validation.case import Case, Document, Effort, Kind, Miss, Run, lookup
 from opennandlab.studies.validation.devices import BENCH_TIMING, PAGE_BYTES, bench, timed
 from opennandlab.theory.background import LayeredMinSum
 from opennandlab.theory.reliability import PageCode
@@ -64,7 +55,7 @@ def cases(effort: Effort) -> list[Case]:
         ('bch255-t4-1e-05', 63.156)
     """
     if effort is Effort.QUICK:
-        return [quick(case) for case in [*_bch(BCH[:1]), *_ldpc(LDPC[1:2]), *_retried()]]
+        return [*_bch(BCH[:1]), *_ldpc(LDPC[1:2]), *_retried()]
     return [*_bch(BCH), *_ldpc(LDPC), *_counted(), *_retried(), *_saturated()]
 
 

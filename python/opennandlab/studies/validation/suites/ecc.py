@@ -18,16 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from opennandlab.studies.validation.case import (
-    Case,
-    Document,
-    Effort,
-    Kind,
-    Run,
-    lookup,
-    quick,
-    read,
-)
+from opennandlab.studies.validation.case import Case, Document, Effort, Kind, Run, lookup, read
 from opennandlab.theory.reliability import codeword_failure
 
 SUITE = "ecc"
@@ -93,8 +84,7 @@ def cases(effort: Effort) -> list[Case]:
         'limit-1/2-reads1'
     """
     if effort is Effort.QUICK:
-        chosen = [*_limits(LIMITS[2:3]), *_tables(TABLES[1:2]), *_tails(), *_counted(COUNTED[:2])]
-        return [quick(case) for case in chosen]
+        return [*_limits(LIMITS[2:3]), *_tables(TABLES[1:2]), *_tails(), *_counted(COUNTED[:2])]
     found = [*_limits(LIMITS), *_tables(TABLES), *_tails(), *_counted(COUNTED), *_strata()]
     if MATRICES.is_dir():
         found.extend(_recorded())

@@ -26,10 +26,9 @@ from opennandlab.studies.validation.case import (
     Miss,
     Run,
     lookup,
-    quick,
     read,
 )
-from opennandlab.studies.validation.devices import unworn
+from opennandlab.studies.validation.devices import shrunk
 from opennandlab.studies.validation.measured import (
     CAPACITY_BYTES,
     MICRON,
@@ -184,7 +183,7 @@ def cases(effort: Effort) -> list[Case]:
     found = [figure.case for figure in _figures()]
     if effort is Effort.FULL:
         return found
-    return [quick(case) for case in found if case.name.endswith(QUICK)]
+    return [case for case in found if case.name.endswith(QUICK)]
 
 
 def device(preset: str, shrink: int | None = None) -> dict[str, Any]:
@@ -201,9 +200,7 @@ def device(preset: str, shrink: int | None = None) -> dict[str, Any]:
         >>> device("micron_7450_max_800gb")["nand"]["pages_per_block"]
         264
     """
-    drive = unworn(preset)
-    drive["nand"]["pages_per_block"] //= shrink or SHRINK[preset]
-    return drive
+    return shrunk(preset, "pages_per_block", shrink or SHRINK[preset])
 
 
 def skew_run(preset: str, skew: Skew, shrink: int | None = None) -> Run:

@@ -24,7 +24,6 @@ from opennandlab.studies.validation.case import (
     Relation,
     Run,
     lookup,
-    quick,
     quotient,
     read,
 )
@@ -66,8 +65,7 @@ def cases(effort: Effort) -> list[Case]:
         {'placement'}
     """
     blocks = 4096 if effort is Effort.QUICK else 16384
-    chosen = [*_oracle(blocks), *_handles(blocks), *_isolation(blocks), *_log(blocks)]
-    return [quick(case) for case in chosen] if effort is Effort.QUICK else chosen
+    return [*_oracle(blocks), *_handles(blocks), *_isolation(blocks), *_log(blocks)]
 
 
 def _fdp(handles: int, isolation: str = "persistently") -> dict[str, Any]:

@@ -20,10 +20,9 @@ from opennandlab.studies.validation.case import (
     Relation,
     Run,
     lookup,
-    quick,
     read,
 )
-from opennandlab.studies.validation.devices import unworn
+from opennandlab.studies.validation.devices import shrunk
 from opennandlab.studies.validation.drives import (
     BEYOND_MB_S,
     CACHE_GB,
@@ -48,8 +47,6 @@ SUITE = "presets"
 KIB = 1024
 SIZES = {"KiB": KIB, "MiB": KIB * KIB}
 CLIFF_UNITS = (CACHE_GB, CACHE_MB_S, BEYOND_MB_S, FOLDED_MB_S)
-# Sizes of the cache: they shrink with the drive.
-CACHE_SIZES = ("static_bytes", "dynamic_bytes_max")
 # The part of the space that is read from the cache, and how much of the whole is written for it.
 CACHED_RANGE_PCT = 2.0
 CACHED_DRIVE_WRITES = 0.08
@@ -78,7 +75,7 @@ def cases(effort: Effort) -> list[Case]:
     if effort is Effort.FULL:
         return [case for name in DRIVES for case in _cases(name)]
     return [
-        quick(_case(name, cell))
+        _case(name, cell)
         for name, drive in DRIVES.items()
         for cell in drive.cells
         if cell.state == FRESH and cell.pattern == RANDOM
@@ -99,14 +96,7 @@ def device(preset: str, shrink: int | None = None) -> dict[str, Any]:
         >>> device("nvme_gen4_tlc")["nand"]["blocks_per_plane"]
         170
     """
-    drive = unworn(preset)
-    divisor = shrink or DRIVES[preset].shrink
-    drive["nand"]["blocks_per_plane"] //= divisor
-    cache = drive["ftl"].get("slc_cache")
-    if isinstance(cache, dict):
-        for key in CACHE_SIZES:
-            cache[key] //= divisor
-    return drive
+    return shrunk(preset, "blocks_per_plane", shrink or DRIVES[preset].shrink)
 
 
 def cell_run(preset: str, cell: Cell, shrink: int | None = None) -> Run:

@@ -15,16 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from opennandlab.studies.validation.case import (
-    Case,
-    Document,
-    Kind,
-    Miss,
-    Relation,
-    Run,
-    lookup,
-)
-from opennandlab.studies.validation.devices import Log
+from opennandlab.studies.validation.case import Case, Document, Kind, Miss, Relation, Run, lookup
+from opennandlab.studies.validation.devices import Log, untimed_reads
 
 SUITE = "reliability"
 # As many pages of each type, for two, three and four bits.
@@ -162,11 +154,4 @@ def _reading(cycles: int) -> dict[str, Any]:
     """Fill the drive until its blocks have seen so many cycles, and read it."""
     fills = round(cycles * LOG.blocks * LOG.pages_per_block / LOG.logical_pages)
     parts = [FILLS_MAX] * (fills // FILLS_MAX) + [fills % FILLS_MAX]
-    return {
-        "pattern": "random",
-        "read_pct": 100,
-        "block_size_bytes": 4096,
-        "timed": False,
-        "total": {"ios": 20_000},
-        "precondition": [{"kind": "sequential_fill", "fills": part} for part in parts],
-    }
+    return untimed_reads(20_000, parts)

@@ -21,7 +21,7 @@ from functools import cache, partial
 from typing import Any
 
 from opennandlab.studies.validation.case import Case, Document, Run, lookup
-from opennandlab.studies.validation.devices import PAGE_BYTES, Log
+from opennandlab.studies.validation.devices import PAGE_BYTES, Log, untimed_reads
 from opennandlab.theory.reliability import PageCode
 
 SUITE = "reliability"
@@ -303,11 +303,4 @@ def _device(*, retry: bool = False) -> dict[str, Any]:
 
 def stressed_reads(reads: int = READS, fills: int = 1000) -> dict[str, Any]:
     """Return a workload of untimed random reads of a drive that was filled `fills` times."""
-    return {
-        "pattern": "random",
-        "read_pct": 100,
-        "block_size_bytes": PAGE_BYTES,
-        "timed": False,
-        "total": {"ios": reads},
-        "precondition": [{"kind": "sequential_fill", "fills": fills}] * (2 if fills > 1 else 1),
-    }
+    return untimed_reads(reads, (fills, fills) if fills > 1 else (fills,))

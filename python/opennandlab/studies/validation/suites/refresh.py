@@ -14,15 +14,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from opennandlab.studies.validation.case import (
-    Case,
-    Document,
-    Effort,
-    Miss,
-    Run,
-    lookup,
-    quick,
-)
+from opennandlab.studies.validation.case import Case, Document, Effort, Miss, Run, lookup
 from opennandlab.studies.validation.devices import BENCH_TIMING, bench, poisson, timed
 from opennandlab.theory.background import (
     DAY_S,
@@ -78,8 +70,7 @@ def cases(effort: Effort) -> list[Case]:
     """
     if effort is Effort.QUICK:
         forms = FORMS[:1]
-        chosen = [*_idle(forms), *_light(forms, LOADS[1:2]), *_patrol(forms), *_spread((1,))]
-        return [quick(case) for case in chosen]
+        return [*_idle(forms), *_light(forms, LOADS[1:2]), *_patrol(forms), *_spread((1,))]
     light = [FORMS[0], *FORMS[2:]]
     return [
         *_idle(FORMS),

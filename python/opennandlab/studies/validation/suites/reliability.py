@@ -20,16 +20,8 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from opennandlab.studies.validation.case import (
-    Case,
-    Document,
-    Effort,
-    Kind,
-    Run,
-    lookup,
-    quick,
-)
-from opennandlab.studies.validation.devices import PAGE_BYTES, Log
+from opennandlab.studies.validation.case import Case, Document, Effort, Kind, Run, lookup
+from opennandlab.studies.validation.devices import PAGE_BYTES, Log, untimed_reads
 from opennandlab.studies.validation.suites import published_cells, recovery
 from opennandlab.theory.reliability import PageCode, WeibullRber
 
@@ -65,11 +57,8 @@ def cases(effort: Effort) -> list[Case]:
         >>> cases(Effort.FULL)[0].name
         'bch255-t4-1e-4-uncorrectable'
     """
-    if effort is Effort.QUICK:
-        chosen = [case for place in QUICK_ROWS for case in _rows(*ROWS[place])]
-        return [quick(case) for case in [*chosen, *_of_cells()]]
-    rows = (case for row in ROWS for case in _rows(*row))
-    return [*rows, *_of_cells()]
+    rows = [ROWS[place] for place in QUICK_ROWS] if effort is Effort.QUICK else ROWS
+    return [*(case for row in rows for case in _rows(*row)), *_of_cells()]
 
 
 def _of_cells() -> list[Case]:
@@ -79,7 +68,7 @@ def _of_cells() -> list[Case]:
 def _rows(  # noqa: PLR0913, PLR0917 - the columns of a table
     name: str, code: PageCode, m: int, t: int, rber: float, reads: int, tolerance: float
 ) -> Iterator[Case]:
-    run = Run(_device(m, t, {"rber_floor": rber, "rber_ceil": rber}), _reads(reads))
+    run = Run(_device(m, t, {"rber_floor": rber, "rber_ceil": rber}), untimed_reads(reads))
     title = f"Error correction by BCH, n = {code.data_bits + code.parity_bits}, t = {t}"
     figures = (
         (
@@ -122,8 +111,7 @@ def _rows(  # noqa: PLR0913, PLR0917 - the columns of a table
 
 def _aged() -> Case:
     """Wear a drive evenly, then read: corrected bits must follow the wear curve."""
-    workload = _reads(100_000)
-    workload["precondition"] = [{"kind": "sequential_fill", "fills": 1000}] * 2
+    workload = untimed_reads(100_000, (1000, 1000))
 
     def measure(documents: Sequence[Document]) -> float:
         return lookup(documents[0], "metrics.ecc_correction_rate_pct") / _percent(
@@ -147,8 +135,7 @@ def _aged() -> Case:
 
 def _published() -> Iterator[Case]:
     """Wear drives that read by published flash: corrected bits follow its error rate."""
-    workload = _reads(100_000)
-    workload["precondition"] = [{"kind": "sequential_fill", "fills": 1000}] * 2
+    workload = untimed_reads(100_000, (1000, 1000))
 
     def measure(documents: Sequence[Document]) -> float:
         return lookup(documents[0], "metrics.ecc_correction_rate_pct") / _percent(
@@ -189,17 +176,6 @@ def _device(m: int, t: int, nand: dict[str, Any]) -> dict[str, Any]:
     device["nand"] |= {"oob_size_bytes": 1024, **nand}
     device["ecc"] = {"algorithm": "bch", "bch_m": m, "bch_t": t}
     return device
-
-
-def _reads(count: int) -> dict[str, Any]:
-    return {
-        "pattern": "random",
-        "read_pct": 100,
-        "block_size_bytes": PAGE_BYTES,
-        "timed": False,
-        "total": {"ios": count},
-        "precondition": [{"kind": "sequential_fill"}],
-    }
 
 
 def _percent(code: PageCode, rber: float) -> float:

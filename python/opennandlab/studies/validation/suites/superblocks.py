@@ -16,15 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from opennandlab.studies.validation.case import (
-    Case,
-    Document,
-    Effort,
-    Kind,
-    Run,
-    lookup,
-    quick,
-)
+from opennandlab.studies.validation.case import Case, Document, Effort, Kind, Run, lookup
 from opennandlab.studies.validation.devices import (
     BENCH_TIMING,
     PAGE_BYTES,
@@ -105,12 +97,11 @@ def cases(effort: Effort) -> list[Case]:
         ('greedy-N8-b32-k1-op0.25', 5.86)
     """
     if effort is Effort.QUICK:
-        chosen = [
+        return [
             *_waf_cases(512, SHAPES[:1]),
             *_bandwidth_cases((4,)),
             *_rebuild_cases(TOPOLOGIES[:2]),
         ]
-        return [quick(case) for case in chosen]
     return [
         *_waf_cases(1024, SHAPES),
         *_bandwidth_cases((2, 4, 8)),

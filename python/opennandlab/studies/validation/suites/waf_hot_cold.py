@@ -24,16 +24,10 @@ from opennandlab.studies.validation.case import (
     Relation,
     Run,
     lookup,
-    quick,
     quotient,
 )
 from opennandlab.studies.validation.devices import Log, overwrites
-from opennandlab.theory.hot_cold import (
-    fifo_classes,
-    fifo_zipf,
-    spare_factor_with_static,
-    two_pools,
-)
+from opennandlab.theory.hot_cold import fifo_classes, fifo_zipf, spare_factor_with_static, two_pools
 from opennandlab.theory.mean_field import d_choices_hot_cold
 from opennandlab.theory.uniform import greedy
 from opennandlab.theory.waf import CHOICES_OF_GREEDY
@@ -72,8 +66,7 @@ def cases(effort: Effort) -> list[Case]:
         {'waf_hot_cold'}
     """
     if effort is Effort.QUICK:
-        chosen = [*_columns(4096, SPARE_FACTORS[1:]), *_relations(4096, 0.20), *_static(2048)]
-        return [quick(case) for case in chosen]
+        return [*_columns(4096, SPARE_FACTORS[1:]), *_relations(4096, 0.20), *_static(2048)]
     return [
         *_columns(16384, SPARE_FACTORS),
         *(case for spare in SPARE_FACTORS for case in _relations(16384, spare)),

@@ -15,15 +15,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from opennandlab.studies.validation.case import (
-    Case,
-    Effort,
-    Kind,
-    Relation,
-    Run,
-    quick,
-    quotient,
-)
+from opennandlab.studies.validation.case import Case, Effort, Kind, Relation, Run, quotient
 from opennandlab.studies.validation.devices import Log, overwrites
 from opennandlab.theory.waf import CHOICES_DEFAULT, uniform_formula
 
@@ -102,14 +94,13 @@ def cases(effort: Effort) -> list[Case]:
             formula_case(Log.with_spare(2048 if block < 256 else 1024, block, spare), policy, d)
             for spare, (policy, block, d) in QUICK_CELLS
         ]
-        chosen = [
+        return [
             *grid,
             *_separate_cases(blocks=2048, kinds=(("greedy", 0),)),
             *_reserve_cases((8,)),
             *_windowed_cases(shares=(0.05,)),
             *_order_cases(spares=(0.20,), blocks=2048, seeds=(1,)),
         ]
-        return [quick(case) for case in chosen]
     return [
         *_grid(),
         *_separate_cases(blocks=4096, kinds=(("greedy", 0), ("d_choices", 10))),

@@ -25,7 +25,6 @@ from opennandlab.studies.validation.case import (
     Relation,
     Run,
     lookup,
-    quick,
     quotient,
 )
 from opennandlab.studies.validation.devices import Log, overwrites
@@ -64,8 +63,7 @@ def cases(effort: Effort) -> list[Case]:
     """
     is_quick = effort is Effort.QUICK
     blocks = 1024 if is_quick else 4096
-    chosen = [*_spread(blocks), *_among_erased(), *_static_data(blocks), *_failures(blocks)]
-    return [quick(case) for case in chosen] if is_quick else chosen
+    return [*_spread(blocks), *_among_erased(), *_static_data(blocks), *_failures(blocks)]
 
 
 def _spread(blocks: int) -> Iterator[Case]:

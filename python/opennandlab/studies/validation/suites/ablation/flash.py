@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from opennandlab.studies.validation.case import Case, Document, lookup
+from opennandlab.studies.validation.case import Case, Document, lookup, quotient
 from opennandlab.studies.validation.devices import bench, timed
 from opennandlab.studies.validation.suites.ablation.row import (
     ERASE,
@@ -21,10 +21,10 @@ from opennandlab.studies.validation.suites.ablation.row import (
     WRITE,
     WRITE_RATE,
     WRITE_US,
+    compared,
     difference,
     one_die,
     per_event_us,
-    ratio,
     row,
     steady_writes,
     vary,
@@ -69,14 +69,14 @@ def _planes() -> Iterator[Case]:
         rate = min(dies * planes / (PROGRAM + planes * TRANSFER), 1 / TRANSFER)
         single = min(dies / WRITE_US, 1 / TRANSFER)
         yield row(
-            f"planes-{planes}" if dies == 1 else "planes-bus",
-            "Multi-plane programs multiply the write bandwidth until the bus is full",
-            ((off, writes), (on, writes)),
-            f"write throughput on / off, {planes} planes, {dies} dies on a channel",
-            ratio(WRITE_RATE),
-            rate / single,
-            0.01,
-            "min(D P p / (tPROG + P x), p / x), over the same with P = 1",
+            name=f"planes-{planes}" if dies == 1 else "planes-bus",
+            title="Multi-plane programs multiply the write bandwidth until the bus is full",
+            runs=compared(((off, writes), (on, writes))),
+            quantity=f"write throughput on / off, {planes} planes, {dies} dies on a channel",
+            measure=quotient(WRITE_RATE),
+            expected=rate / single,
+            tolerance=0.01,
+            formula="min(D P p / (tPROG + P x), p / x), over the same with P = 1",
         )
 
 
@@ -88,14 +88,14 @@ def _independent() -> Iterator[Case]:
         on = vary(off, {"nand.independent_planes": True})
         reads = timed("random", 512, 200_000)
         yield row(
-            f"independent-{planes}",
-            "Planes that read independently multiply random reads until the bus is full",
-            ((off, reads), (on, reads)),
-            f"random read throughput on / off, {planes} planes",
-            ratio(READ_RATE),
-            min(planes / READ_US, 1 / TRANSFER) * READ_US,
-            0.01,
-            "min(P / (tR + x), 1 / x) (tR + x)",
+            name=f"independent-{planes}",
+            title="Planes that read independently multiply random reads until the bus is full",
+            runs=compared(((off, reads), (on, reads))),
+            quantity=f"random read throughput on / off, {planes} planes",
+            measure=quotient(READ_RATE),
+            expected=min(planes / READ_US, 1 / TRANSFER) * READ_US,
+            tolerance=0.01,
+            formula="min(P / (tR + x), 1 / x) (tR + x)",
         )
 
 
@@ -104,14 +104,14 @@ def _dies() -> Iterator[Case]:
     reads = timed("sequential", 64, 4000)
     for dies, expected in ((4, 4.0), (16, READ_US / TRANSFER)):
         yield row(
-            f"dies-{dies}",
-            "Dies on a channel sense side by side until the bus is full",
-            ((bench(1, 1), reads), (bench(1, dies), reads)),
-            f"read throughput of {dies} dies / of one",
-            ratio(READ_RATE),
-            expected,
-            0.01,
-            "min(D p / (tR + x), p / x) / (p / (tR + x))",
+            name=f"dies-{dies}",
+            title="Dies on a channel sense side by side until the bus is full",
+            runs=compared(((bench(1, 1), reads), (bench(1, dies), reads))),
+            quantity=f"read throughput of {dies} dies / of one",
+            measure=quotient(READ_RATE),
+            expected=expected,
+            tolerance=0.01,
+            formula="min(D p / (tR + x), p / x) / (p / (tR + x))",
         )
 
 
@@ -124,14 +124,14 @@ def _cache_commands() -> Iterator[Case]:
         off = one_die(**keys)
         work = timed("sequential", 8, 3000, read_pct)
         yield row(
-            f"cache-{name}",
-            "Cache commands hide the shorter of array time and transfer behind the longer",
-            ((off, work), (vary(off, {f"nand.cache_commands.{name}": True}), work)),
-            f"{name} throughput on / off, array 20 us, transfer 10 us",
-            ratio(path),
-            (20.0 + TRANSFER) / max(20.0, TRANSFER),
-            0.005,
-            "(t + x) / max(t, x)",
+            name=f"cache-{name}",
+            title="Cache commands hide the shorter of array time and transfer behind the longer",
+            runs=compared(((off, work), (vary(off, {f"nand.cache_commands.{name}": True}), work))),
+            quantity=f"{name} throughput on / off, array 20 us, transfer 10 us",
+            measure=quotient(path),
+            expected=(20.0 + TRANSFER) / max(20.0, TRANSFER),
+            tolerance=0.005,
+            formula="(t + x) / max(t, x)",
         )
 
 
@@ -144,24 +144,24 @@ def _wordlines() -> Iterator[Case]:
     passes = {"kind": "multi_pass", "passes_us": [500.0, 700.0]}
     in_passes = vary(pages, {"nand.program": passes})
     yield row(
-        "one-shot",
-        "A one-shot program writes the pages of a wordline in one tPROG",
-        ((pages, work), (at_once, work)),
-        "write throughput on / off, three pages in 1200 us",
-        ratio(WRITE_RATE),
-        3 * WRITE_US / (1200.0 + 3 * TRANSFER),
-        0.005,
-        "3 (tPROG + x) / (t_wordline + 3 x)",
+        name="one-shot",
+        title="A one-shot program writes the pages of a wordline in one tPROG",
+        runs=compared(((pages, work), (at_once, work))),
+        quantity="write throughput on / off, three pages in 1200 us",
+        measure=quotient(WRITE_RATE),
+        expected=3 * WRITE_US / (1200.0 + 3 * TRANSFER),
+        tolerance=0.005,
+        formula="3 (tPROG + x) / (t_wordline + 3 x)",
     )
     yield row(
-        "multi-pass",
-        "Programs in passes send the data anew for each pass",
-        ((at_once, work), (in_passes, work)),
-        "write throughput of passes of 500 and 700 us / of one shot of 1200 us",
-        ratio(WRITE_RATE),
-        (1200.0 + 3 * TRANSFER) / (1200.0 + 6 * TRANSFER),
-        0.005,
-        "(t + 3 x) / (t + 2 * 3 x)",
+        name="multi-pass",
+        title="Programs in passes send the data anew for each pass",
+        runs=compared(((at_once, work), (in_passes, work))),
+        quantity="write throughput of passes of 500 and 700 us / of one shot of 1200 us",
+        measure=quotient(WRITE_RATE),
+        expected=(1200.0 + 3 * TRANSFER) / (1200.0 + 6 * TRANSFER),
+        tolerance=0.005,
+        formula="(t + 3 x) / (t + 2 * 3 x)",
     )
 
 
@@ -170,14 +170,14 @@ def _copyback() -> Iterator[Case]:
     off = one_die()
     on = vary(off, {"ftl.copyback": {"limit": 255}})
     yield row(
-        "copyback",
-        "Copyback saves both transfers of every moved page",
-        ((off, steady_writes(20_000)), (on, steady_writes(20_000))),
-        "time saved per moved page, us",
-        per_event_us("metrics.gc_pages_moved"),
-        2 * TRANSFER,
-        0.01,
-        "2 x",
+        name="copyback",
+        title="Copyback saves both transfers of every moved page",
+        runs=compared(((off, steady_writes(20_000)), (on, steady_writes(20_000)))),
+        quantity="time saved per moved page, us",
+        measure=per_event_us("metrics.gc_pages_moved"),
+        expected=2 * TRANSFER,
+        tolerance=0.01,
+        formula="2 x",
     )
 
 
@@ -186,14 +186,14 @@ def _page_times() -> Iterator[Case]:
     for name, read_pct, path in (("read", 100.0, READ), ("program", 0.0, WRITE)):
         off, work = one_die(), timed("sequential", 1, 2000, read_pct)
         yield row(
-            f"command-{name}",
-            "Command and address cycles add their bus time to every operation",
-            ((off, work), (vary(off, {"nand.timing.command_us": 0.4}), work)),
-            f"latency of a {name} on - off, us",
-            difference(f"{path}.mean"),
-            0.4,
-            0.001,
-            "command_us",
+            name=f"command-{name}",
+            title="Command and address cycles add their bus time to every operation",
+            runs=compared(((off, work), (vary(off, {"nand.timing.command_us": 0.4}), work))),
+            quantity=f"latency of a {name} on - off, us",
+            measure=difference(f"{path}.mean"),
+            expected=0.4,
+            tolerance=0.001,
+            formula="command_us",
         )
     mean = sum(PAGE_TYPES) / len(PAGE_TYPES)
     plain = one_die(t_read_us=mean)
@@ -202,24 +202,24 @@ def _page_times() -> Iterator[Case]:
     reads = timed("random", 1, 30_000)
     runs = ((plain, reads), (typed, reads))
     yield row(
-        "page-types-mean",
-        "Page types move single reads, not their mean",
-        runs,
-        "mean read latency on / off, tR 40, 60, 110 us against 70 us",
-        ratio(f"{READ}.mean"),
-        1.0,
-        0.005,
-        "mean tR + x, for both",
+        name="page-types-mean",
+        title="Page types move single reads, not their mean",
+        runs=compared(runs),
+        quantity="mean read latency on / off, tR 40, 60, 110 us against 70 us",
+        measure=quotient(f"{READ}.mean"),
+        expected=1.0,
+        tolerance=0.005,
+        formula="mean tR + x, for both",
     )
     yield row(
-        "page-types-tail",
-        "Page types move single reads, not their mean",
-        runs,
-        "p99 of read latency on - off, us",
-        difference(f"{READ}.p99"),
-        PAGE_TYPES[2] - mean,
-        0.02,
-        "slowest tR - mean tR",
+        name="page-types-tail",
+        title="Page types move single reads, not their mean",
+        runs=compared(runs),
+        quantity="p99 of read latency on - off, us",
+        measure=difference(f"{READ}.p99"),
+        expected=PAGE_TYPES[2] - mean,
+        tolerance=0.02,
+        formula="slowest tR - mean tR",
     )
     slow = (300.0, 600.0, 1200.0)
     plain = one_die(t_program_us=sum(slow) / 3)
@@ -227,14 +227,14 @@ def _page_times() -> Iterator[Case]:
     typed = vary(plain, {"nand.timing.t_program_us": list(slow)})
     writes = timed("sequential", 1, 3300, 0.0)
     yield row(
-        "page-types-program",
-        "The write rate follows the mean tPROG of the page types",
-        ((plain, writes), (typed, writes)),
-        "write throughput on / off, tPROG 300, 600, 1200 us against 700 us",
-        ratio(WRITE_RATE),
-        1.0,
-        0.001,
-        "mean tPROG + x, for both",
+        name="page-types-program",
+        title="The write rate follows the mean tPROG of the page types",
+        runs=compared(((plain, writes), (typed, writes))),
+        quantity="write throughput on / off, tPROG 300, 600, 1200 us against 700 us",
+        measure=quotient(WRITE_RATE),
+        expected=1.0,
+        tolerance=0.001,
+        formula="mean tPROG + x, for both",
     )
 
 
@@ -248,14 +248,14 @@ def _read_retry() -> Iterator[Case]:
     on = vary(off, {"controller.read_retry": retry})
     reads = timed("random", 1, 200_000)
     yield row(
-        "retry-latency",
-        "A page is sensed and transferred again for each step at which the code still fails",
-        ((off, reads), (on, reads)),
-        "mean read latency on - off, us",
-        difference(f"{READ}.mean"),
-        steps * (SENSE + 2.0 + TRANSFER),
-        0.04,
-        "(tR + setup + x) sum over steps of P(page fails at rber * 0.6^k)",
+        name="retry-latency",
+        title="A page is sensed and transferred again for each step at which the code still fails",
+        runs=compared(((off, reads), (on, reads))),
+        quantity="mean read latency on - off, us",
+        measure=difference(f"{READ}.mean"),
+        expected=steps * (SENSE + 2.0 + TRANSFER),
+        tolerance=0.04,
+        formula="(tR + setup + x) sum over steps of P(page fails at rber * 0.6^k)",
         source="tail of the binomial distribution",
         sample="200 000 reads, 5 standard errors",
     )
@@ -276,14 +276,14 @@ def _variation() -> Iterator[Case]:
         return (on_us - off_us) / SENSE
 
     yield row(
-        "variation",
-        "Process variation spreads latencies like the times of blocks",
-        ((off, reads), (on, reads)),
-        "(p90 - p50) of read latency on - off, in tR; block_stddev 0.1",
-        spread,
-        1.2816 * 0.1,
-        0.1,
-        "z(0.9) * 0.1",
+        name="variation",
+        title="Process variation spreads latencies like the times of blocks",
+        runs=compared(((off, reads), (on, reads))),
+        quantity="(p90 - p50) of read latency on - off, in tR; block_stddev 0.1",
+        measure=spread,
+        expected=1.2816 * 0.1,
+        tolerance=0.1,
+        formula="z(0.9) * 0.1",
         source="normal distribution",
         sample="a quantile of 1600 blocks, 4 standard errors",
     )
@@ -302,12 +302,12 @@ def _wear() -> Iterator[Case]:
         return -per_event_us("metrics.gc_cycles")(documents) / worn
 
     yield row(
-        "wear-erase",
-        "tBERS grows linearly with the cycles of a block",
-        ((off, work), (on, work)),
-        "time added to an erase at the rated cycles, us; slope 1",
-        erase_us,
-        ERASE,
-        0.02,
-        "erase_slope * tBERS * cycles / rated cycles",
+        name="wear-erase",
+        title="tBERS grows linearly with the cycles of a block",
+        runs=compared(((off, work), (on, work))),
+        quantity="time added to an erase at the rated cycles, us; slope 1",
+        measure=erase_us,
+        expected=ERASE,
+        tolerance=0.02,
+        formula="erase_slope * tBERS * cycles / rated cycles",
     )

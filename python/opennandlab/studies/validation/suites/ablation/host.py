@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from opennandlab.studies.validation.case import Case, Document, Relation, lookup
+from opennandlab.studies.validation.case import Case, Document, Kind, Relation, lookup, quotient
 from opennandlab.studies.validation.devices import PAGE_BYTES, bench, timed
 from opennandlab.studies.validation.suites.ablation.row import (
     READ,
@@ -19,8 +19,8 @@ from opennandlab.studies.validation.suites.ablation.row import (
     WRITE_RATE,
     Device,
     Workload,
+    compared,
     one_die,
-    ratio,
     row,
     vary,
 )
@@ -66,14 +66,14 @@ def _link() -> Iterator[Case]:
     reads = timed("sequential", 16, 3000, page_bytes=LARGE)
     for link, rate in (("sata2", 300.0), ("pcie1x1", 250.0)):
         yield row(
-            f"link-{link}",
-            "A full link carries its payload rate",
-            ((_fast(), reads), (vary(_fast(), {"host.link": link}), reads)),
-            f"read throughput on, MB/s; {link}",
-            lambda documents: lookup(documents[1], READ_RATE),
-            rate * LARGE / (LARGE + FRAMES),
-            0.005,
-            "rate * 128 KiB / (128 KiB + 256 B of frames)",
+            name=f"link-{link}",
+            title="A full link carries its payload rate",
+            runs=compared(((_fast(), reads), (vary(_fast(), {"host.link": link}), reads))),
+            quantity=f"read throughput on, MB/s; {link}",
+            measure=lambda documents: lookup(documents[1], READ_RATE),
+            expected=rate * LARGE / (LARGE + FRAMES),
+            tolerance=0.005,
+            formula="rate * 128 KiB / (128 KiB + 256 B of frames)",
         )
 
 
@@ -89,14 +89,15 @@ def _queues() -> Iterator[Case]:
     ):
         name = protocol if isinstance(protocol, str) else "emmc_queue"
         yield row(
-            f"queues-{name}",
-            "The protocol's queue decides how many dies a deep host keeps busy",
-            ((off, reads), (vary(off, {"host.protocol": protocol}), reads)),
-            f"read throughput, {name} (32 commands) / eMMC (one), {dies} dies, 64 outstanding",
-            ratio(READ_RATE),
-            lambda: busy_dies(dies, 32),
-            0.02,
-            "B(D, 32) / 1: mean busy dies with 32 and with 1 command",
+            name=f"queues-{name}",
+            title="The protocol's queue decides how many dies a deep host keeps busy",
+            runs=compared(((off, reads), (vary(off, {"host.protocol": protocol}), reads))),
+            quantity=f"read throughput, {name} (32 commands) / eMMC (one), {dies} dies, 64"
+            " outstanding",
+            measure=quotient(READ_RATE),
+            expected=lambda: busy_dies(dies, 32),
+            tolerance=0.02,
+            formula="B(D, 32) / 1: mean busy dies with 32 and with 1 command",
             source="exact Markov chain; Little's law",
         )
 
@@ -107,14 +108,14 @@ def _processor() -> Iterator[Case]:
     for cores in (1, 2):
         keys = {"host.command_cost_us": {"read": 10.0}, "host.cores": cores}
         yield row(
-            f"cores-{cores}",
-            "Busy cores serve one command per cost each",
-            ((_fast(), reads), (vary(_fast(), keys), reads)),
-            f"IOPS on, {cores} cores of 10 us",
-            lambda documents: lookup(documents[1], "metrics.iops.read"),
-            cores / 10e-6,
-            0.005,
-            "cores / cost",
+            name=f"cores-{cores}",
+            title="Busy cores serve one command per cost each",
+            runs=compared(((_fast(), reads), (vary(_fast(), keys), reads))),
+            quantity=f"IOPS on, {cores} cores of 10 us",
+            measure=lambda documents: lookup(documents[1], "metrics.iops.read"),
+            expected=cores / 10e-6,
+            tolerance=0.005,
+            formula="cores / cost",
         )
 
 
@@ -147,25 +148,25 @@ def _arbitration() -> Iterator[Case]:
         return first / second
 
     yield row(
-        "weights",
-        "Weighted arbitration shares the drive by its weights",
-        runs,
-        "rate of the high class / of the low one, weights 5 and 2",
-        share,
-        2.5,
-        0.02,
-        "5 / 2",
+        name="weights",
+        title="Weighted arbitration shares the drive by its weights",
+        runs=compared(runs),
+        quantity="rate of the high class / of the low one, weights 5 and 2",
+        measure=share,
+        expected=2.5,
+        tolerance=0.02,
+        formula="5 / 2",
         source="NVM Express base specification",
     )
     yield row(
-        "fairness",
-        "Weighted arbitration shares the drive by its weights",
-        runs,
-        "Jain's index on / off",
-        ratio("metrics.fairness.jain_index"),
-        7.0**2 / (2 * (5.0**2 + 2.0**2)),
-        0.01,
-        "(5 + 2)^2 / (2 (5^2 + 2^2)), over 1",
+        name="fairness",
+        title="Weighted arbitration shares the drive by its weights",
+        runs=compared(runs),
+        quantity="Jain's index on / off",
+        measure=quotient("metrics.fairness.jain_index"),
+        expected=7.0**2 / (2 * (5.0**2 + 2.0**2)),
+        tolerance=0.01,
+        formula="(5 + 2)^2 / (2 (5^2 + 2^2)), over 1",
         source="Jain, Chiu and Hawe 1984",
     )
 
@@ -176,50 +177,51 @@ def _write_cache() -> Iterator[Case]:
     on = vary(off, {"host.write_cache": {"pages": 256, "policy": "fifo"}})
     short, longer = (timed("sequential", 1, ios, 0.0) for ios in (100, 3000))
     yield row(
-        "write-cache-burst",
-        "A write cache hides tPROG until it is full, then lets through what the flash takes",
-        ((off, short), (on, short)),
-        "mean write latency on / off, burst of 100 pages, cache of 256",
-        ratio(f"{WRITE}.mean"),
-        0.01,
-        0.0,
-        "at most 1 %: nothing waits for the flash",
+        name="write-cache-burst",
+        title="A write cache hides tPROG until it is full, then lets through what the flash takes",
+        runs=compared(((off, short), (on, short))),
+        quantity="mean write latency on / off, burst of 100 pages, cache of 256",
+        measure=quotient(f"{WRITE}.mean"),
+        expected=0.01,
+        tolerance=0.0,
+        formula="at most 1 %: nothing waits for the flash",
+        kind=Kind.ORDER,
         relation=Relation.AT_MOST,
     )
     yield row(
-        "write-cache-steady",
-        "A write cache hides tPROG until it is full, then lets through what the flash takes",
-        ((off, longer), (on, longer)),
-        "write throughput on / off, 3000 pages of which 256 wait at the end",
-        ratio(WRITE_RATE),
-        3000 / (3000 - 256),
-        0.02,
-        "n / (n - cache)",
+        name="write-cache-steady",
+        title="A write cache hides tPROG until it is full, then lets through what the flash takes",
+        runs=compared(((off, longer), (on, longer))),
+        quantity="write throughput on / off, 3000 pages of which 256 wait at the end",
+        measure=quotient(WRITE_RATE),
+        expected=3000 / (3000 - 256),
+        tolerance=0.02,
+        formula="n / (n - cache)",
     )
     flushed = {**longer, "flush_every": 1}
     yield row(
-        "flush",
-        "A flush waits for all that was written before it",
-        ((off, longer), (on, flushed)),
-        "latency of a flush after each write on, over that of a write without cache",
-        lambda documents: (
+        name="flush",
+        title="A flush waits for all that was written before it",
+        runs=compared(((off, longer), (on, flushed))),
+        quantity="latency of a flush after each write on, over that of a write without cache",
+        measure=lambda documents: (
             lookup(documents[1], "metrics.latency_us.flush.mean")
             / lookup(documents[0], f"{WRITE}.mean")
         ),
-        1.0,
-        0.02,
-        "tPROG + x, for both",
+        expected=1.0,
+        tolerance=0.02,
+        formula="tPROG + x, for both",
     )
     forced = {**longer, "fua_pct": 100}
     yield row(
-        "fua",
-        "A forced write waits for its own page",
-        ((off, longer), (on, forced)),
-        "mean write latency on, all forced / off",
-        ratio(f"{WRITE}.mean"),
-        1.0,
-        0.02,
-        "tPROG + x, for both",
+        name="fua",
+        title="A forced write waits for its own page",
+        runs=compared(((off, longer), (on, forced))),
+        quantity="mean write latency on, all forced / off",
+        measure=quotient(f"{WRITE}.mean"),
+        expected=1.0,
+        tolerance=0.02,
+        formula="tPROG + x, for both",
     )
 
 
@@ -235,14 +237,14 @@ def _read_cache() -> Iterator[Case]:
         return che_hit_ratio([rank**-theta for rank in range(1, LOGICAL_PAGES + 1)], pages)
 
     yield row(
-        "read-cache",
-        "A read cache of least recently used pages hits as often as Che's approximation says",
-        ((off, reads), (on, reads)),
-        f"1 - mean read latency on / off; {pages} pages, zipf {theta}",
-        lambda documents: 1.0 - ratio(f"{READ}.mean")(documents),
-        expected,
-        0.02,
-        "sum p (1 - exp(-p T)), T from sum (1 - exp(-p T)) = pages",
+        name="read-cache",
+        title="A read cache of least recently used pages hits as often as Che's approximation says",
+        runs=compared(((off, reads), (on, reads))),
+        quantity=f"1 - mean read latency on / off; {pages} pages, zipf {theta}",
+        measure=lambda documents: 1.0 - quotient(f"{READ}.mean")(documents),
+        expected=expected,
+        tolerance=0.02,
+        formula="sum p (1 - exp(-p T)), T from sum (1 - exp(-p T)) = pages",
         source="Che, Tung and Wang 2002",
     )
 
@@ -286,28 +288,28 @@ def _throttles() -> Iterator[Case]:
     writes["total"] = {"ios": 3000}
     off = one_die()
     yield row(
-        "wear-budget",
-        "A wear budget holds the mean write rate",
-        ((off, writes), (vary(off, {"host.throttle.wear": wear}), writes)),
-        "write throughput on, MB/s; budget 2 MB/s",
-        lambda documents: lookup(documents[1], WRITE_RATE),
-        budget_mb_s,
-        0.01,
-        "TBW / years",
+        name="wear-budget",
+        title="A wear budget holds the mean write rate",
+        runs=compared(((off, writes), (vary(off, {"host.throttle.wear": wear}), writes))),
+        quantity="write throughput on, MB/s; budget 2 MB/s",
+        measure=lambda documents: lookup(documents[1], WRITE_RATE),
+        expected=budget_mb_s,
+        tolerance=0.01,
+        formula="TBW / years",
     )
     off, on, reads = heated()
     hot = AMBIENT + RESISTANCE * ACTIVE_W
     cool = AMBIENT + RESISTANCE * (IDLE_W + SLOW * (ACTIVE_W - IDLE_W))
     heating, cooling = math.log((hot - 70) / (hot - 75)), math.log((75 - cool) / (70 - cool))
     yield row(
-        "thermal",
-        "A hot drive goes to and fro between its two rates",
-        ((off, reads), (on, reads)),
-        "read throughput on / off",
-        ratio(READ_RATE),
-        (heating + SLOW * cooling) / (heating + cooling),
-        0.02,
-        "(a + r b) / (a + b): a, b = ln of the temperature ratios of heating and cooling",
+        name="thermal",
+        title="A hot drive goes to and fro between its two rates",
+        runs=compared(((off, reads), (on, reads))),
+        quantity="read throughput on / off",
+        measure=quotient(READ_RATE),
+        expected=(heating + SLOW * cooling) / (heating + cooling),
+        tolerance=0.02,
+        formula="(a + r b) / (a + b): a, b = ln of the temperature ratios of heating and cooling",
         source="one thermal resistance and time constant",
     )
 

@@ -7,19 +7,12 @@ faster(…, off, on, …)                         throughput of the one over tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
-from opennandlab.studies.validation.case import (
-    Case,
-    Document,
-    Kind,
-    Measure,
-    Relation,
-    Run,
-    lookup,
-)
+from opennandlab.studies.validation.case import Case, Document, Measure, Run, lookup
 from opennandlab.studies.validation.devices import PAGE_BYTES, bench, timed
 
 SUITE = "ablation"
@@ -128,76 +121,13 @@ def mixed(reader: Mapping[str, Any], writer: Mapping[str, Any], seconds: float) 
     }
 
 
-def row(  # noqa: PLR0913, PLR0917 - the columns of a table
-    name: str,
-    claim: str,
-    runs: Sequence[tuple[Device, Workload]],
-    quantity: str,
-    measure: Measure,
-    expected: float | Callable[[], float],
-    tolerance: float,
-    formula: str,
-    *,
-    relation: Relation = Relation.EQUAL,
-    source: str = "from the configuration",
-    sample: str = "",
-) -> Case:
-    """Return a case of the suite.
-
-    Args:
-        name: name of the case.
-        claim: what the mechanism is to do, in a sentence.
-        runs: device and workload of each run: without the mechanism first, then with it.
-        quantity: what is measured, in words.
-        measure: reads it from the results.
-        expected: value or bound.
-        tolerance: accepted relative error.
-        formula: where the value comes from.
-        relation: how the measured value must lie.
-        source: whose formula it is.
-        sample: where the tolerance follows from the size of a sample, that.
-
-    Returns:
-        The case.
-    """
-    kind = Kind.FORMULA if relation is Relation.EQUAL else Kind.ORDER
-    return Case(
-        suite=SUITE,
-        name=name,
-        title=claim,
-        source=source,
-        runs=tuple(Run(device, workload) for device, workload in runs),
-        quantity=quantity,
-        measure=measure,
-        expected=expected,
-        tolerance=tolerance,
-        kind=Kind.SAMPLED if sample else kind,
-        sample=sample,
-        formula=formula,
-        relation=relation,
-    )
+row = partial(Case, suite=SUITE, source="from the configuration")
+"""A case of the suite."""
 
 
-def ratio(path: str, *, inverse: bool = False) -> Measure:
-    """Return a measure: a number with the mechanism over the same without it.
-
-    Args:
-        path: dotted path.
-        inverse: the other way round, for times.
-
-    Returns:
-        The measure.
-
-    Example:
-        >>> ratio("x")([{"x": 2.0}, {"x": 3.0}])
-        1.5
-    """
-
-    def measure(documents: Sequence[Document]) -> float:
-        off, on = (lookup(document, path) for document in documents)
-        return off / on if inverse else on / off
-
-    return measure
+def compared(devices: Sequence[tuple[Device, Workload]]) -> tuple[Run, ...]:
+    """Return the runs of a row: without the mechanism first, then with it."""
+    return tuple(Run(device, workload) for device, workload in devices)
 
 
 def difference(path: str) -> Measure:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from opennandlab.studies.validation.case import Case, Document, Relation, lookup
+from opennandlab.studies.validation.case import Case, Document, Kind, Relation, lookup, quotient
 from opennandlab.studies.validation.devices import bench, poisson, timed
 from opennandlab.studies.validation.suites.ablation.row import (
     ERASE,
@@ -22,9 +22,9 @@ from opennandlab.studies.validation.suites.ablation.row import (
     WRITE_US,
     Device,
     Workload,
+    compared,
     mixed,
     one_die,
-    ratio,
     row,
     steady_writes,
     vary,
@@ -57,14 +57,14 @@ def _order() -> Iterator[Case]:
     free = bench(dies, 1)
     reads = timed("random", depth, 60_000)
     yield row(
-        "in-order",
-        "In one queue for all dies, a busy die holds up the others",
-        ((vary(free, {"controller.scheduler": "in_order"}), reads), (free, reads)),
-        f"read throughput out of order / in order, {dies} dies, depth {depth}",
-        ratio(READ_RATE),
-        lambda: busy_dies(dies, depth) / strict_busy_dies(dies),
-        0.02,
-        "B(D, q) / Q(D), Q(D) = sum over k of D! / ((D - k)! D^k)",
+        name="in-order",
+        title="In one queue for all dies, a busy die holds up the others",
+        runs=compared(((vary(free, {"controller.scheduler": "in_order"}), reads), (free, reads))),
+        quantity=f"read throughput out of order / in order, {dies} dies, depth {depth}",
+        measure=quotient(READ_RATE),
+        expected=lambda: busy_dies(dies, depth) / strict_busy_dies(dies),
+        tolerance=0.02,
+        formula="B(D, q) / Q(D), Q(D) = sum over k of D! / ((D - k)! D^k)",
         source="exact Markov chain; birthday problem",
     )
 
@@ -112,14 +112,15 @@ def _priority() -> Iterator[Case]:
         ),
     )
     yield row(
-        "priority-read",
-        "With priorities a read waits for the operation under way, not for all that came before",
-        runs,
-        f"mean read latency on / off, {DEPTH} writes outstanding",
-        ratio(f"{READ}.mean"),
-        (WRITE_US / 2 + READ_US) / ((DEPTH - 1) * WRITE_US + WRITE_US / 2 + READ_US),
-        0.02,
-        "(s/2 + r) / ((q - 1) s + s/2 + r), s = tPROG + x, r = tR + x",
+        name="priority-read",
+        title="With priorities a read waits for the operation under way, not for all that came"
+        " before",
+        runs=compared(runs),
+        quantity=f"mean read latency on / off, {DEPTH} writes outstanding",
+        measure=quotient(f"{READ}.mean"),
+        expected=(WRITE_US / 2 + READ_US) / ((DEPTH - 1) * WRITE_US + WRITE_US / 2 + READ_US),
+        tolerance=0.02,
+        formula="(s/2 + r) / ((q - 1) s + s/2 + r), s = tPROG + x, r = tR + x",
         source="residual of a fixed service time",
     )
     crowd = mixed({"queue_depth": 16}, {"queue_depth": 1}, 20.0)
@@ -127,14 +128,14 @@ def _priority() -> Iterator[Case]:
         {"controller.scheduler": {"kind": "priority", "write_starvation_us": STARVATION}}
     )
     yield row(
-        "priority-write",
-        "What reads win, writes lose: a write waits for its bound when reads never end",
-        ((off, crowd), (bound, crowd)),
-        "mean write latency on, us; 16 reads outstanding",
-        lambda documents: lookup(documents[1], f"{WRITE}.mean"),
-        STARVATION + READ_US / 2 + WRITE_US,
-        0.01,
-        "write_starvation + r/2 + tPROG + x",
+        name="priority-write",
+        title="What reads win, writes lose: a write waits for its bound when reads never end",
+        runs=compared(((off, crowd), (bound, crowd))),
+        quantity="mean write latency on, us; 16 reads outstanding",
+        measure=lambda documents: lookup(documents[1], f"{WRITE}.mean"),
+        expected=STARVATION + READ_US / 2 + WRITE_US,
+        tolerance=0.01,
+        formula="write_starvation + r/2 + tPROG + x",
     )
 
 
@@ -151,38 +152,40 @@ def _suspend() -> Iterator[Case]:
     )
     mean = sum(share * time for share, time in moments) / WRITE_US
     yield row(
-        "suspend-mean",
-        "A read that may suspend waits for the suspension instead of tPROG",
-        ((off, reads), (on, reads)),
-        "mean read latency on / off, writes without end",
-        ratio(f"{READ}.mean"),
-        (mean + READ_US) / (WRITE_US / 2 + READ_US),
-        0.02,
-        "((tPROG - w) s + w w/2 + x (x/2 + s)) / (tPROG + x) + r, over (tPROG + x)/2 + r;"
+        name="suspend-mean",
+        title="A read that may suspend waits for the suspension instead of tPROG",
+        runs=compared(((off, reads), (on, reads))),
+        quantity="mean read latency on / off, writes without end",
+        measure=quotient(f"{READ}.mean"),
+        expected=(mean + READ_US) / (WRITE_US / 2 + READ_US),
+        tolerance=0.02,
+        formula="((tPROG - w) s + w w/2 + x (x/2 + s)) / (tPROG + x) + r, over (tPROG + x)/2 + r;"
         " s = suspend, w = suspend + resume",
     )
     yield row(
-        "suspend-p999",
-        "A read that may suspend waits for the suspension instead of tPROG",
-        ((off, reads), (on, reads)),
-        "p99.9 of read latency on / off",
-        ratio(f"{READ}.p999"),
-        (wait + 2 * READ_US) / (0.998 * WRITE_US + READ_US),
-        0.0,
-        "at most (w + 2 r) / (0.998 (tPROG + x) + r): two reads seldom meet",
+        name="suspend-p999",
+        title="A read that may suspend waits for the suspension instead of tPROG",
+        runs=compared(((off, reads), (on, reads))),
+        quantity="p99.9 of read latency on / off",
+        measure=quotient(f"{READ}.p999"),
+        expected=(wait + 2 * READ_US) / (0.998 * WRITE_US + READ_US),
+        tolerance=0.0,
+        formula="at most (w + 2 r) / (0.998 (tPROG + x) + r): two reads seldom meet",
+        kind=Kind.ORDER,
         relation=Relation.AT_MOST,
     )
     programs = _rounds({"controller.suspend": {"erase": False}}, ERASE)
     both = _rounds({"controller.suspend": {}}, ERASE)
     yield row(
-        "suspend-erase",
-        "Suspending erases takes tBERS out of the tail",
-        ((programs, reads), (both, reads)),
-        "p99.9 of read latency, erases suspended too / programs only",
-        ratio(f"{READ}.p999"),
-        (wait + 2 * READ_US) / (0.95 * ERASE),
-        0.0,
-        "at most (w + 2 r) / (0.95 tBERS): an erase is under way 8 % of the time",
+        name="suspend-erase",
+        title="Suspending erases takes tBERS out of the tail",
+        runs=compared(((programs, reads), (both, reads))),
+        quantity="p99.9 of read latency, erases suspended too / programs only",
+        measure=quotient(f"{READ}.p999"),
+        expected=(wait + 2 * READ_US) / (0.95 * ERASE),
+        tolerance=0.0,
+        formula="at most (w + 2 r) / (0.95 tBERS): an erase is under way 8 % of the time",
+        kind=Kind.ORDER,
         relation=Relation.AT_MOST,
     )
 
@@ -226,14 +229,15 @@ def _steps() -> Iterator[Case]:
         return lookup(on, f"{WRITE}.p999") / collection
 
     yield row(
-        "steps-p999",
-        "Collection in steps lets writes pass between its pages",
-        ((off, writes), (on, writes)),
-        "p99.9 of write latency on, in mean collections of the run without",
-        live,
-        0.5,
-        0.0,
-        "at most half a collection: tBERS, a step and the writes that meet",
+        name="steps-p999",
+        title="Collection in steps lets writes pass between its pages",
+        runs=compared(((off, writes), (on, writes))),
+        quantity="p99.9 of write latency on, in mean collections of the run without",
+        measure=live,
+        expected=0.5,
+        tolerance=0.0,
+        formula="at most half a collection: tBERS, a step and the writes that meet",
+        kind=Kind.ORDER,
         relation=Relation.AT_MOST,
     )
 
@@ -257,23 +261,24 @@ def _idle() -> Iterator[Case]:
         return (sums[1] - sums[0]) / (39 * burst)
 
     yield row(
-        "idle-burst",
-        "After a pause the drive writes as fast as an empty one, if it collects while idle",
-        ((on, first), (on, bursts)),
-        "mean write latency on, us; bursts of 256 writes but the first",
-        later,
-        WRITE_US,
-        0.01,
-        "tPROG + x",
+        name="idle-burst",
+        title="After a pause the drive writes as fast as an empty one, if it collects while idle",
+        runs=compared(((on, first), (on, bursts))),
+        quantity="mean write latency on, us; bursts of 256 writes but the first",
+        measure=later,
+        expected=WRITE_US,
+        tolerance=0.01,
+        formula="tPROG + x",
     )
     yield row(
-        "idle-cost",
-        "After a pause the drive writes as fast as an empty one, if it collects while idle",
-        ((off, bursts), (on, bursts)),
-        "mean write latency off / on",
-        ratio(f"{WRITE}.mean", inverse=True),
-        1.5,
-        0.0,
-        "at least 1.5: every written page moves more than one other (WAF above 2)",
+        name="idle-cost",
+        title="After a pause the drive writes as fast as an empty one, if it collects while idle",
+        runs=compared(((off, bursts), (on, bursts))),
+        quantity="mean write latency off / on",
+        measure=quotient(f"{WRITE}.mean", inverse=True),
+        expected=1.5,
+        tolerance=0.0,
+        formula="at least 1.5: every written page moves more than one other (WAF above 2)",
+        kind=Kind.ORDER,
         relation=Relation.AT_LEAST,
     )

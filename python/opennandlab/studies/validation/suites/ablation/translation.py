@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from opennandlab.studies.validation.case import Case, increment_ratio, lookup
+from opennandlab.studies.validation.case import Case, increment_ratio, lookup, quotient
 from opennandlab.studies.validation.devices import PAGE_BYTES, bench, timed
 from opennandlab.studies.validation.suites.ablation.row import (
     PROGRAM,
@@ -17,8 +17,8 @@ from opennandlab.studies.validation.suites.ablation.row import (
     WRITE_RATE,
     WRITE_US,
     Device,
+    compared,
     one_die,
-    ratio,
     row,
     vary,
 )
@@ -54,14 +54,15 @@ def _orders() -> Iterator[Case]:
     for (order, pages), count in transfers.items():
         reads = timed("sequential", 1, 1000, page_bytes=pages * PAGE_BYTES)
         yield row(
-            f"order-{order}" if pages == 2 else f"order-{order}-4",
-            "The order of allocation decides what a small read finds side by side",
-            ((base, reads), (vary(base, {"ftl.allocation": order}), reads)),
-            f"read latency with {order} / with CDP, {pages} pages, two channels, dies, planes",
-            ratio(f"{READ}.mean"),
-            (SENSE + count * TRANSFER) / (SENSE + striped[pages] * TRANSFER),
-            0.005,
-            "(tR + c x) / (tR + c' x), c transfers on the busiest channel",
+            name=f"order-{order}" if pages == 2 else f"order-{order}-4",
+            title="The order of allocation decides what a small read finds side by side",
+            runs=compared(((base, reads), (vary(base, {"ftl.allocation": order}), reads))),
+            quantity=f"read latency with {order} / with CDP, {pages} pages, two channels, dies,"
+            " planes",
+            measure=quotient(f"{READ}.mean"),
+            expected=(SENSE + count * TRANSFER) / (SENSE + striped[pages] * TRANSFER),
+            tolerance=0.005,
+            formula="(tR + c x) / (tR + c' x), c transfers on the busiest channel",
         )
 
 
@@ -71,14 +72,14 @@ def _dynamic() -> Iterator[Case]:
     off = bench(dies, 1)
     writes = timed("random", depth, 20_000, 0.0)
     yield row(
-        "dynamic",
-        "Dynamic allocation keeps every die busy with writes",
-        ((off, writes), (vary(off, {"ftl.allocation": "dynamic"}), writes)),
-        f"write throughput on / off, {depth} random writes outstanding on {dies} dies",
-        ratio(WRITE_RATE),
-        lambda: min(depth, dies) / busy_dies(dies, depth),
-        0.02,
-        "min(q, D) / B(D, q)",
+        name="dynamic",
+        title="Dynamic allocation keeps every die busy with writes",
+        runs=compared(((off, writes), (vary(off, {"ftl.allocation": "dynamic"}), writes))),
+        quantity=f"write throughput on / off, {depth} random writes outstanding on {dies} dies",
+        measure=quotient(WRITE_RATE),
+        expected=lambda: min(depth, dies) / busy_dies(dies, depth),
+        tolerance=0.02,
+        formula="min(q, D) / B(D, q)",
         source="exact Markov chain",
     )
 
@@ -124,14 +125,14 @@ def _slc_cache() -> Iterator[Case]:
     off = vary(fold, {"ftl.slc_cache": "none"})
     burst = timed("sequential", 4, CACHE - SLC_PAGES, 0.0)
     yield row(
-        "slc-burst",
-        "A single-bit cache takes a burst at its own speed",
-        ((off, burst), (fold, burst)),
-        f"write throughput on / off, burst of {CACHE - SLC_PAGES} pages",
-        ratio(WRITE_RATE),
-        WRITE_US / (SLC_PROGRAM + TRANSFER),
-        0.01,
-        "(tPROG + x) / (tPROG of one bit + x)",
+        name="slc-burst",
+        title="A single-bit cache takes a burst at its own speed",
+        runs=compared(((off, burst), (fold, burst))),
+        quantity=f"write throughput on / off, burst of {CACHE - SLC_PAGES} pages",
+        measure=quotient(WRITE_RATE),
+        expected=WRITE_US / (SLC_PROGRAM + TRANSFER),
+        tolerance=0.01,
+        formula="(tPROG + x) / (tPROG of one bit + x)",
     )
     short, longer = (timed("sequential", 4, CACHE + pages, 0.0) for pages in (400, 1400))
     moved = SLC_READ + 2 * TRANSFER + PROGRAM
@@ -141,29 +142,30 @@ def _slc_cache() -> Iterator[Case]:
         ("direct", direct, WRITE_US, "tPROG + x"),
     ):
         yield row(
-            f"slc-cliff-{name}",
-            "Behind the cache stands a cliff: folding costs more than writing at full density",
-            ((device, short), (device, longer)),
-            f"time per page beyond the cache, us; when_full: {name}",
-            lambda documents: (
+            name=f"slc-cliff-{name}",
+            title="Behind the cache stands a cliff: folding costs more than writing at full"
+            " density",
+            runs=compared(((device, short), (device, longer))),
+            quantity=f"time per page beyond the cache, us; when_full: {name}",
+            measure=lambda documents: (
                 increment_ratio("metrics.duration_s", "metrics.host_pages.written")(documents) * 1e6
             ),
-            page_us,
-            0.02,
-            formula,
+            expected=page_us,
+            tolerance=0.02,
+            formula=formula,
         )
     yield row(
-        "slc-length",
-        "The burst is as long as the cache: blocks times a third of their pages",
-        ((fold, short), (fold, longer)),
-        "pages written less pages folded",
-        lambda documents: (
+        name="slc-length",
+        title="The burst is as long as the cache: blocks times a third of their pages",
+        runs=compared(((fold, short), (fold, longer))),
+        quantity="pages written less pages folded",
+        measure=lambda documents: (
             lookup(documents[1], "metrics.programs.host")
             - lookup(documents[1], "metrics.programs.fold")
         ),
-        float(CACHE),
-        0.02,
-        "blocks * pages / 3, of which one or two blocks are being folded",
+        expected=float(CACHE),
+        tolerance=0.02,
+        formula="blocks * pages / 3, of which one or two blocks are being folded",
     )
 
 
@@ -174,24 +176,24 @@ def _compression() -> Iterator[Case]:
     writes = timed("sequential", 16, 3000, 0.0)
     runs = ((off, writes), (on, writes))
     yield row(
-        "compression-waf",
-        "Compressed data is written less than once, and as much faster",
-        runs,
-        "WAF on / off, ratio 0.5",
-        ratio("metrics.waf"),
-        0.5,
-        0.002,
-        "ratio",
+        name="compression-waf",
+        title="Compressed data is written less than once, and as much faster",
+        runs=compared(runs),
+        quantity="WAF on / off, ratio 0.5",
+        measure=quotient("metrics.waf"),
+        expected=0.5,
+        tolerance=0.002,
+        formula="ratio",
     )
     yield row(
-        "compression-rate",
-        "Compressed data is written less than once, and as much faster",
-        runs,
-        "write throughput on / off",
-        ratio(WRITE_RATE),
-        2.0,
-        0.01,
-        "1 / ratio: tPROG and x are those of a flash page",
+        name="compression-rate",
+        title="Compressed data is written less than once, and as much faster",
+        runs=compared(runs),
+        quantity="write throughput on / off",
+        measure=quotient(WRITE_RATE),
+        expected=2.0,
+        tolerance=0.01,
+        formula="1 / ratio: tPROG and x are those of a flash page",
     )
 
 
@@ -203,22 +205,22 @@ def _parity() -> Iterator[Case]:
     writes = timed("sequential", 4, 2800, 0.0)
     runs = ((off, writes), (on, writes))
     yield row(
-        "parity-waf",
-        "Parity costs a page of each stripe",
-        runs,
-        "WAF on / off, stripes of 8",
-        ratio("metrics.waf"),
-        stripe / (stripe - 1),
-        0.01,
-        "N / (N - 1)",
+        name="parity-waf",
+        title="Parity costs a page of each stripe",
+        runs=compared(runs),
+        quantity="WAF on / off, stripes of 8",
+        measure=quotient("metrics.waf"),
+        expected=stripe / (stripe - 1),
+        tolerance=0.01,
+        formula="N / (N - 1)",
     )
     yield row(
-        "parity-write",
-        "Parity costs a page of each stripe",
-        runs,
-        "write throughput on / off",
-        ratio(WRITE_RATE),
-        (stripe - 1) / stripe,
-        0.01,
-        "(N - 1) / N",
+        name="parity-write",
+        title="Parity costs a page of each stripe",
+        runs=compared(runs),
+        quantity="write throughput on / off",
+        measure=quotient(WRITE_RATE),
+        expected=(stripe - 1) / stripe,
+        tolerance=0.01,
+        formula="(N - 1) / N",
     )
