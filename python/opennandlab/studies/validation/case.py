@@ -102,9 +102,6 @@ class Run:
 
         Args:
             seed: seed of the run.
-
-        Returns:
-            Canonical JSON.
         """
         return json.dumps([self.device, self.workload, seed], sort_keys=True)
 
@@ -298,9 +295,6 @@ class Case:
         Args:
             problem: why.
             wall_s: seconds spent on it.
-
-        Returns:
-            A row that failed.
         """
         try:
             expected = self.expected_value
@@ -371,9 +365,6 @@ def quick(case: Case) -> Case:
     Args:
         case: the case.
 
-    Returns:
-        The same claim with one seed.
-
     Example:
         >>> case = Case(suite="demo", name="one", title="t", runs=(), quantity="x", expected=1.0,
         ...             formula="1")
@@ -389,9 +380,6 @@ def read(path: str, factor: float = 1.0) -> Measure:
     Args:
         path: dotted path, such as `metrics.latency_us.read.p99`.
         factor: multiplied into it, to change the unit.
-
-    Returns:
-        The measure.
 
     Example:
         >>> read("metrics.waf")([{"metrics": {"waf": 2.5}}])
@@ -410,9 +398,6 @@ def quotient(path: str, *, inverse: bool = False) -> Measure:
     Args:
         path: dotted path.
         inverse: the other way round, for times.
-
-    Returns:
-        The measure.
 
     Example:
         >>> quotient("waf")([{"waf": 2.0}, {"waf": 3.0}])
@@ -457,9 +442,6 @@ def lookup(document: Document, path: str) -> float:
     Args:
         document: the result.
         path: dotted path.
-
-    Returns:
-        The number.
 
     Raises:
         KeyError: when the path does not exist.

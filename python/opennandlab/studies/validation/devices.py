@@ -91,9 +91,6 @@ class Log:
             pages_per_block: b.
             spare_factor: S_eff, the reserve left out.
             reserve: R.
-
-        Returns:
-            The log.
         """
         logical = round((1.0 - spare_factor) * (blocks - reserve) * pages_per_block)
         return cls(blocks, pages_per_block, logical, reserve)
@@ -107,9 +104,6 @@ class Log:
             pages_per_block: b.
             op_ratio: OP.
             reserve: R.
-
-        Returns:
-            The log.
         """
         logical = int(blocks * pages_per_block / (1.0 + op_ratio))
         return cls(blocks, pages_per_block, logical, reserve)
@@ -182,9 +176,6 @@ def overwrites(
         measured: overwrites of the whole logical space that are measured.
         discarded: overwrites after the sequential fill that are not; 0 for none.
         keys: further keys of the workload file.
-
-    Returns:
-        The workload.
 
     Example:
         >>> overwrites()["precondition"][1]["drive_writes"]

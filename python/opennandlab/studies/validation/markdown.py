@@ -25,9 +25,6 @@ def render(rows: Iterable[Row], page: str = "", order: Sequence[str] = ()) -> st
         page: what this function gave before; suites that have no rows now are kept from it.
         order: names of suites; those that are not among them come last.
 
-    Returns:
-        The text, ending with a line break.
-
     Example:
         >>> print(render([]), end="")
         0 known misses, 0 failed, 0 passed of 0 cases.
@@ -91,9 +88,6 @@ def line(row: Row) -> str:
 
     Args:
         row: the row.
-
-    Returns:
-        Markdown without a line break.
 
     Example:
         >>> from opennandlab.studies.validation import Log, formula_case
@@ -162,9 +156,6 @@ def number(value: float) -> str:
     Args:
         value: the value.
 
-    Returns:
-        Text.
-
     Example:
         >>> number(4.82133), number(1290000.0), number(7.0168e-6)
         ('4.821', '1290000', '7.017e-06')
@@ -181,9 +172,6 @@ def share(value: float) -> str:
 
     Args:
         value: the error.
-
-    Returns:
-        Text.
 
     Example:
         >>> share(0.00123), share(-0.02), share(0.0)

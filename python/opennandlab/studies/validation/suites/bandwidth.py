@@ -125,9 +125,6 @@ def cases(effort: Effort) -> list[Case]:
     Args:
         effort: quick (one and eight dies, one seed), or every die count with three seeds.
 
-    Returns:
-        The cases.
-
     Example:
         >>> "SLC-n64-N8-rms" in {case.name for case in cases(Effort.QUICK)}
         True

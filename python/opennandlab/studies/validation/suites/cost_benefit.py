@@ -49,9 +49,6 @@ def cases(effort: Effort) -> list[Case]:
     Args:
         effort: quick (uniform, and strong skew with separate open blocks), or all rows and seeds.
 
-    Returns:
-        The cases.
-
     Example:
         >>> len(cases(Effort.FULL)) > len(cases(Effort.QUICK))
         True

@@ -46,9 +46,6 @@ def cases(effort: Effort) -> list[Case]:
     Args:
         effort: quick, or all codes and rates with three seeds.
 
-    Returns:
-        The cases.
-
     Example:
         >>> case = cases(Effort.FULL)[0]
         >>> case.name, round(case.expected_value, 3)

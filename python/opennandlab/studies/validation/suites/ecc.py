@@ -76,9 +76,6 @@ def cases(effort: Effort) -> list[Case]:
     Args:
         effort: quick, or all rows with three seeds.
 
-    Returns:
-        The cases.
-
     Example:
         >>> cases(Effort.FULL)[0].name
         'limit-1/2-reads1'

@@ -160,9 +160,6 @@ def cases(effort: Effort) -> list[Case]:
     Args:
         effort: quick, or every shape and cache with three seeds.
 
-    Returns:
-        The cases.
-
     Example:
         >>> case = next(case for case in cases(Effort.FULL) if case.name.startswith("fast"))
         >>> case.name, round(case.expected_value, 2)

@@ -57,9 +57,6 @@ def cases(effort: Effort) -> list[Case]:
     Args:
         effort: quick (4096 blocks), or full (16384 blocks, three seeds).
 
-    Returns:
-        The cases.
-
     Example:
         >>> {case.suite for case in cases(Effort.QUICK)}
         {'placement'}

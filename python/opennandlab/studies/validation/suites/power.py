@@ -45,9 +45,6 @@ def cases(effort: Effort) -> list[Case]:
     Args:
         effort: quick (one seed) or full (three); the drives are small in both.
 
-    Returns:
-        The cases.
-
     Example:
         >>> [case.name for case in cases(Effort.QUICK)][:2]
         ['reads', 'reads-sum']

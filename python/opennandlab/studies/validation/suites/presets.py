@@ -106,9 +106,6 @@ def cell_run(preset: str, cell: Cell, shrink: int | None = None) -> Run:
         preset: name of the preset.
         cell: the cell.
         shrink: what blocks are divided by; that of the drive if not given.
-
-    Returns:
-        The run.
     """
     number, unit = cell.size.split()
     block_bytes = int(number) * SIZES[unit]

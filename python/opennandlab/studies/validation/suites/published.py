@@ -109,9 +109,6 @@ def device(preset: str, changes: Mapping[str, Any] | None = None) -> dict[str, A
         preset: its name, one of those of this suite.
         changes: other values of keys of its `host` section, for fits.
 
-    Returns:
-        The device.
-
     Example:
         >>> device("sata_b_2009")["nand"]["blocks_per_plane"]
         128

@@ -112,9 +112,6 @@ def cell(
         temperature_c: degrees Celsius during them.
         reads: per page of the block.
 
-    Returns:
-        The states.
-
     Example:
         >>> round(cell(_keys(), 3000, 8760).mean[7], 3)
         5.581

@@ -61,9 +61,6 @@ def cases(effort: Effort) -> list[Case]:
     Args:
         effort: quick (one form, one load), or all with three seeds.
 
-    Returns:
-        The cases.
-
     Example:
         >>> [case.name for case in cases(Effort.QUICK)][:2]
         ['idle-whole', 'light-whole-x0.1']

@@ -50,9 +50,6 @@ def cases(effort: Effort) -> list[Case]:
     Args:
         effort: quick, or all rows with three seeds.
 
-    Returns:
-        The cases.
-
     Example:
         >>> cases(Effort.FULL)[0].name
         'bch255-t4-1e-4-uncorrectable'

@@ -88,9 +88,6 @@ def cases(effort: Effort) -> list[Case]:
     Args:
         effort: quick, or every shape with three seeds.
 
-    Returns:
-        The cases.
-
     Example:
         >>> case = cases(Effort.FULL)[0]
         >>> case.name, round(case.expected_value, 2)

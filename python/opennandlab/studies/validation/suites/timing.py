@@ -47,9 +47,6 @@ def cases(effort: Effort) -> list[Case]:
     Args:
         effort: quick (one seed, a load or depth of each kind), or everything with three seeds.
 
-    Returns:
-        The cases.
-
     Example:
         >>> any(case.kind is Kind.EXACT for case in cases(Effort.QUICK))
         True

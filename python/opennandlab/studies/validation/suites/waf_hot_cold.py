@@ -58,9 +58,6 @@ def cases(effort: Effort) -> list[Case]:
     Args:
         effort: quick (4096 blocks, one spare factor), or full (16384 blocks, three seeds).
 
-    Returns:
-        The cases.
-
     Example:
         >>> {case.suite for case in cases(Effort.QUICK)}
         {'waf_hot_cold'}

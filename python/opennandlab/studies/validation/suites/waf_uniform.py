@@ -82,9 +82,6 @@ def cases(effort: Effort) -> list[Case]:
     Args:
         effort: quick, or the whole grid with three seeds.
 
-    Returns:
-        The cases.
-
     Example:
         >>> len(cases(Effort.QUICK)) < len(cases(Effort.FULL))
         True
@@ -120,9 +117,6 @@ def formula_case(
         policy: `random`, `fifo`, `greedy` or `d_choices`.
         choices: d of d_choices.
         suite: the suite that it is part of.
-
-    Returns:
-        The case.
 
     Raises:
         ValueError: when the policy has no closed form.

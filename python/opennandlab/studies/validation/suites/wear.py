@@ -54,9 +54,6 @@ def cases(effort: Effort) -> list[Case]:
     Args:
         effort: quick (1024 blocks, one seed), or full (4096 blocks, three seeds).
 
-    Returns:
-        The cases.
-
     Example:
         >>> [case.suite for case in cases(Effort.QUICK)][0]
         'wear'

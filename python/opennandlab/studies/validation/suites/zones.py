@@ -41,9 +41,6 @@ def cases(effort: Effort) -> list[Case]:
     Args:
         effort: quick, or with and without a clock and more zones.
 
-    Returns:
-        The cases.
-
     Example:
         >>> {case.suite for case in cases(Effort.QUICK)}
         {'zones'}

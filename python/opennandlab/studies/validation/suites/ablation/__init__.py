@@ -26,9 +26,6 @@ def cases(effort: Effort) -> list[Case]:
     Args:
         effort: quick (one seed) or full (three); the drives are small in both.
 
-    Returns:
-        The cases.
-
     Example:
         >>> len({case.name for case in cases(Effort.QUICK)}) > 40
         True

@@ -38,9 +38,6 @@ RETRY_RBER, RETRY_FACTOR = 2.5e-3, 0.6
 def cases() -> list[Case]:
     """Return the rows of the flash.
 
-    Returns:
-        The cases.
-
     Example:
         >>> {"planes-2", "copyback"} <= {case.name for case in cases()}
         True

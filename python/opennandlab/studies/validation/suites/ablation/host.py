@@ -38,9 +38,6 @@ SLOW, AMBIENT, RESISTANCE, IDLE_W, ACTIVE_W = 0.3, 35.0, 10.0, 1.0, 6.0
 def cases() -> list[Case]:
     """Return the rows of the host interface.
 
-    Returns:
-        The cases.
-
     Example:
         >>> {"link-sata2", "queues-sata_ncq", "thermal"} <= {case.name for case in cases()}
         True

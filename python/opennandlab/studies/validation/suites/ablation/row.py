@@ -36,9 +36,6 @@ def vary(document: Mapping[str, Any], keys: Mapping[str, Any]) -> dict[str, Any]
         document: the file, as a mapping.
         keys: dotted path and value of each.
 
-    Returns:
-        The copy.
-
     Example:
         >>> vary({"nand": {"channels": 8}}, {"nand.channels": 1, "ftl.copyback": {"limit": 3}})
         {'nand': {'channels': 1}, 'ftl': {'copyback': {'limit': 3}}}
@@ -59,9 +56,6 @@ def one_die(**keys: float) -> Device:
     Args:
         keys: keys of `nand.timing`.
 
-    Returns:
-        The device.
-
     Example:
         >>> one_die(t_erase_us=1)["nand"]["timing"]["t_erase_us"]
         1
@@ -75,9 +69,6 @@ def steady_writes(ios: int, depth: int | Mapping[str, Any] = 4) -> Workload:
     Args:
         ios: requests.
         depth: requests outstanding, or an arrival process.
-
-    Returns:
-        The workload.
 
     Example:
         >>> len(steady_writes(100)["precondition"])
@@ -98,9 +89,6 @@ def mixed(reader: Mapping[str, Any], writer: Mapping[str, Any], seconds: float) 
         reader: keys of the tenant that reads.
         writer: keys of the one that writes.
         seconds: simulated time.
-
-    Returns:
-        The workload.
 
     Example:
         >>> [each["name"] for each in mixed({}, {}, 1.0)["tenants"]]
@@ -136,9 +124,6 @@ def difference(path: str) -> Measure:
     Args:
         path: dotted path.
 
-    Returns:
-        The measure.
-
     Example:
         >>> difference("x")([{"x": 2.0}, {"x": 3.0}])
         1.0
@@ -156,9 +141,6 @@ def per_event_us(events: str) -> Measure:
 
     Args:
         events: dotted path of their count, read with the mechanism on.
-
-    Returns:
-        The measure.
 
     Example:
         >>> runs = [{"metrics": {"duration_s": 3}, "n": 4}, {"metrics": {"duration_s": 1}, "n": 4}]

@@ -41,9 +41,6 @@ STARVATION = 10_000.0
 def cases() -> list[Case]:
     """Return the rows of the scheduler.
 
-    Returns:
-        The cases.
-
     Example:
         >>> {"in-order", "suspend-mean", "steps-p999"} <= {case.name for case in cases()}
         True
@@ -195,9 +192,6 @@ def stepped(keys: dict[str, object] | None = None) -> Device:
 
     Args:
         keys: dotted path and value of keys that differ.
-
-    Returns:
-        The device.
 
     Example:
         >>> stepped()["ftl"]["collection"]["step_pages"]

@@ -33,9 +33,6 @@ CACHE = SLC_BLOCKS * SLC_PAGES
 def cases() -> list[Case]:
     """Return the rows of the FTL.
 
-    Returns:
-        The cases.
-
     Example:
         >>> {"order-DCP", "slc-burst", "parity-write"} <= {case.name for case in cases()}
         True
@@ -89,9 +86,6 @@ def cached(when_full: str) -> Device:
 
     Args:
         when_full: `fold` or `direct`.
-
-    Returns:
-        The device.
 
     Example:
         >>> cached("fold")["ftl"]["slc_cache"]["blocks_per_die"]
