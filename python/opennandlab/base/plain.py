@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeGuard
 
 from opennandlab.base.canonical import INTEGER_MAX, oddity
 from opennandlab.base.errors import ConfigError
@@ -123,3 +123,8 @@ def refuse_lists(given: object, resolved: object, path: str = "") -> None:
     elif isinstance(given, list) and isinstance(resolved, list):
         for index, (one, other) in enumerate(zip(given, resolved, strict=False)):
             refuse_lists(one, other, f"{path}[{index}]")
+
+
+def is_number(value: object) -> TypeGuard[int | float]:
+    """Tell whether a value is a number; true and false are none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)

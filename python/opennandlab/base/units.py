@@ -61,6 +61,24 @@ def unit(path: str, value: object = None) -> str:
     return next((text for suffix, text in UNITS.items() if path.endswith(suffix)), "")
 
 
+def kib(block_bytes: int) -> str:
+    """Return a block size in KiB without unit.
+
+    >>> kib(512), kib(1 << 20)
+    ('0.5', '1024')
+    """
+    return f"{block_bytes / 1024:g}"
+
+
+def mix(read_pct: float) -> str:
+    """Return reads and writes in percent.
+
+    >>> mix(65)
+    '65/35'
+    """
+    return f"{read_pct:g}/{100 - read_pct:g}"
+
+
 # Units of a size as in device files: those of IEC 80000-13, and decimal ones.
 SIZES = {
     "": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40,

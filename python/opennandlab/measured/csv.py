@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from opennandlab.base.errors import ResultError
-from opennandlab.base.units import size_in
-from opennandlab.measured.document import Cell, kib, mix
+from opennandlab.base.units import kib, mix, size_in
+from opennandlab.measured.document import Cell
 from opennandlab.measured.figures import Ambiguous, decimal_mark, number
 
 MIX = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(\d+(?:\.\d+)?)")

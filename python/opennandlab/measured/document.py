@@ -14,6 +14,7 @@ from msgspec import structs
 
 from opennandlab.base.canonical import digest
 from opennandlab.base.errors import ResultError
+from opennandlab.base.units import kib, mix
 from opennandlab.documents import pts, pts_header
 from opennandlab.documents.pts_base import Results
 from opennandlab.stats.histogram import PERCENTILES, Histogram
@@ -149,24 +150,6 @@ class Said:
     profile: str = UNKNOWN
     fio_version: str | None = None
     notes: tuple[str, ...] = field(default=())
-
-
-def kib(block_bytes: int) -> str:
-    """Return a block size in KiB without unit.
-
-    >>> kib(512), kib(1 << 20)
-    ('0.5', '1024')
-    """
-    return f"{block_bytes / 1024:g}"
-
-
-def mix(read_pct: float) -> str:
-    """Return reads and writes in percent.
-
-    >>> mix(65)
-    '65/35'
-    """
-    return f"{read_pct:g}/{100 - read_pct:g}"
 
 
 def made(said: Said, cells: Sequence[Cell], imported: pts_header.Imported) -> pts.PtsDocument:

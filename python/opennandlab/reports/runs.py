@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from opennandlab import _core
 from opennandlab.base.errors import ConfigError, inert
+from opennandlab.base.plain import is_number
 from opennandlab.reports.figure.model import Axis, Draw, Filling, Number, Plot, Scale, Series
 from opennandlab.reports.model import Cell, Chapter, Report, Section, Table
 from opennandlab.stats.groups import Group, Mean, Scalar
@@ -182,15 +183,15 @@ def told(found: Mean | None) -> str:
 
 def _plot(groups: Sequence[Group], wanted: Wanted, name: str, title: str) -> Plot:
     places = list(dict.fromkeys(group.coordinates.get(wanted.x) for group in groups))
-    is_number = all(_is_number(place) for place in places)
-    at = {place: float(place) if is_number else float(number)  # type: ignore[arg-type]
+    are_numbers = all(is_number(place) for place in places)
+    at = {place: float(place) if are_numbers else float(number)  # type: ignore[arg-type]
           for number, place in enumerate(places)}  # fmt: skip
-    ticks = () if is_number else tuple((at[place], shown(place)) for place in places)
+    ticks = () if are_numbers else tuple((at[place], shown(place)) for place in places)
     has_theory = any(wanted.theory in group.means for group in groups)
-    theory: Draw = "dashed" if is_number else "points"
+    theory: Draw = "dashed" if are_numbers else "points"
     x_label, is_log = _x_axis(groups, wanted.x, at.values())
-    x_scale: Scale = "log" if is_number and (is_log or _is_wide(list(at.values()))) else "linear"
-    series = tuple(_series(groups, wanted, at, x_scale, is_line=is_number))
+    x_scale: Scale = "log" if are_numbers and (is_log or _is_wide(list(at.values()))) else "linear"
+    series = tuple(_series(groups, wanted, at, x_scale, is_line=are_numbers))
     values = [y for line in series for y in line.y if y is not None]
     is_rate = wanted.y in RATES
     y_scale: Scale = "log" if is_rate or _is_wide(values) else "linear"
@@ -316,7 +317,7 @@ def _line_name(key: str, value: Scalar) -> str:
     >>> _line_name("decoder.iterations", 20), _line_name("ftl.gc_policy", "greedy")
     ('iterations 20', 'greedy')
     """
-    return f"{key.rpartition('.')[2]} {shown(value)}" if _is_number(value) else shown(value)
+    return f"{key.rpartition('.')[2]} {shown(value)}" if is_number(value) else shown(value)
 
 
 @dataclass(frozen=True)
@@ -370,14 +371,10 @@ def _is_bound(name: str, mean: Mean) -> bool:
     return name in RATES and mean.mean == 0.0
 
 
-def _is_number(value: Scalar) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def _numbers(groups: Sequence[Group], key: str) -> int:
     """Return how many different numbers a key has; 0 where one is no number."""
     values = {group.coordinates.get(key) for group in groups}
-    return len(values) if all(_is_number(value) for value in values) else 0
+    return len(values) if all(is_number(value) for value in values) else 0
 
 
 def _is_wide(values: Sequence[float]) -> bool:

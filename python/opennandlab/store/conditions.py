@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any
 
 from opennandlab.base.errors import StoreError
+from opennandlab.base.plain import is_number
 from opennandlab.store.entry import Scalar
 
 COMPARE: dict[str, Callable[[Any, Any], bool]] = {
@@ -87,7 +88,7 @@ class Condition:
         (True, True)
         """
         wanted = self.value
-        if _is_number(found) and _is_number(wanted):
+        if is_number(found) and is_number(wanted):
             return COMPARE[self.sign](found, wanted)
         # Digits may be the name of something: 7450 is a model.
         if isinstance(found, str) and not isinstance(wanted, str):
@@ -159,7 +160,3 @@ def unknown(name: str, known: Iterable[str]) -> StoreError:
 def _listed(names: Sequence[str]) -> str:
     more = f" and {len(names) - SHOWN_MAX} more" if len(names) > SHOWN_MAX else ""
     return ", ".join(names[:SHOWN_MAX]) + more
-
-
-def _is_number(value: Scalar) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

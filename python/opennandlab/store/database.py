@@ -26,6 +26,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from opennandlab.base import files
 from opennandlab.base.errors import OutputError, StoreError, StoreWriteError
 from opennandlab.store.place import holders, is_network
 
@@ -93,7 +94,7 @@ class Database:
         self.timeout_s = timeout_s
         self.lock = threading.RLock()
         self._depth = 0
-        is_there = _exists(file)
+        is_there = files.is_there(file)
         if file.is_symlink() and not (is_there and file.stat().st_size):
             # A store of somebody else would make a file wherever that leads.
             raise StoreError(f"{file}: a link to nothing; accepted: a store of runs")
@@ -117,7 +118,7 @@ class Database:
         if self.read_only:
             # Without a right to write, the log cannot be shared; where there is none, all is in
             # the file, which then is read as if nobody wrote.
-            has_log = _exists(self.file.with_name(self.file.name + LOG_SUFFIX))
+            has_log = files.is_there(self.file.with_name(self.file.name + LOG_SUFFIX))
             mode = "mode=ro" if has_log else "immutable=1"
         return sqlite3.connect(
             f"{self.file.absolute().as_uri()}?{mode}",
@@ -244,7 +245,7 @@ class Database:
         if self.file.is_dir():
             return "a folder; accepted: a store of runs"
         for place, right in ((self.file.parent, os.X_OK), (self.file, os.R_OK)):
-            if _exists(place) and not os.access(place, right):
+            if files.is_there(place) and not os.access(place, right):
                 return "no permission to read it"
         if not os.access(self.file.parent, os.W_OK):
             return f"no permission to write in {self.file.parent}"
@@ -320,13 +321,6 @@ def _make_folder(folder: Path) -> None:
         raise OutputError(f"cannot make a store in {folder}: {reason}") from error
     if not os.access(folder, os.W_OK | os.X_OK):
         raise OutputError(f"cannot make a store in {folder}: permission denied")
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except (OSError, ValueError):
-        return False
 
 
 def _means(error: sqlite3.Error, words: tuple[str, ...]) -> bool:

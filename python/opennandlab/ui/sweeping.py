@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from opennandlab.base.errors import StoreError
+from opennandlab.base.plain import is_number
 from opennandlab.base.words import number
 from opennandlab.reports.runs import shown, told
 from opennandlab.stats.groups import Mean
@@ -320,7 +321,7 @@ def _view(
     """Return what is shown where not all of it was chosen: the longest key goes along."""
     counts = {key: len({_kind(one.get(key)) for _, one in members}) for key in keys}
     numeric = {
-        key: counts[key] if all(_is_number(one.get(key)) for _, one in members) else 0
+        key: counts[key] if all(is_number(one.get(key)) for _, one in members) else 0
         for key in keys
     }
     metric = asked.get("metric", "")
@@ -549,7 +550,3 @@ def _kind(value: Scalar) -> tuple[str, Scalar]:
 
 def _said(value: Any) -> str:  # noqa: ANN401 (a value of a key)
     return shown(value)
-
-
-def _is_number(value: Scalar) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

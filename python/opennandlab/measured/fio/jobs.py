@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from opennandlab.base.errors import ResultError
+from opennandlab.base.units import kib, mix
 from opennandlab.documents import pts
-from opennandlab.measured.document import QUANTILES, Cell, kib, mix
+from opennandlab.measured.document import QUANTILES, Cell
 from opennandlab.measured.fio import checks
 from opennandlab.measured.fio.options import Load, load
 from opennandlab.measured.fio.record import ALL_CLIENTS, Latency, Record, legible, of_job

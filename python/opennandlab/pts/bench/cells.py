@@ -32,11 +32,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from opennandlab.base.errors import ConfigError
+from opennandlab.base.units import kib, mix
 from opennandlab.core.config import map_unit_bytes
 from opennandlab.documents.record import JsonObject
 from opennandlab.pts.bench.plan import seed_of
 from opennandlab.pts.bench.time_base import PAGE_BYTES
-from opennandlab.pts.bench.words import kib, mix
 from opennandlab.targets.base import ActiveRange, Limit, Stimulus, TargetError
 from opennandlab.targets.simulated import SimulatedTarget
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from opennandlab.base.units import kib
 from opennandlab.pts.bench import matrix
 from opennandlab.pts.bench.engine import Bench
 from opennandlab.pts.bench.matrix import Matrix
 from opennandlab.pts.bench.plan import Option
 from opennandlab.pts.bench.rounds import CellPlan, Rounds, Tracking
-from opennandlab.pts.bench.words import kib, name
+from opennandlab.pts.bench.words import name
 
 # Percent of reads, and block size.
 Key = tuple[int, int]

@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
+from opennandlab.base.units import kib, mix
 from opennandlab.targets.base import Stimulus
-
-
-def kib(block_bytes: int) -> str:
-    """Return a block size in KiB without unit: `1024`, `0.5`."""
-    return f"{block_bytes / 1024:g}"
-
-
-def mix(read_pct: float) -> str:
-    """Return reads and writes in percent: `65/35`."""
-    return f"{read_pct:g}/{100 - read_pct:g}"
 
 
 def name(stimulus: Stimulus, composite: str = "mix") -> str:

@@ -8,6 +8,7 @@ Source: SNIA NAND performance tutorial, L. Smith, 2009.
 
 from __future__ import annotations
 
+from opennandlab.base.units import kib, mix
 from opennandlab.documents.pts_results import BlockSizeResults
 from opennandlab.pts.bench.document import table
 from opennandlab.pts.bench.engine import Bench
@@ -15,7 +16,7 @@ from opennandlab.pts.bench.findings import Findings
 from opennandlab.pts.bench.plan import RANDOM_LOAD
 from opennandlab.pts.bench.rounds import prepare_steady
 from opennandlab.pts.bench.test import Test
-from opennandlab.pts.bench.words import kib, mix, name
+from opennandlab.pts.bench.words import name
 from opennandlab.pts.tests.surface import BLOCKS
 
 READ_PCT = 75

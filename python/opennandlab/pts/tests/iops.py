@@ -14,6 +14,7 @@ Source: SNIA SSS PTS 2.0.2 and 1.1, IOPS test; the three tracked values are thos
 
 from __future__ import annotations
 
+from opennandlab.base.units import kib, mix
 from opennandlab.documents.pts import Table
 from opennandlab.documents.pts_results import IopsResults
 from opennandlab.pts.bench.dispersion import mean_table, warn_of_other_cells
@@ -25,7 +26,6 @@ from opennandlab.pts.bench.matrix import Matrix
 from opennandlab.pts.bench.plan import RANDOM_LOAD
 from opennandlab.pts.bench.rounds import Rounds, cells_of_round, until_steady
 from opennandlab.pts.bench.test import Test
-from opennandlab.pts.bench.words import kib, mix
 
 KIB = 1024
 CELLS = Matrix(

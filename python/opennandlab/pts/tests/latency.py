@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from opennandlab.base.units import kib, mix
 from opennandlab.documents.pts import Histogram, Table
 from opennandlab.documents.pts_results import LatencyResults
 from opennandlab.pts.bench.dispersion import mean_table, warn_of_other_cells
@@ -28,7 +29,7 @@ from opennandlab.pts.bench.matrix import Matrix
 from opennandlab.pts.bench.plan import SINGLE_LOAD
 from opennandlab.pts.bench.rounds import Rounds, cells_of_round, until_steady
 from opennandlab.pts.bench.test import Test
-from opennandlab.pts.bench.words import kib, mix, name
+from opennandlab.pts.bench.words import name
 from opennandlab.targets.base import Stimulus
 
 KIB = 1024

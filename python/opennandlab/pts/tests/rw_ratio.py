@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from opennandlab.base.units import kib, mix
 from opennandlab.documents.pts import Table
 from opennandlab.documents.pts_results import MixCurve, MixResults
 from opennandlab.pts.bench.document import table
@@ -25,7 +26,7 @@ from opennandlab.pts.bench.plan import RANDOM_LOAD
 from opennandlab.pts.bench.record import Cell
 from opennandlab.pts.bench.rounds import prepare_steady
 from opennandlab.pts.bench.test import Test
-from opennandlab.pts.bench.words import kib, mix, name
+from opennandlab.pts.bench.words import name
 from opennandlab.theory.scaling import rms
 
 KIB = 1024

@@ -10,6 +10,7 @@ Spanjer, step 2 (block size against mix); the sizes and the step of the mixes ar
 
 from __future__ import annotations
 
+from opennandlab.base.units import kib, mix
 from opennandlab.documents.pts import Table
 from opennandlab.documents.pts_results import SurfaceResults
 from opennandlab.pts.bench.document import table
@@ -19,7 +20,7 @@ from opennandlab.pts.bench.plan import RANDOM_LOAD
 from opennandlab.pts.bench.record import Cell
 from opennandlab.pts.bench.rounds import prepare_steady
 from opennandlab.pts.bench.test import Test
-from opennandlab.pts.bench.words import kib, mix, name
+from opennandlab.pts.bench.words import name
 
 BLOCKS = tuple(512 << power for power in range(11, -1, -1))
 MIXES = tuple(range(100, -1, -10))

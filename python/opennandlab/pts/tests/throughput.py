@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from opennandlab.base.units import kib, mix
 from opennandlab.documents.pts_results import ThroughputResults
 from opennandlab.pts.bench.dispersion import mean_table
 from opennandlab.pts.bench.engine import Bench
@@ -23,7 +24,7 @@ from opennandlab.pts.bench.plan import SEQUENTIAL_LOAD, Option, Profile
 from opennandlab.pts.bench.record import Cell
 from opennandlab.pts.bench.rounds import CellPlan, Rounds, Tracking, until_steady
 from opennandlab.pts.bench.test import Test
-from opennandlab.pts.bench.words import kib, mix, name
+from opennandlab.pts.bench.words import name
 
 KIB = 1024
 MIXES = (100, 0)

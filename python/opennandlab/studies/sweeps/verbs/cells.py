@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from opennandlab.base.errors import ConfigError
+from opennandlab.base.units import kib, mix
 from opennandlab.core.config import load_device, read_device
 from opennandlab.documents.record import JsonObject
 from opennandlab.pts.bench.cells import Question, measured
-from opennandlab.pts.bench.words import kib, mix
 from opennandlab.studies.sweeps.verb import Reader, Watcher
 from opennandlab.studies.sweeps.verbs.benchmark import OnDrive
 
