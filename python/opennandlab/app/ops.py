@@ -11,8 +11,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from opennandlab.base.errors import ConfigError
-from opennandlab.documents.record import DECODING, Record
+from opennandlab.documents.record import Record
 
 Value = int | str | None
 # How bytes reach the file: as usual, O_SYNC, O_DIRECT, both, or through a mapping of the file that
@@ -171,31 +170,3 @@ def lines(ops: Iterable[AnyOp]) -> Iterator[str]:
     """
     for op in ops:
         yield msgspec.json.encode(op).decode()
-
-
-def parsed(text: Iterable[str], name: str = "script") -> Iterator[AnyOp]:
-    """Yield the operations of JSON lines; blank lines are passed over.
-
-    Raises:
-        ConfigError: with the number of the line and what is wrong with it.
-
-    >>> list(parsed(['{"op":"think","us":5}']))
-    [Think(us=5)]
-    """
-    for number, line in enumerate(text, 1):
-        if not line.strip():
-            continue
-        try:
-            with DECODING:
-                op = msgspec.json.decode(line, type=AnyOp)
-        except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-            raise ConfigError("script", f"{name}:{number}: {error}") from None
-        _check(op, f"{name}:{number}")
-        yield op
-
-
-def _check(op: AnyOp, place: str) -> None:
-    for key in ("off", "len", "us", "i"):
-        value = getattr(op, key, 0)
-        if not 0 <= value < 1 << 62:
-            raise ConfigError("script", f"{place}: {key} = {value}; accepted: 0 to 2^62 - 1")
