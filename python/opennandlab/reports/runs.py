@@ -45,6 +45,8 @@ POOLED = (
     "Pearson's interval, where frames were counted."
 )
 BARS = "; bars: 95 % intervals"
+# Names in a sentence.
+NAMED_MAX = 12
 
 
 # Coordinates of a group, and a value along the axis in place of its own -> what theory predicts.
@@ -385,5 +387,5 @@ def _is_ordered(groups: Sequence[Group], key: str | None) -> bool:
     return key is not None and _numbers(groups, key) > 0
 
 
-def _few(names: Sequence[str], most: int = 12) -> str:
-    return ", ".join(names[:most]) + (" …" if len(names) > most else "")
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:NAMED_MAX]) + (" …" if len(names) > NAMED_MAX else "")

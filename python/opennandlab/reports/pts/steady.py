@@ -94,14 +94,13 @@ def tracked_plot(steady: pts.Steady, place: int, suffix: str = "") -> Plot:
     )
 
 
-def convergence(  # noqa: PLR0913 (all but two by name)
+def convergence(
     cells: Sequence[pts.Cell],
     metric: str,
     *,
     title: str,
     name: str = "convergence",
     split: str = "block_bytes",
-    note: str = "",
 ) -> Plot | None:
     """Return a metric against the round, one series for each value of `split`.
 
@@ -111,7 +110,6 @@ def convergence(  # noqa: PLR0913 (all but two by name)
         title: Heading of the plot.
         name: Its id.
         split: What tells the series apart: `block_bytes`, `rw_pct` or `queue_depth`.
-        note: A sentence below the title.
     """
     label, factor = words.metric(metric)
     groups: dict[float | None, list[tuple[float, float | None]]] = {}
@@ -132,7 +130,6 @@ def convergence(  # noqa: PLR0913 (all but two by name)
         round_axis(rounds),
         Axis(label, zero=True),
         series,
-        note,
         ordered=len(series) > 2,
     )
     return plot if plot.drawable else None

@@ -203,7 +203,7 @@ def device(preset: str, shrink: int | None = None) -> dict[str, Any]:
     return shrunk(preset, "pages_per_block", shrink or SHRINK[preset])
 
 
-def skew_run(preset: str, skew: Skew, shrink: int | None = None) -> Run:
+def skew_run(preset: str, skew: Skew) -> Run:
     """Return random writes with a skew; the middle of the last fifth is in simulated time."""
     workload = {
         "pattern": dict(skew.pattern),
@@ -212,15 +212,15 @@ def skew_run(preset: str, skew: Skew, shrink: int | None = None) -> Run:
         "precondition": _settled([FILL], 0.9 * skew.drive_writes),
         "total": {"drive_writes": 0.1},
     }
-    return Run(device(preset, shrink), workload)
+    return Run(device(preset), workload)
 
 
-def zones_run(preset: str, asked: Zones, shrink: int | None = None) -> Run:
+def zones_run(preset: str, asked: Zones) -> Run:
     """Return writes to zones with one request outstanding, half a drive write in simulated time."""
     workload = {
         "pattern": {
             "kind": "log_zones",
-            "zone_bytes": _whole(asked.mib * MIB / (shrink or SHRINK[preset])),
+            "zone_bytes": _whole(asked.mib * MIB / SHRINK[preset]),
             "open": asked.open,
         },
         "block_size_bytes": ZONE_WRITE_BYTES,
@@ -228,7 +228,7 @@ def zones_run(preset: str, asked: Zones, shrink: int | None = None) -> Run:
         "precondition": _settled([], 3.5),
         "total": {"drive_writes": 0.5},
     }
-    return Run(device(preset, shrink), workload)
+    return Run(device(preset), workload)
 
 
 def fill_run(preset: str, fill: Fill, shrink: int | None = None) -> Run:
@@ -245,7 +245,7 @@ def fill_run(preset: str, fill: Fill, shrink: int | None = None) -> Run:
     return Run(device(preset, shrink), workload)
 
 
-def state_run(preset: str, state: State, shrink: int | None = None) -> Run:
+def state_run(preset: str, state: State) -> Run:
     """Return writes whose last drive write counts, not in simulated time."""
     workload = {
         "pattern": dict(state.pattern),
@@ -258,7 +258,7 @@ def state_run(preset: str, state: State, shrink: int | None = None) -> Run:
         ],
         "total": {"drive_writes": 1},
     }
-    return Run(device(preset, shrink), workload)
+    return Run(device(preset), workload)
 
 
 def load_run(preset: str, load: Load, shrink: int | None = None) -> Run:

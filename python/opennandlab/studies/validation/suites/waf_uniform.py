@@ -107,16 +107,13 @@ def cases(effort: Effort) -> list[Case]:
     ]
 
 
-def formula_case(
-    log: Log, policy: str, choices: float = CHOICES_DEFAULT, suite: str = SUITE
-) -> Case:
+def formula_case(log: Log, policy: str, choices: float = CHOICES_DEFAULT) -> Case:
     """Return the case of one policy on one log under uniform random writes.
 
     Args:
         log: the pool of blocks.
         policy: `random`, `fifo`, `greedy` or `d_choices`.
         choices: d of d_choices.
-        suite: the suite that it is part of.
 
     Raises:
         ValueError: when the policy has no closed form.
@@ -128,7 +125,6 @@ def formula_case(
     """
     formula = uniform_formula(policy, log.pages_per_block, choices)
     return _case(
-        suite=suite,
         name=f"{_label(policy, choices)}-b{log.pages_per_block}-S{log.spare_factor:.4f}",
         title=TITLE,
         source=SOURCES[policy],
