@@ -50,7 +50,7 @@ class hints:  # noqa: N801 (used as a verb: `with hints(document):`)
     """Context that adds what a person would add to the core's refusal."""
 
     def __init__(self, document: Mapping[str, Any], kind: Kind = "device") -> None:
-        """Remember the document, to look up the refused value, and what it is."""
+        """Remember the document, to look up the refused value, and its kind."""
         self.document = document
         self.kind = kind
 
