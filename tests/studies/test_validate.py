@@ -86,14 +86,14 @@ def test_tables_replace_those_of_the_page(cli: Cli, folder: Path) -> None:
 def test_tables_of_other_suites_stay(cli: Cli, folder: Path) -> None:
     page = folder / "validation.md"
     write = ("--quick", "--quiet", "--write", page.name)
-    assert cli("validate", "power", *write, "--case", "reads*").returncode == 0
-    of_power = page.read_text(encoding="utf-8")
-    assert "0 known misses, 0 failed, 2 passed of 2 cases." in of_power
+    assert cli("validate", "energy", *write, "--case", "reads*").returncode == 0
+    of_energy = page.read_text(encoding="utf-8")
+    assert "0 known misses, 0 failed, 2 passed of 2 cases." in of_energy
     assert cli("validate", "trim", *write, "--case", "fifo-mapped*").returncode == 0
     of_both = page.read_text(encoding="utf-8")
     # In the order of the suites, and counted together.
-    assert of_both.index("### trim") < of_both.index("### power")
-    kept = of_power[of_power.index("### power") : of_power.index("<!-- validate: end")]
+    assert of_both.index("### trim") < of_both.index("### energy")
+    kept = of_energy[of_energy.index("### energy") : of_energy.index("<!-- validate: end")]
     assert kept.rstrip() in of_both
     assert "0 known misses, 0 failed, 3 passed of 3 cases." in of_both
     assert cli("validate", "power", *write, "--case", "controller").returncode == 0

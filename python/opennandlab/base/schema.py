@@ -29,7 +29,7 @@ def schema(kind: Kind) -> Schema:
 
 
 def resolved(node: Schema, whole: Schema) -> Schema:
-    """Return a part with what it refers to; its own words win.
+    """Return a part with the definition that it refers to; its own words win.
 
     Args:
         node: The part.

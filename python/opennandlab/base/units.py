@@ -107,7 +107,7 @@ def parse_bytes(text: str) -> int:
 
 
 def size_in(text: str, units: Mapping[str, int]) -> Decimal | None:
-    """Return bytes of a number with one of some units; None for what is none.
+    """Return bytes of a number with one of some units; None for another text.
 
     Exact, whatever the number of digits: a float has room for 16 of them. What fio writes is read
     by `measured.fio.options.number_of`: its units are not those of the standard.

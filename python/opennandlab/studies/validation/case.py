@@ -157,7 +157,7 @@ class Case:
     expected: float | Callable[[], float]
     """The value or bound, or a function that evaluates the formula."""
     kind: Kind = Kind.FORMULA
-    """What stands behind the expected value; of a case with a sample, that."""
+    """Source of the expected value; of a case with a sample, the sample."""
     formula: str
     """The formula in words, or the origin of the number."""
     tolerance: float | None = None

@@ -1,4 +1,4 @@
-"""What others measured on two enterprise drives, each figure with what it was measured under.
+"""What others measured on two enterprise drives, each figure with its conditions.
 
     reference tables ──► skews, states, fills, zones, loads ──► suites.measured
 

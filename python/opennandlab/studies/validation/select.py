@@ -12,6 +12,9 @@ from fnmatch import fnmatchcase
 from opennandlab.studies.validation.case import Case, Effort
 from opennandlab.studies.validation.suites import ON_REQUEST, SUITES
 
+# Suites that were called otherwise.
+OLD_NAMES = {"power": "energy"}
+
 
 def select_cases(
     suites: Sequence[str] = (), pattern: str = "*", effort: Effort = Effort.FULL
@@ -46,6 +49,7 @@ def select_cases(
 
 
 def _full_name(name: str) -> str:
+    name = OLD_NAMES.get(name, name)
     if name in SUITES:
         return name
     begun = [suite for suite in SUITES if name and suite.startswith(name)]

@@ -16,10 +16,10 @@ from opennandlab.studies.validation.suites import (
     cost_benefit,
     decoding,
     ecc,
+    energy,
     mapping,
     measured,
     placement,
-    power,
     presets,
     published,
     refresh,
@@ -34,14 +34,14 @@ from opennandlab.studies.validation.suites import (
 )
 
 _IN_ORDER = (
-    waf_uniform, waf_hot_cold, cost_benefit, trim, wear, timing, bandwidth, power, superblocks,
+    waf_uniform, waf_hot_cold, cost_benefit, trim, wear, timing, bandwidth, energy, superblocks,
     mapping, placement, zones, reliability, refresh, decoding, ablation, ecc, published, presets,
     measured, bases,
 )  # fmt: skip
 
 
 def _marked(cases: Callable[[Effort], list[Case]]) -> Callable[[Effort], list[Case]]:
-    """Return a suite whose quick cases have one seed, and say so in their command."""
+    """Return a suite whose quick cases have one seed, which their command names."""
 
     def suite(effort: Effort) -> list[Case]:
         found = cases(effort)

@@ -23,7 +23,7 @@ from opennandlab.theory.bandwidth import FlashChannel
 from opennandlab.theory.energy import DriveEnergy
 from opennandlab.theory.uniform import greedy
 
-SUITE = "power"
+SUITE = "energy"
 ENERGY = {
     "read_uj": 30.0,
     "program_uj": 70.0,
