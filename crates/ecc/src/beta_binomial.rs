@@ -1,8 +1,7 @@
 //! Errors of a codeword when pages differ: the beta-binomial distribution and its upper tail.
 //!
-//! Each page has a raw bit error rate of its own, drawn from a beta distribution around the mean;
-//! given that rate, errors are independent. The number of errors in a codeword is then
-//! beta-binomial:
+//! Each page has its own raw bit error rate, drawn from a beta distribution around the mean; given
+//! that rate, errors are independent. The number of errors in a codeword is then beta-binomial:
 //!
 //! ```text
 //!   P(X = k) = C(n, k) B(k + a, n - k + b) / B(a, b)      mean p = a / (a + b)
@@ -271,7 +270,7 @@ mod tests {
             prop_assert!((moment(&|k| k) / expected - 1.0).abs() < 1e-9);
             let variance = moment(&|k| (k - expected) * (k - expected));
             prop_assert!((variance / errors.variance() - 1.0).abs() < 1e-8);
-            // The tail is the sum of what lies beyond.
+            // The tail is the sum of the probabilities of more than t errors.
             let t = n / 3;
             let direct: f64 = terms[t as usize + 1..].iter().sum();
             prop_assert!((errors.tail(t) - direct).abs() < 1e-9);

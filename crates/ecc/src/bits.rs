@@ -38,7 +38,7 @@ pub fn flip(bytes: &mut [u8], index: usize) {
     bytes[index / 8] ^= 0x80 >> (index % 8);
 }
 
-/// Sets what lies behind the first `bits` bits to zero, up to the end of `bytes`.
+/// Sets the bits after the first `bits` to zero, up to the end of `bytes`.
 pub fn clear_behind(bytes: &mut [u8], bits: usize) {
     let whole = bits / 8;
     if !bits.is_multiple_of(8) {

@@ -7,11 +7,11 @@
 //!   data ──► bch, ldpc: encode ──► channel ──► decode ──► monte_carlo: counted failures
 //! ```
 //!
-//! Two halves. [`codes`] and what is at the top are arithmetic on the *parameters* of a code:
+//! Two halves. [`codes`] and the files at the top are arithmetic on the *parameters* of a code:
 //! lengths, parity, and the exact probability that a bounded-distance decoder fails; a new code is
 //! one file in [`codes`] and one row in its `mod.rs`. [`bch`] and [`ldpc`] encode and decode bits,
-//! [`channel`] harms them as flash does, and [`monte_carlo`] counts what is lost. [`cell`] is the
-//! physics of both halves: threshold-voltage states and what reads tell about them.
+//! [`channel`] adds errors as flash does, and [`monte_carlo`] counts the failures. [`cell`] is the
+//! physics of both halves: threshold-voltage states and the information that reads give about them.
 
 pub mod bch;
 mod beta_binomial;

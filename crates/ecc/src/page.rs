@@ -92,13 +92,13 @@ impl PageCode {
         self.page_failure_after(rber, 1)
     }
 
-    /// As [`Self::page_failure_probability`], decoded from so many reads; 1 where the code knows
-    /// no soft decisions from that many.
+    /// As [`Self::page_failure_probability`], decoded from `reads` reads; 1 if the code has no soft
+    /// decisions from that many.
     pub fn page_failure_after(&self, rber: f64, reads: u32) -> f64 {
         -libm::expm1(self.total(|bits| libm::log1p(-self.failure(bits, rber, reads).min(1.0))))
     }
 
-    /// Whether failure probabilities at this RBER lie beyond what was measured of the code.
+    /// Whether failure probabilities at this RBER are outside the measured range of the code.
     pub fn is_extrapolated(&self, rber: f64, reads: u32) -> bool {
         self.code.is_extrapolated(rber, reads)
     }
@@ -120,7 +120,7 @@ impl PageCode {
     /// for codes that do not go by the number of errors.
     ///
     /// With `F(e)` the probability that no codeword has more than `e` errors, and `t` those that
-    /// are corrected: the sum over `e < t` of `1 - F(e) / F(t)`; `t` where none is decoded.
+    /// are corrected: the sum over `e < t` of `1 - F(e) / F(t)`; `t` if none is decoded.
     pub fn worst_errors_mean(&self, rber: f64) -> Option<f64> {
         let errors_max = self.code.errors_max()?;
         let log_share = |errors: u32| {
@@ -145,7 +145,7 @@ impl PageCode {
         self.uber_after(rber, 1)
     }
 
-    /// As [`Self::uber`], decoded from so many reads.
+    /// As [`Self::uber`], decoded from `reads` reads.
     pub fn uber_after(&self, rber: f64, reads: u32) -> f64 {
         let failed_codewords = self.total(|bits| self.failure(bits, rber, reads));
         failed_codewords / (f64::from(self.page_bits()) * f64::from(self.pages_per_codeword))

@@ -1,17 +1,17 @@
 //! The upper tail of the binomial distribution, `P(X > t)`, to about 15 digits down to the smallest
 //! float.
 //!
-//! Logarithms of the terms would lose digits: `ln C(16383, 73)` is near 10^5, so one unit in its
-//! last place is 10^-11 of the result. The first term is therefore multiplied out, in numbers with
-//! 106 bits of mantissa (two floats) and an exponent of their own; the others follow by the ratio
-//! of neighbours
+//! Logarithms of the terms would lose digits: `ln 16383!`, a part of `ln C(16383, 73)`, is above
+//! 10^5, so one unit in its last place is 10^-11 of the result. The first term is therefore
+//! multiplied out, in numbers with 106 bits of mantissa (two floats) and a separate exponent; the
+//! others follow by the ratio of neighbours
 //!
 //! ```text
 //!   P(X = k) = C(n, k) p^k q^(n-k)     P(X = k+1) / P(X = k) = (n-k)/(k+1) * p/q     q = 1 - p
 //! ```
 //!
-//! and are summed away from the mean, where they only shrink. Additions and multiplications of IEEE
-//! 754 are all it takes, so the result is the same on every machine.
+//! and are summed away from the mean, in the direction in which they shrink. Additions and
+//! multiplications of IEEE 754 are all it takes, so the result is the same on every machine.
 //!
 //! Source of the two-float arithmetic: Dekker, "A floating-point technique for extending the
 //! available precision", Numerische Mathematik 18, 1971.

@@ -7,10 +7,10 @@
 //!                                                              yes: flip them    no: Uncorrectable
 //! ```
 //!
-//! That the corrected word is a codeword needs no further look. A locator of degree e <= t with e
-//! different roots says `S_i = sum of Y_k X_k^i` for i = 1, ..., 2t with unique `Y_k`, none of them
-//! 0 (a shorter recurrence would do otherwise). Since `S_2i = S_i^2`, the squares of the `Y_k` do
-//! as well, so each `Y_k` is 1: flipping the bits makes all syndromes 0.
+//! The corrected word needs no second check that it is a codeword. A locator of degree e <= t with
+//! e different roots means that `S_i = sum of Y_k X_k^i` for i = 1, ..., 2t with unique `Y_k`, none
+//! of them 0 (a shorter recurrence would do otherwise). Since `S_2i = S_i^2`, the squares of the
+//! `Y_k` satisfy the same equations, so each `Y_k` is 1: flipping the bits makes all syndromes 0.
 
 use super::locate::Scratch;
 use super::{BchCode, KeyEquation};
@@ -62,7 +62,7 @@ impl<'code> BchDecoder<'code> {
     /// [`Uncorrectable`] when there is no codeword within t bit errors.
     ///
     /// # Panics
-    /// When data or parity are not as long as the code says.
+    /// When data or parity do not have the length of the code.
     pub fn decode(&mut self, data: &mut [u8], parity: &mut [u8]) -> Result<usize, Uncorrectable> {
         self.positions.clear();
         if !self.locate(data, parity) {
@@ -80,8 +80,8 @@ impl<'code> BchDecoder<'code> {
         Ok(self.positions.len())
     }
 
-    /// Decodes words that lie one behind the other, each in whole bytes; the number of corrected
-    /// bits of each, `None` where it is uncorrectable.
+    /// Decodes consecutive words, each in whole bytes; gives the number of corrected bits of each,
+    /// `None` if it is uncorrectable.
     ///
     /// # Panics
     /// When data and parity are not those of `corrected.len()` words.

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! in which every term has a degree below p. The factor `x^p / h_j` is part of the constant by
-//! which residues are multiplied anyway. So the whole work on the data is that of
-//! [`super::residue`], and what is left does not depend on its length.
+//! which residues are multiplied anyway. So all the work that grows with the length of the data is
+//! in [`super::residue`]; the work that remains does not depend on it.
 
 use super::generator::Generator;
 use super::polynomial::clmul;

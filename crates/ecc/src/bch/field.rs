@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn the_polynomials_are_primitive() {
-        // alpha meets every element once before it returns to 1.
+        // alpha takes the value of every element once before it returns to 1.
         for m in 5..=16 {
             assert_eq!(PRIMITIVE[m as usize - 5] >> m, 1, "degree of row {m}");
             let field = Field::new(m);

@@ -37,7 +37,7 @@ pub(super) struct Conjugate {
 pub(super) struct Generator {
     /// The groups of factors, in the order of their roots.
     pub groups: Vec<Group>,
-    /// What is left of 1, 3, ..., 2t - 1.
+    /// The exponents among 1, 3, ..., 2t - 1 whose minimal polynomial is already a factor.
     pub conjugates: Vec<Conjugate>,
     /// The degree: the number of parity bits.
     pub degree: usize,

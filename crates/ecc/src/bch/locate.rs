@@ -1,13 +1,14 @@
 //! Where the locator polynomial is 0: the places of the errors.
 //!
 //! An error at place e (the power of x it belongs to) is a root alpha^-e. One and two errors have
-//! closed forms. More are found with vectors by trying every place of the shortened word, as Chien
-//! does, each term of the polynomial going on by a multiplication with a constant power, until two
-//! are left, which have a closed form again; without vectors by [`super::trace`].
+//! closed forms. More errors are found with vectors by trying every place of the shortened word, as
+//! Chien does: each term of the polynomial advances by a multiplication with a constant power. The
+//! search stops when two roots are left, which have a closed form again. Without vectors,
+//! [`super::trace`] finds the roots.
 //!
-//! The error pattern is accepted only when the polynomial has as many roots within the word as its
-//! degree says. That makes the decoder a bounded-distance one: roots outside, or missing, or
-//! double, mean that no codeword is within t errors.
+//! The error pattern is accepted only when the number of roots within the word equals the degree of
+//! the polynomial. That makes the decoder a bounded-distance one: roots outside the word, missing
+//! roots or double roots mean that no codeword is within t errors.
 //!
 //! Source: R. T. Chien, IEEE Trans. Information Theory 10(4), 1964; Lin & Costello, "Error Control
 //! Coding", 2nd edition, section 6.2.
@@ -92,7 +93,7 @@ impl Locator {
         positions.len() + 1 == locator.len()
     }
 
-    /// Appends the position of a root, when it lies in the word.
+    /// Appends the position of a root if it is inside the word.
     fn push_root(&self, field: &Field, root: u16, positions: &mut Vec<u32>) {
         // The root alpha^-e belongs to x^e, and x^0 to the last bit.
         let exponent = (field.order() - field.exponent(root)) % field.order();

@@ -1,9 +1,8 @@
 //! Binary BCH codes, bit by bit: encoder and bounded-distance decoder.
 //!
 //! A [`BchCode`] over GF(2^m) corrects any t bit errors in a word of up to 2^m - 1 bits; drives use
-//! m = 13 over 512 bytes and m = 14 over 1 KiB. Data of any number of bits up to
-//! [`BchCode::max_data_bits`] are taken; what is missing counts as leading zeros that are not
-//! stored.
+//! m = 13 over 512 bytes and m = 14 over 1 KiB. Data may have any number of bits up to
+//! [`BchCode::max_data_bits`]; the missing bits count as leading zeros that are not stored.
 //!
 //! ```text
 //!   field          GF(2^m)                        residue        stream mod groups of factors
@@ -196,13 +195,13 @@ impl BchCode {
     /// Writes the parity of `data`. Bits behind the last data bit are ignored.
     ///
     /// # Panics
-    /// When data or parity are not as long as the code says.
+    /// When data or parity do not have the length of the code.
     pub fn encode(&self, data: &[u8], parity: &mut [u8]) {
         self.check_lengths(data, parity);
         self.encoder.encode(data, parity, self.swap_bits);
     }
 
-    /// A decoder with room of its own; one for each thread.
+    /// A decoder with its own buffers; one for each thread.
     pub fn decoder(&self) -> BchDecoder<'_> {
         BchDecoder::new(self)
     }

@@ -1,7 +1,7 @@
 //! Multiplication of many field elements by one constant, as vector instructions do it.
 //!
-//! Multiplication by a constant is linear over GF(2), so it is given by what it does to parts of an
-//! element. There are two forms, each written as a *row* of words:
+//! Multiplication by a constant is linear over GF(2), so the products with the parts of an element
+//! define it. There are two forms, each written as a *row* of words:
 //!
 //! * four 8x8 bit matrices (low to low byte, high to low, low to high, high to high), for the
 //!   Galois-field instructions of AVX-512 machines;
@@ -68,7 +68,7 @@ fn row(path: Path, field: &Field, constant: u16) -> Vec<u64> {
         4 => (0..4)
             .map(|part| {
                 let (from, to) = (part % 2 * 8, part / 2 * 8);
-                // Byte 7 - i of a matrix tells which bits of the operand add up to bit i.
+                // Byte 7 - i of a matrix selects the bits of the operand that add up to bit i.
                 (0..64).fold(0, |matrix, place| {
                     let (bit, from_bit) = (7 - place / 8, from + place % 8);
                     matrix | u64::from(product(1 << from_bit) >> (to + bit) & 1) << place
@@ -80,7 +80,8 @@ fn row(path: Path, field: &Field, constant: u16) -> Vec<u64> {
                 let (to, nibble, first) = (word / 8 * 8, word / 2 % 4, word % 2 * 8);
                 let bytes: [u8; 8] = std::array::from_fn(|i| {
                     let value = first + i as u32;
-                    // A nibble may reach beyond the field: bit by bit, only what is inside counts.
+                    // A nibble may reach beyond the field: bit by bit, only the bits inside it
+                    // count.
                     let sum = (0..4)
                         .filter(|bit| value >> bit & 1 != 0)
                         .fold(0, |sum, bit| sum ^ product(1 << (4 * nibble + bit)));

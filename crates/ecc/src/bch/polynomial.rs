@@ -23,7 +23,7 @@ pub(super) fn clmul(a: u64, b: u64) -> u128 {
         .fold(0, |product, nibble| (product << 4) ^ multiples[(a >> (4 * nibble)) as usize & 15])
 }
 
-/// A polynomial G over GF(2) of degree 1 to 64 whose roots lie in GF(2^m), each once.
+/// A polynomial G over GF(2) of degree 1 to 64 whose roots are in GF(2^m), each once.
 #[derive(Clone, Debug)]
 pub(super) struct Modulus {
     /// The degree of G.
@@ -104,7 +104,7 @@ impl Modulus {
 
     /// The inverse of a left-aligned residue that shares no root with G.
     pub fn inverse(&self, a: u64) -> u64 {
-        // Modulo each irreducible factor the residue lies in a subfield of GF(2^m): a^n = 1.
+        // Modulo each irreducible factor the residue is in a subfield of GF(2^m): a^n = 1.
         let inverse = self.power(a, self.order - 1);
         debug_assert_eq!(self.mul(a, inverse), self.one(), "not invertible");
         inverse

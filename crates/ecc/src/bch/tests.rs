@@ -181,7 +181,7 @@ fn expect_all(
     }
 }
 
-/// Whether the decoder took the word for another one; asserts that what it gave is a codeword.
+/// Whether the decoder took the word for another one; asserts that its output is a codeword.
 fn expect_codeword_or_refusal(
     decoder: &mut BchDecoder<'_>,
     code: &BchCode,
@@ -372,7 +372,7 @@ fn a_hundred_thousand_patterns_of_each_code() {
                 if pattern % 100 == 0 {
                     sent = word(&code, &mut random);
                 }
-                // Half of the patterns at the limit, where it is hardest.
+                // Half of the patterns have t errors, the hardest case.
                 let any = random.below(t as usize + 1);
                 let count = if pattern % 2 == 0 { t as usize } else { any };
                 let errors = random.positions(count, code.code_bits());

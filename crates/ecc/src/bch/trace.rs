@@ -2,17 +2,16 @@
 //!
 //! The trace `Tr(x) = x + x^2 + x^4 + ... + x^(2^(m-1))` is 0 for half of the elements of GF(2^m)
 //! and 1 for the others. So `gcd(f, Tr(b x))` takes, for almost any b, some of the roots of f and
-//! leaves the rest; with b = alpha^0, ..., alpha^(m-1) in turn any two roots are told apart at
-//! last, since these b are a basis. Factors of degree 1 and 2 have closed forms. The work grows
-//! with the square of the number of roots and not with the length of the word.
+//! leaves the rest; with b = alpha^0, ..., alpha^(m-1) in turn any two roots are separated at last,
+//! since these b are a basis. Factors of degree 1 and 2 have closed forms. The work grows with the
+//! square of the number of roots and not with the length of the word.
 //!
 //! Source: E. R. Berlekamp, "Factoring polynomials over large finite fields", Mathematics of
 //! Computation 24, 1970.
 
 use super::field::Field;
 
-/// A factor of degree 1 or 2, lowest coefficient first, handed to whoever knows its roots; the
-/// answer is whether to go on.
+/// Receives a factor of degree 1 or 2, lowest coefficient first; returns whether to continue.
 pub(super) type Leaf<'a> = dyn FnMut(&[u16]) -> bool + 'a;
 
 /// Splits polynomials over one field; polynomials come lowest coefficient first.
@@ -29,14 +28,15 @@ pub(super) struct Splitter {
 }
 
 impl Splitter {
-    /// Hands all factors to `leaf`; `false` when it said so, or when some factor has no roots.
+    /// Passes all factors to `leaf`; `false` when it returned `false`, or when some factor has no
+    /// roots.
     pub fn split(&mut self, field: &Field, polynomial: &[u16], leaf: &mut Leaf<'_>) -> bool {
         self.stack.clear();
         self.stack.extend(polynomial);
         self.split_top(field, 0, 0, leaf)
     }
 
-    /// Splits what lies on the stack from `start` on, with traces from `basis` on.
+    /// Splits the polynomial on the stack from `start` on, with traces from `basis` on.
     fn split_top(&mut self, field: &Field, start: usize, basis: u32, leaf: &mut Leaf<'_>) -> bool {
         let degree = self.stack.len() - start - 1;
         if degree <= 2 {
@@ -49,7 +49,7 @@ impl Splitter {
             if common == 0 || common == degree {
                 continue;
             }
-            // The quotient takes the place of the polynomial, the divisor lies above it.
+            // The quotient takes the place of the polynomial, the divisor is pushed above it.
             self.divide(field, start);
             self.stack.truncate(start);
             self.stack.extend(&self.quotient);
@@ -181,7 +181,7 @@ mod tests {
             };
             assert!(Splitter::default().split(&field, &polynomial, &mut leaf));
             assert_eq!(degrees, count);
-            // A leaf that says no ends it.
+            // A leaf that returns `false` ends the search.
             assert!(!Splitter::default().split(&field, &polynomial, &mut |_| false));
         }
     }

@@ -1,4 +1,4 @@
-//! Cells: threshold-voltage states, and what reads tell about the bit that a cell holds.
+//! Cells: threshold-voltage states, and the information that reads give about the bit of a cell.
 //!
 //! ```text
 //!   gaussian ─► states ─► page        any number of states: error rate, LLR table of a page type
@@ -55,7 +55,7 @@ pub enum CellError {
         /// The highest rate that has a decision point between the states.
         rber_max: f64,
     },
-    /// No best thresholds are known for so many reads.
+    /// No best thresholds are known for this number of reads.
     #[error("{reads} reads have no best thresholds; accepted: 1, 3, 7, or thresholds of your own")]
     Reads {
         /// The refused number.

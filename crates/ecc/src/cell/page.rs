@@ -1,7 +1,7 @@
-//! A page of a cell: its error rate, and what several reads at shifted levels tell about a bit.
+//! A page of a cell: its error rate, and the LLR of a bit after several reads at shifted levels.
 //!
-//! A page has some of the read levels; each flips its bit. A cell is read wrong when an odd number
-//! of the page's levels lies between its state and its voltage, so the error rate of a page is a
+//! A page has some of the read levels; each flips its bit. A cell is read wrong when the number of
+//! levels of the page between its state and its voltage is odd, so the error rate of a page is a
 //! sum of normal tails over states and levels, exact for any position of the levels.
 //!
 //! ```text
@@ -17,9 +17,9 @@
 //! and those of the other direction apart: up to `2 n` patterns. Each pattern has a probability for
 //! either bit, exact sums of normal tails over all states.
 //!
-//! Where offsets are not given they maximise the mutual information between bit and pattern. All
+//! If offsets are not given, they maximise the mutual information between bit and pattern. All
 //! levels of the page are moved by the same offset, up and down alike, so the fixed point of
-//! [`super::TwoStates::best_thresholds`], which moves every threshold by itself, does not apply:
+//! [`super::TwoStates::best_thresholds`], which moves every threshold separately, does not apply:
 //! the offsets are searched one after the other. Source: J. Wang et al., "Enhanced precision
 //! through multiple reads for LDPC decoding in flash memories", IEEE JSAC 2014.
 
@@ -27,7 +27,7 @@ use super::states::{ReadLevels, States, STATE_COUNT_MAX};
 use super::table::{LlrBin, LlrTable};
 use super::{CellError, READS_WITH_BEST_THRESHOLDS};
 
-/// The bit that each state of a cell stands for on one page.
+/// The bit of each state of a cell on one page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageBits {
     count: usize,
@@ -35,7 +35,7 @@ pub struct PageBits {
 }
 
 impl PageBits {
-    /// The page of a cell with two states: the lower one stands for 1.
+    /// The page of a cell with two states: the lower one is 1.
     pub const TWO_STATES: Self = {
         let mut bits = [0; STATE_COUNT_MAX];
         bits[0] = 1;
@@ -71,7 +71,7 @@ impl PageBits {
 pub struct CellPage<'a> {
     /// The states of the cell.
     pub states: &'a States,
-    /// What they stand for.
+    /// The bit of each state.
     pub bits: PageBits,
     /// The levels around which it is read.
     pub levels: &'a ReadLevels,
@@ -121,7 +121,7 @@ impl CellPage<'_> {
         Ok(self.tabulate(offsets))
     }
 
-    /// The table for 1, 3 or 7 reads at the offsets that tell most.
+    /// The table for 1, 3 or 7 reads at the offsets that give the most information.
     ///
     /// # Errors
     /// For another number of reads.
@@ -197,7 +197,7 @@ impl CellPage<'_> {
         LlrTable::of_patterns(offsets, bins)
     }
 
-    /// Probability that the voltage lies in a region, given the bit.
+    /// Probability that the voltage is in a region, given the bit.
     fn region(&self, from: f64, to: f64) -> (f64, f64) {
         let (mut sums, count) = ([0.0, 0.0], self.states.mean().len());
         for state in 0..count {
@@ -329,7 +329,7 @@ mod tests {
                 let directions = if bits.levels().count() > 1 { 2 } else { 1 };
                 assert_eq!(table.bins.len(), 2 + directions * (reads - 1));
             }
-            // A single read errs as the page does.
+            // The error rate of a single read is that of the page.
             let hard = page.best_table(1).unwrap().rber();
             assert!((hard / page.rber() - 1.0).abs() < 1e-12, "{hard:e} {:e}", page.rber());
         }
@@ -341,7 +341,7 @@ mod tests {
         let levels = ReadLevels::new(&[-0.6, 0.5, 1.5, 2.6, 3.65, 4.7, 5.7]);
         let page = CellPage { states: &states, bits: tlc()[0], levels: &levels };
         let bins = page.best_table(3).unwrap().bins;
-        // What is sensed just below the level is likely from above it.
+        // A voltage sensed just below the level probably comes from a state above it.
         assert!(bins[0].llr.abs() > 1.2 * bins[bins.len() - 1].llr.abs(), "{bins:?}");
     }
 

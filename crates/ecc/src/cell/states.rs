@@ -69,7 +69,7 @@ impl States {
         log_between((low - mean) / sigma, (high - mean) / sigma)
     }
 
-    /// Level `j` stands where states `j` and `j + 1` are equally dense: fewest errors between them.
+    /// Level `j` is at the equal densities of states `j` and `j + 1`: fewest errors between them.
     pub fn best_levels(&self) -> ReadLevels {
         let levels: Vec<f64> = (1..self.count)
             .map(|j| {
@@ -132,7 +132,7 @@ pub fn level_between(low: (f64, f64), high: (f64, f64)) -> f64 {
     if root < 0.0 {
         return balanced;
     }
-    // The root that does not cancel; the other one lies outside.
+    // The root that does not cancel; the other one is outside.
     let x = -c / (b + libm::sqrt(root));
     if (0.0..=distance).contains(&x) {
         m0 + x

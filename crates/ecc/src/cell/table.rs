@@ -1,4 +1,4 @@
-//! LLR tables: what each outcome of the reads of a cell says about its bit.
+//! LLR tables: the value of each outcome of the reads of a cell as evidence for its bit.
 //!
 //! Every outcome (a bin of the voltage, or all bins that give the same sensed bits) has a
 //! probability for either bit and is worth `llr = ln P(outcome | 0) / P(outcome | 1)`; positive
@@ -31,7 +31,7 @@ impl LlrBin {
     }
 }
 
-/// What the reads of a cell tell.
+/// The LLR of each outcome of the reads of a cell.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LlrTable {
     /// Where the reads are, rising: voltages of a cell of two states, offsets of the levels of a

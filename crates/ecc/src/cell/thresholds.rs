@@ -11,7 +11,7 @@ use super::{CellError, READS_MAX, READS_WITH_BEST_THRESHOLDS};
 /// Where the reads are.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Thresholds {
-    /// Where they keep the most mutual information; 1, 3 or 7 reads.
+    /// At the maximum of the mutual information; 1, 3 or 7 reads.
     Best(usize),
     /// This far apart, around the decision point; in units of half the distance of the states.
     Spaced(usize, f64),
@@ -24,7 +24,7 @@ impl Thresholds {
     ///
     /// # Errors
     /// When there are none or too many, when they do not ascend, or for numbers of reads without
-    /// thresholds of their own.
+    /// known best thresholds.
     pub fn voltages(&self, states: &TwoStates) -> Result<Vec<f64>, CellError> {
         match self {
             Self::Best(reads) => {
@@ -115,7 +115,7 @@ mod tests {
             let table = llr_table(5e-3, reads).unwrap();
             assert!((table.mutual_information - information).abs() < 5e-7, "{reads} reads");
             for (ours, theirs) in table.reads[reads / 2..].iter().zip(&thresholds) {
-                // They stand on a grid of about 2e-4: information hardly moves there.
+                // They are on a grid of about 2e-4: information hardly changes within a step.
                 assert!((ours - theirs).abs() < 2e-4, "{reads} reads: {ours} {theirs}");
             }
             for (ours, theirs) in table.bins[reads / 2 + 1..].iter().map(|bin| bin.llr).zip(&llrs) {

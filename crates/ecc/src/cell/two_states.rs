@@ -1,4 +1,4 @@
-//! The cell of one bit as a channel sees it: two states, and the reads that tell them apart.
+//! The cell of one bit as a channel sees it: two states, and the reads that separate them.
 //!
 //! ```text
 //!            bit 1                     bit 0
@@ -9,18 +9,18 @@
 //!   bin        0          1   2         3            3 reads cut the axis into 4 bins
 //! ```
 //!
-//! A read at a threshold says on which side of it the cell is; N reads give one of N + 1 bins, and
+//! A read at a threshold shows on which side of it the cell is; N reads give one of N + 1 bins, and
 //! a bin is worth the LLR `ln(P(bin | 0) / P(bin | 1))`. With one read at the crossing of the two
 //! densities, bits are wrong with the raw bit error rate (RBER): equal widths give
 //! `sigma = 1 / Q^-1(RBER)`.
 //!
-//! This is the special case of [`States`] whose every threshold may stand by itself, and whose
-//! probabilities are wanted far out in the tails: they are logarithms here. The thresholds that
-//! keep the most mutual information are found by a fixed point: at the best
-//! threshold the posterior is as far (Kullback-Leibler) from the bin on its left as from the one on
-//! its right. Source: Zhang and Kurkoski, "Low-complexity quantization of discrete memoryless
-//! channels", ISITA 2016 (KL-means); the choice of thresholds by mutual information: Wang et al.,
-//! "Enhanced precision through multiple reads for LDPC decoding in flash memories", JSAC 2014.
+//! This is the special case of [`States`] in which every threshold may be moved separately and
+//! probabilities are needed far out in the tails: they are logarithms here. The thresholds that
+//! keep the most mutual information are found by a fixed point: at the best threshold the posterior
+//! is as far (Kullback-Leibler) from the bin on its left as from the one on its right. Source:
+//! Zhang and Kurkoski, "Low-complexity quantization of discrete memoryless channels", ISITA 2016
+//! (KL-means); the choice of thresholds by mutual information: Wang et al., "Enhanced precision
+//! through multiple reads for LDPC decoding in flash memories", JSAC 2014.
 
 use super::gaussian::{log_q, q, q_inverse, softplus};
 use super::states::States;
@@ -126,7 +126,7 @@ impl TwoStates {
         2.0 * (llr - c) / (b + root)
     }
 
-    /// Where one read tells the states apart best: the densities cross.
+    /// The threshold at which one read separates the states best: the densities cross.
     pub fn decision_point(&self) -> f64 {
         if self.is_symmetric() {
             0.0
@@ -217,9 +217,9 @@ impl TwoStates {
         table
     }
 
-    /// Mutual information between a bit and its bin, and what is missing to 1, in bits.
+    /// Mutual information between a bit and its bin, in bits, as its distance from 1.
     ///
-    /// The missing part is summed by itself: near 1 the difference would have no digits left.
+    /// The distance is summed directly: near 1 a difference would have no digits left.
     pub fn information(&self, thresholds: &[f64]) -> Information {
         let bins = self.log_bins(thresholds);
         let missing: f64 = bin_llrs(&bins)
@@ -261,7 +261,7 @@ impl TwoStates {
 /// Mutual information in bits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Information {
-    /// What is missing to one bit.
+    /// One bit less the mutual information.
     pub missing: f64,
 }
 

@@ -10,7 +10,7 @@ use crate::cell::{q, CellError, TwoStates, READS_WITH_BEST_THRESHOLDS};
 /// How a cell is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sensing {
-    /// So many reads, at the best thresholds.
+    /// This number of reads, at the best thresholds.
     Reads(usize),
     /// The voltage itself is known.
     Unquantised,

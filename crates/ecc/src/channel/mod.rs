@@ -1,7 +1,7 @@
 //! Channels: what happens to a bit between encoder and decoder.
 //!
 //! ```text
-//!   bit ──► state or symbol ──► noise ──► what is seen ──► LLR  ln P(seen | 0) / P(seen | 1)
+//!   bit ──► state or symbol ──► noise ──► seen value ──► LLR  ln P(seen | 0) / P(seen | 1)
 //!
 //!   bsc          bit flips with the RBER                 two LLRs
 //!   sensing:N    two Gaussian states, N reads            one LLR per bin (`cell`)

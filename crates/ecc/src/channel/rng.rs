@@ -1,6 +1,6 @@
 //! Random numbers of the channel: a stream per frame, the same bytes on every machine.
 //!
-//! Frame `f` of a task has a stream of its own, a pure function of (seed, stream, f): frames can be
+//! Frame `f` of a task has its own stream, a pure function of (seed, stream, f): frames can be
 //! simulated in any order, on any number of threads, in pieces of any size, and are always the same
 //! frames.
 //!

@@ -24,7 +24,7 @@ const CUT: u8 = u8::MAX;
 pub enum BitErrors {
     /// As the channel has it.
     Natural,
-    /// So many, at random positions.
+    /// Exactly this number, at random positions.
     Exactly(u32),
 }
 
@@ -52,7 +52,7 @@ impl Channel {
         Ok(Self::discrete(&states, &Thresholds::Best(1).table(&states)?))
     }
 
-    /// Cells in these states, read as the table says.
+    /// Cells in these states, read with the thresholds and LLRs of the table.
     pub fn discrete(states: &TwoStates, table: &LlrTable) -> Self {
         let discrete = Discrete::new(states, table);
         Self { error_rates: discrete.error_rates, kind: Kind::Discrete(Box::new(discrete)) }
@@ -165,7 +165,7 @@ impl Channel {
 
     /// Draws which of `bit_count` hard decisions are wrong; `positions` is replaced.
     ///
-    /// `bit_at` tells the bit that was sent, for states that are not equally wide.
+    /// `bit_at` returns the bit that was sent, for states that are not equally wide.
     pub fn wrong_positions(
         &self,
         bit_count: usize,
@@ -214,7 +214,7 @@ fn centre(bit: u8) -> f64 {
     }
 }
 
-/// Chooses `count` of `len` positions evenly; `take` says whether a position was still free.
+/// Chooses `count` of `len` positions evenly; `take` returns whether a position was still free.
 fn choose(len: usize, count: u32, rng: &mut Rng, mut take: impl FnMut(usize) -> bool) {
     // Floyd's algorithm: each of the last `count` numbers adds one of those up to it.
     let count = count as usize;
@@ -295,7 +295,7 @@ impl Discrete {
 /// Probabilities, ready for drawing.
 #[derive(Clone, Debug)]
 struct Bins {
-    /// The bin of each cell of the unit interval; [`CUT`] where a border lies inside.
+    /// The bin of each cell of the unit interval; [`CUT`] if a border is inside.
     cells: Box<[u8; CELLS]>,
     /// Upper borders of the bins in the unit interval; the last is 1.
     borders: Vec<f64>,

@@ -66,7 +66,7 @@ impl Bch {
     }
 
     /// The same code on flash whose codewords differ: their error rates have a beta distribution
-    /// with this relative standard deviation. Where no such distribution exists, the widest one.
+    /// with this relative standard deviation. If no such distribution exists, the widest one.
     #[must_use]
     pub fn with_spread(mut self, spread: f64) -> Self {
         self.spread = spread;

@@ -2,14 +2,14 @@
 //!
 //! Iterative decoders have no closed form, so the failure probability of a codeword comes from a
 //! table of the frame error rate against the raw bit error rate, for 1 read (hard decisions) and
-//! for soft decisions of 3 and 7 reads. Between points the curve is a straight line in
-//! logarithms of both; below the first point the line through the first two goes on:
+//! for soft decisions of 3 and 7 reads. Between points the curve is a straight line in logarithms
+//! of both; below the first point the line through the first two is extended:
 //!
 //! ```text
 //!   ln FER │            ●──●  measured
 //!          │        ●
 //!          │      ●      between: straight
-//!          │   ⋰         below: extrapolated, and said so; an error floor would not show
+//!          │   ⋰         below: extrapolated and reported; an error floor would not show
 //!          └───────────────── ln RBER
 //! ```
 //!
@@ -23,7 +23,7 @@ use crate::ldpc::LdpcCode;
 /// Numbers of reads that a table has columns for.
 pub const TABLE_READS: [u32; 3] = [1, 3, 7];
 
-/// An RBER, and the frame error rates after 1, 3 and 7 reads where they are known.
+/// An RBER, and the frame error rates after 1, 3 and 7 reads, if known.
 pub type FerRates = (f64, [Option<f64>; 3]);
 
 /// The frame error rate of a decoder against the raw bit error rate.
@@ -85,7 +85,7 @@ impl FerCurve {
         libm::exp(y0 + (x - x0) * (y1 - y0) / (x1 - x0)).min(1.0)
     }
 
-    /// Whether an RBER lies below all points.
+    /// Whether an RBER is below all points.
     pub fn is_extrapolated(&self, rber: f64) -> bool {
         rber > 0.0 && libm::log(rber) < self.points[0].0
     }
@@ -96,7 +96,7 @@ impl FerCurve {
 pub struct LdpcByTable {
     info_bits: u32,
     parity_bits: u32,
-    /// Of [`TABLE_READS`]; none where the table says nothing.
+    /// One curve for each of [`TABLE_READS`]; none if the table has no rates for it.
     curves: [Option<FerCurve>; 3],
 }
 

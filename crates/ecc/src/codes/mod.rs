@@ -5,10 +5,10 @@
 //! last one of a page seldom carries as many data bits as the code could.
 //!
 //! To add a code: write `codes/<name>.rs` with a struct that holds its parameters, a constructor
-//! that refuses impossible ones with a [`CodeError`], and `impl Code`; then add the `mod` and `pub
-//! use` lines below. [`Uncoded`] is the smallest member and serves as a skeleton. A code without a
-//! closed form for its failure probability ([`LdpcByTable`]) interpolates a measured curve and says
-//! so in its file's first lines.
+//! that refuses impossible ones with a [`CodeError`], and `impl Code`; then add the `mod` and
+//! `pub use` lines below. [`Uncoded`] is the smallest member and serves as a skeleton. A code
+//! without a closed form for its failure probability ([`LdpcByTable`]) interpolates a measured
+//! curve and documents this in the first lines of its file.
 
 mod bch;
 mod ldpc;
@@ -76,13 +76,13 @@ pub enum CodeError {
     /// No such LDPC code, or nothing known of it.
     #[error("{problem}")]
     Ldpc {
-        /// What is wrong and what is accepted.
+        /// The fault and the accepted values.
         problem: String,
     },
     /// Frame error rates that make no curve.
     #[error("{problem}")]
     FerTable {
-        /// What is wrong and what is accepted.
+        /// The fault and the accepted values.
         problem: String,
     },
 }
@@ -105,23 +105,23 @@ pub trait Code: Send + Sync + std::fmt::Debug {
     /// Mean number of bits corrected per codeword; those of codewords that fail do not count.
     fn corrected_bits_mean(&self, data_bits: u32, rber: f64) -> f64;
 
-    /// The failure probability with soft decisions from so many reads; none where there are none.
+    /// The failure probability with soft decisions from `reads` reads; none if there are none.
     fn soft_failure_probability(&self, _data_bits: u32, _rber: f64, _reads: u32) -> Option<f64> {
         None
     }
 
-    /// Whether a failure probability lies beyond what was measured; 1 read: hard decisions.
+    /// Whether a failure probability is outside the measured range; 1 read: hard decisions.
     fn is_extrapolated(&self, _rber: f64, _reads: u32) -> bool {
         false
     }
 
-    /// Errors that are corrected in any codeword; none where no such number exists.
+    /// Errors that are corrected in any codeword; none if no such number exists.
     fn errors_max(&self) -> Option<u32> {
         None
     }
 
-    /// Probability that a codeword with `data_bits` data bits has more than so many errors; none
-    /// where [`Code::errors_max`] is.
+    /// Probability that a codeword with `data_bits` data bits has more than `count` errors; none if
+    /// [`Code::errors_max`] is none.
     fn more_errors_than(&self, _count: u32, _data_bits: u32, _rber: f64) -> Option<f64> {
         None
     }

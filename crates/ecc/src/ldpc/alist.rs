@@ -11,8 +11,8 @@
 //!   1 4 5 7                             for each row a line: its columns, from 1; may be left out
 //! ```
 //!
-//! Weights may spread over several lines; the lists are a line each, padded with zeros or not.
-//! Both halves of the file must tell the same matrix.
+//! Weights may spread over several lines; the lists are a line each, padded with zeros or not. Both
+//! halves of the file must describe the same matrix.
 
 use super::error::MatrixError;
 use super::matrix::{check_size, ParityMatrix, EDGES_MAX};
@@ -20,7 +20,7 @@ use super::matrix::{check_size, ParityMatrix, EDGES_MAX};
 /// Reads a matrix in alist format.
 ///
 /// # Errors
-/// [`MatrixError`] with the line and what is accepted.
+/// [`MatrixError`] with the line and the accepted input.
 pub fn parse(text: &str) -> Result<ParityMatrix, MatrixError> {
     let mut lines = Lines::new(text);
     let (line, [columns, rows]) = lines.pair("columns and rows")?;
@@ -160,7 +160,7 @@ impl<'a> Lines<'a> {
         Ok(list)
     }
 
-    /// The second half must tell what the first half told.
+    /// The second half must describe the same matrix as the first.
     fn check_rows(
         &mut self,
         rows: &[Vec<u32>],

@@ -8,11 +8,11 @@
 //!                 [ 8  . 26  . ...  1  .  2 13 | 1     0 ...  ]     s = identity shifted by s
 //! ```
 //!
-//! Columns are placed one after another, each edge where it hurts least, in the spirit of
-//! progressive edge growth (X.-Y. Hu, E. Eleftheriou and D. Arnold, IEEE Trans. Information Theory
-//! 51, 2005):
+//! Columns are placed one after another, each edge at the place with the fewest short cycles, in
+//! the spirit of progressive edge growth (X.-Y. Hu, E. Eleftheriou and D. Arnold, IEEE Trans.
+//! Information Theory 51, 2005):
 //!
-//! 1. rows: those with the fewest ones so far, and of these pairs that share few columns;
+//! 1. rows: those with the fewest ones yet, and of these pairs that share few columns;
 //! 2. shifts: among all shifts of an edge, one that closes no cycle of length 4, and of those one
 //!    that closes the fewest cycles of length 6; ties by a generator seeded with the code's number.
 //!

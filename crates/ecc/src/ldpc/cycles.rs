@@ -1,9 +1,10 @@
 //! The girth of a Tanner graph: the length of its shortest cycle.
 //!
-//! Breadth-first search from a bit: when two branches meet, they close a cycle through the root or
-//! a shorter one through nobody's concern, and the shortest over all roots is the girth. In a
-//! quasi-cyclic matrix all bits of a block look alike, so one root per block is enough. Searches
-//! are cut at the best length so far, which keeps them to a few levels.
+//! Breadth-first search from a bit: two branches that reach the same node close a cycle through the
+//! root, or contain a shorter one. The search from a bit of that shorter cycle finds it, so the
+//! shortest over all roots is the girth. In a quasi-cyclic matrix all bits of a block look alike,
+//! so one root per block is enough. Searches are cut at the shortest length found yet, which keeps
+//! them to a few levels.
 
 use super::matrix::ParityMatrix;
 

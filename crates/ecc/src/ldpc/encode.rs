@@ -190,7 +190,7 @@ impl Staircase {
         let size = self.base.expansion;
         word[..info.len()].copy_from_slice(info);
         let parity = &mut word[info.len()..];
-        // Block row r + 1 of the sums is built where parity block r + 1 will stand.
+        // Block row r + 1 of the sums is built at the place of parity block r + 1.
         let mut sums = vec![0_u8; parity.len()];
         for (sum, shifts) in sums.chunks_exact_mut(size).zip(&self.base.shifts) {
             for (block, shift) in info.chunks_exact(size).zip(shifts) {
@@ -241,8 +241,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever the matrix: words satisfy it, information stands where it is said to, and
-        /// there are 2^(columns - rank) of them because the information positions are free.
+        /// For any matrix: words satisfy it, the information bits are at the stated positions, and
+        /// there are 2^(columns - rank) words because the information positions are free.
         #[test]
         fn dense_words_satisfy_any_matrix(
             rows in prop::collection::vec(prop::collection::btree_set(0_u32..24, 1..6), 1..20),

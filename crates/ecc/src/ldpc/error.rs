@@ -1,23 +1,23 @@
-//! What can be wrong with a parity-check matrix, a code's name or a decoder's settings.
+//! Faults of a parity-check matrix, of the name of a code or of the settings of a decoder.
 //!
-//! Every refusal says what was wrong, on which line where there is one, and what is accepted. A
-//! frame that cannot be decoded is not an error: it is a flag in the decoder's answer.
+//! Every refusal reports the fault, its line if it has one, and the accepted input. A frame that
+//! cannot be decoded is not an error: it is a flag in the answer of the decoder.
 
 /// Why there is no such LDPC code. Nothing was built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MatrixError {
-    /// The text of a matrix is not as its format says.
+    /// The text of a matrix does not have the required format.
     #[error("line {line}: {message}")]
     Line {
         /// Line of the text, from 1.
         line: usize,
-        /// What was found, and what is accepted.
+        /// The text that was found, and the accepted input.
         message: String,
     },
     /// The matrix as a whole cannot be used.
     #[error("{message}")]
     Matrix {
-        /// What was found, and what is accepted.
+        /// The property that was found, and the accepted input.
         message: String,
     },
     /// No built-in code has this name.

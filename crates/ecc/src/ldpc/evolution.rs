@@ -5,14 +5,15 @@
 //!               ▲                                          │
 //!               └──────────── one layer after another ◄────┘     P(bit wrong) after each iteration
 //! ```
-//! Density evolution follows the distribution of a decoder's messages through its iterations,
-//! for words so long that messages never meet again (T. Richardson and R. Urbanke, IEEE Trans.
-//! Information Theory 47, 2001); here in whole numbers, as S.-Y. Chung et al. (IEEE Communications
-//! Letters 5, 2001) do it, and for the decoder that the package has: layered normalised min-sum in
-//! 8 bits (density evolution of min-sum with a factor: J. Chen and M. Fossorier, IEEE
-//! Communications Letters 6, 2002). Only the shape of a code counts: weights of columns, and its
-//! block rows, which are the layers. Columns meet random layers, so all messages of a layer have
-//! one distribution, and a bit has a mean one from each of its other layers.
+//! Density evolution follows the distribution of a decoder's messages through its iterations, for
+//! words of such length that a message never returns to its origin (T. Richardson and R. Urbanke,
+//! IEEE Trans. Information Theory 47, 2001); here in whole numbers, as S.-Y. Chung et al. (IEEE
+//! Communications Letters 5, 2001) do it, and for the decoder that the package has: layered
+//! normalised min-sum in 8 bits (density evolution of min-sum with a factor: J. Chen and M.
+//! Fossorier, IEEE Communications Letters 6, 2002). Only the shape of a code counts: weights of
+//! columns, and its block rows, which are the layers. Columns are connected to random layers, so
+//! all messages of a layer have one distribution, and a bit has a mean one from each of its other
+//! layers.
 //!
 //! A word of `n` bits is decoded after iteration `i` with probability `(1 - P_i)^n`, its bits taken
 //! as independent, and a page with `w` words when all are: `(1 - P_i)^(n w)`. Against the decoder
@@ -45,7 +46,7 @@ pub struct Evolution {
     code_bits: usize,
 }
 
-/// What the reads of a cell tell of a bit 0: LLRs in steps of the decoder, and their probabilities.
+/// LLRs of the reads of a cell with bit 0, in steps of the decoder, and their probabilities.
 type Channel = Vec<(i32, f64)>;
 
 impl Evolution {
@@ -58,8 +59,8 @@ impl Evolution {
         Ok(Self { info_blocks, rows, weight, code_bits: (info_blocks + rows) * expansion })
     }
 
-    /// Probability that a bit is wrong after each of so many iterations, for cells of a raw bit
-    /// error rate that are read 1, 3 or 7 times; it ends where no word is wrong any more.
+    /// Probability that a bit is wrong after each of up to `iterations` iterations, for cells of a
+    /// raw bit error rate that are read 1, 3 or 7 times; ends early when no word is wrong any more.
     pub fn wrong_bits(&self, rber: f64, reads: u32, iterations: u32) -> Vec<f64> {
         let channel = channel(rber, reads);
         let edges = (self.info_blocks * self.weight + 2 * self.rows + 1) as f64;
@@ -93,8 +94,8 @@ impl Evolution {
         wrong
     }
 
-    /// Mean iterations of the slowest of so many words, of those that are decoded within
-    /// `iterations_max`: that number where hardly any is.
+    /// Mean iterations of the slowest of `words` words, of those that are decoded within
+    /// `iterations_max`: that number if hardly any is.
     pub fn iterations_mean(&self, rber: f64, reads: u32, words: u32, iterations_max: u32) -> f64 {
         let bits = self.code_bits as f64 * f64::from(words);
         let wrong = self.wrong_bits(rber, reads, iterations_max);
@@ -112,7 +113,7 @@ impl Evolution {
     }
 }
 
-/// What `reads` tell of a bit 0.
+/// LLRs of `reads` reads of a bit 0.
 fn channel(rber: f64, reads: u32) -> Channel {
     let rber = rber.clamp(RBER.0, RBER.1);
     let hard = libm::log((1.0 - rber) / rber);
@@ -139,7 +140,7 @@ fn mean_without(layers: &[[f64; MESSAGES]], left_out: Option<usize>) -> [f64; ME
     mean.map(|sum| sum / count)
 }
 
-/// The distribution of the sum of so many messages, from the least sum on.
+/// The distribution of the sum of `count` messages, from the least sum on.
 fn sums(message: &[f64; MESSAGES], count: usize) -> Vec<f64> {
     let mut sum = message.to_vec();
     for _ in 1..count {

@@ -41,7 +41,7 @@ pub struct LdpcCode {
     /// Sent position of each information bit, ascending.
     info_positions: Vec<u32>,
     rank: usize,
-    /// Size of the blocks of a quasi-cyclic matrix; 1 where none is known.
+    /// Size of the blocks of a quasi-cyclic matrix; 1 if none is known.
     expansion: usize,
     encoder: Encoder,
 }
@@ -50,7 +50,7 @@ impl LdpcCode {
     /// Reads a matrix in alist format.
     ///
     /// # Errors
-    /// [`MatrixError`] with the line of the text and what is accepted.
+    /// [`MatrixError`] with the line of the text and the accepted input.
     ///
     /// ```
     /// use opennandlab_ecc::ldpc::LdpcCode;
@@ -65,10 +65,10 @@ impl LdpcCode {
     }
 
     /// Reads a quasi-cyclic matrix: columns, rows and expansion, the shifts (-1 for a block of
-    /// zeros), and where the code is punctured a last line with 1 for each block that is sent.
+    /// zeros), and if the code is punctured a last line with 1 for each block that is sent.
     ///
     /// # Errors
-    /// [`MatrixError`] with the line of the text and what is accepted.
+    /// [`MatrixError`] with the line of the text and the accepted input.
     pub fn from_qc(text: &str) -> Result<Self, MatrixError> {
         Self::from_base(BaseMatrix::parse(text)?)
     }
@@ -196,7 +196,7 @@ impl LdpcCode {
         &self.sent
     }
 
-    /// Where the information bits stand in a sent word, ascending.
+    /// Positions of the information bits in a sent word, ascending.
     pub fn info_positions(&self) -> &[u32] {
         &self.info_positions
     }

@@ -25,7 +25,7 @@ impl BaseMatrix {
     /// Reads the `.qc` format.
     ///
     /// # Errors
-    /// [`MatrixError`] with the line and what is accepted.
+    /// [`MatrixError`] with the line and the accepted input.
     pub fn parse(text: &str) -> Result<Self, MatrixError> {
         let mut lines = text
             .lines()

@@ -49,11 +49,11 @@ pub fn encode(codec: &Codec, data: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Decodes words as [`encode`] makes them. A soft decoder is told that hard decisions are wrong
-/// with probability `rber`.
+/// Decodes words as [`encode`] makes them. A soft decoder computes its LLRs for hard decisions that
+/// are wrong with probability `rber`.
 ///
 /// # Errors
-/// When a soft decoder is told an RBER that is not inside (0, 0.5).
+/// When a soft decoder receives an RBER that is not inside (0, 0.5).
 pub fn decode(codec: &Codec, words: &[u8], rber: f64) -> Result<Decoded, ChannelError> {
     let size = codec.code_bits().div_ceil(8);
     let count = words.len() / size;
@@ -74,7 +74,8 @@ pub fn decode(codec: &Codec, words: &[u8], rber: f64) -> Result<Decoded, Channel
     Ok(decoded)
 }
 
-/// Damages words in place: bits flip at a rate, or so many in each word. Returns how many did.
+/// Damages words in place: bits flip at a rate, or a fixed number in each word. Returns the number
+/// of flipped bits.
 ///
 /// # Errors
 /// When the rate is not inside (0, 0.5).
@@ -156,7 +157,7 @@ fn bit(bytes: &[u8], position: usize) -> u8 {
     bytes.get(position >> 3).map_or(0, |byte| byte >> (7 - (position & 7)) & 1)
 }
 
-/// Copies bits into zeros; what is beyond the end of the source stays zero.
+/// Copies bits into zeros; bits beyond the end of the source stay zero.
 fn copy_bits(source: &[u8], from: usize, target: &mut [u8], to: usize, count: usize) {
     if [from, to, count].iter().all(|bits| bits.is_multiple_of(8)) {
         let source = source.get(from / 8..).unwrap_or_default();
@@ -192,7 +193,7 @@ mod tests {
             assert_eq!(wrong, 2 * count as u64);
             let decoded = decode(&codec, &words, 0.25).unwrap();
             assert_eq!(decoded.data[..3], data);
-            // The hard toy does not say how many bits it corrected.
+            // The hard toy does not report how many bits it corrected.
             let expected = if matches!(codec, Codec::Soft(_)) { 2 } else { 0 };
             assert_eq!(decoded.corrected, vec![expected; count]);
             assert!(decoded.failed.is_empty());

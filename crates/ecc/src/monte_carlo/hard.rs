@@ -13,7 +13,7 @@ pub trait HardCode: Send + Sync {
     fn parity_bits(&self) -> usize;
     /// Computes the parity of data.
     fn encode(&self, data: &[u8], parity: &mut [u8]);
-    /// A decoder with memory of its own.
+    /// A decoder with its own memory.
     fn decoder(&self) -> Box<dyn HardDecoder + '_>;
 }
 

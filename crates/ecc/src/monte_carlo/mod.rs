@@ -5,9 +5,9 @@
 //!   (frame / 16)  (frame)                            additive  (task, frame number)
 //! ```
 //!
-//! [`run_chunk`] works off a range of frames. Each has a stream of random numbers of its own, so
-//! the tally of a range is the sum of the tallies of its parts, whatever thread made them and
-//! however a run was cut or continued. Threads, stopping rules and files are the caller's.
+//! [`run_chunk`] works off a range of frames. Each has its own stream of random numbers, so the
+//! tally of a range is the sum of the tallies of its parts, whatever thread made them and however a
+//! run was cut or continued. Threads, stopping rules and files are up to the caller.
 //!
 //! Codewords are random; [`CODEWORD_FRAMES`] consecutive frames share one, because the noise is
 //! what varies and encoding a long code costs more than decoding it. For error rates beyond reach
@@ -72,7 +72,7 @@ impl Codec {
     }
 }
 
-/// What is encoded.
+/// The information bits that are encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codewords {
     /// Random information bits.
@@ -87,13 +87,13 @@ pub enum Codewords {
 pub struct Task {
     /// The channel at this point.
     pub channel: Channel,
-    /// What is encoded.
+    /// The information bits that are encoded.
     pub codewords: Codewords,
     /// How many hard decisions of a frame are wrong.
     pub errors: BitErrors,
     /// Seed of the run.
     pub seed: u64,
-    /// Tells the points of a run apart, so that they share no noise.
+    /// Separates the points of a run, so that they share no noise.
     pub point: u64,
 }
 

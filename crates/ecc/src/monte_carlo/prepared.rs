@@ -65,7 +65,7 @@ impl<'a> Prepared<'a> {
     }
 
     /// Decodes over and over, in up to `rounds` rounds of at least `seconds` each: frames and
-    /// seconds of each round. `now` tells the time in seconds; this crate has no clock.
+    /// seconds of each round. `now` returns the time in seconds; this crate has no clock.
     ///
     /// # Errors
     /// Those of `now`.

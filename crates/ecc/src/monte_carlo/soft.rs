@@ -10,11 +10,11 @@ pub trait SoftCode: Send + Sync {
     fn code_bits(&self) -> usize;
     /// Information bits.
     fn info_bits(&self) -> usize;
-    /// Where the information bits stand in a codeword.
+    /// Positions of the information bits in a codeword.
     fn info_positions(&self) -> &[u32];
     /// Fills a codeword.
     fn encode(&self, info: &[u8], code: &mut [u8]);
-    /// A decoder with memory of its own.
+    /// A decoder with its own memory.
     fn decoder(&self) -> Box<dyn SoftDecoder + '_>;
 }
 
@@ -24,7 +24,7 @@ pub trait SoftDecoder {
     fn batch(&self) -> usize;
     /// Decodes `ok.len()` frames, frame after frame; positive LLRs are zeros.
     ///
-    /// `ok` tells which frames ended as codewords, `iterations` how many each took.
+    /// `ok` marks the frames that ended as codewords, `iterations` how many each took.
     fn decode(&mut self, llrs: &[f32], hard: &mut [u8], ok: &mut [bool], iterations: &mut [u32]);
 }
 

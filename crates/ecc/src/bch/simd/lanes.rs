@@ -1,8 +1,8 @@
 //! Loops over field elements: the key equation and the search for roots.
 //!
-//! Elements lie in two planes, low and high bytes. [`Lanes`] is what differs between sets of
-//! instructions: how many elements a vector has, and how it multiplies them by a constant, whose
-//! row has the form of `multiplier.rs`.
+//! Elements are stored in two planes, low and high bytes. [`Lanes`] holds the differences between
+//! sets of instructions: the number of elements of a vector, and the multiplication by a constant,
+//! whose row has the form of `multiplier.rs`.
 
 #[allow(clippy::wildcard_imports)] // names of instructions
 use std::arch::x86_64::*;

@@ -5,10 +5,10 @@
 //! * [`scan`]: the error locator at 64 (32) neighbouring positions at once, per term.
 //!
 //! Each is written once, generic over a set of instructions ([`Lanes`], [`Carryless`]), and
-//! compiled for AVX2 and for AVX-512 with the Galois-field instructions. Field elements lie in two
-//! planes of bytes, low and high. A [`Path`] can only be had when the machine has its instructions,
-//! which is what makes the calls sound; the functions say `false` or `None` on the portable path,
-//! whose loops stand with the algorithms and give the same bits.
+//! compiled for AVX2 and for AVX-512 with the Galois-field instructions. Field elements are stored
+//! in two planes of bytes, low and high. A [`Path`] exists only when the machine has its
+//! instructions, which makes the calls sound. On the portable path the functions return `false` or
+//! `None`; its loops are in the files of the algorithms and give the same bits.
 #![allow(unsafe_code)]
 // Generic bodies must end up inside the function that enables the instructions.
 #![allow(clippy::inline_always)]
@@ -140,8 +140,8 @@ pub(super) fn residues(path: Path, stream: &[u8], folds: &[Fold], residues: &mut
     }
 }
 
-/// Runs `steps` steps of the key equation on four planes of `stride` bytes; the degree that the
-/// locator should have, or `None` when the path has no vectors. What it computes is said in
+/// Runs `steps` steps of the key equation on four planes of `stride` bytes; returns the degree that
+/// the locator should have, or `None` when the path has no vectors. The algorithm is described in
 /// `key_equation.rs`.
 pub(super) fn key_equation(
     path: Path,

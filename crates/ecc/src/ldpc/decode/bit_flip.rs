@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   weight of a check      w = least |LLR| of its bits
-//!   accusation of a bit    E = sum over its checks of +w where the check fails, -w where it holds
+//!   accusation of a bit    E = sum over its checks of +w if the check fails, -w if it holds
 //! ```
 //!
 //! Equal accusations fall on the least trusted bit, then on the first (Y. Kou, S. Lin and M.

@@ -43,17 +43,17 @@ impl<V: Bytes> Answers<V> {
 
 /// A form in which messages are kept.
 pub(super) trait Form<V: Bytes> {
-    /// What is kept of an edge until the next iteration.
+    /// State of an edge that is kept until the next iteration.
     type Edge;
-    /// What is kept of a check until the next iteration.
+    /// State of a check that is kept until the next iteration.
     type Sent;
-    /// What is kept of an edge until it is answered.
+    /// State of an edge that is kept until the edge is answered.
     type Note;
     /// Keeps the answers of a check, to the least edge and to the others.
     fn keep(sent: &mut Self::Sent, answers: [V; 2]);
     /// The answers that were kept.
     fn kept(sent: &Self::Sent) -> [V; 2];
-    /// Asks for what is kept of an edge where it is not recalled.
+    /// Prefetches the state of an edge, if it is not recalled.
     fn expect(edge: &Self::Edge);
     /// The message that was sent last; `answers` are those of the check then.
     fn recall(edge: &Self::Edge, answers: [V; 2]) -> V;
@@ -137,8 +137,8 @@ impl<V: Bytes> Form<V> for Packed {
         let (value, size) = (V::load(&note[0]), V::load(&note[1]));
         let is_least = size.equal(answers.least);
         edge[1] = V::word(is_least);
-        // Saturation is symmetric: what is added to q is added to |q|, and the result is turned
-        // over where q is negative. There, q differs from |q| in all bits, elsewhere in none.
+        // Saturation is symmetric: the value added to q is added to |q|, and the result is inverted
+        // if q is negative. There, q differs from |q| in all bits, elsewhere in none.
         size.add(answers.to(is_least)).xor(value).xor(size)
     }
 }
@@ -148,9 +148,9 @@ pub(super) struct Run<'a, E, S> {
     pub degree: usize,
     /// Number of the first edge.
     pub first: usize,
-    /// What is kept, by edge of the run.
+    /// Kept state, by edge of the run.
     pub edges: &'a mut [E],
-    /// What is kept, by check of the run.
+    /// Kept state, by check of the run.
     pub sent: &'a mut [S],
 }
 
@@ -243,18 +243,18 @@ struct Check<'a, E, N> {
 impl<'a, E, N> Check<'a, E, N> {
     /// All pairs, and the edge that is left of an odd number.
     #[inline(always)]
-    #[allow(clippy::type_complexity)] // what is left of two slices
+    #[allow(clippy::type_complexity)] // the remainder of two slices
     fn pairs(self, count: usize) -> (Check<'a, [E; 2], [N; 2]>, Option<(&'a mut E, &'a mut N)>) {
         let (edges, last_edge) = self.edges.as_chunks_mut();
         let (notes, last_note) = self.notes.as_chunks_mut();
-        // The lengths are the count; said so, accesses below it need no check.
+        // The lengths equal the count; stated here, accesses below it need no check.
         let (edges, notes) = (&mut edges[..count], &mut notes[..count]);
         let pairs = Check { first: self.first, edges, notes };
         (pairs, last_edge.first_mut().zip(last_note.first_mut()))
     }
 }
 
-/// What the edges read so far amount to.
+/// The minima and signs of the edges that were read.
 struct Minima<V> {
     least: V,
     second: V,

@@ -8,9 +8,9 @@
 //!
 //! φ is its own inverse; it turns the product of tanh(|q|/2) into a sum (R. Gallager, Low-Density
 //! Parity-Check Codes, 1963). The sum over the others is a sum from the left plus one from the
-//! right, not the whole less the own term, because that loses all digits beside an uncertain bit.
-//! Exponential and logarithm are written out in plain operations, so that every machine gives the
-//! same digits and the compiler can use its vectors.
+//! right, not the whole less the own term, because that loses all digits next to the large φ of an
+//! uncertain bit. Exponential and logarithm are written out in plain operations, so that every
+//! machine gives the same digits and the compiler can use its vectors.
 
 use super::{tie, Engine, Graph};
 use crate::ldpc::simd::Bytes;
@@ -178,7 +178,7 @@ impl Engine for Float {
             *word = 0;
             for lane in 0..LANES {
                 let (value, first) = (posterior.0[lane], channel.0[lane]);
-                // A tie goes to the channel, and to the pattern where the channel has no say.
+                // A tie goes to the channel, and to the pattern if the LLR of the channel is 0.
                 let of_tie = value == 0.0 && (first < 0.0 || (first == 0.0 && tie));
                 *word |= u64::from(value < 0.0 || of_tie) << lane;
             }
@@ -186,7 +186,7 @@ impl Engine for Float {
     }
 }
 
-/// Larger LLRs say no more than this.
+/// Larger LLRs carry no more information than this one.
 const LLR_MAX: f32 = 1e4;
 
 /// The sign bit of a float.
@@ -263,7 +263,7 @@ const PHI_ARGUMENT_MIN: f32 = 1e-18;
 /// which take a hundred times as long.
 const PHI_ARGUMENT_MAX: f32 = 41.0;
 
-/// Stands for φ(0), which is infinite; φ of it is 0 in floats.
+/// Used as φ(0), which is infinite; φ of it is 0 in floats.
 const PHI_MAX: f32 = 100.0;
 
 /// ln((1 + e^-x)/(1 - e^-x)) for x >= 0, to 5e-5 of its value.

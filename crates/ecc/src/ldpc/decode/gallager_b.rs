@@ -92,7 +92,7 @@ impl Votes {
         }
     }
 
-    /// Frames where the count less `own` is more than half of `voters`; `split` where it is half.
+    /// Frames whose count less `own` is more than half of `voters`; `split` if it is exactly half.
     #[inline(always)]
     fn majority(&self, voters: u32, own: u32, split: u64) -> u64 {
         let more = self.at_least(voters / 2 + 1 + own);

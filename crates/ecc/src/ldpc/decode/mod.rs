@@ -7,9 +7,9 @@
 //! ```
 //!
 //! An [`Engine`] holds the messages of a batch and does one iteration (`sweep`) in all its lanes.
-//! What is the same for all of them is here: loading, the syndrome of packed decisions, freezing a
-//! frame at the iteration where it became a codeword, and writing the bits. A frame's answer does
-//! not depend on the frames beside it.
+//! The code that all of them share is here: loading, the syndrome of packed decisions, freezing a
+//! frame at the iteration that made it a codeword, and writing the bits. The answer for a frame
+//! does not depend on the other frames of its batch.
 //!
 //! | algorithm | LLRs as `f32` | LLRs as `i8` |
 //! |---|---|---|
@@ -295,7 +295,7 @@ trait Engine {
     fn decide<V: Bytes>(&self, graph: &Graph, hard: &mut [u64]);
 }
 
-/// Decisions of a batch: those of the running iteration, and those that stand.
+/// Decisions of a batch: those of the running iteration, and the final ones.
 #[derive(Clone, Debug)]
 struct Decisions {
     hard: Vec<u64>,
@@ -349,7 +349,7 @@ impl<E: Engine> Kernel for Batch<'_, E> {
 }
 
 impl<E: Engine> Batch<'_, E> {
-    /// Lets the decisions of these lanes stand.
+    /// Makes the current decisions of these lanes final.
     #[inline(always)]
     fn keep(&mut self, lanes: u64) {
         if lanes == 0 {
@@ -371,7 +371,7 @@ impl<E: Engine> Batch<'_, E> {
     }
 }
 
-/// The engines that a decoder has needed so far.
+/// The engines that a decoder has already needed.
 #[derive(Debug, Default)]
 struct Engines {
     layered: Option<Layered>,

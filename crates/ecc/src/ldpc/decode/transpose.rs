@@ -119,8 +119,8 @@ pub(super) fn write_bits<V: Bytes>(words: &[u64], sent: &[u32], out: &mut [u8]) 
     }
 }
 
-/// The words of the first 64 columns, where these stand side by side: most do, and vectors that are
-/// read as they were written need not wait for words that were collected one by one.
+/// The words of the first 64 columns, if these are adjacent: most are, and vectors that are read as
+/// they were written need not wait for words that were collected one by one.
 #[inline(always)]
 fn adjacent<'a>(words: &'a [u64], columns: &[u32]) -> Option<&'a [u64; STRIP]> {
     let columns = columns.first_chunk::<STRIP>()?;
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn half_integers_are_symmetric() {
         for llr in -127..=127_i8 {
-            // x stands for x + 1/2: twice that, of an LLR and of its negative.
+            // x represents x + 1/2: twice that, of an LLR and of its negative.
             let doubled = |llr, tie| 2 * i32::from(half_integer(llr, tie)) + 1;
             assert_eq!(doubled(llr, true), -doubled(-llr, false));
             assert_eq!(doubled(llr, false).abs(), 2 * i32::from(llr).abs() + 1);

@@ -8,7 +8,7 @@
 
 use super::{Bytes, Row, LANES};
 
-/// Rows, and for each edge which of them it meets.
+/// Rows, and for each edge the row that it is connected to.
 #[derive(Clone, Debug)]
 pub(crate) struct Linked {
     rows: Vec<Row>,
@@ -17,10 +17,10 @@ pub(crate) struct Linked {
 }
 
 impl Linked {
-    /// `count` rows of zeros; edge `i` meets row `edges[i]`.
+    /// `count` rows of zeros; edge `i` is connected to row `edges[i]`.
     ///
     /// # Panics
-    /// When an edge meets a row that is not there, or offsets leave 32 bits.
+    /// When an edge refers to a missing row, or offsets leave 32 bits.
     pub fn new(count: usize, edges: &[u32]) -> Self {
         assert!(count <= u32::MAX as usize / LANES, "{count} rows are more than 32 bits can reach");
         assert!(edges.iter().all(|&row| (row as usize) < count), "an edge beyond {count} rows");
@@ -46,7 +46,7 @@ impl Linked {
     #[inline(always)]
     pub fn pairs(&mut self, firsts: [usize; 2], count: usize) -> Pairs<'_> {
         let pairs = |first: usize| {
-            // The length is the count; said so, accesses below it need no check.
+            // The length equals the count; stated here, accesses below it need no check.
             &self.offsets[first..first + 2 * count].as_chunks().0[..count]
         };
         Pairs { offsets: [pairs(firsts[0]), pairs(firsts[1])], rows: &mut self.rows }

@@ -11,9 +11,9 @@
 //! All three give the same bits: the operations are exact on integers, and floating-point code is
 //! compiled without fused or reordered operations everywhere.
 //!
-//! A value `x` in a lane stands for the half-integer x + 1/2 where [`Bytes::magnitude`] says so:
-//! such numbers have a symmetric range (-127.5 to 127.5) in which saturation treats 0 and 1 alike,
-//! and none is zero, so no decision is ever a tie.
+//! For [`Bytes::magnitude`] and the methods that refer to it, a value `x` in a lane represents the
+//! half-integer x + 1/2: such numbers have a symmetric range (-127.5 to 127.5) in which saturation
+//! treats 0 and 1 alike, and none is zero, so no decision is ever a tie.
 #![allow(unsafe_code)]
 // A call per operation would undo the reason for this file.
 #![allow(clippy::inline_always, clippy::needless_range_loop, clippy::cast_possible_wrap)]
@@ -90,9 +90,9 @@ pub(crate) trait Bytes: Copy {
     fn magnitude(self, negative: Self::Mask, hidden: Hidden<Self>) -> Self;
     /// Lanes that are equal.
     fn equal(self, other: Self) -> Self::Mask;
-    /// `self` where the mask says yes, else `other`.
+    /// `self` in lanes whose mask is set, else `other`.
     fn or_else(self, mask: Self::Mask, other: Self) -> Self;
-    /// `-x` where the mask says yes; `x` is not -128.
+    /// `-x` in lanes whose mask is set; `x` is not -128.
     fn negate_if(self, mask: Self::Mask) -> Self;
     /// Half of the sum of two magnitudes, rounded up.
     fn mean(self, other: Self) -> Self;
@@ -102,7 +102,7 @@ pub(crate) trait Bytes: Copy {
     fn times(self, factor: u16) -> Self;
     /// Unsigned saturating difference.
     fn less_offset(self, offset: u8) -> Self;
-    /// The message of a minimum that stands for x + 1/2, rounded to a whole number, halves down.
+    /// The message of a minimum x + 1/2, stored as x, rounded to a whole number, halves down.
     #[inline(always)]
     fn weaken(self, by: Weaken) -> Self {
         match by {
@@ -122,17 +122,18 @@ pub(crate) trait Bytes: Copy {
     fn zip(self, other: Self) -> (Self, Self);
     /// Byte `i` becomes bit `i` of the word, 0 or 1.
     fn write_bits(word: u64, bytes: &mut [u8; LANES]);
-    /// Bit `i` is the yes of lane `i`.
+    /// Bit `i` is set if the mask of lane `i` is.
     fn word(mask: Self::Mask) -> u64;
-    /// Lane `i` says what bit `i` of the word says.
+    /// The mask of lane `i` is set if bit `i` of the word is.
     fn mask(word: u64) -> Self::Mask;
 }
 
 /// Constants whose values the compiler does not know.
 ///
 /// A comparison with a known zero becomes a move of sign bits, and -1 - x becomes a mask spread to
-/// a vector: both are right and slow on AVX-512, where they take the port of the minima (the second
-/// form doubled the time of a check). With these the operations stay as they are written.
+/// a vector: both are right and slow on AVX-512, since they need the execution port of the minima
+/// (the second form doubled the time of a check). With these the operations stay as they are
+/// written.
 #[derive(Clone, Copy)]
 pub(crate) struct Hidden<V> {
     /// 0 in all lanes.
