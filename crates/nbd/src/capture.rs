@@ -1,5 +1,5 @@
-//! What changed the drive, with the bytes, in the order in which the drive was told: from it, what
-//! a disk may hold after a loss of power is built again.
+//! The requests that change the drive, with their bytes, in the order in which the drive receives
+//! them: the possible contents of the disk after a loss of power are computed from this file.
 //!
 //! ```text
 //! head    "ONLCAPT" 1 · capacity u64 · unit bytes u32 · 0 u32                     little endian
@@ -23,9 +23,9 @@ const MAGIC: &[u8; 8] = b"ONLCAPT\x01";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
-    /// The drive was told.
+    /// The drive received the request.
     Begun = 1,
-    /// The drive was done.
+    /// The drive completed the request.
     Answered = 2,
     /// The power failed.
     Off = 3,
@@ -51,10 +51,10 @@ fn number(command: Command) -> Option<u8> {
 }
 
 impl Capture {
-    /// A file of a drive of so many bytes.
+    /// Starts the file of a drive with a capacity of `capacity` bytes.
     ///
     /// # Errors
-    /// What the file says.
+    /// Those of writing to the file.
     pub fn new(mut file: Box<dyn Write + Send>, capacity: u64, unit: u32) -> io::Result<Self> {
         file.write_all(MAGIC)?;
         file.write_all(&capacity.to_le_bytes())?;
@@ -103,7 +103,7 @@ impl Capture {
     /// Ends the file.
     ///
     /// # Errors
-    /// The first that the file said.
+    /// The first error of writing to the file.
     pub fn finish(mut self) -> io::Result<()> {
         match self.error.take() {
             Some(error) => Err(error),

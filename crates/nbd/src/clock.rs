@@ -9,7 +9,7 @@ use opennandlab_sim::units::Ns;
 pub enum Timing {
     /// As fast as this machine.
     Off,
-    /// So many times as slow as the model says; 1 is real.
+    /// This factor slower than the model; 1 is real time.
     Scaled(f64),
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct Clock {
 impl Clock {
     /// A clock that begins now.
     pub(crate) fn new(timing: Timing) -> Self {
-        // First, so that no time is told later than it was.
+        // Read first, so that no reported time is later than the true one.
         let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
         let start_ns = time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
         Self { timing, start: Instant::now(), start_ns }

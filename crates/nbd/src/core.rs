@@ -1,4 +1,5 @@
-//! The served drive with all that is under way: what the threads share. Times are passed in.
+//! The served drive with its pending requests: the state that the threads share. Times are passed
+//! in.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,10 +16,10 @@ use crate::wire::{self, Command, Errno, Replies, Request};
 
 /// Most extents that a question for them gets.
 const EXTENTS_MAX: usize = 1024;
-/// The largest time that histograms tell apart, in nanoseconds: 1000 s.
+/// The largest time that histograms resolve, in nanoseconds: 1000 s.
 const SPAN_NS_MAX: u64 = 1_000_000_000_000;
 
-/// A request under way, and its reply should all go well.
+/// A pending request, and its reply if it succeeds.
 pub(crate) struct Pending {
     pub(crate) pipe: Arc<Pipe>,
     pub(crate) replies: Replies,
@@ -28,7 +29,7 @@ pub(crate) struct Pending {
     pub(crate) entry: Entry,
 }
 
-/// What is recorded of a request.
+/// The facts of a request that are recorded.
 #[derive(Clone, Copy)]
 pub(crate) struct Entry {
     pub(crate) sequence: u64,
@@ -38,7 +39,7 @@ pub(crate) struct Entry {
     pub(crate) errno: Errno,
 }
 
-/// The drive and what is under way on it.
+/// The drive and its pending requests.
 pub(crate) struct Core {
     /// `None` only within [`Core::cut`].
     session: Option<Session>,
@@ -71,13 +72,14 @@ impl Core {
         (self.session().status(), self.supply.as_ref().map(Supply::status))
     }
 
-    /// The power fails, and the drive is mounted from its flash. Returns what was under way, which
-    /// nobody will answer, and the time from power to ready; `None` where it may not fail.
+    /// The power fails, and the drive is mounted from its flash. Returns the pending requests,
+    /// which get no reply, and the time from power to ready; `None` if the drive has no supply that
+    /// may fail.
     pub(crate) fn cut(&mut self, at: Ns) -> Option<(Vec<Pending>, Ns)> {
         let supply = self.supply.as_mut()?;
         let mut done = std::mem::take(&mut self.done);
         let mut session = self.session.take()?;
-        // What is done by now, is done, though nobody is told.
+        // Requests that have ended by now are complete, though their clients get no reply.
         session.advance(at, &mut done);
         let (session, ready) = supply.cut(session, at);
         self.session = Some(session);
@@ -91,7 +93,7 @@ impl Core {
         self.sequence - 1
     }
 
-    /// Begins a request that was checked; `reply` gets what is to be sent when it is done.
+    /// Begins a request that was checked; `reply` gets the bytes to be sent when it is done.
     pub(crate) fn begin(
         &mut self,
         at: Ns,
@@ -186,12 +188,12 @@ impl Core {
         Ok(begun)
     }
 
-    /// The reply of a request that is under way is to wait here.
+    /// Keeps the reply of a request that has begun until the request is done.
     pub(crate) fn wait(&mut self, token: u64, pending: Pending) {
         self.pending.insert(token, pending);
     }
 
-    /// Nobody is left who reads the replies of a connection: its requests go on without them.
+    /// No client reads the replies of this connection any more: its requests continue without them.
     pub(crate) fn drop_replies(&mut self, connection: u64) {
         for pending in self.pending.values_mut() {
             if pending.entry.connection == connection {
@@ -200,7 +202,7 @@ impl Core {
         }
     }
 
-    /// Lets the drive go on until then; what is done goes to `ready` with the times of the model.
+    /// Advances the drive to a time; completed requests go to `ready` with the times of the model.
     pub(crate) fn advance(&mut self, until: Ns, ready: &mut Vec<(Ns, Pending)>) {
         let session = self.session.as_mut().expect("a drive is cut and mounted under one lock");
         session.advance(until, &mut self.done);
@@ -217,7 +219,7 @@ impl Core {
     }
 }
 
-/// What a client is told.
+/// The error number that a client receives.
 fn errno(refusal: Refusal) -> Errno {
     match refusal {
         Refusal::Media(_) | Refusal::Uncorrectable => Errno::Io,
@@ -225,7 +227,7 @@ fn errno(refusal: Refusal) -> Errno {
     }
 }
 
-/// What is counted of requests.
+/// Counts and times of requests.
 pub(crate) struct Books {
     pub(crate) recorder: Option<Recorder>,
     requests: [u64; KINDS.len()],
@@ -233,7 +235,7 @@ pub(crate) struct Books {
     errors: u64,
     /// Reply after target, in nanoseconds.
     lateness: Histogram<u64>,
-    /// Target after arrival: what the model says; and reply after arrival.
+    /// Target after arrival, which is the latency of the model; and reply after arrival.
     latency: [Histogram<u64>; 2],
 }
 
@@ -297,7 +299,7 @@ impl Books {
     }
 }
 
-/// A percentile is stated only when at least ten samples lie beyond it.
+/// A percentile is stated only when at least ten samples are beyond it.
 fn in_us(histogram: &Histogram<u64>) -> Value {
     let us = |ns: u64| ns as f64 / 1e3;
     let share = |share: f64| {

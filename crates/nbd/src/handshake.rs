@@ -31,10 +31,10 @@ const UNKNOWN: u32 = 1 << 31 | 6;
 
 const CONTEXT: &[u8] = b"base:allocation";
 
-/// What is exported.
+/// The disk that is exported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Export {
-    /// Its name, beside the empty one.
+    /// Its name; the empty name is accepted too.
     pub name: String,
     /// Bytes.
     pub bytes: u64,
@@ -53,7 +53,7 @@ pub enum Next {
     Close,
 }
 
-/// What was agreed upon so far.
+/// The properties that client and server have agreed upon.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Handshake {
     /// `EXPORT_NAME` is answered without 124 zeros.
@@ -64,7 +64,7 @@ pub struct Handshake {
     pub has_extents: bool,
 }
 
-/// What a server says first: it is of the fixed newstyle and can leave out zeros.
+/// The first bytes of a server: it is of the fixed newstyle and can leave out zeros.
 pub fn greeting() -> Vec<u8> {
     let mut bytes = MAGIC.to_be_bytes().to_vec();
     bytes.extend(OPTION_MAGIC.to_be_bytes());
@@ -199,7 +199,7 @@ fn say(option: u32, kind: u32, data: &[u8], to: &mut Vec<u8>) {
     to.extend(data);
 }
 
-/// A length and so many bytes, and what follows.
+/// A length and this number of bytes, and the bytes that follow.
 fn text(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = bytes.split_at_checked(4)?;
     rest.split_at_checked(number(length, 0, 4) as usize)

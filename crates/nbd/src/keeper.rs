@@ -1,4 +1,4 @@
-//! Who keeps time: lets the drive go on when its next event is due.
+//! Keeps time: advances the drive when its next event is due.
 //!
 //! ```text
 //! reader of a connection   request ─► drive ─► waits for its client, and meanwhile keeps time
@@ -6,9 +6,10 @@
 //! timer                    keeps time when no reader does
 //! ```
 //! One thread at a time is the holder. A reader that waits for its client has nothing else to do,
-//! so with one connection a request, the drive and the reply need one thread: nobody is woken for
-//! a request, and on two cores the client has the other. A sleep ends late, so the holder sleeps
-//! until shortly before the event, and looks at its socket and the clock in turns for the rest.
+//! so with one connection a request, the drive and the reply need one thread: no other thread is
+//! woken for a request, and on two cores the client has the other. A sleep ends late, so the holder
+//! sleeps until shortly before the event, and looks at its socket and the clock in turns for the
+//! rest.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -25,9 +26,9 @@ use crate::clock::Clock;
 pub(crate) const NEVER: u64 = u64::MAX;
 /// The thread that keeps time when no reader does.
 pub(crate) const TIMER: u64 = 0;
-/// A sleep may end so late: measured 16 to 46 us on an idle virtual machine, 99 of 100 times.
+/// How late a sleep may end: measured 16 to 46 us on an idle virtual machine, 99 of 100 times.
 const SPIN_NS: u64 = 50_000;
-/// Longest sleep; whoever changes something rings.
+/// Longest sleep; a thread that plans an earlier event rings.
 const SLEEP_NS_MAX: u64 = 1_000_000_000;
 
 /// See the module.
@@ -36,9 +37,9 @@ pub(crate) struct Keeper {
     /// Wall time of the next event; changes under the lock of the drive alone.
     planned: AtomicU64,
     is_stopping: AtomicBool,
-    /// Whether somebody rang for the timer.
+    /// Whether another thread rang for the timer.
     alarm: (Mutex<bool>, Condvar),
-    /// Rings for a reader: what is written to the first wakes who polls the second.
+    /// Rings for a reader: a byte written to the first wakes the thread that polls the second.
     bell: (UnixStream, UnixStream),
 }
 
@@ -56,7 +57,7 @@ impl Keeper {
         })
     }
 
-    /// The next event is at this time of the wall, as `who` knows who has locked the drive.
+    /// The next event is at this wall time, as `who` knows, which has locked the drive.
     pub(crate) fn plan(&self, who: u64, next: u64) {
         let before = self.planned.swap(next, Ordering::SeqCst);
         if next < before && self.holder.load(Ordering::SeqCst) != who {
@@ -70,7 +71,7 @@ impl Keeper {
         planned != NEVER && planned <= clock.now()
     }
 
-    /// Whether a reader keeps time from now on, or does already.
+    /// Makes a reader the holder, unless another one is; whether it is the holder now.
     pub(crate) fn take(&self, reader: u64) -> bool {
         let taken = self.holder.compare_exchange(TIMER, reader, Ordering::SeqCst, Ordering::SeqCst);
         taken.is_ok() || taken == Err(reader)
@@ -91,20 +92,20 @@ impl Keeper {
             *is_rung = true;
             self.alarm.1.notify_one();
         } else {
-            // A bell that is full has been heard as little as another ring would be.
+            // A bell that is full wakes the holder without another byte.
             let _ = (&self.bell.0).write(&[1]);
         }
     }
 
-    /// Nobody waits any more.
+    /// Ends all waiting.
     pub(crate) fn stop(&self) {
         self.is_stopping.store(true, Ordering::SeqCst);
         *self.alarm.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.alarm.1.notify_one();
     }
 
-    /// The holder waits a moment, until its client has sent something, an event is due, or somebody
-    /// rings.
+    /// The holder waits a moment, until its client has sent something, an event is due, or another
+    /// thread rings.
     pub(crate) fn pause(&self, clock: &Clock, client: BorrowedFd) {
         let left = self.planned.load(Ordering::SeqCst).saturating_sub(clock.now());
         if left <= SPIN_NS {
@@ -123,7 +124,7 @@ impl Keeper {
         }
     }
 
-    /// The timer waits until an event is due and nobody else keeps time; false in the end.
+    /// The timer waits until an event is due and no reader keeps time; false when the server stops.
     pub(crate) fn wait(&self, clock: &Clock) -> bool {
         while !self.is_stopping.load(Ordering::SeqCst) {
             let left = if self.holder.load(Ordering::SeqCst) == TIMER {

@@ -4,18 +4,18 @@
 //!  wire       numbers of the protocol, requests and replies as bytes      pure
 //!  handshake  options of a client, answered                               pure
 //!  record     requests as lines of a file                                 pure
-//!  capture    what changed the drive, with its bytes                      pure
+//!  capture    changes of the drive, with their bytes                      pure
 //!  power      a drive that is cut from power and mounted again            pure
-//!  core       the drive, what is under way, counts                        a clock is passed in
+//!  core       the drive, its pending requests, counts                     a clock is passed in
 //!  reading    options and requests as they arrive                         pure
 //!  places     the socket, the files                                       the file system
 //!  clock      wall time and that of the model                             the wall clock
 //!  pipe       the bytes to one client, never waited for by the others     threads
 //!  server     sockets, connections, the timer                             threads, the wall clock
 //! ```
-//! The simulator knows neither time nor threads; this crate is the only place that has both. What
-//! arrives on a socket is parsed by functions of bytes alone, which tests feed with everything.
-//! A client that sends nonsense loses its connection, and nobody else notices.
+//! The simulator knows neither time nor threads; this crate is the only place that has both. Bytes
+//! that arrive on a socket are parsed by pure functions, which tests feed with arbitrary input. A
+//! client that sends nonsense loses its connection; no other connection is affected.
 
 mod capture;
 mod clock;

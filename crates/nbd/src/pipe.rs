@@ -1,9 +1,10 @@
-//! The bytes on their way to one client: nobody who sends ever waits for it.
+//! The bytes on their way to one client: no thread that sends a reply ever waits for the client.
 //!
-//! A reply goes to the socket at once if that takes it; what is left is written by a thread of the
-//! connection. So the timer is never held up by a client that does not read. What such a client can
-//! make the server keep is bounded: before a request is begun its reader acquires the bytes that
-//! the request and its reply take, and waits while there are too many.
+//! A reply goes to the socket at once if the socket takes it; the remaining bytes are written by a
+//! thread of the connection. So the timer is never held up by a client that does not read. The
+//! memory that such a client can make the server hold is bounded: before a request is begun its
+//! reader acquires the bytes that the request and its reply take, and waits while there are too
+//! many.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -29,7 +30,7 @@ pub(crate) enum Socket {
 }
 
 impl Socket {
-    /// Ends both directions; whoever reads or writes returns.
+    /// Ends both directions; every thread that reads or writes returns.
     pub(crate) fn close(&self) {
         let _ = match self {
             Self::Unix(stream) => stream.shutdown(Shutdown::Both),
@@ -37,7 +38,7 @@ impl Socket {
         };
     }
 
-    /// What has arrived, without waiting for it.
+    /// Reads the bytes that have arrived, without waiting for more.
     pub(crate) fn read_now(&self, bytes: &mut [u8]) -> io::Result<usize> {
         loop {
             match recv(self.as_fd(), &mut *bytes, RecvFlags::DONTWAIT) {
@@ -92,7 +93,7 @@ struct Outbox {
     is_writing: bool,
     is_closed: bool,
     held_bytes: usize,
-    /// Somebody waits for bytes to be released.
+    /// A thread waits for bytes to be released.
     is_awaited: bool,
 }
 
@@ -114,7 +115,7 @@ impl Pipe {
         self.outbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until so many bytes more may be kept, after `before`; false when the connection is
+    /// Waits until `bytes` more bytes may be held, after `before`; false when the connection is
     /// closed.
     pub(crate) fn acquire(&self, bytes: usize, before: impl FnOnce()) -> bool {
         let is_full = |outbox: &mut Outbox| {
@@ -136,7 +137,7 @@ impl Pipe {
         !outbox.is_closed
     }
 
-    /// Sends a reply, now or soon, and releases what was acquired for it.
+    /// Sends a reply, now or soon, and releases the bytes that were acquired for it.
     pub(crate) fn send(&self, mut bytes: Vec<u8>, held: usize) {
         let mut outbox = self.outbox();
         if outbox.queue.is_empty() && !outbox.is_writing && !outbox.is_closed {
@@ -157,7 +158,7 @@ impl Pipe {
         }
     }
 
-    /// Nobody is woken in vain: replies are many.
+    /// Wakes waiting threads only if there are any, since replies are many.
     fn release(&self, mut outbox: MutexGuard<'_, Outbox>, held: usize) {
         outbox.held_bytes -= held;
         let is_awaited = outbox.is_awaited;
@@ -198,7 +199,7 @@ impl Pipe {
         waited.unwrap_or_else(PoisonError::into_inner).0.held_bytes == 0
     }
 
-    /// Sends nothing more, and lets everybody go on who waits.
+    /// Sends nothing more, and wakes every waiting thread.
     pub(crate) fn close(&self) {
         self.socket.close();
         let mut outbox = self.outbox();

@@ -18,8 +18,8 @@ pub(crate) fn file(path: &Path) -> io::Result<Box<dyn Write + Send>> {
     Ok(Box::new(io::BufWriter::with_capacity(1 << 20, fs::File::create(path)?)))
 }
 
-/// Makes a socket that only its owner may use. One that nobody answers is left of a server that was
-/// killed, and is replaced.
+/// Makes a socket that only its owner may use. A socket that no server answers is a remnant of a
+/// killed server, and is replaced.
 pub(crate) fn bind(path: &Path) -> Result<UnixListener, String> {
     if let Ok(found) = fs::symlink_metadata(path) {
         if !found.file_type().is_socket() {

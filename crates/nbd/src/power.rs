@@ -1,9 +1,9 @@
-//! A served drive that may lose its power: what its firmware notes for that, and what a cut and the
-//! next start do.
+//! A served drive that may lose its power: the notes of its firmware for that, and the effects of a
+//! cut and the next start.
 //!
 //! ```text
-//! session ── cut ──► flash ─ physics of what was interrupted ─► mount ─► session, and pages that
-//!    │ trims, versions: on the flash                                       give errors from now on
+//! session ── cut ──► flash ─ physics of interrupted operations ─► mount ─► session, and pages that
+//!    │ trims, versions: on the flash                                     give errors afterwards
 //! ```
 //! The options of `power` that change what a flush, a trim, an acknowledgement and a cut of a
 //! program mean work as in a simulated campaign. Those that make the drive believe wrong records
@@ -155,8 +155,8 @@ impl Supply {
         (session, report.time)
     }
 
-    /// What capacitors that save so many pages save of what memory held, oldest first; whether that
-    /// is all.
+    /// Saves the newest copies of pages in memory, oldest first, at most `pages`, since the
+    /// capacitors last no longer; returns whether all were saved.
     fn save(
         &mut self,
         saved: &mut Vec<Unit>,
@@ -165,7 +165,7 @@ impl Supply {
     ) -> bool {
         let Some(pages) = pages else { return true };
         let newest = |unit: &Unit| self.newest[unit.lpn as usize];
-        // Copies that are moved have their old place still, and what is overwritten is not missed.
+        // Copies that are moved still have their old place, and overwritten ones are not needed.
         in_memory.retain(|unit| newest(unit).version == unit.version && !newest(unit).is_trim);
         in_memory.sort_by_key(|unit| (newest(unit).sequence, unit.lpn));
         in_memory.dedup_by_key(|unit| unit.lpn);

@@ -1,7 +1,7 @@
 //! Requests as lines of a file, in the order of their arrival.
 //!
 //! A request ends when it is answered, and later ones may end before; those wait here until all in
-//! front of them have ended. No more wait than are under way.
+//! front of them have ended. Many may wait behind one slow request.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -34,7 +34,7 @@ impl Recorder {
     /// A record that goes to `file`.
     ///
     /// # Errors
-    /// What the file says.
+    /// Those of writing to the file.
     pub fn new(mut file: Box<dyn Write + Send>) -> io::Result<Self> {
         file.write_all(HEADER.as_bytes())?;
         Ok(Self { file, waiting: BTreeMap::new(), next: 0, error: None })
@@ -70,7 +70,7 @@ impl Recorder {
     /// Ends the file; requests that were never answered are left out.
     ///
     /// # Errors
-    /// The first that the file said.
+    /// The first error of writing to the file.
     pub fn finish(mut self) -> io::Result<()> {
         if let Some(error) = self.error.take() {
             return Err(error);

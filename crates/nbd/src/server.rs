@@ -6,11 +6,12 @@
 //!                     └─ who keeps time ───────┘ advance(now)           └─► pipe ─► socket
 //! ```
 //! Simulated time is wall time since the start, divided by the scale. A request enters the model
-//! when it was read from its socket. A reader that waits for its client lets the drive go on
-//! meanwhile ([`keeper`](crate::keeper)); what the model says is done is answered at once. How late
-//! that was is kept ([`Server::status`]).
+//! when it was read from its socket. A reader that waits for its client advances the drive
+//! meanwhile ([`keeper`](crate::keeper)); a request that has ended in the model is answered at
+//! once. How late that was is kept ([`Server::status`]).
 //!
-//! Untimed, a reader answers by itself, and sends what it has when no further request has arrived.
+//! Untimed, a reader answers without the timer, and sends its replies when no further request has
+//! arrived.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -42,9 +43,9 @@ use crate::wire::{self, Command, Errno};
 
 /// Connections at once.
 const CONNECTIONS_MAX: usize = 64;
-/// A client that negotiates must go on within this time.
+/// A client that negotiates must continue within this time.
 const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(10);
-/// What a request takes in memory beside its data.
+/// Memory of a request in addition to its data.
 const REQUEST_COST: usize = 512;
 /// Bytes of a range for each byte of the list of its pages.
 const PAGE_COST: usize = 512;
@@ -64,13 +65,13 @@ pub struct Options {
     pub tcp: Option<SocketAddr>,
     /// Whether the port may be of another address than loopback.
     pub is_remote_allowed: bool,
-    /// The name of the export beside the empty one.
+    /// The name of the export; the empty name is accepted too.
     pub name: String,
     /// Writes are refused.
     pub is_read_only: bool,
     /// Where requests are recorded.
     pub record: Option<PathBuf>,
-    /// Where what changes the drive is kept, with its bytes.
+    /// Where requests that change the drive are kept, with their bytes.
     pub capture: Option<PathBuf>,
 }
 
@@ -106,7 +107,7 @@ enum Listener {
 }
 
 impl Listener {
-    /// Takes nobody any more.
+    /// Accepts no client any more.
     fn close(&self) {
         let _ = match self {
             Self::Unix(unix) => rustix::net::shutdown(unix, rustix::net::Shutdown::Both),
@@ -194,7 +195,8 @@ impl Server {
         self.tcp
     }
 
-    /// What was done so far: `{drive, connections, accepted, rejected, wall_ns, requests, …}`.
+    /// The counts since the start:
+    /// `{drive, connections, accepted, rejected, wall_ns, requests, …}`.
     pub fn status(&self) -> Value {
         let shared = &self.shared;
         let mut status = shared.books().to_json();
@@ -210,7 +212,7 @@ impl Server {
         status
     }
 
-    /// The power fails: connections end at once, and nobody can connect until
+    /// The power fails: connections end at once, and no client can connect until
     /// [`Server::power_on`]. The drive has been mounted from its flash then; returns how long that
     /// takes it, as this server keeps time, in nanoseconds.
     ///
@@ -245,7 +247,7 @@ impl Server {
     /// The power is back, and the drive ready: clients may connect.
     ///
     /// # Errors
-    /// A sentence where it is on.
+    /// A sentence if it is on.
     pub fn power_on(&self) -> Result<(), String> {
         self.shared.note_power(Kind::On, self.shared.clock.now());
         if self.shared.is_off.swap(false, Ordering::SeqCst) {
@@ -262,8 +264,8 @@ impl Server {
     pub fn stop(mut self) -> (Option<Session>, Value, Result<(), String>) {
         let shared = &self.shared;
         shared.is_stopping.store(true, Ordering::SeqCst);
-        // Wakes the acceptors, wherever somebody has moved the socket to: on Linux an accept ends
-        // when its socket is shut down, elsewhere when somebody connects.
+        // Wakes the acceptors, even if the socket file was moved: on Linux an accept ends when its
+        // socket is shut down, elsewhere when a client connects.
         self.listeners.drain(..).for_each(|listener| listener.close());
         if let Some((path, inode)) = self.socket.take() {
             let _ = UnixStream::connect(&path);
@@ -354,8 +356,8 @@ impl Drop for Leaving<'_> {
     fn drop(&mut self) {
         self.shared.keeper.leave(self.number + 1);
         self.pipe.close();
-        // What it asked for goes on in the model. Its place stays taken until that is over, so that
-        // clients which come and go cannot pile up work without end.
+        // The requests of the client continue in the model. Its place stays taken until they have
+        // ended, so that clients which come and go cannot pile up work without end.
         if let Ok(mut core) = self.shared.core.lock() {
             core.drop_replies(self.number);
         }
@@ -369,7 +371,7 @@ impl Drop for Leaving<'_> {
     }
 }
 
-/// What a client sends. Whoever waits for it keeps time meanwhile, once its client asks.
+/// Reads from a client; the waiting thread keeps time meanwhile, once its client sends requests.
 struct Client<'a> {
     shared: &'a Shared,
     pipe: &'a Pipe,
@@ -491,7 +493,7 @@ impl Shared {
         Ok(to.write_all(&replies)?)
     }
 
-    /// Requests of a connection, answered when the model says so.
+    /// Serves the requests of a connection, each answered when it ends in the model.
     fn serve_in_time(
         &self,
         connection: u64,
@@ -551,7 +553,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Sends what is done.
+    /// Sends the replies of completed requests.
     fn answer(&self, ready: &mut Vec<(Ns, Pending)>) {
         for (at, Pending { pipe, reply, held, mut entry, .. }) in ready.drain(..) {
             entry.times.target = self.clock.to_wall(at);
@@ -568,7 +570,7 @@ impl Shared {
         self.keeper.plan(who, next);
     }
 
-    /// Lets the drive go on as time does.
+    /// Advances the drive to the present time.
     fn go_on(&self, who: u64, ready: &mut Vec<(Ns, Pending)>) {
         let mut core = self.core();
         core.advance(self.clock.to_model(self.clock.now()), ready);

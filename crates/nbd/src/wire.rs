@@ -35,7 +35,7 @@ pub const DF: u16 = 1 << 2;
 /// Flag of a command: one extent is enough.
 pub const REQ_ONE: u16 = 1 << 3;
 
-/// What went wrong, as NBD says it: numbers of Linux.
+/// The error numbers of NBD, which are those of Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Errno {
@@ -62,7 +62,7 @@ pub enum Command {
     Write,
     /// The end of the connection.
     Disconnect,
-    /// What was done before is to be durable.
+    /// Writes that have ended are to be durable.
     Flush,
     /// Bytes of no value.
     Trim,
@@ -133,12 +133,12 @@ pub fn request(bytes: &[u8; REQUEST_BYTES]) -> Option<Request> {
     })
 }
 
-/// A big-endian number of so many bytes.
+/// A big-endian number of `count` bytes.
 pub(crate) fn number(bytes: &[u8], first: usize, count: usize) -> u64 {
     bytes[first..first + count].iter().fold(0, |sum, &byte| sum << 8 | u64::from(byte))
 }
 
-/// What can be said of a request before anything is done.
+/// Checks a request before anything is done.
 pub fn check(request: &Request, bytes: u64, is_read_only: bool) -> Errno {
     let allowed = match request.command {
         Command::Read => DF | FUA,
@@ -180,7 +180,7 @@ pub enum Replies {
     /// An error number, and data of fixed length.
     #[default]
     Simple,
-    /// Chunks that say what they are.
+    /// Chunks that carry their type.
     Structured,
 }
 
