@@ -1,7 +1,7 @@
-//! Devices, workloads and replays, read and checked once: what Python holds of them.
+//! Devices, workloads and replays, read and checked once: the handles that Python holds.
 //!
 //! A handle is made from JSON text, or refused; everything later takes the handle. So no text is
-//! read twice, and what Python says about keys, defaults and units, it got from here. Handles never
+//! read twice, and all that Python shows of keys, defaults and units comes from here. Handles never
 //! change: a changed device is another one.
 
 use opennandlab_sim::config::ConfigError;
@@ -42,7 +42,8 @@ impl Device {
     }
 }
 
-/// What is resolved for the address space of a device, and is of use for such a device only.
+/// A declaration that is resolved for the address space of a device, and only valid for such a
+/// device.
 pub(crate) struct Fitted<T> {
     config: T,
     space: Space,

@@ -35,12 +35,13 @@ impl From<ImageError> for Failure {
     }
 }
 
-/// Runs `work` without the GIL; what it refuses, or where it breaks, becomes a Python exception.
+/// Runs `work` without the GIL; a refusal or a panic becomes a Python exception.
 pub(crate) fn doorway<T: Send>(
     py: Python<'_>,
     work: impl FnOnce() -> Result<T, Failure> + Send,
 ) -> PyResult<T> {
-    // A panic is a broken invariant of ours. What it left half done is behind a poisoned mutex.
+    // A panic is a broken invariant of ours. Data that it left half changed is behind a poisoned
+    // mutex.
     match py.detach(|| catch_unwind(AssertUnwindSafe(work))) {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(failure)) => Err(raise(py, failure)),

@@ -25,7 +25,7 @@ use crate::trace::Trace;
 /// Threads that untimed writes of a drive take; 0: as many as this process has cores.
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
-/// Decides how many threads drives made from now on take at most; 0: as many as there are cores.
+/// Sets the most threads that drives made afterwards take; 0: one for each core.
 #[pyfunction]
 pub(crate) fn set_threads(count: usize) {
     THREADS.store(count, Ordering::Relaxed);
@@ -59,7 +59,7 @@ impl Drive {
         }
     }
 
-    /// Takes what chooses victims; with one thread, where that needs the interpreter.
+    /// Takes the choosers of victims; with one thread, if they need the interpreter.
     fn take_policy(
         &self,
         py: Python<'_>,
@@ -119,8 +119,8 @@ impl Drive {
         doorway(py, || Ok(Self::of(Simulation::from_image(image, seed)?)))
     }
 
-    /// Lets victims be chosen by Python: `make(die, block_count, pages_per_block)` gives the pool,
-    /// its arrays and what is called with it.
+    /// Lets victims be chosen by Python: `make(die, block_count, pages_per_block)` returns the
+    /// pool, its arrays and the function that is called with it.
     fn consult(&self, py: Python<'_>, name: String, make: Py<PyAny>) -> PyResult<()> {
         let choosers = PythonChoosers { policy: self.policy(name), make };
         self.take_policy(py, Arc::new(choosers), 1)
@@ -158,7 +158,7 @@ impl Drive {
         self.with(py, |drive| Ok(Device { config: drive.config().clone() }))
     }
 
-    /// Changes the stress under which pages are read from now on; a job under way is dropped.
+    /// Changes the stress under which pages are read afterwards; a running job is dropped.
     fn set_stress(&self, py: Python<'_>, stress: &str) -> PyResult<()> {
         self.with(py, |drive| Ok(drive.set_stress(config::parse(stress)?)?))
     }
@@ -231,7 +231,7 @@ impl Drive {
         self.with(py, |drive| Ok(drive.begin_cell(spec, seed)?))
     }
 
-    /// What the stimulus gave so far, as JSON.
+    /// The result of the stimulus, up to now, as JSON.
     fn cell(&self, py: Python<'_>) -> PyResult<String> {
         self.with(py, |drive| Ok(drive.cell().to_string()))
     }
@@ -261,7 +261,7 @@ impl Drive {
         })
     }
 
-    /// Lets the clock go on by so many nanoseconds, without anything happening.
+    /// Advances the clock by `span_ns` nanoseconds, without anything happening.
     fn pass_time(&self, py: Python<'_>, span_ns: u64) -> PyResult<()> {
         self.with(py, |drive| {
             drive.pass_time(Ns(span_ns));
@@ -269,10 +269,11 @@ impl Drive {
         })
     }
 
-    /// Lets a host work with the drive and cuts it from power; it goes on as it has come back.
-    /// `number` is that of the cut in its life; names of workload and moment as on the command
-    /// line, claims as for [`PowerCampaign`](crate::power_loss), by its options where there are
-    /// none; `share` of the drive is written, from its first page on. What that showed, as JSON.
+    /// Lets a host work with the drive and cuts it from power; the drive continues in the state
+    /// that it had after the mount. `number` is that of the cut in its life; names of workload and
+    /// moment as on the command line, claims as for [`PowerCampaign`](crate::power_loss), by
+    /// default those of its options; `share` of the drive is written, from its first page on.
+    /// Returns the findings, as JSON.
     #[allow(clippy::needless_pass_by_value)] // called from Python
     #[allow(clippy::too_many_arguments)]
     #[pyo3(signature = (number, workload, at, claims, share, mount_limit_us, seed))]
@@ -331,7 +332,7 @@ impl Drive {
         self.with(py, |drive| Ok(drive.wear().to_string()))
     }
 
-    /// Goes on as a device with another write buffer, or other compression.
+    /// Continues as a device with another write buffer, or other compression.
     fn reconfigure(&self, py: Python<'_>, device: &Device) -> PyResult<()> {
         self.with(py, |drive| Ok(drive.reconfigure(device.config.clone())?))?;
         self.failed.raise()
@@ -347,7 +348,8 @@ impl Drive {
         self.with(py, |drive| Ok(drive.audit().err()))
     }
 
-    /// The drive as it stands, as bytes; what follows from them is what would have followed.
+    /// The present state of the drive, as bytes; a drive made from them continues exactly as this
+    /// one.
     fn checkpoint<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         self.with(py, |drive| Ok(drive.checkpoint())).map(|state| PyBytes::new(py, &state))
     }
@@ -358,7 +360,7 @@ impl Drive {
         doorway(py, || Ok(Self::of(Simulation::from_checkpoint(state)?)))
     }
 
-    /// The result of the job so far, as JSON.
+    /// The result of the job, up to now, as JSON.
     fn outcome(&self, py: Python<'_>) -> PyResult<String> {
         self.with(py, |drive| Ok(drive.outcome().to_string()))
     }

@@ -48,7 +48,7 @@ fn check(index: u8, blocks: u64) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// A status or an OCR as a number, CID and CSD as bytes, `None` where there is no response.
+/// A status or an OCR as a number, CID and CSD as bytes, `None` if there is no response.
 fn said(py: Python<'_>, response: Response) -> Option<Py<PyAny>> {
     match response {
         Response::None => None,

@@ -2,7 +2,7 @@
 //!
 //! No logic: JSON text becomes a handle (`config`), a handle a drive (`drive`), and JSON text and
 //! bytes come out. The core works without the GIL (`doorway`). Python never holds a pointer into
-//! it, and what it says about keys, defaults and units, it got from here.
+//! it, and all that Python shows of keys, defaults and units comes from here.
 
 mod config;
 mod doorway;

@@ -51,12 +51,12 @@ impl Player {
         self.with(py, |player| Ok(player.capacity_bytes()))
     }
 
-    /// What the drive has done so far, as JSON.
+    /// The work of the drive, up to now, as JSON.
     fn status(&self, py: Python<'_>) -> PyResult<String> {
         self.with(py, |player| Ok(player.status().to_string()))
     }
 
-    /// Gives the drive back, at rest; the player is over.
+    /// Gives the drive back, at rest; the player cannot be used any more.
     fn drive(&self, py: Python<'_>) -> PyResult<Drive> {
         doorway(py, || {
             let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);

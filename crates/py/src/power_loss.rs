@@ -53,7 +53,7 @@ impl PowerCampaign {
         })
     }
 
-    /// Lives so many lives from a number on; what they have shown, as JSON.
+    /// Simulates `count` lives from number `first` on; returns their findings, as JSON.
     fn live(&self, py: Python<'_>, first: u64, count: u64) -> PyResult<String> {
         doorway(py, || {
             let mut tally = Tally::default();

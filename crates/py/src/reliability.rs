@@ -29,7 +29,7 @@ pub(crate) fn resolve_reliability(py: Python<'_>, text: &str) -> PyResult<String
     })
 }
 
-/// Names of the page types that a model tells apart, lower page first.
+/// Names of the page types that a model distinguishes, lower page first.
 #[pyfunction]
 pub(crate) fn page_types(py: Python<'_>, model: &str) -> PyResult<Vec<&'static str>> {
     doorway(py, || Ok(parsed(model)?.build().page_types().to_vec()))
@@ -93,7 +93,7 @@ pub(crate) fn retry_steps(
     })
 }
 
-/// Hours at one temperature that an hour at another stands for.
+/// The hours at one temperature that have the effect of an hour at another.
 #[pyfunction]
 pub(crate) fn arrhenius(py: Python<'_>, ea_ev: f64, from_c: f64, to_c: f64) -> PyResult<f64> {
     doorway(py, || {

@@ -47,7 +47,7 @@ fn refused(message: impl Into<String>) -> Failure {
 
 #[pymethods]
 impl Server {
-    /// Serves a copy of a drive, with what its pages held if `image` says so.
+    /// Serves a copy of a drive, with the data of `image` in its pages if it is given.
     ///
     /// `scale`: how many times slower than the model; `None` as fast as this machine. `socket`,
     /// `tcp`: where clients connect. `record`: the file that requests are written to, `capture`:
@@ -113,7 +113,7 @@ impl Server {
         })
     }
 
-    /// What was done so far, as JSON.
+    /// The counts since the start, as JSON.
     fn status(&self, py: Python<'_>) -> PyResult<String> {
         self.with(py, |life| match life {
             Life::Serving(server) => Ok(server.status().to_string()),

@@ -1,15 +1,15 @@
-//! Texts of any length: opened, decompressed, hashed and listened to while they stream past.
+//! Texts of any length: opened, decompressed, hashed and interruptible while they stream past.
 //!
 //! The drive's crate knows no files and no compression. Here a file is opened, gzip, bzip2, xz and
-//! zstd are told by their first bytes (names lie), and the text is hashed. Ctrl-C is heard while
-//! reading: a trace may have gigabytes, and a pipe may have nothing for a while.
+//! zstd are recognised by their first bytes (names may be wrong), and the text is hashed. Ctrl-C is
+//! checked while reading: a trace may have gigabytes, and a pipe may have nothing for a while.
 //!
 //! Unpacking streams, so a compressed file takes no more memory than a plain one: at most 512 MiB
-//! for the window of xz, 128 MiB for that of zstd (its own limit). What a small file unpacks to is
-//! limited too, or one of endless comments would be read for hours.
+//! for the window of xz, 128 MiB for that of zstd (its own limit). The unpacked size of a small
+//! file is limited too, or one of endless comments would be read for hours.
 //!
-//! Files and pipes are read. A device has no end, and a pipe into which nobody writes would be
-//! waited for, so both are refused when they are opened.
+//! Files and pipes are read. A device has no end, and a pipe without a writer would block, so both
+//! are refused when they are opened.
 
 use std::fmt::Display;
 use std::fs::File;
@@ -33,9 +33,10 @@ const BZIP2_MAGIC: &[u8] = b"BZh";
 const XZ_MAGIC: &[u8] = b"\xfd7zXZ\0";
 /// Memory that unpacking xz may take; `xz -9` needs 65 MiB.
 const XZ_MEMORY_BYTES_MAX: u64 = 512 << 20;
-/// Unpacked bytes that any compressed file may have, unless the user says otherwise.
+/// Unpacked bytes that any compressed file may have, unless the user sets another limit.
 const UNPACKED_BYTES_MAX: u64 = 16 << 30;
-/// Or so many for each compressed byte: traces are packed to a third or a twentieth of their size.
+/// Or this number for each compressed byte: traces are packed to a third or a twentieth of their
+/// size.
 const UNPACKED_PER_PACKED_MAX: u64 = 100;
 const BUFFER_BYTES: usize = 1 << 18;
 /// How often Python is asked whether a signal is waiting.
@@ -49,7 +50,7 @@ pub(crate) fn read<T, E: Display>(
     parse: impl FnOnce(&mut dyn BufRead) -> Result<T, E>,
 ) -> Result<(T, String), Failure> {
     let signals = Signals::default();
-    // Whatever reading says after Python has raised, it says because of that.
+    // An error of reading after Python has raised is a consequence of that exception.
     let or_raised = |message: String| match signals.take() {
         Some(error) => Failure::Python(error),
         None => Failure::Trace(message),
@@ -69,14 +70,14 @@ pub(crate) fn read<T, E: Display>(
 /// What `open` hands out: a file, or a pipe with the bytes that were read to try it.
 type Opened = io::Chain<Cursor<Vec<u8>>, File>;
 
-/// Opens a file, or a pipe into which somebody writes.
+/// Opens a file, or a pipe that has a writer.
 #[cfg(unix)]
 fn open(path: &str) -> io::Result<Opened> {
     use std::os::unix::fs::FileTypeExt;
 
     use rustix::fs::{fcntl_setfl, Mode, OFlags};
 
-    // Without NONBLOCK, a pipe that nobody writes into would hold us here.
+    // Without NONBLOCK, a pipe without a writer would block here.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let mut file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
     let kind = file.metadata()?.file_type();
@@ -130,7 +131,7 @@ fn decoded(
     Ok(Box::new(Unpacked { inner, bytes: 0, packed_bytes, bytes_max: unpacked_bytes_max }))
 }
 
-/// A reader that counts what it hands out.
+/// A reader that counts the bytes that it hands out.
 struct Counting<R> {
     inner: R,
     bytes: Arc<AtomicU64>,
@@ -144,7 +145,7 @@ impl<R: Read> Read for Counting<R> {
     }
 }
 
-/// An unpacked text that ends with an error where it grows too long.
+/// An unpacked text that ends with an error when it grows too long.
 struct Unpacked {
     inner: Box<dyn Read + Send>,
     bytes: u64,
@@ -219,7 +220,7 @@ impl<R: Read> Read for Waiting<R> {
     }
 }
 
-/// A reader that hashes what it hands out, and listens to signals now and then.
+/// A reader that hashes the bytes that it hands out, and checks for signals now and then.
 struct Hashing<R> {
     inner: R,
     hash: Arc<Mutex<Sha256>>,

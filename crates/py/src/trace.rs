@@ -18,7 +18,8 @@ pub(crate) struct Trace {
 
 #[pymethods]
 impl Trace {
-    /// Reads the file at `path` as `replay` says; its requests may take `memory_bytes_max` bytes.
+    /// Reads the file at `path` in the way of `replay`; its requests may take `memory_bytes_max`
+    /// bytes.
     #[new]
     #[pyo3(signature = (path, replay, memory_bytes_max=None))]
     fn new(
@@ -42,7 +43,7 @@ impl Trace {
         &self.digest
     }
 
-    /// What is in the trace, as JSON.
+    /// The contents of the trace, as JSON.
     fn summary(&self, py: Python<'_>) -> PyResult<String> {
         doorway(py, || {
             let summary = self.records.summary();

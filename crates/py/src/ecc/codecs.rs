@@ -38,7 +38,7 @@ pub(super) fn build(spec: &Value) -> Result<Codec, Failure> {
 
 fn bch(spec: &Value) -> Result<Codec, Failure> {
     let number = |key: &str| spec[key].as_u64();
-    // What does not fit is out of range, and the constructor says which range that is.
+    // A number that does not fit is out of range, and the constructor reports the range.
     let small = |key| number(key).and_then(|value| u32::try_from(value).ok()).unwrap_or(u32::MAX);
     let data_bits = number("data_bits").map(|bits| bits as usize);
     let code = BchCode::new(small("m"), small("t"), data_bits);

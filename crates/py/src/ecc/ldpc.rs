@@ -48,7 +48,7 @@ impl EccLdpc {
         doorway(py, || Ok(self.code.girth()))
     }
 
-    /// Where the information bits stand in a word.
+    /// Positions of the information bits in a word.
     fn info_positions(&self) -> Vec<u32> {
         self.code.info_positions().to_vec()
     }

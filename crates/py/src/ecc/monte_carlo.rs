@@ -99,8 +99,8 @@ type Speed = (Vec<(u64, f64)>, usize, Option<f64>);
 
 #[pymethods]
 impl EccTask {
-    /// A code on a channel (as JSON) at the point `x`; with `errors`, so many wrong hard decisions
-    /// in each frame.
+    /// A code on a channel (as JSON) at the point `x`; with `errors`, this number of wrong hard
+    /// decisions in each frame.
     #[new]
     #[pyo3(signature = (codec, channel, x, seed, zero_codeword, errors=None))]
     fn new(
@@ -151,7 +151,7 @@ impl EccTask {
     /// Decodes `frames` prepared frames over and over, for `seconds` in each of `rounds`; frames
     /// and seconds of each round, words decoded of a pass, and mean iterations. Seconds are those
     /// of `clock`, a function of Python that is called on this thread.
-    #[allow(clippy::needless_pass_by_value)] // `Py` is moved to where there is no GIL
+    #[allow(clippy::needless_pass_by_value)] // `Py` is moved to code without the GIL
     fn speed(
         &self,
         py: Python<'_>,

@@ -1,12 +1,12 @@
-//! Policies of the user's own: what the simulator asks, and how it is called.
+//! Policies written by the user: the questions of the simulator, and how a policy is called.
 //!
 //! ```text
 //! core, without the GIL ─┬─► PythonChooser: takes the GIL, brings the arrays of the pool up to
 //!                        │   date, calls `choose(pool)`
 //!                        └─► NativeChooser: calls the function, on any thread, without the GIL
 //! ```
-//! What goes wrong is kept in [`Failed`]: the simulator goes on with the built-in greedy to the end
-//! of its slice, so that the drive stays whole, and then the exception is raised.
+//! An error is kept in [`Failed`]: the simulator continues with the built-in greedy policy to the
+//! end of its slice, so that the drive stays whole, and then the exception is raised.
 
 mod native;
 mod placer;
@@ -24,7 +24,7 @@ pub(crate) use python::PythonChoosers;
 
 use crate::doorway::exception;
 
-/// Why a policy cannot be asked any more, until somebody has heard of it.
+/// The error after which a policy is not asked any more, until it is raised.
 #[derive(Default)]
 pub(crate) struct Failed {
     has: AtomicBool,
@@ -43,7 +43,7 @@ impl Failed {
         self.has.store(true, Ordering::Release);
     }
 
-    /// Raises what was kept; the policy may be asked again.
+    /// Raises the error that was kept; the policy may be asked again.
     pub(crate) fn raise(&self) -> PyResult<()> {
         if !self.has() {
             return Ok(());

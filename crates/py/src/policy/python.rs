@@ -20,15 +20,15 @@ pub(crate) struct PythonChoosers {
     pub(crate) make: Py<PyAny>,
 }
 
-/// What Python made for a pool.
+/// The pool and its parts, made by Python.
 #[derive(FromPyObject)]
 struct Made {
-    /// What is called.
+    /// The function that is called.
     choose: Py<PyAny>,
-    /// What it is called with.
+    /// Its argument.
     pool: Py<PyAny>,
-    /// The memory of its arrays, of so many bytes that each has an entry for each block; `head`
-    /// takes the clock and the number of candidates.
+    /// The memory of its arrays, each with an entry for each block; `head` takes the clock and the
+    /// number of candidates.
     head: Py<PyByteArray>,
     live: Py<PyByteArray>,
     erase_counts: Py<PyByteArray>,
@@ -56,7 +56,7 @@ impl Choosers for PythonChoosers {
 
 struct PythonChooser {
     policy: Policy,
-    /// `None` where it could not be made.
+    /// `None` if it could not be made.
     made: Option<Arc<Made>>,
     order: Vec<u32>,
     states: Vec<u8>,
@@ -99,10 +99,10 @@ impl PythonChooser {
 }
 
 impl PythonChooser {
-    /// Says below the traceback whose it is.
+    /// Adds a note below the traceback: the policy and the die.
     fn note(&self, py: Python<'_>, error: &PyErr, die: u32) {
         let note = format!("in the policy `{}`, asked for a victim of die {die}", self.policy.name);
-        // Exceptions that take no notes say it without.
+        // Exceptions that take no notes are raised without it.
         let _ = error.value(py).setattr("__notes__", vec![note]);
     }
 }

@@ -17,8 +17,8 @@ impl Plain for i64 {}
 /// Copies numbers to the beginning of a byte array, as many as it holds.
 pub(super) fn fill<T: Plain>(array: &Bound<'_, PyByteArray>, numbers: &[T]) {
     let bytes = std::mem::size_of_val(numbers).min(array.len());
-    // SAFETY: the GIL is held and nothing runs in Python meanwhile, so nobody else looks at the
-    // bytes; arrays that were made of them keep them where they are. `T` has no padding.
+    // SAFETY: the GIL is held and nothing runs in Python meanwhile, so no other code reads the
+    // bytes; arrays that were made of them keep them in place. `T` has no padding.
     unsafe {
         std::ptr::copy_nonoverlapping(numbers.as_ptr().cast::<u8>(), array.data(), bytes);
     }
