@@ -3,13 +3,13 @@
 //! ```text
 //!   (LPN, page, erase count) ─hash─► data ─► encode ─► flip bits at the RBER ─► decode ─► compare
 //! ```
-//! Data follows from a hash of the logical page, of where it was written and of how often that
-//! block was erased, which differ for every write; nothing is stored. Each flipped bit has a level,
-//! uniform in 0 to 1: of the flips of the worst rung of the ladder, another keeps those with levels
-//! under its share of the worst error rate. So errors of a better read are a part of those of a
-//! worse one, and their number has the binomial distribution of the lower rate. Soft decisions draw
-//! the reads of each cell, given whether its hard decision is wrong, from the sensing channel of
-//! two Gaussian states.
+//! Data follows from a hash of the logical page, of its physical page and of the erase count of the
+//! block, which differ for every write; nothing is stored. Each flipped bit has a level, uniform in
+//! 0 to 1: of the flips of the worst rung of the ladder, another keeps those with levels under its
+//! share of the worst error rate. So errors of a better read are a part of those of a worse one,
+//! and their number has the binomial distribution of the lower rate. Soft decisions draw the reads
+//! of each cell, given whether its hard decision is wrong, from the sensing channel of two Gaussian
+//! states.
 //!
 //! A decoder that ends at a wrong codeword has failed. Its outcomes agree with the tables and
 //! formulas of the other mode (tested), and cost real decoding: see docs/ecc.md for the rate.
@@ -26,7 +26,7 @@ use super::fate::RungFate;
 use crate::config::ConfigError;
 use crate::rng::Rng;
 
-/// Error rates as a decoder is told them: LLRs of 0 and of infinity help nobody.
+/// Range of the error rates that a decoder receives: LLRs of 0 and of infinity are of no use.
 const RBER_TOLD: (f64, f64) = (1e-12, 0.49);
 
 /// What became of a page.
@@ -144,8 +144,8 @@ impl BitTrue {
         }
     }
 
-    /// As [`BitTrue::read`] for a page whose fate nobody waits for; returns whether it is time to
-    /// [`BitTrue::settle`]. None where pages do not gain from being decoded together.
+    /// As [`BitTrue::read`] for a page whose fate is not needed at once; returns whether it is time
+    /// to [`BitTrue::settle`]. None if pages do not gain from being decoded together.
     pub fn defer(&mut self, page: Page, worst_rate: f64) -> Option<bool> {
         match &mut self.codec {
             Codec::Bch { .. } => None,
@@ -310,7 +310,7 @@ struct LdpcPages {
     soft: BTreeMap<(u64, u32), Option<SoftBins>>,
     info: Vec<u8>,
     waiting: Vec<Waiting>,
-    /// Of the codewords of the waiting pages: what was sent, its noise, its wrong hard decisions.
+    /// Of the codewords of the waiting pages: sent bits, noise, wrong hard decisions.
     words: Vec<u8>,
     noises: Vec<Rng>,
     flips: Vec<Vec<Flip>>,
@@ -369,7 +369,7 @@ impl LdpcPages {
         self.waiting.len() * self.count + self.count > self.decoder.batch()
     }
 
-    /// Decodes what waits, up the rungs of each page, and tells the fates in order.
+    /// Decodes the waiting pages, up the rungs of each, and passes their fates to `tell` in order.
     fn decode<'a>(
         &mut self,
         rungs_of: impl Fn(u32) -> &'a [RungFate],
@@ -480,7 +480,7 @@ mod tests {
         Fates { model, code, ladder: ladder.clone(), stress, stripe: 0 }.outcome(&stress, 1.0)
     }
 
-    /// A page with data and noise of its own.
+    /// A page with its own data and noise.
     fn numbered(number: u32) -> Page {
         Page {
             data: number.into(),
@@ -489,7 +489,7 @@ mod tests {
         }
     }
 
-    /// Shares of pages that need more than each rung, beside their probabilities.
+    /// Compares the shares of pages that need more than each rung with their probabilities.
     fn shares(config: &EccConfig, page_bytes: u64, rber: f64, ladder: &Ladder, pages: u32) {
         shares_of(
             config,
@@ -514,7 +514,7 @@ mod tests {
             least = least.min(rung.failure);
             let share = f64::from(count) / f64::from(pages);
             let deviation = (least * (1.0 - least) / f64::from(pages)).sqrt();
-            // The table has noise of its own: 100 errors a point, 10 %.
+            // The table has its own noise: 100 errors a point, 10 %.
             let table = if config.algorithm == Algorithm::Ldpc { 0.3 * least } else { 0.0 };
             let gap = (share - least).abs();
             assert!(gap <= 4.5 * deviation + table, "{rung:?}: {share} is not {least}");

@@ -1,7 +1,7 @@
-//! What of a block is read: so many pages of each type, under the stress that the block is under.
+//! Reads of a block: the number of pages of each type, under the stress of the block.
 //!
 //! A [`BlockRead`] can be counted later than it was made and elsewhere: it holds all that the
-//! outcome depends on, beside the streams of chance of its die.
+//! outcome depends on, except the random streams of its die.
 
 use std::sync::Arc;
 
@@ -57,20 +57,20 @@ pub struct BlockRead {
     pub(super) source: Source,
 }
 
-/// Which sorts the pages of a block are of: their type, beyond the last type those of further
-/// groups of layers, and beyond these the same again for each program that disturbed them. Beyond
-/// all sorts are those of pages that a cut has made suspect.
+/// Maps the pages of a block to sorts. The first sorts are the page types; those of further groups
+/// of layers follow, and then the same again for each program that disturbed the pages. After all
+/// of these come the sorts of pages that a cut has made suspect.
 #[derive(Clone, Debug)]
 pub struct PageTypes {
-    /// Types that are told apart; 1 where they are not.
+    /// Page types that are distinguished; 1 if they are not.
     types: usize,
     /// Types times groups of layers.
     places: usize,
-    /// Programs of a page that are told apart; 1 where pages are programmed once.
+    /// Programs of a page that are distinguished; 1 if pages are programmed once.
     programs: usize,
-    /// Whether suspect pages are told apart.
+    /// Whether suspect pages are distinguished.
     tells_suspects: bool,
-    /// Bits of a cell, or 1 where types are not told apart.
+    /// Bits of a cell, or 1 if types are not distinguished.
     bits: usize,
     /// By place in the block: rows go through the types in turn, lower page first, as the lists of
     /// `nand.timing` do.
@@ -90,23 +90,23 @@ impl PageTypes {
         Self { types: count, places: count, programs: 1, tells_suspects: false, bits, at, at_slc }
     }
 
-    /// Tells pages apart by the programs of their page that came after theirs.
+    /// Distinguishes pages by the number of later programs of their page.
     pub(super) fn tell_disturbs(&mut self, programs_per_page: u32) {
         self.programs = (programs_per_page as usize).min(SORTS_MAX / self.types);
     }
 
-    /// Tells suspect pages apart.
+    /// Distinguishes suspect pages.
     pub(super) fn tell_suspects(&mut self) {
         self.tells_suspects = true;
     }
 
-    /// Groups of layers that can be told apart.
+    /// The most groups of layers that can be distinguished.
     pub(super) fn layer_groups_max(&self) -> usize {
         (SORTS_MAX / (self.types * self.programs)).min(LAYER_GROUPS_MAX)
     }
 
-    /// Tells the pages of groups of layers apart, wordlines being shared evenly by the layers from
-    /// the first page on; returns how many pages of full density each group has.
+    /// Distinguishes the pages of groups of layers, wordlines being shared evenly by the layers
+    /// from the first page on; returns how many pages of full density each group has.
     pub(super) fn lay_in_layers(&mut self, group_of: &[u8], group_count: usize) -> Vec<f64> {
         let mut weights = vec![0.0; group_count];
         let (pages, types) = (self.at.len(), self.types);
@@ -129,13 +129,13 @@ impl PageTypes {
         usize::from(self.at[page]) / self.types
     }
 
-    /// Sorts that are told apart; 1 where pages are alike.
+    /// Sorts that are distinguished; 1 if pages are alike.
     #[inline]
     pub(super) fn sorts(&self) -> usize {
         self.places * self.programs
     }
 
-    /// Whether suspect pages are told apart.
+    /// Whether suspect pages are distinguished.
     #[inline]
     pub(super) fn tells_suspects(&self) -> bool {
         self.tells_suspects
@@ -158,7 +158,7 @@ impl PageTypes {
         (sort % self.types, sort / self.types)
     }
 
-    /// The types of the pages of superblocks: those of the blocks of the flash that they lie in.
+    /// The types of the pages of superblocks: those of the blocks of the flash that contain them.
     pub(super) fn lay_over_dies(&mut self, superblocks: &Superblocks) {
         let of_member = Arc::clone(&self.at);
         // Types repeat by rows, so that those of a wide block begin as those of one member.
@@ -213,8 +213,8 @@ impl PageTypes {
         self.places * usize::from(media.disturbs(ppn)).min(self.programs - 1)
     }
 
-    /// A read of so many pages of a block, whichever they are. Not for drives that tell pages
-    /// apart.
+    /// A read of `page_count` pages of a block, whichever they are. Not for drives that distinguish
+    /// pages.
     #[inline]
     pub fn live(
         &self,

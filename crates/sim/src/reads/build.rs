@@ -36,7 +36,7 @@ impl ReadErrors {
         self
     }
 
-    /// Tells the pages of superblocks apart by their place in the blocks of the flash.
+    /// Distinguishes the pages of superblocks by their place in the blocks of the flash.
     #[must_use]
     pub fn in_superblocks(mut self, superblocks: Option<&Superblocks>) -> Self {
         if let Some(superblocks) = superblocks {
@@ -45,7 +45,7 @@ impl ReadErrors {
         self
     }
 
-    /// Lets blocks and layers err more or less than the mean.
+    /// Gives blocks and layers higher or lower error rates than the mean.
     #[must_use]
     pub fn with_spread(mut self, config: &SpreadConfig, block_count: u32, seed: u64) -> Self {
         let spread = Spread::new(config, block_count, &mut self.types, seed);
@@ -54,7 +54,7 @@ impl ReadErrors {
         self
     }
 
-    /// Lets what cuts of the power have left on the flash wear on reads, if there is anything.
+    /// Lets the marks of power cuts on the flash affect reads, if there are any.
     #[must_use]
     pub fn with_scars(mut self, factors: Option<ScarFactors>) -> Self {
         if let Some(factors) = factors {
@@ -91,7 +91,7 @@ impl ReadErrors {
         self
     }
 
-    /// Looks for blocks whose first reads err more than this.
+    /// Looks for blocks whose first reads have a higher error rate than this.
     #[must_use]
     pub fn with_watch(mut self, rate_max: Option<f64>, block_count: u32) -> Self {
         self.watch = rate_max.map(|rate_max| Box::new(Watch::new(rate_max, block_count)));

@@ -1,4 +1,4 @@
-//! The chance of one die: which of its reads fail, by streams of its own.
+//! The chance of one die: which of its reads fail, by its own random streams.
 //!
 //! Failures of `n` independent reads with probability `p` are points of a Poisson process of length
 //! `-n ln(1 - p)`, so one subtraction per batch of reads decides whether any occurs. Every die has
@@ -51,7 +51,7 @@ impl Chance {
         self.hazard_left < 0.0
     }
 
-    /// Takes one of the failures of the reads so far, if there is one left.
+    /// Takes one of the failures of the reads until now, if there is one left.
     pub(super) fn next_failure(&mut self) -> bool {
         let has_failed = self.hazard_left < 0.0;
         if has_failed {

@@ -101,7 +101,7 @@ impl RetryConfig {
     }
 }
 
-/// Reading a page several times at levels beside each other, for soft decisions of an LDPC code.
+/// Reading a page several times at neighbouring levels, for soft decisions of an LDPC code.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SoftReadConfig {

@@ -234,7 +234,7 @@ pub struct LdpcTimer {
 #[derive(Debug)]
 enum Iterations {
     Table(Vec<IterationRow>),
-    /// With what was computed, by step of the logarithm of the error rate and by reads.
+    /// With the computed values, by step of the logarithm of the error rate and by reads.
     Evolution(Evolution, BTreeMap<(i32, u32), f64>),
 }
 

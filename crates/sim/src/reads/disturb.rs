@@ -1,14 +1,15 @@
-//! Reads of each block since its erase, in classes: what read disturb depends on.
+//! Reads of each block since its erase, in classes: the quantity that read disturb depends on.
 //!
 //! ```text
 //!   reads per page    0 ......... 4 .. 4.8 .. 5.7 .. 6.7 .. 8 .. ...... 4096 ......
 //!   class                  0        1     2      3      4      ...        41 (open)
 //! ```
-//! A class is a fourth of an octave wide and stands for its middle, so that outcomes of reads can
-//! be kept per class; class 0 stands for no reads. A counter is compared with the end of its class,
-//! once per read: no logarithm. Whether a block was erased meanwhile is seen by its erase count.
+//! A class is a fourth of an octave wide and its middle represents it, so that outcomes of reads
+//! can be kept per class; class 0 represents no reads. A counter is compared with the end of its
+//! class, once per read: no logarithm. An erase in between shows in the erase count of the block.
 //!
-//! Counters belong to the run: a checkpoint has them, an image does not, where they begin at 0.
+//! Counters belong to the run: a checkpoint contains them; an image does not, and its drive begins
+//! with counters at 0.
 
 use crate::units::BlockId;
 
@@ -21,7 +22,7 @@ const FIRST: f64 = 4.0;
 /// Classes that double the reads together.
 const PER_OCTAVE: f64 = 4.0;
 
-/// Reads per page that a class stands for.
+/// Reads per page that represent a class.
 pub fn reads_of(class: usize) -> f64 {
     if class == 0 {
         return 0.0;
@@ -47,7 +48,7 @@ pub struct BlockReads {
 }
 
 impl BlockReads {
-    /// Counters of blocks with so many pages.
+    /// Counters of blocks with `pages_per_block` pages.
     pub fn new(block_count: u32, pages_per_block: u32) -> Self {
         let end = |class: usize| {
             let reads = FIRST * libm::exp2(class as f64 / PER_OCTAVE) * f64::from(pages_per_block);
@@ -66,7 +67,7 @@ impl BlockReads {
         (self.blocks.iter().map(|it| [it.erases, it.reads, it.class]).collect(), self.most)
     }
 
-    /// Takes what [`BlockReads::save`] gave; false where it is not of this drive.
+    /// Takes the result of [`BlockReads::save`]; false if it is not of this drive.
     pub(super) fn restore(&mut self, (blocks, most): &(Vec<[u32; 3]>, u32)) -> bool {
         let is_class = |&[_, _, class]: &[u32; 3]| (class as usize) < CLASS_COUNT;
         if blocks.len() != self.blocks.len() || !blocks.iter().all(is_class) {
@@ -95,7 +96,7 @@ impl BlockReads {
         class
     }
 
-    /// The most reads of a block between two erases so far, per page of it.
+    /// The most reads of a block between two erases up to now, per page of it.
     pub fn reads_per_page_max(&self) -> f64 {
         f64::from(self.most) / f64::from(self.pages_per_block)
     }
@@ -134,7 +135,7 @@ mod tests {
                 (4.0 * (class as f64 / 4.0 - 0.25).exp2(), 4.0 * (class as f64 / 4.0).exp2());
             assert!((reads_of(class) / (low * high).sqrt() - 1.0).abs() < 1e-12);
         }
-        // A class is 19 % wide, so it errs by 9 % in the reads.
+        // A class is 19 % wide, so its middle differs by up to 9 % from the reads.
         assert!((reads_of(2) / reads_of(1) - 1.1892).abs() < 1e-4);
     }
 }

@@ -42,15 +42,15 @@ pub struct ReadErrors {
     pub(super) tally: ReadTally,
     /// By die.
     pub(super) chances: Vec<Chance>,
-    /// Reads of blocks, where they are counted.
+    /// Reads of blocks, if they are counted.
     pub(super) block_reads: Option<Box<BlockReads>>,
-    /// The steps that blocks were last read with, where drives remember them.
+    /// The steps that blocks were last read with, if drives remember them.
     pub(super) remembered: Option<Box<Remembered>>,
     pub(super) bit_true: Option<Box<BitTrue>>,
     pub(super) types: PageTypes,
     /// Blocks and layers that differ.
     pub(super) spread: Option<Box<Spread>>,
-    /// Looks for blocks that err too much.
+    /// Looks for blocks with too high an error rate.
     pub(super) watch: Option<Box<Watch>>,
 }
 
@@ -78,8 +78,8 @@ impl ReadErrors {
         self.watch.as_ref().is_some_and(|watch| !watch.found.is_empty())
     }
 
-    /// Blocks that were found to err too much since this was asked last: each once until it is
-    /// erased.
+    /// Blocks that were found to have too high an error rate since the last call: each once until
+    /// it is erased.
     #[inline]
     pub fn take_found(&mut self) -> Vec<BlockId> {
         self.watch.as_mut().map_or_else(Vec::new, |watch| std::mem::take(&mut watch.found))
@@ -95,8 +95,8 @@ impl ReadErrors {
         });
     }
 
-    /// Changes the stress under which reads are made from now on. Counts of earlier reads are
-    /// dropped, except those of each block where reads go on being counted.
+    /// Changes the stress under which reads are made afterwards. Counts of earlier reads are
+    /// dropped, except those of each block if reads are still counted.
     pub fn set_stress(&mut self, stress: &StressConfig, geometry: &Geometry) {
         self.settle();
         let counters = || BlockReads::new(geometry.block_count(), geometry.flash_pages_per_block());
@@ -106,7 +106,7 @@ impl ReadErrors {
         self.tally.reads_at.clear();
     }
 
-    /// Draws follow from this seed from now on.
+    /// Restarts the random streams from this seed.
     pub fn reseed(&mut self, seed: u64) {
         self.chances = Chance::of_dies(seed, self.chances.len() as u32);
     }
@@ -116,13 +116,13 @@ impl ReadErrors {
         &self.kinds.fates
     }
 
-    /// Reads of the host so far that could not be corrected.
+    /// Reads of the host up to now that could not be corrected.
     #[inline]
     pub fn lost_of_host(&self) -> u64 {
         self.tally.uncorrectable[Source::Host as usize]
     }
 
-    /// The counts so far.
+    /// The counts up to now.
     pub fn tally(&self) -> &ReadTally {
         &self.tally
     }
@@ -138,7 +138,7 @@ impl ReadErrors {
         &self.types
     }
 
-    /// The most reads of a block between two erases, per page of it; none where not counted.
+    /// The most reads of a block between two erases, per page of it; none if not counted.
     pub fn reads_per_page_max(&self) -> Option<f64> {
         self.block_reads.as_ref().map(|reads| reads.reads_per_page_max())
     }
@@ -164,7 +164,7 @@ impl ReadErrors {
         self.draw(kind, stressed, 1, source)
     }
 
-    /// As [`ReadErrors::record_page`] where nobody asks what it cost, so that pages can be decoded
+    /// As [`ReadErrors::record_page`] if the cost is not needed, so that pages can be decoded
     /// together; [`ReadErrors::settle`] decodes and counts those that wait.
     #[inline]
     pub fn note_page(&mut self, media: &Media, ppn: Ppn, source: Source) {
@@ -197,8 +197,8 @@ impl ReadErrors {
         lose(kinds, tally, outcome, source, &mut chances[stressed.die.0 as usize].rng)
     }
 
-    /// Counts pages of a collection on a die that is lost, beside their reads: the others of their
-    /// rows give them back, or nobody does.
+    /// Counts pages of a collection on a die that is lost, in addition to their reads: the others
+    /// of their rows give them back, or they are uncorrectable.
     pub fn note_lost(&mut self, page_count: u32, source: Source, has_row: bool) {
         let count = if has_row {
             &mut self.tally.rebuilt
@@ -208,7 +208,7 @@ impl ReadErrors {
         *count += u64::from(page_count);
     }
 
-    /// Counts a read of pages of a block; returns what they cost together beyond their first reads.
+    /// Counts a read of pages of a block; returns their joint costs beyond their first reads.
     #[inline]
     pub fn record_block(&mut self, read: &BlockRead) -> Extra {
         let BlockRead { stressed, counts, suspects, source } = *read;
@@ -230,13 +230,13 @@ impl ReadErrors {
         extra
     }
 
-    /// What it costs to read the other pages of the stripe of a lost page beyond their first reads:
-    /// they lie under the same stress, and climb the same ladder.
+    /// The costs of reading the other pages of the stripe of a lost page beyond their first reads:
+    /// they are under the same stress, and climb the same ladder.
     #[cold]
     pub fn rebuild_costs(&mut self, die: DieId, lost: Lost) -> Vec<Extra> {
         let outcome = self.kinds.outcome(lost.outcome);
         let kinds = &self.kinds;
-        // A rank for each page. Where the stripe gave the page back, none of the others is lost.
+        // A rank for each page. If the stripe gave the page back, none of the others is lost.
         let least = if lost.is_rebuilt { outcome.failure } else { 0.0 };
         let rng = &mut self.chances[die.0 as usize].stripe;
         (1..kinds.fates.stripe)
@@ -423,7 +423,7 @@ impl ReadErrors {
             let lost = lose(kinds, tally, index, source, rng);
             return ReadResult { extra: kinds.cost(index, None), lost };
         }
-        // One number stands for how bad the page is, so that rungs only ever help.
+        // One number expresses how bad the page is, so that rungs only ever help.
         let outcome = kinds.outcome(index);
         let rank = rng.unit() * outcome.first_failure();
         let rung = outcome.climb(rank);
@@ -431,7 +431,7 @@ impl ReadErrors {
             Some(rung) => {
                 tally.recovered[rung] += 1;
                 if let Some(remembered) = &mut self.remembered {
-                    // Soft decisions have no levels of their own.
+                    // Soft decisions have no separate levels.
                     if rung < kinds.fates.ladder.starts() {
                         remembered.note(stressed.block, stressed.erases, rung);
                     }

@@ -1,9 +1,9 @@
-//! What reads give under a stress: error rates and failure probabilities along the ladder.
+//! The results of reads under a stress: error rates and failure probabilities along the ladder.
 //!
 //! An [`Outcome`] is a pure function of the stress, so it is computed once per kind of stress that
-//! the drive meets (see `kinds`) and never drawn. With parity over stripes, data is lost only when
-//! another page of the stripe is lost as well; the pages of a stripe lie at the same place of their
-//! blocks and are taken to be under one stress.
+//! occurs in the drive (see `kinds`) and never drawn. With parity over stripes, data is lost only
+//! when another page of the stripe is lost as well; the pages of a stripe are at the same place of
+//! their blocks and are taken to be under one stress.
 
 use opennandlab_ecc::PageCode;
 
@@ -23,7 +23,7 @@ pub struct RungFate {
     pub failure: f64,
 }
 
-/// What a read of a page gives under one stress.
+/// The outcome of a read of a page under one stress.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// Every way to read the page, the default levels first.
@@ -40,7 +40,7 @@ pub struct Outcome {
     pub corrected_bits: f64,
     /// Data errors per data bit read, JESD218.
     pub uber: f64,
-    /// Whether the last two go beyond what was measured of the code.
+    /// Whether the last two are outside the measured range of the code.
     pub is_extrapolated: bool,
 }
 
@@ -87,7 +87,7 @@ pub struct Fates {
 }
 
 impl Fates {
-    /// What reads give under a stress, at so many times the error rate of the model.
+    /// The outcome of reads under a stress, at `scale` times the error rate of the model.
     pub fn outcome(&self, stress: &Stress, scale: f64) -> Outcome {
         let rber = (self.model.rber(stress) * scale).min(0.5);
         self.outcome_at(&self.ladder.rates(rber, scale, self.model.as_ref(), stress))
@@ -98,7 +98,7 @@ impl Fates {
         self.ladder.rates(self.model.rber(stress), 1.0, self.model.as_ref(), stress)
     }
 
-    /// What reads give at so many times these error rates.
+    /// The outcome of reads at `scale` times these error rates.
     pub(super) fn outcome_scaled(&self, rates: &[f64], scale: f64) -> Outcome {
         let scaled: Vec<f64> = rates.iter().map(|rate| (rate * scale).min(0.5)).collect();
         self.outcome_at(&scaled)
@@ -110,7 +110,7 @@ impl Fates {
         Outcome { start, corrected_bits, ..outcome.clone() }
     }
 
-    /// What reads give at the error rates of each rung.
+    /// The outcome of reads at the error rates of each rung.
     fn outcome_at(&self, rates: &[f64]) -> Outcome {
         let worst_rate = rates.iter().copied().fold(0.0, f64::max);
         let rungs: Box<[RungFate]> = rates
@@ -148,18 +148,18 @@ impl Fates {
         &self.ladder
     }
 
-    /// Names of the page types that are told apart, lower page first; none if they are not.
+    /// Names of the page types that are distinguished, lower page first; none if they are not.
     pub fn page_types(&self) -> &'static [&'static str] {
         self.model.page_types()
     }
 
-    /// Pages of a stripe beside one.
+    /// The other pages of the stripe of a page.
     pub fn others(&self) -> f64 {
         f64::from(self.stripe.saturating_sub(1))
     }
 
-    /// Raw bit error rate after so many program/erase cycles under the stress of the drive, mean
-    /// over page types.
+    /// Raw bit error rate after `pe_cycles` program/erase cycles under the stress of the drive,
+    /// mean over page types.
     pub fn rber(&self, pe_cycles: f64) -> f64 {
         self.model.rber(&Stress { pe_cycles, ..self.stress })
     }

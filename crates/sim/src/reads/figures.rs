@@ -1,8 +1,8 @@
 //! Figures of a span of reads: exact sums over the counts of each kind of stress.
 //!
 //! Everything here is a difference of two tallies, weighted with the outcomes of the kinds. Rates
-//! are means over reads, and once more over those of each page type: page types differ so much in
-//! error rate that an overall mean is useless.
+//! are means over reads, and once more over those of each page type: the error rates of page types
+//! differ strongly, which makes an overall mean useless.
 
 use serde_json::{json, Map, Value};
 
@@ -25,7 +25,7 @@ pub struct ErrorFigures {
     pub uncorrectable: u64,
     /// Mean raw bit error rate of the reads, with the default levels.
     pub rber: f64,
-    /// Reads whose failure probability goes beyond what was measured of the code.
+    /// Reads whose failure probability is outside the measured range of the code.
     pub extrapolated_reads: u64,
     /// Reads that were corrected on each rung after the first.
     pub recovered: Vec<u64>,
@@ -37,9 +37,9 @@ pub struct ErrorFigures {
     pub decoded_bits: u64,
     /// Codewords among them that were lost for good.
     pub lost_codewords: u64,
-    /// The same by page type; one entry where they are not told apart.
+    /// The same by page type; one entry if they are not distinguished.
     pub by_type: Vec<TypeFigures>,
-    /// The same by page type and class of spread, where blocks or layers differ.
+    /// The same by page type and class of spread, if blocks or layers differ.
     pub by_spread: Vec<TypeFigures>,
 }
 
@@ -50,7 +50,7 @@ pub struct TypeFigures {
     pub reads: u64,
     /// Mean raw bit error rate on each rung of the ladder, the default levels first.
     pub rates: Vec<f64>,
-    /// Mean probability that a read is not corrected by so many rungs and one, in the order in
+    /// Mean probability that a read is not corrected by the rungs up to this one, in the order in
     /// which they are tried.
     pub beyond: Vec<f64>,
     /// Data errors per bit read.

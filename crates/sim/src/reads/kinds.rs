@@ -1,18 +1,17 @@
-//! Kinds of stress: what tells reads apart, and what reads of each kind give.
+//! Kinds of stress: the properties that distinguish reads, and the outcomes of reads of each kind.
 //!
 //! A read's fate depends on the stress that its page is under: the erase count of its block, the
-//! copybacks behind its data or the programs that disturbed it, what cuts of the power have left on
-//! it, its page type where the model tells
-//! page types apart, the class of its spread where blocks or layers differ, the class of reads of
-//! its block where those are counted, the retry step that reads of its block begin with where it is
-//! remembered, and what the device file says of the rest.
+//! copybacks behind its data or the programs that disturbed it, the marks that power cuts have left
+//! on it, its page type if the model distinguishes page types, the class of its spread if blocks or
+//! layers differ, the class of reads of its block if those are counted, the retry step that reads
+//! of its block begin with if it is remembered, and the stress of all reads in the device file.
 //!
 //! ```text
 //!   kind = ((((erases - first) × lives + life) × page types + type) × spreads + spread)
 //!          × classes + class [× steps + the step that reads begin with]
-//!          [+ places for kinds of marked pages, given out as these are met]
-//!   slots[kind]     24 bytes: all that a read looks at
-//!   outcomes[..]    the rest, computed when a kind is first met
+//!          [+ places for kinds of marked pages, given out as these occur]
+//!   slots[kind]     24 bytes: all that a read needs
+//!   outcomes[..]    the rest, computed when a kind first occurs
 //! ```
 //! An outcome is a pure function of its kind: the tables here only remember.
 
@@ -22,7 +21,7 @@ use super::fate::{Fates, Outcome};
 use super::recovery::{Extra, Ladder};
 use crate::reliability::Stress;
 
-/// What a read looks at.
+/// The figures that a read needs.
 #[derive(Clone, Copy)]
 pub(super) struct Slot {
     /// Probability that the first read does not correct the page; [`UNKNOWN`] until it is asked.
@@ -35,11 +34,11 @@ pub(super) struct Slot {
     pub(super) decode_ns: u32,
 }
 
-/// Stands for a probability that was not computed yet; beyond the fast path like any large one.
+/// Represents a probability that was not computed yet; beyond the fast path like any large one.
 const UNKNOWN: f64 = 2.0;
 
-/// Kinds of marked pages that are told apart, at most, times the steps that reads may begin with;
-/// beyond, the last one stands for others. Few pages are marked at a time.
+/// The most kinds of marked pages that are distinguished, times the steps that reads may begin
+/// with; beyond, the last one represents others. Few pages are marked at a time.
 const MARKED_MAX: usize = 1 << 10;
 
 /// A kind of marked pages: the kind of sound ones, and their marks.
@@ -48,37 +47,37 @@ type Marked = (usize, u8);
 const IS_SUSPECT: u8 = 1;
 const IS_HALF_ERASED: u8 = 2;
 
-/// What cuts of the power do to what is stored behind them.
+/// The effect of power cuts on data in pages that they marked.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScarFactors {
-    /// Times as fast as those of others, suspect pages lose their charge.
+    /// Factor of the speed at which suspect pages lose their charge.
     pub retention: f64,
-    /// Times as much as others, reads disturb them.
+    /// Factor of the disturbance of suspect pages by reads.
     pub reads: f64,
-    /// Times the raw bit error rate of others have pages of half-erased blocks.
+    /// Factor of the raw bit error rate of pages of half-erased blocks.
     pub half_erased: f64,
 }
 
 /// See the module.
 pub(super) struct Kinds {
     pub(super) fates: Fates,
-    /// What cuts have left; none in a drive that was never cut.
+    /// The effects of cuts; none in a drive that was never cut.
     scars: Option<ScarFactors>,
     marked: Vec<Marked>,
     /// No block has been erased less often.
     first_erases: u32,
-    /// Factor of the error rate by what a page has behind it since it was written: copybacks, or
-    /// further programs.
+    /// Factor of the error rate by the copybacks, or further programs, of a page since it was
+    /// written.
     lives: Vec<f64>,
-    /// Page types that the model tells apart; 1 where it does not.
+    /// Page types that the model distinguishes; 1 if it does not.
     types: usize,
-    /// Classes of reads per block; 1 where they are not counted.
+    /// Classes of reads per block; 1 if they are not counted.
     classes: usize,
-    /// Retry steps that reads may begin with; 1 where none is remembered.
+    /// Retry steps that reads may begin with; 1 if none is remembered.
     starts: usize,
-    /// Factor of the error rate of each class of spread; one of 1 where there is none.
+    /// Factor of the error rate of each class of spread; one of 1 if there is none.
     factors: Vec<f64>,
-    /// Error rates of each rung, by kind without the class of spread; only where there is one.
+    /// Error rates of each rung, by kind without the class of spread; only if there is one.
     unspread: Vec<Option<Box<[f64]>>>,
     /// By kind, grown as blocks wear.
     slots: Vec<Slot>,
@@ -120,13 +119,13 @@ impl Kinds {
         self.lives = (0..=limit).map(|copies| f64::from(copies + 1)).collect();
     }
 
-    /// Pages take this many programs, and each raises the error rate of what they hold by this
-    /// share of that of undisturbed data.
+    /// Pages take this many programs, and each raises the error rate of the data in the page by
+    /// this share of that of undisturbed data.
     pub(super) fn set_disturb(&mut self, programs_per_page: u32, share: f64) {
         self.lives = (0..programs_per_page).map(|behind| 1.0 + share * f64::from(behind)).collect();
     }
 
-    /// Cuts have left their marks, which do this.
+    /// Cuts have left marks with these effects.
     pub(super) fn set_scars(&mut self, factors: ScarFactors) {
         self.scars = Some(factors);
         self.forget();
@@ -138,7 +137,7 @@ impl Kinds {
         self.forget();
     }
 
-    /// Pages err by these factors, of mean 1, more or less than their stress says.
+    /// The error rates of pages differ by these factors, of mean 1, from those of their stress.
     pub(super) fn set_spread(&mut self, factors: &[f64]) {
         self.factors = factors.to_vec();
         self.forget();
@@ -150,7 +149,7 @@ impl Kinds {
         self.forget();
     }
 
-    /// Reads are made under another stress from now on: kinds mean something else.
+    /// Changes the stress of reads: kinds have another meaning afterwards.
     pub(super) fn set_stress(&mut self, stress: Stress, counts_reads: bool) {
         self.fates.stress = stress;
         self.classes = if counts_reads { disturb::CLASS_COUNT } else { 1 };
@@ -158,7 +157,7 @@ impl Kinds {
         self.rates.clear();
     }
 
-    /// Decoding takes its time from now on.
+    /// Decoding takes time by this timer afterwards.
     pub(super) fn set_timer(&mut self, timer: DecodeTimer) {
         self.timer = timer;
         self.forget();
@@ -173,13 +172,13 @@ impl Kinds {
         self.decoding.clear();
     }
 
-    /// Page types that are told apart; 1 where they are not.
+    /// Page types that are distinguished; 1 if they are not.
     #[inline]
     pub(super) fn types(&self) -> usize {
         self.types
     }
 
-    /// What pages may have behind them, and one.
+    /// The number of copybacks or further programs that a page may have, and one.
     #[inline]
     pub(super) fn lives(&self) -> usize {
         self.lives.len()
@@ -276,7 +275,8 @@ impl Kinds {
         self.slots[kind].first_failure < UNKNOWN
     }
 
-    /// What a read of this kind looks at; a probability above 1 if its outcome is not known yet.
+    /// The figures that a read of this kind needs; a probability above 1 if its outcome is not
+    /// known yet.
     #[inline]
     pub(super) fn slot(&self, kind: usize) -> Slot {
         self.slots[kind]

@@ -19,7 +19,7 @@ pub struct Lost {
 /// What became of reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadResult {
-    /// What they cost beyond their first sense and transfer.
+    /// Their costs beyond their first sense and transfer.
     pub extra: Extra,
     /// The page that is to be rebuilt from its stripe: the last of them that was lost.
     pub lost: Option<Lost>,

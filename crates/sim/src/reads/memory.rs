@@ -1,7 +1,7 @@
-//! What the reads of a drive remember between two cells, for a checkpoint.
+//! The memory of the reads of a drive between two cells, for a checkpoint.
 //!
 //! Outcomes of stress are computed again, and counts of reads are of interest only as differences,
-//! except those that nothing could correct, which the health of a drive tells.
+//! except those of uncorrectable pages, which the health report of a drive shows.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use super::chance::Chance;
 use super::errors::ReadErrors;
 use crate::op::SOURCE_COUNT;
 
-/// See the module. What a drive does not have is empty.
+/// See the module. Parts that a drive does not have are empty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReadMemory {
     /// Random streams of each die, and the hazard left.
@@ -20,12 +20,13 @@ pub struct ReadMemory {
     block_reads: (Vec<[u32; 3]>, u32),
     /// Pages that nothing could correct, by source.
     uncorrectable: [u64; SOURCE_COUNT],
-    /// When blocks were found to err too much.
+    /// Erase count and one of each block when it was found to have too high an error rate; 0 for
+    /// never.
     found_at: Vec<u32>,
 }
 
 impl ReadErrors {
-    /// What reads remember.
+    /// The memory of reads.
     pub fn save(&self) -> ReadMemory {
         ReadMemory {
             chances: self.chances.iter().map(Chance::save).collect(),
@@ -36,7 +37,7 @@ impl ReadErrors {
         }
     }
 
-    /// Takes what [`ReadErrors::save`] gave; false where it is not of this drive.
+    /// Takes the result of [`ReadErrors::save`]; false if it is not of this drive.
     pub fn restore(&mut self, memory: &ReadMemory) -> bool {
         let ReadMemory { chances, remembered, block_reads, uncorrectable, found_at } = memory;
         let are_numbers = chances.iter().all(|(_, hazard)| hazard.is_finite());

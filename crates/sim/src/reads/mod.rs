@@ -1,10 +1,10 @@
 //! Reads and their errors: decides *whether it worked*.
 //!
-//! Each page read has a stress, and the stress has an outcome: the error rate, and what the code
-//! and the recovery ladder make of it. Reads are counted by stress, so that mean figures are exact
-//! sums; what needs chance, an uncorrectable page, is drawn. Nothing here knows time: a read
-//! returns an [`Extra`], the operations that it costs beyond the first sense, and the controller
-//! spends the time.
+//! Each page read has a stress, and the stress has an outcome: the error rate, and the results of
+//! the code and the recovery ladder at that rate. Reads are counted by stress, so that mean figures
+//! are exact sums; the event that needs chance, an uncorrectable page, is drawn. Nothing here knows
+//! time: a read returns an [`Extra`], the operations that it costs beyond the first sense, and the
+//! controller spends the time.
 //!
 //! | file | holds |
 //! |---|---|
@@ -12,17 +12,17 @@
 //! | `code` | the `ecc` section of a device file |
 //! | `recovery` | the ladder of retries and soft decisions |
 //! | `decoding` | how long decoding takes on each rung |
-//! | `fate` | what a read gives under a stress |
+//! | `fate` | the outcome of a read under a stress |
 //! | `disturb` | reads of each block since its erase |
 //! | `bit_true` | reads that encode, flip bits and decode |
 //! | `remembered` | the retry step that reads of a block begin with |
-//! | `spread` | blocks and layers that err more or less than the mean |
-//! | `kinds` | what tells reads apart, and the outcomes that were computed |
+//! | `spread` | blocks and layers with higher or lower error rates than the mean |
+//! | `kinds` | the properties that distinguish reads, and the outcomes that were computed |
 //! | `chance` | the random streams of a die |
 //! | `lost` | what became of reads, and pages that no read corrects |
 //! | `tally` | counts of reads and of what became of them |
 //! | `figures` | means over the reads between two tallies |
-//! | `memory` | what is kept in a checkpoint |
+//! | `memory` | the state that is kept in a checkpoint |
 //! | `errors` | reads counted and drawn: what the executors call |
 //! | `build` | the mechanisms that a drive adds to them |
 

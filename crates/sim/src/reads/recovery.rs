@@ -1,13 +1,13 @@
-//! The recovery ladder: what the drive tries when a page cannot be decoded at once.
+//! The recovery ladder: the steps that the drive tries when a page cannot be decoded at once.
 //!
 //! ```text
 //!   first read ─► read retry 1..n ─► soft decision, 3 reads ─► 7 reads ─► stripe parity ─► lost
 //!   RBER p        p_1 .. p_n         least of p, p_1 .. p_n, LDPC only      `errors`
 //! ```
-//! What a retry step reads is either `p × factor^k`, for models that know nothing but a rate, or
-//! follows from the threshold-voltage states: the table of level offsets that
-//! `reliability::retry` makes once for the drive, whatever page it will meet. Then a step may also
-//! read worse than the one before. Soft decisions are made around the best voltages tried so far.
+//! The error rate of a retry step is either `p × factor^k`, for models that give only a rate, or
+//! follows from the threshold-voltage states: the table of level offsets that `reliability::retry`
+//! makes once for the drive, for all pages. Then a step may also have more errors than the one
+//! before. Soft decisions are made around the best voltages tried before.
 //!
 //! How far a page climbs follows from the code: a page whose first read fails has a rank below the
 //! failure probability of that read, and a rung corrects it as soon as the failure probability of
@@ -25,7 +25,7 @@ use crate::reliability::{RberModel, Stress, RBER_MAX};
 /// One way to read a page.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rung {
-    /// Factor on the raw bit error rate of the first read, where no table says better.
+    /// Factor on the raw bit error rate of the first read, if there is no table.
     pub factor: f64,
     /// Reads that the decoder gets: 1 means hard decisions.
     pub reads: u32,
@@ -142,7 +142,7 @@ impl Ladder {
     }
 
     /// Raw bit error rate of each rung, for a page whose first read has `rber` under a stress; with
-    /// a table, `scale` times what the model says.
+    /// a table, `scale` times the rate of the model.
     pub fn rates(
         &self,
         rber: f64,
@@ -161,7 +161,7 @@ impl Ladder {
         rates.into()
     }
 
-    /// What it costs to come to a rung when reads begin with a step, without decoding; none: to the
+    /// The cost of reaching a rung when reads begin with a step, without decoding; none: to the
     /// end.
     pub fn cost(&self, start: usize, rung: Option<usize>) -> Extra {
         let mut extra = Extra { begins_at_step: start > 0, ..Extra::default() };

@@ -27,7 +27,7 @@ pub(super) struct Remembered {
 }
 
 impl Remembered {
-    /// Of blocks that nothing is known of.
+    /// Of blocks whose step is not known.
     pub(super) fn new(block_count: u32) -> Self {
         Self { blocks: vec![0; block_count as usize] }
     }
@@ -37,8 +37,8 @@ impl Remembered {
         self.blocks.clone()
     }
 
-    /// Takes what [`Remembered::save`] gave; false where it is not of this drive, whose ladder has
-    /// so many steps.
+    /// Takes the result of [`Remembered::save`]; false if it is not of this drive, whose ladder has
+    /// `steps` steps.
     pub(super) fn restore(&mut self, blocks: &[u32], steps: usize) -> bool {
         let is_step = |entry: &u32| ((entry & ((1 << STEP_BITS) - 1)) as usize) < steps;
         let fits = blocks.len() == self.blocks.len() && blocks.iter().all(is_step);

@@ -1,4 +1,4 @@
-//! Blocks and layers that err more or less than the mean: classes of a factor of the error rate.
+//! Blocks and layers whose error rates differ from the mean: classes of a factor of the error rate.
 //!
 //! ```text
 //!   factor   ... 0.92  0.96   1   1.04  1.08 ...      steps of 4 %
@@ -15,7 +15,7 @@ use crate::reliability::spread::SpreadConfig;
 /// Logarithm of the factor from one class to the next.
 const STEP: f64 = 0.04;
 
-/// Factors below stand for this one: such a block hardly errs.
+/// Factors below this one are raised to it: such a block has hardly any errors.
 const LEAST: f64 = 0.02;
 
 /// See the module.
@@ -30,7 +30,7 @@ pub(super) struct Spread {
 }
 
 impl Spread {
-    /// The spread of a drive of so many blocks, and its pages put in groups of layers.
+    /// The spread of a drive of `block_count` blocks, and its pages put in groups of layers.
     pub(super) fn new(
         config: &SpreadConfig,
         block_count: u32,
@@ -125,7 +125,7 @@ mod tests {
         }
     }
 
-    /// Figures of one read of every page of a drive with so many blocks of 12 pages.
+    /// Figures of one read of every page of a drive with `block_count` blocks of 12 pages.
     fn figures(config: Option<&SpreadConfig>, block_count: u32, rber: f64) -> ErrorFigures {
         let geometry = Geometry::new([1, 1], [block_count, 12], 1024);
         let code = EccConfig { bch_m: 14, bch_t: 40, ..EccConfig::default() };

@@ -1,4 +1,4 @@
-//! Blocks whose reads err too much: found once each until they are erased.
+//! Blocks whose reads have too high an error rate: found once each until they are erased.
 
 use crate::units::BlockId;
 
@@ -16,7 +16,7 @@ impl Watch {
         Self { rate_max, found_at: vec![0; block_count as usize], found: Vec::new() }
     }
 
-    /// Looks at the first read of a page of a block that was erased so often.
+    /// Looks at the first read of a page of a block that was erased `erases` times.
     pub(super) fn look(&mut self, block: BlockId, erases: u32, rate: impl FnOnce() -> f64) {
         let found_at = &mut self.found_at[block.0 as usize];
         if *found_at != erases + 1 && rate() > self.rate_max {
