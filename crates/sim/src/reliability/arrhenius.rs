@@ -20,7 +20,7 @@ pub const LUO_EA_EV: f64 = 1.04;
 /// Temperatures at which the model is asked, degrees Celsius.
 pub const TEMPERATURE_C_RANGE: std::ops::RangeInclusive<f64> = -55.0..=200.0;
 
-/// How many hours at `from_c` one hour at `to_c` stands for, at an activation energy in eV.
+/// The hours at `from_c` that have the effect of one hour at `to_c`, at an activation energy in eV.
 ///
 /// ```
 /// use opennandlab_sim::reliability::arrhenius::acceleration;

@@ -1,9 +1,9 @@
-//! Blocks of one bit per cell beside those of full density: a page type of their own.
+//! Blocks of one bit per cell in a drive of full density: they are a separate page type.
 //!
 //! A cell of full density that is used with one bit has two states, far apart. Its model has the
-//! constants of the `slc` preset, each times what the device file made of that of the full cell's
-//! preset, so what it says of its cells holds for both. Retry steps are made for the levels of full
-//! density: a page of one bit is read again as it was.
+//! constants of the `slc` preset, each times the ratio of the device file's constant of the full
+//! cell to that of the full cell's preset, so that a change in the file affects both. Retry steps
+//! are made for the levels of full density: a page of one bit is read again with the same levels.
 
 use super::gray::GrayCode;
 use super::retry::RetryStep;

@@ -15,13 +15,13 @@ use super::arrhenius::TEMPERATURE_C_RANGE;
 use super::{require, RberModel, Stress, REFERENCE_C};
 use crate::config::ConfigError;
 
-/// Hours that data may lie: more than a century.
+/// Hours of retention at most: more than a century.
 const RETENTION_H_MAX: f64 = 1e6;
 
 /// Reads per page of the block: far beyond what any model was fitted to.
 const READS_MAX: f64 = 1e6;
 
-/// What pages have been through when they are read, beside wear.
+/// The stress of pages when they are read, in addition to wear.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct StressConfig {
@@ -50,7 +50,7 @@ impl StressConfig {
     /// Ranges of the keys.
     ///
     /// # Errors
-    /// [`ConfigError`] with the key, the value and what is accepted.
+    /// [`ConfigError`] with the key, the value and the accepted range.
     pub fn check(&self) -> Result<(), ConfigError> {
         let hours = self.retention_h;
         require((0.0..=RETENTION_H_MAX).contains(&hours), "retention_h", hours, "0 to 1e6")?;

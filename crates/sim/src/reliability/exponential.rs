@@ -35,7 +35,7 @@ impl Exponential {
     /// Whether the parameters make a curve.
     ///
     /// # Errors
-    /// [`ConfigError`] with the key, the value and what is accepted.
+    /// [`ConfigError`] with the key, the value and the accepted range.
     pub fn check(&self) -> Result<(), ConfigError> {
         let Self { floor, scale_cycles } = *self;
         require(floor > 0.0 && floor <= RBER_MAX, "floor", floor, "above 0 to 0.5")?;

@@ -1,4 +1,4 @@
-//! Which bits a state stands for, and so which read levels each page type needs.
+//! The bits of each state, and the read levels that follow for each page type.
 //!
 //! ```text
 //!   TLC, code 1-2-4        E    P1   P2   P3   P4   P5   P6   P7      reads at
@@ -39,7 +39,7 @@ pub enum GrayCode {
     Qlc4443,
 }
 
-/// Page types of a cell with so many bits, lowest first.
+/// Page types of cells with 1 to 4 bits, lowest first.
 pub const PAGE_TYPES: [&[&str]; 4] = [
     &["lower"],
     &["lower", "upper"],
@@ -47,7 +47,7 @@ pub const PAGE_TYPES: [&[&str]; 4] = [
     &["lower", "middle", "upper", "top"],
 ];
 
-/// The same beside blocks of one bit per cell.
+/// The same with blocks of one bit per cell in addition.
 const PAGE_TYPES_BESIDE_SLC: [&[&str]; 4] = [
     &["lower", "slc"],
     &["lower", "upper", "slc"],
@@ -95,7 +95,7 @@ impl GrayCode {
         }
     }
 
-    /// The bit of a page type that a state stands for.
+    /// The bit of a state on a page type.
     pub fn bit(self, state: usize, page_type: usize) -> u8 {
         let crossed = self.page_of_level()[..state]
             .iter()
@@ -105,7 +105,7 @@ impl GrayCode {
         1 - (crossed % 2) as u8
     }
 
-    /// The bits that the states stand for on a page type.
+    /// The bits of the states on a page type.
     pub fn page(self, page_type: usize) -> PageBits {
         PageBits::new((0..self.states()).map(|state| self.bit(state, page_type)))
     }

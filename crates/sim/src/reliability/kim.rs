@@ -70,7 +70,7 @@ impl Kim {
     /// Whether the parameters make a model.
     ///
     /// # Errors
-    /// [`ConfigError`] with the key, the value and what is accepted.
+    /// [`ConfigError`] with the key, the value and the accepted range.
     pub fn check(&self) -> Result<(), ConfigError> {
         require((0.0..=RBER_MAX).contains(&self.floor), "floor", self.floor, "0 to 0.5")?;
         for (path, value) in [

@@ -6,7 +6,7 @@
 
 use crate::config::ConfigError;
 
-/// Layers that a stack has at most: several times what is built.
+/// Layers that a stack has at most: several times those of real stacks.
 const LAYERS_MAX: u32 = 10_000;
 
 /// Layers of a 3D stack, as factors of the mean error rate.

@@ -106,12 +106,12 @@ pub trait RberModel: Send + Sync {
         None
     }
 
-    /// Names of the page types that it tells apart, lower page first; none if it does not.
+    /// Names of the page types that it distinguishes, lower page first; none if it does not.
     fn page_types(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// The page type of blocks of one bit per cell, where it tells them apart: the last.
+    /// The page type of blocks of one bit per cell, if it distinguishes them: the last.
     fn slc_type(&self) -> Option<u8> {
         None
     }
@@ -130,7 +130,7 @@ macro_rules! rber_registry {
             /// Whether the parameters make a model.
             ///
             /// # Errors
-            /// [`ConfigError`] with the key, the value and what is accepted.
+            /// [`ConfigError`] with the key, the value and the accepted range.
             pub fn check(&self) -> Result<(), ConfigError> {
                 match self { $(Self::$row(model) => model.check(),)+ }
             }

@@ -38,7 +38,7 @@ impl PowerLaw {
     /// Whether the parameters make a curve.
     ///
     /// # Errors
-    /// [`ConfigError`] with the key, the value and what is accepted.
+    /// [`ConfigError`] with the key, the value and the accepted range.
     pub fn check(&self) -> Result<(), ConfigError> {
         require_power_law(self.floor, self.factor, self.exponent)
     }

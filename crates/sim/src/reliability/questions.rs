@@ -94,7 +94,7 @@ pub struct SoftReads {
     pub page_type: usize,
     /// Reads: 1, 3 or 7.
     pub reads: usize,
-    /// How far the levels are moved for each read, gaps; none: as far as tells most.
+    /// How far the levels are moved for each read, gaps; none: those with the most information.
     pub offsets: Option<Vec<f64>>,
     /// The levels, gaps; none: those of fresh flash.
     pub levels: Option<Vec<f64>>,

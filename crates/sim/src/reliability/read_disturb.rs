@@ -24,14 +24,14 @@ pub struct ReadDisturb {
     pub factor: f64,
     /// Power of the P/E cycles in the slope, above 0.
     pub exponent: f64,
-    /// Pages of a block, 1 to 65536: how many reads of the block one read per page makes. Null:
-    /// those of the device, or 256 where there is none.
+    /// Pages of a block, 1 to 65536: the reads of the block that make one read per page. Null:
+    /// those of the device, or 256 without a device.
     #[schemars(range(min = 1, max = 65536))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pages_per_block: Option<u32>,
 }
 
-/// Pages of a block where neither the model nor a device says; assumed for MLC of that time.
+/// Pages of a block without a key or a device; assumed for MLC of that time.
 const PAGES_PER_BLOCK: u32 = 256;
 
 impl Default for ReadDisturb {
@@ -45,7 +45,7 @@ impl ReadDisturb {
     /// Whether the parameters make a model.
     ///
     /// # Errors
-    /// [`ConfigError`] with the key, the value and what is accepted.
+    /// [`ConfigError`] with the key, the value and the accepted range.
     pub fn check(&self) -> Result<(), ConfigError> {
         require_power_law(self.floor, self.factor, self.exponent)?;
         let pages = self.pages_per_block.unwrap_or(PAGES_PER_BLOCK);

@@ -1,11 +1,11 @@
 //! The read-retry table that follows from charge loss: sets of level offsets to try in turn.
 //!
-//! A drive that meets an uncorrectable page reads it again with its levels moved. The table divides
+//! When a page is uncorrectable, the drive reads it again with its levels moved. The table divides
 //! the shift expected until a horizon (wear, time, temperature) into equal steps; each step holds
 //! the offsets, one for each level, that are best after that share of the shift. Since charge loss
 //! goes with the logarithm of time, equal shifts are times that grow geometrically.
 //!
-//! Vendors' tables are unpublished; this one is what the model itself calls best.
+//! Vendors' tables are unpublished; the offsets of this one are optimal in the model.
 
 use opennandlab_ecc::cell::ReadLevels;
 
@@ -52,7 +52,7 @@ pub fn retry_table(
         .collect())
 }
 
-/// Hours after which the shift has come so far, at most those of the horizon.
+/// Hours after which the shift has reached `part`, at most those of the horizon.
 fn hours_until(part: f64, shift: impl Fn(&Stress) -> f64, horizon: &Stress) -> f64 {
     let (mut low, mut high) = (0.0, horizon.retention_h);
     // Halves down to a last digit of the smallest share.

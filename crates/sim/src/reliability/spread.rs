@@ -8,11 +8,11 @@
 //!   layer factors    the bowl of `layers`, of mean 1
 //! ```
 //!
-//! A gamma distribution is what the beta distribution of error rates comes to while they are small,
-//! so a drive read over all its blocks loses codewords as beta-binomial errors say. Factors follow
-//! from the seed of the run. They are divided by their mean over the drive, so the mean error rate
-//! stays what it was. That blocks and layers differ is measured (Y. Luo et al., SIGMETRICS 2018; V.
-//! Taranalli et al., 2016); the sizes are for the user to say.
+//! The beta distribution of error rates becomes a gamma distribution while they are small, so a
+//! drive read over all its blocks loses codewords at the rate of beta-binomial errors. Factors
+//! follow from the seed of the run. They are divided by their mean over the drive, so the mean
+//! error rate is unchanged. That blocks and layers differ is measured (Y. Luo et al., SIGMETRICS
+//! 2018; V. Taranalli et al., 2016); the sizes are up to the user.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,7 +32,7 @@ pub struct SpreadConfig {
     /// Layers of the 3D stack, 1 to 10000. Default 1: pages are alike.
     #[schemars(range(min = 1, max = 10000))]
     pub layers: u32,
-    /// How much more than the mean the outermost layers err, 0 to 2. Default 0.
+    /// Relative excess of the error rate of the outermost layers over the mean, 0 to 2. Default 0.
     #[schemars(range(min = 0.0, max = 2.0))]
     pub layer_swing: f64,
 }
@@ -47,7 +47,7 @@ impl SpreadConfig {
     /// Ranges and relations of the keys.
     ///
     /// # Errors
-    /// [`ConfigError`] with the key, the value and what is accepted.
+    /// [`ConfigError`] with the key, the value and the accepted range.
     pub fn check(&self) -> Result<(), ConfigError> {
         require((0.0..=1.0).contains(&self.block_cv), "block_cv", self.block_cv, "0 to 1")?;
         LayerProfile::new(self.layers, self.layer_swing)?;
@@ -68,7 +68,7 @@ impl SpreadConfig {
         LayerProfile::new(self.layers, self.layer_swing).map_or(vec![1.0], |one| one.factors())
     }
 
-    /// The factors of so many blocks, before they are divided by their mean.
+    /// The factors of `block_count` blocks, before they are divided by their mean.
     pub fn block_factors(&self, block_count: u32, seed: u64) -> Vec<f64> {
         let mut rng = Rng::stream(seed, "reads.error_spread");
         let shape = 1.0 / (self.block_cv * self.block_cv);

@@ -1,11 +1,11 @@
-//! Constants of the state model: each kind of cell with what it was fitted to.
+//! Constants of the state model: each kind of cell with the data that it was fitted to.
 //!
-//! Fitted by `tools/fit_states.py`, which prints them and how well they fit:
+//! Fitted by `tools/fit_states.py`, which prints them and the quality of the fit:
 //!
 //! - **TLC** to the 72-layer TLC of Kim, Choi and Min, FAST 2019 ([`super::kim`]): its mean over
-//!   the page types lies within 4 % of the published points and within 8 % of the model from 500 to
+//!   the page types is within 4 % of the published points and within 8 % of the model from 500 to
 //!   5000 cycles, an hour to a year, 100 to 1000 reads per page.
-//! - **MLC**, planar, to what reads add in 2Y nm MLC (Cai et al., DSN 2015,
+//! - **MLC**, planar, to the errors that reads add in 2Y nm MLC (Cai et al., DSN 2015,
 //!   [`super::read_disturb`]): within 25 % from 2000 to 15 000 cycles and from 100 to 1000 reads
 //!   per page of 256; and to decoding with 40 bits per KiB after 3000 cycles and a year at 30
 //!   degrees, which data sheets of such parts promise.
@@ -13,11 +13,11 @@
 //!   those after 1000 cycles and a year at 30 degrees.
 //! - **SLC** to nothing: TLC with voltages in gaps halved and cycles scaled to 100 000.
 //!
-//! What cannot be told from an error rate alone is assumed: the place and width of the erased
-//! state, the coupling of neighbours, and that the published hours are hours at 40 degrees Celsius.
-//! So are the error rates that MLC and QLC are led through (see the tool), that MLC has no fast
-//! charge loss, since that is a matter of 3D cells, and for both the rest of the constants of TLC,
-//! voltages in gaps times 0.8 and 1.15.
+//! Quantities that do not follow from an error rate alone are assumed: the place and width of the
+//! erased state, the coupling of neighbours, and that the published hours are hours at 40 degrees
+//! Celsius. So are the error rates that MLC and QLC are fitted through (see the tool), that MLC has
+//! no fast charge loss, since that occurs in 3D cells, and for both the rest of the constants of
+//! TLC, voltages in gaps times 0.8 and 1.15.
 
 use super::gray::GrayCode;
 use schemars::JsonSchema;
@@ -78,7 +78,7 @@ impl CellPreset {
     }
 }
 
-/// Constants of a cell; what they mean and their units: [`StatesKeys`].
+/// Constants of a cell; for their meaning and units see [`StatesKeys`].
 pub(super) struct Constants {
     pub(super) sigma: f64,
     pub(super) wear_cycles: f64,
@@ -93,8 +93,8 @@ pub(super) struct Constants {
     pub(super) read_wear_exponent: f64,
 }
 
-/// Mean of the erased state, gaps. Assumed: it is not placed by verified pulses and stands further
-/// away than a programmed neighbour.
+/// Mean of the erased state, gaps. Assumed: it is not placed by verified pulses and is further away
+/// than a programmed neighbour.
 pub(super) const ERASED_MEAN: f64 = -1.4;
 /// Width of the erased state over a programmed one. Assumed, for the same reason.
 pub(super) const ERASED_SIGMA_RATIO: f64 = 1.5;
@@ -149,13 +149,14 @@ const QLC: Constants = Constants {
     ..TLC
 };
 
-/// The keys of a device file that describe the states; what is not given comes from the preset.
+/// The keys of a device file that describe the states; keys that are not given have the preset's
+/// values.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct StatesKeys {
-    /// `slc`, `mlc`, `tlc` or `qlc`: where constants come from that are not given.
+    /// `slc`, `mlc`, `tlc` or `qlc`: the source of constants that are not given.
     pub preset: CellPreset,
-    /// Bits that the states stand for: `1`; `1-2`; `1-2-4`, `2-3-2`; `1-2-4-8`, `4-4-4-3`.
+    /// Bits of the states: `1`; `1-2`; `1-2-4`, `2-3-2`; `1-2-4-8`, `4-4-4-3`.
     pub gray_code: Option<GrayCode>,
     /// Mean of the erased state, in gaps (distances between programmed states), below 0.
     pub erased_mean: Option<f64>,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   density                                      voltages in gaps: the distance between
-//!     E        P1    P2    P3   ...   P7         neighbouring programmed states; P1 stands at 0
+//!     E        P1    P2    P3   ...   P7         neighbouring programmed states; P1 is at 0
 //!    __        _     _     _          _
 //!   /  \      / \   / \   / \        / \         wear       widens all states
 //!  /    \____/   \_/   \_/   \_ ... /   \_       retention  moves the high states down
@@ -47,7 +47,7 @@ use opennandlab_ecc::cell::{CellPage, ReadLevels, States};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Shift at which charge loss ends, gaps: the highest state then stands where its neighbour did.
+/// Shift at which charge loss ends, gaps: the highest state is then at the place of its neighbour.
 const DOWN_MAX: f64 = 1.0;
 
 /// Width at which wear ends, gaps: states a gap apart then overlap by a third of their cells.
@@ -59,7 +59,7 @@ const SIGMA_MAX: f64 = 0.5;
 pub struct StateModel {
     /// Constants that were not given come from this preset.
     pub preset: CellPreset,
-    /// Bits that the states stand for.
+    /// Bits of the states.
     pub gray_code: GrayCode,
     /// Mean of the erased state, gaps, below 0.
     pub erased_mean: f64,
@@ -143,7 +143,7 @@ impl StateModel {
     /// Whether the parameters make a model.
     ///
     /// # Errors
-    /// [`ConfigError`] with the key, the value and what is accepted.
+    /// [`ConfigError`] with the key, the value and the accepted range.
     pub fn check(&self) -> Result<(), ConfigError> {
         if self.bits() != self.preset.bits() {
             let message = format!(
@@ -177,7 +177,7 @@ impl StateModel {
         within("read_shift", self.read_shift, 0.0, 10.0)?;
         within("read_exponent", self.read_exponent, 0.01, 10.0)?;
         within("read_wear_exponent", self.read_wear_exponent, 0.0, 10.0)?;
-        // The crossing of two states must lie between them, also beside the wide erased one.
+        // The crossing of two states must be between them, also next to the wide erased one.
         let fresh = self.states_at_rest(0.0);
         let between = fresh
             .best_levels()
@@ -188,7 +188,7 @@ impl StateModel {
         require(between, "sigma", self.sigma, "a width at which the states stand apart")
     }
 
-    /// Where the states stand and how wide they are, under stress.
+    /// Means and widths of the states under stress.
     pub fn states(&self, stress: &Stress) -> States {
         self.states_behind(stress, &self.default_levels())
     }
@@ -251,7 +251,7 @@ impl StateModel {
         rber.min(RBER_MAX)
     }
 
-    /// States widened by wear, where they were programmed to.
+    /// States widened by wear, at their programmed voltages.
     fn states_at_rest(&self, pe_cycles: f64) -> States {
         let count = self.gray_code.states();
         let wear = libm::pow(pe_cycles / self.wear_cycles, self.wear_exponent);

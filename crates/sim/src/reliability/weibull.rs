@@ -57,12 +57,11 @@ pub struct WearKeys {
 }
 
 impl Weibull {
-    /// The curve of a device: its own floor and ceiling where given, stretched to its own rated
-    /// life.
+    /// The curve of a device: its own floor and ceiling if given, stretched to its rated life.
     ///
-    /// Our assumption, the page does not say: flash of another endurance wears along the same curve
-    /// when cycles are counted in rated lives, so `scale = 1873.64 * max_pe_cycles / 3000` and the
-    /// shape stays. At 3000 cycles and without own keys this is [`Weibull::default`].
+    /// Our assumption, not on the page: flash of another endurance wears along the same curve when
+    /// cycles are counted in rated lives, so `scale = 1873.64 * max_pe_cycles / 3000` and the shape
+    /// stays. At 3000 cycles and without own keys this is [`Weibull::default`].
     pub fn for_device(keys: &WearKeys) -> Self {
         let table = Self::default();
         Self {
@@ -77,7 +76,7 @@ impl Weibull {
     /// Whether the parameters make a curve.
     ///
     /// # Errors
-    /// [`ConfigError`] with the key, the value and what is accepted.
+    /// [`ConfigError`] with the key, the value and the accepted range.
     pub fn check(&self) -> Result<(), ConfigError> {
         let Self { floor, ceiling, scale_cycles, shape } = *self;
         require((0.0..=RBER_MAX).contains(&floor), "floor", floor, "0 to 0.5")?;
