@@ -20,7 +20,7 @@ use crate::run::Simulation;
 use crate::session::Session;
 use crate::units::Ns;
 
-/// Requests until a cut are fewer than this: twice as many as lie between two cuts of a campaign.
+/// Requests until a cut are fewer than this: twice the number between two cuts of a campaign.
 const REQUESTS_MAX: u64 = 128;
 /// Cuts after which all pages are judged, and the recovery compared with one that looks at all.
 const AUDIT_EVERY: u32 = 10;
@@ -44,11 +44,11 @@ pub struct AgedCut {
     pub seed: u64,
 }
 
-/// Lets a host work with a drive, cuts it, and gives it back as it has come back, with what that
-/// has shown. Flash pages of the tally count those that the recovery programmed.
+/// Lets a host work with a drive, cuts it, and returns the drive after its mount, with the
+/// findings. Flash pages of the tally count those that the recovery programmed.
 ///
 /// # Errors
-/// [`ConfigError`] for drives that cannot be cut; [`Session::check_used`] tells before.
+/// [`ConfigError`] for drives that cannot be cut; [`Session::check_used`] checks this before.
 pub fn cut_aged(
     simulation: Simulation,
     asked: &AgedCut,

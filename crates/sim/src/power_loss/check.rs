@@ -1,9 +1,9 @@
-//! The judge: what the drive answers after a cut, held against the log of the host.
+//! The judge: compares the answers of the drive after a cut with the log of the host.
 //!
 //! Of each page the log gives a floor: the newest version that the drive owes. Without capacitors
-//! that is the newest one that a flush covers, with them the newest acknowledged one; where nothing
-//! of this run is owed, what the page held before. Any version from the floor on that was issued is
-//! right, an older one is lost data, and anything else is no data of this page.
+//! that is the newest one that a flush covers, with them the newest acknowledged one; if nothing of
+//! this run is owed, the version that the page held before. Any version from the floor on that was
+//! issued is right, an older one is lost data, and anything else is no data of this page.
 
 use super::host_log::{Asked, HostLog};
 use crate::drive::{FlushBehaviour, PowerLossConfig, SeqReorder, TrimLog};
@@ -43,13 +43,13 @@ impl std::fmt::Display for Reading {
     }
 }
 
-/// What the drive promises beside the guarantees that every drive gives.
+/// The promises of the drive in addition to the guarantees that every drive gives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools)] // each promise is made or not
 pub struct Claims {
-    /// A flush means that what was acknowledged before is safe.
+    /// A flush means that all writes acknowledged before it are safe.
     pub honest_flush: bool,
-    /// So does the acknowledgement alone.
+    /// The acknowledgement alone means that a write is safe.
     pub plp: bool,
     /// A write survives only with those that were acknowledged before it was issued.
     pub ordered: bool,
@@ -58,7 +58,7 @@ pub struct Claims {
 }
 
 impl Claims {
-    /// What the options of a drive say.
+    /// The claims that follow from the options of a drive.
     pub fn of(options: &PowerLossConfig) -> Self {
         Self {
             honest_flush: options.flush == FlushBehaviour::Honest,
@@ -72,7 +72,7 @@ impl Claims {
 /// Kinds of faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
-    /// What is read is no record.
+    /// The data that was read is no record.
     BitCorruption,
     /// A part of a record is of another version.
     ShornWrite,
@@ -80,7 +80,7 @@ pub enum Class {
     FlyingWrite,
     /// A later write survived, an earlier one did not.
     UnserializableWrite,
-    /// Pages that nobody wrote to are gone.
+    /// Pages that the host did not write in this run are gone.
     MetadataCorruption,
     /// The drive does not come back.
     DeadDevice,
@@ -145,7 +145,7 @@ pub struct Fault {
     pub lpn: Option<u32>,
     /// The version that was owed.
     pub owed: u32,
-    /// What was read.
+    /// The answer to the read of the page.
     pub found: Option<Reading>,
 }
 
@@ -183,8 +183,8 @@ pub struct Return {
     pub limit: Ns,
 }
 
-/// Faults of a drive as a whole and of all pages: `reading` answers for each, `again` a second
-/// time, and `None` where that is not held against the first.
+/// Faults of a drive as a whole and of all pages: `reading` returns the first read of each page,
+/// `again` the second; `None` if the second is not compared with the first.
 pub fn check_drive(
     log: &HostLog,
     claims: Claims,
@@ -195,8 +195,8 @@ pub fn check_drive(
     check_changed(log, claims, back, 0..log.base.len() as u32, reading, again)
 }
 
-/// The same of pages that may have changed, in their order, where all others are known to be as
-/// before and were not asked for.
+/// The same of pages that may have changed, in their order, if all others are known to be as before
+/// and without requests.
 pub(super) fn check_changed(
     log: &HostLog,
     claims: Claims,
@@ -295,7 +295,7 @@ fn judge(lpn: u32, owed: Owed, claims: Claims, found: Reading) -> Option<(u8, Cl
         Reading::Data { version, .. } if !owed.floor_has_data => {
             (version <= owed.floor && claims.rzat).then_some((1, Class::PhantomTrim))
         }
-        // What was trimmed may hold anything that it has held.
+        // A trimmed page may hold any data that it has held.
         Reading::Data { .. } if owed.may_be_empty && !claims.rzat => None,
         Reading::Empty if owed.may_be_empty => None,
         Reading::Empty if !owed.is_touched => Some((7, Class::MetadataCorruption)),
@@ -305,7 +305,7 @@ fn judge(lpn: u32, owed: Owed, claims: Claims, found: Reading) -> Option<(u8, Cl
     }
 }
 
-/// What survived against what is missing, in time.
+/// Judges the order in time of the surviving and the missing writes.
 fn judge_order(
     log: &HostLog,
     claims: Claims,
@@ -314,7 +314,7 @@ fn judge_order(
 ) {
     let survives = |asked: &Asked| match reading(asked.lpn) {
         Reading::Data { lpn, version, .. } => lpn == asked.lpn && version >= asked.version,
-        // A trim of this run, of which the log tells below.
+        // A trim of this run, which is looked up in the log below.
         Reading::Empty => {
             log.asked
                 .iter()
@@ -401,11 +401,11 @@ mod tests {
         assert_eq!(broken(&flushed, CLAIMS, [data(0, 3), one, two, three]), NONE);
         assert_eq!(broken(&flushed, CLAIMS, [data(0, 4), one, two, three]), NONE);
         assert_eq!(broken(&flushed, CLAIMS, [data(0, 2), one, two, three]), [1]);
-        // G2: what was acknowledged is owed by a drive with capacitors alone.
+        // G2: acknowledged writes are owed only by a drive with capacitors.
         let acked = [wrote(0, 2, 0)];
         assert_eq!(broken(&acked, CLAIMS, [zero, one, two, three]), NONE);
         assert_eq!(broken(&acked, plp, [zero, one, two, three]), [2]);
-        // G3: a write under way is old or new, and nothing else.
+        // G3: a write in progress is old or new, and nothing else.
         let under_way = [Asked { acked: None, ..wrote(0, 2, 0) }];
         for version in [1, 2] {
             assert_eq!(broken(&under_way, plp, [data(0, version), one, two, three]), NONE);
@@ -421,7 +421,7 @@ mod tests {
         assert_eq!(broken(&wide, CLAIMS, [data(0, 3), one, two, three]), [5]);
         // G6: no damage without an error.
         assert_eq!(broken(&wide, CLAIMS, [zero, one, two, Reading::Garbage]), [6]);
-        // G7: what was not written is as before.
+        // G7: pages that were not written are as before.
         for answer in [Reading::Empty, Reading::Error, data(3, 0)] {
             assert_eq!(broken(&wide, CLAIMS, [zero, one, two, answer]), [7]);
         }
@@ -429,12 +429,12 @@ mod tests {
         let behind = [covered(wrote(0, 2, 0)), wrote(1, 2, 20)];
         assert_eq!(broken(&behind, CLAIMS, [data(0, 2), data(1, 2), two, three]), NONE);
         assert_eq!(broken(&behind, CLAIMS, [zero, data(1, 2), two, three]), [1, 8]);
-        // G10: the same without a flush, where order is promised, and only there.
+        // G10: the same without a flush, if order is promised, and only then.
         let bare = [wrote(0, 2, 0), wrote(1, 2, 20)];
         assert_eq!(broken(&bare, CLAIMS, [zero, data(1, 2), two, three]), NONE);
         assert_eq!(broken(&bare, ordered, [zero, data(1, 2), two, three]), [10]);
         assert_eq!(broken(&bare, ordered, [data(0, 2), one, two, three]), NONE);
-        // Requests under way at the same time have no order.
+        // Requests in progress at the same time have no order.
         let beside = [wrote(0, 2, 0), wrote(1, 2, 3)];
         assert_eq!(broken(&beside, ordered, [zero, data(1, 2), two, three]), NONE);
     }

@@ -1,4 +1,4 @@
-//! What it costs to keep earlier pages of a wordline safe from the passes to come.
+//! The cost of keeping earlier pages of a wordline safe from later passes.
 //!
 //! ```text
 //! flush, or a write that is force unit access ─► open blocks: wordlines that lack a pass
@@ -8,7 +8,7 @@
 //! Copies go to blocks of one bit per cell of the die, one after another, in the time of the
 //! shortest program, as the records of the firmware do. Pages that are left empty take no time but
 //! room: they count as programmed. Neither keeps the dies of the model from other work, and the
-//! blocks of the model are written on to their end, so this is what the choice costs at least.
+//! blocks of the model are written to their end, so this is the least cost of the choice.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::drive::{LowerPageBackup, PowerLossConfig};
 use crate::session::Session;
 use crate::units::{BlockId, Ns};
 
-/// How far a block is looked after.
+/// The pages of a block that are safe.
 #[derive(Clone, Debug, Default)]
 struct Guarded {
     opening: u64,
@@ -38,7 +38,7 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    /// Of a drive whose shortest program takes so long; `None` where nothing is kept safe.
+    /// For a drive whose shortest program takes `program`; `None` if nothing is kept safe.
     pub(super) fn new(session: &Session, config: &PowerLossConfig, program: Ns) -> Option<Self> {
         let passes = config.paired_scheme.passes();
         if passes == 1 || config.lower_page_backup == LowerPageBackup::None {
@@ -51,7 +51,7 @@ impl Guard {
         Some(Self { kind, lines, blocks, program, pages: 0 })
     }
 
-    /// What was written is to be safe: how much later that is acknowledged.
+    /// Makes the written pages safe; returns the delay of their acknowledgement.
     pub(super) fn keep(&mut self, session: &Session) -> Ns {
         let mut copies: BTreeMap<u32, u64> = BTreeMap::new();
         for (block, opening, written) in session.open_blocks() {

@@ -1,4 +1,4 @@
-//! What the host knows: what it asked for, when, and what was acknowledged.
+//! The knowledge of the host: its requests, their times and their acknowledgements.
 
 use crate::units::Ns;
 
@@ -39,10 +39,10 @@ pub struct HostLog {
     pub asked: Vec<Asked>,
     /// By logical page.
     pub base: Vec<Base>,
-    /// Flushes under way: request, and the writes and trims that were acknowledged before it was
-    /// issued. Of moments at the same time only their order tells which was first.
+    /// Flushes in progress: request, and the writes and trims that were acknowledged before it was
+    /// issued. Of events at the same time, only their order shows which was first.
     flushes: Vec<(u64, Vec<u32>)>,
-    /// Places in `asked` of what was acknowledged and is not covered.
+    /// Places in `asked` of acknowledged writes and trims that no flush covers.
     uncovered: Vec<u32>,
     /// Requests that are not acknowledged: their places in `asked`.
     under_way: Vec<(u64, std::ops::Range<u32>)>,
@@ -50,7 +50,7 @@ pub struct HostLog {
     pub acked_requests: u64,
 }
 
-/// What was asked for, page by page.
+/// The writes and trims of each page.
 pub(super) struct ByPage {
     /// Of each page its first write or trim, as a place in the log.
     first: Vec<u32>,
@@ -62,7 +62,7 @@ pub(super) struct ByPage {
 const NONE: u32 = u32::MAX;
 
 impl ByPage {
-    /// Places in the log of what was asked for of a page, in their order.
+    /// Places in the log of the writes and trims of a page, in their order.
     #[inline]
     pub(super) fn of(&self, lpn: u32) -> impl Iterator<Item = usize> + '_ {
         let mut place = self.first[lpn as usize];
@@ -72,7 +72,7 @@ impl ByPage {
         })
     }
 
-    /// Whether anything was asked for of a page.
+    /// Whether a page has any write or trim.
     #[inline]
     pub(super) fn has(&self, lpn: u32) -> bool {
         self.first[lpn as usize] != NONE
@@ -85,7 +85,7 @@ impl HostLog {
         Self { base, ..Self::default() }
     }
 
-    /// What was asked for, page by page.
+    /// The writes and trims of each page.
     pub(super) fn by_page(&self) -> ByPage {
         let (mut first, mut next) = (vec![NONE; self.base.len()], vec![NONE; self.asked.len()]);
         for (place, it) in self.asked.iter().enumerate().rev() {

@@ -21,7 +21,7 @@ const REQUESTS_PER_CUT: u64 = 64;
 /// that may have changed, and the recovery is compared with one that looks at every page.
 const AUDIT_EVERY: u32 = 100;
 
-/// What is tried.
+/// The drive and the cuts of a campaign.
 #[derive(Clone, Debug)]
 pub struct Campaign {
     /// The drive.
@@ -46,13 +46,13 @@ pub struct Life {
     options: PowerLossConfig,
     first: Remains,
     base: Vec<Base>,
-    /// Simulated time of about so many requests, by pattern.
+    /// Simulated time of about as many requests as there are between two cuts, by pattern.
     spans: BTreeMap<Pattern, Ns>,
 }
 
 impl Life {
-    /// Writes the drive of a campaign: every page once, and half of them again at random. Blocks
-    /// that are worn are used on: what a cut undoes of taking one out of use is not modelled.
+    /// Writes the drive of a campaign: every page once, and half of them again at random. Worn
+    /// blocks stay in use: that a cut may undo the retirement of a block is not modelled.
     ///
     /// # Errors
     /// [`ConfigError`] for drives that cannot be cut from power.
@@ -94,7 +94,7 @@ impl Life {
         Ok(life)
     }
 
-    /// Simulated time of about so many requests as lie between two cuts.
+    /// Simulated time of about as many requests as there are between two cuts.
     fn span_of(&self, pattern: Pattern) -> Ns {
         let trial = self.trial();
         let Ok((session, _)) = self.first.clone().mount(&Mounting::default()) else {

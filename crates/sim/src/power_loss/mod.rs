@@ -4,18 +4,18 @@
 //! workload ─► Rig: host log ◄─► session of the drive, records of its firmware       rig, records
 //!                │ cut at a time
 //!                ▼
-//!             Remains ─ physics of what was interrupted ─► mount ─► Readings        physics,
+//!             Remains ─ physics of cut operations ───────► mount ─► Readings        physics,
 //!             recovery                                                         │
 //!             host log, claims of the drive ───────────────────────► check: faults  check
 //! ```
-//! The log is outside the drive: what was asked, when, and what was acknowledged. The judge knows
-//! the log and what the drive answers, and nothing of the drive. Guarantees are numbered G1 to G9;
-//! the classes of faults are those of Zheng, Tucek, Qin and Lillibridge, "Understanding the
+//! The log is outside the drive: the requests, their times and their acknowledgements. The judge
+//! knows the log and the answers of the drive, and nothing of its state. Guarantees are numbered G1
+//! to G10; the classes of faults are those of Zheng, Tucek, Qin and Lillibridge, "Understanding the
 //! robustness of SSDs under power fault", FAST 2013, with some of our own.
 //!
-//! A drive lives through a series of cuts ([`Life`]); a campaign is many lives, each with a seed of
-//! its own, so any cut is found again without the others. A drive that ages is cut in the course of
-//! it ([`cut_aged`]).
+//! A drive lives through a series of cuts ([`Life`]); a campaign is many lives, each with its own
+//! seed, so any cut is found again without the others. A drive that ages is cut in the course of it
+//! ([`cut_aged`]).
 
 mod aged;
 mod check;

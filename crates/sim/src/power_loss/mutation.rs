@@ -26,7 +26,7 @@ const PAGES: u32 = 64;
 /// Longest time from power to ready.
 const LIMIT: Ns = Ns(1_000_000);
 
-/// A log, and a drive that is right: when it was ready, and what it answers, twice.
+/// A log, and a correct drive: when it was ready, and its answers, twice.
 struct Case {
     log: HostLog,
     ready: Option<Ns>,
@@ -73,7 +73,7 @@ fn right(rng: &mut Rng) -> Case {
             });
         }
     }
-    // What is newest survives: that is right under every claim.
+    // The newest versions survive: that is right under every claim.
     let answers: Vec<Reading> = (0..PAGES)
         .map(|lpn| {
             let last = log.asked.iter().rev().find(|it| it.lpn == lpn);
@@ -101,7 +101,7 @@ fn inject(case: &mut Case, class: Class, rng: &mut Rng) -> Option<()> {
         Class::UnstableRead => return inject_unstable(case, rng),
         _ => {
             inject_answer(case, class, rng)?;
-            // What is wrong is wrong each time.
+            // A wrong answer is wrong each time.
             case.again.clone_from(&case.answers);
         }
     }

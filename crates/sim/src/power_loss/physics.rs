@@ -1,10 +1,10 @@
-//! What an interrupted operation leaves in the cells.
+//! The state of the cells after an interrupted operation.
 //!
 //! ```text
-//! page under way   log10 RBER(f) = log10 0.5 + f (log10 r0 - log10 0.5) + N(0, 0.3)
+//! running program  log10 RBER(f) = log10 0.5 + f (log10 r0 - log10 0.5) + N(0, 0.3)
 //! earlier page     RBER(f)       = r1 4 f (1 - f) 10^N(0, 0.3)       peaks half way
 //! erase            nothing of the block can be read
-//! supply fails     speed(t) = 1 - t / ramp: what is under way comes as far as in half of it
+//! supply fails     speed(t) = 1 - t / ramp: a running operation gets as far as in half of it
 //! ```
 //! `f` is the share of the operation that was done, `r0` the nominal raw bit error rate, `r1` that
 //! of an earlier page of the wordline half way through a later pass. The shapes are those of Tseng,
@@ -53,8 +53,8 @@ pub fn page_after(fraction: f64, rng: &mut Rng) -> PageAfter {
     }
 }
 
-/// The supply falls evenly for so long: nothing begins any more, and what is under way becomes
-/// slower and slower, so that it comes as far as in half of this time.
+/// The supply falls evenly over `ramp`: no operation begins any more, and running ones become
+/// slower and slower, so that they get as far as in half of this time.
 pub fn brown_out(running: &mut [Running], ramp: Ns) {
     let worked = ramp.0 / 2;
     for it in running.iter_mut().filter(|_| worked > 0) {

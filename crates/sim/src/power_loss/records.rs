@@ -1,15 +1,15 @@
-//! What the firmware writes beside the data: journal, checkpoints and roots, and when they are
-//! safe.
+//! Records that the firmware writes in addition to the data: journal, checkpoints and roots, and
+//! when they are safe.
 //!
 //! ```text
-//! trims, changes of the map ─► journal page ┐ one after another, in blocks of one bit per cell
-//! copy of the map           ─► checkpoint   ├─► of their own: they take time, and no time of the
-//! where both are            ─► root page    ┘   dies that hold data
+//! trims, changes of the map ─► journal page ┐ one after another, in separate blocks of one bit
+//! copy of the map           ─► checkpoint   ├─► per cell: they take time, and no time of the
+//! places of both            ─► root page    ┘   dies that hold data
 //! ```
 //! A trim is recorded before it takes effect, so a copy that it lets die is never erased before the
 //! record is safe. Changes of the map are recorded too, but a strong recovery does not need them:
-//! pages that were written since the checkpoint tell it themselves. Two roots are written in turn;
-//! a single one is overwritten in place, and is no root while it is written.
+//! it finds them in the pages that were written since the checkpoint. Two roots are written in
+//! turn; a single one is overwritten in place, and is no root while it is written.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub(super) struct Trim {
     pub(super) pages: Vec<(u32, u32)>,
 }
 
-/// A page of the journal says that a logical page lies there.
+/// A change of the map in a page of the journal: the place of a logical page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Change {
     pub(super) lpn: u32,
@@ -47,7 +47,7 @@ enum Page {
     Root(Arc<Checkpoint>),
 }
 
-/// What is being written.
+/// The kind of record that is being written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Writing {
     Journal,
@@ -79,7 +79,7 @@ pub(super) struct Records {
 }
 
 impl Records {
-    /// Of a drive of so many logical pages; a page of it takes `program`.
+    /// Of a drive of `logical_pages` logical pages; a page of the records takes `program`.
     pub(super) fn new(
         config: &PowerLossConfig,
         logical_pages: u32,
@@ -145,7 +145,7 @@ impl Records {
         self.writing.as_ref().map(|&(_, _, ends)| ends)
     }
 
-    /// What is being written, and how much of it is done at a time.
+    /// The record that is being written, and the share of it that is done at a time.
     pub(super) fn writing(&self, now: Ns) -> Option<(Writing, f64)> {
         let (page, began, ends) = self.writing.as_ref()?;
         let kind = match page {
@@ -196,7 +196,7 @@ impl Records {
         self.push(Page::Root(checkpoint), now);
     }
 
-    /// Records what has changed: at a flush, and when there is a page full of it.
+    /// Records the changes of the map: at a flush, and when they fill a page.
     pub(super) fn write_changes(&mut self, session: &Session, now: Ns) {
         let changed = std::mem::take(&mut self.changed);
         if changed.is_empty() {
@@ -237,7 +237,7 @@ impl Records {
         recorded
     }
 
-    /// The power fails: what is not safe is gone. Returns what was being written.
+    /// The power fails: records that are not safe are lost. Returns the one that was being written.
     pub(super) fn cut(&mut self, now: Ns) -> Option<(Writing, f64)> {
         let torn = self.writing(now);
         self.waiting.clear();

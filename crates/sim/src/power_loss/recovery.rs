@@ -1,16 +1,16 @@
 //! From a cut to a drive that answers again.
 //!
 //! ```text
-//! what was interrupted ─ physics ─► media ─► root? ─► checkpoint, journal, pages since ─► mount
-//!                                                          │ what weak firmware believes beside
+//! interrupted work ───── physics ─► media ─► root? ─► checkpoint, journal, pages since ─► mount
+//!                                                          │ false beliefs of weak firmware
 //!                                                          ▼
 //!                                                      Answers
 //! ```
 //! Weak options make the drive answer otherwise than the flash would allow: by a journal that names
 //! pages which were never programmed, by a record without checksum, by a page half of which is new.
 //! These answers are laid over those of the mounted drive, and are gone at the next cut: a campaign
-//! counts what each cut does, so damage does not pile up and hide what comes later. What a cut does
-//! to the flash stays: lost pages, and the marks of pages and blocks that err more from now on.
+//! counts the effects of each cut, so damage does not pile up and hide later effects. The effects
+//! on the flash stay: lost pages, and the marks of pages and blocks with more errors afterwards.
 
 use std::collections::BTreeMap;
 
@@ -31,10 +31,10 @@ use crate::units::{Lpn, Ns};
 /// Pages that a record without checksum may name for no reason.
 const GARBAGE_TRIMS: u32 = 24;
 
-/// What happened beside what the host sees.
+/// Effects of a cut that the host does not see.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// Pages under way that cannot be read.
+    /// Interrupted pages that cannot be read.
     pub torn_pages: u64,
     /// Earlier pages of their wordlines that cannot be read.
     pub damaged_pages: u64,
@@ -44,8 +44,8 @@ pub struct Facts {
     pub half_erased: u64,
     /// Pages that were saved by capacitors.
     pub saved_pages: u64,
-    /// The capacitors did not last: which the drive knows, since what they saved says how much
-    /// there was.
+    /// The capacitors did not last; the drive knows it, since the saved pages state how many there
+    /// were to save.
     pub is_partial_save: bool,
     /// No root can be read.
     pub is_dead: bool,
@@ -216,7 +216,7 @@ impl Prepared {
     /// The drive comes back.
     ///
     /// # Errors
-    /// What is left when the power fails at a step of the recovery, if it is to.
+    /// The remains, when the power fails at a step of the recovery, if it is to.
     pub(super) fn mount(self) -> Result<Recovered, Box<Self>> {
         let Self { remains, mounting, mut records, over, facts } = self;
         match remains.mount(&mounting) {
@@ -296,7 +296,7 @@ fn interrupt(
     }
 }
 
-/// Earlier pages of the wordlines that are under way.
+/// Damages earlier pages of the wordlines of an interrupted program.
 fn damage_earlier(
     remains: &mut Remains,
     running: &Running,
@@ -347,7 +347,7 @@ fn damage_earlier(
     }
 }
 
-/// The firmware believes its journal: a page is where that says, whatever lies there.
+/// The firmware believes its journal: a page is at the recorded place, whatever that place holds.
 fn believe(remains: &Remains, changes: &[Change], over: &mut BTreeMap<u32, Reading>) {
     for change in changes {
         let unit = remains.held().at(change.block, change.index);

@@ -1,8 +1,8 @@
 //! A host and a drive until the power fails.
 //!
-//! The host keeps so many requests under way; the drive is a timed session, before which the
-//! firmware of this room decides what a flush and a trim mean. Whatever happens next, in the drive,
-//! its records or a timer, happens first; the cut comes between two such moments.
+//! The host keeps a number of requests in progress; the drive is a timed session, in front of which
+//! the firmware of this room decides the meaning of a flush and a trim. The next event of the
+//! drive, its records or a timer is handled first; the cut comes between two such events.
 
 use super::guard::Guard;
 use super::host_log::{Asked, Base, HostLog};
@@ -28,11 +28,11 @@ pub(super) enum Moment {
     LaterPass,
     Journal,
     Checkpoint,
-    /// The memory of the drive is full of what is not on the flash.
+    /// The memory of the drive is full of data that is not on the flash.
     FullMemory,
 }
 
-/// What happens at a time of its own.
+/// An event with its own time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Timer {
     Ack(u64),
@@ -67,7 +67,7 @@ pub(super) struct Rig {
     asking: Asking,
     depth: usize,
     under_way: usize,
-    /// Writes and trims under way: request, first page, pages.
+    /// Writes and trims in progress: request, first page, pages.
     changing: Vec<(u64, u32, u32)>,
     /// A flush of a host that waits for it.
     is_barred: bool,
@@ -82,8 +82,8 @@ pub(super) struct Rig {
     later_rows: Vec<bool>,
     /// What keeps earlier pages of wordlines safe.
     guard: Option<Guard>,
-    /// Flushes and writes that are force unit access, under way: request, whether it is a flush,
-    /// and when it was issued.
+    /// Flushes and writes with force unit access in progress: request, whether it is a flush, and
+    /// when it was issued.
     keeping: Vec<(u64, bool, Ns)>,
     /// Time from request to acknowledgement of flushes, and how many.
     flush_time: (u64, u64),
@@ -188,7 +188,7 @@ impl Rig {
         self.session.broken_rules()
     }
 
-    /// Whether nothing will happen although requests are under way: none, or the drive hangs.
+    /// Whether no event will come although requests are in progress: the drive hangs.
     pub(super) fn hangs(&mut self) -> bool {
         self.under_way > 0
             && self.session.next_at().is_none()
@@ -243,7 +243,7 @@ impl Rig {
     }
 
     fn fill(&mut self, done: &mut Vec<Done>) {
-        // A host has so many requests under way, and of those that take no time no endless number.
+        // A host has `depth` requests in progress; those that take no time count too, so this ends.
         while self.under_way < self.depth && !self.is_barred {
             let ask = self.asking.next();
             self.ask(ask, done);
@@ -326,7 +326,7 @@ impl Rig {
         }
     }
 
-    /// Whether no write or trim of these pages is under way: a host does not let such overlap.
+    /// Whether no write or trim of these pages is in progress: a host does not let such overlap.
     fn is_free(&self, first: u32, count: u32) -> bool {
         let mut ranges = self.changing.iter();
         !ranges.any(|&(_, its, len)| its < first + count && first < its + len)
@@ -334,7 +334,7 @@ impl Rig {
 
     fn begin(&mut self, token: u64, request: Request, done: &mut Vec<Done>) {
         if self.session.begin(self.now, token, request, done).is_err() {
-            // Worn out: the host is told at once, and nothing was acknowledged.
+            // Worn out: the request is refused at once, and nothing was acknowledged.
             self.under_way -= 1;
         }
     }
@@ -354,7 +354,7 @@ impl Rig {
             match self.timers.swap_remove(place).1 {
                 Timer::Ack(token) => self.acked_at(token, now),
                 Timer::Flush => {
-                    // Nobody waits for it.
+                    // No host request waits for it.
                     self.under_way += 1;
                     self.next_token += 1;
                     self.begin(self.next_token - 1, Request::Flush, done);
@@ -363,8 +363,8 @@ impl Rig {
         }
     }
 
-    /// The drive has done what was asked: what was to be safe is, when it is safe from later passes
-    /// too.
+    /// The drive has completed a request; it is acknowledged when its data is safe from later
+    /// passes too.
     fn done_at(&mut self, token: u64, at: Ns) {
         let keeps = self.keeping.iter().any(|&(its, ..)| its == token);
         let later = match &mut self.guard {
@@ -397,7 +397,7 @@ impl Rig {
             if it.refusal.is_none() {
                 self.done_at(it.token, it.at);
             } else {
-                // The host knows, and owes nothing; it goes on.
+                // The host sees the refusal and relies on nothing of the request; it continues.
                 self.changing.retain(|&(its, ..)| its != it.token);
                 self.keeping.retain(|&(its, ..)| its != it.token);
                 self.under_way -= 1;
@@ -417,8 +417,8 @@ impl Rig {
     }
 }
 
-/// Pages that capacitors program after so long with power, of a drive whose program takes so long
-/// and holds so many; `None` without them.
+/// Pages that capacitors program after `powered` with power, of a drive whose program takes
+/// `program` and holds `units` pages; `None` without them.
 pub fn pages_saved(plp: Plp, powered: Ns, program: Ns, units: u32) -> Option<usize> {
     let Plp::Capacitor { energy_mj, aged, program_mw, charge_ms, .. } = plp else { return None };
     let charge = if charge_ms > 0.0 { (powered.0 as f64 * 1e-6 / charge_ms).min(1.0) } else { 1.0 };

@@ -1,4 +1,4 @@
-//! Where cuts are aimed, and what they have shown, added up.
+//! The targets of cuts, and the sums of their findings.
 
 use std::collections::BTreeMap;
 
@@ -91,7 +91,7 @@ pub struct Tally {
     pub targets: BTreeMap<&'static str, u64>,
     /// Sum and maximum of the time to be ready.
     pub mount_time: (u64, u64),
-    /// What was interrupted and saved.
+    /// Interrupted pages that cannot be read.
     pub torn_pages: u64,
     /// Earlier pages that were damaged.
     pub damaged_pages: u64,
@@ -103,11 +103,11 @@ pub struct Tally {
     pub saved_pages: u64,
     /// Cuts after which the drive knew that its capacitors had not lasted.
     pub partial_saves: u64,
-    /// Pages that the host wrote, that the flash programmed, records beside, and what kept earlier
-    /// pages of wordlines safe.
+    /// Pages that the host wrote, that the flash programmed, that hold records, and that keep
+    /// earlier pages of wordlines safe.
     pub programs: [u64; 4],
-    /// Time from request to acknowledgement of what was written or trimmed: sum in nanoseconds, and
-    /// how many pages.
+    /// Time from request to acknowledgement of writes and trims: sum in nanoseconds, and number of
+    /// pages.
     pub ack_time: (u64, u64),
     /// Time from request to acknowledgement of flushes: sum in nanoseconds, and how many.
     pub flush_time: (u64, u64),

@@ -34,17 +34,17 @@ pub(super) struct How {
 /// How long the host works.
 #[derive(Clone, Copy)]
 pub(super) enum Until {
-    /// At most so long.
+    /// At most this time.
     Within(Ns),
-    /// Until fewer than so many requests were acknowledged.
+    /// Until a number of requests, drawn below this one, were acknowledged.
     Requests(u64),
 }
 
-/// What a cut left beside the drive.
+/// The state after a cut, apart from the drive.
 pub(super) struct Left {
     /// How long it had power.
     pub(super) powered: Ns,
-    /// What reads of the flash had done by then.
+    /// The memory of the reads of the flash at that time.
     pub(super) reads: Option<ReadMemory>,
     /// Pages that the recovery programmed.
     pub(super) recovered_pages: u64,
@@ -81,7 +81,7 @@ impl<'a> Trial<'a> {
         self.program
     }
 
-    /// A drive that has just come back, or is to be treated so: its records begin anew.
+    /// A drive that was just mounted, or is to be treated so: its records begin again.
     pub(super) fn subject(&self, session: Session, base: Vec<Base>) -> Subject {
         let geometry = self.device.geometry();
         let (page_bytes, dies) = (geometry.page_bytes, geometry.die_count);
@@ -91,7 +91,7 @@ impl<'a> Trial<'a> {
         Subject { session, records, base }
     }
 
-    /// Simulated time of about so many requests.
+    /// Simulated time of about `count` requests.
     pub(super) fn span_of(&self, subject: Subject, pattern: Pattern, rng: Rng, count: u64) -> Ns {
         let pages = subject.base.len() as u32;
         let mut rig = Rig::new(subject, self.options, pattern, pages, rng);
@@ -195,7 +195,7 @@ impl<'a> Trial<'a> {
         faults.extend(found);
         tally.pages_checked += log.base.len() as u64;
         note(tally, &recovered, &faults, how, at);
-        // In the room of what was known before.
+        // Reuses the memory of the old base.
         let mut base = log.base;
         base.clear();
         let known = recovered.session.known();
@@ -207,7 +207,7 @@ impl<'a> Trial<'a> {
         (subject, Left { powered: at, reads, recovered_pages })
     }
 
-    /// Lets the host work until so many requests are acknowledged, and a share of a program longer.
+    /// Lets the host work until `count` requests are acknowledged, and a share of a program longer.
     fn worked_off(&self, rig: &mut Rig, count: u64, share: f64) -> Ns {
         let mut end = Ns(0);
         let mut patience = 1 << 16;
@@ -239,7 +239,7 @@ impl<'a> Trial<'a> {
         let looks = [one, other].map(|it| it.session.look());
         let differs = |&lpn: &u32| {
             let answers = (sound(&looks[0], lpn), sound(&looks[1], lpn));
-            // What was trimmed is open where trims are not recorded.
+            // Trimmed pages may differ if trims are not recorded.
             let is_open = self.options.trim_log == TrimLog::Volatile
                 && [answers.0, answers.1].contains(&Reading::Empty);
             answers.0 != answers.1 && !is_open

@@ -37,7 +37,7 @@ impl Pattern {
         Self::ALL.into_iter().find(|it| it.name() == name)
     }
 
-    /// Requests that are under way at the same time.
+    /// Requests that are in progress at the same time.
     pub(super) fn depth(self) -> usize {
         match self {
             Self::Random | Self::Trim => 8,
