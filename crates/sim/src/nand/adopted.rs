@@ -1,11 +1,13 @@
-//! What pages hold, made up from their out-of-band areas: of a drive that was used without bytes.
+//! Rebuilds the contents of pages from their out-of-band areas, for a drive that was used without
+//! bytes.
 //!
 //! ```text
 //! out-of-band area   7  3  7  -  3      the map has 7 at its second place, 3 at its last
 //! unit               7₁ 3₁ 7₂ -  3₂     the copy that the map names is newer than all others
 //! ```
-//! Copies of pages that hold nothing any more are left out: the records of the firmware say that
-//! they were trimmed. Bytes are zeros. The order in which blocks were opened is theirs as given.
+//! Copies of logical pages that were trimmed, according to the records of the firmware, are left
+//! out. The bytes of all units are zeros. The caller passes the blocks in the order in which they
+//! were opened.
 
 use super::unit::Unit;
 use super::{CellMode, Media};
@@ -27,9 +29,10 @@ impl Media {
         }
     }
 
-    /// Gives the pages of these blocks what their out-of-band areas say, up to so many of each;
-    /// blocks come in the order in which they were opened. `places` is where the map has each
-    /// logical page. From now on a cut may come.
+    /// Gives each page of these blocks a unit according to its out-of-band area. Each block comes
+    /// with the number of its written pages; the blocks are in the order in which they were opened.
+    /// `places` holds the place of each logical page in the map. Afterwards power cuts can be
+    /// simulated.
     pub(crate) fn adopt(&mut self, blocks: &[(BlockId, u32)], places: &[u32]) {
         let Some(mut contents) = self.contents.take() else { return };
         contents.expect_cuts(&self.geometry);
@@ -51,8 +54,8 @@ impl Media {
         self.contents = Some(contents);
     }
 
-    /// Pages that hold no bytes are as those say that they hold: what cannot be read, or was never
-    /// programmed, is of no logical page.
+    /// Sets the out-of-band areas of all pages from their units: a page that cannot be read, or was
+    /// never programmed, belongs to no logical page.
     pub(crate) fn disown(&mut self) {
         let Some(contents) = self.contents.take() else { return };
         for (block, units) in (0..).map(BlockId).zip(&contents.blocks) {

@@ -3,13 +3,13 @@
 //! ```text
 //! chunk   │ slot │ slot │ free ─┐│ slot │ fresh …          about 4 MiB
 //!                         └► the next free slot, in its own first bytes
-//! beside  │  1   │  2   │   0   │  1   │                   holders of each slot
-//!         │ seal │ seal │       │ seal │                   where the protection has one
+//! holders │  1   │  2   │   0   │  1   │                   of each slot
+//!         │ seal │ seal │       │ seal │                   if the protection has seals
 //! ```
-//! A slot has as many holders as places have its bytes: a unit that a collection moved lies at its
-//! old place too until that is erased, and both share the slot. Of more than 254 the count is
-//! forgotten, and the slot stays until the next [`Arena::recount`]. Memory that was never used is
-//! not touched; a chunk that holds nothing any more is given back, but for the last.
+//! A slot has one holder for each place that has its bytes: a unit that a collection moved stays at
+//! its old place until that block is erased, and both places share the slot. Above 254 holders the
+//! count is lost, and the slot is kept until the next [`Arena::recount`]. Memory that was never
+//! used is not touched. An unused chunk is returned to the system, unless no other has room.
 
 /// Bytes of a chunk, about.
 const CHUNK_BYTES: usize = 4 << 20;
@@ -90,7 +90,7 @@ impl Chunk {
 }
 
 impl Arena {
-    /// Slots of so many bytes, at least 4, each with a seal of four bytes beside it or none.
+    /// Slots of `slot_bytes` bytes, at least 4, each with or without a separate seal of four bytes.
     pub(super) fn new(slot_bytes: usize, has_seals: bool) -> Self {
         let slots = (CHUNK_BYTES / slot_bytes).next_power_of_two();
         Self {
@@ -147,7 +147,7 @@ impl Arena {
         ((slot.0 >> self.chunk_bits) as usize, (slot.0 & mask) as usize)
     }
 
-    /// What lies in a slot.
+    /// The bytes of a slot.
     pub(super) fn bytes(&self, slot: Slot) -> &[u8] {
         let (chunk, place) = self.locate(slot);
         &self.chunks[chunk].bytes[place * self.slot_bytes..][..self.slot_bytes]
@@ -159,7 +159,7 @@ impl Arena {
         &mut self.chunks[chunk].bytes[place * self.slot_bytes..][..self.slot_bytes]
     }
 
-    /// What seals a slot; 0 where nothing does.
+    /// The seal of a slot; 0 if it has none.
     pub(super) fn seal(&self, slot: Slot) -> u32 {
         let (chunk, place) = self.locate(slot);
         self.chunks[chunk].seals.get(place).copied().unwrap_or(0)
@@ -219,7 +219,8 @@ impl Arena {
         }
     }
 
-    /// From now on these are the holders, each slot as often as it is named; others are free.
+    /// Replaces all holder counts: a slot gets one holder for each time it occurs in `held`; others
+    /// are free.
     pub(super) fn recount(&mut self, held: impl Iterator<Item = Slot>) {
         if self.taken == 0 {
             return;
@@ -256,7 +257,7 @@ mod tests {
     use super::*;
     use crate::rng::Rng;
 
-    /// Against a plain list: what was written stays, while others come and go.
+    /// Compares with a plain list: written bytes stay while other slots are taken and released.
     #[test]
     fn slots_keep_their_bytes() {
         let mut arena = Arena::new(2 << 20, true);
@@ -293,7 +294,7 @@ mod tests {
                 assert_eq!(arena.seal(slot), written);
             }
         }
-        // Two slots a chunk: memory follows what is held.
+        // Two slots a chunk: memory follows the number of held slots.
         assert!(most > 8 && arena.chunks.len() <= most);
         held.drain(..).for_each(|(slot, _)| arena.release(slot));
         let with_memory = arena.chunks.iter().filter(|chunk| !chunk.bytes.is_empty());

@@ -1,7 +1,7 @@
 //! The `nand` section of a device file: topology, cells, timing, wear.
 //!
-//! Timing defaults go by cell type. Where no measured source exists for a generation, the value is
-//! marked "assumed"; `docs/validation.md` lists which.
+//! Timing defaults depend on the cell type. If no measured source exists for a generation, the
+//! value is marked "assumed"; `docs/validation.md` lists these.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,7 +32,7 @@ pub enum CellType {
     Qlc,
 }
 
-/// What is known of a cell type when the device file says nothing.
+/// Defaults of a cell type, for keys that the device file leaves out.
 struct CellDefaults {
     max_pe_cycles: u32,
     t_read_us: f64,
@@ -141,7 +141,7 @@ impl<'de> Deserialize<'de> for PageTimes {
     }
 }
 
-/// Times of the flash array and rate of its bus; what is left out follows the cell type.
+/// Times of the flash array and rate of its bus. Defaults depend on the cell type.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TimingConfig {
@@ -161,7 +161,7 @@ pub struct TimingConfig {
     pub command_us: Option<f64>,
 }
 
-/// What becomes of a block at its rated endurance.
+/// Handling of a block at its rated endurance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WearOut {
@@ -210,25 +210,26 @@ pub struct NandConfig {
     pub rber_ceil: f64,
     /// Share of blocks that are bad from the factory, 0 to 0.2.
     pub factory_bad_block_ratio: f64,
-    /// What becomes of a block that reached `max_pe_cycles`.
+    /// Handling of a block that reached `max_pe_cycles`.
     pub wear_out: WearOut,
     /// Times and bus rate. Defaults by cell type.
     pub timing: TimingConfig,
-    /// Times of blocks that hold one bit per cell for the time being; what is left out follows
-    /// SLC flash. Used with `ftl.slc_cache`.
+    /// Times of blocks that are used with one bit per cell. Defaults are those of SLC flash. Used
+    /// with `ftl.slc_cache`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slc_timing: Option<TimingConfig>,
     /// `page` (the default), `one_shot` or `multi_pass`.
     #[serde(deserialize_with = "name_or_mapping")]
     pub program: ProgramMode,
     /// NOP of the data sheets: programs that a page of SLC flash takes between two erases, 2 to its
-    /// map units. What a flush, a write with force unit access or `ftl.fill_timeout_us` puts on the
-    /// flash is then programmed without padding, and later units go to the same page. Needs
+    /// map units. Data that a flush, a write with force unit access or `ftl.fill_timeout_us` puts
+    /// on the flash is then programmed without padding, and later units go to the same page. Needs
     /// `ftl.map_unit_bytes` below the page. Left out: a page is programmed once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partial_programs: Option<u32>,
-    /// Share by which a further program of a page raises the error rate of what it holds already, 0
-    /// to 100: with 0.5, two double it. Needs `nand.partial_programs`. Left out: none.
+    /// Relative increase of the error rate of data in a page with each further program of this
+    /// page, 0 to 100: with 0.5, two programs double it. Needs `nand.partial_programs`. Left out:
+    /// none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program_disturb: Option<f64>,
     /// Cache read and cache program; left out: neither.
@@ -244,7 +245,7 @@ pub struct NandConfig {
     /// Times that move with wear; left out: they do not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wear_timing: Option<WearTiming>,
-    /// What pages have been through when they are read, beside wear; left out: just programmed.
+    /// Conditions of pages when they are read, in addition to wear; left out: just programmed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stress: Option<StressConfig>,
     /// Faults that strike in timed stages, such as `{kind: die_lost, die: 3, at_s: 1}`, or while a
@@ -299,7 +300,7 @@ impl Default for NandConfig {
 pub struct Timing {
     /// tR by page type.
     pub read: Vec<Ns>,
-    /// tPROG by page type; as many as there are of `read`.
+    /// tPROG by page type; the same number of them as of `read`.
     pub program: Vec<Ns>,
     /// tBERS.
     pub erase: Ns,
@@ -308,8 +309,8 @@ pub struct Timing {
 }
 
 impl NandConfig {
-    /// Fills what the file left out from the cell type, so that the resolved file shows every
-    /// value.
+    /// Fills in the defaults of the cell type for missing keys, so that the resolved file shows
+    /// every value.
     pub(crate) fn fill_defaults(&mut self) {
         let cell = self.cell_type.defaults();
         let timing = &mut self.timing;
@@ -433,7 +434,7 @@ impl NandConfig {
         Ok(())
     }
 
-    /// Whether the plain back end cannot carry out what is asked for.
+    /// Whether the configuration needs features that the plain back end does not have.
     pub(crate) fn needs_full(&self) -> bool {
         let cache = self.cache_commands.as_ref();
         self.multi_plane
@@ -505,7 +506,7 @@ impl NandConfig {
         self.timing_of(&self.timing)
     }
 
-    /// Timing of blocks in single-bit mode: that of SLC flash unless the file says otherwise.
+    /// Timing of blocks in single-bit mode: that of SLC flash unless the file gives other values.
     pub fn slc_timing(&self) -> Timing {
         let mut slc = Self {
             cell_type: CellType::Slc,

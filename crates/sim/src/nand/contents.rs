@@ -1,21 +1,23 @@
-//! The bytes of a served drive: what each page of the flash holds, and what is on the way there.
+//! The bytes of a served drive: the contents of each page of the flash, and data on its way there.
 //!
 //! ```text
 //! host ─► staged (memory of the controller) ─ program ─► units by page slot ─ move ─► other slot
 //!              └────────── read ◄──────── by the map: L2P, slot, unit ──────────┘
 //! ```
-//! Bytes follow the map and never lead it: a read asks the map for the page of the flash and takes
-//! what lies there, collection carries units from slot to slot, and an erase drops them. So a
-//! mistake of the FTL would give wrong data; each unit carries what finds it out (`protection`):
-//! by default its logical page, a version that counts writes of this page, and a CRC-32 of all
-//! three. A read whose unit is of another page, of another version or damaged is a [`MediaError`],
-//! never data. With less protection it may be data; the simulator, which knows, counts such reads.
+//! Bytes follow the map and never lead it: a read asks the map for the page of the flash and
+//! returns the unit of this page, a collection moves units from slot to slot, and an erase drops
+//! them. So a mistake of the FTL would return wrong data. Each unit carries information that
+//! detects this (`protection`): by default its logical page, a version that counts writes of this
+//! page, and a CRC-32 of all three. A read whose unit is of another page, of another version or
+//! damaged is a [`MediaError`], never data. With less protection the read may return wrong data;
+//! the simulator, which knows the truth, counts such reads.
 //!
-//! Sparse: units of zeros hold no bytes, blocks without units no table. What is overwritten stays
-//! until its block is erased, as on flash; a moved unit shares its bytes with the old place.
+//! Storage is sparse: units of zeros hold no bytes, blocks without units no table. Overwritten data
+//! stays until its block is erased, as on flash; a moved unit shares its bytes with the old place.
 //!
-//! Beside the bytes and their protection information ([`arena`](super::arena)), which has a byte
-//! for the holders of a unit, a page of the flash takes 12 bytes here and a logical page 8.
+//! In addition to the bytes and their protection information ([`arena`](super::arena)), which has a
+//! byte for the number of holders of a unit, a page of the flash takes 12 bytes here and a logical
+//! page 8.
 
 use std::collections::BTreeMap;
 
@@ -26,13 +28,13 @@ use super::unit::Unit;
 use super::Media;
 use crate::units::{BlockId, Lpn, Ppn};
 
-/// What a page holds does not fit what was written: the drive reports an error of the medium.
+/// The contents of a page are not the data last written: the drive reports a medium error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("logical page {}: {what}", lpn.0)]
 pub struct MediaError {
     /// The logical page that was read.
     pub lpn: Lpn,
-    /// What does not fit.
+    /// The problem.
     pub what: &'static str,
 }
 
@@ -40,14 +42,14 @@ pub struct MediaError {
 #[derive(Clone, Debug)]
 pub(super) struct Staged {
     pub(super) unit: Unit,
-    /// Commands under way that concern the page. Any of them may make the map point elsewhere, or
-    /// nowhere, so the data stays here until the last is over.
+    /// Running commands that concern the page. Any of them may change or remove its place in the
+    /// map, so the data stays here until the last of them has ended.
     pub(super) holds: u32,
     /// It reads as zeros since it was trimmed, so no program will come for it.
     pub(super) is_trim: bool,
 }
 
-/// See the module. Who keeps a [`Unit`] here is a holder of its slot.
+/// See the module. Each [`Unit`] kept here is a holder of its slot.
 #[derive(Clone, Debug)]
 pub struct Contents {
     unit_bytes: usize,
@@ -62,15 +64,15 @@ pub struct Contents {
     /// By logical page, 1 + the page of the flash with its newest unit, counted without gaps; 0 is
     /// none.
     pub(super) newest: Vec<u32>,
-    /// Logical pages that programs have come for since somebody asked.
+    /// Logical pages programmed since [`note_programmed`](Contents::note_programmed).
     pub(super) programmed: Option<Vec<u32>>,
-    /// What erases took, where a cut may undo them.
+    /// Units removed by erases, kept if a power cut may undo these.
     pub(super) history: Option<Box<History>>,
-    /// Reads that found something else than what was written.
+    /// Reads that ended in a [`MediaError`].
     pub media_errors: u64,
-    /// The same by what they found.
+    /// The same, by the cause.
     pub errors_by_cause: BTreeMap<&'static str, u64>,
-    /// Reads that gave something else than what was written, as data.
+    /// Reads that returned wrong data without an error.
     pub silent_errors: u64,
 }
 
@@ -103,7 +105,8 @@ impl Contents {
         self.unit_bytes
     }
 
-    /// Bytes that are stored for a unit that is not of zeros: its data, and what protects it.
+    /// Bytes that are stored for a unit that is not of zeros: its data, and its protection
+    /// information.
     pub fn stored_unit_bytes(&self) -> usize {
         self.protection.stored_bytes(self.unit_bytes)
     }
@@ -118,7 +121,7 @@ impl Contents {
         unit.slot().map(|slot| self.arena.bytes(slot))
     }
 
-    /// What seals a unit: see [`Protection`].
+    /// The seal of a unit: see [`Protection`].
     pub fn seal_of(&self, unit: &Unit) -> u32 {
         let seal = unit.slot().map(|slot| self.arena.seal(slot));
         self.protection.seal_of((unit.lpn, unit.version), seal, self.unit_bytes)
@@ -151,7 +154,8 @@ impl Contents {
         }
     }
 
-    /// Counts again who holds bytes: pages of the flash, what waits, what erases took, and these.
+    /// Counts the holders of all bytes again: units of pages of the flash, staged units, units that
+    /// erases removed, and `others`.
     pub(crate) fn recount(&mut self, others: &[Unit]) {
         let on_flash = self.blocks.iter().flatten().flat_map(|units| units.iter().flatten());
         let staged = self.staged.values().map(|staged| &staged.unit);
@@ -195,8 +199,8 @@ impl Contents {
         was_there
     }
 
-    /// A command that concerned a page is over. `place` is where the map has it; `waits` says that
-    /// it waits in the write buffer.
+    /// A command that concerned a page has ended. `place` is the place of the page in the map,
+    /// and `waits` is true if it waits in the write buffer.
     pub fn release(&mut self, lpn: Lpn, place: Option<(BlockId, u32)>, waits: bool) {
         let Some(staged) = self.staged.get_mut(&lpn.0) else { return };
         staged.holds = staged.holds.saturating_sub(1);
@@ -212,7 +216,7 @@ impl Contents {
         self.remove_staged(lpn);
     }
 
-    /// The write of a page was refused: what it had before stays.
+    /// The write of a page was refused: its previous contents stay.
     pub fn abandon(&mut self, lpn: Lpn, page_slot: Option<(BlockId, u32)>) {
         let is_alone = self.staged.get(&lpn.0).is_some_and(|staged| staged.holds <= 1);
         if is_alone && self.remove_staged(lpn) {
@@ -244,7 +248,7 @@ impl Contents {
         let version = self.versions[lpn.0 as usize];
         let fail = |what| Err(MediaError { lpn, what });
         match unit {
-            // Written before the drive was served: nobody knows what.
+            // Written before the drive was served: its contents are unknown.
             None if version == 0 => Ok(None),
             None => fail("the flash holds nothing where the map points"),
             Some(unit) if unit.is_lost() => fail("no decoder gives the data back"),
@@ -259,11 +263,12 @@ impl Contents {
         }
     }
 
-    /// What a logical page holds, `None` for zeros, its first [`Contents::unit_bytes`] being the
-    /// data; `place` is where the map has it.
+    /// Returns the contents of a logical page, `None` for zeros; its data is the first
+    /// [`Contents::unit_bytes`]. `place` is the place of the page in the map.
     ///
     /// # Errors
-    /// [`MediaError`] when the protection says that it is not what was written; it is counted.
+    /// [`MediaError`] when the protection detects that this is not the data last written; it is
+    /// counted.
     pub fn read(
         &mut self,
         lpn: Lpn,
@@ -286,13 +291,13 @@ impl Contents {
         Ok(outcome?.map(|slot| self.arena.bytes(slot)))
     }
 
-    /// Whether a unit is what was last written to a page.
+    /// Whether a unit holds the data last written to a page.
     fn is_true(&self, lpn: Lpn, unit: &Unit) -> bool {
         let version = self.versions[lpn.0 as usize];
         (unit.lpn, unit.version, unit.is_damaged()) == (lpn.0, version, false)
     }
 
-    /// Whether what lies where the map has a page is what was written, whatever protects it.
+    /// Whether a page holds the data last written to it, regardless of its protection.
     ///
     /// # Errors
     /// [`MediaError`], which is not counted.
@@ -311,20 +316,21 @@ impl Contents {
         }
     }
 
-    /// Whether a page holds data, so that it is no hole; `place` is where the map has it.
+    /// Whether a page holds data, so that it is no hole; `place` is its place in the map.
     pub fn is_allocated(&self, lpn: Lpn, place: Option<(BlockId, u32)>) -> bool {
         let staged = self.staged.get(&lpn.0).map(|staged| &staged.unit);
         let newest = staged.or_else(|| self.unit(place?));
         newest.is_some_and(Unit::has_bytes)
     }
 
-    /// What lies at a page of the flash.
+    /// The unit at a page of the flash.
     pub fn at(&self, block: BlockId, index: u32) -> Option<&Unit> {
         self.unit((block, index))
     }
 
-    /// Puts what was saved of a page, with its newest version, to where the map has it: what was
-    /// stored of it, its [seal](Contents::seal_of), and whether it is damaged and lost.
+    /// Restores the saved unit of a page, with the newest version of that page, at its place in the
+    /// map. `stored` are its stored bytes with their protection, `seal` its
+    /// [seal](Contents::seal_of); the flags mark it as damaged and lost.
     pub fn restore(
         &mut self,
         (lpn, newest): (Lpn, u32),
@@ -355,8 +361,8 @@ impl Contents {
         self.blocks[block.0 as usize].as_mut()?[index as usize].as_mut()
     }
 
-    /// Damages a bit of what lies at a page of the flash, as a fault would, and nothing tells;
-    /// false if nothing lies there.
+    /// Flips a bit of the unit at a page of the flash, as a fault would, without any report; false
+    /// if the page holds no unit.
     pub fn corrupt(&mut self, block: BlockId, index: u32) -> bool {
         let Some(mut unit) = self.unit((block, index)).copied() else { return false };
         let slot = match unit.slot() {
@@ -371,7 +377,7 @@ impl Contents {
                 slot
             }
             None => {
-                // Zeros that are stored as such, with what protects them.
+                // Zeros that are stored as bytes, with their protection information.
                 let zeros = vec![0; self.unit_bytes];
                 let made = self.make((unit.lpn, unit.version), Some(&zeros));
                 made.slot().expect("it was made with bytes")
@@ -386,8 +392,8 @@ impl Contents {
         true
     }
 
-    /// What lies at a page of the flash lies at another too, as if its write had gone there; false
-    /// if nothing lies at one of them.
+    /// Copies the unit at one page of the flash over that of another, as if its write had been
+    /// misdirected; false if one of the pages holds no unit.
     pub fn misdirect(&mut self, from: (BlockId, u32), to: (BlockId, u32)) -> bool {
         let Some(unit) = self.unit(from).copied() else { return false };
         let Some(place) = self.unit_mut(to) else { return false };
@@ -414,7 +420,7 @@ impl Contents {
 }
 
 impl Media {
-    /// A page of the host was programmed: what is staged for it lies there now.
+    /// A page of the host was programmed: its staged unit is at this page of the flash now.
     pub(crate) fn carry_program(&mut self, ppn: Ppn, lpn: Lpn) {
         let (block, index) = (self.block_of(ppn), self.geometry.page_index(ppn));
         let pages = self.geometry.pages_per_block;
@@ -440,7 +446,7 @@ impl Media {
         }
     }
 
-    /// Pages were moved: what they hold goes with them.
+    /// Pages were moved: their units move with them.
     pub(crate) fn carry_move(&mut self, victim: BlockId, page_indices: &[u32], first: Ppn) {
         let (block, start) = (self.block_of(first), self.geometry.page_index(first));
         let pages = self.geometry.pages_per_block;
@@ -453,7 +459,7 @@ impl Media {
         }
     }
 
-    /// A block was erased, and what it held with it.
+    /// A block was erased: its units are removed.
     pub(crate) fn carry_erase(&mut self, block: BlockId) {
         let mode = self.mode(block);
         let Some(contents) = &mut self.contents else { return };
@@ -505,7 +511,7 @@ mod tests {
         contents.release(PAGE, None, false);
         assert_eq!(contents.read(PAGE, None), Ok(None));
         assert!(contents.staged_pages().is_empty());
-        // What was written after it stays while the trim is under way.
+        // Data written after the trim stays while the trim is running.
         contents.stage_trim(PAGE);
         contents.stage(PAGE, Some(&[9; 512]));
         contents.release(PAGE, None, false);

@@ -1,4 +1,4 @@
-//! `nand.energy`: what operations of the flash and idle dies draw from the supply.
+//! `nand.energy`: energy that operations of the flash and idle dies draw from the supply.
 //!
 //! ```text
 //! energy = V_cc I_cc t        of a page of a plane; V_cc, and I_cc and t of the operation, as in
@@ -10,7 +10,7 @@
 //! counted twice here unless it is taken off.
 //!
 //! Left out: that an operation in several planes shares its charge pumps, energy by page type and
-//! wear, what suspending and resuming cost, command and address cycles.
+//! wear, the cost of suspending and resuming, command and address cycles.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,7 +37,7 @@ pub struct EnergyConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slc_program_uj: Option<f64>,
     /// Energy of both ends of a channel for 1024 bytes of data, in or out, in nanojoules, 0 to 1e6;
-    /// default 0. What the code spends on them can be added here.
+    /// default 0. Energy of encoding and decoding can be added here.
     #[serde(default)]
     pub transfer_nj_per_kib: f64,
     /// Power of a die, in milliwatts, 0 to 1e6; default 0. It is drawn all the time, and the

@@ -1,5 +1,5 @@
-//! How often the blocks of a die were erased, counted by count: the mean, the most and the sum of
-//! what depends on wear are known without a look at every block.
+//! Histogram of the erase counts of a die's blocks: the mean, the highest and sums of quantities
+//! that depend on wear are known without a look at every block.
 
 use std::collections::VecDeque;
 
@@ -22,7 +22,7 @@ impl EraseHistogram {
         histogram
     }
 
-    /// Counts so many blocks that were erased so often.
+    /// Counts this number of blocks, each with `count` erases.
     pub fn add(&mut self, count: u32, blocks: u32) {
         if blocks == 0 {
             return;
@@ -74,7 +74,7 @@ impl EraseHistogram {
         self.iter().map(|(count, blocks)| u64::from(count) * u64::from(blocks)).sum()
     }
 
-    /// The highest count; 0 where there is no block.
+    /// The highest count; 0 if there are no blocks.
     pub fn highest(&self) -> u32 {
         // The last place holds a block, if there is one at all.
         self.blocks_at.len().checked_sub(1).map_or(0, |last| self.lowest + last as u32)

@@ -7,16 +7,17 @@
 //! Both probabilities grow with wear, by `growth` at the rated cycles: `p growth^(erases / rated)`.
 //! Whether a use of a block ends in a failure follows from the run's seed, the block and its erase
 //! count alone, so a page costs nothing, nothing is stored in images, and dies may work in any
-//! order. The firmware looks ahead: it empties a block whose erase will fail while there is a block
-//! to spare, as one at its rated end of life, where a real one keeps spare blocks for the surprise.
+//! order. The firmware looks ahead: it empties a block whose erase will fail while there is a spare
+//! block, as it does at the rated end of life; a real drive cannot, and keeps spare blocks instead.
 //!
-//! Infant mortality: a share of the blocks fails early for a defect of its own, half of them at an
-//! erase and half at a program. Of such a block the erase count at which it fails is uniform over
-//! the first `cycles`, so after `cycles` erases of all blocks the number that failed is binomial.
-//! An early constant hazard is the simplest form of the falling branch of the bathtub curve
-//! (JEDEC JESD74A, Early Life Failure Rate, fits a falling Weibull hazard; uniform needs no shape).
+//! Infant mortality: a share of the blocks has a defect and fails early, half of them at an erase
+//! and half at a program. The erase count at which such a block fails is uniform over the first
+//! `cycles`, so after `cycles` erases of all blocks the number that failed is binomial. An early
+//! constant hazard is the simplest form of the falling branch of the bathtub curve (JEDEC JESD74A,
+//! Early Life Failure Rate, fits a falling Weibull hazard; uniform needs no shape).
 //!
-//! Left out: failures of blocks at one bit per cell, and in what static wear leveling collects.
+//! Left out: failures of blocks at one bit per cell, and of blocks that static wear leveling
+//! collects.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -29,8 +30,8 @@ use crate::units::BlockId;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FailuresConfig {
-    /// Probability that the program of a program unit (a page, or what joined planes and one-shot
-    /// programming write at once) fails; 0 to below 1.
+    /// Probability that the program of a program unit (a page, or the pages that joined planes and
+    /// one-shot programming write at once) fails; 0 to below 1.
     pub program: f64,
     /// Probability that an erase fails; 0 to below 1.
     pub erase: f64,
@@ -62,7 +63,7 @@ impl FailuresConfig {
     /// Checks the numbers; the keys are relative to `nand`.
     ///
     /// # Errors
-    /// [`ConfigError`] with what is accepted.
+    /// [`ConfigError`] with the accepted range.
     pub fn check(&self, max_pe_cycles: Option<u32>) -> Result<(), ConfigError> {
         for (key, value) in [("failures.program", self.program), ("failures.erase", self.erase)] {
             if !(0.0..1.0).contains(&value) {
@@ -113,17 +114,17 @@ struct Infants {
     config: InfantConfig,
 }
 
-/// What ends the life of a block early.
+/// The failure that ends the life of a block early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Defect {
     Erase,
-    /// The program at this index among so many.
+    /// The program at this index of the block's programs.
     Program(u32),
 }
 
 impl Infants {
-    /// How a block fails that was erased so often, if it has a defect and is due. It stays due
-    /// where a use of it could not end in a failure.
+    /// How a block with this erase count fails, if it has a defect and is due. It stays due if this
+    /// use of the block cannot end in a failure.
     fn defect(self, block: BlockId, erase_count: u32, programs: u32) -> Option<Defect> {
         let InfantConfig { ratio, cycles } = self.config;
         let place = u64::from(block.0).wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -154,13 +155,13 @@ impl Failures {
         (probability * libm::exp(self.growth * f64::from(erase_count))).min(1.0)
     }
 
-    /// A stream of its own for each use of a block.
+    /// A separate random stream for each use of a block.
     fn draw(&self, block: BlockId, erase_count: u32) -> Rng {
         let place = u64::from(block.0) << 32 | u64::from(erase_count);
         Rng::from_seed(self.seed ^ place.wrapping_mul(0x9E37_79B9_7F4A_7C15))
     }
 
-    /// Whether the erase of a block fails that was erased so often before.
+    /// Whether the next erase of a block with this erase count fails.
     pub fn fails_erase(&self, block: BlockId, erase_count: u32) -> bool {
         let is_infant = |it: Infants| it.defect(block, erase_count, 1) == Some(Defect::Erase);
         self.infants.is_some_and(is_infant)
@@ -187,7 +188,7 @@ impl Failures {
         [early, random].into_iter().flatten().min()
     }
 
-    /// Share of blocks that fail in one use from fresh, of so many programs and an erase.
+    /// Share of blocks that fail in one use from fresh: `programs` programs and an erase.
     pub fn share(config: &FailuresConfig, programs: u32) -> f64 {
         1.0 - libm::pow(1.0 - config.program, f64::from(programs)) * (1.0 - config.erase)
     }

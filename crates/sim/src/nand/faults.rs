@@ -1,11 +1,11 @@
 //! Faults that strike while a drive is used.
 //!
-//! A die that is lost answers nothing any more: its reads fail at once, and its programs and erases
-//! are over at once and leave nothing. What becomes of the data is for parity to decide.
+//! A lost die does not respond any more: its reads fail at once, and its programs and erases end at
+//! once without an effect. Whether the data survives depends on parity.
 //!
-//! A unit that is corrupted or hit by a misdirected write tells nobody: what protects the data
-//! (`host.protection`) has to find out. Only drives that are served have bytes that this can be
-//! done to. Such a fault waits until the data is on the flash; without a clock it is due at once.
+//! The corruption of a unit, and a misdirected write to it, are not reported: the protection of the
+//! data (`host.protection`) has to detect them. Only served drives have bytes and can have these
+//! faults. Such a fault waits until the data is on the flash; without a clock it is due at once.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,9 +19,9 @@ use crate::units::Ns;
 pub enum Fault {
     /// A die answers nothing any more.
     DieLost(DieLost),
-    /// A bit of what the flash holds of a map unit changes.
+    /// A bit of the data of a map unit on the flash changes.
     Corrupt(Corrupt),
-    /// What was written to a map unit lies where another lies as well.
+    /// The data of one map unit is written to the place of another.
     Misdirected(Misdirected),
 }
 
@@ -64,7 +64,7 @@ pub struct UnitFault {
     pub at: Ns,
     /// The unit whose data is damaged or goes astray.
     pub unit: u32,
-    /// Where it goes astray to.
+    /// The unit whose place its data takes, for a misdirected write.
     pub to: Option<u32>,
 }
 
@@ -78,7 +78,7 @@ impl Fault {
     }
 
     /// # Errors
-    /// [`ConfigError`] relative to the fault, in a drive of so many dies.
+    /// [`ConfigError`] relative to the fault, in a drive of `dies` dies.
     pub(super) fn check(&self, dies: u32) -> Result<(), ConfigError> {
         if let Self::DieLost(DieLost { die, .. }) = self {
             if *die >= dies {
@@ -111,7 +111,7 @@ impl Fault {
         }
     }
 
-    /// What happens to the contents of a unit; `None` of other faults.
+    /// The fault of the contents of a unit; `None` of other faults.
     pub fn of_unit(&self) -> Option<UnitFault> {
         let at = Ns::from_us(self.at_s() * 1e6);
         match *self {

@@ -1,5 +1,5 @@
-//! What the pages of all blocks hold, side by side: for looks at a whole drive, of which each page
-//! by itself would cost more.
+//! A view of the units of all blocks side by side: for scans of a whole drive, in which separate
+//! look-ups of each page would cost more.
 
 use super::contents::Contents;
 use super::unit::Unit;
@@ -8,13 +8,13 @@ use crate::units::{BlockId, Ppn};
 
 /// See the module.
 pub(crate) struct Held<'a> {
-    /// By block; empty where none is looked at, or nothing is written.
+    /// By block; empty for blocks that are not looked at, or hold nothing.
     blocks: Vec<&'a [Option<Unit>]>,
     page_bits: u32,
 }
 
 impl Contents {
-    /// What the blocks hold that `looks` at; of the others nothing is seen.
+    /// The units of the blocks that `looks` selects; other blocks appear empty.
     pub(crate) fn held(&self, geometry: &Geometry, looks: impl Fn(BlockId) -> bool) -> Held<'_> {
         let seen = |(block, units)| -> &[Option<Unit>] {
             let units: &Option<Box<[Option<Unit>]>> = units;
@@ -26,7 +26,7 @@ impl Contents {
 }
 
 impl<'a> Held<'a> {
-    /// What lies at a page.
+    /// The unit at a page.
     #[inline]
     pub(crate) fn at(&self, ppn: Ppn) -> Option<&'a Unit> {
         let units = self.blocks[(ppn.0 >> self.page_bits) as usize];

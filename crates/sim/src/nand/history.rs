@@ -1,16 +1,16 @@
-//! What erases take from the flash, kept for as long as a cut of the power may undo them.
+//! Units that erases remove from the flash, kept while a power cut may undo these erases.
 
 use super::unit::Unit;
 use super::CellMode;
 use crate::units::BlockId;
 
-/// Units of a block, by page index; empty where none was written.
+/// Units of a block, by page index; empty if none was written.
 pub(super) type Units = Box<[Option<Unit>]>;
 
 /// Erases of a block that may wait at the same time.
 const ERASES_WAITING_MAX: usize = 4096;
 
-/// What an erase took.
+/// The contents that one erase removed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Erased {
     pub(super) units: Units,
@@ -21,7 +21,7 @@ pub(super) struct Erased {
     pub(super) mode: CellMode,
 }
 
-/// What erases took.
+/// The contents that erases removed.
 #[derive(Clone, Debug)]
 pub(super) struct History {
     /// By block, newest first.
@@ -43,7 +43,7 @@ impl History {
         self.openings[block.0 as usize] = self.opened;
     }
 
-    /// An erase of a block was ordered. Returns what no cut can bring back any more.
+    /// An erase of a block was ordered. Returns units that no cut can bring back any more.
     pub(super) fn note_erased(&mut self, block: BlockId, units: Units, mode: CellMode) -> Units {
         let opening = self.openings[block.0 as usize];
         let erased = &mut self.erased[block.0 as usize];
@@ -56,7 +56,8 @@ impl History {
         oldest
     }
 
-    /// So many erases of a block have not ended: what those before took is over.
+    /// All but the newest `waiting` erases of a block have ended: returns the units that those
+    /// removed.
     pub(super) fn note_ended(&mut self, block: BlockId, waiting: u32) -> Vec<Units> {
         let erased = &mut self.erased[block.0 as usize];
         let over = erased.drain(erased.len().min(waiting as usize)..);

@@ -4,16 +4,17 @@
 //!   plane      0    1    2    3           unit of 2 pages, planes joined
 //!   row      [ A ][ A ][ B ][ B ]   ──►   [  A  ][  B  ]   a page twice as large, half the planes
 //! ```
-//! The pages of such a unit lie side by side in a row, so one command senses or programs them, and
-//! nothing else of the drive needs to know. What a plane has, or what a page of a plane costs, is
-//! multiplied here.
+//! The pages of such a unit are next to each other in a row, so one command senses or programs
+//! them, and no other part of the drive is affected. The sizes and costs of a plane and its pages
+//! are multiplied here.
 //!
 //! Left out: a read of less than a unit senses and transfers all of it.
 
 use super::config::NandConfig;
 
 impl NandConfig {
-    /// The flash with so many planes, which divide those of a die, taken for one.
+    /// The flash with groups of `planes` planes, a divisor of those of a die, each treated as one
+    /// plane.
     #[must_use]
     pub fn joined(&self, planes: u32) -> Self {
         let mut nand = self.clone();
@@ -23,7 +24,7 @@ impl NandConfig {
         nand.planes_per_die /= planes;
         nand.multi_plane &= nand.planes_per_die > 1;
         nand.independent_planes &= nand.planes_per_die > 1;
-        // A wide block is bad where one of its blocks is.
+        // A wide block is bad if one of its blocks is.
         nand.factory_bad_block_ratio = 1.0 - libm::pow(1.0 - self.factory_bad_block_ratio, factor);
         if let Some(energy) = &mut nand.energy {
             let slc = [&mut energy.slc_read_uj, &mut energy.slc_program_uj].into_iter().flatten();

@@ -22,11 +22,11 @@ pub struct CacheCommands {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ProgramMode {
-    /// Each page by itself.
+    /// Each page separately.
     Page(PageMode),
     /// All pages of a wordline at once, in all planes of a row.
     OneShot(OneShotMode),
-    /// All pages of a wordline in several passes, the data sent anew for each.
+    /// All pages of a wordline in several passes, the data sent again for each.
     MultiPass(MultiPassMode),
 }
 

@@ -7,11 +7,11 @@
 //! The bytes that pages hold are kept only in drives that are served as disks ([`Contents`]):
 //! elsewhere the simulator knows which data a page holds, and that is enough.
 //!
-//! Where blocks of the FTL are superblocks, what is said here of a block holds for all blocks of
-//! its [`Members`]: they are erased, worn and written together.
+//! If blocks of the FTL are superblocks, statements here about a block hold for all blocks of its
+//! [`Members`]: they are erased, worn and written together.
 //!
-//! Executors commit an operation when the FTL decides. Where the power may fail, `rollback` puts
-//! the flash back to where its queues have got to.
+//! Executors commit an operation when the FTL decides. If the power may fail, `rollback` puts the
+//! flash back to the state that its queues have reached.
 
 mod adopted;
 mod arena;
@@ -63,14 +63,14 @@ use crate::units::{BlockId, Lpn, Ppn};
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum CellMode {
-    /// As many bits per cell as the flash is made for.
+    /// The number of bits per cell for which the flash is made.
     #[default]
     Native,
     /// One bit per cell: faster, and fewer pages.
     Slc,
 }
 
-/// What the flash remembers of its blocks, apart from their pages; by block.
+/// State of the blocks in the flash, apart from their pages; by block.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct BlockTables {
     /// How often each was erased.
@@ -83,11 +83,11 @@ pub struct BlockTables {
     pub modes: Vec<CellMode>,
     /// See [`Media::copyback_depth`].
     pub copyback_depths: Vec<u8>,
-    /// By page slot, see [`Media::disturbs`]; empty where pages are programmed once.
+    /// By page slot, see [`Media::disturbs`]; empty if pages are programmed once.
     pub disturbs: Vec<u8>,
 }
 
-/// What the flash remembers without power.
+/// The state of the flash that survives without power.
 #[derive(Clone, Debug)]
 pub struct Media {
     geometry: Geometry,
@@ -99,18 +99,18 @@ pub struct Media {
     /// Copies in a row, at most 255, that the most travelled page of the block has made inside its
     /// die.
     pub(crate) copyback_depths: Array<u8>,
-    /// Programs of its page behind each page slot; empty where pages are programmed once.
+    /// Programs of its page behind each page slot; empty if pages are programmed once.
     disturbs: Array<u8>,
     /// Erase counts of the good blocks, by die.
     wear: Vec<EraseHistogram>,
     /// The block that the arrays begin with: 0 in the flash of the whole drive.
     first_block: u32,
-    /// What superblocks are made of, where there are some.
+    /// The members of superblocks, if the drive has these.
     members: Option<Arc<Members>>,
-    /// What cuts of the power have left on pages and blocks; none before the first.
+    /// Marks that power cuts have left on pages and blocks; none before the first.
     scars: Option<Arc<Scars>>,
-    /// What the pages hold, in drives that are served: see [`Contents`]. Untimed writes on several
-    /// threads do not carry it.
+    /// The contents of the pages, in drives that are served: see [`Contents`]. Untimed writes on
+    /// several threads do not carry them.
     pub(crate) contents: Option<Box<Contents>>,
 }
 
@@ -135,7 +135,7 @@ impl Media {
         Self::fresh(geometry, draw_bad(&geometry, bad_per_die, seed))
     }
 
-    /// The same of superblocks, with so many bad blocks of the flash in each die.
+    /// The same for superblocks, with the number of bad blocks of the flash in each die.
     pub fn of_superblocks(shape: Superblocks, bad_per_die: &[u32], seed: u64) -> Self {
         let of_flash = draw_bad(shape.flash(), bad_per_die, seed);
         let geometry = shape.geometry();
@@ -207,7 +207,7 @@ impl Media {
         })
     }
 
-    /// What is remembered of the blocks.
+    /// The stored state of the blocks.
     pub fn tables(&self) -> BlockTables {
         BlockTables {
             erase_counts: self.erase_counts.to_vec(),
@@ -345,7 +345,7 @@ impl Media {
         &self.geometry
     }
 
-    /// What superblocks are made of, where there are some.
+    /// The members of superblocks, if the drive has these.
     #[inline]
     pub fn superblocks(&self) -> Option<&Members> {
         self.members.as_deref()
@@ -361,7 +361,7 @@ impl Media {
         self.superblocks().map_or(&[], |members| members.of(block))
     }
 
-    /// Pages of a native superblock that lie in bad blocks of the flash.
+    /// Pages of a native superblock whose member block is bad.
     pub fn hole_pages(&self, block: BlockId) -> u32 {
         self.superblocks().map_or(0, |members| members.hole_slots(block, false))
     }
@@ -433,7 +433,7 @@ impl Media {
         count + 1
     }
 
-    /// The erase counts of the die that a block lies in.
+    /// The erase counts of the die of a block.
     fn wear_of(&mut self, block: BlockId) -> &mut EraseHistogram {
         let first_die = self.geometry.die_of_block(BlockId(self.first_block));
         let die = self.geometry.die_of_block(block).0 - first_die.0;
@@ -446,7 +446,7 @@ impl Media {
         self.erase_counts[self.place(block)]
     }
 
-    /// How often each of so many blocks was erased.
+    /// The erase counts of `block_count` blocks.
     pub(crate) fn erase_counts_from(&self, first: BlockId, block_count: u32) -> &[u32] {
         let place = self.place(first);
         &self.erase_counts[place..place + block_count as usize]
@@ -478,7 +478,7 @@ impl Media {
         *known = depth.max(*known);
     }
 
-    /// What cuts of the power have left on pages and blocks, if there is anything.
+    /// Marks that power cuts have left on pages and blocks, if there are any.
     #[inline]
     pub fn scars(&self) -> Option<&Scars> {
         self.scars.as_deref()
@@ -504,8 +504,8 @@ impl Media {
         self.disturbs.get(self.slot(ppn)).copied().unwrap_or(0)
     }
 
-    /// What a page holds so far, its slots from `first` to `next`, is on the flash and will be
-    /// disturbed by the next program of the page.
+    /// The part of a page that holds data, its slots from `first` to `next`, is on the flash and
+    /// will be disturbed by the next program of the page.
     pub fn note_part(&mut self, first: Ppn, next: Ppn) {
         let slots = self.slot(first)..self.slot(next);
         self.disturbs[slots].iter_mut().for_each(|count| *count = count.saturating_add(1));
@@ -517,7 +517,7 @@ impl Media {
     }
 
     /// Takes a block out of use for good. Of a superblock these members have failed, and the others
-    /// are spare from now on.
+    /// become spare.
     pub fn retire(&mut self, block: BlockId, failed: &[u32]) {
         let place = self.place(block);
         let count = self.erase_counts[place];

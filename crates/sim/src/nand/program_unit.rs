@@ -2,15 +2,15 @@
 //!
 //! A slot of the FTL is a mapping unit. A flash page may hold several (a page larger than the
 //! mapping unit, or compressed data), and a one-shot program takes a whole wordline of all planes.
-//! Until a unit is complete its slots stay in the controller's memory, where reads find them. What
-//! must be on the flash before that is padded: the rest of the unit holds nothing.
+//! Until a unit is complete its slots stay in the controller's memory, where reads find them. If
+//! they must be on the flash earlier, the unit is padded: its other slots hold nothing.
 //!
 //! ```text
 //! slot ─ physical page = slot * physical pages / slots ─ unit = physical page / unit pages
 //! ```
-//! A page of SLC flash may take several programs (`nand.partial_programs`): then what is at hand is
-//! programmed as it is, and the rest of the page goes on later. In a superblock the slots of a unit
-//! lie side by side on one of its members.
+//! A page of SLC flash may take several programs (`nand.partial_programs`): then the slots
+//! at hand are programmed, and the rest of the page later. In a superblock the slots of a unit are
+//! next to each other on one of its members.
 
 use super::config::NandConfig;
 use super::mechanisms::ProgramMode;
@@ -107,8 +107,8 @@ impl ProgramUnits {
         (first, limit)
     }
 
-    /// How many of `written` slots of a block are on the flash: all but those of the unit under
-    /// way.
+    /// How many of `written` slots of a block are on the flash: all but those of the incomplete
+    /// unit.
     pub fn programmed(&self, written: u32, is_slc: bool) -> u32 {
         if written == 0 || !self.stages(is_slc) {
             return written;

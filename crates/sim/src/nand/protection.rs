@@ -1,6 +1,6 @@
-//! What lies beside the data of a served drive and finds out that it is not what was written.
+//! Protection information of the data of a served drive, which detects wrong data.
 //!
-//! | kind   | beside the data                            | finds out                              |
+//! | kind   | stored in addition to the data             | detects                                |
 //! |--------|--------------------------------------------|----------------------------------------|
 //! | `none` | nothing                                    | nothing                                |
 //! | `crc`  | page, version, CRC-32 of both and the data | changed bits, other pages, old data    |
@@ -31,11 +31,11 @@ const UNCHECKED: u16 = 0xFFFF;
 const POLYNOMIAL: u16 = 0x8BB7;
 const SECTOR: usize = SECTOR_BYTES as usize;
 
-/// What protects the data of a served drive on its way.
+/// Protection of the data of a served drive on its way to the flash and back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Protection {
-    /// Nothing: what was damaged is returned as data, and counted.
+    /// Nothing: damaged data is returned without an error, and counted.
     None(Bare),
     /// A CRC-32 of logical page, version and data for each map unit.
     Crc(Bare),
@@ -70,7 +70,7 @@ impl Default for Protection {
 }
 
 impl Protection {
-    /// Whether the key was left out, or says what is the case anyway.
+    /// Whether the key was left out, or has its default value.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
@@ -94,7 +94,7 @@ impl Protection {
         Ok(())
     }
 
-    /// Bytes that are stored for a unit of so many bytes of data.
+    /// Bytes that are stored for a unit of `unit_bytes` bytes of data.
     pub fn stored_bytes(&self, unit_bytes: usize) -> usize {
         match self {
             Self::Dif(_) => unit_bytes + unit_bytes / SECTOR * INFORMATION_BYTES,
@@ -102,13 +102,13 @@ impl Protection {
         }
     }
 
-    /// Whether a unit with bytes has a seal beside them.
+    /// Whether a unit with bytes has a separate seal.
     pub(super) fn has_seals(&self) -> bool {
         matches!(self, Self::Crc(_))
     }
 
-    /// Writes what protects new data of a page behind it; returns its seal, with `crc` the CRC-32
-    /// of logical page, version and data.
+    /// Writes the protection information of new data of a page behind it; returns its seal, with
+    /// `crc` the CRC-32 of logical page, version and data.
     pub(super) fn protect(
         &self,
         (lpn, version): (u32, u32),
@@ -125,8 +125,8 @@ impl Protection {
         }
     }
 
-    /// What images have as the seal of a unit, which has this one beside its bytes, or is of zeros:
-    /// with `dif` the reference tag of its first sector.
+    /// The seal of a unit in images: `seal` if the unit has bytes, else that of zeros; with `dif`
+    /// the reference tag of its first sector.
     pub(super) fn seal_of(
         &self,
         (lpn, version): (u32, u32),
@@ -140,8 +140,8 @@ impl Protection {
         }
     }
 
-    /// What does not fit in a unit of a page and version, with its stored bytes and seal, or of
-    /// zeros, that is read as this page and version; `None` when all does.
+    /// The error in a unit of a page and version (`of`), with its stored bytes and seal, or of
+    /// zeros, that is read as page `lpn` and `version`; `None` if there is none.
     pub(super) fn problem(
         &self,
         of: (u32, u32),
@@ -238,7 +238,7 @@ fn checksum(lpn: u32, version: u32, bytes: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// By place in a word of eight bytes and by byte, what the byte adds to the guard.
+/// Contributions of a byte to the guard, by place in a word of eight bytes and by byte.
 const TABLES: [[u16; 256]; 8] = tables();
 
 const fn tables() -> [[u16; 256]; 8] {
@@ -330,8 +330,8 @@ mod tests {
         assert_eq!(bytes[1032..], [crc[0], crc[1], 0, 7, 0, 0, 3, 0xEF]);
     }
 
-    /// Every bit of a unit, its information included: found out, but for the reference tags of
-    /// type 3.
+    /// Every changed bit of a unit, its protection information included, is detected, except in the
+    /// reference tags of type 3.
     #[test]
     fn every_changed_bit_is_found_out() {
         for type_number in 1..=3 {

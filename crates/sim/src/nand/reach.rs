@@ -1,12 +1,12 @@
-//! How far the flash is with the blocks of the FTL, when the queues of its dies are behind.
+//! State of the flash for each block of the FTL, when the queues of its dies are behind.
 //!
 //! ```text
-//! block        2 erases wait     what it held two erases ago
-//! superblock   member 0: none waits, 4 pages programmed   what it holds now: the 4 pages of member
-//!              member 1: 1 erase waits                    0; what member 1 holds is of no use
+//! block        2 erases wait     its contents two erases ago
+//! superblock   member 0: none waits, 4 pages programmed   its contents now: the 4 pages of member
+//!              member 1: 1 erase waits                    0; those of member 1 are of no use
 //! ```
-//! An erase is carried out only when copies of all that the block held are on the flash, so a
-//! superblock of which a member is erased has lost nothing with the others.
+//! An erase is carried out only when copies of all live data of the block are on the flash, so a
+//! superblock of which one member is erased has lost no data of the others.
 
 use super::{CellMode, Media};
 use crate::superblock::{Members, HOLE};
@@ -15,7 +15,7 @@ use crate::units::{BlockId, Ns};
 /// An operation that a cut interrupts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Running {
-    /// Where.
+    /// Its block.
     pub block: BlockId,
     /// Pages that are programmed, by index: first and limit. An erase has none.
     pub pages: Option<(u32, u32)>,
@@ -34,7 +34,7 @@ pub struct Running {
 pub struct BlockRest {
     /// Erases that were ordered and have not ended.
     pub erases_waiting: u32,
-    /// Of what the block holds before those, the pages that are programmed.
+    /// Programmed pages of the contents that the block has before those erases.
     pub programmed: u32,
 }
 
@@ -84,7 +84,7 @@ impl<'a> Reach<'a> {
 }
 
 impl BlockReach<'_> {
-    /// Whether a page of what the block holds before the erases that wait is programmed.
+    /// Whether a page of the block is programmed, in its contents before the waiting erases.
     pub(crate) fn has(&self, index: u32, mode: CellMode) -> bool {
         match self.parts {
             Parts::Block { programmed } => index < programmed,
@@ -100,7 +100,7 @@ impl BlockReach<'_> {
         }
     }
 
-    /// Whether the first so many pages of it are programmed.
+    /// Whether the first `page_count` pages of it are programmed.
     pub(crate) fn has_all(&self, page_count: u32, mode: CellMode) -> bool {
         match self.parts {
             Parts::Block { programmed } => page_count <= programmed,
@@ -130,12 +130,12 @@ impl BlockReach<'_> {
 }
 
 impl Media {
-    /// The same operation on blocks of the FTL; `None` where the flash has a block that none uses.
+    /// The same operation on blocks of the FTL; `None` if no block of the FTL uses this one.
     pub(crate) fn of_ftl(&self, running: &Running) -> Option<Running> {
         let Some(members) = self.superblocks() else { return Some(running.clone()) };
         let (block, member) = members.superblock_of(running.block)?;
         let is_slc = self.mode(block) == CellMode::Slc;
-        // Pages that are programmed together are of one unit, whose slots lie side by side.
+        // Pages that are programmed together are of one unit, whose slots are next to each other.
         let pages = running.pages.map(|(first, limit)| {
             let slot = members.shape().slot(member, first, is_slc);
             (slot, slot + limit - first)
@@ -151,8 +151,8 @@ impl Media {
         }
     }
 
-    /// The page of the flash that a page of the FTL lies on, and its row in the block, by numbers
-    /// that are its own in the block: die of the group, page, row.
+    /// The page of the flash that holds a page of the FTL, and its row in the block, by numbers
+    /// that are unique in the block: die of the group, page, row.
     pub(crate) fn flash_page(&self, block: BlockId, index: u32) -> (u32, u32, u32) {
         match self.superblocks() {
             None => (0, self.geometry.physical_index(index), self.geometry.row_of(index)),

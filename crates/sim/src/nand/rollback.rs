@@ -1,18 +1,19 @@
-//! What a cut of the power finds in the flash, when the queues of the dies are ahead of it.
+//! Puts the flash in the state that a power cut finds, when the FTL is ahead of the queues of the
+//! dies.
 //!
 //! ```text
-//! the FTL decides ─► media changed at once          the flash is where its queues have got to
+//! the FTL decides ─► media changed at once          the flash is as far as its queues are
 //!     erase   units of the block ─► history         not begun: they come back
 //!     program unit into its slot                    not begun: the slot is erased; torn: see below
 //! ```
 //! Executors commit an operation to [`Media`] when it is queued. For a drive that may lose power,
-//! the units that an erase takes are kept until the block is erased again, and a cut puts back what
-//! the back end has not reached ([`BlockRest`] of each block). So the undo record of a program is
-//! its place in the queue, and a run that is never cut pays for none.
+//! the units that an erase removes are kept until the erase has ended, and a cut takes back the
+//! operations that the back end has not reached ([`BlockRest`] of each block). So the undo record
+//! of a program is its place in the queue, and a run that is never cut pays for none.
 //!
-//! What remains is the flash alone: the memory of the controller (data on its way, versions, the
-//! map) is gone. [`Contents::latest`] finds the newest copy of each logical page again, by the
-//! versions that pages carry out of band; nothing else is asked.
+//! Only the flash remains: the memory of the controller (data on its way, versions, the map) is
+//! gone. [`Contents::latest`] finds the newest copy of each logical page again, by the versions in
+//! the out-of-band areas of pages; it needs nothing else.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -28,14 +29,14 @@ use crate::units::{BlockId, Lpn};
 /// The newest copy of a logical page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Latest {
-    /// Its version; 0 where there is none.
+    /// Its version; 0 if there is no copy.
     pub version: u32,
-    /// 1 + the number of its page; 0 where there is none.
+    /// 1 + the number of its page; 0 if there is no copy.
     pub place: u32,
 }
 
 impl Contents {
-    /// From now on a cut may come.
+    /// Keeps the units that erases remove, so that a power cut can be simulated.
     pub fn expect_cuts(&mut self, geometry: &Geometry) {
         let blocks = self.blocks.len();
         self.history.get_or_insert_with(|| {
@@ -50,8 +51,8 @@ impl Contents {
         });
     }
 
-    /// Puts a block back to where the flash is with it. Units that `running` programs now stay.
-    /// Returns the mode of what it holds then.
+    /// Puts a block back to its state on the flash. Units that `running` programs now stay. Returns
+    /// the cell mode of its contents then.
     ///
     /// # Panics
     /// When more erases wait than are remembered: the caller has not [expected
@@ -114,13 +115,13 @@ impl Contents {
         self.recount(others);
     }
 
-    /// Whether so much is kept of what erases took that it is worth a look which of them have
-    /// ended: an eighth of the flash.
+    /// Whether units kept for erases take more than an eighth of the flash, so that a check for
+    /// ended erases is worth its time.
     pub(crate) fn keeps_much(&self, geometry: &Geometry) -> bool {
         self.history.as_ref().is_some_and(|it| it.kept_pages > geometry.page_count() / 8)
     }
 
-    /// What erases took that have ended comes back no more.
+    /// Drops the units of erases that have ended: no cut brings them back.
     pub(crate) fn forget_erased(&mut self, reach: &Reach) {
         let Some(mut history) = self.history.take() else { return };
         for block in (0..self.blocks.len() as u32).map(BlockId) {
@@ -130,7 +131,8 @@ impl Contents {
         self.history = Some(history);
     }
 
-    /// What waits in memory for the flash, oldest version of a page first: what capacitors save.
+    /// Units in memory that wait for the flash, oldest version of a page first; capacitors save
+    /// these.
     pub fn staged_units(&self) -> Vec<Unit> {
         self.staged.values().map(|staged| staged.unit).collect()
     }
@@ -155,7 +157,7 @@ impl Contents {
         self.blocks[block.0 as usize].is_some()
     }
 
-    /// What the pages of a block hold that were programmed since its erase.
+    /// The units of the pages of a block that were programmed since its erase.
     pub(crate) fn units(&self, block: BlockId) -> impl Iterator<Item = &Unit> {
         self.blocks[block.0 as usize].iter().flat_map(|units| units.iter().flatten())
     }
@@ -165,8 +167,8 @@ impl Contents {
         self.history.as_ref().map_or(0, |history| history.openings[block.0 as usize])
     }
 
-    /// The number of the opening of what the flash holds of a block while its queues are behind;
-    /// `None` where it holds nothing.
+    /// The number of the opening of a block's contents on the flash while its queues are behind;
+    /// `None` if it holds nothing.
     pub(crate) fn opening_on_flash(&self, block: BlockId, reach: BlockReach) -> Option<u64> {
         let Some(last) = reach.erases_waiting.checked_sub(1) else {
             return self.is_written(block).then(|| self.opening(block));
@@ -175,13 +177,13 @@ impl Contents {
         (!then.units.is_empty()).then_some(then.opening)
     }
 
-    /// Blocks that were opened so far.
+    /// Number of block openings.
     pub fn openings(&self) -> u64 {
         self.history.as_ref().map_or(0, |history| history.opened)
     }
 
-    /// The newest copy of each logical page, from what pages carry out of band in the blocks that
-    /// `looks` at. Of copies of one version that in the block that was opened first counts: a
+    /// The newest copy of each logical page, from the out-of-band areas of the blocks that `looks`
+    /// selects. Among copies of one version, that in the block that was opened first counts: a
     /// collection that was interrupted has moved nothing.
     pub fn latest(&self, latest: &mut [Latest], looks: impl Fn(BlockId) -> bool) {
         let bits = self.history.as_ref().map_or(0, |history| history.page_bits);
@@ -200,13 +202,13 @@ impl Contents {
 
     /// The newest copy of each logical page that is on the flash while its queues are behind, such
     /// that it stays there until a newer one, or one of the same version, is on the flash in a
-    /// block that changes still. `places` is where the map has each page, `modes` are those of the
-    /// blocks now.
+    /// block that changes still. `places` are the places of pages in the map, `modes` the modes of
+    /// the blocks now.
     ///
-    /// Of copies of one version that is the one which the map names. Where its program waits, or
-    /// that of a newer version, it is any whose block is not to be erased: an erase that comes will
-    /// wait for that program. Where all are to be erased, it is the one whose erase was
-    /// ordered last: the others were dead by then.
+    /// Among copies of one version, this is the one that the map names. If its program waits, or
+    /// that of a newer version, it is any copy whose block will not be erased: a later erase waits
+    /// for that program. If all blocks are to be erased, it is the copy whose erase was ordered
+    /// last: the others were dead by then.
     pub(crate) fn latest_durable(
         &self,
         latest: &mut [Latest],
@@ -216,7 +218,7 @@ impl Contents {
     ) {
         let Some(history) = &self.history else { return };
         let bits = history.page_bits;
-        // What lies in a block stays the longer the higher this is.
+        // The higher this is, the longer the contents of a block stay.
         let stays = |block: BlockId| {
             let waiting = reach.of(block).erases_waiting.checked_sub(1);
             let erased =
@@ -260,8 +262,8 @@ impl Contents {
         own.map(|(block, index, unit)| (block, index, unit.version)).collect()
     }
 
-    /// Lets the controller find its pages again: newest copies, and of pages without one the
-    /// version from which on to count, where that was `given` out before.
+    /// Restores the controller's record of its pages: newest copies, and for pages without one the
+    /// version from which to count, if one was `given` out before.
     pub(crate) fn remember(&mut self, latest: &[Latest], given: &[u32], geometry: &Geometry) {
         // How many numbers of pages each block leaves out.
         let (bits, gap) =
@@ -278,12 +280,12 @@ impl Contents {
         self.versions.iter().zip(&self.newest).map(|(&version, &newest)| (version, newest > 0))
     }
 
-    /// From now on it is noted for which logical pages programs come.
+    /// Starts a list of logical pages that are programmed.
     pub(crate) fn note_programmed(&mut self) {
         self.programmed = Some(Vec::new());
     }
 
-    /// They are these; nothing is noted any more.
+    /// Returns this list and ends it.
     pub(crate) fn programmed(&mut self) -> Vec<u32> {
         self.programmed.take().unwrap_or_default()
     }
@@ -302,8 +304,8 @@ impl Contents {
     }
 }
 
-/// See [`Contents::latest`]; `tie` is asked about a further copy of the same version: whose, and
-/// where.
+/// See [`Contents::latest`]; `tie` is called for a further copy of the same version, with the
+/// known copy, the logical page and the place of the further one.
 fn note_latest<'a>(
     latest: &mut [Latest],
     first: u32,
@@ -323,9 +325,9 @@ fn note_latest<'a>(
 }
 
 impl Media {
-    /// The flash as a cut leaves it: each block where the flash has got to with it; `rests` are
-    /// those of the flash, `running` is of blocks of the FTL. What was on its way there goes to
-    /// `in_memory`.
+    /// Puts the flash in the state that a cut leaves: each block as far as the flash has got with
+    /// it. `rests` are blocks of the flash, `running` operations on blocks of the FTL. Data on its
+    /// way to the flash goes to `in_memory`.
     pub(crate) fn roll_back(
         &mut self,
         rests: &[BlockRest],
@@ -361,7 +363,7 @@ impl Media {
         self.contents = Some(contents);
     }
 
-    /// So many erases of a block have not happened.
+    /// Takes back the last `erases` erases of a block.
     fn take_back_erases(&mut self, block: BlockId, erases: u32) {
         let place = self.place(block);
         let count = self.erase_counts[place];
@@ -373,8 +375,8 @@ impl Media {
         }
     }
 
-    /// Blocks of which the flash has erased some members and others not, or begun to; of which
-    /// nothing is programmed since. `running` is of blocks of the FTL.
+    /// Blocks whose erase has begun, and superblocks of which only some members are erased and
+    /// nothing was programmed since. `running` is of blocks of the FTL.
     pub(crate) fn half_erased(&self, rests: &[BlockRest], running: &[Running]) -> BTreeSet<u32> {
         let begun = running.iter().filter(|it| it.pages.is_none() && it.fraction > 0.0);
         let mut half: BTreeSet<u32> = begun.map(|it| it.block.0).collect();
@@ -382,7 +384,7 @@ impl Media {
             let reach = Reach::new(rests, self.superblocks());
             let is_mixed = |&block: &u32| reach.of(BlockId(block)).is_mixed;
             half.extend((0..self.geometry.block_count()).filter(is_mixed));
-            // What is programmed since the erase of its member stays.
+            // Pages programmed since the erase of their member stay.
             let is_used = |&block: &u32| {
                 let contents = self.contents.as_ref();
                 is_mixed(&block) && contents.is_some_and(|it| it.is_written(BlockId(block)))
@@ -419,8 +421,8 @@ mod tests {
         history.note_erased(BlockId(block as u32), units, CellMode::Native);
     }
 
-    /// Where a checkpoint has page 3 that the map has at block 1, page 1, when the flash has so
-    /// many pages of that block, and erases of these blocks wait.
+    /// The place of page 3 in a checkpoint, if the map has it at block 1, page 1, the flash has
+    /// `programmed` pages of that block, and erases of the blocks in `waiting` wait.
     fn noted(contents: &Contents, programmed: u32, waiting: &[u32]) -> u32 {
         let done = BlockRest { erases_waiting: 0, programmed: 16 };
         let mut rests = [done; 4];
@@ -434,14 +436,14 @@ mod tests {
         latest[3].place - 1
     }
 
-    /// The open block of moved pages may be older than that of the host, so a copy that was made
-    /// later may lie in a block that was opened first, while the other may go at any time.
+    /// The open block of moved pages may be older than that of the host, so a later copy may be in
+    /// a block that was opened first, while the other copy may be erased at any time.
     #[test]
     fn a_checkpoint_names_copies_that_stay() {
         let mut contents = holding(&[(1, 1), (2, 0), (3, 5)]);
         contents.history.as_mut().expect("it was made").openings = vec![0, 1, 2, 3];
         assert_eq!(noted(&contents, 16, &[]), 17, "the one that the map names");
-        // Its program waits: erases that are ordered from now on wait for it, the others do not.
+        // Its program waits: later erases wait for it, those already ordered do not.
         erase(&mut contents, 3);
         assert_eq!(noted(&contents, 1, &[3]), 32, "the one whose block stays");
         erase(&mut contents, 2);

@@ -4,8 +4,8 @@
 //! suspect page        its program, or a later pass of its wordline, was interrupted
 //! half-erased block   its erase was interrupted, and it was written without another one
 //! ```
-//! Both hold as long as the erase count of the block is what it was: an erase ends them, and one
-//! that a later cut takes back brings them back. Few pages are marked, so they are listed.
+//! Both hold only at the erase count that the block had when it was marked: an erase ends them, and
+//! they are back if a later cut undoes that erase. Few pages are marked, so they are listed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +28,7 @@ pub struct Scars {
 }
 
 impl Scars {
-    /// The marks of a block that was erased so often.
+    /// The marks of a block at this erase count.
     fn of_block(&mut self, block: BlockId, erases: u32) -> &mut Scar {
         let scar = self.blocks.entry(block.0).or_default();
         if scar.erases != erases {
@@ -37,12 +37,12 @@ impl Scars {
         scar
     }
 
-    /// Marks a page of a block that was erased so often.
+    /// Marks a page of a block at this erase count.
     pub(super) fn mark_page(&mut self, block: BlockId, index: u32, erases: u32) {
         self.of_block(block, erases).pages.insert(index);
     }
 
-    /// Marks a block that was erased so often, the interrupted erase included.
+    /// Marks a block at this erase count, which includes the interrupted erase.
     pub(super) fn mark_block(&mut self, block: BlockId, erases: u32) {
         self.of_block(block, erases).is_half_erased = true;
     }
@@ -51,13 +51,13 @@ impl Scars {
         self.blocks.get(&block.0).filter(|scar| scar.erases == erases)
     }
 
-    /// Whether a page of a block that was erased so often is suspect.
+    /// Whether a page of a block is suspect at this erase count.
     #[inline]
     pub fn is_suspect(&self, block: BlockId, index: u32, erases: u32) -> bool {
         self.in_force(block, erases).is_some_and(|scar| scar.pages.contains(&index))
     }
 
-    /// Whether a block that was erased so often was half erased.
+    /// Whether a block was half erased at this erase count.
     #[inline]
     pub fn is_half_erased(&self, block: BlockId, erases: u32) -> bool {
         self.in_force(block, erases).is_some_and(|scar| scar.is_half_erased)

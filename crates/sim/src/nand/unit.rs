@@ -1,4 +1,4 @@
-//! What one page of the flash holds, as it was written.
+//! The contents of one page of the flash, as written.
 
 use std::num::NonZeroU32;
 
@@ -8,13 +8,13 @@ use super::arena::Slot;
 const IS_DAMAGED: u32 = 1;
 /// No decoder gives it back.
 const IS_LOST: u32 = 2;
-/// Above the flags: `ZEROS`, or what is more the slot of the bytes.
+/// Position of the number above the flags: `ZEROS`, or above that the slot of the bytes.
 const SLOT_SHIFT: u32 = 2;
 const ZEROS: u32 = 1;
 
-/// What one page of the flash holds: 12 bytes, and as many where there may be none.
+/// The contents of one page of the flash: 12 bytes, also in an `Option`.
 ///
-/// Whoever keeps one that has a slot is a holder of that.
+/// Each place that keeps a unit with a slot is a holder of this slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unit {
     /// Whose data it is.
@@ -30,7 +30,7 @@ impl Unit {
         Self { lpn, version, state: state(slot, 0) }
     }
 
-    /// Where its bytes are, with those that protect them; `None` for zeros.
+    /// The slot of its bytes, with their protection information; `None` for zeros.
     pub(super) fn slot(&self) -> Option<Slot> {
         (self.state.get() >> SLOT_SHIFT).checked_sub(ZEROS + 1).map(Slot)
     }
@@ -49,7 +49,8 @@ impl Unit {
         self.state.get() & IS_DAMAGED != 0
     }
 
-    /// No decoder gives it back: a cut of the power interrupted its program, or one beside it.
+    /// No decoder can recover it: a power cut interrupted its program, or a later pass of its
+    /// wordline.
     pub fn is_lost(&self) -> bool {
         self.state.get() & IS_LOST != 0
     }
