@@ -1,4 +1,4 @@
-//! What a campaign of cuts sees of a drive at work: where its dies are, and which blocks are open.
+//! Observations of a working drive for a campaign of power cuts: work of the dies, and open blocks.
 
 use super::session::Session;
 use crate::ftl::BlockState;
@@ -12,7 +12,7 @@ impl Session {
         1 + rows.max().unwrap_or(0)
     }
 
-    /// Whether pages of a block have types of their own, so that some are of a later pass.
+    /// Whether pages of a block have different page types, so that some are of a later pass.
     pub(crate) fn has_page_types(&self) -> bool {
         self.drive.config.needs_full() || self.drive.config.flash().timing().program.len() > 1
     }
@@ -48,7 +48,7 @@ impl Session {
         self.drive.geometry.pages_per_block
     }
 
-    /// The page of the flash that a page of a block lies on: die of the group, page, row.
+    /// The page of the flash that holds a page of a block: die of the group, page, row.
     pub(crate) fn flash_page(&self, block: BlockId, index: u32) -> (u32, u32, u32) {
         self.drive.media.flash_page(block, index)
     }

@@ -7,8 +7,8 @@ use crate::op::HostOp;
 use crate::units::{Lpn, Ns};
 
 impl Session {
-    /// Whether a command tells that memory has lost what it had acknowledged, since there was no
-    /// room: the next flush does, once.
+    /// Whether a command reports that memory has lost acknowledged data for lack of room: the next
+    /// flush does, once.
     pub(super) fn tells_of_loss(&mut self, op: HostOp) -> bool {
         let host = &self.drive.host;
         let lost = host.rejected_pages.saturating_sub(host.refused_page_writes);
@@ -27,7 +27,7 @@ impl Session {
         self.faults.waiting = waiting;
     }
 
-    /// Whether a fault found what it was to strike.
+    /// Whether a fault found the data that it damages.
     fn is_struck_by(&mut self, UnitFault { unit, to, .. }: UnitFault) -> bool {
         match to {
             None => self.corrupt(Lpn(unit)),
@@ -35,8 +35,8 @@ impl Session {
         }
     }
 
-    /// Damages what the flash holds of a page, as a fault of the medium would; false if it holds
-    /// nothing yet.
+    /// Damages the data of a page on the flash, as a fault of the medium would; false if the flash
+    /// holds none yet.
     pub fn corrupt(&mut self, lpn: Lpn) -> bool {
         let place = self.place(lpn).filter(|_| !self.contents().is_staged(lpn));
         let is_struck = place.is_some_and(|(block, index)| self.contents().corrupt(block, index));
@@ -46,8 +46,8 @@ impl Session {
         is_struck
     }
 
-    /// What the flash holds of a page takes the place of another, as if a write had gone astray;
-    /// false if it holds nothing yet of one of them.
+    /// The data of a page takes the place of another on the flash, as if a write had been
+    /// misdirected; false if the flash does not hold both yet.
     pub fn misdirect(&mut self, lpn: Lpn, to: Lpn) -> bool {
         if self.contents().is_staged(lpn) || self.contents().is_staged(to) {
             return false;
@@ -60,8 +60,8 @@ impl Session {
         is_struck
     }
 
-    /// Checks that all tables of the drive agree, and that every page that is mapped holds what was
-    /// written, but for those that faults have struck.
+    /// Checks that all tables of the drive agree, and that every mapped page holds the data last
+    /// written to it, except pages that faults have struck.
     ///
     /// # Errors
     /// The first contradiction.

@@ -1,4 +1,5 @@
-//! The whole drive at once: what the flash has of each page, and what the map finds of it.
+//! Views of the whole drive: the copies of each page on the flash, and the units that the map
+//! finds.
 
 use super::session::Session;
 use crate::drive::{Checkpoint, Drive, Mounting, Remains};
@@ -6,24 +7,24 @@ use crate::ftl::Ftl;
 use crate::nand::{Held, Latest, Unit};
 use crate::units::{BlockId, Lpn, Ppn};
 
-/// What the map of a drive finds of its pages.
+/// A view of the pages of a drive through its map.
 pub(crate) struct Look<'a> {
     ftl: &'a Ftl,
     held: Held<'a>,
 }
 
-/// What the map finds of a page.
+/// The outcome of a look-up of a page through the map.
 pub(crate) enum Found<'a> {
     /// It has none.
     Unmapped,
-    /// Nothing lies where it points.
+    /// The place in the map holds nothing.
     Bare,
-    /// This lies there.
+    /// The unit at the place in the map.
     Unit(&'a Unit),
 }
 
 impl Session {
-    /// What the map finds of all pages now.
+    /// A view of all pages through the map, as it is now.
     pub(crate) fn look(&self) -> Look<'_> {
         let contents = self.drive.media.contents.as_ref().expect("a session has contents");
         Look { ftl: &self.drive.ftl, held: contents.held(&self.drive.geometry, |_| true) }
@@ -34,8 +35,8 @@ impl Session {
 const STRETCH: usize = 64;
 
 impl Session {
-    /// Logical pages that the mount has not found where a checkpoint had them, and those in blocks
-    /// that were opened since, in no order and some of them twice: nothing was done to the others.
+    /// Logical pages that the mount has found at other places than a checkpoint, and those in
+    /// blocks that were opened since, in no order and some of them twice: all others are unchanged.
     pub(crate) fn moved_since(&self, checkpoint: &Checkpoint) -> Vec<u32> {
         let contents = self.drive.media.contents.as_ref().expect("a session has contents");
         let (found, noted) = (&self.mounted.latest[..], &checkpoint.latest[..]);
@@ -56,7 +57,7 @@ impl Session {
 }
 
 impl Look<'_> {
-    /// What the map finds of a page.
+    /// Looks a page up through the map.
     #[inline]
     pub(crate) fn at(&self, lpn: u32) -> Found<'_> {
         let place = self.ftl.find(Lpn(lpn));
@@ -77,8 +78,8 @@ impl Remains {
             held.latest(&mut latest, |block| !is_gone(block));
             return latest;
         };
-        // A block that was opened anew holds something else, and only such blocks, and those that
-        // were open at the checkpoint, have programs that a cut may interrupt.
+        // A block that was opened again has other contents. Only such blocks, and those that were
+        // open at the checkpoint, can have programs that a cut interrupts.
         let geometry = self.media.geometry();
         let is_old = |block| held.is_written(block) && held.opening(block) <= checkpoint.since;
         let blocks = (0..geometry.block_count()).map(BlockId);
@@ -104,10 +105,10 @@ impl Remains {
         1 + (erases + self.written_again(&latest, mounting).len()) as u32
     }
 
-    /// The newest copies as the recovery will have them: without what was trimmed.
+    /// The newest copies as the recovery will have them: without trimmed pages.
     pub(super) fn newest(&self, logical_pages: u32, mounting: &Mounting) -> Vec<Latest> {
         let mut latest = self.latest(logical_pages, mounting.checkpoint.as_deref());
-        // A page that left the write buffer while its trim was under way carries that number.
+        // A page that left the write buffer while its trim was running carries that number.
         for (it, &trimmed) in latest.iter_mut().zip(mounting.trims.iter()) {
             if trimmed >= it.version {
                 *it = Latest { version: trimmed, place: 0 };
@@ -116,9 +117,9 @@ impl Remains {
         latest
     }
 
-    /// What the recovery programs: what was saved, where the flash has nothing as new, which comes
-    /// first and is newer than what would be moved; data beside interrupted programs; and data
-    /// whose stripe has no parity.
+    /// Units that the recovery programs: saved ones that are newer than the copy on the flash,
+    /// which come first because they are newer than any copy to be moved; data next to interrupted
+    /// programs; and data whose stripe has no parity.
     pub(super) fn written_again(&self, latest: &[Latest], mounting: &Mounting) -> Vec<Unit> {
         let geometry = self.media.geometry();
         let newer =
@@ -140,7 +141,7 @@ impl Remains {
     }
 }
 
-/// What the recovery has programmed is where the map has it now.
+/// Enters the places in the map of pages that the recovery has programmed.
 pub(super) fn find_again(drive: &mut Drive, latest: &mut [Latest]) {
     let contents = drive.media.contents.as_mut().expect("a drive that was cut has contents");
     for lpn in contents.programmed().into_iter().map(Lpn) {

@@ -1,11 +1,11 @@
-//! A drive that was used without a clock, as one whose power may fail; and back.
+//! Turns a drive that was used without a clock into one whose power may fail, and back.
 //!
 //! ```text
 //! Simulation ── of_used ──► Session, timed ── cut ──► Remains ── mount ──► Session ── into_used ─┐
-//!      ▲         Kept: clock, threads, seed of what is drawn, reads of blocks                    │
+//!      ▲         Kept: clock, threads, random seed, reads of blocks                              │
 //!      └─────────────────────────────────────────────────────────────────────────────────────────┘
 //! ```
-//! Bytes are made up while power may fail, and dropped behind: a drive that ages by billions of
+//! Bytes are added while power may fail, and dropped afterwards: a drive that ages by billions of
 //! programs carries none.
 
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::run::Simulation;
 use crate::units::{BlockId, Lpn, Ns, Ppn};
 use crate::untimed::Instant;
 
-/// What is no part of the flash, and goes on behind a cut.
+/// State that is not part of the flash, and continues after a cut.
 #[derive(Clone, Debug)]
 pub struct Kept {
     clock: Ns,
@@ -33,7 +33,7 @@ pub struct Kept {
 }
 
 impl Session {
-    /// Whether the power of a drive may fail: what [`Session::of_used`] asks first.
+    /// Whether the power of a drive may fail; [`Session::of_used`] checks this first.
     ///
     /// # Errors
     /// [`ConfigError`] for drives that do not find their data again, and those that no session
@@ -43,8 +43,7 @@ impl Session {
         Self::check(simulation)
     }
 
-    /// A timed session of a drive as it stands, which has everything on the flash, and whose power
-    /// may fail.
+    /// A timed session of a used drive, with all data on the flash, whose power may fail.
     ///
     /// # Errors
     /// [`ConfigError`] for drives that do not find their data again, and those that no session
@@ -60,10 +59,10 @@ impl Session {
         };
         let (mut front, media, errors) = drive.split();
         let mut sink = Instant { media, reader: Carrying(errors) };
-        // A worn-out drive keeps what it could not write in memory, and loses it.
+        // A worn-out drive keeps data that it could not write in memory, and loses it.
         let _ = front.apply(&mut sink, &HostCommand::new(HostOp::Flush, 0, 0));
         front.ftl.rest(&mut sink);
-        // As a mount does: no block is erased before erases are told to wait for programs.
+        // As at a mount: no block is erased before erases have to wait for programs.
         front.ftl.catch_up(&mut sink);
         front.ftl.complete_units(&mut sink);
         drive.ftl.settle();
@@ -86,7 +85,7 @@ impl Session {
             let given = vec![0; latest.len()];
             contents.remember(&latest, &given, &drive.geometry);
         }
-        // What a cut undoes of taking a block out of use is not modelled: blocks last meanwhile.
+        // The undo of taking a block out of use is not modelled: blocks stay until `into_used`.
         drive.config.nand.wear_out = WearOut::Ignore;
         drive.ftl.wear_out(&drive.config.pool_setup(drive.seed));
         let mounted = Checkpoint { latest: Arc::new(latest), since: settled_since(&drive) };
@@ -123,18 +122,18 @@ impl Session {
         lost
     }
 
-    /// What reads of the flash have done to it, and the chance of those to come.
+    /// Effects of past reads on the flash, and the random state of those to come.
     pub fn read_memory(&self) -> ReadMemory {
         self.drive.errors.save()
     }
 
-    /// The drive of a session that nothing is asked of, as it goes on without bytes. It had power
-    /// for so long, and `reads` were made before it was cut.
+    /// The drive of an idle session, without bytes, for further use. `powered` is the time for
+    /// which it had power; `reads` were made before it was cut.
     pub fn into_used(mut self, kept: &Kept, powered: Ns, reads: &ReadMemory) -> Simulation {
         self.settle();
         let drive = &mut self.drive;
         drive.media.disown();
-        // What that rule costs, the same drive without cuts pays neither.
+        // Without cuts, erases do not have to wait for programs.
         drive.ftl.expect_no_cuts();
         drive.config.nand.wear_out = kept.wear_out;
         drive.ftl.wear_out(&drive.config.pool_setup(drive.seed));

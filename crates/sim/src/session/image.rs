@@ -1,15 +1,15 @@
-//! What a served drive holds, behind its image: saved and loaded.
+//! Saves and loads the contents of a served drive, behind its image.
 //!
 //! ```text
 //! image of the drive (`image`)
 //! "ONLBYTES" · format u32 · unit bytes u32 · units u64                      little endian
 //! each page: logical page u32 · newest version u32
-//!            unit that lies there: logical page u32 · version u32 · seal u32 · flags u32
+//!            unit at the place of the page: logical page u32 · version u32 · seal u32 · flags u32
 //!            CRC-32 of the words and the bytes u32 · bytes if flag 1
 //! ```
-//! Only what the map points at is saved, by logical page; where it lies the image knows. The bytes
-//! are those that `host.protection` stores. The CRC is that of the file: one that was damaged is
-//! refused, while data that a fault had damaged on the flash is damaged still.
+//! Only units that the map points at are saved, by logical page; their places are in the image. The
+//! bytes are those that `host.protection` stores. The CRC is that of the file: a damaged file is
+//! refused, while data that a fault had damaged on the flash stays damaged.
 
 use std::io::{self, Read, Write};
 
@@ -18,14 +18,14 @@ use crate::drive::image::{self, contents_of, CONTENTS_WORD};
 use crate::nand::Unit;
 use crate::units::Lpn;
 
-/// The format of what is saved behind an image.
+/// The format of the contents behind an image.
 const CONTENTS_VERSION: u32 = 2;
 /// Flags of a unit.
 const HAS_BYTES: u32 = 1;
 const IS_DAMAGED: u32 = 2;
 const IS_LOST: u32 = 4;
 
-/// CRC-32 of what is saved of a page.
+/// CRC-32 of the saved words and bytes of a page.
 fn checksum(words: &[u32; 6], bytes: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     for word in words {
@@ -36,11 +36,11 @@ fn checksum(words: &[u32; 6], bytes: &[u8]) -> u32 {
 }
 
 impl Session {
-    /// Writes the image of a drive that was [settled](Session::settle), and behind it what its
-    /// pages hold.
+    /// Writes the image of a drive that was [settled](Session::settle), followed by the contents of
+    /// its pages.
     ///
     /// # Errors
-    /// What the file says.
+    /// Errors of the file.
     pub fn save(&self, file: &mut impl Write) -> io::Result<()> {
         let Some(contents) = &self.drive.media.contents else {
             return file.write_all(&image::save(&self.drive));
@@ -68,14 +68,14 @@ impl Session {
         Ok(())
     }
 
-    /// The newest version of a page, and what lies where the map has it.
+    /// The newest version of a page, and the unit at its place in the map.
     fn saved(&self, lpn: Lpn) -> Option<(u32, &Unit)> {
         let (block, index) = self.place(lpn)?;
         let contents = self.drive.media.contents.as_ref()?;
         Some((contents.version_of(lpn), contents.at(block, index)?))
     }
 
-    /// Takes up what the pages of an image held, if the image is of a served drive.
+    /// Takes over the contents of the pages of an image, if the image is of a served drive.
     ///
     /// # Errors
     /// A sentence when the bytes are damaged or of another drive.

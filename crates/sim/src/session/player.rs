@@ -1,18 +1,20 @@
-//! Recorded requests played in a closed loop: each waits for what it waited for when recorded.
+//! Plays recorded requests in a closed loop: each waits for the same event as when it was recorded.
 //!
 //! ```text
 //! recorded   A ▓▓▓▓▓│ think │ B ▓▓▓│        B arrived `think` after the reply of A
 //! played     A ▓▓▓▓▓▓▓▓▓▓▓│ think │ B ▓▓│   and so it does when A takes longer
 //! ```
-//! 1. The *dependency* of a request is the last reply before its arrival, of its own stream. It
-//!    begins as long after the end of that request as it came after its reply.
+//! 1. The *dependency* of a request is the last reply of its stream before its arrival. The time
+//!    from this reply to the arrival is kept: the request begins this long after the end of its
+//!    dependency.
 //! 2. A flush also waits for all writes, of any stream, that were answered before it arrived.
-//! 3. Without a dependency a request begins as long after the start of the play as it came after
-//!    the first request.
+//! 3. A request without a dependency keeps its distance to the first request: it begins this long
+//!    after the start of the play.
 //!
-//! Marks are requests without data that the drive never sees: they tell when the application began
-//! and ended something. Contents are of no interest, so writes carry none. Time between requests is
-//! what the application, the file system and the way to the drive took when it was recorded.
+//! Marks are requests without data that the drive never sees: they record when the application
+//! began and ended something. Contents are not recorded, so writes carry none. Time between
+//! requests is the time that the application, the file system and the way to the drive took in the
+//! recording.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -25,7 +27,7 @@ use crate::config::ConfigError;
 use crate::run::Simulation;
 use crate::units::Ns;
 
-/// What is asked.
+/// Kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
     /// Data.
@@ -37,7 +39,7 @@ pub enum Asked {
     },
     /// Bytes of no value any more.
     Trim,
-    /// What was done before is to be on the flash.
+    /// Earlier writes must be on the flash.
     Flush,
     /// Nothing: a point of time of the application.
     Mark,
@@ -46,9 +48,9 @@ pub enum Asked {
 /// One recorded request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recorded {
-    /// What.
+    /// Its kind.
     pub asked: Asked,
-    /// Who: requests of one stream wait for each other.
+    /// Its stream: requests of one stream wait for each other.
     pub stream: u32,
     /// First byte.
     pub offset: u64,
@@ -71,7 +73,7 @@ pub struct Played {
     pub is_refused: bool,
 }
 
-/// What a request waits for.
+/// The requests and the time that a request waits for.
 #[derive(Default)]
 struct Waiting {
     /// Requests that have not ended.
@@ -81,7 +83,7 @@ struct Waiting {
     /// Time after the end of the dependency.
     think: Ns,
     dependency: Option<u32>,
-    /// Who waits for this one.
+    /// Requests that wait for this one.
     followers: Vec<u32>,
 }
 
@@ -105,18 +107,18 @@ impl Player {
         self.session.capacity_bytes()
     }
 
-    /// What the drive has done so far, as [`Session::status`].
+    /// The activity of the drive since the session took it over, as [`Session::status`].
     pub fn status(&self) -> Value {
         self.session.status()
     }
 
-    /// The drive, brought to rest; what is in memory goes to the flash.
+    /// The drive at rest: data in memory is written to the flash.
     pub fn into_simulation(mut self) -> Simulation {
         self.session.settle();
         self.session.into_simulation()
     }
 
-    /// Plays a record to its last reply; the next begins where it ended.
+    /// Plays a record to its last reply; the next one begins at this time.
     ///
     /// # Errors
     /// [`ConfigError`] for records that are not in the order of arrival, are answered before they
@@ -166,7 +168,7 @@ impl Player {
         Ok(played)
     }
 
-    /// What is done at once goes to `done`.
+    /// Begins a request; a request that ends at once goes to `done`.
     fn begin(&mut self, at: Ns, index: u32, record: &Recorded, done: &mut Vec<Done>) {
         let token = u64::from(index);
         let Recorded { offset, length, .. } = *record;
@@ -184,7 +186,7 @@ impl Player {
         if begun != Ok(Begun::UnderWay) {
             done.push(Done { token, at, refusal: begun.err() });
         }
-        // What takes no time at all ends before the clock goes on.
+        // Requests that take no time end before the clock moves.
         self.session.advance(at, done);
     }
 
@@ -215,11 +217,11 @@ impl Player {
     }
 }
 
-/// What each request waits for, by the rules above.
+/// The dependencies of each request, by the rules above.
 fn waits(records: &[Recorded], now: Ns) -> Vec<Waiting> {
     let mut waiting: Vec<Waiting> = records.iter().map(|_| Waiting::default()).collect();
     let Some(first) = records.first() else { return waiting };
-    // The last reply of each stream so far, and those that are still to come, earliest first.
+    // The last reply of each stream before this request, and replies still to come, earliest first.
     let mut last: Vec<Option<u32>> = Vec::new();
     let mut replies: BinaryHeap<Reverse<(Ns, u32)>> = BinaryHeap::new();
     // Writes that were answered after the arrival of the last flush.

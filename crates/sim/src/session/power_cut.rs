@@ -1,14 +1,14 @@
-//! The power fails, and comes back: a session ends as what the flash holds, and begins again from
-//! it.
+//! Power cuts: a session ends with the state of the flash, and a mount begins a new one from it.
 //!
 //! ```text
 //! Session ── cut ──► Remains { media }  ── mount ──► Session, MountReport
 //!   map, queues, write buffer: gone          newest copies ─► firmware ─► re-erase, relocate,
 //!   replay
 //! ```
-//! [`Remains`] has the media and what the drive saved on purpose, so no table of the controller can
-//! reach the mount: the type has no place for one. A mount may be cut too ([`Mounting::until`]): it
-//! then leaves remains again, from which a further mount finds the same data.
+//! [`Remains`] has the media and the data that the drive saved on purpose, so no table of the
+//! controller can reach the mount: the type has no place for one. A mount may be cut too
+//! ([`Mounting::until`]): it then leaves remains again, from which a further mount finds the same
+//! data.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use crate::run::Simulation;
 use crate::units::{BlockId, Lpn, Ns, Ppn};
 use crate::untimed::Instant;
 
-/// What a mount did.
+/// The work of a mount.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MountReport {
     /// Map units whose out-of-band area was read.
@@ -41,7 +41,7 @@ pub struct MountReport {
     pub time: Ns,
 }
 
-/// A mount that was cut, and what it left.
+/// A mount that was cut, and its remains.
 pub struct Interrupted(pub Box<Remains>);
 
 impl DeviceConfig {
@@ -123,8 +123,8 @@ impl Session {
         Ok(session)
     }
 
-    /// What remains when the power fails while nothing is under way, and nothing in memory is
-    /// lost: the drive was shut down.
+    /// The remains of a drive that was shut down: no command is running, and nothing in memory is
+    /// lost.
     pub fn shut_down(mut self) -> Remains {
         self.settle();
         let done = self.counts();
@@ -143,10 +143,10 @@ impl Session {
         }
     }
 
-    /// The power fails at a time before the next event. Returns what remains, with what was under
-    /// way; the pages that were being programmed are in the media as if they were whole, and it is
-    /// for the caller to say what became of them ([`Remains::contents`]). Beside, the units that
-    /// memory held: also those on their way to the flash.
+    /// The power fails at a time before the next event. Returns the remains, the running
+    /// operations, and the units that were in memory or on their way to the flash. Pages that were
+    /// being programmed are in the media as if they were complete; the caller decides their state
+    /// ([`Remains::contents`]).
     ///
     /// # Panics
     /// Without a clock.
@@ -177,7 +177,8 @@ impl Session {
         (remains, running, in_memory)
     }
 
-    /// What a checkpoint that begins now holds: only what is on the flash already, and stays there.
+    /// Contents of a checkpoint that begins now: only copies that are on the flash already, and
+    /// stay there.
     pub fn checkpoint(&self) -> Checkpoint {
         let Some((contents, stage)) = self.drive.media.contents.as_ref().zip(self.stage.as_ref())
         else {
@@ -197,7 +198,8 @@ impl Session {
         self.mounted.clone()
     }
 
-    /// The number of the opening up to which blocks hold what they will until they are erased.
+    /// The highest number of an opening such that blocks opened up to it stay unchanged until they
+    /// are erased.
     fn unchanged_since(&self, contents: &Contents, reach: &Reach) -> u64 {
         let media = &self.drive.media;
         let changes = |&block: &BlockId| {
@@ -215,18 +217,17 @@ impl Session {
         first.map_or(contents.openings(), |opening| opening - 1)
     }
 
-    /// What the dies are doing now.
+    /// The present work of the dies.
     pub fn working(&self) -> Working {
         self.stage.as_ref().map_or_else(Working::default, |stage| stage.backend.working())
     }
 
-    /// The newest copies that are on the flash now, as a mount would find them if the power failed:
-    /// what a checkpoint holds.
+    /// The place of a page in the map.
     pub fn place_of(&self, lpn: Lpn) -> Option<(BlockId, u32)> {
         self.place(lpn)
     }
 
-    /// What lies where the map has a page, as it is.
+    /// The unit at a page of the flash.
     pub fn lies_at(&self, block: BlockId, index: u32) -> Option<&Unit> {
         self.drive.media.contents.as_ref()?.at(block, index)
     }
@@ -242,14 +243,14 @@ impl Session {
         self.place(lpn).is_some() || contents.is_some_and(|it| it.is_staged(lpn))
     }
 
-    /// What the map finds of a page: the unit as it is.
+    /// The unit at the place of a page in the map.
     #[inline]
     pub fn found(&self, lpn: Lpn) -> Option<&Unit> {
         let (block, index) = self.place(lpn)?;
         self.lies_at(block, index)
     }
 
-    /// Writes of a page so far: the version of the newest.
+    /// Number of writes of a page: the version of the newest.
     pub fn version(&self, lpn: Lpn) -> u32 {
         self.drive.media.contents.as_ref().map_or(0, |contents| contents.version_of(lpn))
     }
@@ -277,17 +278,17 @@ impl Session {
         self.drive.ftl.logical_pages()
     }
 
-    /// Blocks that were opened so far.
+    /// Number of block openings.
     pub fn openings(&self) -> u64 {
         self.drive.media.contents.as_ref().map_or(0, |contents| contents.openings())
     }
 
-    /// Pages that the flash has programmed so far, for whomever.
+    /// Pages programmed by the flash, for any purpose.
     pub fn programmed(&self) -> u64 {
         self.drive.ftl.counters().programs.iter().sum()
     }
 
-    /// Pages that the host has written so far.
+    /// Pages programmed for the host.
     pub fn host_programs(&self) -> u64 {
         self.drive.ftl.counters().programs[Source::Host as usize]
     }
@@ -314,7 +315,7 @@ impl Remains {
             left = left.wrapping_sub(1);
             left != u32::MAX || mounting.until.is_none()
         };
-        // What an interrupted erase has left is of no use to anybody.
+        // Data left by an interrupted erase is of no use.
         let reuses = self.reuses_half_erased();
         for block in std::mem::take(&mut self.half_erased) {
             if reuses {
@@ -341,7 +342,7 @@ impl Remains {
         report.scanned_pages = blocks
             .filter(|&block| held.is_written(block))
             .map(|block| match checkpoint {
-                // The first page tells when the block was opened.
+                // The first page records when the block was opened.
                 Some(it) if held.opening(block) <= it.since => 1,
                 _ => u64::from(geometry.pages_per_block),
             })
@@ -377,7 +378,7 @@ impl Remains {
         let mut sink = Instant { media, reader: Carrying(errors) };
         front.ftl.catch_up(&mut sink);
         front.ftl.complete_units(&mut sink);
-        // What was saved, and not needed, is let go.
+        // Saved units that were not needed are released.
         drive.media.contents.iter_mut().for_each(|contents| contents.recount(&[]));
         report.programmed_pages = programs(&drive) - before;
         report.time = mount_time(&drive, &setup.units, &report);
@@ -392,8 +393,7 @@ impl Remains {
     }
 }
 
-/// The number of the opening up to which blocks of a drive whose dies rest hold what they will
-/// until they are erased.
+/// The same number as `unchanged_since`, for a drive whose dies rest.
 pub(super) fn settled_since(drive: &Drive) -> u64 {
     let Some(contents) = &drive.media.contents else { return 0 };
     let open = |&block: &BlockId| drive.ftl.state(block) == BlockState::Open;
@@ -407,8 +407,8 @@ fn programs(drive: &Drive) -> u64 {
     drive.ftl.counters().programs.iter().sum()
 }
 
-/// With parity, the blocks of which the flash has not all that is to come, and where the stripe
-/// begins that is not complete.
+/// With parity, the blocks that are not complete on the flash, each with the start of its
+/// incomplete stripe.
 fn open_stripes(drive: &Drive, rests: &[BlockRest]) -> Vec<(BlockId, u32)> {
     let parity = &drive.config.ftl.parity;
     if parity.is_none() {
@@ -444,7 +444,7 @@ fn write_again(drive: &mut Drive, unit: Unit) {
     let _ = front.ftl.write(&mut Instant { media, reader: Carrying(errors) }, lpn);
 }
 
-/// What a mount leaves that was interrupted.
+/// The remains of an interrupted mount.
 fn of_drive(
     drive: Drive,
     saved: Vec<Unit>,
@@ -458,8 +458,9 @@ fn of_drive(
     Remains { config, seed, media, half_erased: BTreeSet::new(), saved, open_stripes, done }
 }
 
-/// From power to ready: dies look at their pages side by side. A page of the flash tells of all its
-/// units, planes that are joined are sensed together, and a program takes the units of one.
+/// Time from power to ready: dies read their pages in parallel. A page of the flash has the
+/// out-of-band data of all its units, joined planes are sensed together, and a program takes the
+/// units of one program unit.
 fn mount_time(drive: &Drive, units: &ProgramUnits, report: &MountReport) -> Ns {
     let (timing, flash) = (drive.config.flash().timing(), drive.config.flash_geometry());
     let mean = |times: &[Ns]| times.iter().map(|time| time.0).sum::<u64>() / times.len() as u64;

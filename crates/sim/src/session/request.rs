@@ -1,18 +1,18 @@
-//! What clients ask of a drive that is served, and what they are told.
+//! Requests of clients to a served drive, and the replies.
 
 use crate::nand::MediaError;
 use crate::units::Ns;
 
-/// Who has the time.
+/// The owner of the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// Nobody: commands are done when they are begun.
+    /// No clock: commands end when they begin.
     Untimed,
-    /// The model: commands take what the drive takes.
+    /// The model: commands take the time of the drive.
     Timed,
 }
 
-/// What a client asks for, in bytes of the drive.
+/// A request of a client, in bytes of the drive.
 #[derive(Clone, Copy, Debug)]
 pub enum Request<'a> {
     /// Data was read by [`super::Session::read`]; the drive is busy with it.
@@ -26,7 +26,7 @@ pub enum Request<'a> {
     Write {
         /// First byte.
         offset: u64,
-        /// What is written.
+        /// The data to write.
         bytes: &'a [u8],
         /// Done only when the flash holds it.
         is_fua: bool,
@@ -42,47 +42,47 @@ pub enum Request<'a> {
         /// Whether pages are programmed for them.
         is_allocated: bool,
     },
-    /// The bytes are of no value any more; whole units read as zeros from now on.
+    /// The bytes are of no value any more; whole units read as zeros afterwards.
     Trim {
         /// First byte.
         offset: u64,
         /// Bytes.
         length: u64,
     },
-    /// What was done before is to be on the flash.
+    /// Earlier writes must be on the flash.
     Flush,
 }
 
-/// Whether a request is over.
+/// Whether a request has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begun {
     /// It is done.
     Done,
-    /// [`super::Session::advance`] will tell.
+    /// [`super::Session::advance`] will report its end.
     UnderWay,
 }
 
 /// Why a request failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// What the flash holds is not what was written.
+    /// The contents of the flash are not the data last written.
     #[error(transparent)]
     Media(#[from] MediaError),
     /// The drive is worn out and takes no more writes.
     #[error("the drive is worn out and takes no more writes")]
     WornOut,
-    /// No read could correct what the model says the flash holds.
+    /// No read could correct the errors that the model has for this data.
     #[error("uncorrectable read")]
     Uncorrectable,
 }
 
-/// A request that is over.
+/// A request that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// What the caller calls it.
+    /// The caller's name of the request.
     pub token: u64,
     /// When, by the clock of the model.
     pub at: Ns,
-    /// Why it failed; `None` where it did not.
+    /// Why it failed; `None` if it did not.
     pub refusal: Option<Refusal>,
 }

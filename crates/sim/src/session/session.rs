@@ -1,4 +1,5 @@
-//! A drive that takes one command at a time, from whoever has the clock: what is served as a disk.
+//! A drive that takes one command at a time from the owner of the clock: the drive behind a served
+//! disk.
 //!
 //! ```text
 //! begin(at, request) ─► bytes: staged or read at once     (nand::contents)
@@ -41,7 +42,7 @@ impl Reader for Carrying<'_> {
     }
 
     fn page(&mut self, media: &Media, ppn: Ppn, source: Source) {
-        // At once: the command that asks is told what became of it.
+        // At once: the command gets the outcome of its reads.
         self.0.record_page(media, ppn, source);
     }
 
@@ -56,7 +57,7 @@ struct Part {
     held: Vec<Lpn>,
 }
 
-/// A command under way.
+/// A running command.
 struct UnderWay {
     token: u64,
     part: Part,
@@ -82,16 +83,16 @@ pub struct Session {
     pub(super) mounted: Checkpoint,
     /// Faults of the contents that are to come, and units that others have struck.
     pub(super) faults: Faults,
-    /// What the drive had done when the session took it over.
+    /// Counts of the drive when the session took it over.
     pub(super) origin: Counts,
 }
 
 impl Session {
-    /// Takes over a drive, which holds zeros until it is written, or what
-    /// [`Session::load_contents`] finds.
+    /// Takes over a drive, which holds zeros until it is written, or until
+    /// [`Session::load_contents`].
     ///
     /// # Errors
-    /// [`ConfigError`] for drives that are no plain disks: zones, and policies of one's own.
+    /// [`ConfigError`] for drives that are no plain disks: zones, and policies in Python.
     pub fn new(simulation: Simulation, pace: Pace) -> Result<Self, ConfigError> {
         Self::check(&simulation)?;
         let mut drive = simulation.into_drive();
@@ -172,7 +173,7 @@ impl Session {
         self.drive.media.contents.as_mut().expect("a session has contents")
     }
 
-    /// Where the map has a page.
+    /// The place of a page in the map.
     pub(super) fn place(&self, lpn: Lpn) -> Option<(BlockId, u32)> {
         let ppn = self.drive.ftl.find(lpn)?;
         Some((self.drive.geometry.block_of(ppn), self.drive.geometry.page_index(ppn)))
@@ -192,13 +193,13 @@ impl Session {
         })
     }
 
-    /// Copies what the drive holds, through the map.
+    /// Copies the data of the drive, through the map.
     ///
     /// # Errors
     /// [`MediaError`] of the first unit that is not as it was written; `bytes` is then of no use.
     ///
     /// # Panics
-    /// When the range lies beyond the capacity.
+    /// If the range goes beyond the capacity.
     pub fn read(&mut self, offset: u64, bytes: &mut [u8]) -> Result<(), MediaError> {
         assert!(offset + bytes.len() as u64 <= self.capacity_bytes, "read beyond the end");
         let mut rest = bytes;
@@ -285,7 +286,7 @@ impl Session {
     /// [`Refusal`]; nothing has changed then.
     ///
     /// # Panics
-    /// When the range lies beyond the capacity, or is empty.
+    /// If the range goes beyond the capacity, or is empty.
     pub fn begin(
         &mut self,
         at: Ns,
@@ -328,7 +329,7 @@ impl Session {
         Ok(Begun::UnderWay)
     }
 
-    /// Lets go of what no cut brings back, when that is much.
+    /// Drops units that no cut brings back, if many are kept.
     fn forget_erased(&mut self) {
         let Some((contents, stage)) = self.drive.media.contents.as_ref().zip(self.stage.as_ref())
         else {
@@ -377,18 +378,18 @@ impl Session {
         Ok(parts)
     }
 
-    /// Whole units read as zeros from now on.
+    /// Trims whole units: they read as zeros afterwards.
     fn trim(&mut self, offset: u64, length: u64) -> Option<Part> {
         let unit = self.unit_bytes;
         let mut held = Vec::new();
         for lpn in (offset.div_ceil(unit)..(offset + length) / unit).map(|page| Lpn(page as u32)) {
-            // What reads as zeros anyway costs nothing.
+            // Pages that read as zeros already cost nothing.
             if self.place(lpn).is_some() || self.contents().is_staged(lpn) {
                 self.contents().stage_trim(lpn);
                 held.push(lpn);
             }
         }
-        // The sectors that lie in the range as a whole.
+        // The sectors that are completely in the range.
         let first = offset.next_multiple_of(SECTOR_BYTES);
         let limit = (offset + length) / SECTOR_BYTES * SECTOR_BYTES;
         (first < limit).then(|| self.part(HostOp::Trim, first, limit - first, false, held))
@@ -402,7 +403,8 @@ impl Session {
         Part { command: HostCommand { is_fua, ..command }, held }
     }
 
-    /// A command is over; of a write that was refused, what did not reach the flash is as before.
+    /// A command has ended; if a write was refused, pages that did not reach the flash keep their
+    /// previous data.
     fn release(&mut self, part: &Part, is_refused: bool) {
         for &lpn in &part.held {
             let place = self.place(lpn);
@@ -434,7 +436,7 @@ impl Session {
         Ok(Begun::Done)
     }
 
-    /// Reads of the host so far that could not be corrected.
+    /// Number of uncorrectable reads of the host.
     pub(super) fn lost_reads(&self) -> u64 {
         self.drive.errors.lost_of_host()
     }
@@ -472,7 +474,7 @@ impl Session {
     fn completed(&mut self, done: &mut Vec<Done>) {
         let Some(stage) = &mut self.stage else { return };
         let (last, at) = (stage.ledger.last, stage.now());
-        // Its slot is free, and nobody has taken it again.
+        // Its slot is free, and no other command has taken it again.
         let is_lost = stage.path.slot(last.slot).is_lost;
         self.drive.is_worn_out |= stage.is_worn_out;
         let ended = self.slots[last.slot as usize].take().expect("it was let in");
@@ -496,7 +498,7 @@ impl Session {
         self.let_in();
     }
 
-    /// Lets everything happen up to and with `until`; what is done goes to `done`.
+    /// Lets everything happen up to and including `until`; requests that end go to `done`.
     pub fn advance(&mut self, until: Ns, done: &mut Vec<Done>) {
         loop {
             let Some(stage) = &mut self.stage else { return };
@@ -527,8 +529,8 @@ impl Session {
         self.requests.len()
     }
 
-    /// Brings the drive to rest with everything on the flash: what was under way is carried out,
-    /// and what waits in the write buffer is written.
+    /// Brings the drive to rest with everything on the flash: running commands are carried out, and
+    /// data in the write buffer is written.
     pub fn settle(&mut self) {
         let mut done = Vec::new();
         while !self.requests.is_empty() {
@@ -544,7 +546,7 @@ impl Session {
         }
         self.drive.ftl.settle();
         let command = HostCommand::new(HostOp::Flush, 0, 0);
-        // A worn-out drive keeps what it could not write in memory, and loses it.
+        // A worn-out drive keeps data that it could not write in memory, and loses it.
         let _ = self.carry_out(&[Part { command, held: Vec::new() }]);
         // Of commands that overlapped in time the last version may never have been asked for.
         for lpn in self.contents().staged_pages() {

@@ -1,4 +1,4 @@
-//! What a session tells of its drive: what it did since it was taken over, and what it holds.
+//! Status of a session's drive: its activity since it was taken over, and its contents.
 
 use serde_json::{json, Value};
 
@@ -7,19 +7,19 @@ use crate::drive::Counts;
 use crate::nand::Contents;
 
 impl Session {
-    /// What the drive did since the session took it over.
+    /// Activity of the drive since the session took it over.
     pub(super) fn counts(&self) -> Counts {
         Counts::of(&self.drive).since(self.origin)
     }
 
-    /// Goes on counting where a session ended that was cut from power. What the mount programmed
-    /// and erased is added; none of it is of a write of the host.
+    /// Continues the counts of a session that was cut from power. Programs and erases of the mount
+    /// are added; none of them is of a write of the host.
     pub(super) fn count_on(&mut self, done: Counts) {
         let host_programs = Counts::of(&self.drive).host_programs;
         self.origin = Counts { host_programs, ..Counts::default() }.since(done);
     }
 
-    /// Whether what the host wrote and what became of it agree.
+    /// Whether the counts of host writes and of their outcomes agree.
     ///
     /// # Errors
     /// The counts, when they do not.
@@ -27,9 +27,9 @@ impl Session {
         self.counts().agree()
     }
 
-    /// What the drive did since the session took it over, and what it holds: `{written_bytes,
-    /// programmed_bytes, free_blocks, media_errors, …}`; `unaccounted` tells of counters that do
-    /// not agree.
+    /// Activity of the drive since the session took it over, and its contents: `{written_bytes,
+    /// programmed_bytes, free_blocks, media_errors, …}`; `unaccounted` reports counters that do not
+    /// agree.
     pub fn status(&self) -> Value {
         let counts = self.counts();
         let contents = self.drive.media.contents.as_deref();

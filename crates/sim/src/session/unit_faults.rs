@@ -7,7 +7,7 @@ use crate::nand::{Fault, UnitFault};
 #[derive(Default)]
 pub(super) struct Faults {
     pub(super) waiting: Vec<UnitFault>,
-    /// Units whose data is not what was written, each time that one was struck.
+    /// Units that faults have damaged, once for each fault.
     pub(super) struck: Vec<u32>,
 }
 
@@ -18,7 +18,7 @@ impl Faults {
     }
 
     /// # Errors
-    /// [`ConfigError`] for units that a drive of so many pages has not.
+    /// [`ConfigError`] for units that a drive of `pages` pages does not have.
     pub(super) fn check(faults: &[Fault], pages: u32) -> Result<(), ConfigError> {
         let too_far = |unit: u32, place: usize, key: &str| {
             let message =
