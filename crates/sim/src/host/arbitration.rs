@@ -2,10 +2,10 @@
 //!
 //! After the arbitration of the `NVMe` base specification (section on command arbitration):
 //! `round_robin` serves up to `burst` commands of a queue, then the next queue;
-//! `weighted_round_robin` serves urgent queues first and always, then the classes high, medium, low
-//! with so many commands each per round as their weights say, round robin inside a class. The
-//! specification has no weights of single queues; `weighted_queues` serves each queue so many
-//! bursts in a row as its own weight says.
+//! `weighted_round_robin` serves urgent queues first and always, then the classes high, medium,
+//! low, round robin inside a class; the weight of a class is its number of commands per round. The
+//! specification has no weights of single queues; `weighted_queues` serves as many bursts of a
+//! queue in a row as its weight.
 //!
 //! ```text
 //! weights 4 2 1   H H H H M M L   H H H H M M L   …      a class that runs empty loses its turn
@@ -112,7 +112,7 @@ struct Member {
     burst: u32,
 }
 
-/// Queues that take turns, and so many commands of the class in a round.
+/// Queues that take turns, with a number of commands of the class in a round.
 #[derive(Default)]
 struct Class {
     members: Vec<Member>,

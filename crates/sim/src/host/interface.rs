@@ -1,4 +1,4 @@
-//! What host and drive may speak: the protocols by name, without their parameters.
+//! Interfaces of host and drive: the protocols by name, without their parameters.
 //!
 //! Links name the interface that they carry, protocols the one that they are; both look here, and
 //! neither at the other.

@@ -10,8 +10,8 @@
 //! The mean of a lognormal number is `exp(mu + sigma^2 / 2)` (Aitchison and Brown, The Lognormal
 //! Distribution, 1957, section 2.3), so means and the utilisation of the cores stay; the median is
 //! `exp(-sigma^2 / 2)`, and the standard deviation `sqrt(exp(sigma^2) - 1)`. The draws have a
-//! stream of their own, and nothing else moves. Left out: times that depend on each other from one
-//! command to the next, as when firmware pauses for its own work.
+//! separate random stream, so no other draw changes. Left out: times that depend on each other from
+//! one command to the next, as when firmware pauses for its own work.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

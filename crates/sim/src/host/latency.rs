@@ -1,8 +1,8 @@
 //! Latencies of commands: exact sums, and histograms for percentiles.
 //!
 //! `HdrHistogram` with three significant digits: a percentile is at most 0.1 % above its true
-//! value. A percentile is stated only when at least ten samples lie beyond it; otherwise it would
-//! be the luck of a few.
+//! value. A percentile is stated only when at least ten samples are beyond it; otherwise it would
+//! depend on chance.
 
 use hdrhistogram::Histogram;
 use serde_json::{json, Map, Value};
@@ -10,7 +10,7 @@ use serde_json::{json, Map, Value};
 use crate::op::HostOp;
 use crate::units::Ns;
 
-/// Longest latency that is told apart: about 3 hours.
+/// Longest latency that the histogram distinguishes: about 3 hours.
 const LATENCY_NS_MAX: u64 = 10_000_000_000_000;
 
 /// Percentiles of the result file: name and share.
@@ -41,7 +41,7 @@ impl Default for Latencies {
 }
 
 impl Latencies {
-    /// No samples; percentiles will have so many significant digits.
+    /// No samples; percentiles will have this number of significant digits.
     fn with_digits(digits: u8) -> Self {
         let histogram = Histogram::new_with_bounds(1, LATENCY_NS_MAX, digits)
             .expect("constant bounds are valid");
@@ -59,7 +59,7 @@ impl Latencies {
         self.max_ns = self.max_ns.max(latency.0);
     }
 
-    /// Samples so far.
+    /// Number of samples.
     pub fn count(&self) -> u64 {
         self.histogram.len()
     }

@@ -6,7 +6,7 @@
 //! ```
 //! A rate is the payload after the line code (8b/10b: 8 of 10 bits; 128b/130b: 128 of 130) in MB/s
 //! of 10^6 bytes, as the SNIA NAND performance tutorial (L. Smith, 2009) counts; headers of packets
-//! are left to `efficiency`. What a command and its completion take of the wire beside the data is
+//! are left to `efficiency`. The wire time of a command and its completion, without the data, is
 //! one time per command, `command_us`.
 //!
 //! Left out: packets of several commands interleaved on the wire, retransmission, power states.
@@ -21,7 +21,7 @@ use super::interface::Interface;
 use crate::config::ConfigError;
 use crate::units::Ns;
 
-/// Bytes of frames and handshakes that a command costs beside its data, assumed: a command frame,
+/// Bytes of frames and handshakes of a command in addition to its data, assumed: a command frame,
 /// its answer, the set-up of the data and the completion are 130 to 160 bytes with their headers on
 /// SATA, SAS, PCI Express and UFS; the rest is ready and OK primitives, doorbells and interrupts.
 const COMMAND_BYTES: f64 = 256.0;
@@ -40,7 +40,7 @@ pub enum Duplex {
     Full,
 }
 
-/// Where data of a transfer go.
+/// Direction of the data of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// Data of writes, and commands without data.
@@ -123,7 +123,7 @@ pub struct LinkConfig {
     keys: LinkKeys,
 }
 
-/// The keys beside `kind`; what is absent is the link's own.
+/// The keys next to `kind`; defaults of absent keys are those of the link.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct LinkKeys {
@@ -134,8 +134,8 @@ struct LinkKeys {
     /// of `custom` `full`.
     #[serde(skip_serializing_if = "Option::is_none")]
     duplex: Option<Duplex>,
-    /// Time on the wire that a command takes beside its data, in microseconds; 0 to 1e6. Default
-    /// that of the link (assumed: 256 bytes of frames), of `custom` 0.
+    /// Time on the wire that a command takes in addition to its data, in microseconds; 0 to 1e6.
+    /// Default that of the link (assumed: 256 bytes of frames), of `custom` 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     command_us: Option<f64>,
     /// Share of the rate that headers of packets leave to the data; above 0, at most 1; default 1.
@@ -174,7 +174,7 @@ impl LinkConfig {
         LINKS.iter().find(|row| row.name == self.kind)
     }
 
-    /// Fills in what the name says, and refuses what cannot be.
+    /// Fills in the values of a named link, and refuses impossible ones.
     pub(super) fn resolve(&mut self) -> Result<(), ConfigError> {
         let row = self.row();
         let keys = &mut self.keys;
@@ -319,7 +319,7 @@ impl Link {
         Ns::rounded(bytes as f64 * self.ns_per_byte)
     }
 
-    /// Time for which each wire was taken so far: towards the drive (with half duplex: both
+    /// Total time for which each wire was taken: towards the drive (with half duplex: both
     /// directions) and towards the host.
     pub fn busy(&self) -> [Ns; 2] {
         self.busy

@@ -1,10 +1,10 @@
-//! The host side: how deep it queues, what a command costs, how long it took.
+//! The host side: queue depth, cost of commands, and latency.
 //!
 //! ```text
 //! hosts ─► submission queues ─► arbitration ─► processor ─► throttle ─► link ─► caches ─► FTL
 //! ```
-//! Each box is a component of its own that knows no event queue: it is asked with the time and
-//! answers with a time. What is not configured is not there.
+//! Each box is a separate component without access to the event queue: it is called with the time
+//! and returns a time. Components that are not configured are left out.
 
 pub mod arbitration;
 pub mod cache;
@@ -51,13 +51,13 @@ pub struct HostConfig {
     /// mapping `{kind: custom, mb_s: 500, duplex: half, command_us: 1}`; default `ideal`,
     /// infinitely fast.
     pub link: LinkConfig,
-    /// What is spoken: `ideal`, `nvme`, `sata_ncq`, `sas`, `emmc` or `ufs`, or a mapping with
-    /// parameters such as `{kind: nvme, queues: 4}`; default what the link speaks.
+    /// The protocol: `ideal`, `nvme`, `sata_ncq`, `sas`, `emmc` or `ufs`, or a mapping with
+    /// parameters such as `{kind: nvme, queues: 4}`; default: the protocol of the link.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "optional_protocol")]
     #[schemars(schema_with = "protocol_schema")]
     pub protocol: Option<ProtocolConfig>,
-    /// Commands that the drive accepts at once, 1 to 1048576 or what the protocol allows; further
-    /// ones wait outside, in order. Default what the protocol allows, 65536 for `ideal`.
+    /// Commands that the drive accepts at once, 1 to 1048576 or the limit of the protocol; further
+    /// ones wait outside, in order. Default the limit of the protocol, 65536 for `ideal`.
     pub queue_depth_max: Option<u32>,
     /// Time that each command spends in the controller before its first flash operation, in
     /// microseconds; commands pass it side by side.
@@ -80,7 +80,7 @@ pub struct HostConfig {
     /// constant: no data sheet gives it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turnaround_us: Option<TurnaroundConfig>,
-    /// What slows the drive down on purpose: a wear budget, heat; default nothing.
+    /// Throttles that slow the drive down on purpose: a wear budget, heat; default none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub throttle: Option<ThrottleConfig>,
     /// A cache of pages that were read, `{pages: 1024, policy: lru}`; default `none`.
@@ -97,14 +97,14 @@ pub struct HostConfig {
     /// `ftl.write_buffer_pages`; default none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write_cache: Option<WriteCacheConfig>,
-    /// Whether capacitors keep what is in memory when power fails. Then a flush and force unit
-    /// access program nothing but data, and a write cache stays on that the host switches off.
-    /// Default false: they fill up the program units under way (`programs.pad`).
+    /// Whether capacitors keep data in memory when power fails. Then a flush and force unit access
+    /// program no padding, and a write cache stays on even if the host switches it off. Default
+    /// false: they pad incomplete program units (`programs.pad`).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub power_loss_protected: bool,
-    /// What finds out that data of a served drive is not what was written: `none`, `crc` for each
-    /// map unit, or T10 protection information for each sector, `{kind: dif, type: 1}`; default
-    /// `crc`. Without effect on times and on drives that are not served.
+    /// Protection that detects wrong data of a served drive: `none`, `crc` for each map unit, or
+    /// T10 protection information for each sector, `{kind: dif, type: 1}`; default `crc`. Without
+    /// effect on times and on drives that are not served.
     #[serde(skip_serializing_if = "Protection::is_default", deserialize_with = "name_or_mapping")]
     #[schemars(schema_with = "protection_schema")]
     pub protection: Protection,
@@ -149,7 +149,7 @@ fn read_cache_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Sch
 }
 
 impl HostConfig {
-    /// Fills in what follows from other keys, and refuses what cannot be.
+    /// Fills in values that follow from other keys, and refuses invalid ones.
     pub(crate) fn check(&mut self) -> Result<(), ConfigError> {
         self.link.resolve()?;
         self.protection.check().map_err(|error| error.under("protection"))?;
@@ -217,7 +217,7 @@ impl HostConfig {
         }
     }
 
-    /// Refuses a write cache beside the write buffer of the FTL.
+    /// Refuses a write cache in addition to the write buffer of the FTL.
     pub(crate) fn check_beside(&self, write_buffer_pages: u32) -> Result<(), ConfigError> {
         if self.write_cache.is_some() && write_buffer_pages > 0 {
             let message = format!(
@@ -279,7 +279,7 @@ impl HostConfig {
         }
     }
 
-    /// Whether a write cache is on: capacitors make it safe, whatever the host says.
+    /// Whether a write cache is on: with capacitors it stays on even if the host disables it.
     fn is_on(&self, cache: &WriteCacheConfig) -> bool {
         cache.enabled || self.power_loss_protected
     }

@@ -4,9 +4,9 @@
 //! offer ► slot ► processor ► throttle ► link in ► (firmware and flash) ► decoder ► link out
 //!   └► outside, while no slot is free                                           release ► slot
 //! ```
-//! Like the other components of this room it knows no event queue: asked with the time it answers
-//! how long the next leg takes, and whoever asks comes back then. What the device does not have
-//! takes no time.
+//! Like the other components of this room it has no access to the event queue: it is called with
+//! the time and returns how long the next leg takes, and the caller calls again after that time.
+//! Components that the device does not have take no time.
 
 use std::collections::VecDeque;
 
@@ -21,7 +21,7 @@ use crate::op::{HostCommand, HostOp};
 use crate::units::{Ns, SECTOR_BYTES};
 use crate::workload::Host;
 
-/// Where a command is on its way.
+/// The part of its way that a command is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Leg {
     /// It has a slot.
@@ -44,21 +44,21 @@ pub enum Leg {
     LinkOut,
 }
 
-/// Where a command got to.
+/// The outcome of sending a command on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// It is on a leg that takes so long.
+    /// It is on a leg that takes this time.
     After(Ns),
-    /// The processor stands still: it goes on when [`HostPath::unblock`] tells it.
+    /// The processor is halted: the command continues when [`HostPath::unblock`] returns it.
     Held,
     /// It is at the firmware.
     Arrived,
 }
 
-/// A command under way.
+/// A running command.
 #[derive(Clone, Copy, Debug)]
 pub struct Slot {
-    /// What the host asks for.
+    /// The command of the host.
     pub command: HostCommand,
     /// When the host asked for it.
     pub submitted: Ns,
@@ -87,14 +87,14 @@ pub struct HostPath {
     free_slots: Vec<u32>,
     depth_max: u32,
     outside: Outside<HostCommand>,
-    /// Writes without force unit access complete when a die takes their program units, where pages
-    /// are programmed in units.
+    /// Writes without force unit access complete when a die takes their program units, if pages are
+    /// programmed in units.
     pub writes_in_memory: bool,
 }
 
 impl HostPath {
-    /// The path of a device that `hosts` share, with nothing under way; times that vary are drawn
-    /// from `seed`. It goes on until so many reads are blocked; `None`: always.
+    /// The path of a device that `hosts` share, with no running command; times that vary are drawn
+    /// from `seed`. The processor halts when `blocked_max` reads are blocked; `None`: never.
     pub fn new(config: &HostConfig, hosts: &[&Host], seed: u64, blocked_max: Option<u32>) -> Self {
         Self {
             link: config.build_link(),
@@ -150,8 +150,8 @@ impl HostPath {
         self.slots.len() as u32 - 1
     }
 
-    /// Sends a command on its next leg towards the firmware at `now`, and on those behind it that
-    /// begin while `is_next` says that nothing else can happen until then.
+    /// Sends a command on its next leg towards the firmware at `now`, and on each further leg while
+    /// `is_next` reports that no other event comes before the leg begins.
     #[inline]
     pub fn go_in(&mut self, index: u32, now: Ns, is_next: impl Fn(Ns) -> bool) -> Way {
         let slot = &mut self.slots[index as usize];
@@ -213,7 +213,7 @@ impl HostPath {
         }
     }
 
-    /// Whether the processor stands still while reads are blocked.
+    /// Whether blocked reads can halt the processor.
     #[inline]
     pub fn has_pauses(&self) -> bool {
         self.pauses.is_some()
@@ -226,8 +226,8 @@ impl HostPath {
         }
     }
 
-    /// The command of a slot waits for nothing in the flash any more: the commands that the
-    /// processor now goes on with, in order.
+    /// The command of a slot does not wait for the flash any more. Returns the commands with which
+    /// the processor now continues, in order.
     #[inline]
     pub fn unblock(&mut self, index: u32, now: Ns) -> VecDeque<u32> {
         self.pauses.as_mut().map_or_else(VecDeque::new, |pauses| pauses.end(index, now))
@@ -279,7 +279,7 @@ impl HostPath {
         &mut self.slots[index as usize]
     }
 
-    /// Whether a command, if it is one, need not see on the flash what it writes.
+    /// Whether the command of a slot, if there is one, may complete before the flash has its data.
     #[inline]
     pub fn may_complete_in_memory(&self, index: u32) -> bool {
         self.writes_in_memory
@@ -294,8 +294,8 @@ impl HostPath {
         }
     }
 
-    /// A command is complete, and its slot is free: the command without what was refused of it,
-    /// when it was submitted, and whether a page that it reads was lost.
+    /// A command is complete, and its slot is free. Returns the command without its refused
+    /// sectors, when it was submitted, and whether a page that it reads was lost.
     #[inline]
     pub fn release(&mut self, index: u32) -> (HostCommand, Ns, bool) {
         self.free_slots.push(index);
@@ -305,7 +305,7 @@ impl HostPath {
         (command, submitted, is_lost)
     }
 
-    /// So many bytes were programmed.
+    /// This number of bytes was programmed.
     #[inline]
     pub fn note_programmed(&mut self, now: Ns, bytes: u64) {
         if let Some(throttle) = &mut self.throttle {

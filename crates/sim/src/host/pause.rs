@@ -1,7 +1,7 @@
 //! Firmware that waits for a read.
 //!
 //! A read whose die programs or erases comes late. Firmware that polls for it starts no further
-//! command meanwhile: its processor stands still, and what it had under way ends so much later.
+//! command meanwhile: its processor is halted, and its running commands end later by this time.
 //!
 //! ```text
 //! processor  |r1 r2 r3|- - - - - - - - -|r4 r5 r6      r3 finds its die programming
@@ -20,16 +20,16 @@ pub(super) struct Pauses {
     blocked_max: usize,
     /// Slots of reads that wait for a die that programs or erases.
     blocked: Vec<u32>,
-    /// Since when it stands still.
+    /// The time since which it is halted.
     since: Option<Ns>,
-    /// Time of the pauses that are over.
+    /// Total time of the pauses that have ended.
     total: Ns,
-    /// Commands that came to its end while it stood still.
+    /// Commands whose processor time ended while it was halted.
     held: VecDeque<u32>,
 }
 
 impl Pauses {
-    /// A processor that goes on until so many reads, at least 1, are blocked.
+    /// A processor that halts when `blocked_max` reads, at least 1, are blocked.
     pub(super) fn new(blocked_max: u32) -> Self {
         Self {
             blocked_max: blocked_max.max(1) as usize,
@@ -46,7 +46,7 @@ impl Pauses {
         self.since.unwrap_or(now) - self.total
     }
 
-    /// Keeps a command that has come to the end while it stands still; whether it does.
+    /// Keeps a command that has come to the end while the processor is halted; whether it is.
     pub(super) fn hold(&mut self, index: u32) -> bool {
         let is_still = self.since.is_some();
         if is_still {
@@ -63,7 +63,8 @@ impl Pauses {
         }
     }
 
-    /// The command of a slot waits no more: those that were held, when it goes on with that.
+    /// The command of a slot waits no more. Returns the held commands, if the processor continues
+    /// with this.
     pub(super) fn end(&mut self, index: u32, now: Ns) -> VecDeque<u32> {
         let Some(place) = self.blocked.iter().position(|&it| it == index) else {
             return VecDeque::new();

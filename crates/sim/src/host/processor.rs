@@ -1,11 +1,11 @@
 //! The processors of the controller: each command takes one of them for a while.
 //!
-//! Commands are served in order by as many cores as there are; a core takes a fixed time for each
-//! kind of command. With one core and cost `c` the drive does at most `1 / c` commands a second,
-//! whatever its flash could do. (The key `command_overhead_us` is another thing: a delay that
-//! commands pass side by side.) A core may also take a time for each KiB, as firmware does that
-//! moves the data itself, and for commands after a change between reading and writing (see
-//! [`super::turnaround`]).
+//! Commands are served in order by the cores; a core takes a fixed time for each kind of command.
+//! With one core and cost `c` the drive does at most `1 / c` commands a second, however fast its
+//! flash is. (The key `command_overhead_us` is another thing: a delay that does not occupy a core,
+//! so that delays of several commands overlap.) A core may also take a time for each KiB, as
+//! firmware does that moves the data itself, and for commands after a change between reading and
+//! writing (see [`super::turnaround`]).
 
 use schemars::generate::SchemaGenerator;
 use schemars::{json_schema, JsonSchema, Schema};
@@ -31,7 +31,7 @@ pub struct CommandCost {
     pub trim: f64,
     /// Flushes of the cache; default 0.
     pub flush: f64,
-    /// For each KiB that a read or write moves, beside the above; default 0.
+    /// Additional time for each KiB that a read or write moves; default 0.
     #[serde(skip_serializing_if = "PerKib::is_free")]
     pub per_kib: PerKib,
 }
@@ -100,7 +100,7 @@ struct CostKeys {
     trim: f64,
     /// Flushes of the cache; default 0.
     flush: f64,
-    /// For each KiB that a read or write moves, beside the above: a number, or `{read, write}`;
+    /// Additional time for each KiB that a read or write moves: a number, or `{read, write}`;
     /// default 0.
     per_kib: PerKib,
 }
@@ -183,7 +183,7 @@ pub struct Processor {
 }
 
 impl Processor {
-    /// So many idle cores, at least 1.
+    /// A number of idle cores, at least 1.
     pub fn new(cost: &CommandCost, cores: u32, turnaround: Option<&TurnaroundConfig>) -> Self {
         let ops = [HostOp::Read, HostOp::Write, HostOp::Trim, HostOp::Flush];
         Self {

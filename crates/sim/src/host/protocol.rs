@@ -5,7 +5,7 @@
 //! | `ideal` | 1048576 | none: no interface limits it |
 //! | `nvme` | 65535 per queue | `NVMe` base specification: 65536 entries, one stays empty |
 //! | `sata_ncq` | 32 | Serial ATA: tags of native command queueing |
-//! | `sas` | 254 | assumed: what a device commonly grants an initiator |
+//! | `sas` | 254 | assumed: usual limit of a device for an initiator |
 //! | `emmc` | 1; with `command_queue` 32 | eMMC 5.1 (JESD84-B51): tasks of the command queue |
 //! | `ufs` | 32 | UFS (JESD220): slots of the transfer request list |
 
@@ -20,14 +20,14 @@ use crate::config::{name_or_mapping, ConfigError};
 /// Most commands that any drive here holds at once.
 pub(super) const DEPTH_MAX: u32 = 1 << 20;
 
-/// What `ideal` holds at once unless told otherwise.
+/// Default depth of `ideal`.
 const IDEAL_DEPTH: u32 = 65_536;
 
-/// What host and drive speak.
+/// The protocol between host and drive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ProtocolConfig {
-    /// No limits; every host has a queue of its own, and commands are taken in order of arrival.
+    /// No limits; every host has a separate queue, and commands are taken in order of arrival.
     Ideal(NoKeys),
     /// NVM Express: submission queues and arbitration between them.
     Nvme(NvmeConfig),
@@ -112,7 +112,7 @@ impl ProtocolConfig {
         }
     }
 
-    /// Commands that the drive holds at once unless told otherwise.
+    /// Commands that the drive holds at once by default.
     pub(super) fn depth_default(&self) -> u32 {
         match self {
             Self::Ideal(_) => IDEAL_DEPTH,
@@ -120,7 +120,7 @@ impl ProtocolConfig {
         }
     }
 
-    /// Refuses what is impossible over `link`, or with so many commands at once.
+    /// Refuses protocols and depths that are impossible over `link`.
     pub(super) fn check(&self, link: &LinkConfig, depth: Option<u32>) -> Result<(), ConfigError> {
         let (spoken, own) = (link.interface(), self.interface());
         if spoken != Interface::Ideal && own != Interface::Ideal && spoken != own {

@@ -7,7 +7,7 @@
 //! ```
 //! Each tenant has one stream: a window of pages behind the end of its last read, in the memory of
 //! the drive or on their way there. A read of such a page takes no flash time, or waits for the
-//! flash read under way. A write or trim of a page drops it; a read that does not begin where the
+//! running flash read. A write or trim of a page drops it; a read that does not begin where the
 //! last one ended ends the stream. Only whole pages of the flash are fetched, so that their units
 //! are sensed once.
 //!
@@ -20,7 +20,7 @@ use std::ops::Range;
 use crate::op::{HostCommand, HostOp};
 use crate::units::{Lpn, SECTOR_BYTES};
 
-/// Marks flash operations that fetch ahead, beside the index of the fetch.
+/// Marks flash operations that fetch ahead, in addition to the index of the fetch.
 pub const FETCH: u32 = 1 << 31;
 
 /// A page of a window.
@@ -34,15 +34,14 @@ enum Page {
     Here,
 }
 
-/// What a read finds.
+/// The outcome of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     /// Nothing: the page comes from the flash.
     Nothing,
     /// The page, in memory.
     Here,
-    /// A flash read that is under way, for which the command now waits, and the time of its
-    /// decoding.
+    /// A running flash read, for which the command now waits, and the time of its decoding.
     OnTheWay {
         /// In nanoseconds.
         decode_ns: u32,
@@ -109,7 +108,7 @@ impl ReadAhead {
         match command.op {
             HostOp::Read => {}
             HostOp::Flush => return,
-            // What moves a write pointer, or resets a zone, has read nothing ahead there yet.
+            // Commands that move a write pointer, or reset a zone: no page was read ahead there.
             HostOp::Zone(_) => return self.forget(0..u32::MAX),
             HostOp::Write | HostOp::Trim | HostOp::TrimMapped => {
                 let past = end + (1 << self.page_shift) - 1;
@@ -139,7 +138,7 @@ impl ReadAhead {
         }
     }
 
-    /// The command of this slot reads a page: where it is.
+    /// Finds a page that the command of this slot reads.
     pub fn find(&mut self, lpn: Lpn, slot: u32) -> Found {
         let stream = &self.streams[self.current];
         let place = lpn.0.wrapping_sub(stream.first) as usize;
@@ -173,7 +172,7 @@ impl ReadAhead {
         }
         let end = (stream.next_sector + self.window_sectors) >> self.page_shift;
         let end = end.min(u64::from(self.logical_pages)) as u32;
-        // Whole pages of the flash, but for the last of the drive.
+        // Whole pages of the flash, except the last of the drive.
         let end = if end < self.logical_pages { end / self.group * self.group } else { end };
         let start = stream.first + stream.pages.len() as u32;
         start..end.max(start)
@@ -193,8 +192,8 @@ impl ReadAhead {
         FETCH | index
     }
 
-    /// How many operations the last fetch waits for, and the time to decode what they read, in
-    /// nanoseconds; without operations there is nothing to be had.
+    /// The number of operations that the last fetch waits for, and the time to decode their data,
+    /// in nanoseconds; without operations the page is not available.
     pub fn fetched(&mut self, mark: u32, operations: u32, decode_ns: u32) {
         let index = mark & !FETCH;
         let fetch = &mut self.fetches[index as usize];
@@ -207,16 +206,16 @@ impl ReadAhead {
         }
     }
 
-    /// The page of the last fetch cannot be corrected: it is not kept, and who asks for it reads
-    /// it.
+    /// The page of the last fetch cannot be corrected: it is not kept, and a command that asks for
+    /// it reads it.
     pub fn lost(&mut self) {
         if let Some(page) = self.streams[self.current].pages.back_mut() {
             *page = Page::Absent;
         }
     }
 
-    /// An operation of a fetch is over. With the last of them the page is in memory, unless it was
-    /// dropped meanwhile; the commands that wait for it are moved to `waiters`.
+    /// An operation of a fetch has ended. With the last of them the page is in memory, unless it
+    /// was dropped meanwhile; the commands that wait for it are moved to `waiters`.
     pub fn done(&mut self, mark: u32, waiters: &mut Vec<u32>) {
         let index = mark & !FETCH;
         let fetch = &mut self.fetches[index as usize];
@@ -245,7 +244,7 @@ mod tests {
         HostCommand::new(op, sector, sector_count)
     }
 
-    /// Serves a read of one page; returns what it found and which pages were fetched.
+    /// Serves a read of one page; returns the outcome and the pages that were fetched.
     fn read(ahead: &mut ReadAhead, page: u32) -> (Found, Vec<u32>) {
         ahead.begin(&command(HostOp::Read, u64::from(page) * 8, 8));
         let found = ahead.find(Lpn(page), 7);
@@ -269,11 +268,11 @@ mod tests {
         assert_eq!(waiters, [7]);
         ahead.done(FETCH | 1, &mut waiters);
         assert_eq!(read(&mut ahead, 3), (Found::Here, vec![7]));
-        // Elsewhere: the stream is over, and fetches that are under way go nowhere.
+        // Elsewhere: the stream has ended, and running fetches have no effect.
         assert_eq!(read(&mut ahead, 50), (Found::Nothing, vec![]));
         ahead.done(FETCH | 2, &mut waiters);
         assert_eq!(read(&mut ahead, 4), (Found::Nothing, vec![]));
-        // Nothing lies beyond the end.
+        // There is no page beyond the end.
         assert_eq!(read(&mut ahead, 97), (Found::Nothing, vec![]));
         assert_eq!(read(&mut ahead, 98).1, [99]);
         assert_eq!(read(&mut ahead, 99), (Found::OnTheWay { decode_ns: 7 }, vec![]));

@@ -1,4 +1,4 @@
-//! Hosts that share the drive: where their commands wait, and what each of them got.
+//! Hosts that share the drive: queues of their waiting commands, and the service that each got.
 //!
 //! Fairness is R. Jain's index ("A quantitative measure of fairness and discrimination for resource
 //! allocation in shared computer systems", 1984) over `x_i`, throughput by weight:
@@ -68,7 +68,7 @@ impl<T> Outside<T> {
     }
 }
 
-/// What one host got.
+/// Counts and latencies of one host.
 struct Account {
     host: Host,
     commands: [u64; HOST_OP_KINDS],
@@ -76,7 +76,7 @@ struct Account {
     latencies: LatencyBook,
 }
 
-/// What each host got, by its number.
+/// Counts and latencies of each host, by its number.
 pub struct TenantBook {
     accounts: Vec<Account>,
 }
@@ -113,7 +113,7 @@ impl TenantBook {
         self.accounts.iter().flat_map(|account| account.commands).sum()
     }
 
-    /// The rows of the result file, one for each host, over so many seconds.
+    /// The rows of the result file, one for each host, over a time of `seconds`.
     pub fn to_json(&self, seconds: Option<f64>) -> Value {
         self.accounts.iter().map(|account| account.to_json(seconds)).collect()
     }

@@ -25,7 +25,7 @@ use crate::units::Ns;
 /// Seconds of a year of 365.25 days.
 const YEAR_S: f64 = 365.25 * 86_400.0;
 
-/// What slows the drive down; without either key nothing does.
+/// Throttles that slow the drive down; without either key there is none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ThrottleConfig {
@@ -59,8 +59,8 @@ pub struct WearThrottle {
     /// Which bytes count: `host` or `nand`; default `host`.
     #[serde(default)]
     pub bytes: WearBytes,
-    /// Unused budget that may be saved up, in 10^9 bytes; 0 to 1e9; default what one day allows. A
-    /// drive starts with all of it.
+    /// Unused budget that may be saved up, in 10^9 bytes; 0 to 1e9; default the budget of one day.
+    /// A drive starts with all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst_gb: Option<f64>,
 }
@@ -264,7 +264,7 @@ impl Heat {
     }
 }
 
-/// The throttles of a drive under way.
+/// The throttles of a running drive.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Throttle {
     wear: Option<(WearBytes, Bucket)>,
@@ -308,7 +308,7 @@ impl Throttle {
         (tokens, celsius, is_hot, heat.map_or(0, |heat| heat.gate.0))
     }
 
-    /// Restores what [`Throttle::save`] gave, into throttles that are new.
+    /// Restores the state from [`Throttle::save`], into new throttles.
     pub fn restore(&mut self, (tokens, celsius, is_hot, gate): (f64, f64, bool, u64)) {
         if let Some((_, bucket)) = &mut self.wear {
             bucket.tokens = tokens;
@@ -353,7 +353,7 @@ impl Throttle {
         Some(heat.celsius)
     }
 
-    /// Sum of all waits so far.
+    /// Sum of all waits.
     pub fn waited(&self) -> Ns {
         self.waited
     }

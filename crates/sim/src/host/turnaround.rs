@@ -1,11 +1,11 @@
-//! What a change between reading and writing costs a drive.
+//! The cost of a change between reading and writing.
 //!
-//! Published tables of mixed loads lie far below what reads and writes in turns would give: a
-//! client drive of 2013 does 70 600 reads or 62 100 writes of 4 KiB a second, and 18 500 of both
-//! mixed (SNIA PTS tutorial, E. Kim and E. Ho, 2013). Links, dies and buses do not explain it;
-//! firmware that works off what it has under way before it turns does. This is an empirical model
-//! of that: the first commands of a new direction each cost more, and while they do, all cores
-//! wait.
+//! Published tables of mixed loads are far below the rate of reads and writes in turns: a client
+//! drive of 2013 does 70 600 reads or 62 100 writes of 4 KiB a second, and 18 500 of both mixed
+//! (SNIA PTS tutorial, E. Kim and E. Ho, 2013). Links, dies and buses do not explain it; firmware
+//! that completes its running commands before it changes direction does. This is an empirical model
+//! of that: each of the first commands of a new direction takes additional time, and during this
+//! time all cores wait.
 //!
 //! ```text
 //! R R R R W W W R R R R R R       commands: 2
@@ -30,13 +30,13 @@ use crate::units::{Ns, SECTOR_BYTES};
 pub struct TurnaroundConfig {
     /// Commands after a change that cost more, the first included; 1 to 65536.
     pub commands: u32,
-    /// What each of them costs whatever its size; 0 to 1e6.
+    /// Additional time of each of these commands, regardless of its size; 0 to 1e6.
     pub fixed: f64,
-    /// What each costs for every unit of data; 0 to 1e6.
+    /// Additional time of each for every unit of data; 0 to 1e6.
     pub per_unit: f64,
-    /// What each costs times the square root of its units; 0 to 1e6.
+    /// Additional time of each times the square root of its units; 0 to 1e6.
     pub per_sqrt_unit: f64,
-    /// A unit, a multiple of 512; what is begun counts.
+    /// Size of a unit, a multiple of 512; the last unit of a command counts in full.
     pub unit_bytes: u64,
 }
 
@@ -45,13 +45,13 @@ pub struct TurnaroundConfig {
 struct TurnaroundKeys {
     /// Commands after a change that cost more, the first included; 1 to 65536; default 1.
     commands: u32,
-    /// What each of them costs whatever its size; 0 to 1e6; default 0.
+    /// Additional time of each of these commands, regardless of its size; 0 to 1e6; default 0.
     fixed: f64,
-    /// What each costs for every unit of data; 0 to 1e6; default 0.
+    /// Additional time of each for every unit of data; 0 to 1e6; default 0.
     per_unit: f64,
-    /// What each costs times the square root of its units; 0 to 1e6; default 0.
+    /// Additional time of each times the square root of its units; 0 to 1e6; default 0.
     per_sqrt_unit: f64,
-    /// A unit in bytes, a multiple of 512; what is begun counts; default 4096.
+    /// Bytes of a unit, a multiple of 512; the last unit of a command counts in full; default 4096.
     unit_bytes: u64,
 }
 
@@ -85,7 +85,7 @@ impl TurnaroundConfig {
         }
     }
 
-    /// Time that a command of so many bytes costs more.
+    /// Additional time of a command with this number of bytes.
     fn extra(&self, bytes: u64) -> Ns {
         let units = bytes.div_ceil(self.unit_bytes) as f64;
         Ns::from_us(self.fixed + self.per_unit * units + self.per_sqrt_unit * units.sqrt())
@@ -122,14 +122,14 @@ impl JsonSchema for TurnaroundConfig {
     }
 }
 
-/// Which way the last command went, and how long the drive has gone that way.
+/// Direction of the last command, and how many more commands of this direction cost more.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Turnaround {
     config: TurnaroundConfig,
     last: Option<HostOp>,
-    /// Commands since the last change that pay; nobody pays before the first.
+    /// Commands since the last change that still pay; none before the first change.
     paying: u32,
-    /// Until when nothing new starts.
+    /// Time before which no new command starts.
     gate: Ns,
 }
 
@@ -175,7 +175,7 @@ mod tests {
         let ops = [HostOp::Read, HostOp::Read, HostOp::Write, HostOp::Write, HostOp::Write];
         let ends = ops.map(|op| drive.pass(Ns(0), op, 4096));
         assert_eq!(ends, [0, 0, 10_000, 20_000, 20_000].map(Ns));
-        // Another change before the window is over starts it anew; a flush does not turn.
+        // Another change before the end of the window starts it again; a flush does not turn.
         assert_eq!(drive.pass(Ns(0), HostOp::Read, 4096), Ns(30_000));
         assert_eq!(drive.pass(Ns(0), HostOp::Flush, 0), Ns(30_000));
         assert_eq!(drive.pass(Ns(50_000), HostOp::Write, 4096), Ns(60_000));

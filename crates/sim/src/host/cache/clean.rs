@@ -71,7 +71,7 @@ impl CleanCaches {
             .map(|cache| cache.as_ref().map_or_else(Vec::new, ReadCache::save))
     }
 
-    /// Restores what [`CleanCaches::save`] gave, into empty caches; false if that cannot be.
+    /// Restores the state from [`CleanCaches::save`], into empty caches; false if it is invalid.
     pub fn restore(&mut self, numbers: [&[u64]; 2]) -> bool {
         let mut caches = [&mut self.written, &mut self.read].into_iter().zip(numbers);
         caches.all(|(cache, numbers)| match cache {

@@ -11,7 +11,7 @@
 
 use std::collections::VecDeque;
 
-/// Programs in flight by epoch, and who waits for them.
+/// Programs in flight by epoch, and the commands that wait for them.
 #[derive(Default)]
 pub struct Fence {
     /// Number of the first epoch in `counts`.
@@ -34,7 +34,7 @@ impl Fence {
         self.first.wrapping_add(last as u32)
     }
 
-    /// So many programs of this epoch are done.
+    /// `programs` programs of this epoch have ended.
     #[inline]
     pub fn end(&mut self, epoch: u32, programs: u32) {
         let place = epoch.wrapping_sub(self.first) as usize;
@@ -66,7 +66,7 @@ impl Fence {
     #[inline]
     pub fn released(&mut self) -> Option<u32> {
         let &(epoch, waiter) = self.waiting.front()?;
-        // Epochs before `first` are over; 2^31 of them are never open at once.
+        // Epochs before `first` have ended; 2^31 of them are never open at once.
         if epoch.wrapping_sub(self.first) < 1 << 31 {
             return None;
         }

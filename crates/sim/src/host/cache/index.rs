@@ -26,7 +26,7 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// A table for so many pages, twice as many chains.
+    /// A table for `page_count` pages, with twice as many chains.
     pub fn new(page_count: usize) -> Self {
         let size = (2 * page_count.max(1)).next_power_of_two();
         Self { heads: vec![0; size], entries: Vec::new(), shift: 32 - size.trailing_zeros() }
@@ -39,7 +39,7 @@ impl Index {
         (lpn.wrapping_mul(0x9e37_79b9) >> self.shift) as usize
     }
 
-    /// Asks for where the search for a page starts.
+    /// Prefetches the start of the search for a page.
     #[inline]
     pub fn prefetch(&self, lpn: Lpn) {
         prefetch_at(&self.heads, self.home(lpn.0));

@@ -30,7 +30,7 @@ pub(super) struct Lists<const N: usize> {
 }
 
 impl<const N: usize> Lists<N> {
-    /// Empty lists with room for so many pages in all.
+    /// Empty lists with room for `page_count` pages in all.
     pub fn new(page_count: usize) -> Self {
         Self {
             nodes: Vec::with_capacity(page_count),
@@ -72,7 +72,7 @@ impl<const N: usize> Lists<N> {
         places.map(|(place, lpn)| *place = lpn).count()
     }
 
-    /// Asks for what a look-up of a page will touch.
+    /// Prefetches the memory that a look-up of a page will touch.
     #[inline]
     pub fn prefetch(&self, lpn: Lpn) {
         self.index.prefetch(lpn);
@@ -163,7 +163,7 @@ impl<const N: usize> Lists<N> {
         numbers
     }
 
-    /// Restores what [`Lists::save`] gave, into empty lists; false if that cannot be.
+    /// Restores the state from [`Lists::save`], into empty lists; false if it is invalid.
     pub fn restore(&mut self, numbers: &[u64]) -> bool {
         numbers.len() <= self.room
             && numbers.iter().all(|&number| {

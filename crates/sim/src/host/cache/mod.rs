@@ -55,16 +55,17 @@ pub trait Replacement: Send {
     /// Drops the page that would leave next.
     fn take_victim(&mut self) -> Option<Lpn>;
 
-    /// Puts the pages that would leave next into `pages`, in that order, and returns how many,
-    /// where that is known at once.
+    /// Puts the pages that would leave next into `pages`, in that order, and returns their number;
+    /// 0 if the policy cannot name them at once.
     fn coming(&self, _pages: &mut [Lpn]) -> usize {
         0
     }
 
-    /// A page may come, be used or leave soon: asks for what that will touch.
+    /// A page may come, be used or leave soon: prefetches the memory that this will touch.
     fn prefetch(&self, _lpn: Lpn) {}
 
-    /// All pages in the order in which they leave when others come, where that is known at once.
+    /// All pages in the order in which they leave when others come; `None` if the policy cannot
+    /// name them at once.
     fn in_order(&self) -> Option<Vec<Lpn>> {
         None
     }
@@ -73,11 +74,11 @@ pub trait Replacement: Send {
     /// their [`Replacement::in_order`].
     fn refill(&mut self, _pages: &[Lpn]) {}
 
-    /// What is here and in which order, as numbers whose low 32 bits are the page.
+    /// The pages here and their order, as numbers whose low 32 bits are the page.
     fn save(&self) -> Vec<u64>;
 
-    /// Restores what [`Replacement::save`] gave, into an empty cache. False: the numbers are no
-    /// state of this policy.
+    /// Restores the state from [`Replacement::save`], into an empty cache. False: the numbers are
+    /// no state of this policy.
     fn restore(&mut self, numbers: &[u64]) -> bool;
 }
 
@@ -128,7 +129,7 @@ pub enum WriteMode {
     /// When the cache has the data.
     #[default]
     WriteBack,
-    /// When the flash has the data; the cache then serves reads of what was written.
+    /// When the flash has the data; the cache then serves reads of written pages.
     WriteThrough,
 }
 
@@ -164,7 +165,7 @@ pub(super) fn check_pages(path: &str, pages: u32) -> Result<(), ConfigError> {
     Err(ConfigError::new(format!("{path}.pages"), message))
 }
 
-/// Clean copies of pages; what leaves is dropped.
+/// Clean copies of pages; a page that leaves is dropped.
 pub struct ReadCache {
     pages: Box<dyn Replacement>,
 }
@@ -199,12 +200,12 @@ impl ReadCache {
         }
     }
 
-    /// What is here, see [`Replacement::save`].
+    /// The pages here, see [`Replacement::save`].
     pub fn save(&self) -> Vec<u64> {
         self.pages.save()
     }
 
-    /// Restores what [`ReadCache::save`] gave, into an empty cache; false if that cannot be.
+    /// Restores the state from [`ReadCache::save`], into an empty cache; false if it is invalid.
     pub fn restore(&mut self, numbers: &[u64]) -> bool {
         self.pages.restore(numbers)
     }
@@ -221,7 +222,7 @@ mod tests {
     use super::*;
     use crate::rng::Rng;
 
-    /// A policy as its paper tells it, with plain vectors.
+    /// A policy as its paper describes it, with plain vectors.
     enum Oracle {
         /// Oldest first; whether use counts.
         Queue(Vec<u32>, bool),

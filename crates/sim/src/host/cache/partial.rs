@@ -122,7 +122,7 @@ pub(super) struct Partial {
 }
 
 impl Partial {
-    /// No page, and room for as many.
+    /// Empty, with room for `page_count` pages.
     pub(super) fn new(page_count: usize) -> Self {
         Self { index: Index::new(page_count), pages: Vec::new() }
     }
@@ -141,7 +141,7 @@ impl Partial {
         self.index.get(lpn).map(|place| place as usize)
     }
 
-    /// Asks for what a look-up of a page will touch.
+    /// Prefetches the memory that a look-up of a page will touch.
     #[inline]
     pub(super) fn prefetch(&self, lpn: Lpn) {
         if !self.is_empty() {
@@ -155,7 +155,7 @@ impl Partial {
         self.place(lpn).is_some()
     }
 
-    /// What is here of a page that is here in part.
+    /// The sectors here of a page that is here in part.
     #[inline]
     pub(super) fn get(&self, lpn: Lpn) -> Option<&Sectors> {
         self.place(lpn).map(|place| &self.pages[place].1)

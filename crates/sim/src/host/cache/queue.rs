@@ -1,5 +1,5 @@
-//! A queue of pages whose oldest leaves: first in, first out, or, where use makes a page the
-//! youngest again, least recently used. The smallest policy.
+//! A queue of pages whose oldest leaves: first in, first out, or, if use makes a page the youngest
+//! again, least recently used. The smallest policy.
 
 use super::list::Lists;
 use super::Replacement;

@@ -19,7 +19,7 @@ use crate::units::Lpn;
 /// Pages that leave between two looks at those behind them.
 pub const LOOK_AHEAD: usize = 16;
 
-/// What became of a page offered to the cache.
+/// The outcome of an offer of a page to the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offer {
     /// The page was waiting already, and takes the new data: no program.
@@ -39,7 +39,7 @@ pub struct Leaving {
     pub is_partial: bool,
 }
 
-/// What the cache has of the sectors that a read asks for.
+/// Whether the cache has the sectors that a read asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     /// All of them.
@@ -53,13 +53,13 @@ pub enum Found {
 /// See the module.
 pub struct WriteCache {
     page_count: u32,
-    /// Whether a rewrite takes the place of what waits; otherwise both are programmed.
+    /// Whether a rewrite replaces the waiting data; otherwise both are programmed.
     absorbs: bool,
     /// `None`: a cache of one page keeps none waiting.
     waiting: Option<Box<dyn Replacement>>,
     /// The pages among them of which only some sectors are here.
     partial: Partial,
-    /// Pages that will leave before somebody looks at those behind them.
+    /// Pages that will leave before the next look at those behind them.
     unseen: usize,
 }
 
@@ -77,7 +77,7 @@ impl WriteCache {
     }
 
     /// The same cache, of which every version of a whole page leaves for the flash: a rewrite sends
-    /// off what waits.
+    /// the waiting version off.
     #[must_use]
     pub fn in_order(self) -> Self {
         Self { absorbs: false, ..self }
@@ -94,7 +94,7 @@ impl WriteCache {
         self.waiting.as_ref().is_some_and(|waiting| waiting.contains(lpn))
     }
 
-    /// What is here of the sectors of a page that a read asks for.
+    /// Whether all, some or none of the sectors that a read asks for are here.
     #[inline]
     pub fn find(&self, lpn: Lpn, part: Part) -> Found {
         if !self.contains(lpn) {
@@ -106,7 +106,7 @@ impl WriteCache {
         }
     }
 
-    /// Whether what waits of a page has all sectors but those of `part`.
+    /// Whether the waiting data of a page has all sectors except those of `part`.
     pub fn completes(&self, lpn: Lpn, part: Part) -> bool {
         self.contains(lpn)
             && self.partial.get(lpn).is_none_or(|sectors| {
@@ -157,13 +157,13 @@ impl WriteCache {
         is_time
     }
 
-    /// Puts the pages that leave next into `pages`, in that order, and returns how many, where the
-    /// policy knows.
+    /// Puts the pages that leave next into `pages`, in that order, and returns their number; 0 if
+    /// the policy does not know.
     pub fn coming(&self, pages: &mut [Lpn]) -> usize {
         self.waiting.as_ref().map_or(0, |waiting| waiting.coming(pages))
     }
 
-    /// A page may come or leave soon: asks for what that will touch.
+    /// A page may come or leave soon: prefetches the memory that this will touch.
     pub fn prefetch(&self, lpn: Lpn) {
         if let Some(waiting) = &self.waiting {
             waiting.prefetch(lpn);
@@ -176,8 +176,8 @@ impl WriteCache {
         self.page_count as usize / 2
     }
 
-    /// The pages that wait, in the order in which they leave when others come; `None` where some
-    /// wait in part, or the policy does not know.
+    /// The pages that wait, in the order in which they leave when others come; `None` if some wait
+    /// in part, or the policy does not know.
     pub fn pages_in_order(&self) -> Option<Vec<Lpn>> {
         self.waiting.as_ref().filter(|_| self.partial.is_empty())?.in_order()
     }
@@ -216,8 +216,8 @@ impl WriteCache {
         self.partial.save()
     }
 
-    /// Restores what [`WriteCache::save`] and [`WriteCache::save_partial`] gave, into an empty
-    /// cache; false if that cannot be.
+    /// Restores the state from [`WriteCache::save`] and [`WriteCache::save_partial`], into an empty
+    /// cache; false if it is invalid.
     pub fn restore(&mut self, numbers: &[u64], partial: &[u64], page_sectors: u32) -> bool {
         let fits = match &mut self.waiting {
             Some(waiting) => waiting.restore(numbers),
@@ -281,7 +281,7 @@ mod tests {
             (cache.offer(Lpn(1), half), cache.offer(Lpn(2), half)),
             (Offer::Absorbed, Offer::Kept)
         );
-        // What waits in part is filled up first.
+        // A page that waits in part is filled up first.
         assert_eq!((cache.offer(Lpn(2), WHOLE), cache.len()), (Offer::Absorbed, 2));
         assert_eq!(cache.offer(Lpn(2), WHOLE), flush(2));
     }
