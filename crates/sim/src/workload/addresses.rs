@@ -1,4 +1,4 @@
-//! From randomness to start sectors: what patterns compile to, and what commands are drawn from.
+//! From randomness to start sectors: the compiled form of patterns, from which commands are drawn.
 //!
 //! Request sizes are known when compiling, so each size gets a `Span`: all that can be computed
 //! once. Invariant: `next` returns a start sector whose request fits the extent.
@@ -32,7 +32,7 @@ impl Extent {
 
 /// Turns randomness into start sectors.
 pub trait Addresses: Clone + Send {
-    /// What is computed once for each request size.
+    /// Values that are computed once for each request size.
     type Span: Send;
 
     /// Prepares for requests of `request_sectors` in `extent`, which fit.

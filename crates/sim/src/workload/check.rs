@@ -1,7 +1,7 @@
 //! Small helpers of the workload declarations: how a refusal reads, and numbers as people write
 //! them.
 //!
-//! A refusal names the path, the value and what is accepted. Whole numbers may be written `1e6`:
+//! A refusal names the path, the value and the accepted values. Whole numbers may be written `1e6`:
 //! YAML hands that over as a float, and a float without a fraction is still a count.
 
 use schemars::generate::SchemaGenerator;

@@ -1,7 +1,7 @@
 //! The workload file: declared here once, with defaults and ranges, and compiled to a [`Job`].
 //!
 //! `resolve` fills the defaults in and checks everything against the device it is meant for;
-//! resolving its own output again changes nothing, which is what makes a result file replayable.
+//! resolving its own output again changes nothing, so a result file can be replayed.
 
 use serde_json::Value;
 
@@ -35,8 +35,8 @@ with_traffic! {
         /// default 100.
         #[schemars(range(min = 0, max = 100))]
         pub active_range_pct: f64 = 100.0,
-        /// Hosts that share the drive, at most 64, each with requests of its own; the keys that
-        /// describe requests then only say what preconditioning with `requests: workload` writes.
+        /// Hosts that share the drive, at most 64, each with separate requests; the keys that
+        /// describe requests then only apply to preconditioning with `requests: workload`.
         /// Default none: one host.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub tenants: Vec<TenantConfig> = Vec::new(),
@@ -57,7 +57,7 @@ impl WorkloadConfig {
     /// Reads a workload for a device of this `space`: defaults filled in, everything checked.
     ///
     /// # Errors
-    /// The dotted path of the first key that cannot be, its value, and what is accepted.
+    /// The dotted path of the first invalid key, its value, and the accepted values.
     pub fn resolve(json: &str, space: Space) -> Result<Self, ConfigError> {
         let mut config: Self = parse(json)?;
         config.check_values()?;
@@ -122,7 +122,7 @@ impl WorkloadConfig {
         }
     }
 
-    /// Compiles what is to be done before the measured part.
+    /// Compiles the stages before the measured part.
     pub(super) fn preconditioning(
         &self,
         space: Space,
@@ -163,7 +163,7 @@ impl WorkloadConfig {
         self.traffic().generator(space, seed, "workload", seed)
     }
 
-    /// The host that writes on from stage to stage, where there is one.
+    /// The host that continues to write from stage to stage, if there is one.
     fn host_log(&self, space: Space, seed: u64) -> Option<SharedLog> {
         let PatternConfig::HostLog(log) = &self.pattern else { return None };
         Some(log.start(self.traffic().parts(space, seed, "workload"), seed))

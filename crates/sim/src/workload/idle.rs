@@ -4,7 +4,7 @@
 //! closed loop   ▓▓▓▓▓▓▓ busy ▓▓▓▓▓▓▓│ last completion │◄── idle ──►│▓▓▓▓▓▓▓ busy …
 //! open loop     arrivals of the busy time, moved back by all pauses before them
 //! ```
-//! The time between bursts is what collection in the background, flushing and cooling live from.
+//! Collection in the background, flushing and cooling use the time between bursts.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -69,7 +69,8 @@ impl IdleConfig {
         Ok(())
     }
 
-    /// Share of the time that requests of so many bytes arrive in, so many in a second of it.
+    /// Share of the time that is busy, if requests of `bytes_mean` bytes arrive at a rate of `iops`
+    /// in the bursts.
     pub(super) fn busy_share(&self, iops: f64, bytes_mean: f64) -> f64 {
         let busy_s = match self.busy {
             BusyConfig { ios: Some(ios), .. } => ios as f64 / iops,
@@ -91,7 +92,7 @@ impl IdleConfig {
     }
 }
 
-/// What ends a burst.
+/// The limit of a burst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Busy {
     Ios(u64),
@@ -99,7 +100,7 @@ enum Busy {
     Time(Ns),
 }
 
-/// Bursts under way.
+/// The state of the bursts of a running load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bursts {
     busy: Busy,
@@ -113,7 +114,7 @@ pub struct Bursts {
 }
 
 impl Bursts {
-    /// Whether the burst of a closed loop goes on.
+    /// Whether the burst of a closed loop continues.
     pub fn is_busy(&self, now: Ns) -> bool {
         match self.busy {
             Busy::Ios(limit) | Busy::Bytes(limit) => self.used < limit,

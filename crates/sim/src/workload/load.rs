@@ -24,7 +24,7 @@ const QUEUE_DEPTH_MAX: u32 = 65_536;
 /// Value of the key `queue_depth`: a number, or how requests arrive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LoadConfig {
-    /// So many requests always outstanding.
+    /// A constant number of outstanding requests.
     Closed(u32),
     /// Arrivals that do not wait for completions.
     Open(ArrivalConfig),
@@ -62,7 +62,7 @@ impl LoadConfig {
         }
     }
 
-    /// What the device does between commands.
+    /// When the device may start the next command.
     pub fn admission(&self) -> Admission {
         match *self {
             Self::Closed(queue_depth) => Admission::Closed { queue_depth },

@@ -1,13 +1,14 @@
-//! What the tenants write, in one row of commands: preconditioning without time.
+//! Merges the writes of all tenants into one sequence of commands: preconditioning without time.
 //!
 //! ```text
 //! all writers in open loops    requests by arrivals per second, pauses included
 //! otherwise                    by queue depth, an open loop as 32; by weight where weights differ
 //! ```
-//! Of closed loops the drive decides. Where they wait for the flash, requests of one size take as
-//! long in all queues, so rates are as queue depths, and `weighted_queues` divides them by weight.
-//! Larger requests wait for the last of several dies: how much longer, the drive knows. Who writes
-//! is drawn for each command: turns would meet the turns of the dies.
+//! In closed loops the drive determines the rates. If they wait for the flash, requests of one size
+//! take the same time in all queues, so rates are proportional to queue depths, and
+//! `weighted_queues` divides them by weight. Larger requests wait for the last of several dies:
+//! only the drive knows how much longer. The tenant of each command is drawn at random: fixed turns
+//! would coincide with the turns of the dies.
 
 use super::idle::IdleConfig;
 use super::load::{ArrivalConfig, LoadConfig};
@@ -73,7 +74,7 @@ impl Generator for Mixed {
     }
 }
 
-/// Whether the shares are those of arrivals, or of queues alike but for their depth; otherwise the
+/// Whether the shares are those of arrivals, or of queues that differ only in depth; otherwise the
 /// drive and the clock decide them.
 pub(super) fn knows_shares(tenants: &[TenantConfig]) -> bool {
     let of_closed_loop = |tenant: &TenantConfig| {
@@ -91,7 +92,7 @@ fn is_open_loop(tenants: &[TenantConfig]) -> bool {
     writers(tenants).all(|tenant| arrivals_per_second(tenant).is_some())
 }
 
-/// Changes of each tenant beside those of the others.
+/// Rate of changes of each tenant, relative to the others.
 fn rates(tenants: &[TenantConfig]) -> Vec<f64> {
     let is_open = is_open_loop(tenants);
     let first = writers(tenants).next().map_or(0, |tenant| tenant.weight);

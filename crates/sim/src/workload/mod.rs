@@ -1,4 +1,4 @@
-//! What the host asks of the drive: patterns, sizes, rates, and recorded traces.
+//! The requests of the host: patterns, sizes, rates, and recorded traces.
 //!
 //! A workload is declared ([`WorkloadConfig`]), compiled for a device ([`Job`]) and then drawn from
 //! ([`Generator`]): *describe, compile, use*. A generator knows addresses and arrival times; it
@@ -43,9 +43,9 @@ pub struct Space {
     pub logical_bytes: u64,
     /// The flash page, in bytes.
     pub page_bytes: u64,
-    /// Placement ids that commands may carry, from 0; 0 where they have no effect.
+    /// Placement ids that commands may carry, from 0; 0 if they have no effect.
     pub placement_ids: u32,
-    /// Zones, where the drive is written by zones.
+    /// Zones, if the drive is written by zones.
     pub zones: Option<ZoneSpace>,
 }
 
@@ -62,16 +62,16 @@ pub struct ZoneSpace {
     pub active_max: u32,
 }
 
-/// A source of host commands. Who calls: the device, in batches, in the order in which it issues
+/// A source of host commands. The device calls it, in batches, in the order in which it issues
 /// them.
 pub trait Generator: Send {
     /// Appends up to `count` commands to `batch`; fewer only when the source is exhausted.
     ///
-    /// The commands must not depend on how calls are cut: 10 calls of 1 give what 1 call of 10
-    /// gives.
+    /// The commands must not depend on how calls are cut: 10 calls of 1 give the same as 1 call of
+    /// 10.
     fn fill(&mut self, batch: &mut Vec<HostCommand>, count: usize);
 
-    /// Whether every command writes one whole page of so many sectors.
+    /// Whether every command writes one whole page of this number of sectors.
     fn writes_whole_pages(&self, _page_sectors: u32) -> bool {
         false
     }
@@ -79,21 +79,21 @@ pub trait Generator: Send {
     /// Appends the pages of `count` commands to `lpns`, instead of the commands themselves.
     ///
     /// # Panics
-    /// Where [`Generator::writes_whole_pages`] of as many sectors is false.
+    /// If [`Generator::writes_whole_pages`] of this number of sectors is false.
     fn fill_pages(&mut self, _lpns: &mut Vec<u32>, _count: usize, _page_sectors: u32) {
         unreachable!("the commands of this source are not all whole pages");
     }
 
-    /// The commands at the end of the last batch that nobody will issue, since the stage is over:
-    /// whoever remembers what it has asked for takes them back.
+    /// The commands at the end of the last batch that will not be issued, since the stage has
+    /// ended: a generator that records its requests takes them back.
     fn unissued(&mut self, _commands: &[HostCommand]) {}
 
     /// Draws a new address for a `TrimMapped` command that hit an unmapped page.
     ///
-    /// Uses a stream of randomness of its own, so that redraws do not disturb [`Generator::fill`].
+    /// Uses a separate random stream, so that redraws do not disturb [`Generator::fill`].
     fn retarget(&mut self, command: &mut HostCommand);
 
-    /// The pages that a trace touches, where its addresses were changed.
+    /// Counts of the pages that a trace touches, if its addresses were changed.
     fn merged_pages(&self) -> Option<MergedPages> {
         None
     }
@@ -110,7 +110,7 @@ pub enum Admission {
     /// At the command's own arrival time.
     Open,
     /// At the command's own arrival time, or when one of `queue_depth` outstanding ones completes,
-    /// if that is later: an open loop of a host that can wait for so many only.
+    /// if that is later: an open loop of a host with a limit of outstanding commands.
     Paced {
         /// Commands outstanding at most.
         queue_depth: u32,
@@ -135,13 +135,13 @@ impl Admission {
 /// When a stage ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Limit {
-    /// After so many bytes written by the host.
+    /// After this number of bytes written by the host.
     WrittenBytes(u64),
-    /// After so many bytes read and written (and trimmed).
+    /// After this number of bytes read and written (and trimmed).
     Bytes(u64),
-    /// After so many commands.
+    /// After this number of commands.
     Ios(u64),
-    /// After so much simulated time.
+    /// After this simulated time.
     Time(Ns),
     /// When the generator is exhausted.
     Exhausted,
@@ -161,12 +161,12 @@ pub struct SteadyRule {
     pub tolerance_ratio: f64,
 }
 
-/// Who asks: a host among others that share the drive.
+/// A host among others that share the drive.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Host {
     /// Shown in tables and result files; empty when there is only one.
     pub name: String,
-    /// Share beside the others, at least 1.
+    /// Share relative to the others, at least 1.
     pub weight: u32,
     /// Class in arbitration.
     pub priority: Priority,
@@ -174,9 +174,9 @@ pub struct Host {
 
 /// The commands of one host. Those of load `i` of a stage carry `tenant: i`.
 pub struct Load {
-    /// Who asks.
+    /// The host.
     pub host: Host,
-    /// Where the commands come from.
+    /// The source of the commands.
     pub generator: Box<dyn Generator>,
     /// When they may start.
     pub admission: Admission,
@@ -193,7 +193,7 @@ impl Load {
 
 /// One stretch of commands: a preconditioning step, or the measured part.
 pub struct Stage {
-    /// Shown beside progress, such as `sequential fill`.
+    /// Shown next to progress, such as `sequential fill`.
     pub label: String,
     /// The hosts, exactly one without time; none: the drive rests.
     pub loads: Vec<Load>,

@@ -18,11 +18,11 @@ use super::pattern::PatternConfig;
 use super::Space;
 use crate::config::{optional_bytes, size_schema, ConfigError};
 
-/// What decides the placement id of a write.
+/// The property that decides the placement id of a write.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum PlacementIds {
-    /// The range of the logical space that its page lies in.
+    /// The range of the logical space that contains its page.
     Range(RangeIds),
     /// The step of preconditioning, or the measured part.
     Phase(PhaseIds),
@@ -72,8 +72,8 @@ pub struct PhaseIds {
 #[serde(deny_unknown_fields)]
 pub struct TenantIds {
     /// One id for each tenant, in order; default 0, 1, 2 and so on. Preconditioning that does not
-    /// write what the tenants write gives a page the id of the tenant whose range it lies in: the
-    /// first of several, and 0 where none is.
+    /// write the requests of the tenants gives a page the id of the tenant whose range contains it:
+    /// the first of several, and 0 if there is none.
     #[serde(default)]
     pub ids: Vec<u32>,
 }
@@ -108,7 +108,7 @@ pub enum StageIds {
     Commands,
 }
 
-/// What of a workload the ids depend on.
+/// The parts of a workload that the ids depend on.
 pub(super) struct Phases<'a> {
     /// Steps of preconditioning.
     pub(super) step_count: usize,
@@ -118,7 +118,7 @@ pub(super) struct Phases<'a> {
 }
 
 impl PlacementIds {
-    /// Fills the defaults in and refuses what cannot be; paths are relative to `placement`.
+    /// Fills in the defaults and refuses invalid values; paths are relative to `placement`.
     pub(super) fn resolve(&mut self, phases: &Phases<'_>) -> Result<(), ConfigError> {
         match self {
             Self::Range(range) => range.check(phases.space)?,
@@ -159,7 +159,7 @@ impl PlacementIds {
     }
 
     /// The ids of a step of preconditioning, or of the measured part behind the last; `parts` has
-    /// the pages of each tenant, and only `by_tenants` says that the commands are theirs.
+    /// the pages of each tenant, and the commands are theirs only if `by_tenants`.
     pub(super) fn of_stage(
         &self,
         index: usize,
@@ -284,7 +284,7 @@ impl RangeIds {
         Ok(())
     }
 
-    /// Where the ranges with a size end, in pages.
+    /// The ends of the ranges with a size, in pages.
     fn ends(&self, space: Space) -> Vec<f64> {
         let mut end = 0.0;
         let sized = self.ranges.iter().filter_map(|range| {
@@ -311,7 +311,7 @@ impl RangeIds {
 }
 
 impl TenantIds {
-    /// The ids of pages by whose range they lie in: the page behind each stretch, and its id.
+    /// The ids of pages by the range that contains them: the page behind each stretch, and its id.
     fn by_range(&self, parts: &[Range<u32>]) -> Vec<(u32, u8)> {
         let mut bounds: Vec<u32> = parts.iter().flat_map(|part| [part.start, part.end]).collect();
         bounds.push(u32::MAX);

@@ -1,10 +1,10 @@
-//! What is written before measuring, so that the drive is in the state that is to be measured.
+//! Writes before measuring, which bring the drive into the state that is to be measured.
 //!
 //! `sequential_fill` maps every page; `workload` then repeats the writes and trims of the workload
 //! itself, or of its tenants, for a stated amount or until write amplification is steady. Reads are
-//! left out: they change no mapping. Both run untimed unless asked: the state of the mapping does
-//! not depend on the clock, but for the shares of tenants. `rest` lets the drive do in peace what
-//! it does when the host is away.
+//! left out: they change no mapping. Both run untimed by default: the state of the mapping does not
+//! depend on the clock, except for the shares of tenants. `rest` gives the drive time for its
+//! background work.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -61,11 +61,11 @@ pub enum Until {
 pub enum Requests {
     /// Those of the tenants, mixed.
     Tenants,
-    /// What the keys of the workload itself describe.
+    /// Requests that the keys of the workload itself describe.
     Workload,
 }
 
-/// Parameters of `workload`: either `drive_writes`, or `until: steady` and what steady means.
+/// Parameters of `workload`: either `drive_writes`, or `until: steady` with its criteria.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct WorkloadStep {
@@ -87,9 +87,9 @@ pub struct WorkloadStep {
     /// Allowed (max - min) / mean of their WAF; above 0, at most 1; default 0.02.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tolerance_ratio: Option<f64>,
-    /// Whose requests, beside `tenants`: `tenants`, or `workload` for what the workload's own keys
-    /// describe. Default `tenants`; `workload` where those keys are not the defaults, or no tenant
-    /// writes.
+    /// Requests that the step repeats in a workload with `tenants`: `tenants`, or `workload` for
+    /// those that the workload's own keys describe. Default `tenants`; `workload` if those keys are
+    /// not the defaults, or no tenant writes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<Requests>,
     /// Whether the step runs in simulated time; default false. That of tenants is then the measured
@@ -101,8 +101,8 @@ pub struct WorkloadStep {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RestUntil {
-    /// The drive has no work left: nothing is under way, and no pause of `ftl.idle_collection` can
-    /// begin any.
+    /// The drive has no work left: no operation is running, and no pause of `ftl.idle_collection`
+    /// can begin one.
     Idle,
 }
 
@@ -118,7 +118,7 @@ pub struct RestStep {
     pub until: Option<RestUntil>,
 }
 
-/// What a step runs on.
+/// The context of a step.
 pub(crate) struct StepContext<'a> {
     pub space: Space,
     pub admission: Admission,
@@ -127,12 +127,12 @@ pub(crate) struct StepContext<'a> {
 }
 
 impl PreconditionStep {
-    /// One untimed fill: what a replay starts from unless told otherwise.
+    /// One untimed fill: the default preconditioning of a replay.
     pub fn one_fill() -> Self {
         Self::SequentialFill(SequentialFillStep::default())
     }
 
-    /// Fills the defaults in and refuses what cannot be.
+    /// Fills in the defaults and refuses invalid values.
     pub(crate) fn resolve(
         &mut self,
         path: &str,
@@ -193,8 +193,8 @@ impl PreconditionStep {
     }
 }
 
-/// Fills the defaults of all steps in and refuses what cannot be; `requests` is the default beside
-/// tenants, `None` where there are none.
+/// Fills in the defaults of all steps and refuses invalid ones; `requests` is the default with
+/// tenants, `None` without tenants.
 pub(super) fn resolve_steps(
     steps: &mut [PreconditionStep],
     requests: Option<Requests>,

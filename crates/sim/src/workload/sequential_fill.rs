@@ -2,8 +2,8 @@
 //! and again.
 //!
 //! Requests are 128 KiB, as in the workload-independent preconditioning of the SNIA Performance
-//! Test Specification, or one page where pages are larger. The last request of a pass is cut at
-//! the end of the space, so that every page is written exactly once per pass.
+//! Test Specification, or one page if pages are larger. The last request of a pass is cut at the
+//! end of the space, so that every page is written exactly once per pass.
 
 use super::{Generator, Space};
 use crate::op::{HostCommand, HostOp};

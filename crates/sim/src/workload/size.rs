@@ -45,7 +45,7 @@ impl BlockSizes {
         Ok(Self { choices })
     }
 
-    /// The smallest size in bytes: what addresses are aligned to by default.
+    /// The smallest size in bytes: the default alignment of addresses.
     pub fn bytes_min(&self) -> u64 {
         self.choices[0].0
     }
@@ -181,7 +181,7 @@ impl SizeMix {
         self.limits[..last].iter().position(|&limit| point < limit).unwrap_or(last)
     }
 
-    /// Index of the size with so many sectors.
+    /// Index of the size with this number of sectors.
     pub fn index_of(&self, sector_count: u32) -> Option<usize> {
         self.sector_counts.iter().position(|&count| count == sector_count)
     }

@@ -1,4 +1,4 @@
-//! Preconditioning alone: what a drive that is run step by step is brought into a state by.
+//! Preconditioning alone, for drives that are run step by step.
 //!
 //! There is no workload whose requests a `workload` step could repeat: it writes 4 KiB at random,
 //! the default of every workload.
@@ -23,7 +23,7 @@ impl StepsConfig {
     /// Reads steps: defaults filled in, everything checked. They fit every device.
     ///
     /// # Errors
-    /// The dotted path of the first key that cannot be, its value, and what is accepted.
+    /// The dotted path of the first invalid key, its value, and the accepted values.
     pub fn resolve(json: &str) -> Result<Self, ConfigError> {
         let mut config: Self = parse(json)?;
         resolve_steps(&mut config.precondition, None)?;

@@ -21,21 +21,22 @@ pub(crate) struct OpMix {
     pub read_share: f64,
     /// Draws below this, that do not read, trim.
     pub read_trim_share: f64,
-    /// What a trim is.
+    /// The operation of trims.
     pub trim: HostOp,
     /// The stream of the draws.
     pub rng: Rng,
 }
 
 impl OpMix {
-    /// The same without its reads: writes and trims as often as before beside each other.
+    /// The same without its reads: the ratio of writes to trims stays.
     pub fn without_reads(self) -> Self {
         let trims = self.read_trim_share - self.read_share;
         let read_trim_share = trims / (1.0 - self.read_share).max(f64::MIN_POSITIVE);
         Self { read_share: 0.0, read_trim_share, ..self }
     }
 
-    /// The same; where nothing writes, writes alone, since preconditioning counts what is written.
+    /// The same without reads; if nothing writes, writes alone, since preconditioning counts
+    /// written bytes.
     pub fn with_writes(self) -> Self {
         let is_written = self.read_trim_share < 1.0;
         let only_writes = Self { read_share: 0.0, read_trim_share: 0.0, ..self.clone() };
@@ -63,7 +64,7 @@ impl OpMix {
         self.constant().unwrap_or_else(|| self.draw_mixed())
     }
 
-    /// As [`OpMix::draw`] where there is more than one; without a branch.
+    /// As [`OpMix::draw`] if there is more than one operation; without a branch.
     #[inline]
     fn draw_mixed(&mut self) -> HostOp {
         let point = self.rng.unit();

@@ -1,9 +1,8 @@
-//! Tenants: several hosts share the drive, each with requests, a part of the space and a submission
-//! queue of its own.
+//! Tenants: several hosts share the drive, each with its own requests, part of the space and
+//! submission queue.
 //!
-//! Every tenant draws from streams of randomness that carry its name, so another tenant moves none
-//! of its requests. How the drive shares itself out between the queues is `host.protocol`'s
-//! decision.
+//! Every tenant draws from random streams that carry its name, so another tenant does not change
+//! its requests. `host.protocol` decides how the drive is shared between the queues.
 
 use std::ops::Range;
 
@@ -22,14 +21,14 @@ pub(super) const TENANTS_MAX: usize = 64;
 const WEIGHT_MAX: u32 = 1000;
 
 with_traffic! {
-    /// One of the hosts that share the drive. Keys that describe its requests mean what they mean
-    /// for a workload, and have the same defaults.
+    /// One of the hosts that share the drive. Keys that describe its requests have the same meaning
+    /// and the same defaults as for a workload.
     pub struct TenantConfig {
         /// Shown in tables and result files, different for every tenant; default `tenant-` and its
         /// number.
         pub name: String = String::new(),
-        /// Its share beside the others, 1 to 1000: what `weighted_queues` arbitration gives it, and
-        /// what fairness is measured against; default 1.
+        /// Its weight relative to the others, 1 to 1000: its share in `weighted_queues`
+        /// arbitration, and the reference for fairness; default 1.
         #[serde(deserialize_with = "whole")]
         #[schemars(range(min = 1, max = 1000))]
         pub weight: u32 = 1,
@@ -44,7 +43,7 @@ with_traffic! {
 }
 
 impl TenantConfig {
-    /// Fills the defaults in and refuses what cannot be, seen from the tenant.
+    /// Fills in the defaults and refuses invalid values; paths are relative to the tenant.
     pub(super) fn resolve(&mut self, index: usize, space: Space) -> Result<(), ConfigError> {
         if self.name.is_empty() {
             self.name = format!("tenant-{index}");
@@ -99,8 +98,8 @@ impl TenantConfig {
         self.moved(self.pattern.generator(changes, self.shuffle_seed(seed)), index, space)
     }
 
-    /// Tenants with the same pattern on the same range have hot places of their own, the same ones
-    /// in every stage.
+    /// Seed of the hot places: tenants with the same pattern on the same range have different ones,
+    /// and a tenant has the same ones in every stage.
     fn shuffle_seed(&self, seed: u64) -> u64 {
         Rng::stream(seed, &format!("tenant.{}.shuffle", self.name)).next_u64()
     }

@@ -1,9 +1,9 @@
 //! The keys that describe the requests of one host, declared once for the two structs that have
 //! them: the workload itself, and each of its tenants.
 //!
-//! [`with_traffic`] declares such a struct: its own keys, and where `..` stands the shared ones. A
+//! [`with_traffic`] declares such a struct: its own keys, and the shared ones in place of `..`. A
 //! struct inside the struct would give files another form, and serde's `flatten` lets unknown keys
-//! pass. [`Traffic`] is what both lend, to be checked and compiled here.
+//! pass. [`Traffic`] is a view of the shared keys of both, to be checked and compiled here.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ use crate::op::HostOp;
 use crate::rng::Rng;
 use crate::units::SECTOR_BYTES;
 
-/// What a trim aims at.
+/// Targets of trims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TrimTarget {
@@ -50,7 +50,7 @@ macro_rules! with_traffic {
         $(#[$about])*
         pub struct $name {
             $($(#[$first_about])* pub $first: $first_type,)*
-            /// Where requests go, in the part of the space that is in use: a name, or a mapping
+            /// Addresses of requests, in the part of the space that is in use: a name, or a mapping
             /// with parameters such as `{kind: hot_cold, fraction: 0.2, share: 0.8}`; default
             /// `random`.
             #[serde(deserialize_with = "crate::config::name_or_mapping")]
@@ -64,7 +64,7 @@ macro_rules! with_traffic {
             /// `read_pct`; default 0.
             #[schemars(range(min = 0, max = 100))]
             pub trim_pct: f64,
-            /// What trims aim at: `any` address of the pattern, or `mapped` data only; default
+            /// Targets of trims: `any` address of the pattern, or `mapped` data only; default
             /// `any`.
             pub trim_target: $crate::workload::traffic::TrimTarget,
             /// Request size in bytes, as text such as 4KiB, or a map of size to weight; multiples
@@ -81,8 +81,8 @@ macro_rules! with_traffic {
             /// Requests outstanding, 1 to 65536, or how they arrive: `{arrival: poisson, iops:
             /// 50000}`; default 1.
             pub queue_depth: $crate::workload::load::LoadConfig,
-            /// A flush command after so many requests; at least 1; default none. It counts as a
-            /// request of `total`.
+            /// A flush command after this number of requests; at least 1; default none. It counts
+            /// as a request of `total`.
             #[serde(
                 skip_serializing_if = "Option::is_none",
                 deserialize_with = "crate::workload::check::optional_whole"
@@ -157,9 +157,9 @@ pub(super) use with_traffic;
 /// The part of the logical space that requests go to.
 #[derive(Clone, Copy)]
 pub(super) enum Part {
-    /// From the start to so many percent, in sectors.
+    /// From the start to this percentage, in sectors.
     Sectors(f64),
-    /// From and to, in percent, in pages: parts of tenants that meet share none.
+    /// From and to, in percent, in pages: adjacent parts of tenants share no page.
     Pages([f64; 2]),
 }
 
@@ -280,7 +280,7 @@ impl Traffic<'_> {
         self.read_pct + self.trim_pct < 100.0
     }
 
-    /// First sector of the range, and what a pattern sees of it.
+    /// First sector of the range, and its extent for the pattern.
     fn extent(&self, space: Space) -> (u64, Extent) {
         let align_bytes = self.align_bytes.unwrap_or(self.block_size_bytes.bytes_min());
         let [first, limit] = self.part.bytes(space);
@@ -313,7 +313,7 @@ impl Traffic<'_> {
         }
     }
 
-    /// The commands, from sector 0 on; `shuffle_seed` fixes what a pattern shuffles.
+    /// The commands, from sector 0 on; `shuffle_seed` fixes the shuffles of a pattern.
     pub fn generator(
         &self,
         space: Space,

@@ -1,4 +1,4 @@
-//! What a drive with zones takes of a workload: zones written from end to end, and reset.
+//! Checks of a workload for a drive with zones: these are written from end to end, and reset.
 
 use super::pattern::log_zones::LogZonesConfig;
 use super::pattern::PatternConfig;
@@ -6,7 +6,7 @@ use super::precondition::PreconditionStep;
 use super::{Space, ZoneSpace};
 use crate::config::ConfigError;
 
-/// What of a workload its zones depend on.
+/// The parts of a workload that matter for its zones.
 pub(super) struct Asked<'a> {
     pub(super) pattern: &'a PatternConfig,
     pub(super) request_bytes: u64,
@@ -14,7 +14,7 @@ pub(super) struct Asked<'a> {
     pub(super) tenant_count: usize,
     pub(super) active_range_pct: f64,
     pub(super) steps: &'a [PreconditionStep],
-    /// Whether so many requests are outstanding always.
+    /// Whether the number of outstanding requests is constant.
     pub(super) is_closed_loop: bool,
     /// Whether the total is a number of requests.
     pub(super) counts_requests: bool,
@@ -99,7 +99,7 @@ impl Space {
 }
 
 impl Asked<'_> {
-    /// Keys that say nothing to a host that decides by itself what it writes, and when.
+    /// Refuses keys without effect on a host that decides the time and place of its writes.
     fn check_host(&self, name: &str) -> Result<(), ConfigError> {
         if !self.is_closed_loop {
             let message = format!("arrivals with pattern {name}; accepted: a number");

@@ -1,7 +1,7 @@
 //! Drawing the commands of a cell, and taking sequential streams in turn.
 //!
-//! Size, address and operation each have a stream of randomness of their own, and a command is
-//! always drawn whole: what comes does not depend on how `fill` is called.
+//! Size, address and operation have separate random streams, and a command is always drawn as a
+//! whole: the commands do not depend on how `fill` is called.
 
 use super::places::{Range, Slice, Starts};
 use super::{Cell, CellPattern, SkewLaw};

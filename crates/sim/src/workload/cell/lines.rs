@@ -4,8 +4,8 @@
 //! NAME write 40960 4096
 //! NAME trim 1073741824 1073741824      a long trim in pieces
 //! ```
-//! fio 3.33 leaves the trims out, so whoever hands it these lines does them. Written without
-//! formatting machinery: a stream has millions of lines a second.
+//! fio 3.33 leaves the trims out, so the caller that passes it these lines has to do them. Written
+//! without formatting machinery: a stream has millions of lines a second.
 
 use crate::op::{HostCommand, HostOp};
 use crate::units::SECTOR_BYTES;

@@ -1,6 +1,6 @@
 //! One stimulus of a standard test: an access pattern, applied until a limit.
 //!
-//! A cell is what tests are made of: "random 8 KiB, 65 % reads, 4 threads of 32, for 2000
+//! A cell is one measurement of a test: "random 8 KiB, 65 % reads, 4 threads of 32, for 2000
 //! requests". It is declared ([`CellSpec`]), compiled for an address space ([`Cell`]) and then
 //! drawn from, like a workload; but it names neither preconditioning nor tenants, and its limit may
 //! ask for time, requests and bytes at once. Every draw follows from the seed of the cell alone.
@@ -28,7 +28,7 @@ use crate::units::{Ns, SECTOR_BYTES};
 use draw::{Drawing, Turns};
 use places::{Range, Starts};
 
-/// Most threads with a stream of their own: a command names its thread in one byte.
+/// Most threads with separate streams: a command names its thread in one byte.
 const STREAMS_MAX: u32 = 256;
 /// Most requests outstanding.
 const OUTSTANDING_MAX: u64 = 65_536;
@@ -38,10 +38,10 @@ const SEGMENTS_MAX: u32 = 65_536;
 const MIX_ALIGN_BYTES: u64 = 4096;
 /// Most pieces of a cell in time.
 pub(crate) const PIECES_MAX: u64 = 10_000_000;
-/// Longest time of a cell in seconds: 30 years, far below what nanoseconds of 64 bits hold.
+/// Longest time of a cell in seconds: 30 years, far below the range of nanoseconds in 64 bits.
 const SECONDS_MAX: f64 = 1e9;
 
-/// Where requests go.
+/// Addresses of requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CellPattern {
@@ -75,7 +75,7 @@ pub struct Skew {
     /// Whether popular starts are spread over the range; if false they are the first.
     #[serde(default = "yes")]
     pub shuffle: bool,
-    /// Decides where they lie.
+    /// Seed of the places of popular starts.
     #[serde(default = "usual_seed")]
     pub seed: u64,
 }
@@ -94,11 +94,11 @@ fn usual_seed() -> u64 {
 pub struct ActiveRange {
     /// Part of the capacity, from its start; above 0, at most 1.
     pub share: f64,
-    /// `None`: all of that part; else so many bytes of it, in segments.
+    /// `None`: all of that part; else this number of bytes of it, in segments.
     pub amount_bytes: Option<u64>,
     /// Equal, separate segments that hold them.
     pub segments: u32,
-    /// Decides where the segments lie.
+    /// Seed of the places of the segments.
     pub seed: u64,
 }
 
@@ -129,23 +129,25 @@ pub struct CellLimit {
     /// Bytes read and written; 0 for none.
     pub bytes: u64,
     /// Blocks that collections have reclaimed in every pool of the drive; 0 for none. Under random
-    /// requests only those with live pages count: before them a drive uses up what is dead.
+    /// requests only blocks with live pages count: before these, a drive reclaims blocks of dead
+    /// pages.
     pub reclaims: u64,
     /// The end in any case.
     pub seconds_max: Option<f64>,
     /// Part of the limit at the start that is run and not measured, 0 to below 1.
     pub ramp_ratio: f64,
-    /// The ramp goes on until the drive itself has programmed and erased nothing for so long, at
-    /// most for half of `seconds_max`; 0 for none. For cells of reads: what writes before them have
-    /// left to do is part of the first second, not of a minute.
+    /// The ramp continues until the drive itself has programmed and erased nothing for this time,
+    /// at most for half of `seconds_max`; 0 for none. For cells of reads: work left by earlier
+    /// writes would take a large part of a short cell, but takes only part of the first second of a
+    /// minute.
     pub quiet_seconds: f64,
 }
 
-/// A stimulus as it is declared; what is left out has the values of [`CellSpec::default`].
+/// A stimulus as it is declared; missing keys have the values of [`CellSpec::default`].
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CellSpec {
-    /// Where requests go.
+    /// Addresses of requests.
     pub pattern: CellPattern,
     /// Share of requests that read, in percent by count; the others write.
     pub read_pct: f64,
@@ -166,7 +168,7 @@ pub struct CellSpec {
     pub logs: Option<LogZonesConfig>,
     /// Requests made per second, by a Poisson process; `None`: one whenever one completes.
     pub rate_per_s: Option<f64>,
-    /// Other loads at the same time, without limits and loads of their own.
+    /// Other loads at the same time, which have no limits and no further loads themselves.
     pub beside: Vec<CellSpec>,
     /// Random requests start at multiples of it from the start of the range (or segment); `None`:
     /// the block size, and for a mix of sizes 4096.
@@ -236,7 +238,7 @@ impl CellSpec {
     /// Reads a stimulus given as JSON and compiles it for an address space.
     ///
     /// # Errors
-    /// The dotted path of the first key that cannot be, its value, and what is accepted.
+    /// The dotted path of the first invalid key, its value, and the accepted values.
     pub fn resolve(json: &str, space: Space) -> Result<Cell, ConfigError> {
         let spec: Self = parse(json)?;
         space.refuse_zones(".", "a standard test")?;
@@ -250,7 +252,7 @@ impl CellSpec {
         Cell::new(spec.clone(), range, beside.collect::<Result<_, _>>()?)
     }
 
-    /// Compiles a load that runs beside the one of `first`.
+    /// Compiles a load that runs at the same time as that of `first`.
     fn beside(&self, first: &Self, space: Space) -> Result<Cell, ConfigError> {
         self.check_requests()?;
         if !self.beside.is_empty() || self.limit != CellLimit::default() {
@@ -326,7 +328,7 @@ impl CellSpec {
         self.check_whole(first)
     }
 
-    /// Refuses segments where starts are numbered.
+    /// Refuses segments for requests whose starts are numbered.
     fn check_whole(&self, path: &str) -> Result<(), ConfigError> {
         let is_numbered =
             self.skew.is_some() || self.logs.is_some() || self.pattern == CellPattern::Shuffled;
@@ -499,8 +501,8 @@ impl Cell {
         Drawing::new(self, thread, stream)
     }
 
-    /// Loads for the timed executor: one of all threads, or one for each sequential stream; and
-    /// those beside.
+    /// Loads for the timed executor: one of all threads, or one for each sequential stream; and the
+    /// other loads at the same time.
     pub fn loads(&self, seed: u64) -> Vec<Load> {
         if !self.beside.is_empty() {
             let cells = std::iter::once(self).chain(&self.beside).enumerate();
@@ -538,8 +540,8 @@ impl Cell {
         }
     }
 
-    /// The commands of one of several threads that have streams of their own, together what the
-    /// stimulus asks for.
+    /// The commands of one of several threads with separate streams, which together are the
+    /// stimulus.
     pub fn stream(&self, thread: u32, seed: u64) -> Box<dyn Generator> {
         self.trimming(self.drawing(thread, seed))
     }
@@ -553,7 +555,8 @@ impl Cell {
         Box::new(Turns::new(threads.collect()))
     }
 
-    /// Where the stream of a thread goes on behind a command, in bytes from the start of its slice.
+    /// Where the stream of a thread continues after a command, in bytes from the start of its
+    /// slice.
     pub(crate) fn end_bytes(&self, thread: u32, last: Option<&HostCommand>) -> u64 {
         if !self.spec.is_sequential() {
             return 0;
@@ -574,7 +577,7 @@ impl Skew {
         ZipfConfig { theta: self.value, shuffle: self.shuffle }
     }
 
-    /// What is written of the range, all of the requests.
+    /// The written part of the range, which takes all requests.
     fn written(&self) -> HotColdConfig {
         HotColdConfig { fraction: 1.0 - self.value, share: 1.0, shuffle: self.shuffle }
     }

@@ -3,8 +3,8 @@
 //!
 //! ```text
 //!  capacity  |····▒▒▒▒··▒▒▒▒·········▒▒▒▒··|·····   segments in the active part, ascending
-//!  range         |▒▒▒▒▒▒▒▒▒▒▒▒|                     the segments side by side: what zones and
-//!  zones         |A|B |   C   |                     slices are parts of
+//!  range         |▒▒▒▒▒▒▒▒▒▒▒▒|                     the segments side by side; zones and
+//!  zones         |A|B |   C   |                     slices are parts of it
 //! ```
 //! No request crosses the end of the range or of its segment. A request belongs to the zone in
 //! which it starts.
@@ -100,8 +100,8 @@ impl Range {
     }
 }
 
-/// First sectors of equal segments at random places, ascending, with gaps between them where there
-/// is room for gaps.
+/// First sectors of equal segments at random places, ascending, with gaps between them if there is
+/// room for gaps.
 ///
 /// Places of the gaps before each segment are drawn uniformly and sorted: every arrangement is
 /// equally likely.
@@ -140,7 +140,7 @@ pub(super) fn check_zones(zones: &[CellZone]) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Where requests of one size may start.
+/// The starts of requests of one size.
 #[derive(Clone, Debug)]
 pub(super) struct Starts {
     segment_count: u64,
@@ -179,7 +179,7 @@ impl Starts {
         self.segment_count * self.per_segment
     }
 
-    /// Starts that lie below a part of the range.
+    /// Number of starts below a part of the range.
     fn below(&self, part: f64, range: &Range) -> u64 {
         let place = (part * range.sector_count() as f64).round() as u64;
         let (segment, rest) = (place / self.segment_sectors, place % self.segment_sectors);
@@ -228,8 +228,8 @@ pub(super) struct Slice {
 }
 
 impl Slice {
-    /// Where a request goes whose stream is at `place`: there, or behind the end of the segment, or
-    /// at the start of the slice. `None` when the slice has no room for it at all.
+    /// The next start of a request whose stream is at `place`: there, or behind the end of the
+    /// segment, or at the start of the slice. `None` if the slice has no room for it at all.
     #[inline]
     pub fn next_place(&self, range: &Range, place: u64, sectors: u64) -> Option<u64> {
         let mut place = place.max(self.first);

@@ -126,7 +126,7 @@ fn segments_are_equal_apart_ascending_and_hold_every_request() {
         let limit = 768 * 1024 * 2;
         assert!(firsts[firsts.len() - 1] + length <= limit);
         if segments == 2048 {
-            // Spread: the middle one lies near the middle; its deviation is 1.1 % of the range.
+            // Spread: the middle one is near the middle; its deviation is 1.1 % of the range.
             let middle = firsts[1024] as f64 / limit as f64;
             assert!((middle - 0.5).abs() < 0.05, "{middle}");
         }
@@ -203,7 +203,7 @@ fn streams_skip_the_ends_of_segments() {
     }
 }
 
-/// How often each place of 4 KiB is written, over a range of so many.
+/// How often each place of 4 KiB is written, in a range of `places` places.
 fn hits(spec: &Value, places: usize, draws: usize) -> Vec<usize> {
     let space = Space {
         logical_bytes: places as u64 * 4096,
@@ -215,7 +215,7 @@ fn hits(spec: &Value, places: usize, draws: usize) -> Vec<usize> {
     spec["limit"] = json!({"ios": 1});
     let cell = CellSpec::resolve(&spec.to_string(), space).expect("a stimulus");
     let mut commands = Vec::new();
-    // Two threads: together they are what is asked for.
+    // Two threads: together they issue the requests of the cell.
     (0..2).for_each(|thread| cell.stream(thread, 7).fill(&mut commands, draws / 2));
     let mut counts = vec![0; places];
     for command in commands {
@@ -233,7 +233,7 @@ fn skewed_places_have_the_exact_shares_of_a_zipf_law() {
         let mut counts = hits(&json!({"skew": skew, "threads": 2}), places, draws);
         let is_sorted = counts[0] > counts[500];
         if shuffle {
-            // Ranks lie anywhere: the first place is the hottest in one of a thousand shuffles.
+            // Ranks are anywhere: the first place is the hottest in one of a thousand shuffles.
             assert!(counts[0] < *counts.iter().max().expect("places"));
             counts.sort_unstable_by(|left, right| right.cmp(left));
         } else {
@@ -332,7 +332,7 @@ fn a_shuffled_pass_writes_every_place_once_however_many_threads_share_it() {
 fn zones_are_trimmed_before_they_are_written_from_end_to_end() {
     let spec = json!({"block_bytes": 524_288, "logs": {"zone_bytes": 4 << 20, "open": 3}});
     let commands = draw(&cell(&spec), 9000);
-    // By zone of 8192 sectors: what was written since its trim.
+    // By zone of 8192 sectors: sectors written since its trim.
     let mut written: Vec<Option<u64>> = vec![None; 256];
     for command in &commands {
         let zone = &mut written[(command.sector / 8192) as usize];

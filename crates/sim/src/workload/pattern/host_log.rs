@@ -6,15 +6,15 @@
 //!                full zone  [#·#··#····]  ─ read, append ─► [###·······] open zone
 //!                           reset ─► empty
 //! ```
-//! The host knows by a map of its own where each unit is. Units have the size of a request; all of
-//! them are written once in order, and then by popularity. What the user writes and what reclaiming
-//! moves go to the same open zone, so with zones for blocks this is a drive with one open block, of
-//! which the closed forms of write amplification speak: a spare factor of `1 - live_share` over the
-//! zones but for those kept empty, and the units of a zone.
+//! The host has its own map of the places of the units. Units have the size of a request; all of
+//! them are written once in order, and then by popularity. Writes of the user and moved units go to
+//! the same open zone, so with zones for blocks this is a drive with one open block, to which the
+//! closed forms of write amplification apply: with a spare factor of `1 - live_share` over the
+//! zones except those kept empty, and the units of a zone for the pages of a block.
 //!
-//! A host writes on where its last stage ended: the stages of a run share it ([`SharedLog`]).
-//! Commands of one batch are drawn before any of them is carried out, in order; a host that waited
-//! for its reads is one with a queue depth of 1.
+//! The host of a stage continues where the stage before ended: the stages of a run share it
+//! ([`SharedLog`]). Commands of one batch are drawn before any of them is carried out, in order; a
+//! host that waits for its reads is one with a queue depth of 1.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -45,7 +45,7 @@ pub enum Reclaim {
     Fifo,
 }
 
-/// Which units the user writes anew.
+/// Which units the user overwrites.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Updates {
@@ -61,17 +61,17 @@ pub enum Updates {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HostLogConfig {
-    /// Which units the user writes anew: `random`, or a mapping such as `{kind: hot_cold, fraction:
+    /// Which units the user overwrites: `random`, or a mapping such as `{kind: hot_cold, fraction:
     /// 0.2, share: 0.8}` or `{kind: zipf, theta: 0.99}`; default `random`.
     #[serde(deserialize_with = "crate::config::name_or_mapping")]
     #[schemars(schema_with = "crate::workload::check::name_or_mapping_schema::<Updates>")]
     pub updates: Updates,
-    /// Data of the user, as a share of what the zones hold but for those kept empty; above 0, below
-    /// 1; default 0.8.
+    /// Data of the user, as a share of the capacity of all zones except those kept empty; above 0,
+    /// below 1; default 0.8.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub live_share: f64,
-    /// Zones that are kept empty: the host reclaims before it opens one of the last so many; at
-    /// least 1, and so many that two others are left; default 1.
+    /// Zones that are kept empty: the host reclaims before it opens one of these; at least 1, and
+    /// at most two less than the zones of the drive; default 1.
     #[schemars(range(min = 1))]
     pub free_zones: u32,
     /// Which zone is reclaimed: `greedy` or `fifo`; default `greedy`.
@@ -96,7 +96,7 @@ struct Shape {
 }
 
 impl HostLogConfig {
-    /// Refuses a log that the zones of a drive do not hold, in requests of so many bytes.
+    /// Refuses a log that the zones of a drive do not hold, in requests of `unit_bytes` bytes.
     pub(crate) fn check_zones(
         &self,
         logical_bytes: u64,
@@ -129,7 +129,7 @@ impl HostLogConfig {
             );
             return Err(ConfigError::new("pattern.live_share", message));
         }
-        // At least one unit of the full zones is dead, or reclaiming wins nothing.
+        // At least one unit of the full zones is dead, or reclaiming frees nothing.
         let room = u64::from(shape.units_per_zone) * (count - u64::from(self.free_zones));
         if u64::from(shape.units) >= room {
             let message = format!(
@@ -163,7 +163,7 @@ impl HostLogConfig {
         }
     }
 
-    /// A host before its first write to a drive with zones; `seed` fixes what is shuffled.
+    /// A host before its first write to a drive with zones; `seed` fixes the shuffles.
     ///
     /// # Panics
     /// When the drive has none.
@@ -191,7 +191,7 @@ impl Shape {
 }
 
 impl Parameters for HostLogConfig {
-    /// Unused: what is written where follows from the host's own map.
+    /// Unused: the place of each write follows from the host's own map.
     type Addresses = Random;
 
     fn check(&self, _: Extent, request_sectors: &[u32]) -> Result<(), ConfigError> {
@@ -216,7 +216,7 @@ impl Parameters for HostLogConfig {
 
 const NONE: u32 = u32::MAX;
 
-/// The host: its map, and what it knows of the zones.
+/// The host: its map, and its view of the zones.
 struct HostLog {
     shape: Shape,
     free_zones: usize,
@@ -297,7 +297,7 @@ impl HostLog {
         }
     }
 
-    /// Moves what is live of a full zone to an empty one, which stays open, and resets it.
+    /// Moves the live units of a full zone to an empty one, which stays open, and resets it.
     fn reclaim_one(&mut self) {
         let place = match self.reclaim {
             Reclaim::Fifo => Some(0),
@@ -405,7 +405,8 @@ mod tests {
         config.start(parts, 1)
     }
 
-    /// Beside zones that were written apart: no append to a full zone, no reset of live data.
+    /// Compares with a separate model of the zones: no append to a full zone, no reset of live
+    /// data.
     #[test]
     fn every_unit_is_where_the_host_believes() {
         for reclaim in [Reclaim::Greedy, Reclaim::Fifo] {

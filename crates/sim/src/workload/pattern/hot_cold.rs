@@ -3,7 +3,7 @@
 //!
 //! The model of the hot/cold closed forms (Desnoyers, ACM TOS 2014): with `fraction` 0.2 and
 //! `share` 0.8 the first 20 % of the starts get exactly 80 % of the requests in expectation. The
-//! hot class lies at the low addresses, or is spread over the range; its size is `fraction` of the
+//! hot class is at the low addresses, or is spread over the range; its size is `fraction` of the
 //! starts, rounded to the nearest, at least one on each side.
 
 use schemars::JsonSchema;

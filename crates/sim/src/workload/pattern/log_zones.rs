@@ -1,9 +1,9 @@
-//! Zones that are written as logs: what a log-structured store asks of a drive.
+//! Zones that are written as logs: the requests of a log-structured store to a drive.
 //!
-//! The range is cut into zones of equal size. So many of them are open and take a request each in
-//! turn, from their first byte to their last. A full zone is left for one that is drawn at random
-//! among those that are not open; it is trimmed as a whole before its first request. The rate falls
-//! where zones become smaller than the superblock of the drive, and where more are open than the
+//! The range is cut into zones of equal size. A number of them are open and take a request each in
+//! turn, from their first byte to their last. A full zone is replaced by one that is drawn at
+//! random among those that are not open; this is trimmed as a whole before its first request. The
+//! rate falls if zones are smaller than the superblock of the drive, and if more are open than the
 //! drive has open superblocks (Haas and co-authors, "SSD-iq").
 //!
 //! ```text
@@ -31,8 +31,8 @@ const OPEN_MAX: u32 = 1024;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LogZonesConfig {
-    /// Bytes of a zone: a multiple of the request size. What is left of the range behind the last
-    /// whole zone is not used.
+    /// Bytes of a zone: a multiple of the request size. The rest of the range behind the last whole
+    /// zone is not used.
     #[serde(deserialize_with = "bytes_or_text")]
     #[schemars(schema_with = "size_schema")]
     pub zone_bytes: u64,
@@ -169,7 +169,7 @@ pub(crate) struct Trimming<G> {
 }
 
 impl<G: Generator> Trimming<G> {
-    /// Puts trims before the writes to zones of so many bytes.
+    /// Puts trims before the writes to zones of `zone_bytes` bytes.
     pub(crate) fn new(writes: G, zone_bytes: u64) -> Self {
         let zone_sectors = zone_bytes / SECTOR_BYTES;
         Self { writes, zone_sectors, drawn: Vec::new(), held: None }

@@ -1,4 +1,4 @@
-//! Where requests go: one file and one row per pattern.
+//! Addresses of requests: one file and one row per pattern.
 //!
 //! A pattern is declared by its parameters ([`Parameters`]) and compiled to [`Addresses`], which
 //! turn randomness into start sectors of an [`Extent`].
@@ -25,10 +25,11 @@ pub mod zoned;
 
 /// The declared parameters of a pattern.
 pub(crate) trait Parameters {
-    /// What they compile to.
+    /// The compiled form.
     type Addresses: Addresses + 'static;
 
-    /// Refuses what is impossible for requests of these sizes in `extent`; each of them fits.
+    /// Refuses parameters that are impossible for requests of these sizes in `extent`; each of them
+    /// fits.
     ///
     /// # Errors
     /// With the parameter's own name as path.
@@ -45,7 +46,7 @@ pub(crate) trait Parameters {
 
 macro_rules! patterns {
     ($($(#[$doc:meta])* $row:ident = $parameters:ty,)+) => {
-        /// Where requests go.
+        /// Addresses of requests.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(tag = "kind", rename_all = "snake_case")]
         pub enum PatternConfig {
@@ -53,7 +54,7 @@ macro_rules! patterns {
         }
 
         impl PatternConfig {
-            /// Refuses what is impossible for requests of these sizes in `extent`.
+            /// Refuses parameters that are impossible for requests of these sizes in `extent`.
             ///
             /// # Errors
             /// With the parameter's own name as path.
@@ -63,7 +64,7 @@ macro_rules! patterns {
                 }
             }
 
-            /// Compiles the checked pattern; `seed` fixes what a pattern shuffles.
+            /// Compiles the checked pattern; `seed` fixes its shuffles.
             pub(crate) fn generator(&self, parts: SyntheticParts, seed: u64) -> Box<dyn Generator> {
                 match self {
                     $(Self::$row(parameters) => parameters.generator(parts, seed),)+

@@ -1,5 +1,5 @@
-//! A keyed shuffle of `0..count` that needs no memory: hot places of a skewed pattern must not lie
-//! side by side, and a table of them would be as large as the map of the drive.
+//! A keyed shuffle of `0..count` that needs no memory: hot places of a skewed pattern must not be
+//! next to each other, and a table of them would be as large as the map of the drive.
 //!
 //! Rounds of "multiply by an odd number, add a key, fold the upper half onto the lower", all
 //! modulo the smallest power of two that holds `count`, are bijections of that domain (the
@@ -43,7 +43,7 @@ impl Permutation {
     }
 
     /// The same shuffle on the domain of a wider range: shuffles of almost equal ranges then agree
-    /// on almost every place, also where a power of two lies between them. Walks lengthen by the
+    /// on almost every place, also if there is a power of two between them. Walks lengthen by the
     /// ratio.
     ///
     /// # Panics

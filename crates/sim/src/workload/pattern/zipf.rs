@@ -8,7 +8,7 @@
 //! its limit `ln x` at `q = 0`;
 //! `expm1` and `log1p` keep it accurate near there.
 //!
-//! Ranks are shuffled over the range by default: real hot spots do not lie side by side.
+//! Ranks are shuffled over the range by default: real hot spots are not next to each other.
 
 use std::f64::consts::LOG2_E;
 

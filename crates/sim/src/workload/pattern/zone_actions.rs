@@ -4,9 +4,9 @@
 //! steps:  {do: open, zone: 3}  {do: append, zone: 3, count: 10}  {do: finish, zone: 3}
 //! ```
 //! The list runs from its first step to its last, and then again, until the workload has asked for
-//! `total.ios` commands. What the drive refuses is counted by its status, and the list goes on: a
-//! file can also ask for what is not allowed. The host remembers how many requests it sent to each
-//! zone since its reset; a write goes behind them unless it says where.
+//! `total.ios` commands. Commands that the drive refuses are counted by their status, and the list
+//! continues: a file can also ask for forbidden commands. The host remembers how many requests it
+//! sent to each zone since its reset; a write goes behind them unless it has `at`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ use crate::workload::check::refuse;
 use crate::workload::synthetic::SyntheticParts;
 use crate::workload::{Generator, ZoneSpace};
 
-/// What a step does.
+/// Kinds of steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Deed {
@@ -94,7 +94,7 @@ pub struct ZoneStep {
     /// The zone, from 0; default 0.
     #[serde(default)]
     pub zone: u32,
-    /// So many zones from this one on, one after the other; default 1.
+    /// Number of zones, starting with this one; default 1.
     #[serde(default = "one")]
     #[schemars(range(min = 1))]
     pub zones: u32,
@@ -103,7 +103,7 @@ pub struct ZoneStep {
     #[schemars(range(min = 1))]
     pub count: u32,
     /// The first request, counted from the start of the zone in requests; `read`: default 0;
-    /// `write`: default behind what was written.
+    /// `write`: default behind the requests written before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<u32>,
 }
@@ -116,7 +116,7 @@ fn one() -> u32 {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ZoneActionsConfig {
-    /// What is asked, in order: 1 to 65536 steps.
+    /// The steps, in order: 1 to 65536.
     #[schemars(length(min = 1, max = 65536))]
     pub steps: Vec<ZoneStep>,
 }
@@ -155,7 +155,7 @@ impl ZoneActionsConfig {
                 let message = "what has no place in the zone; accepted: with read and write alone";
                 return Err(ConfigError::new(path("at"), message));
             }
-            // Requests of a step stay on the drive: what else is wrong with them, its zones say.
+            // Requests of a step stay on the drive: other errors are reported by its zones.
             let first = u64::from(step.at.unwrap_or(0));
             let end = u64::from(step.zone + step.zones - 1) * zones.zone_bytes
                 + (first + u64::from(step.count)) * request_bytes;

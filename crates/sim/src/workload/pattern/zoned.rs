@@ -1,9 +1,8 @@
 //! Zones: the range is cut into pieces, each with its own share of the requests.
 //!
-//! The `zoned` distribution of fio, said in fractions: `zones: [{fraction: 0.1, share: 0.6}, …]`,
-//! from low to high addresses. Fractions sum to 1, shares sum to 1. Inside a zone every start is
-//! equally likely.
-//! `hot_cold` is the case of two zones, kept apart because it needs no search.
+//! The `zoned` distribution of fio, in fractions: `zones: [{fraction: 0.1, share: 0.6}, …]`, from
+//! low to high addresses. Fractions sum to 1, shares sum to 1. Inside a zone every start is equally
+//! likely. `hot_cold` is the case of two zones, kept apart because it needs no search.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -98,7 +97,7 @@ pub struct Zones {
 
 #[derive(Clone, Copy, Debug)]
 struct Zone {
-    /// Requests whose draw lies below go to this zone or an earlier one.
+    /// Requests with a draw below this go to this zone or an earlier one.
     share_limit: f64,
     first: u64,
     count: u64,
@@ -114,7 +113,7 @@ impl Addresses for Zoned {
         let zones = self.zones.iter().enumerate().map(|(index, zone)| {
             fraction += zone.fraction;
             share += zone.share;
-            // Ends are rounded to the nearest start; the last zone takes what is left.
+            // Ends are rounded to the nearest start; the last zone takes the rest.
             let end = ((fraction * count as f64).round() as u64).min(count);
             let limit = if index == last { count } else { end };
             let compiled = Zone { share_limit: share, first, count: limit - first };

@@ -1,4 +1,4 @@
-//! Where the volumes of a trace lie on one device.
+//! Places of the volumes of a trace on one device.
 //!
 //! ```text
 //!  concat   |volume a     |volume b  |volume c |     each begins at a page
@@ -6,10 +6,10 @@
 //!  one      |b         |
 //! ```
 //!
-//! What reaches beyond the device is refused, wrapped or scaled ([`Beyond`]). Invariant: a
-//! translated request lies inside the device and keeps its length, unless it is longer than the
-//! whole device. Scaling maps page numbers, not sectors: what was aligned to a page stays aligned,
-//! and order is kept.
+//! Requests beyond the device are refused, wrapped or scaled ([`Beyond`]). Invariant: a translated
+//! request is inside the device and keeps its length, unless it is longer than the whole device.
+//! Scaling maps page numbers, not sectors: requests aligned to a page stay aligned, and order is
+//! kept.
 
 use super::{Beyond, ReplayConfig};
 use crate::config::ConfigError;
@@ -84,7 +84,7 @@ impl Layout {
         Some((sector.min(self.device_sectors - count), count as u32))
     }
 
-    /// What was done to requests beyond the device.
+    /// Describes the change to requests beyond the device.
     pub fn warning(&self, trace: &Trace) -> Option<String> {
         if !self.moves() {
             return None;

@@ -1,6 +1,5 @@
-//! What becomes of the pages of a trace whose addresses were wrapped or scaled: several of them
-//! come to lie on one page of the device, are overwritten more often, and may change what is
-//! measured.
+//! Counts pages of a trace that share a page of the device after addresses were wrapped or scaled:
+//! such pages are overwritten more often, which may change the results.
 //!
 //! Pages are those of the flash. Each pair of a page of the trace and the page that it became is
 //! kept, up to [`PAIRS_MAX`] (32 MiB while they are gathered); beyond, only those of every second
@@ -22,16 +21,16 @@ const PAIRS_MAX: usize = 1 << 20;
 pub struct MergedPages {
     /// Of the trace.
     pub trace: u64,
-    /// Of the device: what became of them.
+    /// Of the device, after the change of addresses.
     pub device: u64,
     /// The difference.
     pub merged: u64,
-    /// Of so many pages of the device one was counted; 1 where the counts are exact.
+    /// One of this number of pages of the device was counted; 1 if the counts are exact.
     pub sampled_one_in: u64,
 }
 
 impl MergedPages {
-    /// Counts the pages of a trace; `None` where all addresses are those of the trace.
+    /// Counts the pages of a trace; `None` if all addresses are those of the trace.
     pub(super) fn of(trace: &Trace, layout: &Layout, space: Space) -> Option<Self> {
         layout.moves().then(|| Self::counted(trace, layout, space, PAIRS_MAX))
     }
@@ -52,7 +51,7 @@ impl MergedPages {
         pairs.counts()
     }
 
-    /// What the user should know.
+    /// A warning for the user.
     pub(super) fn warning(&self) -> Option<String> {
         let Self { trace, device, merged, sampled_one_in } = self;
         let counted = match sampled_one_in {

@@ -1,5 +1,4 @@
-//! Replaying a trace on a device: whose addresses, whose clock, and what to do when they do not
-//! fit.
+//! Replaying a trace on a device: addresses, clock, and the treatment of addresses that do not fit.
 //!
 //! A trace comes from other hardware: it has several volumes, larger addresses and its own timing.
 //! Each of these is a declared choice here, none is silent. The core reads no files: `trace` only
@@ -85,7 +84,7 @@ impl Default for ClosedLoop {
     }
 }
 
-/// What happens to addresses beyond the device.
+/// The treatment of addresses beyond the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Beyond {
@@ -121,7 +120,7 @@ pub struct ReplayConfig {
     /// addresses, or the name of the only one to replay; default `concat`.
     #[serde(deserialize_with = "volume_name")]
     pub volumes: String,
-    /// What happens to addresses beyond the device: `error`, `wrap` or `scale`; default `error`.
+    /// The treatment of addresses beyond the device: `error`, `wrap` or `scale`; default `error`.
     pub beyond: Beyond,
     /// Whether lines that cannot be read are counted and skipped; default false.
     pub skip_bad_lines: bool,
@@ -178,7 +177,7 @@ impl ReplayConfig {
     /// Reads a replay: defaults filled in, everything checked that does not need the trace.
     ///
     /// # Errors
-    /// The dotted path of the first key that cannot be, its value, and what is accepted.
+    /// The dotted path of the first invalid key, its value, and the accepted values.
     pub fn resolve(json: &str, space: Space) -> Result<Self, ConfigError> {
         let mut config: Self = parse(json)?;
         space.refuse_zones(".", "a trace")?;
@@ -304,7 +303,7 @@ impl ReplayConfig {
     }
 }
 
-/// Longest span of arrivals, in nanoseconds: 146 years, half of what the clock can count.
+/// Longest span of arrivals, in nanoseconds: 146 years, half of the range of the clock.
 const SPAN_NS_MAX: f64 = 4.6e18;
 
 /// Whether the last arrival, scaled, is a time that the clock can reach.

@@ -1,15 +1,15 @@
 //! Text as `biosnoop` of the BPF tools prints it:
 //! `TIME(s) COMM PID DISK T SECTOR BYTES [QUE(ms)] LAT(ms)`.
 //!
-//! A header names the columns (options add some); without one they are those above, without QUE.
-//! A command may hold blanks, so what follows it is counted from the end. TIME is the *completion*,
-//! after the manual page of bcc's `biosnoop(8)`, and LAT the time from the issue to the device to
-//! that: a request arrives at TIME − LAT. Where there is no LAT, it arrives at TIME. Requests
-//! complete in another order than they were issued in, so such a trace is sorted.
+//! A header names the columns (options add some); without one they are those above, without QUE. A
+//! command may hold blanks, so the columns behind it are counted from the end. TIME is the
+//! *completion*, after the manual page of bcc's `biosnoop(8)`, and LAT the time from the issue to
+//! the device to that: a request arrives at TIME − LAT. If there is no LAT, it arrives at TIME.
+//! Requests complete in another order than they were issued in, so such a trace is sorted.
 //!
 //! SECTOR counts 512 B. T is R or W, in newer versions the letters of RWBS. A flush has no bytes,
-//! and letters of its own or no sector, which is printed as 2^64 - 1 or -1. A request whose issue
-//! was not seen has the command `?`, no disk and no address; it is passed over.
+//! and either the letters of a flush or no sector, which is printed as 2^64 - 1 or -1. A request
+//! whose issue was not seen has the command `?`, no disk and no address; it is passed over.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ use crate::units::Ns;
 /// The sector of a request that has none, as programs print it.
 const NO_SECTOR: [&str; 2] = ["18446744073709551615", "-1"];
 
-/// Later than any latency that a kernel waits for, so that no arrival lies before zero.
+/// Later than any latency that a kernel waits for, so that no arrival is before zero.
 const START_NS: u64 = 86_400_000_000_000;
 const MILLISECOND_NS: u64 = 1_000_000;
 /// Words of a line, at most.
@@ -44,7 +44,7 @@ impl Format for Biosnoop {
     }
 }
 
-/// Where the columns are in a line whose command is one word.
+/// Positions of the columns in a line whose command is one word.
 struct Columns {
     count: usize,
     command: usize,

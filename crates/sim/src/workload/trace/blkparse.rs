@@ -2,17 +2,17 @@
 //! `maj,min cpu sequence time pid action rwbs sector + sectors [process]`.
 //!
 //! One request causes several events: Q queued, D dispatched to the driver, C completed. Exactly
-//! one kind is read: Q where the trace has any, since that is what the host asked, at the time it
-//! asked; else D, else C, with a remark. `{kind: blkparse, event: D}` takes requests after merging.
-//! Of events without sectors, those whose RWBS has a flush are flushes; plugs and messages ask
-//! nothing. A remark names the devices that have no such event. The summary at the end of the
-//! output is recognised by its first line, `CPU0 (…):` or `Total (…):`, and ends where events
+//! one kind is read: Q if the trace has any, since these are the requests of the host at the time
+//! of the request; else D, else C, with a remark. `{kind: blkparse, event: D}` takes requests after
+//! merging. Of events without sectors, those whose RWBS has a flush are flushes; plugs and messages
+//! ask nothing. A remark names the devices that have no such event. The summary at the end of the
+//! output is recognised by its first line, `CPU0 (…):` or `Total (…):`, and ends when events
 //! follow, as in outputs that were joined.
 //!
-//! A device that lies on another, such as LVM on a disk, passes its requests on, and the trace has
-//! them at both. A (remapped) tells: `8,0 … A W 1052672 + 16 <- (253,0) 2048` is of the lower
-//! device, and the one behind the arrow lies above. By default the requests of the lowest devices
-//! count; see [`Layer`].
+//! A device that is stacked on another, such as LVM on a disk, passes its requests on, and the
+//! trace has them at both. A (remapped) shows this: `8,0 … A W 1052672 + 16 <- (253,0) 2048` is of
+//! the lower device, and the one behind the arrow is above it. By default the requests of the
+//! lowest devices count; see [`Layer`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,8 +29,8 @@ pub struct Blkparse {
     /// The event that counts as the request; by default Q, in a trace without any D, else C.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub event: Option<BlockEvent>,
-    /// Of devices that lie on others, whose requests count: `bottom`, `top` or `all`; default
-    /// `bottom`.
+    /// Which requests count if devices are stacked on others: those of `bottom`, `top` or `all`
+    /// devices; default `bottom`.
     #[serde(skip_serializing_if = "is_default")]
     pub layer: Layer,
 }
@@ -45,10 +45,10 @@ fn is_default(layer: &Layer) -> bool {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Layer {
-    /// Those that lie on no other: what the drives were asked.
+    /// Devices that are on no other: requests to the drives.
     #[default]
     Bottom,
-    /// Those on which no other lies: what was asked of the volumes.
+    /// Devices with no other on them: requests to the volumes.
     Top,
     /// All: a request counts once for each device that it passed.
     All,
@@ -98,7 +98,7 @@ impl Format for Blkparse {
 
 struct Reader {
     wanted: Option<BlockEvent>,
-    /// The event that is read: the wanted one, or the best so far.
+    /// The event that is read: the wanted one, or the best found.
     best: Option<BlockEvent>,
     has_events: bool,
     has_requests: bool,
@@ -309,8 +309,8 @@ Throughput (R/W): 0KiB/s / 0KiB/s
 Events (8,0): 20 entries
 ";
 
-    /// What the programs print beside reads and writes of sectors: one line per file that is read,
-    /// completed flushes, with and without the time they took, and commands of other kinds.
+    /// Lines of the programs in addition to reads and writes of sectors: one line per file that is
+    /// read, completed flushes, with and without the time they took, and commands of other kinds.
     #[test]
     fn what_has_no_sectors_asks_nothing_but_flushes() {
         let lines = [
@@ -390,8 +390,8 @@ Events (8,0): 20 entries
         assert_eq!(reader.line("8,0 0 1 0.5 1 D W 8 + 8 [a]"), Ok(Line::Other));
     }
 
-    /// Outputs that were joined: events go on behind a summary, and a device without the event that
-    /// the others have is named.
+    /// Outputs that were joined: events continue behind a summary, and a device without the event
+    /// that the others have is named.
     #[test]
     fn joined_outputs_are_read_to_their_end() {
         let mut reader = Blkparse::default().reader();
@@ -449,7 +449,7 @@ Events (8,0): 20 entries
                 reader.line(line).unwrap();
             });
             assert_eq!(reader.repeated_volumes(), repeated, "{layer:?}");
-            // The partition behind the other arrow has no requests of its own.
+            // The partition behind the other arrow has no requests itself.
             let remarks = reader.remarks();
             assert_eq!(remarks.len(), 1, "{remarks:?}");
             assert!(remarks[0].contains(said) && remarks[0].contains("--layer"), "{remarks:?}");

@@ -18,7 +18,7 @@
 //! then everything arrives at once, for closed loops.
 //!
 //! The separator is found in the first line: a comma, else a semicolon, else a tab, else blanks.
-//! A line has exactly as many columns as were named, but `...` at the end stands for any number.
+//! A line has exactly the named number of columns, but `...` at the end allows any number.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -38,14 +38,14 @@ pub struct Columns {
     /// Names of the columns in order, such as `time:ms,op,offset:sectors,size:bytes,volume,_`;
     /// `offset`, `size` and `op` are needed.
     pub columns: String,
-    /// What stands between columns; default `auto`, from the first line.
+    /// The separator between columns; default `auto`, from the first line.
     pub separator: Separator,
     /// Lines at the start of the file that are passed over, blank ones and comments (`#`) among
     /// them; default 0.
     pub header_lines: u32,
 }
 
-/// What stands between the columns of a table.
+/// The separator between the columns of a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Separator {
@@ -92,7 +92,7 @@ impl Format for Columns {
     }
 }
 
-/// What a word or a number in the column of operations stands for.
+/// Meaning of a word or a number in the column of operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Code {
     Op(HostOp),
@@ -102,7 +102,7 @@ enum Code {
     Skip,
 }
 
-/// What is in a column.
+/// Contents of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
     Time { unit_ns: u64, unit: String },
@@ -237,7 +237,7 @@ fn codes(text: &str) -> Result<Vec<(String, Code)>, String> {
         }
         codes.push((code.to_owned(), op));
     }
-    // One of 0 and 1 tells the other.
+    // One of 0 and 1 determines the other.
     if let [(code, Code::Op(op @ (HostOp::Read | HostOp::Write)))] = codes.as_slice() {
         let other = match code.as_str() {
             "0" => Some("1"),
@@ -295,8 +295,8 @@ impl Spec {
             durability: Durability::default(),
         };
         let mut is_skipped = false;
-        // Where a line asks nothing, its time and address may be empty, -1 or anything; of a flush,
-        // the address.
+        // If a line asks nothing, its time and address may be empty, -1 or anything; of a flush,
+        // the address may.
         let (mut bad_time, mut bad_place) = (None, None);
         for (index, kind) in self.kinds.iter().enumerate() {
             let fault = |what: String| format!("column {} (`{}`) {what}", index + 1, kind.name());
@@ -360,7 +360,7 @@ impl Spec {
     }
 }
 
-/// What a word or code asks; `None` if it is unknown.
+/// The operation of a word or code; `None` if it is unknown.
 fn op(codes: &[(String, Code)], field: &str) -> Option<Code> {
     if let Some((_, op)) = codes.iter().find(|(code, _)| code == field) {
         return Some(*op);

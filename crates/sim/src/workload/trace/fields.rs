@@ -125,13 +125,13 @@ impl PassedOver {
         Self { why, count: 0 }
     }
 
-    /// Counts one and says so to the common part.
+    /// Counts one; returns a line that asks nothing of the drive.
     pub(crate) fn one(&mut self) -> Line<'static> {
         self.count += 1;
         Line::Other
     }
 
-    /// What the user should know.
+    /// A remark for the user.
     pub(crate) fn remark(&self) -> Option<String> {
         match self.count {
             0 => None,
@@ -141,7 +141,7 @@ impl PassedOver {
     }
 }
 
-/// The operation a letter or word stands for: `R`, `w`, `Read`, …
+/// The operation of a letter or word: `R`, `w`, `Read`, …
 pub(crate) fn word_op(text: &str) -> Result<HostOp, String> {
     let is = |word: &str| text.eq_ignore_ascii_case(word);
     // Single letters are all that most traces have.
@@ -164,7 +164,7 @@ pub(crate) fn word_op(text: &str) -> Result<HostOp, String> {
 /// RWBS, the letters of the kernel for a request: `[F] op flags`. F in front of an operation is a
 /// flush before it. Operations are R, W, D (discard), N (none) and F (flush); among the flags, F is
 /// force unit access. So `FWFS` is a flush and then a write with force unit access, `WFS` that
-/// write alone; `FN`, `FF` and `F` flush; so does `FWS`, where it has no data.
+/// write alone; `FN`, `FF` and `F` flush; so does `FWS` if it has no data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rwbs {
     /// `None`: nothing but the flush before it, if there is one.

@@ -1,4 +1,4 @@
-//! fio iolog, versions 2 and 3: what `write_iolog` records and `read_iolog` replays.
+//! fio iolog, versions 2 and 3, as `write_iolog` records them and `read_iolog` replays them.
 //!
 //! ```text
 //!  version 2:  file action            or  file action offset length
@@ -11,8 +11,8 @@
 //!
 //! Version 2 has no times, only `wait` actions. fio sleeps until that many *milliseconds* have
 //! passed since it began (`read_iolog_get()` in its `iolog.c`, and measured with fio 3.33: writes
-//! behind waits of 3000 and 4000 came at 3 and 4 s), so that is what they mean here; its manual
-//! says microseconds after the previous wait. Without them all requests arrive at 0.
+//! behind waits of 3000 and 4000 came at 3 and 4 s), so this is their meaning here; its manual
+//! states microseconds after the previous wait. Without them all requests arrive at 0.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

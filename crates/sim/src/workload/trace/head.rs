@@ -1,4 +1,4 @@
-//! Lines as texts, and what a file is by its first bytes: no trace at all, or which format.
+//! Lines as texts, and the kind of a file by its first bytes: no trace at all, or which format.
 
 use memchr::memchr;
 
@@ -20,7 +20,7 @@ pub(super) fn without_mark(number: u64, line: &[u8]) -> &[u8] {
     }
 }
 
-/// Whether a line says nothing: blanks, or a comment.
+/// Whether a line is blank or a comment.
 pub(super) fn is_blank(line: &[u8]) -> bool {
     match line.first() {
         Some(byte) if byte.is_ascii_digit() => false,
@@ -44,10 +44,10 @@ pub(super) fn too_long() -> String {
     format!("longer than {LINE_BYTES_MAX} bytes: not a trace in text form")
 }
 
-/// What a file is that starts as no trace does, and what makes a trace of it.
+/// The kind of a file that does not begin like a trace, and how to make a trace of it.
 pub(super) fn foreign(head: &[u8], name: &str) -> Option<String> {
     // Magic numbers: RFC 1952 (gzip), RFC 8878 (Zstandard), bzip2, the .xz file format 1.1; ZIP
-    // 4.3.7, LZ4 frame format 1.6, 7zFormat.txt, compress(1); `ustar` of POSIX stands at byte 257.
+    // 4.3.7, LZ4 frame format 1.6, 7zFormat.txt, compress(1); `ustar` of POSIX is at byte 257.
     let packed: [&[u8]; 4] = [&[0x1f, 0x8b], &[0x28, 0xb5, 0x2f, 0xfd], b"BZh", b"\xfd7zXZ\0"];
     if packed.iter().any(|magic| head.starts_with(magic)) {
         let found = "still compressed: gzip, bzip2, xz or Zstandard data instead of text";
@@ -75,7 +75,7 @@ pub(super) fn foreign(head: &[u8], name: &str) -> Option<String> {
     })
 }
 
-/// The code of text in UTF-16, and how it is told.
+/// The code of text in UTF-16, and how it is recognised.
 fn utf16(head: &[u8]) -> Option<(&'static str, &'static str)> {
     if head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]) {
         return Some(("UTF-16", "byte-order mark"));
@@ -89,11 +89,12 @@ fn utf16(head: &[u8]) -> Option<(&'static str, &'static str)> {
     has_zeros(1).then_some(("UTF-16LE", how)).or(has_zeros(0).then_some(("UTF-16BE", how)))
 }
 
-/// The lines of the head that say something, as texts or why they are none, with their numbers.
+/// The lines of the head that are neither blank nor comments, with their numbers: each as text, or
+/// the reason why it is none.
 fn head_lines(head: &[u8]) -> Vec<(u64, Result<&str, String>)> {
     let mut lines: Vec<_> = (1..).zip(head.split(|&byte| byte == b'\n')).collect();
     if head.len() == HEAD_BYTES && lines.len() > 1 {
-        // The last one goes on.
+        // The last one continues behind the head.
         lines.pop();
     }
     let lines = lines.into_iter().map(|(number, line)| (number, without_mark(number, line)));

@@ -7,8 +7,8 @@
 //! lines of text; `vscsi` may be binary records instead.
 //!
 //! Codes differ between formats (1 reads in `mqsim`, 0 reads in `tencent`): each reader states its
-//! own. Flushes are requests too, and force unit access is kept, where a format can say them. To
-//! add a format, start from `mqsim`, the smallest.
+//! own. Flushes are requests too, and force unit access is kept, if a format has them. To add a
+//! format, start from `mqsim`, the smallest.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -47,7 +47,7 @@ pub enum TraceError {
         source_name: String,
         /// Counted from 1.
         line: u64,
-        /// What was wrong, and what is accepted.
+        /// The error, and the accepted input.
         message: String,
     },
     /// A binary record that is wrong.
@@ -55,9 +55,9 @@ pub enum TraceError {
     Record {
         /// The file, as the user named it.
         source_name: String,
-        /// Where the record starts, in bytes of the uncompressed file.
+        /// The start of the record, in bytes of the uncompressed file.
         offset: u64,
-        /// What was wrong, and what is accepted.
+        /// The error, and the accepted input.
         message: String,
     },
     /// The file as a whole is wrong.
@@ -65,7 +65,7 @@ pub enum TraceError {
     File {
         /// The file, as the user named it.
         source_name: String,
-        /// What was wrong, and what is accepted.
+        /// The error, and the accepted input.
         message: String,
     },
 }
@@ -76,7 +76,7 @@ pub enum BadLines {
     /// Stop with an error.
     #[default]
     Refuse,
-    /// Count them and go on; the count becomes a warning.
+    /// Count them and continue; the count becomes a warning.
     Skip,
 }
 
@@ -108,7 +108,7 @@ pub enum Order {
 pub struct Request<'a> {
     /// When it was made, by any clock.
     pub time: Ns,
-    /// The volume, as the text says it.
+    /// The volume, as in the text.
     pub volume: &'a str,
     /// First byte.
     pub offset_bytes: u64,
@@ -116,7 +116,7 @@ pub struct Request<'a> {
     pub size_bytes: u64,
     /// Read, write, trim or flush.
     pub op: HostOp,
-    /// What it asks beside its data.
+    /// A flush or force unit access, in addition to its data.
     pub durability: Durability,
 }
 
@@ -128,16 +128,16 @@ impl<'a> Request<'a> {
     }
 }
 
-/// What a request asks of the cache of the drive.
+/// Effects that a request has on the cache of the drive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Durability {
-    /// A flush comes before it, and becomes a request of its own.
+    /// A flush comes before it, and becomes a separate request.
     pub flushes_first: bool,
     /// Force unit access; of writes only.
     pub is_fua: bool,
 }
 
-/// What a line turned out to be.
+/// The meaning of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Line<'a> {
     /// A request.
@@ -162,10 +162,10 @@ impl Line<'_> {
 
 /// Reads the lines of one file, in order.
 pub trait LineReader {
-    /// What `text` says: a line without its end, neither blank nor a `#` comment.
+    /// Parses `text`, a line without its end, neither blank nor a `#` comment.
     ///
     /// # Errors
-    /// A sentence on what was wrong; the caller adds file, line and [`Format::LINE`].
+    /// A sentence that describes the error; the caller adds file, line and [`Format::LINE`].
     fn line<'a>(&mut self, text: &'a str) -> Result<Line<'a>, String>;
 
     /// Lines at the start of the file, of any kind, that are passed over.
@@ -180,7 +180,7 @@ pub trait LineReader {
         None
     }
 
-    /// What a binary record of that size says.
+    /// Parses a binary record of that size.
     ///
     /// # Errors
     /// As for `line`.
@@ -200,7 +200,8 @@ pub trait LineReader {
         Vec::new()
     }
 
-    /// What the user should know of the file after its last line: what was passed over or chosen.
+    /// Remarks for the user after the last line, such as requests that were passed over or a
+    /// choice.
     fn remarks(&self) -> Vec<String> {
         Vec::new()
     }
@@ -219,13 +220,13 @@ pub trait Format {
     /// Checks the parameters.
     ///
     /// # Errors
-    /// The key and what is wrong with it.
+    /// The key and the error in it.
     fn check(&self) -> Result<(), (&'static str, String)> {
         Ok(())
     }
 }
 
-/// A reader with what messages need.
+/// A reader, and names for messages.
 pub(crate) struct NamedReader {
     pub name: &'static str,
     pub line_shape: &'static str,
@@ -269,7 +270,7 @@ macro_rules! formats {
             /// Checks the parameters.
             ///
             /// # Errors
-            /// The key and what is wrong with it.
+            /// The key and the error in it.
             pub fn check(&self) -> Result<(), (&'static str, String)> {
                 match self {
                     Self::Auto(_) => Ok(()),
@@ -310,7 +311,7 @@ formats! {
     Blkparse "blkparse" = blkparse::Blkparse,
     /// Text output of biosnoop.
     Biosnoop "biosnoop" = biosnoop::Biosnoop,
-    /// What `serve --record` writes: `seq,conn,op,flags,off,len,t_arrive,t_target,t_reply`.
+    /// Records of `serve --record`: `seq,conn,op,flags,off,len,t_arrive,t_target,t_reply`.
     Served "served" = served::Served,
     /// Any table, by the names of its columns.
     Columns "columns" = columns::Columns,

@@ -1,10 +1,10 @@
-//! From bytes to records: what all formats share.
+//! From bytes to records: the common part of all formats.
 //!
 //! 1. The first bytes are kept; archives and the like are refused by them. With `auto` each format
-//!    reads them, and the one that understands most of their lines wins. Binary records of a format
-//!    are told first.
-//! 2. Each line or record becomes a request (two where a flush comes first), nothing, or a fault
-//!    with its place.
+//!    reads them, and the one that understands most of their lines is chosen. Binary records of a
+//!    format are recognised before lines.
+//! 2. Each line or record becomes a request (two if a flush comes first), nothing, or a fault with
+//!    its place.
 //! 3. Requests that the file has twice are dropped, those out of order are sorted (stably, with a
 //!    warning) if the order of time was asked for, and time is counted from the earliest.
 //!
@@ -30,8 +30,8 @@ use super::{
 use crate::op::HostOp;
 use crate::units::{Ns, SECTOR_BYTES};
 
-/// What a volume takes beside the letters of its name: two texts, an index, its part of a node of
-/// the tree.
+/// Memory of a volume in addition to the letters of its name: two texts, an index, its part of a
+/// node of the tree.
 const VOLUME_BYTES: u64 = 128;
 /// Room for records at the start; it doubles.
 const RECORDS_FIRST: usize = 1024;
@@ -100,7 +100,7 @@ fn unreadable(error: &std::io::Error) -> String {
     format!("cannot be read: {error}{way_out}")
 }
 
-/// What a stream of bytes is cut into.
+/// The kind of pieces that a stream of bytes is cut into.
 #[derive(Clone, Copy)]
 enum Cut {
     /// After line feeds; pieces lack them.
@@ -109,8 +109,9 @@ enum Cut {
     Records(usize),
 }
 
-/// Cuts a stream into pieces, the last of which may end with the stream; `take` is told whether a
-/// piece ended before. A piece that grows beyond the longest line is handed over unfinished.
+/// Cuts a stream into pieces and passes them to `take`, with true for complete ones. The last piece
+/// may end with the stream, and one that grows beyond the longest line is passed unfinished: both
+/// with false.
 fn pieces(
     reader: &mut impl BufRead,
     cut: Cut,
@@ -244,7 +245,7 @@ impl Collector {
         })
     }
 
-    /// What to do about a file that ends within one of its lines or records.
+    /// Advice for a file that ends within one of its lines or records.
     #[cold]
     fn cut(&self, piece: &str) -> String {
         let way_out = match self.bad_lines {
@@ -344,7 +345,7 @@ impl Collector {
         }
     }
 
-    /// Forgets the requests so far, but not the faults.
+    /// Drops all requests, but not the faults.
     fn drop_requests(&mut self) {
         self.records.clear();
         self.volumes.clear();

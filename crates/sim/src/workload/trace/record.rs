@@ -5,7 +5,7 @@
 use crate::op::HostOp;
 use crate::units::Ns;
 
-/// Most volumes a trace may have: what fits beside the operation in a record.
+/// Most volumes a trace may have: their index shares a word of a record with the operation.
 pub(crate) const VOLUME_COUNT_MAX: usize = 1 << 24;
 
 /// One request.
@@ -57,7 +57,7 @@ impl TraceRecord {
         (self.tag >> 8) as usize
     }
 
-    /// The volumes are numbered anew.
+    /// Gives the volume another index.
     pub(super) fn renumber(&mut self, volume_index: u32) {
         self.tag = volume_index << 8 | self.tag & 0xff;
     }
@@ -126,7 +126,7 @@ impl Trace {
         self.skipped_lines
     }
 
-    /// What the user should know: lines skipped, sorted, rounded.
+    /// Warnings for the user: lines skipped, sorted, rounded.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }

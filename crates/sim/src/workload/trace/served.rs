@@ -1,4 +1,4 @@
-//! What `serve --record` writes: `seq,conn,op,flags,off,len,t_arrive,t_target,t_reply`.
+//! Records of `serve --record`: `seq,conn,op,flags,off,len,t_arrive,t_target,t_reply`.
 //!
 //! Offset and length are in bytes, times in nanoseconds since the server began. The time of a
 //! request is its arrival. Zeros that were to be allocated are writes, others are trims; fetching

@@ -1,12 +1,12 @@
 //! SNIA IOTTA "Systor '17" CSV, an enterprise virtual desktop infrastructure:
 //! `Timestamp,Response,IOType,LUN,Offset,Size`.
 //!
-//! After the README of the distribution (Lee et al., "Understanding Storage Traffic
-//! Characteristics on Enterprise Virtual Desktop Infrastructure", SYSTOR 2017): the timestamp is
-//! the issue of the request in seconds since 1970, exact to the microsecond; response is in
-//! seconds and may be empty; offset and size are bytes; the LUN is a volume. A blank type means
-//! that no response was captured: nobody knows what such a request asked, so it is passed over and
-//! counted. There is one file per LUN and hour.
+//! After the README of the distribution (Lee et al., "Understanding Storage Traffic Characteristics
+//! on Enterprise Virtual Desktop Infrastructure", SYSTOR 2017): the timestamp is the issue of the
+//! request in seconds since 1970, exact to the microsecond; response is in seconds and may be
+//! empty; offset and size are bytes; the LUN is a volume. A blank type means that no response was
+//! captured: the kind of such a request is unknown, so it is passed over and counted. There is one
+//! file per LUN and hour.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

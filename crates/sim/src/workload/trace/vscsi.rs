@@ -9,10 +9,10 @@
 //!
 //! `len` is in bytes, `lbn` counts sectors of 512 B, `ts` is in microseconds; `cmd` is a SCSI
 //! operation code (SBC-4: READ and WRITE of 6, 10, 12 and 16 bytes, SYNCHRONIZE CACHE of 10 and
-//! 16). The version is the upper byte of `ver`; it is recognised where all of the first records
-//! state it. A file is one disk. Other commands and those without data are passed over and counted:
-//! what an UNMAP names stands in data that is not recorded, as does force unit access in its
-//! command.
+//! 16). The version is the upper byte of `ver`; it is recognised if all of the first records state
+//! it. A file is one disk. Other commands and those without data are passed over and counted: the
+//! ranges of an UNMAP are in data that is not recorded. Force unit access is not recorded either,
+//! as it is a flag of the command and not of its code.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ const MICROSECOND_NS: u64 = 1_000;
 /// Records at the start of a file that must all state a version.
 const RECORDS_TRIED: usize = 64;
 
-/// `vscsi` has no parameters: the file tells its version.
+/// `vscsi` has no parameters: the version is read from the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Vscsi {}
