@@ -23,6 +23,7 @@ from opennandlab.base.errors import ConfigError
 from opennandlab.cli import app as command_line
 from opennandlab.documents.power_loss import PowerDocument
 from opennandlab.serving.server import Plan, Served
+from opennandlab.studies.power import capture
 from opennandlab.studies.power.campaign import SMALL
 from opennandlab.studies.power.outside import records
 from opennandlab.studies.power.outside.campaign import Campaign, DeadDriveError, Settings
@@ -349,6 +350,24 @@ def test_our_own_server_is_cut_on_loopback(tmp_path: Path) -> None:
     assert told.power is not None
     assert told.power.unsafe_shutdowns == 7
     assert told.passed
+
+
+def test_a_switch_that_changes_nothing_is_not_recorded(tmp_path: Path) -> None:
+    """Power that was on and could not be turned on was an entry between two requests."""
+    device = onl.load_device({**SMALL, "ftl": {**SMALL["ftl"], "write_buffer_pages": 64}})
+    drive = Served(
+        Plan(
+            device=device,
+            socket=tmp_path / "s",
+            power_socket=tmp_path / "p",
+            record_data=tmp_path / "d",
+        )
+    )
+    for word, code in (("on", 2), ("off", 0), ("off", 2), ("on", 0)):
+        done = CliRunner().invoke(command_line, ["power", word, "--socket", str(tmp_path / "p")])
+        assert done.exit_code == code, done.output
+    assert drive.stop().passed
+    assert len(capture.read(tmp_path / "d").times_ns) == 2
 
 
 def test_our_own_server_with_a_weak_drive_is_found_out(tmp_path: Path) -> None:

@@ -249,12 +249,13 @@ impl Server {
     /// # Errors
     /// A sentence if it is on.
     pub fn power_on(&self) -> Result<(), String> {
-        self.shared.note_power(Kind::On, self.shared.clock.now());
-        if self.shared.is_off.swap(false, Ordering::SeqCst) {
-            Ok(())
-        } else {
-            Err("the power is on".to_owned())
+        if !self.shared.is_off.load(Ordering::SeqCst) {
+            return Err("the power is on".to_owned());
         }
+        // The record has it before the first request.
+        self.shared.note_power(Kind::On, self.shared.clock.now());
+        self.shared.is_off.store(false, Ordering::SeqCst);
+        Ok(())
     }
 
     /// Takes no more requests, brings the drive to rest and gives it back with the last status.

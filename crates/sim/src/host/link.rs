@@ -135,7 +135,8 @@ struct LinkKeys {
     #[serde(skip_serializing_if = "Option::is_none")]
     duplex: Option<Duplex>,
     /// Time on the wire that a command takes in addition to its data, in microseconds; 0 to 1e6.
-    /// Default that of the link (assumed: 256 bytes of frames), of `custom` 0.
+    /// Default that of the link (assumed: 256 bytes of frames; two commands of an eMMC), 0 of
+    /// `custom`.
     #[serde(skip_serializing_if = "Option::is_none")]
     command_us: Option<f64>,
     /// Share of the rate that headers of packets leave to the data; above 0, at most 1; default 1.

@@ -158,7 +158,7 @@ pub struct StatesKeys {
     pub preset: CellPreset,
     /// Bits of the states: `1`; `1-2`; `1-2-4`, `2-3-2`; `1-2-4-8`, `4-4-4-3`.
     pub gray_code: Option<GrayCode>,
-    /// Mean of the erased state, in gaps (distances between programmed states), below 0.
+    /// Mean of the erased state, in gaps (distances between programmed states), -100 to -0.1.
     pub erased_mean: Option<f64>,
     /// Width of the erased state over that of a programmed one, 1 to 10.
     pub erased_sigma_ratio: Option<f64>,
@@ -178,7 +178,7 @@ pub struct StatesKeys {
     pub early_shift: Option<f64>,
     /// Time after which the fast part goes with the logarithm, hours, above 0.
     pub early_time_h: Option<f64>,
-    /// How steeply the shift rises with the state, above 0; 1 is in proportion.
+    /// How steeply the shift rises with the state, 0 to 10; 1 is in proportion.
     pub retention_profile: Option<f64>,
     /// Activation energy of charge loss, eV, 0 to 3.
     pub activation_energy_ev: Option<f64>,
