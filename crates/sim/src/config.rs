@@ -1,9 +1,9 @@
-//! From JSON text to checked structs: every refusal names the dotted path, the value and what is
-//! accepted.
+//! Parses JSON text into checked structs: every error names the dotted path, the value and the
+//! accepted values.
 //!
-//! Configuration is declared once, beside the code that uses it; this file holds only the doorway.
-//! `serde_path_to_error` finds the path of a value of the wrong type or an unknown key; ranges and
-//! relations between keys are checked by each struct's own `check`.
+//! Configuration is declared once, next to the code that uses it; this file holds only the entry
+//! point. `serde_path_to_error` finds the path of a value of the wrong type or an unknown key;
+//! ranges and relations between keys are checked by each struct's own `check`.
 
 use schemars::generate::SchemaGenerator;
 use schemars::{json_schema, Schema};
@@ -17,7 +17,7 @@ use serde_json::Value;
 pub struct ConfigError {
     /// Dotted path of the key, such as `ftl.gc_policy`.
     pub path: String,
-    /// What was wrong with which value, and what is accepted.
+    /// The rejected value, the reason, and the accepted values.
     pub message: String,
 }
 
