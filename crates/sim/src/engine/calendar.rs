@@ -1,12 +1,12 @@
-//! Events that come later: a calendar of the next millisecond, and a heap for what lies beyond.
+//! Events that come later: a calendar of the next millisecond, and a heap for events after that.
 //!
 //! ```text
 //! today    │ slot │ slot │ slot │ … 1024 slots of about 1 us │     heap: later, or a crowded slot
 //! (near)   │  ·   │ · · ·│      │ lists in no order          │
 //! ```
-//! A page of the calendar is put in order when its turn comes, so an event costs the same however
-//! many wait: with hundreds of commands outstanding, a heap alone took a tenth of a run. A drive
-//! that does less has few events in a slot, or in a heap.
+//! A slot of the calendar is sorted when its time comes, so an event costs the same however many
+//! wait: with hundreds of commands outstanding, a heap alone took a tenth of a run. A drive that
+//! does less has few events in a slot, or in a heap.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -44,7 +44,7 @@ pub(super) struct Calendar {
     vacant: u32,
     /// Events in all slots.
     count: u32,
-    /// No event lies in a slot before; slots are counted from time zero.
+    /// No event is in a slot before this one; slots are counted from time zero.
     base: u64,
     heap: BinaryHeap<Reverse<Event>>,
 }
@@ -128,7 +128,8 @@ impl Calendar {
     fn take_from_heap(&mut self, room: usize, limit: u64, mut give: impl FnMut(Event)) -> u64 {
         if let Some(Reverse(event)) = self.heap.peek() {
             let slot = event.0 >> SLOT_BITS;
-            // Never back while slots are in use: the last of them would lie beyond the calendar.
+            // Never moved back while slots are in use: the last of them would be outside the
+            // calendar.
             if slot > self.base || self.count == 0 {
                 self.base = slot;
             }

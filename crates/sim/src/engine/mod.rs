@@ -1,9 +1,9 @@
 //! The event queue: what happens next in simulated time.
 //!
 //! Events at equal time come out in the order in which they were scheduled, so that a run is the
-//! same on every machine. Beside its time, an event has a tag, `sequence << 24 | code`. When the 40
-//! bits of the sequence are used up, after hours of running, the events that wait get new numbers
-//! in the order that they have.
+//! same on every machine. In addition to its time, an event has a tag, `sequence << 24 | code`.
+//! When the 40 bits of the sequence are used up, after hours of running, the waiting events are
+//! renumbered in their present order.
 //!
 //! A drive has at most one pending event per die and a few more, most of them close to now. The
 //! nearest ones are kept in a short sorted array, which beats any other order while moving its
@@ -22,7 +22,7 @@ use calendar::{Calendar, Event};
 /// Largest event code.
 pub const CODE_MAX: u32 = (1 << 24) - 1;
 
-/// Sequence numbers from which on events that wait are numbered anew.
+/// Sequence number from which on the waiting events are renumbered.
 const SEQUENCE_LIMIT: u64 = 1 << 40;
 
 /// Entries of the sorted array.
@@ -31,8 +31,8 @@ const NEAR_MAX: usize = 48;
 /// Entries that an event passes one by one; if there are more, its place is found by halving.
 const STEPS_MAX: usize = 16;
 
-/// A place in the order of events at one time. It holds until events are numbered anew: then those
-/// that wait go before it.
+/// A place in the order of events at one time. It is valid until events are renumbered: then
+/// waiting events come before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reserved(u64);
 
@@ -91,8 +91,9 @@ impl Engine {
 
     /// Puts an event into the sorted array, behind those that are later.
     ///
-    /// The first steps move one entry each: copies of several at once read what was just written in
-    /// pieces, and wait for it. That took a third of a run on drives of few dies.
+    /// The first steps move one entry each: a copy of several entries at once reads data that was
+    /// just written in smaller pieces, and stalls on it. That took a third of a run on drives of
+    /// few dies.
     #[inline]
     fn bring_near(&mut self, event: Event, is_later: impl Fn(&Event) -> bool) {
         let near = &mut self.near[..=self.near_count];
@@ -231,7 +232,7 @@ mod tests {
     }
 
     /// The sequence has 40 bits, and a run of half a day schedules more events than that: they
-    /// overflowed into the time, and later events were told to come before earlier ones.
+    /// overflowed into the time, and later events were delivered before earlier ones.
     #[test]
     fn the_order_holds_when_the_sequence_is_used_up() {
         let mut engine = Engine { sequence: SEQUENCE_LIMIT - 30, ..Engine::default() };
@@ -282,9 +283,10 @@ mod tests {
         assert!(oracle.len() > NEAR_MAX);
     }
 
-    /// The clock stays behind what is near where a caller looks ahead ([`Engine::next_at`]), and
-    /// then schedules much that comes before: it goes through the heap, and the calendar's slots,
-    /// which reach further than from there, were taken for those of a window before.
+    /// When a caller looks ahead ([`Engine::next_at`]), the clock stays behind the near events. If
+    /// the caller then schedules many events before those, they go through the heap. The calendar's
+    /// slots reach further than a window that starts at these events, and were once taken for slots
+    /// of an earlier window.
     #[test]
     fn events_scheduled_before_those_that_were_looked_at_come_first() {
         let mut rng = crate::rng::Rng::stream(3, "ahead");
