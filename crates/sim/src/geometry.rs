@@ -6,7 +6,7 @@
 //! die           = channel + channels * die of the channel
 //! page          = row * planes + plane            planes = 1 unless multi-plane commands are on
 //! ```
-//! Consecutive die numbers sit on different channels, so that striping over dies stripes over
+//! Consecutive die numbers are on different channels, so that striping over dies stripes over
 //! channels first. The packed page number makes block and page a shift and a mask; arrays that are
 //! indexed by page use [`Geometry::page_slot`], which has no holes when pages per block is not a
 //! power of two.
@@ -14,9 +14,9 @@
 //! With multi-plane commands a block of the FTL spans the planes of its die: the same block number
 //! and the same page number in each plane, as those commands demand.
 //!
-//! What is called a page here is what the FTL maps. A page of the flash holds `units_per_page` of
-//! them where map units are smaller, and with compression a block takes still more;
-//! [`Geometry::physical_index`] says in which page of the flash one ends up.
+//! A page here is the map unit of the FTL. If map units are smaller than pages of the flash, such a
+//! page holds `units_per_page` of them, and with compression a block holds still more;
+//! [`Geometry::physical_index`] returns the page of the flash that holds a map unit.
 
 use crate::striping::{Axis, Striping};
 use crate::units::{BlockId, DieId, Lpn, Ppn};
@@ -55,7 +55,7 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    /// A drive whose blocks lie in one plane each, with pages striped over channels first.
+    /// A drive whose blocks are in one plane each, with pages striped over channels first.
     pub fn new(
         [channel_count, die_count]: [u32; 2],
         [blocks_per_die, pages_per_block]: [u32; 2],
@@ -136,7 +136,7 @@ impl Geometry {
         DieId(((u128::from(block.0) * u128::from(self.die_inverse)) >> 63) as u32)
     }
 
-    /// The same drive with map units of which a page of the flash holds so many.
+    /// The same drive with `units_per_page` map units in each page of the flash.
     #[must_use]
     pub fn with_units(self, units_per_page: u32) -> Self {
         let pages_per_block = self.pages_per_block * units_per_page;
@@ -150,7 +150,7 @@ impl Geometry {
         }
     }
 
-    /// Pages of a block that holds one bit per cell, on flash of so many.
+    /// Pages of a block in SLC mode, on flash of `bits_per_cell`.
     pub fn slc_pages_per_block(&self, bits_per_cell: u32) -> u32 {
         let rows = self.flash_pages_per_block() / self.plane_count / bits_per_cell;
         let (slots, physical) = (self.pages_per_block, self.physical_pages_per_block);
@@ -199,7 +199,7 @@ impl Geometry {
         }
     }
 
-    /// Physical pages that so many programmed slots fill, a partly filled one counted.
+    /// Physical pages that `slots` programmed slots fill, including a partly filled one.
     pub fn physical_pages_of(&self, slots: u64) -> u64 {
         let pages = u128::from(slots) * u128::from(self.physical_pages_per_block);
         pages.div_ceil(u128::from(self.pages_per_block)) as u64
@@ -216,8 +216,7 @@ impl Geometry {
         }
     }
 
-    /// The plane that a page lies in: by its index in blocks that span the planes, else by its
-    /// block.
+    /// The plane of a page: given by its index in blocks that span the planes, else by its block.
     #[inline]
     pub fn plane_of(&self, ppn: Ppn) -> u32 {
         if self.plane_count > 1 {
