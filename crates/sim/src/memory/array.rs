@@ -18,7 +18,7 @@ struct Home<T> {
     capacity: usize,
 }
 
-// SAFETY: a home is touched only when its last part is dropped, by whoever drops that.
+// SAFETY: a home is touched only when its last part is dropped, by the thread that drops it.
 unsafe impl<T: Send> Send for Home<T> {}
 // SAFETY: as above; a shared home gives no access to its values.
 unsafe impl<T: Send> Sync for Home<T> {}
@@ -69,8 +69,8 @@ impl<T: Copy> Array<T> {
         let mut offset = 0;
         lens.iter()
             .map(|&len| {
-                // SAFETY: offset + len <= self.len, so the part lies inside this array, which is
-                // given up here; the parts follow each other and so do not overlap.
+                // SAFETY: offset + len <= self.len, so the part is inside this array, which is
+                // consumed here; the parts follow each other and so do not overlap.
                 let start = unsafe { self.start.add(offset) };
                 offset += len;
                 Self { start, len, home: Arc::clone(&self.home) }

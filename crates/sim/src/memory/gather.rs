@@ -6,11 +6,11 @@ pub const WORD: usize = 64;
 /// Copies those of the values whose bit is set to the front of `values_out`, and their positions,
 /// counted from `first`, to the front of `positions_out`; returns how many.
 ///
-/// Bit `i` of `bits[w]` stands for the value `64 w + i`.
+/// Bit `i` of `bits[w]` selects the value `64 w + i`.
 ///
 /// # Panics
 /// When an output has no room for all values and one word more (whole words are stored, and the
-/// place moves on by what is set in them).
+/// position advances by the number of their set bits).
 #[inline]
 pub fn gather(
     bits: &[u64],

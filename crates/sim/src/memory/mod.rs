@@ -6,9 +6,9 @@
 //! then covers 512 times as much), and a batch of coming addresses is prefetched before it is used.
 //! On other systems than Linux, and on other processors than x86-64, both do nothing.
 //!
-//! These arrays are nearly all of a drive's memory. One that the system does not grant unwinds with
-//! [`OutOfMemory`], so that whoever asked for the drive can refuse it; the standard library would
-//! end the process.
+//! These arrays are nearly all of a drive's memory. If the system does not grant one, the
+//! allocation unwinds with [`OutOfMemory`], so that the code that builds the drive can report an
+//! error; the standard library would end the process.
 #![allow(unsafe_code)]
 
 mod array;
@@ -33,7 +33,7 @@ fn advise_huge<T>(start: *const T, bytes: usize) {
     let first = (start as usize).next_multiple_of(HUGE_PAGE_BYTES);
     let limit = start as usize + bytes;
     if limit > first + HUGE_PAGE_BYTES {
-        // SAFETY: the range lies inside one live allocation that the caller owns; MADV_HUGEPAGE
+        // SAFETY: the range is inside one live allocation that the caller owns; MADV_HUGEPAGE
         // changes neither contents nor access rights, and a refusal (old kernel, feature off) is
         // harmless.
         unsafe {
