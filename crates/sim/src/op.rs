@@ -21,7 +21,7 @@ pub enum HostOp {
     /// Everything that was written before must be on the flash when this completes. It has no
     /// sectors.
     Flush,
-    /// What drives with zones are asked beside the above; the first sector is that of the zone.
+    /// A command for drives with zones only; the first sector is that of the zone.
     Zone(ZoneOp),
 }
 
@@ -39,7 +39,7 @@ pub enum ZoneOp {
     All(ZoneAction),
 }
 
-/// What is asked of a zone, or of all that it applies to.
+/// An action on one zone, or on all zones that it applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ZoneAction {
@@ -137,7 +137,7 @@ impl HostCommand {
         u64::from(self.sector_count) * SECTOR_BYTES
     }
 
-    /// How many of its sectors lie in a page of so many sectors.
+    /// Number of its sectors that are in `page`, a page of `sectors_per_page` sectors.
     pub fn sectors_in(&self, page: u32, sectors_per_page: u64) -> u64 {
         let first = u64::from(page) * sectors_per_page;
         let limit = self.sector + u64::from(self.sector_count);
@@ -171,7 +171,7 @@ pub enum Source {
     Rebuild = 7,
     /// The drive's own records: journal of the map, addresses of a block.
     Map = 8,
-    /// Moved before its data errs too much, or read to see whether it does.
+    /// Data moved before it has too many bit errors, or read to check for them.
     Refresh = 9,
 }
 
