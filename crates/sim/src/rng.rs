@@ -1,8 +1,8 @@
 //! Random numbers: one seed per run, named streams, the same bytes on every machine.
 //!
-//! A stream is picked by name, so that a new user of randomness disturbs nobody. Logarithms come
-//! from `libm` (software), not from the machine's own library, because results must not depend on
-//! the machine.
+//! A stream is picked by name, so that a new user of randomness does not change the numbers of any
+//! other. Logarithms come from `libm` (software), not from the machine's own library, because
+//! results must not depend on the machine.
 
 use opennandlab_ecc::xoshiro::{split_mix, Xoshiro256PlusPlus};
 
