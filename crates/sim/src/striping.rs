@@ -13,7 +13,8 @@ use std::cmp::Ordering;
 
 use crate::units::Lpn;
 
-/// See [`Turns::places`]: those of a whole drive one after another cost less than each by itself.
+/// See [`Turns::places`]: computing the places of a whole drive in order costs less than computing
+/// each one separately.
 #[derive(Clone, Debug)]
 pub struct Places {
     dies: u32,
@@ -99,7 +100,7 @@ impl Striping {
         Self { turns: self.turns.filter(|&turns| turns == Turns::One), ..self }
     }
 
-    /// The turns of the dies, where they simply take turns.
+    /// The turns of the dies, if pages are dealt in turns.
     #[inline]
     pub fn turns(&self) -> Option<Turns> {
         self.turns
@@ -197,7 +198,7 @@ impl Turns {
         }
     }
 
-    /// Where the pages from 0 on lie in a table with so many entries for each die, side by side.
+    /// Positions of the pages from 0 on in a table with `entries` consecutive entries for each die.
     pub fn places(self, entries: u32) -> Places {
         let together = self.together();
         Places { dies: self.dies(), together, entries, start: 0, die: 0, within: 0, at: 0 }
@@ -274,7 +275,7 @@ impl DieRun {
         Lpn(self.turns.lpn(self.die, self.index + place))
     }
 
-    /// So many of them from a place on.
+    /// The `count` pages from `place` on.
     #[must_use]
     pub fn part(self, place: u32, count: u32) -> Self {
         Self { index: self.index + place, count, ..self }
