@@ -1,10 +1,10 @@
-//! What the superblocks of a drive are made of: a table of blocks, and the blocks to spare.
+//! The member blocks of a drive's superblocks: a table of blocks, and the blocks to spare.
 //!
 //! ```text
 //! at first      the n-th superblock takes the n-th good block of each die (`remap`), or bad blocks
 //!               leave holes (`shrink`)
-//! a member fails    a spare block of its die takes its place, where there is one
-//! else          the superblock is given up: its sound members are spare from now on
+//! a member fails    a spare block of its die takes its place, if one is left
+//! else          the superblock is given up: its sound members become spare blocks
 //! ```
 //! So the first failure costs a superblock, and those that follow on the other dies cost nothing:
 //! superblocks are lost as fast as the worst die loses blocks.
@@ -129,7 +129,7 @@ impl Members {
         Some((BlockId(failed), spare))
     }
 
-    /// A superblock is given up: these members have failed, the others are spare from now on.
+    /// Gives up a superblock: the `failed` members are bad, the others become spare blocks.
     pub fn dissolve(&mut self, superblock: BlockId, failed: &[u32]) {
         let dies = self.shape.dies();
         for member in 0..dies {
@@ -188,8 +188,8 @@ impl Members {
         Ppn(self.shape.flash().first_page(BlockId(block)).0 + at.index)
     }
 
-    /// The superblock of a block of the flash, and the die of the group that it lies in; `None` for
-    /// a block that none uses now.
+    /// The superblock of a block of the flash, and the die of the group that it is on; `None` for a
+    /// block that no superblock uses now.
     pub fn superblock_of(&self, block: BlockId) -> Option<(BlockId, u32)> {
         let superblock = self.last_superblock_of(block)?;
         let member = self.shape.flash().die_of_block(block).0 % self.shape.dies();

@@ -1,4 +1,4 @@
-//! Superblocks: an open block that spans the dies of a group, and where its slots lie.
+//! Superblocks: an open block that spans the dies of a group, and the places of its slots.
 //!
 //! A superblock is to dies what a multi-plane block is to planes: the FTL knows one wide block of
 //! one wide die (the *group*), and the flash knows dies, blocks and pages as they are. This file
@@ -18,13 +18,13 @@
 //! 1/8): they are spread evenly over the rows, and over the places of data.
 //!
 //! ```text
-//! row 0     d  d  d  P        the running sum of the share grows by 3/8 each row; where it passes
+//! row 0     d  d  d  P        the running sum of the share grows by 3/8 each row; when it passes
 //! row 1     d  d  d  P        a whole number, a unit of the row is of that kind; never the first
 //! row 2     m  d  d  P        of the superblock
 //! ```
 //! A member whose block is bad leaves a hole at its place, or gets another block of its die: the
-//! [`Members`] of a superblock are a table. What is called a block here is that of the FTL: a block
-//! in all planes of its die, where there are several.
+//! [`Members`] of a superblock are a table. A block here is a block of the FTL: one block in each
+//! plane of its die.
 
 use crate::geometry::Geometry;
 use crate::striping::Axis;
@@ -54,7 +54,7 @@ pub struct Superblocks {
     remaps: bool,
 }
 
-/// Where a slot of a superblock lies.
+/// The place of a slot of a superblock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The row.
@@ -104,7 +104,7 @@ impl Superblocks {
         self.remaps
     }
 
-    /// Dies that data and metadata of a row lie on.
+    /// Number of dies that hold data and metadata of a row.
     pub fn data_dies(&self) -> u32 {
         self.dies - u32::from(self.has_parity)
     }
@@ -176,7 +176,7 @@ impl Superblocks {
         wide.striped([Axis::Channel, Axis::Die, Axis::Plane])
     }
 
-    /// Where a slot lies.
+    /// The place of a slot.
     #[inline]
     pub fn locate(&self, slot: u32, is_slc: bool) -> Place {
         let (unit, of_member) = (self.unit_slots[usize::from(is_slc)], self.member_slots(is_slc));
@@ -188,7 +188,7 @@ impl Superblocks {
         Place { row, place, member: self.member_at(row, place), index: row * unit + within % wide }
     }
 
-    /// Where a slot lies, and the slot after the last that follows it in the same unit.
+    /// The place of a slot, and the slot after the last one of the same unit.
     #[inline]
     pub fn locate_unit(&self, slot: u32, is_slc: bool) -> (Place, u32) {
         let at = self.locate(slot, is_slc);
@@ -206,7 +206,7 @@ impl Superblocks {
         row * self.dies * unit + self.place_of(row, member) * wide + index % unit
     }
 
-    /// First slot of the unit that a slot lies in, and the slot after its last.
+    /// First slot of the unit of a slot, and the slot after the unit's last.
     #[inline]
     pub fn unit(&self, slot: u32, is_slc: bool) -> (u32, u32) {
         let unit = self.unit_slots[usize::from(is_slc)];
@@ -257,8 +257,8 @@ impl Superblocks {
         self.has_parity.then(|| (0..self.dies).rev().find(is_good)).flatten()
     }
 
-    /// Superblocks of each group that lack a block where bad ones are replaced: as many as the
-    /// worst die has bad blocks. None where they leave holes.
+    /// Superblocks of each group that lack a block if bad blocks are replaced: the number of bad
+    /// blocks of the worst die. Zero if bad blocks leave holes.
     pub fn bad_superblocks(&self, bad_per_die: &[u32]) -> Vec<u32> {
         let of_group = |group: &[u32]| group.iter().copied().max().unwrap_or(0);
         let groups = bad_per_die.chunks(self.dies as usize);
