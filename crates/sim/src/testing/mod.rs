@@ -1,4 +1,4 @@
-//! Checkers that run beside the drive in tests: flash that refuses misuse, and a plain-map oracle.
+//! Checkers that tests run along with the drive: flash that refuses misuse, and a plain-map oracle.
 //!
 //! [`CheckedFlash`] is a sink that holds the FTL to the rules of NAND (a page is programmed once
 //! between two erases, in order, never in a bad block; a block is erased only when nothing live is
@@ -41,11 +41,11 @@ pub struct CheckedFlash {
     layout: Layout,
     /// Copies in a row that data may make inside its die.
     copyback_limit: u8,
-    /// Work that is said to wait for each die.
+    /// Load that is reported for each die.
     loads: Vec<u32>,
     /// Whether collections are asked for in steps.
     in_steps: bool,
-    /// Blocks whose erase was emitted and is not over yet; in steps only.
+    /// Blocks whose erase was emitted and has not ended yet; in steps only.
     erasing: Vec<bool>,
     /// Blocks of which a program or an erase has failed: they are written no more.
     failed: Vec<bool>,
@@ -106,9 +106,9 @@ impl CheckedFlash {
         self.clock = clock;
     }
 
-    /// The power may fail from now on: a block is erased only when the newest copy of all that it
-    /// held is on the flash, or will be when what was ordered is done. What waits for the rest of a
-    /// program unit is not.
+    /// Allows power failures after this call: a block may be erased only when the newest copy of
+    /// each of its pages is on the flash, or will be when all issued commands are done.
+    /// Pages that wait for the rest of a program unit do not count as such.
     pub fn expect_cuts(&mut self, config: &DeviceConfig) {
         self.units_to_complete = Some(ProgramUnits::new(config.flash_geometry(), &config.flash()));
     }
@@ -128,7 +128,7 @@ impl CheckedFlash {
         }
     }
 
-    /// Says how much work waits for a die.
+    /// Sets the load that is reported for a die.
     pub fn set_load(&mut self, die: DieId, load: u32) {
         self.loads[die.0 as usize] = load;
     }
@@ -169,7 +169,7 @@ impl CheckedFlash {
         assert!(index < pages, "page {ppn:?} of a block of {pages} pages");
     }
 
-    /// The block of the flash that a page lies in, and its index there.
+    /// The block of the flash that holds a page, and the page's index there.
     fn place(&self, ppn: Ppn) -> (usize, u32) {
         let (block, index) = (self.geometry.block_of(ppn), self.geometry.page_index(ppn));
         let Some(members) = self.media.superblocks() else { return (block.0 as usize, index) };
@@ -213,7 +213,7 @@ impl CheckedFlash {
         self.in_steps = in_steps;
     }
 
-    /// The erase of a block is over: it may be written from now on.
+    /// Ends the erase of a block: it may be written again.
     pub fn erase_is_over(&mut self, block: BlockId) {
         assert!(std::mem::take(&mut self.erasing[block.0 as usize]), "no erase of {block:?}");
     }
