@@ -56,8 +56,8 @@ impl std::ops::Sub for Ns {
 }
 
 impl Ns {
-    /// So many nanoseconds, rounded half up; none where that is negative. The library's rounding is
-    /// a call where processors have no instruction for it.
+    /// Converts nanoseconds, rounded half up; a negative number gives zero. The library's rounding
+    /// is a function call on processors that have no instruction for it.
     #[inline]
     pub fn rounded(ns: f64) -> Self {
         let whole = ns as u64;
@@ -69,7 +69,7 @@ impl Ns {
         Self::rounded(us * 1e3)
     }
 
-    /// Nearest whole nanosecond of so many days.
+    /// Converts days to the nearest whole nanosecond.
     pub fn from_days(days: f64) -> Self {
         Self::rounded(days * 86_400e9)
     }
@@ -86,7 +86,7 @@ impl Ns {
 /// 1000 (as drives state capacities).
 ///
 /// # Errors
-/// A sentence that names the text and what is accepted.
+/// A sentence that names the text and the accepted forms.
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
     let refuse = || {
         format!(
