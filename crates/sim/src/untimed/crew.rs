@@ -1,4 +1,4 @@
-//! Writes without time on several threads, each of which works on dies of its own.
+//! Writes without time on several threads, each of which works on its own dies.
 //!
 //! ```text
 //!  pages ─► by die ─┬─► thread: its dies' firmware and flash ─┬─► put together
@@ -44,12 +44,12 @@ impl Reader for &mut Later {
     }
 }
 
-/// What is to be written.
+/// The pages to write.
 #[derive(Clone, Copy)]
 enum Writes<'a> {
     /// These pages, in order.
     List(&'a [u32]),
-    /// So many pages from one on.
+    /// A number of pages from the first on.
     Run(Lpn, u32),
 }
 
@@ -71,7 +71,7 @@ impl Post {
     }
 }
 
-/// Lets neighbouring dies, from `first` on, write what is theirs.
+/// Lets neighbouring dies, from `first` on, write their pages.
 fn work(posts: &mut [Post], first: u32, writes: Writes<'_>, turns: Turns) {
     match writes {
         Writes::List(lpns) => {
@@ -96,7 +96,7 @@ impl Drive {
             && self.ftl.may_split(&self.media, || self.ftl.erases_of_list(lpns))
     }
 
-    /// The same of so many consecutive pages.
+    /// The same for `pages` consecutive pages.
     pub(crate) fn is_run_for_crew(&self, pages: u64) -> bool {
         pages >= PAGES_MIN && self.ftl.may_split(&self.media, || ERASES_OF_RUN)
     }

@@ -2,8 +2,8 @@
 //!
 //! Its sink does nothing but store out-of-band areas and erase counts, and is inlined into the FTL.
 //! Commands come in chunks, so that the L2P entries and live bits of coming overwrites can be
-//! prefetched: the entry 48 commands ahead, then, when it has arrived, what it points at 24 ahead.
-//! On a large drive this doubles the rate.
+//! prefetched: the entry 48 commands ahead, then, when it has arrived, the page that it points to
+//! 24 ahead. On a large drive this doubles the rate.
 
 use crate::drive::{aim_trim, CommandSink, Drive, Front};
 use crate::ftl::{CollectionConfig, FlashSink, MoveRun, MoveWay, NoRoom, ENTRY_AHEAD, PAGE_AHEAD};
@@ -21,9 +21,9 @@ const CREW_PAGES: u64 = 1 << 16;
 
 /// Who counts the reads of an untimed executor.
 pub(crate) trait Reader {
-    /// Whether what pages hold goes where they go.
+    /// Whether page contents are copied along when pages move.
     const CARRIES: bool = false;
-    /// The types of pages that are told apart.
+    /// The page types that are distinguished.
     fn page_types(&self) -> &PageTypes;
     /// A page is read.
     fn page(&mut self, media: &Media, ppn: Ppn, source: Source);
@@ -337,9 +337,9 @@ impl Drive {
         front.ftl.rest(&mut Instant { media, reader });
     }
 
-    /// Leaves superblocks whose collections go in steps as these would have left them, had what was
-    /// written so far taken time: without a victim under way there is a block to spare. Else the
-    /// host would stop at first until a whole victim has moved.
+    /// Brings superblocks whose collections run in steps to the state that timed writes would have
+    /// left: without a running victim there is a spare block. Else the host would stall at first
+    /// until a whole victim has moved.
     pub(crate) fn catch_up(&mut self) {
         let in_steps = matches!(self.config.ftl.collection, CollectionConfig::Steps(_));
         if !in_steps || self.media.superblocks().is_none() {
