@@ -1,18 +1,18 @@
 //! One stimulus on the drive as it is, or a time without any: the runner of a cell, in slices like
 //! a run.
 //!
-//! A cell begins and ends with an idle drive. When its limit is reached no command is issued any
-//! more, and those under way are carried out but not counted. Nothing here looks at every page or
-//! every block: a cell of 200 commands on a large drive costs what 200 commands cost.
+//! A cell begins and ends with an idle drive. When its limit is reached, no further command is
+//! issued, and outstanding commands are carried out but not counted. Nothing here looks at every
+//! page or every block: a cell of 200 commands on a large drive costs what 200 commands cost.
 //!
 //! Randomness follows from the state of the drive and the seed of the cell alone: victim policies
 //! and read errors get streams of that seed. What the timed executor holds (queues, the last
-//! direction of the link, the idle timers of dies) starts anew; the write buffer, the caches and
-//! the throttles are the drive's and go on.
+//! direction of the link, the idle timers of dies) starts from its initial state; the write buffer,
+//! the caches and the throttles belong to the drive and keep their state.
 //!
 //! In an idle time dies collect and fold as between two bursts of a host (`idle_collection`, and
-//! steps below the soft limit); a drive that does neither just lets its throttles recover. It costs
-//! what is done, however long the time is.
+//! steps below the soft limit); a drive that does neither just lets its throttles recover. The cost
+//! follows from the work done in it, not from its length.
 
 use serde_json::{json, Value};
 

@@ -1,12 +1,12 @@
 //! What a timed stage drew from the supply: `metrics.power`.
 //!
 //! ```text
-//! joules = sum over causes of count x energy      what was done: [`Work`], or counters of the FTL
+//! joules = sum over causes of count x energy      counts: [`Work`], or counters of the FTL
 //!        + idle power x duration                  mean_w = joules / duration
 //! ```
-//! Nothing is added up while the stage runs. The operations are all that the stage decided, also
-//! those that were done only when its last command was complete; they are the ones that
-//! `metrics.programs` counts. A command that is suspended costs nothing more.
+//! Nothing is added up while the stage runs. All operations that the stage issued count, also those
+//! that ended after its last command was complete; they are the ones that `metrics.programs`
+//! counts. A command that is suspended costs nothing more.
 
 use serde_json::{json, Map, Value};
 
@@ -30,7 +30,8 @@ pub(super) struct Consumed {
 }
 
 impl Consumed {
-    /// What a stage that began at `start` drew; `None` of devices that do not say what they take.
+    /// What a stage that began at `start` drew; `None` if the device states neither its energies
+    /// nor its power.
     pub(super) fn of(drive: &Drive, stage: &TimedStage, start: &Baseline) -> Option<Self> {
         let flash = drive.config.flash();
         let (energy, power) = (&flash.energy, &drive.config.controller.power);

@@ -1,4 +1,4 @@
-//! One host of a stage under way: its commands drawn ahead, its next arrival, its bursts.
+//! One host of a running stage: its commands drawn ahead, its next arrival, its bursts.
 
 use crate::drive::Drive;
 use crate::op::{HostCommand, HostOp};
@@ -14,7 +14,7 @@ const AHEAD: usize = 16;
 /// Pages of a read that are asked for: more may push each other out of the cache.
 const READ_PAGES: usize = 2;
 
-/// The arrivals of an open loop so far.
+/// The arrivals of an open loop up to now.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Arrivals {
     pub(crate) count: u64,
@@ -25,13 +25,13 @@ pub(crate) struct Arrivals {
 }
 
 impl Arrivals {
-    /// Requests below which a backlog says nothing: it may be one burst.
+    /// Requests below which a backlog is no sign of overload: it may be one burst.
     const COUNT_MIN: u64 = 100;
     /// Share of the requests that may wait when the last one comes.
     const BACKLOG_SHARE: f64 = 0.1;
 
-    /// Commands per second that came and that were served, and the share that waited at the end,
-    /// where the drive did not keep up: more of them waited than a burst leaves, for longer.
+    /// Commands per second that came and that were served, and the share that waited at the end;
+    /// `None` if the drive kept up, or the backlog may come from one burst.
     pub(crate) fn overload(&self, outstanding: u32) -> Option<(f64, f64, f64)> {
         let rate = |count: u64, time: Ns| count as f64 / time.as_seconds();
         let (last, backlog) = self.last;

@@ -1,8 +1,8 @@
-//! Reads that gave no data: what the result has of them, and the warning that leads all others.
+//! Reads that gave no data: their section of the result, and the warning that is listed first.
 //!
-//! A page that no step of recovery corrects is a number, not an error: the run goes on, and rates
+//! A page that no step of recovery corrects is a number, not an error: the run continues, and rates
 //! and latencies count the read as served. Devices without a code (`ecc: none`) leave correction
-//! out: every bit error is uncorrectable there, and nothing is said.
+//! out: every bit error is uncorrectable there, and no warning is given.
 
 use serde_json::{json, Value};
 

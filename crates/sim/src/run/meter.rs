@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | [`StageMeter`] | a stage of a run | when its limit was issued, or WAF is steady |
 //! | [`CellMeter`] | a cell | when its limit completed; without a clock, was issued |
-//! | `Idle` | a time without commands | by itself |
+//! | `Idle` | a time without commands | when the time has passed |
 //!
 //! Meters look at commands and completions only, never at slices.
 
@@ -19,8 +19,8 @@ use crate::units::{Ns, SECTOR_BYTES};
 use crate::workload::cell::{CellLimit, CellPattern, CellSpec};
 use crate::workload::Limit;
 
-/// Commands at one time after which a stage that is limited by time, or by what is written, ends:
-/// about four million.
+/// Commands at one simulated time after which a stage ends that is limited by time or by written
+/// bytes: about four million.
 const STAGE_STANDSTILL: u64 = 4_000_002;
 /// The same of a cell.
 const CELL_STANDSTILL: u64 = 1_000_000;
@@ -135,8 +135,8 @@ impl Meter {
         count
     }
 
-    /// How many writes of so many bytes each may come before somebody looks at what they did: whole
-    /// chunks of this many, or what is left of the limit.
+    /// Number of writes of `bytes` bytes each before the meter has to look at the drive: a multiple
+    /// of `chunk`, or the rest of the limit.
     pub(super) fn quiet_writes(&self, drive: &Drive, bytes: u64, chunk: u64) -> u64 {
         let Self::Stage(stage) = self else { return chunk };
         let left = match stage.limit {
@@ -152,14 +152,15 @@ impl Meter {
         due.clamp(1, 1 << 40).next_multiple_of(chunk).min(left)
     }
 
-    /// Whether nobody looks at the drive yet, with so many bytes issued and not written.
+    /// Whether neither a sample nor the steady-state watch is due, with `bytes` bytes issued and
+    /// not yet written.
     pub(super) fn is_quiet(&self, drive: &Drive, bytes: u64) -> bool {
         let Self::Stage(stage) = self else { return true };
         stage.next_sample(1) != Some(0)
             && stage.watch.as_ref().is_none_or(|it| it.bytes_left(drive.written_bytes()) > bytes)
     }
 
-    /// Writes of so many bytes each are issued.
+    /// Records that `count` writes of `bytes` bytes each are issued.
     pub(super) fn issued_writes(&mut self, count: u64, bytes: u64) {
         if let Self::Stage(stage) = self {
             stage.issued += count;
@@ -203,7 +204,7 @@ impl Meter {
         }
     }
 
-    /// Whether a rest goes on until the drive has no work left.
+    /// Whether a rest lasts until the drive has no work left.
     pub(super) fn waits_for_idle(&self) -> bool {
         matches!(self, Self::Stage(stage) if stage.limit == Limit::Idle)
     }
@@ -221,7 +222,7 @@ impl Meter {
         }
     }
 
-    /// What brings a stage nearer to its end beside time: bytes, where those that are written do.
+    /// Progress of a stage other than time: the bytes written, if they limit the stage.
     #[inline]
     pub(super) fn progress(&self) -> u64 {
         match self {
@@ -292,7 +293,7 @@ impl StageMeter {
         !(is_over || self.steady_waf.is_some())
     }
 
-    /// Whether the limit is surely farther away than commands of so many bytes.
+    /// Whether commands of `bytes` bytes surely do not reach the limit.
     fn takes(&self, bytes: u64) -> bool {
         let left = match self.limit {
             Limit::WrittenBytes(total) => total.saturating_sub(self.written_bytes),
@@ -321,7 +322,7 @@ impl StageMeter {
         self.steady_waf
     }
 
-    /// The series so far, of a measured stage.
+    /// The series up to now, of a measured stage.
     pub(super) fn series(&self) -> Option<&Series> {
         self.sampling.as_ref().map(|sampling| &sampling.series)
     }
@@ -339,7 +340,7 @@ impl StageMeter {
         Some(sampling.series)
     }
 
-    /// Writes of so many bytes each before the next sample is due.
+    /// Number of writes of `bytes` bytes each before the next sample is due.
     fn next_sample(&self, bytes: u64) -> Option<u64> {
         let (done, total) = self.extent(Ns(0));
         let sampling = self.sampling.as_ref().filter(|it| total > 0 && it.taken < it.count)?;
@@ -364,7 +365,7 @@ impl StageMeter {
     }
 }
 
-/// Programs and erases so far, of hosts and of the drive itself.
+/// Number of programs and erases up to now, of hosts and of the drive itself.
 fn flash_work(drive: &Drive) -> u64 {
     let done = drive.ftl.counters();
     done.programs.iter().chain(&done.erases).sum()
@@ -398,7 +399,7 @@ impl CellMeter {
         since.min().unwrap_or(0)
     }
 
-    /// Tells the window how long the drive has programmed and erased nothing.
+    /// Passes to the window how long the drive has programmed and erased nothing.
     #[cold]
     fn look_at_work(&mut self, drive: &Drive, now: Ns) {
         let done = flash_work(drive);
@@ -408,7 +409,7 @@ impl CellMeter {
         self.window.note_quiet(Ns(now.0 - self.flash_work.1 .0));
     }
 
-    /// Tells the window, when a collection has ended since the last look.
+    /// Passes the reclaimed blocks to the window if a collection has ended since the last look.
     #[inline]
     fn look_at_reclaims(&mut self, drive: &Drive) {
         let collections = drive.ftl.counters().erases[Source::Gc as usize];

@@ -3,7 +3,7 @@
 //! ```text
 //! Simulation ─► Run, CellRun ─► Runner: feed ─► executor ─► meter, series, window ─► outcome
 //! ```
-//! Work advances in slices that may be cut anywhere: no result depends on where they were.
+//! Work advances in slices that may be cut anywhere: no result depends on where the cuts are.
 
 mod cell;
 mod energy;

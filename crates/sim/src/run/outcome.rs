@@ -24,7 +24,7 @@ const LITTLES_LAW_TOLERANCE: f64 = 1e-3;
 /// Observed uncorrectable reads from which the observation is stated instead of the analytic mean.
 const OBSERVED_MIN: u64 = 10;
 
-/// The measured part so far.
+/// The measured part up to now.
 struct Measured<'a> {
     drive: &'a Drive,
     start: &'a Baseline,
@@ -257,7 +257,8 @@ impl Measured<'_> {
         [now.commands[flush] - then.commands[flush], now.fua_writes - then.fua_writes]
     }
 
-    /// What the drive drew, of timed runs of devices that say what it takes.
+    /// Energy and power that the drive drew; timed runs only, of devices that state their
+    /// consumption.
     fn power_metrics(&self) -> Option<(String, Value)> {
         let consumed = Consumed::of(self.drive, self.timed?, self.start)?;
         Some(("power".into(), consumed.to_json()))
@@ -328,7 +329,7 @@ impl Measured<'_> {
         (figures.uber, [figures.uber; 2], self.analytic_method())
     }
 
-    /// Page reads by what it took to correct them.
+    /// Page reads by the recovery step that corrected them.
     fn recovery(&self) -> Value {
         let figures = &self.errors;
         let rungs =
@@ -534,7 +535,7 @@ impl Measured<'_> {
 }
 
 impl Measured<'_> {
-    /// What was asked of arbitration and could not matter.
+    /// Warnings about arbitration settings that had no effect.
     fn sharing_warnings(&self) -> Vec<String> {
         let Some((stage, tenants)) =
             self.timed.and_then(|stage| Some((stage, stage.ledger.tenants.as_ref()?)))

@@ -1,4 +1,4 @@
-//! What a drive tells of its placement handles or streams, in the measured part.
+//! Statistics of a drive's placement handles or streams, in the measured part.
 //!
 //! Events are those of the NVM Express Base Specification 2.1, 5.1.12.1.31, that can occur here:
 //! Media Reallocated (80h) is one of data that was isolated initially, and Implicitly Modified
@@ -12,7 +12,7 @@ use crate::ftl::{HandleCounts, Isolation, PlacementConfig};
 use crate::op::Source;
 
 /// The log of a drive that places data: statistics and events as the FDP log pages have them, and
-/// what was counted by handle.
+/// the counts by handle.
 pub(super) fn metrics(
     drive: &Drive,
     start: &Baseline,

@@ -1,4 +1,4 @@
-//! A job under way: stages one after the other, in slices that may be cut anywhere.
+//! A running job: stages one after the other, in slices that may be cut anywhere.
 //!
 //! A stage is a [`Runner`] with a meter. Between two of them the drive is at rest, and what the
 //! stage did is recorded: of preconditioning a line for the result's `state`, of the measured stage
@@ -42,7 +42,7 @@ pub struct Progress {
     pub host_ios: u64,
     /// Flash operations since the run began.
     pub flash_ops: u64,
-    /// Whether the run is over.
+    /// Whether the run has ended.
     pub finished: bool,
 }
 
@@ -80,7 +80,7 @@ pub(crate) struct StageRecord {
     /// Whether WAF became steady; absent for stages without that rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) steady: Option<bool>,
-    /// Mean WAF of the windows that agreed; absent where it did not become steady.
+    /// Mean WAF of the windows that agreed; absent if WAF did not become steady.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) steady_waf: Option<f64>,
     /// How long the drive rested; absent for stages with commands.
@@ -88,7 +88,7 @@ pub(crate) struct StageRecord {
     pub(crate) rest_s: Option<f64>,
 }
 
-/// The stage under way.
+/// The running stage.
 struct Current {
     label: String,
     is_measured: bool,
@@ -111,7 +111,7 @@ pub(crate) struct Run {
     pub(crate) merged_pages: Option<MergedPages>,
     /// The measured stage's start, once it began.
     pub(crate) baseline: Option<Baseline>,
-    /// What the measured stage left, once it is over.
+    /// The series and the executor of the measured stage, once it has ended.
     measured: Option<(Series, Option<Box<TimedStage>>)>,
     start_ops: u64,
     start_ios: u64,
@@ -154,7 +154,7 @@ impl Run {
         self.progress(drive)
     }
 
-    /// Whether a stage is under way; begins the next one if there is one.
+    /// Whether a stage is running; begins the next one if there is one.
     fn has_work(&mut self, drive: &mut Drive) -> bool {
         if self.current.is_none() {
             if let Some((stage, is_measured)) = self.stages.pop_front() {
@@ -256,19 +256,19 @@ impl Run {
         });
     }
 
-    /// What the user should know, so far.
+    /// Warnings for the user, up to now.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let under_way = self.current.as_ref().filter(|current| current.is_measured);
         let overloads = under_way.map_or_else(Vec::new, |current| overloads(&current.runner));
         [&self.warnings[..], &overloads].concat()
     }
 
-    /// Whether the measured stage is over.
+    /// Whether the measured stage has ended.
     pub(crate) fn is_measured_done(&self) -> bool {
         self.measured.is_some()
     }
 
-    /// The measured stage, done or under way, if it began: its series, and its executor if it is
+    /// The measured stage, ended or running, if it began: its series, and its executor if it is
     /// timed.
     pub(crate) fn measured(&self) -> Option<(&Series, Option<&TimedStage>)> {
         if let Some((series, timed)) = &self.measured {

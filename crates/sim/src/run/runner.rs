@@ -1,5 +1,5 @@
-//! The runner: hosts that draw commands, the executor that carries them out, and a meter that says
-//! when it is enough.
+//! The runner: hosts that draw commands, the executor that carries them out, and a meter that
+//! decides when the measurement ends.
 //!
 //! ```text
 //!  feeds ── command ──► timed stage ── step ──► completed, arrived ──► feeds, meter
@@ -17,14 +17,14 @@ use crate::timed::{Step, TimedStage};
 use crate::units::{Ns, SECTOR_BYTES};
 use crate::workload::Admission;
 
-/// Events between two looks at how much was done: they are cheap beside it.
+/// Events between two looks at the operation counts: an event is cheap compared with a look.
 const EVENTS_AT_ONCE: u64 = 64;
 
 /// Chunks and bytes of a run for several threads, at most: some milliseconds of work.
 const RUN_CHUNKS: usize = 64;
 const RUN_BYTES: u64 = 8 << 30;
 
-/// The hosts of a stage, and what they may do.
+/// The hosts of a stage, and whether they may issue commands.
 struct Hosts {
     /// By the number of their tenant; one in untimed stages.
     feeds: Vec<Feed>,
@@ -57,8 +57,8 @@ impl Runner {
         Self { hosts, stage, is_begun: false }
     }
 
-    /// Carries out commands until the drive has done `goal` operations in all, and at most so many
-    /// events; true when nothing is left to do.
+    /// Carries out commands until the drive has done `goal` operations in all, and at most
+    /// `events_max` events; true when nothing is left to do.
     pub(super) fn advance(&mut self, drive: &mut Drive, goal: u64, events_max: u64) -> bool {
         let Some(stage) = self.stage.as_deref_mut() else {
             return self.hosts.advance_instant(drive);
@@ -109,7 +109,7 @@ impl Runner {
         self.stage.as_deref_mut()
     }
 
-    /// What was measured.
+    /// The meter of the stage, cell or idle time.
     pub(super) fn meter(&self) -> &Meter {
         &self.hosts.meter
     }
@@ -124,7 +124,7 @@ impl Runner {
         (&mut self.hosts.meter, self.stage.as_deref_mut())
     }
 
-    /// What is left when all is over.
+    /// Ends the runner: returns its meter and its executor.
     pub(super) fn into_parts(mut self) -> (Meter, Option<Box<TimedStage>>) {
         for Feed { load, batch, batch_next, .. } in &mut self.hosts.feeds {
             load.generator.unissued(&batch[*batch_next..]);
@@ -164,8 +164,8 @@ impl Hosts {
         Some(place)
     }
 
-    /// Commands without time, one chunk or as many as nobody looks in between; true when nothing is
-    /// left to do.
+    /// Carries out commands without time: one chunk, or all up to the meter's next look; true when
+    /// nothing is left to do.
     fn advance_instant(&mut self, drive: &mut Drive) -> bool {
         if !self.is_open(Ns(0)) {
             return true;
@@ -210,7 +210,8 @@ impl Hosts {
         outcome.is_err()
     }
 
-    /// Chunks of writes that follow each other as one run, where that is worth several threads.
+    /// Carries out chunks of consecutive writes as one run, if it is long enough for several
+    /// threads.
     fn advance_run(&mut self, drive: &mut Drive) -> Option<bool> {
         let start = self.feeds[0].batch_next;
         let first_run = drive.run_of(&self.feeds[0].batch[start..])?;
@@ -271,7 +272,7 @@ impl Hosts {
         self.meter.note(drive, Some(stage));
     }
 
-    /// The next command of an open loop has arrived, or a pause is over, or an idle time.
+    /// The next command of an open loop has arrived, or a pause or an idle time has ended.
     fn arrived(&mut self, drive: &mut Drive, stage: &mut TimedStage, tenant: usize) {
         let Some(feed) = self.feeds.get_mut(tenant) else {
             if self.meter.waits_for_idle() {
@@ -323,7 +324,8 @@ impl Hosts {
         self.is_closed |= stage.is_worn_out;
     }
 
-    /// Whether the burst of a closed loop is over; schedules the next when nothing is outstanding.
+    /// Whether the burst of a closed loop has ended; schedules the next when nothing is
+    /// outstanding.
     fn pauses(&mut self, stage: &mut TimedStage, tenant: usize) -> bool {
         let is_open = self.is_open(stage.now());
         let feed = &mut self.feeds[tenant];

@@ -79,8 +79,9 @@ impl Simulation {
         image::save(&self.drive)
     }
 
-    /// The drive as bytes from which [`Simulation::from_checkpoint`] goes on exactly as this one
-    /// does: with the pages in its write buffer and caches. Work that is not finished is dropped.
+    /// The drive as bytes from which [`Simulation::from_checkpoint`] builds a drive in exactly this
+    /// state, including the pages in its write buffer and caches. Work that is not finished is
+    /// dropped.
     pub fn checkpoint(&mut self) -> Vec<u8> {
         self.drop_work();
         checkpoint::save(&self.drive)
@@ -116,18 +117,19 @@ impl Simulation {
         self.drive.config.space()
     }
 
-    /// Lets untimed writes take up to so many threads; no result depends on it.
+    /// Lets untimed writes use up to `threads` threads; no result depends on it.
     pub fn set_threads(&mut self, threads: usize) {
         self.drive.threads = threads.max(1);
     }
 
-    /// Lets them take no more than so many, whatever was allowed before.
+    /// Reduces the threads of untimed writes to at most `threads_max`.
     pub fn limit_threads(&mut self, threads_max: usize) {
         self.drive.threads = self.drive.threads.min(threads_max.max(1));
     }
 
-    /// Victims are chosen by these from now on, if `ftl.gc_policy` leaves that to somebody outside.
-    /// A chooser that fails is to be noticed after [`Simulation::advance`] by who made it.
+    /// Lets these choosers pick victims, if `ftl.gc_policy` leaves that to code outside the
+    /// simulator. After [`Simulation::advance`] the code that made a chooser must check whether it
+    /// failed.
     pub fn consult(&mut self, choosers: Arc<dyn Choosers>) {
         self.drive.choosers = Some(choosers);
         self.drive.consult_again();
@@ -143,8 +145,8 @@ impl Simulation {
         self.observation = observation;
     }
 
-    /// Changes the stress under which pages are read from now on, as after a time on the shelf. A
-    /// job that was under way is dropped.
+    /// Changes the stress for the following page reads, as after a time on the shelf. A running job
+    /// is dropped.
     ///
     /// # Errors
     /// [`ConfigError`] relative to `nand.stress` for a value out of range; nothing was changed.
@@ -156,13 +158,13 @@ impl Simulation {
         Ok(())
     }
 
-    /// Begins a job; one that was under way is dropped.
+    /// Begins a job; a running one is dropped.
     pub fn begin(&mut self, job: Job) {
         self.work = Work::Run(Box::new(Run::new(job, &self.drive, self.observation.clone())));
     }
 
     /// Begins a stimulus, given as the JSON of a [`CellSpec`]: [`Simulation::advance`] carries it
-    /// out, [`Simulation::cell`] tells what it gave. Work that was under way is dropped.
+    /// out, [`Simulation::cell`] returns its result. Running work is dropped.
     ///
     /// # Errors
     /// [`ConfigError`] when the stimulus cannot be; then nothing has changed.
@@ -173,7 +175,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// What the stimulus gave so far; null when there is none.
+    /// The result of the stimulus up to now; null when there is none.
     pub fn cell(&self) -> Value {
         match &self.work {
             Work::Cell(cell) => cell.outcome(&self.drive),
@@ -203,22 +205,22 @@ impl Simulation {
         self.work = Work::Idle(Box::new(IdleRun::new(&mut self.drive, span)));
     }
 
-    /// Lets the clock of the drive go on without anything happening in it: what ran without a clock
-    /// took this time. Blocks age by it; nothing is collected, as it would be in an idle time. Work
-    /// that was under way is dropped.
+    /// Advances the clock of the drive without any other effect, for example by the time that work
+    /// without a clock would have taken. Blocks age by it; unlike in an idle time, nothing is
+    /// collected. Running work is dropped.
     pub fn pass_time(&mut self, span: Ns) {
         self.drop_work();
         self.drive.clock = Ns(self.drive.clock.0.saturating_add(span.0));
     }
 
     /// Brings the drive into the state in which nothing was written, and returns how many blocks
-    /// were erased for it. Wear and bad blocks stay. Work that was under way is dropped.
+    /// were erased for it. Wear and bad blocks stay. Running work is dropped.
     pub fn purge(&mut self) -> u64 {
         self.drop_work();
         self.drive.purge()
     }
 
-    /// Erases blocks as often as `target` says; see [`Simulation::warp`].
+    /// Erases blocks until each has the erase count that `target` gives; see [`Simulation::warp`].
     pub(super) fn age(&mut self, target: impl Fn(BlockId) -> u32) -> u32 {
         self.drop_work();
         let retired = self.drive.ftl.age(&mut self.drive.media, target);
@@ -231,8 +233,8 @@ impl Simulation {
         (self.drive.media.wear(), self.drive.ftl.erased_blocks())
     }
 
-    /// Goes on as the device of another configuration, which may differ in its write buffer, and
-    /// while nothing is written in its compression. Work that was under way is dropped.
+    /// Changes the configuration of the device: the new one may differ in the write buffer, and,
+    /// while nothing is written, in the compression. Running work is dropped.
     ///
     /// # Errors
     /// [`ConfigError`] when the two differ in what cannot change, or not now.
@@ -251,7 +253,7 @@ impl Simulation {
         self.drive.ftl.mapped_pages()
     }
 
-    /// Work that is dropped may leave erases whose end nobody will report.
+    /// Drops the running work, and settles erases whose end no executor will report.
     fn drop_work(&mut self) {
         self.work = Work::None;
         self.drive.ftl.settle();
@@ -275,8 +277,9 @@ impl Simulation {
         }
     }
 
-    /// The result of the job so far: `{effective, workload, state, metrics, series, checks,
-    /// warnings, complete}`; metrics, series and checks are there once the measured part began.
+    /// The result of the job up to now:
+    /// `{effective, workload, state, metrics, series, checks, warnings, complete}`; metrics, series
+    /// and checks are there once the measured part began.
     pub fn outcome(&self) -> Value {
         if let Some(run) = self.run() {
             return outcome::document(&self.drive, run, &self.origin);

@@ -3,8 +3,9 @@
 //! WAF is measured in windows of equal host writes. It is steady when the last few windows agree:
 //! their spread and the trend of a least-squares line across them stay within the rule's tolerance.
 //! The shape of the SNIA steady-state rule (excursion and slope), applied to WAF, which has no
-//! noise of timing. Until as much as the drive holds was programmed, it fills its spare area or
-//! reclaims what was dead before, and WAF is flat for that: such windows do not count.
+//! noise of timing. Until as many bytes as the drive's flash holds are programmed, the drive fills
+//! its spare area or reclaims pages that were dead before, which keeps WAF flat: such windows do
+//! not count.
 
 use crate::workload::SteadyRule;
 

@@ -20,10 +20,10 @@ use crate::timed::Completion;
 use crate::units::Ns;
 use crate::workload::cell::{CellLimit, PIECES_MAX};
 
-/// The most of a cell that its ramp may take to see what it waits for.
+/// Largest share of a cell that its ramp may take to reach its goal.
 const RAMP_SHARE_MAX: f64 = 0.5;
-/// The part of the reclaimed blocks that are of the ramp: a drive that collected during the reads
-/// before has some in hand, which last for a moment of a minute.
+/// Share of the reclaimed blocks that belongs to the ramp: a drive that collected during earlier
+/// reads has some erased blocks in reserve, which last for a short part of it only.
 const RECLAIMS_OF_RAMP: f64 = 0.25;
 
 /// What must be reached together.
@@ -104,10 +104,10 @@ struct Piece {
     max_ns: u64,
 }
 
-/// All pieces so far, and the one under way.
+/// All complete pieces, and the current one.
 struct Pieces {
     length: u64,
-    /// End of the piece under way.
+    /// End of the current piece.
     boundary: u64,
     piece: Piece,
     done: Vec<(u64, Piece)>,
@@ -139,7 +139,7 @@ pub(crate) struct Window {
     start: u64,
     end: u64,
     kinds: [Kind; 2],
-    /// The same of each load, where there are several.
+    /// The same of each load, if there are several.
     loads: Vec<[Kind; 2]>,
     pieces: Option<Box<Pieces>>,
     /// There are more pieces than anyone can want.
@@ -224,14 +224,14 @@ impl Window {
         self.phase == Phase::Ramp
     }
 
-    /// The drive has programmed and erased nothing for so long; told before the completion that
-    /// finds it so.
+    /// Records how long the drive has programmed and erased nothing; called before the completion
+    /// that is judged by it.
     pub(crate) fn note_quiet(&mut self, quiet: Ns) {
         self.quiet = quiet.0;
     }
 
-    /// Collections have reclaimed so many blocks in every pool; told before the completion that
-    /// finds it so.
+    /// Records how many blocks collections have reclaimed in every pool; called before the
+    /// completion that is judged by it.
     pub(crate) fn note_reclaims(&mut self, reclaims: u64) {
         self.reclaims = reclaims;
     }
@@ -330,7 +330,7 @@ impl Window {
         }
     }
 
-    /// How much of the limit is over, 0 to 1.
+    /// Share of the limit that is reached, 0 to 1.
     pub(crate) fn fraction(&self, now: Ns) -> f64 {
         if self.phase == Phase::Over {
             return 1.0;
@@ -349,12 +349,12 @@ impl Window {
         self.has_too_many_pieces.then(|| format!("the cell has more than {PIECES_MAX} pieces"))
     }
 
-    /// Keeps apart what the commands of so many loads gave.
+    /// Keeps separate results for `count` loads.
     pub(crate) fn watch_loads(&mut self, count: usize) {
         self.loads.resize_with(count, Default::default);
     }
 
-    /// `{seconds, reads, writes, ramp_ios, samples}`, and `loads` where they are kept apart.
+    /// `{seconds, reads, writes, ramp_ios, samples}`, and `loads` if they are kept separate.
     pub(crate) fn to_json(&self) -> Value {
         let measured: u64 = self.kinds.iter().map(|kind| kind.latencies.count()).sum();
         let mut document = json!({
@@ -546,8 +546,8 @@ mod tests {
         assert_eq!(written(&window), (800, 800, 0));
     }
 
-    /// Completions of a Poisson process: what is measured has the rate of the process on average,
-    /// whether a count or a time ends it.
+    /// Completions of a Poisson process: the measured rate is on average that of the process,
+    /// whether a count or a time ends the measurement.
     #[test]
     fn rates_are_not_biased() {
         let mut rng = crate::rng::Rng::stream(1, "window");
