@@ -47,8 +47,8 @@ impl Front<'_> {
                 return Ok(());
             }
             is_whole |= buffer.completes(lpn, part);
-            // The copy that waited is superseded: it never costs a program of its own. A flush that
-            // comes now owes that copy, and so waits for this program.
+            // The waiting copy is superseded: it never costs a separate program. A flush that comes
+            // now must cover that copy, and so waits for this program.
             if buffer.trim(lpn) {
                 self.host.absorbed_pages += 1;
                 sink.flush_next();
@@ -66,8 +66,8 @@ impl Front<'_> {
         self.program_page(sink, lpn)
     }
 
-    /// Asks for what the pages that leave the write buffer next will touch, and where it is likely
-    /// that reads complete them, for what these will.
+    /// Prefetches the table entries of the pages that leave the write buffer next, and, if reads
+    /// are likely to complete them, the memory that these reads will touch.
     #[inline(never)]
     fn look_ahead<S: CommandSink>(&self, sink: &S, merges: bool) {
         let Some(buffer) = self.buffer.as_deref() else { return };

@@ -1,4 +1,4 @@
-//! How many pages a device has, and what is left over when the host has its share.
+//! Page counts of a device, and the spare area that is left besides the capacity of the host.
 //!
 //! ```text
 //! raw blocks ─ factory bad ─► good blocks: T = good * data pages per block
@@ -163,7 +163,7 @@ impl DeviceConfig {
         spare_pages as f64 / self.data_pages_per_block()
     }
 
-    /// Erased blocks that GC keeps in the whole drive; superblocks, where there are some.
+    /// Erased blocks that GC keeps in the whole drive; superblocks, if the drive has them.
     pub fn reserve_blocks(&self) -> u32 {
         let asked = match self.ftl.gc_reserve_blocks {
             Some(blocks) => blocks / self.blocks_per_superblock(),
@@ -574,7 +574,7 @@ mod tests {
         assert_eq!(effective["slc_cache_blocks"], 128);
         // 1 - 0.99^2 of 16384 superblocks.
         assert_eq!(effective["bad_blocks"], 326);
-        // 512 pages are 32 stripes where they start with the block; shifted ones end with a 33rd.
+        // 512 pages are 32 stripes if these start with the block; shifted ones end with a 33rd.
         let share = effective["parity_share"].as_f64().expect("a number");
         assert!(share > 32.0 / 512.0 && share < 33.0 / 512.0, "{share}");
         assert_eq!(effective["raw_bytes"], 32_u64 << 30);

@@ -1,4 +1,5 @@
-//! A drive at rest as bytes, exactly: what follows from them is what would have followed.
+//! The exact state of a drive at rest as bytes: a restored drive behaves as the saved one would
+//! have.
 //!
 //! ```text
 //! offset  bytes  field
@@ -8,11 +9,12 @@
 //!     20      4  CRC-32 of the body, little endian
 //!     24      …  body: State (postcard), then the out-of-band areas, 4 bytes each, little endian
 //! ```
-//! An image (`image`) is the drive after a power cut; this is the drive as it stands, between two
-//! cells: media and FTL tables, and also what is volatile and yet decides what comes: the pages in
-//! the write buffer and in the caches, in their order, the throttles, the seeds of the drive, its
-//! clock and what is refreshed when, and what its reads remember, random streams included. Not
-//! stored: counters, of which only differences are used. The map is rebuilt and audited.
+//! An image (`image`) is the drive after a power cut; a checkpoint is the drive in its present
+//! state, between two cells: media and FTL tables, and also the volatile state that affects later
+//! results: the pages in the write buffer and in the caches, in their order, the throttles, the
+//! seeds of the drive, its clock, the refresh times of its blocks, and the state of its read error
+//! model, including random streams. Not stored: counters, of which only differences are used. The
+//! map is rebuilt and audited.
 
 use serde::{Deserialize, Serialize};
 
@@ -40,14 +42,14 @@ struct State {
     memory: [Vec<u64>; 4],
     throttle: Option<(f64, f64, bool, u64)>,
     is_worn_out: bool,
-    /// What the host asked for so far: the health of a drive goes on.
+    /// Host counters, which the health report of a restored drive continues.
     host: HostCounters,
-    /// Simulated time so far, and what is refreshed when.
+    /// Simulated time up to now, and the refresh times of blocks.
     clock: u64,
     refresh: Vec<Vec<u64>>,
     patrol: Option<[u64; 4]>,
     reads: ReadMemory,
-    /// The seed of what is drawn from now on.
+    /// The seed of the following random draws.
     draw_seed: u64,
 }
 

@@ -163,8 +163,8 @@ impl DeviceConfig {
         layout.map_err(|error| error.under("ftl"))
     }
 
-    /// The model of the raw bit error rate, also of blocks of one bit per cell, where there are
-    /// some and the model has states.
+    /// The model of the raw bit error rate; it includes blocks of one bit per cell if the drive has
+    /// such blocks and the model has states.
     pub fn rber_model(&self) -> Box<dyn RberModel> {
         match self.rber_config() {
             RberConfig::States(model) if self.ftl.has_slc_cache() => {
@@ -296,7 +296,7 @@ impl DeviceConfig {
         Ok(())
     }
 
-    /// A copy inside the die programs a page by itself.
+    /// Checks that copies inside the die are possible: such a copy programs a single page.
     fn check_copyback(&self) -> Result<(), ConfigError> {
         if self.ftl.copyback.is_none() || matches!(self.nand.program, ProgramMode::Page(_)) {
             return Ok(());
@@ -522,8 +522,8 @@ mod tests {
                 "parity is computed",
             ),
             (
-                // A drive with both broke the rules of the flash: slots of one page went to pages
-                // of their own inside the die.
+                // A drive with both broke the rules of the flash: slots of one page were copied to
+                // separate pages inside the die.
                 r#"{"copyback": {}, "compression": {"data": "file", "ratio": 0.5}}"#,
                 "ftl.copyback",
                 "moves a whole page",

@@ -1,8 +1,8 @@
 //! What a drive did between two moments, all of it from one origin.
 //!
-//! The counters of the host are of a drive's health and go on from image to image; those of the
-//! flash begin anew with every image and every mount. A quotient of the two means something only
-//! where both are differences between the same moments.
+//! The counters of the host belong to a drive's health and continue from image to image; those of
+//! the flash start at zero with every image and every mount. A quotient of the two is meaningful
+//! only if both are differences between the same moments.
 
 use super::drive::{total, Drive};
 use crate::op::{HostOp, Source};

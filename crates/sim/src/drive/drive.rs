@@ -24,7 +24,7 @@ use crate::op::{HostCommand, HostOp, Source};
 use crate::reads::{Algorithm, ReadErrors};
 use crate::units::{DieId, Lpn, Ns, Ppn, SECTOR_BYTES};
 
-/// What a sink learns beside flash operations, for commands that wait.
+/// Events that a sink receives in addition to flash operations, for commands that wait.
 pub trait CommandSink: FlashSink {
     /// The next program empties a slot of the write buffer, and no command waits for it.
     fn flush_next(&mut self);
@@ -39,10 +39,10 @@ pub trait CommandSink: FlashSink {
     fn looks_up_itself(&self) -> bool {
         false
     }
-    /// A page is likely to be read soon: asks for what that will touch.
+    /// A page is likely to be read soon: prefetches the memory that the read will touch.
     #[inline]
     fn expect_read(&self, _ppn: Ppn) {}
-    /// The command waits until every page that left the write buffer so far is on the flash.
+    /// The command waits until every page that has left the write buffer is on the flash.
     fn fence(&mut self);
 }
 
@@ -51,7 +51,7 @@ pub struct Drive {
     pub(crate) config: DeviceConfig,
     /// The seed that it was made with.
     pub(crate) seed: u64,
-    /// The seed of what is drawn at random from now on: its own, or that of the last cell.
+    /// The seed of the following random draws: that of the drive, or that of the last cell.
     pub(crate) draw_seed: u64,
     pub(crate) geometry: Geometry,
     pub(crate) media: Media,
@@ -66,12 +66,12 @@ pub struct Drive {
     pub(crate) threads: usize,
     /// The throttles as the last cell left them; `None` before the first.
     pub(crate) throttle: Option<Throttle>,
-    /// Simulated time of all timed stages, cells and idle times so far.
+    /// Simulated time of all timed stages, cells and idle times up to now.
     pub(crate) clock: Ns,
     pub(crate) patrol: Option<Box<Patrol>>,
-    /// Who chooses victims, where that is not the drive itself.
+    /// The code that chooses victims, if that is not the drive itself.
     pub(crate) choosers: Option<Arc<dyn Choosers>>,
-    /// Who gives writes their placement ids, where that is not the workload.
+    /// The code that gives writes their placement ids, if that is not the workload.
     pub(crate) placer: Option<SharedPlacer>,
     /// Placement ids by page, where writes carry ids that addresses do not decide.
     pub(crate) ids: Option<Box<CommandIds>>,
@@ -117,7 +117,7 @@ impl Drive {
         }
     }
 
-    /// Lets everything that is drawn at random follow from this seed from now on.
+    /// Lets all following random draws depend on this seed.
     pub(crate) fn reseed(&mut self, seed: u64) {
         self.draw_seed = seed;
         self.ftl.reseed(seed);
@@ -170,8 +170,8 @@ impl Drive {
         erased
     }
 
-    /// Victim policies that ask somebody outside are to ask the drive's choosers: due when these or
-    /// the firmware are new.
+    /// Connects victim policies that ask code outside the simulator to the drive's choosers:
+    /// required when the choosers or the firmware are new.
     pub(crate) fn consult_again(&mut self) {
         if let Some(choosers) = &self.choosers {
             self.ftl.consult(&**choosers);
@@ -354,7 +354,7 @@ impl Front<'_> {
         }
     }
 
-    /// Whether the page lies wholly inside the command.
+    /// Whether the page is completely inside the command.
     #[inline]
     pub(super) fn covers(&self, command: &HostCommand, page: u32) -> bool {
         let first = u64::from(page) << self.page_shift;
@@ -436,7 +436,7 @@ impl Front<'_> {
         is_single.then(|| self.first_page(command))
     }
 
-    /// Whether a command is a write that goes on right behind a page.
+    /// Whether a command is a write that starts right after a page.
     #[inline]
     pub(crate) fn follows(&self, command: &HostCommand, page: Lpn) -> bool {
         command.op == HostOp::Write && command.sector == (u64::from(page.0) + 1) << self.page_shift
@@ -479,7 +479,8 @@ impl Front<'_> {
         outcome
     }
 
-    /// Counts commands that were carried out as a run, of whose pages so many were written.
+    /// Counts commands that were carried out as a run of `pages` pages, of which `written` were
+    /// written.
     pub(crate) fn count_run(&mut self, commands: u64, pages: u64, written: u64) {
         self.host.commands[1] += commands;
         self.host.sectors[1] += written << self.page_shift;
@@ -536,7 +537,8 @@ impl Front<'_> {
         }
     }
 
-    /// Reads a page from the flash, or takes it from what was read ahead; false if there is none.
+    /// Reads a page from the flash, or takes it from the pages that were read ahead; false if there
+    /// is none.
     #[inline]
     fn fetch_page<S: CommandSink>(&mut self, sink: &mut S, lpn: Lpn) -> bool {
         let is_ahead = sink.takes_ahead(lpn);
@@ -560,7 +562,7 @@ impl Front<'_> {
     fn read_cached_page<S: CommandSink>(&mut self, sink: &mut S, lpn: Lpn, part: Part) {
         let waiting = self.buffer.as_deref().map_or(Found::None, |buffer| buffer.find(lpn, part));
         if waiting == Found::Some {
-            // The flash has the rest, or nobody.
+            // The rest is on the flash, or was never written.
             let is_read = self.ftl.read(sink, lpn, Source::Host);
             self.host.buffer_read_pages += u64::from(!is_read);
             return;

@@ -1,5 +1,5 @@
-//! The health of a drive in the words of its own report: the SMART / Health Information log (NVM
-//! Express Base Specification), and for eMMC the estimates of the extended CSD (JESD84-B51).
+//! The health of a drive in the terms of a drive's own report: the SMART / Health Information log
+//! (NVM Express Base Specification), and for eMMC the estimates of the extended CSD (JESD84-B51).
 //! Counts are those of the drive since the run began, preconditioning included.
 //!
 //! | field | here |

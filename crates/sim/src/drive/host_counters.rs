@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::op::HOST_OP_KINDS;
 
-/// What the host asked for so far.
+/// Counters of the commands of the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostCounters {
     /// Commands started, by [`HostOp::index`]: read, write, trim, flush.
@@ -23,7 +23,7 @@ pub struct HostCounters {
     pub read_cache_hits: u64,
     /// Page reads of the flash ahead of a sequential reader.
     pub ahead_pages: u64,
-    /// Page reads served by what was read ahead.
+    /// Page reads served by pages that were read ahead.
     pub ahead_hits: u64,
     /// Pages that flush commands took out of the write buffer.
     pub flushed_pages: u64,

@@ -25,7 +25,7 @@ const MAGIC: Magic = Magic { word: *b"ONLIMAGE", version: 7, flags: HAS_CONTENTS
 const HEADER_BYTES: usize = 24;
 /// Numbers behind a body that are put there together.
 const NUMBERS_AT_ONCE: usize = 1024;
-/// Beside the version: behind the body is what the pages of a served drive hold.
+/// Flag next to the version: after the body follow the page contents of a served drive.
 const HAS_CONTENTS: u32 = 1 << 31;
 /// How the contents of a served drive begin, behind its image.
 pub(crate) const CONTENTS_WORD: &[u8; 8] = b"ONLBYTES";
@@ -143,7 +143,7 @@ pub(crate) fn contents_of(bytes: &[u8]) -> Option<&[u8]> {
 pub(super) struct Magic {
     pub(super) word: [u8; 8],
     pub(super) version: u32,
-    /// Bits beside the version that may be set.
+    /// Flag bits next to the version that may be set.
     pub(super) flags: u32,
 }
 

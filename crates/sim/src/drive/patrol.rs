@@ -4,9 +4,9 @@
 //! blocks that are closed   [0 1 2 3] [4 5 6 7] …  one page after the other, and from the beginning
 //! time                      ├──┤ period / pages
 //! ```
-//! The drive keeps its place from stage to stage. How many pages there are is counted when a clock
-//! begins to run and when all have been read; what is left of the time to the next read is then
-//! stretched or shrunk.
+//! The drive keeps its place from stage to stage. The pages are counted when a clock begins to run
+//! and when all have been read; the time left to the next read is then rescaled to the new
+//! interval.
 
 use crate::units::{BlockId, Ns};
 
@@ -17,12 +17,12 @@ pub(crate) struct Patrol {
     pages: u64,
     /// The drive's clock at the next read.
     next: u64,
-    /// Where it is: block and page index.
+    /// Its position: block and page index.
     pub(crate) place: (BlockId, u32),
 }
 
 impl Patrol {
-    /// A patrol that takes so many days for all pages.
+    /// A patrol that reads all pages once in `period_days` days.
     pub(crate) fn new(period_days: f64) -> Self {
         let period = Ns::from_days(period_days).0 as f64;
         Self { period, pages: 0, next: 0, place: (BlockId(0), 0) }
@@ -33,7 +33,7 @@ impl Patrol {
         self.period / self.pages.max(1) as f64
     }
 
-    /// There are so many pages from now on.
+    /// Sets the number of pages, and rescales the time to the next read.
     pub(crate) fn count(&mut self, pages: u64, now: Ns) {
         // The first read is half of an interval away.
         let left = if self.pages == 0 {

@@ -1,12 +1,12 @@
 //! Which placement id the writes of a stage carry, on their way from the command to the FTL.
 //!
 //! ```text
-//! one id for all, or by address ──────────────────────────────────► told to the FTL once
-//! by tenant; pages that wait in a write buffer ──► noted by page ──► told before each page
+//! one id for all, or by address ──────────────────────────────────► set in the FTL once
+//! by tenant; pages that wait in a write buffer ──► noted by page ──► set before each page
 //! by command, from a placer (`placement_ids`) ───► the same
 //! ```
-//! A page is written after its command where it waits in the write buffer, or for room. Then its id
-//! is remembered by logical page: the newest write of a page decides.
+//! A page is written after its command if it waits in the write buffer, or for an erased block.
+//! Then its id is remembered by logical page: the newest write of a page decides.
 
 use super::drive::{Drive, Front};
 use super::placement_ids::CommandIds;
@@ -16,7 +16,7 @@ use crate::units::Lpn;
 use crate::workload::StageIds;
 
 impl Drive {
-    /// Says which id the writes from now on carry, if the drive takes ids.
+    /// Sets the ids of the following writes, if the drive takes ids.
     pub(crate) fn place(&mut self, ids: Option<&StageIds>) {
         if self.config.ftl.placement.is_none() {
             return;
@@ -60,7 +60,7 @@ impl Front<'_> {
         }
     }
 
-    /// Tells the FTL the id of the page that is written next, where commands decide.
+    /// Passes the id of the page that is written next to the FTL, if ids come from commands.
     #[inline]
     pub(crate) fn tell_id(&mut self, lpn: Lpn) {
         if let Some(ids) = self.ids.as_deref() {

@@ -1,4 +1,4 @@
-//! Placement ids: those that somebody outside the simulator gives to writes, a batch at a time, and
+//! Placement ids: those that code outside the simulator gives to writes, a batch at a time, and
 //! those of commands, remembered by logical page until the page is written.
 //!
 //! Commands are drawn ahead in batches; those of a batch are shown together, before any of them is

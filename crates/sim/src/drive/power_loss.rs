@@ -1,9 +1,8 @@
-//! `power`: what the drive does against a loss of power, and where it is weak on purpose.
+//! `power`: the drive's measures against a loss of power, and its deliberate weaknesses.
 //!
 //! | key | strong | weak: what a cut may then do |
 //! |---|---|---|
-//! | `plp` | `{energy_mj, aged}` | `none`, `host_notified`: acknowledged writes that were not
-//! flushed are lost |
+//! | `plp` | `{energy_mj, aged}` | `none`, `host_notified`: unflushed writes are lost |
 //! | `flush` | `honest` | `ignored`, `{delayed_ms}`: flushed writes are lost |
 //! | `lower_page_backup` | `backup_to_slc`, `skip_pair_after_flush` | `none`: data that was flushed
 //! long ago |
@@ -13,11 +12,12 @@
 //! | `subpage_write` | `full_page` | `sub_page`: units half new, half old |
 //! | `seq_reorder` | `in_order` | `per_die`: a later write without an earlier one |
 //! | `trim_log` | `persistent` | `volatile`: trimmed data comes back |
-//! | `suspect_pages` | `relocate` | `keep`: what an interrupted program has left decays faster |
-//! | `half_erased` | `erase_again` | `reuse`: what is written there errs more |
+//! | `suspect_pages` | `relocate` | `keep`: data of interrupted programs decays faster |
+//! | `half_erased` | `erase_again` | `reuse`: data written there has more bit errors |
 //!
-//! The last two show on drives whose error model knows what ages them.
-//! The keys act where power is cut; elsewhere a drive behaves as if they were left out.
+//! `suspect_pages` has an effect only if the error model depends on retention or reads,
+//! `half_erased` only on drives with an error model. The keys matter only when power is cut;
+//! otherwise a drive behaves as if they were left out.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -33,16 +33,16 @@ const FACTOR_MAX: f64 = 1000.0;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PowerLossConfig {
-    /// Power loss protection: `none`; `host_notified`, which helps when the host says that it will
-    /// cut; or capacitors, `{energy_mj, aged}`; default `none`.
+    /// Power loss protection: `none`; `host_notified`, which protects if the host announces that it
+    /// will cut the power; or capacitors, `{energy_mj, aged}`; default `none`.
     #[serde(deserialize_with = "named")]
     pub plp: Plp,
     /// What a flush does: `honest`, `ignored`, or `{delayed_ms}`: done that much after it was
     /// acknowledged; default `honest`.
     #[serde(deserialize_with = "named")]
     pub flush: FlushBehaviour,
-    /// What keeps the pages of a wordline that were programmed before safe from the passes that
-    /// come later: `none`, `backup_to_slc`, `skip_pair_after_flush`; default `backup_to_slc`.
+    /// How earlier programmed pages of a wordline are kept safe from later passes over it: `none`,
+    /// `backup_to_slc`, `skip_pair_after_flush`; default `backup_to_slc`.
     pub lower_page_backup: LowerPageBackup,
     /// Whether pages of the journal carry a checksum; default true.
     pub journal_crc: bool,
@@ -52,9 +52,9 @@ pub struct PowerLossConfig {
     pub map_order: MapOrder,
     /// Whether a page that was programmed in part counts; default `full_page`.
     pub subpage_write: SubpageWrite,
-    /// Which of the writes that were not flushed may survive without those before: `in_order`, with
-    /// which writes complete when they are on the flash, unless capacitors save them; or `per_die`;
-    /// default `per_die`.
+    /// Which writes that were not flushed may survive without earlier ones: `in_order` (writes
+    /// complete when they are on the flash, unless capacitors save them) or `per_die`; default
+    /// `per_die`.
     pub seq_reorder: SeqReorder,
     /// Whether a trim completes when it is recorded on the flash; default `persistent`.
     pub trim_log: TrimLog,
@@ -62,27 +62,29 @@ pub struct PowerLossConfig {
     pub paired_scheme: PairedScheme,
     /// Units that the host writes between two checkpoints of the map, 1 to 2^32 - 1; default 4096.
     pub checkpoint_interval_units: u32,
-    /// How long the supply falls: no operation begins, and those under way become evenly slower, in
-    /// microseconds, 0 to 1e6; default 0.
+    /// Time that the supply voltage takes to fall, in which no operation begins and running
+    /// operations become evenly slower, in microseconds, 0 to 1e6; default 0.
     pub ramp_us: f64,
-    /// What the next start does with pages whose program was interrupted and that can be read:
-    /// `relocate` what they hold, or `keep` it there; default `relocate`.
+    /// Treatment, at the next start, of readable pages whose program was interrupted: `relocate`
+    /// their data, or `keep` it there; default `relocate`.
     #[serde(skip_serializing_if = "is_default")]
     pub suspect_pages: SuspectPages,
-    /// What it does with blocks whose erase was interrupted: `erase_again`, or `reuse` them as they
-    /// are; default `erase_again`.
+    /// Treatment, at the next start, of blocks whose erase was interrupted: `erase_again`, or
+    /// `reuse` them as they are; default `erase_again`.
     #[serde(skip_serializing_if = "is_default")]
     pub half_erased: HalfErased,
-    /// Times as fast as other pages, those lose their charge whose program was interrupted, or a
-    /// later pass over whose wordline: 1 to 1000; default 3 (assumed; that they decay faster: Tseng
-    /// and others, DAC 2011).
+    /// Factor by which charge loss is faster in pages whose program, or a later pass over their
+    /// wordline, was interrupted: 1 to 1000; default 3 (assumed; that they decay faster: Tseng and
+    /// others, DAC 2011).
     #[serde(skip_serializing_if = "is_3")]
     pub suspect_retention_factor: f64,
-    /// Times as much as other pages, reads disturb them: 1 to 1000; default 3 (assumed, as above).
+    /// Factor by which reads disturb these pages more than others: 1 to 1000; default 3 (assumed,
+    /// as above).
     #[serde(skip_serializing_if = "is_3")]
     pub suspect_read_disturb_factor: f64,
-    /// Times the raw bit error rate of others, pages have of blocks that are written behind an
-    /// interrupted erase: 1 to 1000; default 10 (assumed; that they err more: Tseng and others).
+    /// Factor by which the raw bit error rate is higher in pages of blocks that are written after
+    /// an interrupted erase: 1 to 1000; default 10 (assumed; that they have more bit errors: Tseng
+    /// and others).
     #[serde(skip_serializing_if = "is_10")]
     pub half_erased_rber_factor: f64,
 }
@@ -129,9 +131,9 @@ impl Default for PowerLossConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Plp {
-    /// What is in memory is lost.
+    /// Data in memory is lost.
     None,
-    /// A shutdown that the host announces saves all; a cut is none.
+    /// An announced shutdown saves all data; a power cut is not announced.
     HostNotified,
     /// Capacitors last for a while.
     Capacitor {
@@ -193,9 +195,9 @@ pub enum LowerPageBackup {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MapOrder {
-    /// The journal names what is programmed.
+    /// The journal names pages that are programmed.
     DataBeforeMap,
-    /// The journal names what is to be programmed, and is believed.
+    /// The journal names pages before they are programmed, and recovery trusts it.
     MapBeforeData,
 }
 
@@ -205,8 +207,7 @@ pub enum MapOrder {
 pub enum SubpageWrite {
     /// It counts as a whole or not at all.
     FullPage,
-    /// Its sectors are programmed one after another, and what is missing is taken from the old
-    /// page.
+    /// Its sectors are programmed one after another, and missing ones are taken from the old page.
     SubPage,
 }
 
@@ -234,10 +235,10 @@ pub enum TrimLog {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SuspectPages {
-    /// What they hold is moved.
+    /// Their data is moved.
     #[default]
     Relocate,
-    /// It stays.
+    /// Their data stays.
     Keep,
 }
 
@@ -256,7 +257,7 @@ pub enum HalfErased {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PairedScheme {
-    /// Each page has cells of its own.
+    /// Each page has separate cells.
     None,
     /// Two passes.
     Mlc,
@@ -316,7 +317,7 @@ impl PowerLossConfig {
         check_amount("ramp_us", self.ramp_us)
     }
 
-    /// What cuts do to what is stored behind them.
+    /// The factors by which cuts impair stored data.
     pub(crate) fn scars(&self) -> ScarFactors {
         ScarFactors {
             retention: self.suspect_retention_factor,
@@ -325,18 +326,18 @@ impl PowerLossConfig {
         }
     }
 
-    /// The same of a drive whose file says nothing.
+    /// The same for a drive whose file leaves them out.
     pub(crate) fn default_scars() -> ScarFactors {
         Self::default().scars()
     }
 
-    /// Whether capacitors save what is in memory.
+    /// Whether capacitors save the data in memory.
     pub fn has_capacitors(&self) -> bool {
         matches!(self.plp, Plp::Capacitor { .. })
     }
 }
 
-/// A name stands for the kind, and a mapping tells its kind by its keys.
+/// Reads a name as the kind; a mapping without a kind gets it from its keys.
 fn named<'de, D, T>(de: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,

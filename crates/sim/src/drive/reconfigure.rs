@@ -12,7 +12,7 @@ use crate::nand::{BlockTables, CellMode, Media};
 use crate::op::{HostCommand, HostOp};
 
 impl Drive {
-    /// Goes on as the device of another configuration.
+    /// Changes the configuration of the drive.
     ///
     /// # Errors
     /// [`ConfigError`] when the two differ in what cannot change, or not now.

@@ -1,4 +1,4 @@
-//! What is left of a drive without power, and what its mount is told.
+//! The state of a drive without power, and the inputs of its mount.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use super::power_loss::HalfErased;
 use crate::nand::{Contents, Latest, Media, Unit};
 use crate::units::{BlockId, Lpn};
 
-/// What is left of a drive without power.
+/// The state of a drive without power.
 #[derive(Clone)]
 pub struct Remains {
     pub(crate) config: DeviceConfig,
@@ -17,27 +17,28 @@ pub struct Remains {
     pub(crate) media: Media,
     /// Blocks whose erase was interrupted: nothing in them can be read.
     pub half_erased: BTreeSet<u32>,
-    /// What was saved while the capacitors lasted.
+    /// Units that were saved while the capacitors lasted.
     pub saved: Vec<Unit>,
-    /// With parity, blocks that the cut has found half written: the first page of the stripes that
-    /// lack theirs.
+    /// With parity, blocks that were partly written at the cut, with the first page of the stripe
+    /// that lacks its parity.
     pub(crate) open_stripes: Vec<(BlockId, u32)>,
     /// What the drive did until the power failed.
     pub(crate) done: Counts,
 }
 
-/// What a mount is to do.
+/// Inputs of a mount.
 #[derive(Clone, Debug, Default)]
 pub struct Mounting {
     /// By logical page, the version of its last trim that was recorded for good; empty: none.
     pub trims: Arc<Vec<u32>>,
-    /// What tells of the blocks that were opened before it: only the others are looked at page by
-    /// page. `None`: all are.
+    /// The checkpoint that covers the blocks opened before it: only the others are scanned page by
+    /// page. `None`: all are scanned.
     pub checkpoint: Option<Arc<Checkpoint>>,
-    /// By logical page, the highest version that was given out, as the sequence number in the root
-    /// tells; empty: none.
+    /// By logical page, the highest version that was given out, from the sequence number in the
+    /// root; empty: none.
     pub versions: Vec<u32>,
-    /// Logical pages whose data is moved, since it lies beside an interrupted program.
+    /// Logical pages whose data is moved, since its program, or a later pass over its wordline, was
+    /// interrupted.
     pub suspects: Vec<Lpn>,
     /// The power fails again at this step of the recovery, from 0.
     pub until: Option<u32>,
@@ -89,8 +90,8 @@ impl Remains {
         self.media.geometry().units_per_page
     }
 
-    /// The page of the flash that a page of a block lies on, by numbers that are its own in the
-    /// block: die of the group, page, row.
+    /// The page of the flash that holds a page of a block, as numbers that are unique in the block:
+    /// die of the group, page, row.
     pub fn flash_page(&self, block: BlockId, index: u32) -> (u32, u32, u32) {
         self.media.flash_page(block, index)
     }

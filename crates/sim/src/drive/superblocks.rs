@@ -1,4 +1,4 @@
-//! Superblocks of a device: their shape, what bad blocks leave of them, and what they hold.
+//! Superblocks of a device: their shape, the number that bad blocks leave, and their capacity.
 
 use super::config::DeviceConfig;
 use super::drive::Drive;
@@ -15,7 +15,7 @@ use crate::units::BlockId;
 const SLOTS_MAX: u64 = 1 << 24;
 
 impl DeviceConfig {
-    /// How superblocks are laid over the dies, where there are some.
+    /// The layout of superblocks over the dies; `None` for drives without them.
     pub fn superblocks(&self) -> Option<Superblocks> {
         self.checked_superblocks().expect("resolve has checked the superblocks")
     }
@@ -42,8 +42,8 @@ impl DeviceConfig {
         self.flash().bad_blocks_per_die(&self.flash_geometry())
     }
 
-    /// Superblocks of each pool that bad blocks leave none of: all blocks that are bad, where there
-    /// are no superblocks.
+    /// Superblocks of each pool that are lost to bad blocks; without superblocks, the number of bad
+    /// blocks.
     pub(super) fn bad_blocks_per_pool(&self) -> Vec<u32> {
         let bad = self.bad_blocks_per_die();
         self.superblocks().map_or_else(|| bad.clone(), |it| it.bad_superblocks(&bad))

@@ -36,7 +36,7 @@ impl DeviceConfig {
     }
 }
 
-/// The zones of a drive: states at the end, what was counted in the measured part, and the report.
+/// The zones of a drive: states at the end, counts of the measured part, and the report.
 pub(crate) fn metrics(drive: &Drive, start: &ZoneCounts) -> Option<(String, Value)> {
     let zones = drive.ftl.zones()?;
     let (limits, counts) = (zones.limits(), zones.counts());
@@ -193,7 +193,7 @@ impl Front<'_> {
         }
     }
 
-    /// A die had no erased block after so many pages of a write.
+    /// Refuses the rest of a write: a die had no erased block after `done` pages of it.
     fn refuse_in_zone(&mut self, command: &HostCommand, (done, no_room): (u32, NoRoom)) -> NoRoom {
         self.host.page_writes += u64::from(done) + 1;
         self.host.rejected_pages += 1;
