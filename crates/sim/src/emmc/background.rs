@@ -1,8 +1,8 @@
-//! Background operations: what has piled up, and how urgent it is.
+//! Background operations: the accumulated work, and its urgency.
 //!
-//! What a firmware has to do, and when, no standard says. Here it is a debt in bytes: what was
-//! written or given up since it was last worked off. `BKOPS_STATUS` is the number of thresholds
-//! that it has reached (JESD84-B51, Background Operations).
+//! No standard states what a firmware has to do, and when. Here it is a debt in bytes: the bytes
+//! written or given up since the debt was last worked off. `BKOPS_STATUS` is the number of
+//! thresholds that the debt has reached (JESD84-B51, Background Operations).
 
 use crate::units::Ns;
 

@@ -33,7 +33,7 @@ impl Cache {
         self.held.len() as u64
     }
 
-    /// What comes from now on is not written before what came until now.
+    /// Sets a barrier: sectors that come after it are not written before those that came earlier.
     pub(super) fn barrier(&mut self) {
         if self.held.values().any(|it| it.epoch == self.epoch) {
             self.epoch += 1;
@@ -69,7 +69,8 @@ impl Cache {
         sectors - self.held.range(first..first + sectors).count() as u64
     }
 
-    /// Puts what it holds of a range over `bytes`; returns how many sectors that were.
+    /// Copies the sectors that it holds of a range over `bytes`; returns the number of these
+    /// sectors.
     pub(super) fn overlay(&self, first: u64, bytes: &mut [u8]) -> u64 {
         let sectors = (bytes.len() / SECTOR) as u64;
         let mut count = 0;

@@ -83,7 +83,7 @@ impl Card {
         self.parts.now
     }
 
-    /// Where it is.
+    /// Its state.
     pub fn state(&self) -> State {
         self.parts.state
     }
@@ -99,8 +99,7 @@ impl Card {
         self.parts.advance(Ns(self.parts.now.0.saturating_add(span.0)));
     }
 
-    /// The supply fails, and comes back: what was in the cache is lost, and what was being written
-    /// is cut.
+    /// The supply fails, and comes back: data in the cache is lost, and running writes are cut.
     pub fn power_cycle(&mut self) {
         self.lose();
         self.parts.csd.reset_power();
@@ -254,7 +253,7 @@ impl Card {
         Reply::none()
     }
 
-    /// CMD1: the card answers with its voltages, and is ready once its power up is over.
+    /// CMD1: the card answers with its voltages, and is ready once its power-up has ended.
     fn send_op_cond(&mut self, argument: u32) -> Reply {
         let parts = &mut self.parts;
         let mode = if parts.storage.layout.is_by_sector() { registers::OCR_SECTORS } else { 0 };
@@ -448,7 +447,7 @@ impl Card {
                 Reply::of(parts.r1())
             }
             17 | 18 => {
-                // An address that is wrong is told at once, what happens later by the next R1.
+                // A wrong address is reported at once, later errors by the next R1.
                 let wrong = match parts.partition() {
                     Partition::Rpmb => 0,
                     _ => parts.sector(argument).err().unwrap_or(0),
@@ -516,7 +515,8 @@ impl Card {
         Reply { busy: busy.unwrap_or(Ns(0)), ..Reply::of(response) }
     }
 
-    /// Damages the flash where it holds a sector of the user area; false if it holds nothing there.
+    /// Damages the page of the flash that holds a sector of the user area; false if no page holds
+    /// it.
     pub fn corrupt(&mut self, sector: u64) -> bool {
         sector < self.parts.storage.layout.user_sectors && self.parts.storage.corrupt(sector)
     }
@@ -539,7 +539,8 @@ impl Card {
         })
     }
 
-    /// Checks that all tables of the drive agree, and that every page holds what was written.
+    /// Checks that all tables of the drive agree, and that every page holds the data that was
+    /// written.
     ///
     /// # Errors
     /// The first contradiction.

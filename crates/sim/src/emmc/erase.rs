@@ -16,7 +16,7 @@ pub(super) enum Way {
     SecureErase,
     /// Blocks are marked.
     SecureTrimMark,
-    /// What was marked goes, and no copy is left.
+    /// Marked blocks are erased, and no copy is left.
     SecureTrim,
 }
 

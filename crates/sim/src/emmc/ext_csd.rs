@@ -6,7 +6,7 @@
 use super::options::Standard;
 use Access::{Kept, Mixed, Once, PowerOnce, Read, Reset, Write};
 
-/// How a field is written, and until when it keeps what was written.
+/// How a field is written, and how long it keeps its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// R: only read.
@@ -49,7 +49,7 @@ pub struct Field {
     pub index: u16,
     /// Its bytes.
     pub bytes: u16,
-    /// The first revision that has it; what is older reads as zero.
+    /// The first revision that has it; cards of older revisions return zero.
     pub since: Standard,
     /// How it is written.
     pub access: Access,
@@ -253,7 +253,7 @@ impl ExtCsd {
         u16::from_le_bytes([self.bytes[index], self.bytes[index + 1]])
     }
 
-    /// As CMD8 sends it: what is only written reads as zero.
+    /// As CMD8 sends it: write-only fields read as zero.
     pub(super) fn image(&self) -> [u8; 512] {
         let mut image = self.bytes;
         for field in FIELDS.iter().filter(|it| it.access == Write) {
@@ -262,7 +262,7 @@ impl ExtCsd {
         image
     }
 
-    /// CMD0, the reset pin or the power: what is reset by all of them.
+    /// CMD0, the reset pin or a power cycle: resets the fields that all of these reset.
     pub(super) fn reset(&mut self) {
         for field in FIELDS.iter().filter(|it| matches!(it.access, Reset | Write)) {
             let place = field.index as usize..(field.index + field.bytes) as usize;
@@ -273,7 +273,8 @@ impl ExtCsd {
         self.bytes[USER_WP] &= !0x05;
     }
 
-    /// The reset pin or the power alone: what was written once since the last of them.
+    /// The reset pin or a power cycle, but not CMD0: resets the bits that can be written once per
+    /// power cycle.
     pub(super) fn reset_power(&mut self) {
         self.bytes[USER_WP] &= !0x08;
         // All bits of one power cycle; those for good, and which of the two they mean, stay.

@@ -1,4 +1,5 @@
-//! What a card is beside its flash: revision, sizes, which interrupt.
+//! Properties of a card other than its flash: revision, sizes, the command of the high priority
+//! interrupt.
 
 use serde::{Deserialize, Serialize};
 
@@ -47,10 +48,10 @@ pub struct Options {
     pub standard: Standard,
     /// `cmd12` or `cmd13`; default `cmd13`.
     pub hpi: Hpi,
-    /// Volatile cache, in KiB, 0 to 65536; default what the write buffer of the drive has.
+    /// Volatile cache, in KiB, 0 to 65536; default: the size of the drive's write buffer.
     pub cache_kib: Option<u32>,
-    /// The user area is at most so large, in bytes; up to 2 GiB the card is addressed by bytes.
-    /// Default what the drive has room for.
+    /// Upper limit of the size of the user area, in bytes; up to 2 GiB the card is addressed by
+    /// bytes. Default: as much as the drive has room for.
     pub user_bytes_max: Option<u64>,
     /// Each boot partition, in units of 128 KiB, 1 to 255; default 32 on drives of a GiB or more, 1
     /// on smaller ones.
@@ -58,10 +59,10 @@ pub struct Options {
     /// The RPMB partition, in units of 128 KiB, 1 to 128; default as the boot partitions.
     pub rpmb_size_mult: Option<u8>,
     /// KiB written or given up since the last background operations at which `BKOPS_STATUS` is 1, 2
-    /// and 3; default 4096, 16384, 65536. Assumed: no data sheet says when.
+    /// and 3; default 4096, 16384, 65536. Assumed: no data sheet states it.
     pub bkops_kib: [u32; 3],
-    /// Where the write counter of the RPMB stands on a new card; default 0. Only tests of its end
-    /// need another value.
+    /// Value of the write counter of the RPMB on a new card; default 0. Only tests of the counter's
+    /// end need another value.
     pub rpmb_counter: u32,
 }
 
@@ -84,7 +85,7 @@ impl Options {
     /// Reads options.
     ///
     /// # Errors
-    /// [`ConfigError`] with the key and what it accepts.
+    /// [`ConfigError`] with the key and its accepted values.
     pub fn resolve(json: &str) -> Result<Self, ConfigError> {
         let found: Self = config::parse(json).map_err(|error| error.under("emmc"))?;
         let refuse = |key: &str, text: String| Err(ConfigError::new(format!("emmc.{key}"), text));

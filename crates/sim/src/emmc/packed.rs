@@ -38,7 +38,7 @@ impl Packed {
 /// Reads a header.
 ///
 /// # Errors
-/// The entry that is wrong, from 1; 0 where it is the header itself.
+/// The number of the wrong entry, from 1; 0 if the header itself is wrong.
 pub(super) fn parse(header: &[u8; SECTOR]) -> Result<Packed, u8> {
     let [version, direction, count] = [header[0], header[1], header[2]];
     if version != 1 || !(1..=2).contains(&direction) || !(1..=PACKED_MAX).contains(&count) {

@@ -1,4 +1,4 @@
-//! All that a card knows, and what every command needs of it: addresses, R1, work under way.
+//! The state of a card, and the parts of it that every command needs: addresses, R1, running work.
 
 use super::background::Background;
 use super::erase::Selection;
@@ -93,7 +93,7 @@ pub(super) enum What {
     Flush,
     /// Manual background operations.
     Background,
-    /// What was unmapped; bytes of it.
+    /// A sanitize, with the number of unmapped bytes.
     Sanitize(u64),
     Erase,
     /// A request of the RPMB.
@@ -102,7 +102,7 @@ pub(super) enum What {
     Switch,
 }
 
-/// Work under way.
+/// Running work.
 pub(super) struct Work {
     pub(super) started: Ns,
     pub(super) ends: Ns,
@@ -118,7 +118,7 @@ pub(super) struct Parts {
     pub(super) state: State,
     pub(super) rca: u16,
     pub(super) cid: [u8; 16],
-    /// Bits that the next R1 tells.
+    /// Bits that the next R1 reports.
     pub(super) errors: u32,
     pub(super) csd: ExtCsd,
     pub(super) storage: Storage,
@@ -134,12 +134,13 @@ pub(super) struct Parts {
     pub(super) marked: Vec<(u64, u64)>,
     pub(super) unmapped_bytes: u64,
     pub(super) work: Option<Work>,
-    /// What was written once since the power came: `BOOT_WP`, `BOOT_CONFIG_PROT`.
+    /// Whether the write-once bits of `BOOT_WP` and of `BOOT_CONFIG_PROT` were written since
+    /// power-up.
     pub(super) written_once: (bool, bool),
 }
 
 impl Parts {
-    /// R1 as it is now: the state in which the command came, and all bits that wait to be told.
+    /// R1 as it is now: the state in which the command came, and all bits that wait to be reported.
     pub(super) fn r1(&mut self) -> Response {
         let mut word = self.errors | self.state.code() << 9;
         self.errors = 0;
@@ -195,7 +196,7 @@ impl Parts {
     /// The sector of the partition that an address names.
     ///
     /// # Errors
-    /// The bit of the status that says what is wrong.
+    /// The error bit of the status.
     pub(super) fn sector(&self, address: u32) -> Result<u64, u32> {
         let address = u64::from(address);
         let sector = if self.storage.layout.is_by_sector() {
@@ -229,7 +230,7 @@ impl Parts {
         }
     }
 
-    /// The bits that a refusal of the drive is told by.
+    /// The status bits that report a refusal of the drive.
     pub(super) fn refused(refusal: Refusal) -> u32 {
         match refusal {
             Refusal::Media(_) | Refusal::Uncorrectable => status::DEVICE_ECC_FAILED,
@@ -261,7 +262,7 @@ impl Parts {
         }
     }
 
-    /// Time goes on until `until`; work that ends by then is over.
+    /// Advances time to `until`; work whose end is reached by then is completed.
     pub(super) fn advance(&mut self, until: Ns) {
         let until = until.max(self.now);
         if let Some(work) = self.work.take_if(|work| work.ends <= until) {
@@ -288,13 +289,13 @@ impl Parts {
         }
     }
 
-    /// Whether the work under way may be interrupted.
+    /// Whether the running work may be interrupted.
     pub(super) fn is_interruptible(&self) -> bool {
         self.work.as_ref().is_some_and(|work| !matches!(work.what, What::Switch | What::Rpmb))
     }
 
-    /// The work under way ends now; the card leaves its state soon after, and at once when the
-    /// power is cut.
+    /// The running work ends now; the card leaves its state soon after, and at once when the power
+    /// is cut.
     pub(super) fn stop(&mut self, end: End) {
         let Some(work) = self.work.take() else { return };
         let span = (work.started, work.ends);

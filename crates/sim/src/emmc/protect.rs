@@ -1,6 +1,6 @@
 //! Write protection of groups of the user area, and of the boot partitions.
 //!
-//! CMD28 protects a group as `USER_WP` says: for good, until the power goes, or until CMD29
+//! CMD28 protects a group as `USER_WP` selects: permanently, until the power goes, or until CMD29
 //! (JESD84-B51, 6.6 Write protect management). `BOOT_WP` protects boot partitions.
 
 use std::collections::BTreeMap;
@@ -42,7 +42,7 @@ impl Protection {
         }
     }
 
-    /// Ends the protection of a group; false where it is not one that a host may end.
+    /// Ends the protection of a group; false if a host may not end it.
     pub(super) fn clear(&mut self, group: u64) -> bool {
         match self.group(group) {
             Some(Kind::Temporary) => self.groups.remove(&group).is_some(),

@@ -1,4 +1,4 @@
-//! What the registers of a new card say: OCR, CID, CSD and extended CSD.
+//! The registers of a new card: OCR, CID, CSD and extended CSD.
 //!
 //! Sources of the layouts: JESD84-B51, 7.1 OCR, 7.2 CID, 7.3 CSD, 7.4 Extended CSD. Values are
 //! this card's: sizes follow from the drive; times in the properties are upper bounds, assumed.
@@ -11,11 +11,11 @@ use super::storage::{Layout, SECTORS_PER_GROUP};
 pub(super) const OCR_WINDOWS: u32 = 0x00ff_8080;
 /// Access mode of sectors, bits 30 and 29.
 pub(super) const OCR_SECTORS: u32 = 0x4000_0000;
-/// Power up is over.
+/// Power-up has ended.
 pub(super) const OCR_READY: u32 = 0x8000_0000;
 /// Commands that may wait in the queue.
 pub(super) const QUEUE_DEPTH: u32 = 32;
-/// Most entries of a packed command, as `MAX_PACKED_WRITES` and `MAX_PACKED_READS` tell.
+/// Most entries of a packed command, as `MAX_PACKED_WRITES` and `MAX_PACKED_READS` report.
 pub(super) const PACKED_MAX: u8 = 63;
 
 /// CRC-7 with the polynomial x^7 + x^3 + 1, as in the last byte of CID and CSD.
@@ -71,7 +71,8 @@ pub(super) fn csd(layout: &Layout) -> [u8; 16] {
     let (size, multiplier) = if layout.is_by_sector() {
         (0xfff, 7)
     } else {
-        // (C_SIZE + 1) 2^(C_SIZE_MULT + 2) blocks of 512 bytes, as large as they can be said.
+        // (C_SIZE + 1) 2^(C_SIZE_MULT + 2) blocks of 512 bytes; at most the largest size that the
+        // fields can state.
         let multiplier = (0..=7).find(|it| layout.user_sectors >> (it + 2) <= 4096).unwrap_or(7);
         ((layout.user_sectors >> (multiplier + 2)).saturating_sub(1) as u32, multiplier)
     };

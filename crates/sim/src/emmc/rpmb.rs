@@ -47,7 +47,7 @@ fn put(frame: &mut Frame, at: usize, value: u16) {
     frame[at..at + 2].copy_from_slice(&value.to_be_bytes());
 }
 
-/// What the host asked for last, which decides what it may read.
+/// The last request of the host, which decides the answer to the next read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 enum Asked {
     #[default]
@@ -127,8 +127,8 @@ impl Rpmb {
         }
     }
 
-    /// Frames that the host wrote; what is to be stored, if anything is. [`Rpmb::stored`] then says
-    /// how that went.
+    /// Takes frames that the host wrote; returns the data to store, if any. The caller then reports
+    /// the outcome with [`Rpmb::stored`].
     pub(super) fn take(&mut self, frames: &[Frame], is_reliable: bool) -> Option<Write> {
         let first = frames.first()?;
         let kind = number(first, TYPE_AT);
@@ -199,12 +199,12 @@ impl Rpmb {
         (result == OK).then(|| Write { half: u64::from(address), bytes: bytes() })
     }
 
-    /// Whether a write may have so many half sectors: 1, 2, and 32 where `EN_RPMB_REL_WR` says so.
+    /// Whether a write may have `halves` half sectors: 1, 2, and 32 if `EN_RPMB_REL_WR` allows it.
     fn takes(&self, halves: usize) -> bool {
         halves == 1 || halves == 2 || halves == self.write_max
     }
 
-    /// What [`Rpmb::take`] gave is on the flash, or could not be written.
+    /// The data that [`Rpmb::take`] returned is on the flash, or could not be written.
     pub(super) fn stored(&mut self, is_done: bool) {
         if is_done {
             self.counter += 1;
@@ -216,15 +216,15 @@ impl Rpmb {
         }
     }
 
-    /// The half sectors that a read of so many frames needs.
+    /// The half sectors that a read of `frames` frames needs.
     pub(super) fn wanted(&self, frames: usize) -> Option<(u64, u64)> {
         let Asked::Data { address, .. } = self.asked else { return None };
         let (first, count) = (u64::from(address), frames as u64);
         (first + count <= self.halves).then_some((first, count))
     }
 
-    /// The frames that the host reads; `data` is what [`Rpmb::wanted`] asked for, `None` where it
-    /// could not be read.
+    /// The frames that the host reads; `data` holds the half sectors of [`Rpmb::wanted`], `None` if
+    /// they could not be read.
     pub(super) fn give(&mut self, frames: usize, data: Option<&[u8]>) -> Vec<Frame> {
         let mut made = vec![[0; SECTOR]; frames.max(1)];
         let asked = std::mem::take(&mut self.asked);
@@ -284,7 +284,7 @@ impl Rpmb {
         self.is_unsettled = false;
     }
 
-    /// The power goes: what was asked for is forgotten, and a write under way has not been.
+    /// The power goes: the last request is forgotten, and a running write does not count.
     pub(super) fn forget(&mut self) {
         (self.asked, self.last) = (Asked::Nothing, Asked::Nothing);
         self.counter -= u32::from(std::mem::take(&mut self.is_unsettled));

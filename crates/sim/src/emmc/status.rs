@@ -10,7 +10,7 @@ pub(super) const ADDRESS_MISALIGN: u32 = 1 << 30;
 pub(super) const BLOCK_LEN_ERROR: u32 = 1 << 29;
 /// Erase commands out of order.
 pub(super) const ERASE_SEQ_ERROR: u32 = 1 << 28;
-/// Invalid selection of what is erased.
+/// Invalid selection of the range to erase.
 pub(super) const ERASE_PARAM: u32 = 1 << 27;
 /// Write to a protected place.
 pub(super) const WP_VIOLATION: u32 = 1 << 26;
@@ -26,7 +26,7 @@ pub(super) const WP_ERASE_SKIP: u32 = 1 << 15;
 pub(super) const ERASE_RESET: u32 = 1 << 13;
 /// The card takes data.
 pub(super) const READY_FOR_DATA: u32 = 1 << 8;
-/// CMD6 did not do what was asked.
+/// CMD6 did not carry out the request.
 pub(super) const SWITCH_ERROR: u32 = 1 << 7;
 /// A bit of `EXCEPTION_EVENTS_STATUS` that the host wants to know of.
 pub(super) const EXCEPTION_EVENT: u32 = 1 << 6;
@@ -102,8 +102,8 @@ impl State {
         }
     }
 
-    /// Whether a command may come in this state (JESD84-B51, 6.11). What else it needs is for the
-    /// command to say; commands that do not exist may come in none.
+    /// Whether a command may come in this state (JESD84-B51, 6.11). Further conditions are checked
+    /// by the command itself; commands that do not exist may come in no state.
     pub(super) fn allows(self, index: u8) -> bool {
         use State::{Boot, Btst, Data, Dis, Ident, Idle, Ina, PreIdle, Prg, Rcv, Ready, Slp, Stby};
         let is_any = |states: &[State]| states.contains(&self);

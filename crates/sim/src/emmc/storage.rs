@@ -3,9 +3,10 @@
 //! ```text
 //!   0 ────────────── user area ──────────────┬─ boot 1 ─┬─ boot 2 ─┬─ RPMB ─┐ sectors of the drive
 //! ```
-//! What a command changes is written at once, and what was there before is kept ([`Change`]) until
-//! the command ends: an interrupt or a cut in its middle puts back what was not reached. The clock
-//! of the drive then is ahead of the card's, by [`Storage::skew`]: time that the card did not need.
+//! The changes of a command are written at once, and the previous contents are kept ([`Change`])
+//! until the command ends: an interrupt or a cut in its middle restores the sectors that were not
+//! reached. The clock of the drive is then ahead of the card's by [`Storage::skew`], time that the
+//! card did not need.
 
 use super::cache::Cache;
 pub(super) use super::cache::SECTOR;
@@ -23,7 +24,7 @@ const SECTORS_PER_MULT: u64 = 256;
 /// More sectors than this are addressed by sectors, fewer by bytes: 2 GiB.
 const BYTE_ADDRESSED_MAX: u64 = 1 << 22;
 
-/// What is read and written.
+/// A partition of the card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Partition {
     User,
@@ -111,7 +112,7 @@ pub(super) enum Way {
     Flushed(u32),
 }
 
-/// Sectors of the drive that a command under way changes, and what they held.
+/// Sectors of the drive that a running command changes, and their previous contents.
 pub(super) struct Change {
     first: u64,
     old: Vec<u8>,
@@ -226,7 +227,7 @@ impl Storage {
         Ok((bytes, end))
     }
 
-    /// Sectors to the flash; what they held goes to `changes`.
+    /// Programs sectors to the flash; their previous contents are added to `changes`.
     fn program(
         &mut self,
         now: Ns,
@@ -236,7 +237,7 @@ impl Storage {
     ) -> Result<Ns, Refusal> {
         let offset = first * SECTOR as u64;
         let mut old = vec![0; bytes.len()];
-        // What is damaged anyway is put back as zeros.
+        // Sectors that were already damaged are restored as zeros.
         if self.session.read(offset, &mut old).is_err() {
             old.fill(0);
         }
@@ -266,7 +267,8 @@ impl Storage {
             return self.write_through(now, (first, bytes), Way::Plain, changes);
         }
         let mut end = now;
-        // An interrupted flush gives back what it took, beside the write that needed the room.
+        // An interrupted flush returns its sectors to the cache, in addition to the write that
+        // needed the room.
         let room = self.cache.capacity.saturating_sub(self.cache.sectors());
         let missing = self.cache.missing(first, sectors);
         if missing > room || self.cache.has_earlier(first, sectors) {
@@ -277,8 +279,8 @@ impl Storage {
     }
 
     /// A write of the host that is on the flash when it ends. The cache is flushed first if it
-    /// holds any of these sectors, since the write may be interrupted, and then they are as they
-    /// were; or if a barrier came after what it holds.
+    /// holds any of these sectors, since the write may be interrupted, and then they keep their
+    /// earlier contents; or if a barrier came after the sectors that it holds.
     pub(super) fn write_through(
         &mut self,
         now: Ns,
@@ -390,7 +392,7 @@ impl Storage {
         self.session.corrupt(Lpn(unit as u32))
     }
 
-    /// Blocks that so many bytes fill, erased by all dies side by side.
+    /// Time to erase the blocks that `bytes` bytes fill, by all dies in parallel.
     pub(super) fn erase_time(&self, bytes: u64) -> Ns {
         let geometry = self.config.geometry();
         let block = geometry.page_bytes * u64::from(geometry.pages_per_block);

@@ -1,7 +1,7 @@
-//! CMD6: writes a byte of the modes segment, and does what that byte stands for.
+//! CMD6: writes a byte of the modes segment, and does what the byte commands.
 //!
-//! Source: JESD84-B51, 6.6 Command sets and extended settings, and 7.4 for each field. What is
-//! refused sets `SWITCH_ERROR` and changes nothing.
+//! Source: JESD84-B51, 6.6 Command sets and extended settings, and 7.4 for each field. A refused
+//! switch sets `SWITCH_ERROR` and changes nothing.
 
 use super::ext_csd::{self as at, Access};
 use super::parts::{Parts, What};
@@ -17,7 +17,7 @@ const PARTITION: Ns = Ns(200_000);
 /// The value was refused.
 struct Refused;
 
-/// What a switch does beside writing its byte.
+/// The effect of a switch, in addition to writing its byte.
 enum Effect {
     None,
     Flush,
@@ -53,7 +53,7 @@ pub(super) fn switch(parts: &mut Parts, argument: u32) -> Ns {
     apply(parts, &effect)
 }
 
-/// A command after a notice that the power would go: the host goes on after all.
+/// Records that a command came after a power-off notice: the host continues after all.
 pub(super) fn notice_life(parts: &mut Parts, index: usize, value: u8) {
     let is_notice = index == at::POWER_OFF_NOTIFICATION && value >= 2;
     if parts.csd.get(at::POWER_OFF_NOTIFICATION) >= 2 && !is_notice {
@@ -134,7 +134,7 @@ fn write(parts: &mut Parts, index: usize, old: u8, new: u8) -> Result<Effect, Re
         }
         at::SANITIZE_START => effect = Effect::Sanitize,
         at::USER_WP => {
-            // US_PWR_WP_DIS and US_PERM_WP_DIS forbid what they name.
+            // US_PWR_WP_DIS and US_PERM_WP_DIS forbid power-on and permanent protection.
             let is_forbidden =
                 (old & 0x08 != 0 && new & 0x01 != 0) || (old & 0x10 != 0 && new & 0x04 != 0);
             require(new & 0x22 == 0 && !is_forbidden && keeps(old, new, 0xd8))?;
@@ -202,7 +202,7 @@ fn boot_protection(parts: &mut Parts, old: u8, new: u8) -> Result<(), Refused> {
     const PERMANENT: u8 = 0x04;
     const NO_PERMANENT: u8 = 0x10;
     const NO_POWER: u8 = 0x40;
-    // Bit 5 is reserved; what is for good stays.
+    // Bit 5 is reserved; permanent bits stay set.
     require(new & 0x20 == 0 && keeps(old, new, PERMANENT | NO_PERMANENT))?;
     require(!(new & PERMANENT != 0 && (old | new) & NO_PERMANENT != 0))?;
     require(!(new & POWER != 0 && (old | new) & NO_POWER != 0))?;

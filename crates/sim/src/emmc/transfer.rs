@@ -14,7 +14,7 @@ const READ_SECTORS_MAX: u64 = 65535;
 /// A key or a counter is stored; assumed.
 const RPMB_REQUEST: Ns = Ns(1_000_000);
 
-/// What the packed command's failure is told by (`PACKED_COMMAND_STATUS`): an error, and one of an
+/// Bits that report a failed packed command (`PACKED_COMMAND_STATUS`): an error, and an error of an
 /// entry.
 const PACKED_ERROR: u8 = 1;
 const PACKED_INDEXED: u8 = 2;
@@ -154,8 +154,8 @@ pub(super) fn begin_write(
     parts.state = State::Rcv;
 }
 
-/// Blocks come; what is no whole block is not taken, nor what is too much. Returns how long the
-/// card is busy, if that was all.
+/// Takes blocks; an incomplete block, and blocks beyond the expected number, are ignored. Returns
+/// how long the card is busy, if these were the last blocks.
 pub(super) fn take(parts: &mut Parts, bytes: &[u8]) -> Ns {
     let Some(Transfer::Write(incoming)) = &mut parts.transfer else { return Ns(0) };
     let room = incoming.expected.unwrap_or(u64::MAX / SECTOR as u64) as usize * SECTOR;
