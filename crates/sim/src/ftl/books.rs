@@ -1,7 +1,8 @@
-//! What every pool writes to while it works: the map, the counters and the clock of host writes.
+//! Tables that every pool writes to while it works: the map, the counters and the clock of host
+//! writes.
 //!
-//! A pool has no hold on them; they are lent to it for each call. Pools that share no logical page
-//! are given books of their own to work side by side (`dies`).
+//! A pool does not own them; they are lent to it for each call. Pools that share no logical page
+//! are given separate books to work in parallel (`dies`).
 
 use super::map::Map;
 use super::mapping::Translation;
@@ -12,11 +13,11 @@ use crate::op::Source;
 pub(crate) struct Books {
     pub(crate) map: Map,
     pub(crate) counters: FtlCounters,
-    /// Host page writes so far: the clock of block ages.
+    /// Number of host page writes: the clock of block ages.
     pub(crate) now: u64,
-    /// What the map costs, where it is not in RAM as a whole.
+    /// The cached map, if the map is not in RAM as a whole.
     pub(crate) translation: Option<Box<Translation>>,
-    /// The placement handle of the host writes under way, where addresses do not decide.
+    /// The placement handle of the current host writes, if addresses do not decide.
     pub(crate) handle: u8,
 }
 

@@ -130,12 +130,12 @@ impl Ftl {
         self.books.map.mapped_count()
     }
 
-    /// Victim policies that ask somebody outside are to ask these from now on.
+    /// Connects victim policies that ask code outside the simulator to these choosers.
     pub fn consult(&mut self, choosers: &dyn Choosers) {
         self.pools.iter_mut().for_each(|pool| pool.log.consult(choosers));
     }
 
-    /// Operations so far.
+    /// Counts of operations.
     pub fn counters(&self) -> &FtlCounters {
         &self.books.counters
     }
@@ -283,7 +283,7 @@ impl Ftl {
         outcome
     }
 
-    /// Says which handle each write of the host goes to, where the drive has handles.
+    /// Sets which handle each write of the host goes to, if the drive has handles.
     pub fn set_ids(&mut self, ids: &Ids) {
         self.pools.iter_mut().for_each(|pool| pool.log.placement.set_ids(ids));
         self.books.handle = 0;
@@ -300,7 +300,7 @@ impl Ftl {
         self.books.handle = handle;
     }
 
-    /// What was counted by handle, and behind them of data of several; empty without handles.
+    /// Counts by handle, followed by those of data of several handles; empty without handles.
     pub fn handle_counts(&self) -> Vec<HandleCounts> {
         let mut pools = self.pools.iter().filter_map(|pool| pool.log.placement.handles.as_ref());
         let mut sums = pools.next().map_or(Vec::new(), |first| first.counts().to_vec());
@@ -321,8 +321,8 @@ impl Ftl {
         self.stalled_die
     }
 
-    /// Completes the program units under way that the host writes to, on every die, or programs
-    /// what there is of them.
+    /// Completes the open program units of host writes on every die, or programs the pages that
+    /// they hold.
     pub fn pad<S: FlashSink>(&mut self, sink: &mut S) {
         self.pools.iter_mut().for_each(|pool| pool.pad(&mut self.books, sink));
     }
@@ -383,7 +383,7 @@ impl Ftl {
         }
     }
 
-    /// Pages of the program unit under way in a block that are on the flash, where pages are
+    /// Pages of the open program unit of a block that are already on the flash, if pages are
     /// programmed in parts.
     pub fn programmed_part(&self, media: &Media, block: BlockId) -> u32 {
         self.pool_of(block).log.programmed_part(media, block)
@@ -443,12 +443,12 @@ impl Ftl {
         self.pools[die.0 as usize].end_draining();
     }
 
-    /// Whether a die is to fold a part of its full cache beside the host by now.
+    /// Whether folding of a die's full cache, in parallel with host writes, is behind schedule.
     pub(crate) fn owes_fold(&self, die: DieId) -> bool {
         self.pool(die).owes_fold()
     }
 
-    /// The block that is being collected in a die, until its erase is over.
+    /// The block that is being collected in a die, until its erase has ended.
     pub fn collection_of(&self, die: DieId) -> Option<BlockId> {
         self.pool(die).collection.map(|collection| collection.victim)
     }
@@ -464,14 +464,15 @@ impl Ftl {
         self.pools[die.0 as usize].begin_collection(&self.books, media)
     }
 
-    /// Chooses the oldest block of a die's cache for folding, which then goes like a collection;
-    /// false when one is under way, none is cached, or its pages have nowhere to go before a native
-    /// block is collected.
+    /// Chooses the oldest block of a die's cache for folding, which then proceeds like a
+    /// collection; false when a collection is running, no block is cached, or no native block has
+    /// room for its pages before one is collected.
     pub fn begin_fold(&mut self, media: &Media, die: DieId) -> bool {
         self.pools[die.0 as usize].begin_fold(&self.books, media)
     }
 
-    /// As [`Ftl::begin_fold`], of a block that is no cache for good: this always wins room.
+    /// As [`Ftl::begin_fold`], for a block that is in the cache only temporarily: this always frees
+    /// space.
     pub fn begin_fold_of_guest(&mut self, media: &Media, die: DieId) -> bool {
         self.pools[die.0 as usize].begin_fold_of_guest(&self.books, media)
     }
@@ -490,25 +491,25 @@ impl Ftl {
         self.pools[die.0 as usize].step(&mut self.books, sink, page_limit)
     }
 
-    /// The erase of a collected block is over: it joins the erased ones.
+    /// Ends the erase of a collected block: it joins the erased ones.
     ///
     /// # Panics
-    /// When no erase of this block is under way.
+    /// When no erase of this block is running.
     pub fn finish_collection(&mut self, die: DieId, block: BlockId) {
         let finished = self.pools[die.0 as usize].finish().map(|collection| collection.victim);
         assert!(finished == Some(block), "no erase of block {} is under way", block.0);
     }
 
     /// Folds and collects at once, in pools that have no erased block beyond the reserve and no
-    /// collection under way, until they have one.
+    /// running collection, until they have one.
     pub fn catch_up<S: FlashSink>(&mut self, sink: &mut S) {
         for pool in &mut self.pools {
             pool.catch_up(&mut self.books, sink);
         }
     }
 
-    /// Finishes collections whose erase was emitted and whose end nobody will report: due when a
-    /// stage in which collections went in steps is over, and its flash idle.
+    /// Finishes collections whose erase was emitted and whose end no executor will report: required
+    /// when a stage in which collections ran in steps has ended, and its flash is idle.
     pub fn settle(&mut self) {
         for pool in &mut self.pools {
             pool.finish();

@@ -1,4 +1,5 @@
-//! Refresh: the data of a block is moved before it errs too much, and the block is erased.
+//! Refresh: the data of a block is moved before it has too many bit errors, and the block is
+//! erased.
 //!
 //! ```text
 //! closed ── after_days ─────────────► due ┐
@@ -42,7 +43,7 @@ impl Pool {
     }
 
     /// Takes the block that is due out of the candidates and begins to collect it; false when a
-    /// collection is under way, none is due, or its pages have nowhere to go.
+    /// collection is running, no block is due, or there is no room for its pages.
     fn begin_refresh(&mut self, books: &mut Books, media: &Media, now: Ns, how: Beginning) -> bool {
         if self.collection.is_some() {
             return false;
@@ -102,7 +103,7 @@ impl Ftl {
         self.pool(die).log.refresh.as_ref().is_some_and(|queue| queue.may_be_due(now))
     }
 
-    /// A clock runs from now on, and data ages by it.
+    /// Starts the clock, by which data ages.
     pub fn start_clock(&mut self, now: Ns) {
         for pool in &mut self.pools {
             if let Some(mut queue) = pool.log.refresh.take() {
@@ -122,7 +123,7 @@ impl Ftl {
         self.pool(die).log.refresh.as_ref()?.next_after(now)
     }
 
-    /// Reads of a block err too much: it is to be refreshed.
+    /// Queues a block for refresh: its reads have too many bit errors.
     pub fn ask_refresh(&mut self, media: &Media, block: BlockId, now: Ns) {
         let die = self.geometry.die_of_block(block).0 as usize;
         if let Some(queue) = &mut self.pools[die].log.refresh {
@@ -130,8 +131,9 @@ impl Ftl {
         }
     }
 
-    /// Begins to refresh the block of a die that has been due for longest, which then goes like a
-    /// collection; false when one is under way, none is due, or its pages have nowhere to go.
+    /// Begins to refresh the block of a die that has been due for longest, which then proceeds like
+    /// a collection; false when a collection is running, no block is due, or there is no room for
+    /// its pages.
     pub fn begin_refresh(&mut self, media: &Media, die: DieId, now: Ns) -> bool {
         let pool = &mut self.pools[die.0 as usize];
         pool.begin_refresh(&mut self.books, media, now, Beginning::InSteps)
@@ -186,8 +188,8 @@ impl Ftl {
         None
     }
 
-    /// What is to be refreshed and when, by die: what a snapshot lacks of a drive that goes on
-    /// exactly as it was.
+    /// The refresh times of blocks, by die: the part of the state that a snapshot lacks and a
+    /// checkpoint needs.
     pub fn refresh_times(&self) -> Vec<Vec<u64>> {
         let save = |pool: &Pool| pool.log.refresh.as_ref().map(|queue| queue.save());
         self.pools.iter().map(|pool| save(pool).unwrap_or_default()).collect()

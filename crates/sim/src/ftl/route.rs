@@ -33,7 +33,7 @@ impl Place {
         Self { turn: 0, left: 0, together }
     }
 
-    /// As one number, for a drive of so many dies.
+    /// The state as one number, for a drive of `dies` dies.
     pub(super) fn save(self, dies: u32) -> u32 {
         self.turn + self.left * dies
     }
@@ -91,8 +91,7 @@ impl Ftl {
         sink.collects_in_steps() && self.pools[die.0 as usize].would_stall()
     }
 
-    /// The die with the least load among those with room; those that take turns go on behind the
-    /// last.
+    /// The die with the least load among those with room; among equal loads, the dies take turns.
     fn least_loaded<S: FlashSink>(&self, sink: &S, old_die: Option<DieId>, turn: u32) -> DieId {
         let dies = self.geometry.die_count;
         let mut best = None;

@@ -1,9 +1,9 @@
-//! Where the operations of the firmware go, and what is counted of them.
+//! The receiver of the firmware's operations, and the counters of these operations.
 //!
-//! The FTL says *what* happens to *which* page and in which order on each die; a [`FlashSink`]
-//! decides what that costs: nothing (the untimed executor), time (the timed one), or a check of the
-//! rules of NAND (`testing`). A moved page is announced with the place that it comes from, so that
-//! a sink that keeps contents can move them.
+//! The FTL decides which operation is applied to which page, and in which order on each die; a
+//! [`FlashSink`] decides the cost: nothing (the untimed executor), time (the timed one), or a check
+//! of the rules of NAND (`testing`). A moved page is announced with the place that it comes from,
+//! so that a sink that keeps contents can move them.
 
 use super::mapping::MappingCounters;
 use crate::geometry::UNMAPPED;
@@ -38,12 +38,12 @@ pub struct MoveRun<'a> {
     pub way: MoveWay,
 }
 
-/// Where the FTL's flash operations go.
+/// The receiver of the FTL's flash operations.
 ///
 /// Who calls: the FTL, in the order in which the operations must happen on each die. The media must
-/// hold what was programmed as soon as `program` or `move_run` returns.
+/// hold the programmed pages as soon as `program` or `move_run` returns.
 pub trait FlashSink {
-    /// The flash as it is after all operations so far.
+    /// The flash as it is after all operations up to now.
     fn media(&self) -> &Media;
     /// The out-of-band areas of a block will be looked at soon.
     #[inline]
@@ -80,10 +80,10 @@ pub trait FlashSink {
     /// A member of a superblock has failed, at its erase or before: a spare block of its die takes
     /// its place. The superblock is erased next.
     fn replace_member(&mut self, block: BlockId, member: u32, fails_erase: bool);
-    /// An erased block will be written so densely from now on.
+    /// Sets the mode (bits per cell) in which an erased block will be written.
     fn set_mode(&mut self, block: BlockId, mode: CellMode);
 
-    /// The time of the drive, where there is a clock.
+    /// The time of the drive, if a clock runs.
     #[inline]
     fn clock(&self) -> Option<Ns> {
         None
@@ -109,7 +109,7 @@ pub trait FlashSink {
         0
     }
 
-    /// A victim was chosen among so many blocks of a pool; its collection begins next.
+    /// A victim was chosen among `blocks` blocks of a pool; its collection begins next.
     #[inline]
     fn chose(&mut self, _die: DieId, _blocks: impl FnOnce() -> u32) {}
 
@@ -131,8 +131,8 @@ pub trait FlashSink {
 /// Why a write found no room. A modelled condition, not a bug; nothing was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoRoom {
-    /// A collection that is under way will make room: the write is to be tried again when a block
-    /// of its die was erased. Only with sinks that collect in steps.
+    /// A running collection will make room: the write has to be retried when a block of its die was
+    /// erased. Only with sinks that collect in steps.
     Stalled,
     /// The pool has no block left to write to: the drive takes no more writes.
     WornOut,

@@ -23,7 +23,7 @@ fn is_few(pages: u32) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Allocation {
-    /// Each die has open blocks of its own.
+    /// Each die has separate open blocks.
     Order(AllocationOrder),
     /// Superblocks, or dynamic by pages.
     Kind(Grouping),
@@ -36,7 +36,7 @@ impl Default for Allocation {
 }
 
 impl Allocation {
-    /// Whether a page has no die of its own.
+    /// Whether the die of a logical page is not fixed.
     pub fn is_dynamic(self) -> bool {
         matches!(self, Self::Order(AllocationOrder::Dynamic) | Self::Kind(Grouping::Dynamic(_)))
     }
@@ -53,7 +53,8 @@ impl Allocation {
         }
     }
 
-    /// Map units that a die takes before the next is chosen, with so many units a page.
+    /// Map units that a die takes before the next die is chosen, with `units_per_page` units per
+    /// page.
     pub fn units_together(self, units_per_page: u32) -> u32 {
         match self {
             Self::Kind(Grouping::Dynamic(config)) => config.pages.saturating_mul(units_per_page),
@@ -69,7 +70,7 @@ impl Allocation {
         }
     }
 
-    /// How superblocks are made, where there are some.
+    /// The configuration of superblocks; `None` for drives without them.
     pub fn superblock(&self) -> Option<&SuperblockConfig> {
         match self {
             Self::Kind(Grouping::Superblock(config)) => Some(config),
@@ -86,7 +87,7 @@ impl Allocation {
 impl<'de> Deserialize<'de> for Allocation {
     fn deserialize<D: serde::Deserializer<'de>>(de: D) -> Result<Self, D::Error> {
         let value = match serde_json::Value::deserialize(de)? {
-            // The name stands for its mapping.
+            // The name is short for a mapping.
             serde_json::Value::String(name) if name == "superblock" => {
                 serde_json::json!({ "kind": name })
             }
@@ -194,7 +195,7 @@ pub struct SuperblockConfig {
 pub enum GroupDies {
     /// All of the drive.
     All(AllWord),
-    /// So many.
+    /// This number of dies.
     Count(#[schemars(range(min = 1))] u32),
 }
 

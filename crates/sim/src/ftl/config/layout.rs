@@ -26,7 +26,7 @@ pub struct Layout {
     page_counts: [u32; 2],
     /// Pages of a stripe; 0 without parity.
     stripe: u32,
-    /// How superblocks are laid over the dies, where there are some.
+    /// The layout of superblocks over the dies; `None` without superblocks.
     superblocks: Option<Superblocks>,
     /// Pages of a superblock without holes that take data, as `page_counts`; 0 without superblocks.
     /// Counting them walks the rows, and each command asks.
@@ -40,7 +40,7 @@ pub(crate) enum Part {
     Parity,
     /// The drive's own records.
     Metadata,
-    /// They lie in a bad block.
+    /// Pages of a bad block.
     Hole,
 }
 
@@ -55,12 +55,12 @@ impl Layout {
         }
     }
 
-    /// How superblocks are laid over the dies, where there are some.
+    /// The layout of superblocks over the dies; `None` without superblocks.
     pub fn superblocks(&self) -> Option<&Superblocks> {
         self.superblocks.as_ref()
     }
 
-    /// Whether all pages of a block take data in either mode, where no block is bad.
+    /// Whether all pages of a block take data in either mode, if no block is bad.
     pub(crate) fn is_plain(&self, geometry: &Geometry) -> bool {
         let is_shaped = self.superblocks.is_some_and(|it| it.has_parity() || it.has_metadata());
         !is_shaped
@@ -107,8 +107,8 @@ impl Layout {
         }
     }
 
-    /// Where the program unit of a page of a superblock ends that lies in a bad block of the flash;
-    /// `None`: it does not.
+    /// The end of the program unit of a page of a superblock that is in a bad block of the flash;
+    /// `None` if the page is not in a bad block.
     pub(crate) fn hole_limit(&self, mode: CellMode, members: &[u32], page: u32) -> Option<u32> {
         let superblocks = self.superblocks.as_ref()?;
         let is_slc = mode == CellMode::Slc;
@@ -188,7 +188,8 @@ fn part_of(
 const UNITS_MAX: u64 = 1 << 20;
 const COMPRESSED_MAX: u64 = 65_535;
 
-/// Whether a block of so many pages can be numbered; if not, why.
+/// Checks that pages of blocks of `pages_per_block` pages can be numbered; the error gives the
+/// reason.
 fn check_numbers(geometry: &Geometry, pages_per_block: u64, limit: u64) -> Result<(), String> {
     let page_bits = pages_per_block.next_power_of_two().trailing_zeros();
     if pages_per_block <= limit && geometry.block_count() <= u32::MAX >> page_bits {
@@ -232,7 +233,7 @@ impl super::FtlConfig {
         Ok(Geometry { pages_per_block, page_bits, ..geometry })
     }
 
-    /// Pages of a map unit that is larger than a page of so many bytes, else 1.
+    /// Pages of a map unit that is larger than a page of `page_bytes` bytes, else 1.
     pub fn pages_per_unit(&self, page_bytes: u64) -> u32 {
         let is_larger = |&unit: &u64| unit.is_power_of_two() && unit > page_bytes;
         self.map_unit_bytes.filter(is_larger).map_or(1, |unit| (unit / page_bytes) as u32)
@@ -256,7 +257,7 @@ impl super::FtlConfig {
     /// The pages of a block that take data, on flash of `bits_per_cell`.
     ///
     /// # Errors
-    /// [`ConfigError`] relative to `ftl`, when a block is too small for what is asked.
+    /// [`ConfigError`] relative to `ftl`, when a block is too small for the options.
     pub fn layout(
         &self,
         geometry: &Geometry,

@@ -6,9 +6,9 @@
 //! ├── open blocks   beyond the first
 //! └── the rest      logical pages + what GC lives on; at least one block must be left over
 //! ```
-//! The room holds what is decided before the drive runs: `options` and `allocation` are parts of
-//! the section, `checks` refuses what cannot work, `layout` says which pages of a block take data,
-//! and `setup` is the drive as the pools are told of it.
+//! This folder holds the settings that are decided before the drive runs: `options` and
+//! `allocation` are parts of the section, `checks` refuses settings that cannot work, `layout`
+//! defines which pages of a block take data, and `setup` describes the drive to the pools.
 
 mod allocation;
 mod checks;
@@ -149,19 +149,19 @@ pub struct FtlConfig {
     pub wear_leveling: WearConfig,
     /// Pages of the volatile write buffer; 0 writes through.
     pub write_buffer_pages: u32,
-    /// Whether a write to a whole page that waits in the write buffer takes the place of what
-    /// waits; false: both are programmed, as in drives whose buffer only evens out the rate.
+    /// Whether a write to a whole page that waits in the write buffer replaces the waiting data;
+    /// false: both are programmed, as in drives whose buffer only evens out the rate.
     #[serde(skip_serializing_if = "is_true")]
     pub write_buffer_absorbs: bool,
-    /// What waits in the write buffer (or in `host.write_cache`) in one stretch of so many bytes,
-    /// aligned to its size, leaves it together and in order of address, so that a page of the flash
+    /// Size, in bytes, of aligned stretches of addresses whose waiting map units leave the write
+    /// buffer (or `host.write_cache`) together and in order of address, so that a page of the flash
     /// holds neighbours; a power of two above the map unit. Null: each leaves alone.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "optional_bytes")]
     #[schemars(schema_with = "size_schema")]
     pub coalesce_bytes: Option<u64>,
-    /// What the map maps, in bytes: a power of two from 512. Units smaller than a page are
-    /// programmed when those of a page are together, and a page is sensed once for those that a
-    /// command asks for. A unit of several pages takes one in each of as many planes, which
+    /// Size of the unit that the map maps, in bytes: a power of two from 512. Units smaller than a
+    /// page are programmed when those of a page are together, and a page is sensed once for those
+    /// that a command asks for. A unit of several pages takes one in each of as many planes, which
     /// `nand.multi_plane` joins and whose number it divides; it is sensed and transferred as a
     /// whole. Null: a page.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "optional_bytes")]
@@ -189,13 +189,13 @@ pub struct FtlConfig {
     #[serde(with = "none_or")]
     #[schemars(with = "NoneOr<IdleCollection>")]
     pub idle_collection: Option<IdleCollection>,
-    /// Moving data that is old (`after_days`), or that errs too much when it is read (`at_rber`),
-    /// and erasing its block: in idle time first, and beside the host where a die has none for a
-    /// second.
+    /// Moving data that is old (`after_days`), or that has too many bit errors when it is read
+    /// (`at_rber`), and erasing its block: in idle time if possible, and in parallel with host
+    /// commands if a die has had no idle time for a second.
     #[serde(with = "none_or", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "NoneOr<Refresh>")]
     pub refresh: Option<Refresh>,
-    /// Moving collected pages inside the die, where source and target lie in one plane.
+    /// Moving collected pages inside the die, if source and target are in one plane.
     #[serde(with = "none_or")]
     #[schemars(with = "NoneOr<Copyback>")]
     pub copyback: Option<Copyback>,
@@ -213,7 +213,8 @@ pub struct FtlConfig {
     #[serde(with = "none_or")]
     #[schemars(with = "NoneOr<Parity>")]
     pub parity: Option<Parity>,
-    /// Compression of host data. The host sees the same capacity; what is saved becomes spare area.
+    /// Compression of host data. The host sees the same capacity; the saved bytes become spare
+    /// area.
     #[serde(with = "none_or")]
     #[schemars(with = "NoneOr<Compression>")]
     pub compression: Option<Compression>,

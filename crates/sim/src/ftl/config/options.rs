@@ -1,11 +1,11 @@
-//! What an FTL can do beyond the plain log, each off unless a device file asks for it.
+//! Options of an FTL beyond the plain log; each is off unless a device file asks for it.
 //!
-//! | key | off | what it changes |
+//! | key | off | effect |
 //! |---|---|---|
 //! | `allocation` | `CDP` | which die a logical page goes to |
 //! | `collection` | `whole` | whether a collection is one piece, or steps that the host can pass |
-//! | `idle_collection` | `none` | collecting ahead of need while nothing is asked |
-//! | `refresh` | `none` | moving data that is old, or that errs too much |
+//! | `idle_collection` | `none` | collecting ahead of need while no command comes |
+//! | `refresh` | `none` | moving data that is old, or has too many bit errors |
 //! | `copyback` | `none` | moving pages inside the die |
 //! | `slc_cache` | `none` | host writes to blocks of one bit per cell first |
 //! | `parity` | `none` | pages that protect their block, or the same rows of other dies |
@@ -55,12 +55,13 @@ pub struct WholeCollection {}
 pub struct SteppedCollection {
     /// Pages that a step moves; 1 to 65535. Of a superblock, a row of program units at least.
     pub step_pages: u32,
-    /// Spare blocks of a die from which on nothing is collected but in idle time; below, steps run
-    /// where nothing else waits.
+    /// Number of spare blocks of a die at which, and above, blocks are collected in idle time only;
+    /// below it, steps run while nothing else waits for the die.
     pub soft_spare_blocks: u32,
     /// Spare blocks of a die below which steps keep pace with the writes of the host: a victim is
-    /// emptied while the host writes what it gives back. At most `soft_spare_blocks`. With none
-    /// left, writes wait; of superblocks they wait for this pace too.
+    /// emptied while the host writes as many pages as the victim frees. At most
+    /// `soft_spare_blocks`. Without a spare block, writes wait; with superblocks, they also wait to
+    /// keep this pace.
     pub hard_spare_blocks: u32,
 }
 
@@ -80,13 +81,14 @@ pub struct IdleCollection {
     pub spare_blocks_goal: u32,
 }
 
-/// Moving data that is old, or that errs too much, and erasing its block. At least one key.
+/// Moving data that is old, or that has too many bit errors, and erasing its block. At least one
+/// key.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Refresh {
     /// Days of simulated time after which the data of a block is moved, from when the last page of
-    /// the block was written; 1e-6 to 36500, fractions of a day too. The clock runs in
-    /// timed stages, cells and idle times and goes on from each to the next. Untimed stages have no
+    /// the block was written; 1e-6 to 36500, fractions of a day too. The clock runs in timed
+    /// stages, cells and idle times and continues from each to the next. Untimed stages have no
     /// clock, and nothing becomes due there; blocks that they closed count as closed evenly over
     /// this time before the clock runs again.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -83,8 +83,8 @@ impl PoolSetup {
         self.idle_blocks_of(die, config) + data_blocks
     }
 
-    /// The same where superblocks take so many pages each: whichever are left of so many, they have
-    /// room for its logical pages beside whole ones that hold none.
+    /// The same for superblocks whose page counts are `sizes`: any choice of the returned number of
+    /// them has room for the die's logical pages, in addition to whole idle ones.
     pub(crate) fn uneven_blocks_min(
         &self,
         die: DieId,

@@ -3,9 +3,9 @@
 //!
 //! The score of log-structured file systems (Rosenblum & Ousterhout 1992), in the form of
 //! Kawaguchi, Nishioka and Motoda, "A flash-memory based file system", USENIX 1995. Age counts host
-//! page writes since the block was closed, or since its last page died (Kawaguchi's choice). It
-//! wins only with skewed writes *and* separate open blocks for host and collected pages; for
-//! uniform writes greedy is better.
+//! page writes since the block was closed, or since its last page died (Kawaguchi's choice). It is
+//! better than greedy only with skewed writes *and* separate open blocks for host and collected
+//! pages; for uniform writes greedy is better.
 //!
 //! A block without live pages is free: it goes before all others, oldest first.
 

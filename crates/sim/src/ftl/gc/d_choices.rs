@@ -46,7 +46,7 @@ pub struct DChoices {
 }
 
 impl DChoices {
-    /// The best of so many draws.
+    /// A policy that takes the best of `draws` random candidates.
     pub(super) fn new(draws: u32, context: BuildContext) -> Self {
         Self { draws, candidates: CandidateSet::new(context.block_count), rng: context.rng }
     }

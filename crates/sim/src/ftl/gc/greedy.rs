@@ -48,7 +48,8 @@ struct Node {
 const ABSENT: u32 = u32::MAX;
 const UNLISTED: u32 = u32::MAX - 1;
 
-/// What is noted beside the rings of where a candidate hangs; the built-in policy notes nothing.
+/// Notes about the position of candidates, in addition to the rings; the built-in policy keeps
+/// none.
 pub trait Notes: Send {
     /// It hangs last in the ring of `live_count`.
     #[inline]
@@ -71,7 +72,7 @@ pub struct Greedy<N = ()> {
     nodes: Vec<Node>,
     block_count: u32,
     pages_per_block: u32,
-    /// Candidates with at most so many live pages are in rings.
+    /// Largest number of live pages of the candidates in rings.
     listed_limit: u32,
     /// No ring below this count has members.
     lowest: u32,

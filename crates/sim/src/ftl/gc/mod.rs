@@ -1,9 +1,9 @@
 //! How garbage collection picks its victim.
 //!
-//! One pool of blocks (a die) owns one policy. The pool tells it when a block is closed and when a
-//! page of a block dies; the policy answers [`GcPolicy::choose`]. A policy *chooses*; it never
-//! moves data. Blocks are numbered inside the pool. `fifo` is the smallest member and serves as
-//! skeleton; to add one, write its file and one row below.
+//! One pool of blocks (a die) owns one policy. The pool reports to it when a block is closed and
+//! when a page of a block dies; the policy answers [`GcPolicy::choose`]. A policy *chooses*; it
+//! never moves data. Blocks are numbered inside the pool. `fifo` is the smallest member and serves
+//! as skeleton; to add one, write its file and one row below.
 
 // Every row answers `check` and `build` alike, whether or not it has parameters.
 #![allow(clippy::unused_self, clippy::unnecessary_wraps, clippy::needless_pass_by_value)]
@@ -40,7 +40,7 @@ pub struct BlockView<'a> {
     pub states: &'a [BlockState],
     /// Pages of a block.
     pub pages_per_block: u32,
-    /// Host page writes so far: the clock of ages.
+    /// Number of host page writes: the clock of ages.
     pub now: u64,
 }
 
@@ -71,15 +71,15 @@ pub struct BuildContext {
 /// Who calls: `ftl::Pool`, from one thread. Candidates are exactly the blocks reported by `closed`
 /// and not yet returned by `choose` or taken back by `remove`.
 pub trait GcPolicy: Send {
-    /// A block was written to its end and may be collected from now on.
+    /// A block was written to its end and may now be collected.
     fn closed(&mut self, block: u32, live_count: u32, now: u64);
 
     /// `died` pages of a block died; `live_count` are left. The block may be open: then it is no
     /// candidate yet.
     fn invalidated(&mut self, block: u32, live_count: u32, died: u32, now: u64);
 
-    /// Deaths that leave more live pages than this need not be told; asked after
-    /// [`GcPolicy::choose`] and [`GcPolicy::restore`], until when it must hold.
+    /// Deaths that leave more live pages than this need not be reported. The pool asks for it after
+    /// each [`GcPolicy::choose`] and [`GcPolicy::restore`], and it must hold until the next one.
     fn heard_limit(&self) -> u32 {
         u32::MAX
     }
@@ -87,8 +87,8 @@ pub trait GcPolicy: Send {
     /// The next victim, which is not a candidate any more; `None` without candidates.
     fn choose(&mut self, view: &BlockView) -> Option<u32>;
 
-    /// Of so many candidates, how many a controller looks at that chooses so: all, where it keeps
-    /// no order of its own. What it costs is up to the sink.
+    /// Number of candidates that a controller with this policy looks at for a choice: all, if it
+    /// keeps them in no order. The sink decides the cost.
     fn looks_at(&self, candidates: u32) -> u32 {
         candidates
     }
@@ -96,13 +96,14 @@ pub trait GcPolicy: Send {
     /// Takes a candidate out, because wear leveling collects it.
     fn remove(&mut self, block: u32, live_count: u32);
 
-    /// Somebody outside is to be asked from now on; for other policies that is nothing.
+    /// Connects a policy that asks code outside the simulator to its choosers; other policies
+    /// ignore it.
     fn consult(&mut self, _choosers: &dyn Choosers) {}
 
-    /// Random choices follow from this stream from now on; policies without any ignore it.
+    /// Sets the stream of random choices; policies without random choices ignore it.
     fn reseed(&mut self, _rng: Rng) {}
 
-    /// The candidates and what is remembered of them, as numbers for a device image.
+    /// The candidates and the policy's notes about them, as numbers for a device image.
     fn save(&self) -> Vec<u64>;
 
     /// Restores what [`GcPolicy::save`] gave, into a policy without candidates. False: the numbers
@@ -151,7 +152,7 @@ gc_registry! {
     DChoices(d_choices::DChoicesConfig),
     /// The best of the `window_blocks` blocks that were closed first.
     WindowedGreedy(windowed_greedy::WindowedGreedyConfig),
-    /// A policy of your own, which `module:name` or `path/file.py:name` stands for.
+    /// A policy written by the user, given as `module:name` or `path/file.py:name`.
     Python(outside::PythonConfig),
 }
 
@@ -327,9 +328,8 @@ mod tests {
 
     #[test]
     fn the_registry_is_walked_and_a_view_has_an_entry_for_each_block() {
-        // A policy of one's own was tested only when somebody typed its name here, and one that
-        // looked at the wear or the state of a block, as the interface offers, ran off the end of
-        // an empty slice.
+        // A user's policy was tested only if its name was typed here, and one that looked at the
+        // wear or the state of a block, as the interface offers, ran off the end of an empty slice.
         assert!(every_policy().len() > 7, "the registry has more rows than were found");
         let live_counts = [8, 0, 3];
         let seen = view(&live_counts);

@@ -1,4 +1,4 @@
-//! Asks somebody outside the simulator for the victim: a policy written in Python, or a native
+//! Asks code outside the simulator for the victim: a policy written in Python, or a native
 //! function.
 //!
 //! The candidates are kept here, in the rings of the built-in `greedy`, and a choice is checked
@@ -6,14 +6,14 @@
 //!
 //! ```text
 //! choose ──► Chooser::choose(PoolView) ──► a candidate? ──► the victim
-//!                     │ none                    │ no: Chooser::refused says which block it is
+//!                     │ none                    │ no: Chooser::refused gets the reason
 //!                     └────────────┬────────────┘
 //!                                  ▼
 //!                  the emptiest block, so that the drive stays whole;
 //!                  who holds the drive stops the run at the end of the slice
 //! ```
-//! Dying pages cost what they cost with `greedy`. What the policy itself remembers is not part of
-//! the drive: an image holds the candidates, their order and when they were closed.
+//! Dying pages cost the same as with `greedy`. The policy's internal state is not part of the
+//! drive: an image holds the candidates, their order and when they were closed.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,13 +24,13 @@ use super::{BlockView, BuildContext, GcPolicy};
 use crate::config::ConfigError;
 use crate::ftl::pool::BlockState;
 
-/// A policy of the user's own.
+/// A policy written by the user.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PythonConfig {
     /// `module:name`, or `path/file.py:name`, as the user wrote it.
     pub name: String,
-    /// SHA-256 of its source file, in hex; null where there is no source.
+    /// SHA-256 of its source file, in hex; null if it has no source file.
     #[serde(default)]
     pub source_sha256: Option<String>,
     /// Keyword arguments of the class.
@@ -42,7 +42,7 @@ pub struct PythonConfig {
 }
 
 impl PythonConfig {
-    /// Refuses what is no name, or no hash.
+    /// Refuses an invalid name or hash.
     pub(in crate::ftl) fn check(&self) -> Result<(), ConfigError> {
         let parts = self.name.rsplit_once(':');
         if parts.is_none_or(|(module, name)| module.is_empty() || name.is_empty()) {
@@ -73,11 +73,11 @@ impl PythonConfig {
 ///
 /// Who calls: the pool's policy, from the thread that works on the pool, once for each victim.
 pub trait Chooser: Send {
-    /// The number of a candidate; `None` when it cannot say, which whoever holds the drive is to
-    /// learn elsewhere.
+    /// The number of a candidate; `None` when it has failed, which it must report to the owner of
+    /// the drive in another way.
     fn choose(&mut self, view: &PoolView<'_>) -> Option<i64>;
 
-    /// What it chose is no candidate, and why.
+    /// Receives the reason why the chosen block is no candidate.
     fn refused(&mut self, reason: String);
 }
 
@@ -102,7 +102,7 @@ pub trait Choosers: Send + Sync {
 pub struct PoolView<'a> {
     /// Its pool.
     pub shape: PoolShape,
-    /// Host page writes of the drive so far: the clock of `closed_at`.
+    /// Number of host page writes of the drive: the clock of `closed_at`.
     pub now: u64,
     /// Live pages.
     pub live_counts: &'a [u32],
@@ -125,7 +125,7 @@ pub const NO_RANK: i64 = i64::MAX;
 const NAMED_MAX: usize = 8;
 
 impl PoolView<'_> {
-    /// The candidates; of those with equal live counts, the one that `greedy` takes stands first.
+    /// The candidates; among equal live counts, the one that `greedy` takes comes first.
     pub fn order(&self, into: &mut Vec<u32>) {
         self.rings.order(into);
     }
@@ -210,7 +210,7 @@ impl Outside {
         }
     }
 
-    /// What the chooser says, if that is a candidate.
+    /// The block that the chooser picks, if it is a candidate.
     fn ask(&mut self, view: &BlockView) -> Option<u32> {
         let chooser = self.chooser.as_mut()?;
         let view = PoolView {
@@ -288,7 +288,7 @@ mod tests {
     use super::*;
     use crate::rng::Rng;
 
-    /// Answers with whatever a function makes of the view, and remembers what was refused.
+    /// Answers with the result of a function of the view, and records refusals.
     struct Told<F> {
         answer: F,
         refused: Arc<Mutex<Vec<String>>>,
@@ -334,7 +334,7 @@ mod tests {
             .map(|((block, _), _)| block)
     }
 
-    /// Random lives and deaths, beside the built-in policy.
+    /// Random lives and deaths, compared with the built-in policy.
     fn runs_as_greedy(answer: fn(&PoolView<'_>) -> Option<i64>, seed: u64) {
         let mut rng = Rng::stream(seed, "outside");
         let mut greedy = Greedy::new(64, 256, ());

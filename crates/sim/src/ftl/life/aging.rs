@@ -1,13 +1,13 @@
-//! A drive that was never written is given the wear of one that was: blocks are erased so often,
-//! and those that the model of failures takes out of use on the way are taken out.
+//! Gives a drive that was never written the wear of a used one: blocks are erased as often as
+//! required, and those that fail on the way, by the failure model, are taken out of use.
 //!
 //! ```text
 //! each round: each good block below its target ─► members whose erase or program fails?
 //!                none ─► erased     spare ─► replaced, erased     no spare ─► retired
 //! ```
-//! The rounds of all blocks go side by side, so spare blocks go to who needs them first, as in the
-//! life of a drive whose wear is even. A block that fails and that the pool cannot do without
-//! stays.
+//! All blocks take part in each round, so spare blocks replace the members that fail first, as in
+//! the life of a drive whose wear is even. A failed block that the pool cannot do without stays in
+//! use.
 
 use crate::ftl::pool::Pool;
 use crate::ftl::Ftl;
@@ -15,8 +15,8 @@ use crate::nand::Media;
 use crate::units::BlockId;
 
 impl Ftl {
-    /// Erases each block until its erase count is what `target` says, or it is retired; returns how
-    /// many were. The firmware is to be made anew afterwards ([`Ftl::purge`]).
+    /// Erases each block until its erase count is that of `target`, or it is retired; returns the
+    /// number of retired blocks. The firmware must be rebuilt afterwards ([`Ftl::purge`]).
     pub fn age(&self, media: &mut Media, target: impl Fn(BlockId) -> u32) -> u32 {
         let blocks = || (0..self.geometry.block_count()).map(BlockId);
         let mut good: Vec<u32> = self.pools.iter().map(Pool::good_blocks).collect();

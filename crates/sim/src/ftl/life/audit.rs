@@ -1,4 +1,4 @@
-//! Whether the tables of the FTL and the out-of-band areas of the media tell one story.
+//! Checks that the tables of the FTL and the out-of-band areas of the media agree.
 
 use crate::ftl::map::Pairs;
 use crate::ftl::pool::BlockState;
@@ -7,7 +7,7 @@ use crate::nand::Media;
 use crate::units::{BlockId, Lpn};
 
 impl Ftl {
-    /// Checks that L2P, live bits, live counts and the media's reverse map tell one story.
+    /// Checks that L2P, live bits, live counts and the media's reverse map agree.
     ///
     /// # Errors
     /// The first contradiction, with its numbers.

@@ -1,8 +1,8 @@
 //! The firmware taken apart into its dies, for threads that work on one each.
 //!
-//! Where logical pages take turns on the dies, a die shares nothing with the others but counters
-//! that add up and the clock of host writes, which each write brings along. So the dies may work in
-//! any order, and at the same time: what they leave is the same.
+//! If logical pages take turns on the dies, a die shares nothing with the others but counters that
+//! add up and the clock of host writes, which each write brings along. So the dies may work in any
+//! order, and at the same time, with the same result.
 
 use std::ops::Range;
 
@@ -26,7 +26,7 @@ const WAF_MAX: u64 = 16;
 pub struct Dealt {
     lpns: Vec<u32>,
     turns: Vec<u32>,
-    /// Where the writes of each die begin; behind the last, where they end.
+    /// Index of the first write of each die, followed by the end of the last die's writes.
     starts: Vec<usize>,
 }
 
@@ -69,7 +69,7 @@ impl Dealt {
     }
 }
 
-/// How many of the pages lie in each die.
+/// Number of the pages that belong to each die.
 fn counts_of_dies(lpns: &[u32], turns: Turns) -> Vec<usize> {
     let mut counts = vec![0; turns.dies() as usize];
     for &lpn in lpns {
@@ -102,7 +102,7 @@ impl DieFtl {
         self.pool.write_list(&mut self.books, sink, list.lpns, clock).1
     }
 
-    /// Writes those of `count` consecutive pages from `first` on that lie in this die.
+    /// Writes those of `count` consecutive pages from `first` on that belong to this die.
     ///
     /// # Errors
     /// [`NoRoom`] when the die has no room left.
@@ -178,7 +178,7 @@ impl Ftl {
             .collect()
     }
 
-    /// Puts the firmware together again after so many host writes.
+    /// Puts the firmware together again after `writes` host writes.
     pub fn join(&mut self, parts: Vec<DieFtl>, writes: u64) {
         let mut maps = Vec::with_capacity(parts.len());
         for part in parts {

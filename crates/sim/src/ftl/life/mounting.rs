@@ -1,10 +1,10 @@
-//! The firmware of a drive that has lost power: everything that it knew is found again.
+//! The firmware of a drive that has lost power: its tables are rebuilt.
 //!
-//! What the flash tells is the newest copy of each logical page, and which blocks were written
-//! since their erase. From it follow map and live pages; all orders begin anew: blocks are erased
-//! by their numbers, and every written block is closed, an open one too, since nobody knows what
-//! an interrupted program has done to the pages behind it. Blocks of one bit per cell are cached in
-//! the order in which they were opened, which the flash tells.
+//! The flash gives the newest copy of each logical page, and the blocks that were written since
+//! their erase. Map and live pages follow from it. All orders start from new: the erased blocks are
+//! ordered by number, and every written block is closed, an open one too, since the state of the
+//! pages after an interrupted program is unknown. Blocks of one bit per cell are cached in the
+//! order in which they were opened, which the flash gives.
 
 use crate::config::ConfigError;
 use crate::ftl::books::Books;
@@ -36,9 +36,9 @@ impl FtlConfig {
 }
 
 impl Ftl {
-    /// The firmware that finds these pages on the media: by logical page 1 + the number of its page
-    /// or 0 where it has none, and by block
-    /// the number of its opening, if anything was written in it since its erase.
+    /// The firmware that finds these pages on the media: by logical page 1 + the number of its
+    /// page, or 0 if it has none, and by block the number of its opening, if anything was written
+    /// in it since its erase.
     pub fn mount(
         config: &FtlConfig,
         setup: &PoolSetup,
@@ -84,18 +84,18 @@ impl Ftl {
         }
     }
 
-    /// From now on the power may fail: what a block held is on the flash elsewhere, as far as
-    /// programs that were ordered go, before its erase is.
+    /// Prepares for power failures: before the erase of a block is issued, the programs that copy
+    /// its data elsewhere are.
     pub fn expect_cuts(&mut self) {
         self.pools.iter_mut().for_each(|pool| pool.log.may_be_cut = true);
     }
 
-    /// The power does not fail until it is said again.
+    /// Ends [`Ftl::expect_cuts`]: the power does not fail.
     pub(crate) fn expect_no_cuts(&mut self) {
         self.pools.iter_mut().for_each(|pool| pool.log.may_be_cut = false);
     }
 
-    /// Blocks wear out from now on as `setup` says.
+    /// Sets the wear limits of blocks to those of `setup`.
     pub(crate) fn wear_out(&mut self, setup: &PoolSetup) {
         for pool in &mut self.pools {
             pool.worn_limit = setup.worn_limit;
@@ -110,16 +110,16 @@ impl Ftl {
         self.pools.iter().any(|pool| pool.log.may_be_cut)
     }
 
-    /// Completes all program units under way, those of moved pages too.
+    /// Completes all open program units, those of moved pages too.
     pub(crate) fn complete_units<S: FlashSink>(&mut self, sink: &mut S) {
         for pool in &mut self.pools {
             pool.log.complete_units(&mut self.books, sink);
         }
     }
 
-    /// Where dies are chosen by load, newer data of a victim may wait in memory for the program
-    /// unit of another die. Before a die whose open block is full collects at once, the units of
-    /// all others are completed.
+    /// If dies are chosen by load, newer data of a victim may wait in memory for the program unit
+    /// of another die. Before a die whose open block is full collects at once, the units of all
+    /// others are completed.
     #[cold]
     pub(in crate::ftl) fn complete_elsewhere<S: FlashSink>(&mut self, sink: &mut S, die: DieId) {
         let own = &self.pools[die.0 as usize].log;
@@ -150,7 +150,7 @@ impl Ftl {
 }
 
 impl Log {
-    /// Sorts the blocks of a die: what was written is closed, or cached, and the rest is erased.
+    /// Sorts the blocks of a die: written blocks are closed, or cached, and the others are erased.
     fn mount(&mut self, books: &Books, media: &Media, opening: impl Fn(BlockId) -> Option<u64>) {
         while self.erased.pop().is_some() {}
         if let Some(cache) = &mut self.slc {

@@ -1,8 +1,8 @@
-//! The FTL's state: taken down as plain numbers, given back, and made new by a purge.
+//! The FTL's state: saved as plain numbers, restored, and reset by a purge.
 //!
-//! L2P is not stored: the media's out-of-band areas and the live bits give it back. What is stored
-//! beside is the order of things: open blocks with their next page, erased blocks, and each
-//! policy's candidates.
+//! L2P is not stored: it is rebuilt from the media's out-of-band areas and the live bits. In
+//! addition to these bits, the orders are stored: open blocks with their next page, erased blocks,
+//! and each policy's candidates.
 //!
 //! A purge leaves what a drive of this wear has when it has never been written: no page mapped,
 //! every good block erased, all orders as they are at first. What an erase does not undo stays:
@@ -24,7 +24,7 @@ use crate::units::{BlockId, DieId, Lpn, Ppn};
 #[derive(Serialize, Deserialize)]
 pub struct FtlSnapshot {
     host_clock: u64,
-    /// Where the search for the least loaded die goes on.
+    /// The die at which the search for the least loaded one continues.
     turn: u32,
     live: Vec<u64>,
     /// `BlockState` as a number.
@@ -42,7 +42,7 @@ struct PoolSnapshot {
     handles: Vec<u8>,
     erased: Vec<u32>,
     candidates: Vec<u64>,
-    /// A collection under way: victim, source, next page, whether it retires the block, whether the
+    /// A running collection: victim, source, next page, whether it retires the block, whether the
     /// block has failed.
     collection: Option<(u32, Source, u32, [bool; 2])>,
     level_due: bool,
@@ -59,13 +59,14 @@ struct CacheSnapshot {
     erased: Vec<u32>,
     /// Cached blocks, oldest first.
     cached: Vec<u32>,
-    /// Pages that the full cache owes, if it is folded beside the host.
+    /// Pages by which folding of the full cache is behind, if it is folded in parallel with host
+    /// writes.
     owed: Option<f64>,
 }
 
 impl PoolSnapshot {
     fn of(pool: &Pool) -> Self {
-        // An erase under way counts as over: nobody will report its end later.
+        // A running erase counts as ended: no executor will report its end later.
         let erasing = pool.collection.and_then(|collection| {
             collection.erase_count.map(|count| (collection.victim.0, count, collection.source))
         });
@@ -262,15 +263,15 @@ impl Ftl {
         Ok(())
     }
 
-    /// Random choices of the victim policies follow from this seed from now on.
+    /// Sets the seed of the following random choices of the victim policies.
     pub fn reseed(&mut self, seed: u64) {
         for (die, pool) in self.pools.iter_mut().enumerate() {
             pool.log.reseed(Rng::stream(seed, &format!("gc.{die}")));
         }
     }
 
-    /// Collections of each pool since the host opened a block last: what a snapshot lacks of a
-    /// drive that goes on exactly as it was.
+    /// Collections of each pool since the host opened a block last: the part of the state that a
+    /// snapshot lacks and a checkpoint needs.
     pub fn begun_in_vain(&self) -> Vec<u32> {
         self.pools.iter().map(|pool| pool.begun_in_vain).collect()
     }

@@ -38,8 +38,8 @@ struct Base {
     block: u32,
 }
 
-/// In which order the L2P entries lie: those of a die side by side where dies take turns, so that a
-/// die's are its own.
+/// The order of the L2P entries: if dies take turns, those of a die are contiguous, so that each
+/// die has a separate part of the table.
 #[derive(Clone, Copy)]
 struct Order {
     turns: Turns,
@@ -73,7 +73,7 @@ impl Order {
 pub(crate) struct Moving {
     page_indices: Vec<u32>,
     lpns: Vec<u32>,
-    /// How many there are; what lies behind is left from other blocks.
+    /// Number of valid entries; later ones are left from other blocks.
     count: usize,
 }
 
@@ -82,7 +82,7 @@ impl Moving {
         self.count as u32
     }
 
-    /// Where they were in their block.
+    /// Their page indices in the block.
     pub(crate) fn page_indices(&self) -> &[u32] {
         &self.page_indices[..self.count]
     }
@@ -140,7 +140,7 @@ impl Map {
         self.mapped_count
     }
 
-    /// Whether every die has entries and live bits of its own.
+    /// Whether every die has separate entries and live bits.
     pub(crate) fn is_separable(&self) -> bool {
         let bits_per_die = (self.geometry.blocks_per_die as usize) << self.geometry.page_bits;
         self.order.turns != Turns::One && bits_per_die.is_multiple_of(64)
@@ -259,7 +259,7 @@ impl Map {
         (ppn != UNMAPPED).then_some(Ppn(ppn))
     }
 
-    /// Points `lpn` at `ppn` and returns where it was.
+    /// Points `lpn` at `ppn` and returns its previous page.
     #[inline]
     pub(crate) fn bind(&mut self, lpn: Lpn, ppn: Ppn) -> Option<Ppn> {
         let place = self.place(lpn);
@@ -288,8 +288,8 @@ impl Map {
         let entries = &mut self.l2p[place..place + count as usize];
         let (mut fresh, mut written) = (0_u32, 0);
         for stretch in entries.chunks_mut(STRETCH) {
-            // Mostly a stretch goes on where the last one ended, in the same block: the run is as
-            // much longer.
+            // Mostly a stretch continues at the end of the last one, in the same block: it extends
+            // the run.
             let next = run_first.wrapping_add(run_count);
             let goes_on = run_count > 0
                 && next & in_block != 0
@@ -328,7 +328,7 @@ impl Map {
         }
     }
 
-    /// Forgets `lpn` and returns where it was.
+    /// Forgets `lpn` and returns its previous page.
     pub(crate) fn unbind(&mut self, lpn: Lpn) -> Option<Ppn> {
         let place = self.place(lpn);
         let old = std::mem::replace(&mut self.l2p[place], UNMAPPED);
@@ -370,7 +370,7 @@ impl Map {
         (block, *count)
     }
 
-    /// Clears the live bits of consecutive pages of one block, which go on counting as live.
+    /// Clears the live bits of consecutive pages of one block, which continue to count as live.
     pub(crate) fn clear_run(&mut self, first: Ppn, page_count: u32) {
         let (block, _) = self.kill_run(first, page_count);
         self.add_live(block, page_count);
@@ -400,7 +400,8 @@ impl Map {
     }
 
     /// Takes up to `count` live pages out of a block, from a page index on: they are dead there,
-    /// and listed in `moving` with the owners that `oob` names. Returns the index to go on at.
+    /// and listed in `moving` with the owners that `oob` names. Returns the index at which to
+    /// continue.
     ///
     /// The L2P entries are asked for at once: when the pages are placed, they have arrived.
     pub(crate) fn take_live(

@@ -19,8 +19,8 @@ impl Ftl {
         config.mapping.dftl().map(|dftl| Box::new(Translation::new(dftl, setup, blocks())))
     }
 
-    /// Brings the entry of a page into the cache of the map, where there is one and it was not done
-    /// before.
+    /// Brings the entry of a page into the cache of the map, if the drive has one and this was not
+    /// done before.
     #[inline]
     pub(in crate::ftl) fn translate<S: FlashSink>(&mut self, sink: &mut S, lpn: Lpn, how: Use) {
         let Books { translation, counters, .. } = &mut self.books;
@@ -31,7 +31,7 @@ impl Ftl {
         }
     }
 
-    /// The same, before the command that needs it goes on.
+    /// The same, before the command that needs the entry continues.
     pub fn look_up<S: FlashSink>(&mut self, sink: &mut S, lpn: Lpn, how: Use) {
         let Books { translation, counters, .. } = &mut self.books;
         if let Some(translation) = translation {
@@ -105,7 +105,7 @@ impl Ftl {
         written
     }
 
-    /// The pages that follow belong to a request of so many pages.
+    /// The following pages belong to a request of `page_count` pages.
     #[inline]
     pub fn begin_request(&mut self, page_count: u32) {
         self.request = Request { number: self.request.number + 1, page_count };
@@ -130,7 +130,7 @@ impl Ftl {
         }
     }
 
-    /// As [`Ftl::trim`], after the map was asked where it is not in RAM.
+    /// As [`Ftl::trim`], after a look-up in the map if that is not in RAM.
     pub fn trim_mapped<S: FlashSink>(&mut self, sink: &mut S, lpn: Lpn) -> bool {
         self.translate(sink, lpn, Use::Change);
         self.trim(lpn)
@@ -138,8 +138,8 @@ impl Ftl {
 }
 
 impl Pool {
-    /// Takes an erased map block in for a less worn erased block of its own, where wear is leveled;
-    /// returns that.
+    /// Exchanges an erased map block for a less worn erased block of the pool, if wear is leveled;
+    /// returns the latter.
     fn exchange_for(&mut self, media: &Media, map_block: u32) -> Option<u32> {
         let (worn, new) = (media.erase_count(BlockId(map_block)), self.log.erased.next()?);
         let count = media.erase_count(BlockId(new));

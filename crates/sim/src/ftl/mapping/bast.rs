@@ -40,7 +40,7 @@ pub(crate) struct Bast {
 }
 
 impl Bast {
-    /// No log blocks yet, of so many at most.
+    /// A scheme without log blocks yet; it may have up to `limit`.
     pub(crate) fn new(replacement: LogReplacement, limit: u32, data_blocks: usize) -> Self {
         Self { replacement, limit, logs: Vec::new(), place: vec![NONE; data_blocks], clock: 0 }
     }
@@ -133,12 +133,12 @@ impl Bast {
         Ok(())
     }
 
-    /// Blocks of the flash that it uses beside those of data.
+    /// Blocks of the flash that it uses in addition to data blocks.
     pub(crate) fn in_use(&self) -> impl Iterator<Item = u32> + '_ {
         self.logs.iter().map(|log| log.block)
     }
 
-    /// Whether its tables fit so many blocks of data, and each other.
+    /// Whether its tables fit the configuration of `like`, and each other.
     pub(crate) fn is_sound(&self, like: &Self) -> bool {
         let agrees = |(place, log): (usize, &LogBlock)| {
             self.place.get(log.number as usize) == Some(&(place as u32))

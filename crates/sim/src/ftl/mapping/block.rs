@@ -2,16 +2,16 @@
 //!
 //! ```text
 //! overwrite of page 2     old  [0 1 2 3]     other  [0' 1' 2 ·]      page 3 follows when the host
-//!                         copied up to 2 ─────────►                   goes on elsewhere: other is
+//!                         copied up to 2 ─────────►                   writes elsewhere: other is
 //!                                                                     the block now, old is erased
 //! ```
-//! An overwrite opens another block: what lies before its page is copied there, then the page is
-//! written. If the same request goes on behind it, or any does in a block that was begun with its
-//! first page, so does the other block; if not, the rest is copied, and the old block is erased. So
-//! a random page costs a whole block of programs and an erase, and blocks in order cost themselves.
-//! What is left to copy when a stage of a run is over is copied then. This is the
-//! read-erase-modify-write drive of the NAND performance tutorial of 2009, but for its memory of a
-//! whole block, which the other block stands for.
+//! An overwrite opens another block: the pages before its page are copied there, then the page is
+//! written. If the same request writes the next pages, or any request does in a block that was
+//! begun with its first page, they go to the other block; if not, the rest is copied, and the old
+//! block is erased. So a random page costs a whole block of programs and an erase, and blocks that
+//! are written in order cost no copies. Pages that are left to copy when a stage of a run ends are
+//! copied then. This is the read-erase-modify-write drive of the NAND performance tutorial of 2009,
+//! except that the other block takes the role of that drive's memory of a whole block.
 
 use serde::{Deserialize, Serialize};
 
@@ -87,7 +87,7 @@ impl BlockOnly {
         Ok(())
     }
 
-    /// Writes a page to the block that takes the place of its own.
+    /// Writes a page to the block that will replace its block.
     fn place<S: FlashSink>(
         &mut self,
         blocks: &mut DataBlocks,
@@ -120,12 +120,12 @@ impl BlockOnly {
         }
     }
 
-    /// Whether its table fits so many blocks of data.
+    /// Whether its table fits `data_blocks` blocks of data.
     pub(crate) fn is_sound(&self, data_blocks: u32) -> bool {
         self.rewrite.is_none_or(|rewrite| rewrite.number < data_blocks)
     }
 
-    /// Blocks of the flash that it uses beside those of data.
+    /// Blocks of the flash that it uses in addition to data blocks.
     pub(crate) fn in_use(&self) -> impl Iterator<Item = u32> + '_ {
         self.rewrite.iter().map(|rewrite| rewrite.target)
     }

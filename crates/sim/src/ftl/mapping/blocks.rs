@@ -1,13 +1,13 @@
-//! What schemes with a map of blocks are made of: blocks of data whose pages have fixed offsets.
+//! The base of schemes with a map of blocks: blocks of data whose pages have fixed offsets.
 //!
 //! ```text
 //! index of a logical page in its die = number of its block * pages per block + offset
 //! table: number of the block ──► block of the flash, page at its offset    (data)
 //!        log blocks: pages in the order in which they came                  (the schemes)
-//! merge: the newest copies, wherever they lie ──► another block, each at its offset
+//! merge: the newest copies, wherever they are ──► another block, each at its offset
 //! ```
-//! Pages of a block are programmed in order and without gaps: where a merge has no page for an
-//! offset and one behind it, the gap is padded. Blocks that hold data are `Closed` in the log's
+//! Pages of a block are programmed in order and without gaps: if a merge has no page for an offset
+//! but one for a later offset, the gap is padded. Blocks that hold data are `Closed` in the log's
 //! table; how far each is written is kept here.
 
 use serde::{Deserialize, Serialize};
@@ -128,7 +128,7 @@ impl DataBlocks {
         (block != NONE).then_some(BlockId(block))
     }
 
-    /// A block of the flash holds a block of data from now on.
+    /// Sets the block of the flash that holds a block of data.
     pub(crate) fn set_data(&mut self, number: u32, block: BlockId) {
         self.data[number as usize] = block.0;
     }
@@ -196,8 +196,9 @@ impl DataBlocks {
         *self.written_mut(block) = offset;
     }
 
-    /// Copies the newest pages of a block of data to their offsets in `target`, which is written
-    /// less far; with `only`, those that lie in this block. Returns how many there were.
+    /// Copies the newest pages of a block of data to their offsets in `target`, which is not yet
+    /// written up to there; with `only`, those that are in this block. Returns the number of copied
+    /// pages.
     pub(crate) fn copy<S: FlashSink>(
         &mut self,
         at: &mut Bench<'_, S>,
@@ -305,8 +306,8 @@ impl DataBlocks {
         at.books.counters.mapping.full_merges += 1;
     }
 
-    /// Makes a log block whose pages lie at their offsets the block of data, with what the old one
-    /// holds behind them; returns how many pages that were.
+    /// Makes a log block whose pages are at their offsets the block of data, after copying the
+    /// later pages of the old one; returns the number of copied pages.
     pub(crate) fn merge_into<S: FlashSink>(
         &mut self,
         at: &mut Bench<'_, S>,
@@ -322,7 +323,7 @@ impl DataBlocks {
         copied
     }
 
-    /// As [`DataBlocks::merge_into`], counted by what it took.
+    /// As [`DataBlocks::merge_into`], and counts the merge as partial or switch.
     pub(crate) fn merge_log<S: FlashSink>(
         &mut self,
         at: &mut Bench<'_, S>,

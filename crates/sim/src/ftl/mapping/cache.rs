@@ -5,7 +5,7 @@
 //! slru   protected: newest ─────► oldest ──► probation: newest ─────► oldest, which leaves
 //!                      ▲ used a second time ─────────┘
 //! ```
-//! Entries lie in slots; a table names the slot of each logical page, and lists run through the
+//! Entries are in slots; a table names the slot of each logical page, and lists run through the
 //! slots: the order of use, and the changed entries of each map page. Every step takes constant
 //! time. Segmented LRU: Karedla, Love, Wherry, "Caching strategies to improve disk system
 //! performance", IEEE Computer 27(3), 1994; its protected segment has four fifths of the slots
@@ -74,7 +74,7 @@ impl Order {
     }
 }
 
-/// What is known of an entry.
+/// State of an entry.
 #[derive(Clone, Copy)]
 struct Entry {
     lpn: u32,
@@ -226,7 +226,7 @@ impl MapCache {
         slot
     }
 
-    /// An entry differs from its map page from now on.
+    /// Marks an entry that now differs from its map page.
     pub fn mark_dirty(&mut self, slot: u32) {
         let entry = &mut self.entries[slot as usize];
         if std::mem::replace(&mut entry.is_dirty, true) {
@@ -240,7 +240,7 @@ impl MapCache {
         *newest = slot;
     }
 
-    /// An entry agrees with its map page from now on.
+    /// Marks an entry that now agrees with its map page.
     pub fn clean(&mut self, slot: u32) {
         let entry = &mut self.entries[slot as usize];
         if !std::mem::replace(&mut entry.is_dirty, false) {
@@ -256,7 +256,7 @@ impl MapCache {
         }
     }
 
-    /// All entries of a map page agree with it from now on; returns how many did not.
+    /// Marks all entries of a map page as agreeing with it; returns the number that did not.
     pub fn clean_page(&mut self, map_page: u32) -> u32 {
         let mut slot = std::mem::replace(&mut self.changed_newest[map_page as usize], NONE);
         let mut count = 0;
@@ -316,7 +316,7 @@ mod tests {
     use crate::rng::Rng;
     use std::collections::VecDeque;
 
-    /// The cache beside a list in order of use.
+    /// The cache compared with a list in order of use.
     #[test]
     fn lru_is_a_list_in_order_of_use() {
         let mut rng = Rng::stream(1, "cache");

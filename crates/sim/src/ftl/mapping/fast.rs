@@ -5,7 +5,7 @@
 //!             all full: the oldest is recycled, and every block of data that has a live page in it
 //!             is merged into another block (full merge)
 //! sequential  one log block: a request of two pages or more that begins with a block begins it,
-//!             pages that go on there are appended; at its end it is the block of data (switch),
+//!             pages that continue it are appended; at its end it is the block of data (switch),
 //!             or the rest is copied behind them first when another begins (partial)
 //! ```
 //! Source: Lee, Park, Chung, Lee, Park, Song, "A log buffer-based flash translation layer using
@@ -39,7 +39,7 @@ pub(crate) struct Fast {
 }
 
 impl Fast {
-    /// No log blocks yet, of so many at most.
+    /// A scheme without log blocks yet; it may have up to `limit`.
     pub(crate) fn new(limit: u32) -> Self {
         Self { limit, logs: VecDeque::new(), sequential: None }
     }
@@ -143,7 +143,7 @@ impl Fast {
         Ok(())
     }
 
-    /// Blocks of the flash that it uses beside those of data.
+    /// Blocks of the flash that it uses in addition to data blocks.
     pub(crate) fn in_use(&self) -> impl Iterator<Item = u32> + '_ {
         self.logs.iter().copied().chain(self.sequential.iter().map(|it| it.block))
     }

@@ -8,11 +8,11 @@
 //! fast    a table of blocks, and log blocks that all share              fast
 //! zoned   a table of blocks; zones are written in order, and reset      zoned
 //! ```
-//! Where each page lies is in the simulator's own table (`map`) under every scheme: that is what
-//! happened, not what the firmware keeps. A scheme decides where pages go and what has to be moved,
-//! read and erased for it. `dftl` places pages as `page` does and adds what the table costs;
-//! the others place pages at fixed offsets of blocks (`blocks`) and never collect garbage: they
-//! merge.
+//! The simulator's own table (`map`) holds the place of each page under every scheme; it is the
+//! actual state, not the table that the firmware keeps. A scheme decides where pages go and which
+//! moves, reads and erases they need. `dftl` places pages as `page` does and adds what the table
+//! costs; the others place pages at fixed offsets of blocks (`blocks`) and never collect garbage:
+//! they merge.
 //!
 //! A scheme is one file and a row below. `asked` is where the drive asks them, page by page.
 
@@ -190,7 +190,7 @@ impl MappingConfig {
         matches!(self, Self::Page(_))
     }
 
-    /// Whether pages lie at fixed offsets of blocks, which are merged, or reset with their zone.
+    /// Whether pages are at fixed offsets of blocks, which are merged, or reset with their zone.
     pub fn merges(&self) -> bool {
         matches!(self, Self::Block(_) | Self::Bast(_) | Self::Fast(_) | Self::Zoned(_))
     }
@@ -212,7 +212,7 @@ impl MappingConfig {
         }
     }
 
-    /// Good blocks of each of so many pools that hold no data for good: log blocks, and one to
+    /// Good blocks of each of `pools` pools that hold no data permanently: log blocks, and one to
     /// merge into.
     pub(crate) fn merge_blocks(&self, pools: u32) -> u32 {
         match self {
@@ -277,7 +277,7 @@ impl MappingCounters {
         ]
     }
 
-    /// What was counted since `then`.
+    /// The counts since `then`.
     #[must_use]
     pub fn since(mut self, mut then: Self) -> Self {
         let earlier = then.fields();

@@ -14,7 +14,7 @@ use crate::ftl::sink::{FlashSink, NoRoom};
 use crate::nand::Media;
 use crate::units::{BlockId, Lpn};
 
-/// The log blocks, or what stands for them.
+/// The log blocks, or their equivalent.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 enum Kind {
     Block(BlockOnly),
@@ -100,7 +100,7 @@ impl BlockScheme {
         self.blocks.written(block)
     }
 
-    /// What was reclaimed so far.
+    /// Blocks reclaimed up to now.
     pub(crate) fn reclaimed(&self) -> Reclaimed {
         self.blocks.reclaimed
     }

@@ -61,7 +61,7 @@ pub(crate) struct StoreSnapshot {
     is_worn: bool,
 }
 
-/// Map blocks of a pool with so many map pages, of blocks of `pages` pages.
+/// Map blocks of a pool with `map_pages` map pages, in blocks of `pages` pages.
 pub(crate) fn map_blocks(map_pages: u32, pages: u32, over_provisioning: f64) -> u32 {
     (f64::from(map_pages) * (1.0 + over_provisioning) / f64::from(pages)).ceil() as u32 + 2
 }
@@ -105,7 +105,7 @@ impl MapStore {
         self.pools.iter().map(|pool| pool.all.len()).sum()
     }
 
-    /// Writes a map page anew.
+    /// Writes a map page again.
     pub(crate) fn program<S: FlashSink>(
         &mut self,
         counters: &mut FtlCounters,

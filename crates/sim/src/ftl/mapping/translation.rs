@@ -1,18 +1,18 @@
 //! DFTL: the map of pages in the flash, a part of it in RAM.
 //!
 //! ```text
-//! command ─► entry in the cache?  hit: it goes on
+//! command ─► entry in the cache?  hit: it continues
 //!              │ miss
 //!              ├─ full: the victim leaves; changed: its map page is read, changed and written
-//!              └─ the map page is read; the command goes on
+//!              └─ the map page is read; the command continues
 //! collection ─► moved pages: entries in the cache are changed there, the others in their map
 //!              pages, each of which is read and written once for a victim
 //! ```
 //! Source: Gupta, Kim, Urgaonkar, "DFTL: a flash translation layer employing demand-based selective
 //! caching of page-level address mappings", ASPLOS 2009. A map page that is written takes all its
 //! changed entries with it, which stay in the cache (`batch_evict`). Map pages are as large as map
-//! units, and hold a quarter of their bytes in entries. The simulator's own table says where pages
-//! are; here is only what knowing it costs.
+//! units; an entry takes 4 bytes. The simulator's own table holds the places of pages; this module
+//! models only the cost of looking them up.
 
 use serde::{Deserialize, Serialize};
 
@@ -89,7 +89,7 @@ pub(crate) fn page_bits(page_bytes: u64) -> u32 {
     (page_bytes / ENTRY_BYTES).trailing_zeros()
 }
 
-/// Map pages of each of so many pools.
+/// Map pages of pool `pool` of `pools` pools.
 pub(crate) fn map_pages_of(logical_pages: u32, page_bytes: u64, pool: u32, pools: u32) -> u32 {
     let map_pages = logical_pages.div_ceil(1 << page_bits(page_bytes));
     map_pages / pools + u32::from(pool < map_pages % pools)

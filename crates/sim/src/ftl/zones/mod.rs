@@ -173,7 +173,7 @@ pub struct Zones {
     counts: ZoneCounts,
 }
 
-/// What was counted.
+/// Counters of zones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ZoneCounts {
     /// Zones that were reset.
@@ -257,7 +257,7 @@ impl Zones {
         [self.open_count, self.active_count]
     }
 
-    /// What was counted so far.
+    /// The counters up to now.
     pub fn counts(&self) -> &ZoneCounts {
         &self.counts
     }
@@ -271,7 +271,7 @@ impl Zones {
         }
     }
 
-    /// The host has appended so many pages, of its user or moved.
+    /// Counts pages that the host has appended: new data of its user, or moved data.
     pub fn note_appended(&mut self, is_moved: bool, pages: u32) {
         self.counts.appended[usize::from(is_moved)] += u64::from(pages);
     }
@@ -445,7 +445,7 @@ impl Zones {
         }
     }
 
-    /// Does what is asked of a zone; whether that changed it.
+    /// Carries out an action on a zone; returns whether that changed it.
     ///
     /// # Errors
     /// Why it cannot be.
@@ -477,8 +477,8 @@ impl Zones {
         Ok(true)
     }
 
-    /// Does what is asked of all zones that it applies to: opens closed ones, closes open ones,
-    /// finishes active ones, resets active and full ones. Returns how many that changed.
+    /// Carries out an action on all zones that it applies to: opens closed ones, closes open ones,
+    /// finishes active ones, resets active and full ones. Returns the number of changed zones.
     ///
     /// # Errors
     /// [`ZoneStatus::TooManyOpenZones`] when not all closed zones can be open; none is opened then.

@@ -90,7 +90,7 @@ impl Ftl {
         Ok(())
     }
 
-    /// Does what is asked of the zone that begins at a page.
+    /// Carries out an action on the zone that begins at a page.
     ///
     /// # Errors
     /// Why it cannot be; nothing has changed then.
@@ -114,7 +114,7 @@ impl Ftl {
         zones.act(zone, action).map(|_| ())
     }
 
-    /// Does what is asked of all zones that it applies to.
+    /// Carries out an action on all zones that it applies to.
     ///
     /// # Errors
     /// As [`Zones::act_on_all`].
@@ -170,7 +170,7 @@ impl Ftl {
     pub(in crate::ftl) fn audit_zones(&self) -> Result<(), String> {
         let Some(zones) = &self.zones else { return Ok(()) };
         let pages = zones.limits().zone_pages;
-        // A zone whose flash has failed holds less than its write pointer says.
+        // A zone whose flash has failed holds fewer pages than its write pointer indicates.
         let failed = [ZoneState::ReadOnly, ZoneState::Offline];
         for row in zones.reports().filter(|row| !failed.contains(&row.state)) {
             let limit = row.write_pointer;
