@@ -9,9 +9,9 @@ use crate::workload::{Admission, Load};
 /// Commands that an untimed stage takes at once, and that are drawn ahead.
 pub(crate) const CHUNK: usize = 1024;
 
-/// Commands of a timed stage between two looks at those behind them.
+/// Commands of a timed stage between two prefetches for the following ones.
 const AHEAD: usize = 16;
-/// Pages of a read that are asked for: more may push each other out of the cache.
+/// Pages of a read that are prefetched: more may push each other out of the cache.
 const READ_PAGES: usize = 2;
 
 /// The arrivals of an open loop up to now.
@@ -112,9 +112,9 @@ impl Feed {
         !self.is_exhausted
     }
 
-    /// Asks for what the next commands of a timed stage will touch, once for many of them: what
-    /// they wait for in the tables of pages is addresses to be translated, and those of many are
-    /// translated side by side.
+    /// Prefetches the memory that the next commands of a timed stage will touch, for many of them
+    /// at once: look-ups in the page tables mostly wait for address translation, and those of many
+    /// commands overlap.
     #[inline]
     pub(crate) fn prefetch_ahead(&self, drive: &Drive, stage: &TimedStage) {
         if self.batch_next % AHEAD == 1 {
@@ -122,8 +122,9 @@ impl Feed {
         }
     }
 
-    /// Asks for what the L2P entries of the next commands point at, and for the entries of those
-    /// behind them; not of writes that wait in a buffer for long, which looks ahead itself.
+    /// Prefetches the memory that the L2P entries of the next commands point to, and the entries of
+    /// the commands after these; writes that wait in a buffer for long are left out, since the
+    /// buffer looks ahead itself.
     #[inline(never)]
     fn look_ahead(&self, drive: &Drive, stage: &TimedStage) {
         let writes = drive.buffer_capacity() == 0;

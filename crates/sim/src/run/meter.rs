@@ -312,7 +312,7 @@ impl StageMeter {
         }
     }
 
-    /// Whether WAF became steady, where the stage asks for it.
+    /// Whether WAF became steady, if the stage has that rule.
     pub(super) fn is_steady(&self) -> Option<bool> {
         self.watch.as_ref().map(|_| self.steady_waf.is_some())
     }
@@ -386,8 +386,8 @@ impl CellMeter {
         }
     }
 
-    /// Blocks that every pool with good blocks has reclaimed at least since the cell began. Where
-    /// the die of a write is chosen by load, pools are one group, and what counts is their mean.
+    /// Blocks that every pool with good blocks has reclaimed at least since the cell began. If the
+    /// die of a write is chosen by load, pools are one group, and their mean counts.
     pub(super) fn reclaims(&self, drive: &Drive) -> u64 {
         let count = |it: Reclaimed| if self.counts_dead { it.all } else { it.live };
         let pools = drive.ftl.reclaimed().zip(&self.reclaimed.0);

@@ -32,7 +32,7 @@ struct Measured<'a> {
     errors: ErrorFigures,
 }
 
-/// The document without what only the caller knows (tool, seed, digest).
+/// The document without the entries that only the caller knows (tool, seed, digest).
 pub(crate) fn document(drive: &Drive, run: &Run, origin: &Value) -> Value {
     let mut state = Map::new();
     state.insert("origin".into(), origin.clone());
@@ -169,7 +169,7 @@ impl Measured<'_> {
         metrics
     }
 
-    /// What a map that is not in RAM, or one of blocks, did.
+    /// Figures of a map that is not in RAM, or of a map of blocks.
     fn mapping(&self) -> Option<Value> {
         let ftl = &self.drive.config.ftl;
         let counters = self.drive.ftl.counters().mapping.since(self.start.ftl.mapping);
@@ -231,7 +231,7 @@ impl Measured<'_> {
             "unmapped_read": now.unmapped_read_pages - then.unmapped_read_pages,
             "rejected": now.rejected_pages - then.rejected_pages,
         });
-        // What only some devices and workloads have is there only with them.
+        // Figures that only some devices and workloads have are left out for others.
         if self.drive.config.host.read_cache.is_some() {
             pages["read_cache_hits"] = json!(now.read_cache_hits - then.read_cache_hits);
         }
@@ -264,7 +264,7 @@ impl Measured<'_> {
         Some(("power".into(), consumed.to_json()))
     }
 
-    /// What each host got, when several share the drive.
+    /// Figures of each host, when several share the drive.
     fn tenant_metrics(&self) -> Map<String, Value> {
         let mut section = Map::new();
         if let Some(tenants) = self.timed.and_then(|stage| stage.ledger.tenants.as_deref()) {
@@ -308,7 +308,7 @@ impl Measured<'_> {
         section
     }
 
-    /// Where probabilities come from that were not observed.
+    /// The source of probabilities that were not observed.
     fn analytic_method(&self) -> &'static str {
         match self.drive.config.ecc.algorithm {
             Algorithm::Ldpc if self.errors.extrapolated_reads > 0 => "extrapolated",
@@ -317,7 +317,7 @@ impl Measured<'_> {
         }
     }
 
-    /// Data errors per bit read, their interval, and how they were found: observed where enough
+    /// Data errors per bit read, their interval, and how they were found: observed if enough
     /// codewords were decoded bit by bit and lost, else from the model, without an interval.
     fn uber(&self) -> (f64, [f64; 2], &'static str) {
         let figures = &self.errors;

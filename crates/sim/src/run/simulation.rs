@@ -1,4 +1,4 @@
-//! A drive and the job that runs on it: what the Python package holds.
+//! A drive and the job that runs on it: the object that the Python package holds.
 
 use std::sync::{Arc, Mutex};
 
@@ -198,8 +198,8 @@ impl Simulation {
         Ok(commands)
     }
 
-    /// Begins a time without commands, which [`Simulation::advance`] lets pass. Work that was under
-    /// way is dropped.
+    /// Begins a time without commands, which [`Simulation::advance`] lets pass. Running work is
+    /// dropped.
     pub fn begin_idle(&mut self, span: Ns) {
         self.drop_work();
         self.work = Work::Idle(Box::new(IdleRun::new(&mut self.drive, span)));

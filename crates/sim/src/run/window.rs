@@ -10,8 +10,8 @@
 //! `n` completions brings the time since the one before it. Times are exact: a limit of time ends
 //! the window at that time, not at the next completion.
 //!
-//! Pieces in time are cut at exact multiples of their length and cover everything up to `end`.
-//! When nothing is asked but counts, a completion costs two comparisons here.
+//! Pieces in time are cut at exact multiples of their length and cover everything up to `end`. When
+//! a cell has no limits but counts, a completion costs two comparisons here.
 
 use serde_json::{json, Value};
 
@@ -26,7 +26,7 @@ const RAMP_SHARE_MAX: f64 = 0.5;
 /// reads has some erased blocks in reserve, which last for a short part of it only.
 const RECLAIMS_OF_RAMP: f64 = 0.25;
 
-/// What must be reached together.
+/// Values that must all be reached.
 #[derive(Clone, Copy, Debug, Default)]
 struct Goal {
     time: u64,
@@ -274,7 +274,7 @@ impl Window {
             return;
         }
         self.phase = Phase::Over;
-        // A completion that reached the limit while the ramp went on leaves a window of no length.
+        // A completion that reached the limit during the ramp leaves a window of no length.
         let end = at.max(self.start);
         self.end = end;
         if let Some(pieces) = &mut self.pieces {
