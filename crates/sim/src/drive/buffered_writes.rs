@@ -1,4 +1,4 @@
-//! Writes of drives with a write buffer or a cache: what waits there, and how it leaves.
+//! Writes of drives with a write buffer or a cache: the pages that wait there, and how they leave.
 //!
 //! ```text
 //! host ─► write buffer ─► the policy chooses a page ─► it leaves, and with it its stretch
@@ -84,8 +84,8 @@ impl Front<'_> {
         }
     }
 
-    /// Whether pages leave the write buffer one by one and in the order in which they came, all of
-    /// them for one log: then they may as runs.
+    /// Whether pages leave the write buffer one by one, in the order in which they came, and all
+    /// for one log: then they may also leave as runs.
     pub(crate) fn passes_runs(&self) -> bool {
         self.buffer.is_some()
             && self.clean.is_none()
@@ -96,10 +96,11 @@ impl Front<'_> {
             && !self.ftl.tells_requests()
     }
 
-    /// Carries out writes that are a run of pages, for sinks without time: what waits in the write
-    /// buffer leaves, and those of the run that will not stay there go to the flash as one run. It
-    /// leaves what [`Front::apply`] of each leaves. `None`, and nothing is done, where some of them
-    /// wait already, or the run is too short, or the policy does not know what leaves.
+    /// Carries out writes that are a run of pages, for sinks without time: waiting pages leave the
+    /// write buffer, and the pages of the run that will not stay there go to the flash as one run.
+    /// The result is that of [`Front::apply`] for each command. `None`, and nothing is done, if
+    /// some of the pages wait already, the run is too short, or the policy does not know which
+    /// pages leave.
     pub(crate) fn pass_run<S: CommandSink>(
         &mut self,
         sink: &mut S,
@@ -121,8 +122,8 @@ impl Front<'_> {
             .try_for_each(|it| self.ftl.write_run(sink, it[0], it.len() as u32))
             .and_then(|()| self.ftl.write_run(sink, first, passing));
         let written = self.ftl.counters().programs[Source::Host as usize] - before;
-        // The page that found no room has left too. One came for each, and those before that had
-        // room.
+        // The page that found no room has left too. A page of the run came in for each free place
+        // and for each page that left.
         let left = written as usize + usize::from(outcome.is_err());
         let came = left + room - waited;
         pages.extend(run.by_ref().take(came).map(Lpn));
@@ -148,7 +149,7 @@ impl Front<'_> {
         }
     }
 
-    /// Puts a page of the write buffer on the flash, and with it what waits in its stretch.
+    /// Puts a page of the write buffer on the flash, and with it the waiting pages of its stretch.
     fn write_out<S: CommandSink>(&mut self, sink: &mut S, leaving: Leaving) -> Result<(), NoRoom> {
         if self.stretch == 1 {
             return self.write_out_page(sink, leaving);

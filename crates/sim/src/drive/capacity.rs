@@ -4,11 +4,11 @@
 //! raw blocks ─ factory bad ─► good blocks: T = good * data pages per block
 //! U = floor(T / (1 + OP))     spare factor (T - U) / T     S_eff = 1 - U / (T - reserve pages)
 //! ```
-//! With superblocks good blocks are whole ones, and a bad block may leave one smaller.
-//! T leaves out parity pages. Blocks of a cache of single-bit cells come out of the spare area, and
-//! so out of `S_eff`; what compression saves goes into it, since U follows the uncompressed T. The
-//! reserve is what GC keeps erased. A device whose reserve, open blocks and bad blocks leave no
-//! block of slack in some die is refused with these numbers.
+//! With superblocks good blocks are whole ones, and a bad block may leave one smaller. T leaves out
+//! parity pages. Blocks of a cache of single-bit cells come out of the spare area, and so out of
+//! `S_eff`; the pages that compression saves are added to it, since U follows from the uncompressed
+//! T. The reserve is the blocks that GC keeps erased. A device whose reserve, open blocks and bad
+//! blocks leave no block of slack in some die is refused with these numbers.
 
 use serde_json::{json, Value};
 

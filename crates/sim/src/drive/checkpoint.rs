@@ -13,8 +13,8 @@
 //! state, between two cells: media and FTL tables, and also the volatile state that affects later
 //! results: the pages in the write buffer and in the caches, in their order, the throttles, the
 //! seeds of the drive, its clock, the refresh times of its blocks, and the state of its read error
-//! model, including random streams. Not stored: counters, of which only differences are used. The
-//! map is rebuilt and audited.
+//! model, including random streams. Not stored: the counters of the firmware, of which only
+//! differences are used. The map is rebuilt and audited.
 
 use serde::{Deserialize, Serialize};
 

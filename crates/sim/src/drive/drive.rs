@@ -1,10 +1,10 @@
 //! The drive: media, firmware, write buffer and read-error accounting, and what one host command
 //! does to them.
 //!
-//! A command is cut into pages. Of a page that is written in part, the flash has the rest, which is
-//! read (`merge`) when the page goes there: at once, or when it leaves the write buffer without the
-//! host having written the rest. Trims take effect on whole pages only. The text is generic over
-//! the sink, so both executors do the same.
+//! A command is cut into pages. If a page is written in part, its rest is read from the flash
+//! (`merge`) when the page is programmed: at once, or when it leaves the write buffer before the
+//! host has written the rest. Trims take effect on whole pages only. The code is generic over the
+//! sink, so both executors do the same.
 
 use std::sync::Arc;
 
@@ -73,7 +73,7 @@ pub struct Drive {
     pub(crate) choosers: Option<Arc<dyn Choosers>>,
     /// The code that gives writes their placement ids, if that is not the workload.
     pub(crate) placer: Option<SharedPlacer>,
-    /// Placement ids by page, where writes carry ids that addresses do not decide.
+    /// Placement ids by page, if writes carry ids that addresses do not decide.
     pub(crate) ids: Option<Box<CommandIds>>,
 }
 
@@ -209,13 +209,13 @@ impl Drive {
         (front, &mut self.media, &mut self.errors)
     }
 
-    /// Asks for the L2P entry of a coming command's first page.
+    /// Prefetches the L2P entry of a coming command's first page.
     #[inline]
     pub(crate) fn prefetch_entry(&self, coming: &HostCommand) {
         self.ftl.prefetch_entry(self.first_page(coming));
     }
 
-    /// Asks for what the L2P entry of a coming command's first page points at.
+    /// Prefetches the memory that the L2P entry of a coming command's first page points to.
     #[inline]
     pub(crate) fn prefetch_page(&self, coming: &HostCommand) {
         self.ftl.prefetch_page(self.first_page(coming));
@@ -239,12 +239,12 @@ impl Drive {
         total(&counters.programs) + total(&counters.reads) + total(&counters.erases)
     }
 
-    /// What a slice is measured in.
+    /// Work done, in the unit in which slices are measured.
     pub(crate) fn work_done(&self) -> u64 {
         self.flash_ops() + total(&self.host.commands)
     }
 
-    /// Whether reads that nothing corrects are lost: not where the device has no code.
+    /// Whether uncorrectable reads count as lost; false if the device has no code.
     pub(crate) fn tells_losses(&self) -> bool {
         self.config.ecc.algorithm != Algorithm::None
     }
@@ -271,7 +271,7 @@ impl Drive {
         self.buffer.as_ref().map_or(0, WriteCache::len)
     }
 
-    /// What reads ahead of a timed stage, if the drive does that.
+    /// The read-ahead of a timed stage, if the drive has one.
     pub(crate) fn read_ahead(&self) -> Option<ReadAhead> {
         let geometry = &self.geometry;
         let bytes = self.config.host.read_ahead_bytes?;
@@ -303,10 +303,10 @@ pub(crate) struct Front<'a> {
     pub(super) clean: Option<&'a mut CleanCaches>,
     /// See [`Drive::is_plain`].
     pub(crate) is_plain: bool,
-    /// Whether commands of one page may be carried out without more ado.
+    /// Whether commands of one page may take the short path.
     takes_singles: bool,
     pub(super) ids: Option<&'a mut CommandIds>,
-    /// Whether what the flash must have is padded to whole program units.
+    /// Whether flushed data is padded to whole program units.
     pub(crate) pads: bool,
     /// Pages of a stretch that leaves the write buffer together.
     pub(super) stretch: u32,
@@ -479,8 +479,7 @@ impl Front<'_> {
         outcome
     }
 
-    /// Counts commands that were carried out as a run of `pages` pages, of which `written` were
-    /// written.
+    /// Counts commands that were carried out as a run and wrote `written` of `pages` pages.
     pub(crate) fn count_run(&mut self, commands: u64, pages: u64, written: u64) {
         self.host.commands[1] += commands;
         self.host.sectors[1] += written << self.page_shift;

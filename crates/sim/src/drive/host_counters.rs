@@ -1,4 +1,4 @@
-//! What the host asked of a drive, and what the memory of the drive made of it.
+//! Commands and pages of the host, and the share of them that the drive's memory handled.
 
 use serde::{Deserialize, Serialize};
 

@@ -75,7 +75,7 @@ pub enum ImageError {
         /// Of the body as it was written.
         expected: u32,
     },
-    /// What its header promises behind the body is not there.
+    /// The contents that the header announces after the body are missing.
     #[error(
         "the image is cut off: what its pages hold, which its header promises behind byte {end}, \
          is missing"
@@ -107,7 +107,7 @@ pub(crate) fn save(drive: &Drive) -> Vec<u8> {
     seal(&MAGIC, &body, &[])
 }
 
-/// The image of a drive behind which follows what its pages hold.
+/// The image of a drive that is followed by the contents of its pages.
 pub(crate) fn save_before_contents(drive: &Drive) -> Vec<u8> {
     let mut bytes = save(drive);
     bytes[8..12].copy_from_slice(&(MAGIC.version | HAS_CONTENTS).to_le_bytes());
@@ -132,7 +132,7 @@ fn promises_contents(bytes: &[u8]) -> bool {
     bytes.starts_with(&MAGIC.word) && bytes[11] & (HAS_CONTENTS >> 24) as u8 != 0
 }
 
-/// What follows behind an image, if that is what a served drive held (`session/image.rs`).
+/// The bytes after an image, if they are the contents of a served drive (`session/image.rs`).
 pub(crate) fn contents_of(bytes: &[u8]) -> Option<&[u8]> {
     let length = bytes.get(12..20)?.try_into().map(u64::from_le_bytes).ok()?;
     let end = usize::try_from(length).ok()?.checked_add(HEADER_BYTES)?;

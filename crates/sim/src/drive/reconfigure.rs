@@ -1,8 +1,9 @@
 //! Settings of a device that a test may change between two cells.
 //!
 //! The write buffer (`ftl.write_buffer_pages`, `host.write_cache`) can be switched at any time:
-//! what waits in it is programmed first. What data is like (`ftl.compression`) decides how many
-//! logical pages a block takes, so it can change only while nothing is written; wear stays.
+//! pages that wait in it are programmed first. The compressibility of data (`ftl.compression`)
+//! decides how many logical pages a block takes, so it can change only while nothing is written;
+//! wear stays.
 
 use super::config::DeviceConfig;
 use super::drive::Drive;
