@@ -110,7 +110,7 @@ impl Card {
         self.before_boot();
     }
 
-    /// The reset pin: as the power, where `RST_n_FUNCTION` has enabled it.
+    /// The reset pin: acts as a power cycle if `RST_n_FUNCTION` has enabled it.
     pub fn hardware_reset(&mut self) {
         if self.parts.csd.get(at::RST_N_FUNCTION) & 3 == 1 {
             self.power_cycle();

@@ -1,4 +1,4 @@
-//! What CMD38 is asked for: its argument, and the selection by CMD35 and CMD36.
+//! The erase that CMD38 requests: its argument, and the selection by CMD35 and CMD36.
 //!
 //! Source of the arguments: JESD84-B51, 6.10 Commands, table of CMD38, and 6.6 Erase, TRIM,
 //! Discard, Secure Erase, Secure Trim.

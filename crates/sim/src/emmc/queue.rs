@@ -1,7 +1,8 @@
 //! The command queue of 5.1: tasks that wait until the host has them executed.
 //!
 //! Source: JESD84-B51, 6.6 Command Queuing, and the tables of CMD44 to CMD48. A task of this card
-//! is ready as soon as it is queued; how drives order what waits they keep for themselves.
+//! is ready as soon as it is queued; the order in which real drives serve waiting tasks is not
+//! public.
 
 use super::registers::QUEUE_DEPTH;
 

@@ -31,7 +31,7 @@ pub(super) const SWITCH_ERROR: u32 = 1 << 7;
 /// A bit of `EXCEPTION_EVENTS_STATUS` that the host wants to know of.
 pub(super) const EXCEPTION_EVENT: u32 = 1 << 6;
 
-/// Where a card is.
+/// The state of a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// Powered, and a boot may be asked for.

@@ -357,7 +357,7 @@ impl Storage {
         for (change, kept, is_torn) in undone.into_iter().rev() {
             self.put_back(now, change, kept, (end, is_torn));
         }
-        // What the drive did meanwhile took none of the card's time.
+        // The drive's work for this took none of the card's time.
         self.skew = Ns(self.clock.0.saturating_sub(now.0)).max(self.skew);
         done_of_host
     }
@@ -386,7 +386,7 @@ impl Storage {
         let _ = self.run(now, request);
     }
 
-    /// What the flash holds of a sector of the drive is damaged; false if it holds nothing.
+    /// Damages the data of a sector on the flash; false if the flash holds none.
     pub(super) fn corrupt(&mut self, sector: u64) -> bool {
         let unit = sector * SECTOR as u64 / self.layout.unit_bytes;
         self.session.corrupt(Lpn(unit as u32))

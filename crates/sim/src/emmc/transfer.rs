@@ -9,9 +9,10 @@ use super::status::{self, State};
 use super::storage::{Change, Partition, Way, SECTOR};
 use crate::units::Ns;
 
-/// Bytes that a read sends at most at a time: 32 MiB, what 16 bits of blocks can ask for.
+/// Sectors that a read sends at most at a time: 32 MiB, the most that a block count of 16 bits can
+/// request.
 const READ_SECTORS_MAX: u64 = 65535;
-/// A key or a counter is stored; assumed.
+/// Time to store a key or a counter; assumed.
 const RPMB_REQUEST: Ns = Ns(1_000_000);
 
 /// Bits that report a failed packed command (`PACKED_COMMAND_STATUS`): an error, and an error of an
@@ -47,7 +48,7 @@ pub(super) fn begin_read(
     if count.is_some_and(|it| it.is_packed) {
         return read_packed(parts, count.map_or(0, |it| it.blocks));
     }
-    // The response has told of an address that is wrong.
+    // The response has already reported a wrong address.
     let Ok(sector) = parts.sector(address) else { return Vec::new() };
     let limit = parts.storage.layout.sectors(parts.partition());
     let predefined = count.map(|it| it.blocks).filter(|&it| it > 0);
