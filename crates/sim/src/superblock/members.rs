@@ -12,7 +12,7 @@
 use super::shape::{Superblocks, HOLE};
 use crate::units::{BlockId, Ppn};
 
-/// Which blocks of the flash the superblocks of a drive are made of.
+/// The blocks of the flash that make up the superblocks of a drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Members {
     shape: Superblocks,
@@ -258,7 +258,7 @@ mod tests {
     }
 
     /// Blocks fail at random until no superblock is left: every table is sound, nothing is used
-    /// twice, and as many superblocks are lost as the die has lost blocks that has lost most.
+    /// twice, and the number of lost superblocks is the number of lost blocks of the worst die.
     #[test]
     fn failing_members_are_replaced_while_their_die_has_spare_blocks() {
         let shape = Superblocks::new(flash(6, 4), 3, [1, 1], [4, 4], [false, true], 0.0);

@@ -265,9 +265,9 @@ impl Superblocks {
         groups.map(|group| if self.remaps { of_group(group) } else { 0 }).collect()
     }
 
-    /// Slots for data that the good blocks of each group have. Where bad blocks leave holes, a
-    /// superblock that has no good block counts as if it took parity all the same: how many there
-    /// are is chance.
+    /// Slots for data that the good blocks of each group have. If bad blocks leave holes, a
+    /// superblock without a good block counts as if it held parity nevertheless: the number of such
+    /// superblocks is random.
     pub fn data_slots(&self, bad_per_die: &[u32]) -> Vec<u64> {
         let blocks = self.flash.blocks_per_die;
         let parity = u64::from(self.has_parity);
