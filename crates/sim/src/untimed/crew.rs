@@ -89,8 +89,8 @@ fn work(posts: &mut [Post], first: u32, writes: Writes<'_>, turns: Turns) {
 }
 
 impl Drive {
-    /// Whether these pages are worth it, and the dies may work apart. The number of threads does
-    /// not matter: what a run leaves must not depend on it.
+    /// Whether there are enough of these pages for several threads, and the dies may work apart.
+    /// The number of threads does not matter: the result of a run must not depend on it.
     pub(crate) fn is_list_for_crew(&self, lpns: &[u32]) -> bool {
         lpns.len() as u64 >= PAGES_MIN
             && self.ftl.may_split(&self.media, || self.ftl.erases_of_list(lpns))
@@ -104,7 +104,8 @@ impl Drive {
     /// Writes pages in order, as [`Drive::is_list_for_crew`] allows.
     ///
     /// # Errors
-    /// [`NoRoom`] when a die has no room left; the others have written all the same.
+    /// [`NoRoom`] when a die has no room left; the other dies have written their pages
+    /// nevertheless.
     pub(crate) fn write_list_together(&mut self, lpns: &[u32]) -> Result<(), NoRoom> {
         self.write_together(Writes::List(lpns), lpns.len() as u64)
     }
@@ -138,7 +139,7 @@ impl Drive {
             }
         };
         std::thread::scope(|scope| {
-            // Where the system grants no thread, this one does the work.
+            // If the system grants no thread, this one does the work.
             let spawn = |_| std::thread::Builder::new().spawn_scoped(scope, task).ok();
             let others: Vec<_> = (1..self.threads.min(dies)).map_while(spawn).collect();
             task();

@@ -2,8 +2,8 @@
 //!
 //! Its sink does nothing but store out-of-band areas and erase counts, and is inlined into the FTL.
 //! Commands come in chunks, so that the L2P entries and live bits of coming overwrites can be
-//! prefetched: the entry 48 commands ahead, then, when it has arrived, the page that it points to
-//! 24 ahead. On a large drive this doubles the rate.
+//! prefetched: the entry 48 commands ahead, then, when it has arrived, the live bits of the page
+//! that it points to, 24 commands ahead. On a large drive this doubles the rate.
 
 use crate::drive::{aim_trim, CommandSink, Drive, Front};
 use crate::ftl::{CollectionConfig, FlashSink, MoveRun, MoveWay, NoRoom, ENTRY_AHEAD, PAGE_AHEAD};
@@ -19,7 +19,7 @@ const LIST_PAGES: u64 = 4096;
 /// Pages of a list that goes to the dies apart: some milliseconds of work.
 const CREW_PAGES: u64 = 1 << 16;
 
-/// Who counts the reads of an untimed executor.
+/// Counts the reads of an untimed executor.
 pub(crate) trait Reader {
     /// Whether page contents are copied along when pages move.
     const CARRIES: bool = false;
@@ -31,7 +31,7 @@ pub(crate) trait Reader {
     fn block(&mut self, read: BlockRead);
 }
 
-/// At once, with their errors.
+/// Counts reads at once, with their errors.
 impl Reader for &mut ReadErrors {
     #[inline]
     fn page_types(&self) -> &PageTypes {
@@ -158,7 +158,7 @@ impl<R: Reader> CommandSink for Instant<'_, R> {
 
 impl Front<'_> {
     /// Pages of the whole-page writes at the head of `commands` that follow each other without a
-    /// gap, and how many commands they are; `(0, 0)` when one of the buffer, the first command or
+    /// gap, and the number of these commands; `(0, 0)` when one of the buffer, the first command or
     /// its alignment forbids it.
     #[inline]
     pub(crate) fn run_length(&self, commands: &[HostCommand]) -> (u32, usize) {
@@ -192,14 +192,14 @@ impl Front<'_> {
 }
 
 impl Drive {
-    /// Sectors of a page, where writes of whole pages may come as a list of pages: in a drive
-    /// without caches whose pages take turns on the dies.
+    /// Sectors of a page, if writes of whole pages may come as a list of pages: in a drive without
+    /// caches whose pages take turns on the dies.
     pub(crate) fn list_page_sectors(&self) -> Option<u32> {
         (self.is_plain() && self.ftl.takes_turns())
             .then_some((self.geometry.page_bytes / SECTOR_BYTES) as u32)
     }
 
-    /// Pages that a list is to have at most.
+    /// Largest number of pages of a list.
     pub(crate) fn list_pages_max(&self) -> u64 {
         if self.ftl.is_separable() {
             CREW_PAGES
@@ -330,8 +330,8 @@ impl Drive {
         outcome
     }
 
-    /// The firmware does what waits for the next command, since none comes: at the end of a stage,
-    /// in no time.
+    /// Lets the firmware complete, in no time, the work that waits for the next command: required
+    /// at the end of a stage, since no command comes.
     pub(crate) fn rest(&mut self) {
         let (front, media, reader) = self.split();
         front.ftl.rest(&mut Instant { media, reader });
