@@ -2,9 +2,9 @@
 //!
 //! [`CheckedFlash`] is a sink that holds the FTL to the rules of NAND (a page is programmed once
 //! between two erases, in order, never in a bad block; a block is erased only when nothing live is
-//! lost) and that carries a version number in every page. With superblocks the rules hold for the
-//! blocks of the flash that they are made of. [`Oracle`] is the same drive as a
-//! `BTreeMap`. After any commands, both must agree on every page.
+//! lost) and that carries a version number in every page. With superblocks the rules hold for their
+//! member blocks. [`Oracle`] is the same drive as a `BTreeMap`. After any commands, both must agree
+//! on every page.
 
 mod run;
 
@@ -113,7 +113,7 @@ impl CheckedFlash {
         self.units_to_complete = Some(ProgramUnits::new(config.flash_geometry(), &config.flash()));
     }
 
-    /// Asserts that of what a block held nothing newer waits in memory.
+    /// Asserts that no newer copy of a block's pages waits in memory.
     fn check_copies(&self, block: BlockId) {
         let Some(units) = &self.units_to_complete else { return };
         for &lpn in self.media.oob_of_block(block).iter().filter(|&&lpn| lpn != UNMAPPED) {
@@ -363,8 +363,8 @@ impl FlashSink for CheckedFlash {
     }
 }
 
-/// The highest erase count that a block may have which was written in this mode last. Of one with
-/// one bit per cell it is not known whether it is cache for good.
+/// The highest erase count of a block that was last written in this mode. For a block of one bit
+/// per cell it is unknown whether it belongs to a permanent cache.
 pub fn erases_max(setup: &PoolSetup, mode: CellMode) -> u32 {
     match (mode, setup.slc_blocks.dynamic_max) {
         (CellMode::Native, _) => setup.worn_limit,
