@@ -45,7 +45,7 @@ fn advise_huge<T>(start: *const T, bytes: usize) {
 #[cfg(not(target_os = "linux"))]
 fn advise_huge<T>(_start: *const T, _bytes: usize) {}
 
-/// Asks for the cache line of `slice[index]`; beyond the slice, for one that is of no use.
+/// Prefetches the cache line of `slice[index]`; an index beyond the slice is harmless, and useless.
 #[inline(always)]
 #[allow(clippy::inline_always)] // a call would cost more than the hint saves
 pub fn prefetch_at<T>(slice: &[T], index: usize) {
