@@ -90,7 +90,7 @@ pub struct Ftl {
     /// The die of the last write that stalled.
     stalled_die: DieId,
     request: Request,
-    /// The entries of the pages that come next are in the cache of the map already.
+    /// Whether the map entries of the next pages are in the cache of the map already.
     is_translated: bool,
     zones: Option<Box<Zones>>,
 }
@@ -168,7 +168,7 @@ impl Ftl {
         self.books.map.find(lpn)
     }
 
-    /// Asks for the L2P entry of a coming address.
+    /// Prefetches the L2P entry of a coming address.
     #[inline]
     pub fn prefetch_entry(&self, lpn: Lpn) {
         self.books.map.prefetch_entry(lpn);
@@ -177,14 +177,16 @@ impl Ftl {
         }
     }
 
-    /// Asks for what an overwrite of a coming address will touch; its L2P entry should be at hand.
+    /// Prefetches the memory that an overwrite of a coming address will touch; its L2P entry should
+    /// already be in the processor's cache.
     #[inline]
     pub fn prefetch_page(&self, lpn: Lpn) {
         self.books.map.prefetch_page(lpn);
     }
 
-    /// Asks for what the writes of coming addresses will touch: what the L2P entries of the next
-    /// ones point at, and the entries of those behind them. Many at once wait for memory together.
+    /// Prefetches the memory that writes of coming addresses will touch: the memory that the L2P
+    /// entries of the `next` ones point to, and the entries of the `later` ones. Many prefetches at
+    /// once overlap their waits for memory.
     pub fn prefetch_coming(&self, next: &[Lpn], later: &[Lpn]) {
         for &lpn in later {
             self.prefetch_entry(lpn);
@@ -229,7 +231,7 @@ impl Ftl {
         written
     }
 
-    /// Whether the die of a logical page is its own for life, found by its number alone.
+    /// Whether the die of a logical page is fixed and follows from its number alone.
     pub fn takes_turns(&self) -> bool {
         matches!(self.route, Route::InTurns(_))
     }
@@ -259,11 +261,12 @@ impl Ftl {
     }
 
     /// Writes `count` whole logical pages from `first` on, for sinks without time: each die takes
-    /// its share of the run in one loop. The mapping that results is the one that as many calls of
-    /// [`Ftl::write`] leave, since pools share nothing; a test holds it to that.
+    /// its share of the run in one loop. The resulting mapping is that of `count` calls of
+    /// [`Ftl::write`], since pools share nothing; a test checks this.
     ///
     /// # Errors
-    /// [`NoRoom`] when a pool has no room left; which pages of the run were written is then open.
+    /// [`NoRoom`] when a pool has no room left; it is then unknown which pages of the run were
+    /// written.
     pub fn write_run<S: FlashSink>(
         &mut self,
         sink: &mut S,
@@ -361,8 +364,8 @@ impl Ftl {
         self.pools[die].kill(&mut self.books, ppn);
     }
 
-    /// The pages that a page can be rebuilt from, their parity last, as numbers of which one is its
-    /// own; `None` without parity.
+    /// The pages that a page can be rebuilt from, their parity last, as a range of page numbers
+    /// that includes the page itself; `None` without parity.
     pub fn stripe_of(&self, media: &Media, ppn: Ppn) -> Option<std::ops::Range<u32>> {
         let block = self.geometry.block_of(ppn);
         let (die, mode) = (self.geometry.die_of_block(block), media.mode(block));
@@ -417,8 +420,7 @@ impl Ftl {
         self.pool(die).pages_until_stall()
     }
 
-    /// Pages that the host may write to a die, and nothing happens to its blocks but that these
-    /// take them.
+    /// Pages that the host may write to a die without any other effect on its blocks.
     pub(crate) fn pages_in_open_block(&self, die: DieId) -> u32 {
         self.pool(die).pages_in_open_block()
     }

@@ -62,7 +62,7 @@ impl Allocation {
         }
     }
 
-    /// The axes, fastest first; those of `CDP` where dies are chosen otherwise.
+    /// The axes, fastest first; those of `CDP` if dies are chosen in another way.
     pub fn order(self) -> [Axis; 3] {
         match self {
             Self::Order(order) => order.axes(),
@@ -105,8 +105,8 @@ impl<'de> Deserialize<'de> for Allocation {
 /// An order of letters, or `dynamic`, by map units.
 ///
 /// The letters are C (channel), D (die of the channel) and P (plane); the first varies fastest for
-/// consecutive logical pages. P counts only where `nand.multi_plane` joins planes. Names of four
-/// letters with W (way) are understood too: W is our die of a channel, and their D has one value.
+/// consecutive logical pages. P matters only if `nand.multi_plane` joins planes. Names of four
+/// letters with W (way) are accepted too: W is the die of a channel here, and D then has one value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum AllocationOrder {
     /// Channels first, then dies, then planes.
@@ -160,7 +160,7 @@ pub enum Grouping {
     Dynamic(DynamicConfig),
 }
 
-/// How long a die stays chosen.
+/// Parameters of the dynamic choice of dies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DynamicConfig {

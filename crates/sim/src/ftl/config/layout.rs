@@ -87,8 +87,8 @@ impl Layout {
         pages - 1 - after_first.div_ceil(self.stripe)
     }
 
-    /// What a page of a block is for, and where the pages that follow it for the same end.
-    /// `members` are those of a superblock.
+    /// The use of a page of a block, and the end of the following pages of the same use. `members`
+    /// are those of a superblock.
     pub(crate) fn part(
         &self,
         die: DieId,
@@ -154,7 +154,7 @@ impl Layout {
     }
 }
 
-/// What a slot of a superblock is for, and where the slots for the same end.
+/// The use of a slot of a superblock, and the end of the following slots of the same use.
 fn part_of(
     superblocks: &Superblocks,
     mode: CellMode,
@@ -204,8 +204,8 @@ fn check_numbers(geometry: &Geometry, pages_per_block: u64, limit: u64) -> Resul
 }
 
 impl super::FtlConfig {
-    /// What this section makes of the shape of the flash: the order of striping, and blocks that
-    /// take more logical pages under compression.
+    /// The shape of the flash under this section: the order of striping, and blocks that take more
+    /// logical pages under compression.
     ///
     /// # Errors
     /// [`ConfigError`] relative to `ftl`, when blocks or page numbers become too large.

@@ -46,8 +46,7 @@ pub enum WriteFrontiers {
     Single(SingleFrontier),
     /// Host and collected pages have an open block each.
     HostGc(HostGcFrontiers),
-    /// An oracle for studies: the first `fraction` of the logical pages has an open block of its
-    /// own.
+    /// An oracle for studies: the first `fraction` of the logical pages has a separate open block.
     HotCold(HotColdFrontiers),
 }
 
@@ -83,7 +82,7 @@ pub enum WearConfig {
     None(NoWear),
     /// The least worn of the erased blocks is opened first.
     Dynamic(DynamicWear),
-    /// As dynamic; besides, a block whose count lags behind the mean has its data moved.
+    /// As dynamic; in addition, the data of a block whose count lags behind the mean is moved.
     Static(StaticWear),
 }
 
@@ -124,8 +123,8 @@ pub struct FtlConfig {
     /// Over-provisioning as a ratio (despite the name): `(T - U) / U`, T good data pages, U logical
     /// pages.
     pub over_provisioning_pct: f64,
-    /// How logical pages are mapped: each for itself (`page`), with the map in the flash and a part
-    /// of it in RAM (`dftl`), or by blocks (`block`, `bast`, `fast`).
+    /// How logical pages are mapped: page by page (`page`), with the map in the flash and a part of
+    /// it in RAM (`dftl`), or by blocks (`block`, `bast`, `fast`).
     #[serde(deserialize_with = "name_or_mapping", skip_serializing_if = "is_default")]
     pub mapping: MappingConfig,
     /// How garbage collection picks its victim.
@@ -134,13 +133,13 @@ pub struct FtlConfig {
     /// GC starts when erased blocks fall to this share of the spare blocks `(T - U) / pages per
     /// block`; 0 to 1.
     pub gc_trigger_free_pct: f64,
-    /// The same in blocks per device; overrides `gc_trigger_free_pct`. At least one block per die
-    /// is kept; with superblocks, whole ones.
+    /// The same threshold in blocks per device; overrides `gc_trigger_free_pct`. At least one block
+    /// per die is kept; with superblocks, whole ones.
     pub gc_reserve_blocks: Option<u32>,
     /// Which writes share an open block.
     #[serde(deserialize_with = "name_or_mapping")]
     pub write_frontiers: WriteFrontiers,
-    /// Which data belongs together, told by the host: `none`, `{kind: fdp, handles: N}` or
+    /// Hints of the host as to which data belongs together: `none`, `{kind: fdp, handles: N}` or
     /// `{kind: streams, count: N}`. Ids come from `placement` of a workload.
     #[serde(deserialize_with = "name_or_mapping", skip_serializing_if = "is_default")]
     pub placement: PlacementConfig,
@@ -161,9 +160,9 @@ pub struct FtlConfig {
     pub coalesce_bytes: Option<u64>,
     /// Size of the unit that the map maps, in bytes: a power of two from 512. Units smaller than a
     /// page are programmed when those of a page are together, and a page is sensed once for those
-    /// that a command asks for. A unit of several pages takes one in each of as many planes, which
-    /// `nand.multi_plane` joins and whose number it divides; it is sensed and transferred as a
-    /// whole. Null: a page.
+    /// that a command asks for. A unit of several pages takes one page in each of as many planes,
+    /// which `nand.multi_plane` must join; the number of planes must be a multiple of its number of
+    /// pages. Such a unit is sensed and transferred as a whole. Null: a page.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "optional_bytes")]
     #[schemars(schema_with = "size_schema")]
     pub map_unit_bytes: Option<u64>,
@@ -172,10 +171,10 @@ pub struct FtlConfig {
     /// `host.power_loss_protected` does not pad. Null: it waits for ever.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fill_timeout_us: Option<f64>,
-    /// When a write completes that no write buffer takes, or a page leaves the write buffer:
-    /// `in_memory`, with its data in the controller's memory, or when it is `programmed`, with the
-    /// rest of its program unit or with padding. `programmed` needs `ftl.fill_timeout_us`, and no
-    /// `host.power_loss_protected`. Default `in_memory`.
+    /// When a write that no write buffer takes completes, or a page leaves the write buffer:
+    /// `in_memory`, as soon as its data is in the controller's memory; or `programmed`, when it is
+    /// programmed with the rest of its program unit or with padding. `programmed` needs
+    /// `ftl.fill_timeout_us`, and no `host.power_loss_protected`. Default `in_memory`.
     #[serde(skip_serializing_if = "is_default")]
     pub writes_complete: WritesComplete,
     /// Which die a logical page goes to: an order of the letters C (channel), D (die of the
@@ -185,7 +184,7 @@ pub struct FtlConfig {
     /// Whether a collection is one piece (`whole`), or goes in `steps` that give way to the host.
     #[serde(deserialize_with = "name_or_mapping")]
     pub collection: CollectionConfig,
-    /// Collecting ahead of need while nothing is asked; needs collections in steps.
+    /// Collecting ahead of need while no command comes; needs collections in steps.
     #[serde(with = "none_or")]
     #[schemars(with = "NoneOr<IdleCollection>")]
     pub idle_collection: Option<IdleCollection>,
@@ -266,8 +265,9 @@ impl FtlConfig {
         matches!(self.collection, CollectionConfig::Steps(_))
     }
 
-    /// Whether the plain back end cannot carry these keys out: it knows neither steps, nor moves
-    /// inside a die, nor blocks and pages of another size. Allocation orders are nothing to it.
+    /// Whether the plain back end cannot carry these keys out: it supports neither steps, nor moves
+    /// inside a die, nor blocks and pages of another size. Allocation orders make no difference to
+    /// it.
     pub fn needs_full(&self) -> bool {
         self.collects_in_steps()
             || self.copyback.is_some()
@@ -297,8 +297,8 @@ impl FtlConfig {
     }
 
     /// Erased blocks that a pool needs in the middle of one collection: one per open block that it
-    /// may fill. Handles that stay apart keep as many as the oracle, whose effective spare area is
-    /// then theirs.
+    /// may fill. Handles whose data stays apart keep as many as the oracle, so that both have the
+    /// same effective spare area.
     pub fn reserve_min(&self) -> u32 {
         1 + u32::from(
             matches!(self.write_frontiers, WriteFrontiers::HotCold(_)) || self.keeps_apart(),

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{bytes_or_text, is_default, size_schema};
 
-/// When writes complete that wait for the rest of their program unit.
+/// When writes that wait for the rest of their program unit complete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WritesComplete {
@@ -48,7 +48,7 @@ impl Default for CollectionConfig {
 #[serde(deny_unknown_fields)]
 pub struct WholeCollection {}
 
-/// When collections in steps are taken, by the spare blocks of a die: those erased beyond the
+/// When steps of collections run, by the number of spare blocks of a die: erased blocks beyond the
 /// reserve.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -71,7 +71,7 @@ impl Default for SteppedCollection {
     }
 }
 
-/// Collecting ahead of need while nothing is asked.
+/// Collecting ahead of need while no command comes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IdleCollection {
@@ -93,9 +93,9 @@ pub struct Refresh {
     /// this time before the clock runs again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_days: Option<f64>,
-    /// Raw bit error rate above which a block is refreshed, once until it is erased: that of the
-    /// first read of a page of it by the host or on patrol, as the error model has it for the
-    /// stress of the block; above 0, below 0.5. It acts in timed stages.
+    /// Raw bit error rate above which a block is refreshed, once until it is erased: the rate that
+    /// the error model gives, for the stress of the block, to the first read (before any retry) of
+    /// one of its pages by the host or a patrol; above 0, below 0.5. It acts in timed stages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_rber: Option<f64>,
 }
@@ -104,8 +104,8 @@ pub struct Refresh {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Copyback {
-    /// Copies in a row that data may make without passing the decoder; 1 to 255. Then it moves
-    /// over the bus once and is corrected.
+    /// Number of consecutive copies of the same data without correction; 1 to 255. The next move
+    /// goes over the bus, through the decoder.
     #[serde(default = "default_copyback_limit")]
     pub limit: u8,
 }
@@ -272,7 +272,7 @@ impl<'de> Deserialize<'de> for Parity {
     }
 }
 
-/// What the data of the host is like.
+/// Compressibility of the data of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DataKind {
@@ -288,7 +288,8 @@ pub enum DataKind {
 pub struct Compression {
     /// What the host writes: `random` (incompressible) or `file`.
     pub data: DataKind,
-    /// Size of compressed `file` data over its own; above 0, at most 1. `random` data is 1.
+    /// Size of compressed `file` data divided by its uncompressed size; above 0, at most 1.
+    /// `random` data is 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
 }

@@ -1,4 +1,4 @@
-//! What all pools of a drive are built with, and the arithmetic of their blocks.
+//! Parameters that all pools of a drive are built with, and the arithmetic of their blocks.
 
 use super::layout::Layout;
 use super::FtlConfig;
@@ -51,7 +51,7 @@ impl PoolSetup {
     }
 
     /// Blocks of a die that hold no live pages when it is as full as it may be: reserve, its other
-    /// open blocks, and one block of slack for collection to win.
+    /// open blocks, and one block of slack that collection needs.
     pub(crate) fn idle_blocks_of(&self, die: DieId, config: &FtlConfig) -> u32 {
         self.reserve_of(die) + config.extra_frontiers() + 1
     }

@@ -1,4 +1,4 @@
-//! Weighs the space won against the pages to move, by age: `(1 - u) / (2 u) * age`, largest score
+//! Weighs the freed space against the pages to move, by age: `(1 - u) / (2 u) * age`, largest score
 //! first.
 //!
 //! The score of log-structured file systems (Rosenblum & Ousterhout 1992), in the form of

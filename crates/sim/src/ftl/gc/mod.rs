@@ -142,7 +142,7 @@ macro_rules! gc_registry {
 gc_registry! {
     /// The block with the fewest live pages.
     Greedy(greedy::GreedyConfig),
-    /// Free space won, weighed by age.
+    /// Freed space over moved pages, weighted by age.
     CostBenefit(cost_benefit::CostBenefitConfig),
     /// The block that was closed first.
     Fifo(fifo::FifoConfig),

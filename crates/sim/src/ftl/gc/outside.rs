@@ -9,8 +9,8 @@
 //!                     │ none                    │ no: Chooser::refused gets the reason
 //!                     └────────────┬────────────┘
 //!                                  ▼
-//!                  the emptiest block, so that the drive stays whole;
-//!                  who holds the drive stops the run at the end of the slice
+//!                  the emptiest block, so that the drive stays consistent;
+//!                  the owner of the drive stops the run at the end of the slice
 //! ```
 //! Dying pages cost the same as with `greedy`. The policy's internal state is not part of the
 //! drive: an image holds the candidates, their order and when they were closed.

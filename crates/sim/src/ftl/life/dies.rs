@@ -46,7 +46,8 @@ impl Dealt {
         for (index, die) in dies.clone().enumerate() {
             starts[index + 1] = starts[index] + counts[die as usize];
         }
-        // Without a branch: pages of other dies are written behind all others, over each other.
+        // Without a branch: pages of other dies go to one place behind all others and overwrite
+        // each other there.
         let mut next = starts.clone();
         let mut dealt =
             Self { lpns: vec![0; next[here] + 1], turns: vec![0; next[here] + 1], starts };
@@ -82,7 +83,7 @@ fn counts_of_dies(lpns: &[u32], turns: Turns) -> Vec<usize> {
 pub struct DieFtl {
     pool: Pool,
     books: Books,
-    /// Host writes of the drive before all of those that come.
+    /// Host writes of the drive before the ones to come.
     start: u64,
     turns: Turns,
     die: u32,
@@ -139,9 +140,9 @@ impl Ftl {
         self.books.map.is_separable()
     }
 
-    /// Whether the dies may work apart while no block is erased more often than `erases`, which is
-    /// asked where blocks wear out: they share nothing, and none comes near the end of its life,
-    /// which would end the run in the middle.
+    /// Whether the dies may work apart while no block is erased more often than `erases` (evaluated
+    /// only if blocks wear out): they share nothing, and none comes near the end of its life, which
+    /// would end the run in the middle.
     pub fn may_split(&self, media: &Media, erases: impl FnOnce() -> u64) -> bool {
         let pool = &self.pools[0]; // all have the same limits
         let slc_limit = pool.log.slc.as_ref().map_or(u32::MAX, |cache| cache.worn_limit);

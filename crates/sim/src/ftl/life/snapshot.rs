@@ -59,7 +59,7 @@ struct CacheSnapshot {
     erased: Vec<u32>,
     /// Cached blocks, oldest first.
     cached: Vec<u32>,
-    /// Pages by which folding of the full cache is behind, if it is folded in parallel with host
+    /// Pages of the full cache that are due for folding, if it is folded in parallel with host
     /// writes.
     owed: Option<f64>,
 }

@@ -103,8 +103,8 @@ fn is_count(values: &[u32], first: u32) -> bool {
     differences.fold(0, |sum, difference| sum | difference) == 0
 }
 
-/// Pages that died side by side: the first, how many, and how far the run that let them die was
-/// when the last of them did.
+/// Adjacent pages that died: the first, their number, and the number of pages of the overwriting
+/// run that were written when the last of them died.
 #[derive(Clone, Copy)]
 pub(crate) struct DeadRun {
     pub(crate) first: Ppn,
@@ -224,13 +224,14 @@ impl Map {
         (block.0 - self.base.block) as usize
     }
 
-    /// Asks for the L2P entry of a coming address.
+    /// Prefetches the L2P entry of a coming address.
     #[inline]
     pub(crate) fn prefetch_entry(&self, lpn: Lpn) {
         prefetch_at(&self.l2p, self.place(lpn));
     }
 
-    /// Asks for what an overwrite of a coming address will touch; its L2P entry should be at hand.
+    /// Prefetches the memory that an overwrite of a coming address will touch; its L2P entry should
+    /// already be in the processor's cache.
     #[inline]
     pub(crate) fn prefetch_page(&self, lpn: Lpn) {
         let ppn = self.l2p[self.place(lpn)];
@@ -269,7 +270,7 @@ impl Map {
     }
 
     /// Points `count` logical pages of one die, each the next that it holds, at consecutive pages
-    /// of a block; what died by it is added to `dead`, and is to be killed.
+    /// of a block; pages that died by it are added to `dead`, and the caller must kill them.
     pub(crate) fn bind_run(
         &mut self,
         first: Lpn,
@@ -403,7 +404,7 @@ impl Map {
     /// and listed in `moving` with the owners that `oob` names. Returns the index at which to
     /// continue.
     ///
-    /// The L2P entries are asked for at once: when the pages are placed, they have arrived.
+    /// The L2P entries are prefetched at once, so that they have arrived when the pages are placed.
     pub(crate) fn take_live(
         &mut self,
         block: BlockId,
@@ -456,7 +457,7 @@ impl Map {
         next
     }
 
-    /// Asks for the L2P entries of pages of one die.
+    /// Prefetches the L2P entries of pages of one die.
     #[inline]
     fn prefetch_entries(&self, lpns: &[u32]) {
         if self.order.turns == Turns::One {

@@ -1,4 +1,4 @@
-//! What the drive asks of firmware that maps otherwise than by pages in RAM: see `mapping`.
+//! Calls of the drive into firmware that does not map pages in RAM: see `mapping`.
 
 use super::{Request, Translation, Use};
 use crate::ftl::books::Books;
@@ -121,7 +121,7 @@ impl Ftl {
         self.pools[0].scheme.is_some()
     }
 
-    /// Does what waits for the next write of the host, since none comes soon.
+    /// Completes the work that waits for the next write of the host, since none comes soon.
     pub fn rest<S: FlashSink>(&mut self, sink: &mut S) {
         for pool in &mut self.pools {
             if let Some(scheme) = &mut pool.scheme {

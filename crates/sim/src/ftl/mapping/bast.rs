@@ -34,7 +34,7 @@ pub(crate) struct Bast {
     replacement: LogReplacement,
     limit: u32,
     logs: Vec<LogBlock>,
-    /// By number of a block of data: which of `logs` is its own.
+    /// By number of a block of data: the index in `logs` of its log block.
     place: Vec<u32>,
     clock: u64,
 }

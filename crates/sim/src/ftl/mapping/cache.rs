@@ -126,7 +126,7 @@ impl MapCache {
         }
     }
 
-    /// Asks for what [`MapCache::find`] will look at.
+    /// Prefetches the memory that [`MapCache::find`] will read.
     #[inline]
     pub fn prefetch(&self, lpn: Lpn) {
         prefetch_at(&self.slots, lpn.0 as usize);

@@ -45,10 +45,10 @@ pub const ENTRY_BYTES: u64 = 4;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum MappingConfig {
-    /// Each page for itself, with the whole map in RAM.
+    /// Page by page, with the whole map in RAM.
     Page(PageMapping),
-    /// Each page for itself, with the map in the flash and a part of it in RAM (Gupta, Kim,
-    /// Urgaonkar, ASPLOS 2009).
+    /// Page by page, with the map in the flash and a part of it in RAM (Gupta, Kim, Urgaonkar,
+    /// ASPLOS 2009).
     Dftl(DftlMapping),
     /// Whole blocks: an overwrite reads, erases and rewrites its block.
     Block(BlockMapping),
@@ -75,12 +75,12 @@ pub struct PageMapping {}
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DftlMapping {
-    /// Bytes of RAM for entries of the map, 4 bytes each: from the entries of one map page on.
+    /// Bytes of RAM for entries of the map, 4 bytes each; at least the entries of one map page.
     #[serde(deserialize_with = "bytes_or_text")]
     #[schemars(schema_with = "size_schema")]
     pub cache_bytes: u64,
-    /// Which entry leaves a full cache: `lru`, the one that was used longest ago, or `slru`, of
-    /// those that were used only once, while there are some. Default `lru`.
+    /// Which entry leaves a full cache: `lru`, the one that was used longest ago, or `slru`, the
+    /// oldest of those that were used only once, while there are any. Default `lru`.
     #[serde(default)]
     pub replacement: Replacement,
     /// Whether a map page that is written takes all its changed entries with it, which stay in the

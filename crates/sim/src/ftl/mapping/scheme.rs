@@ -1,4 +1,5 @@
-//! A die under a scheme with a map of blocks: which one it is, and what the drive asks of all.
+//! A die under a scheme with a map of blocks: the scheme, and the calls that all schemes have in
+//! common.
 
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +38,7 @@ pub(crate) struct SchemeSnapshot {
 }
 
 impl BlockScheme {
-    /// The scheme of a die, where the device has one.
+    /// The scheme of a die, if the device has one.
     pub(crate) fn new(config: &FtlConfig, setup: &PoolSetup, log: &Log) -> Option<Box<Self>> {
         let pools = setup.geometry.die_count;
         if !config.mapping.merges() {
@@ -88,7 +89,7 @@ impl BlockScheme {
         zoned::reset(&mut self.blocks, &mut Bench { log, books, sink }, numbers);
     }
 
-    /// Completes what waits for the next write of the host, since none comes.
+    /// Completes the work that waits for the next write of the host, since none comes.
     pub(crate) fn settle<S: FlashSink>(&mut self, log: &mut Log, books: &mut Books, sink: &mut S) {
         if let Kind::Block(block) = &mut self.kind {
             block.settle(&mut self.blocks, &mut Bench { log, books, sink });

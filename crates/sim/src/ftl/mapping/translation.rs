@@ -28,7 +28,7 @@ use crate::units::{DieId, Lpn};
 /// What a command does with a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
-    /// Its place is asked for.
+    /// Its place is looked up.
     Find,
     /// Its place changes.
     Change,
@@ -73,7 +73,7 @@ impl MapPages {
     }
 }
 
-/// Pages ahead at which the slot of a moved page is asked for.
+/// Number of pages ahead at which the slot of a moved page is prefetched.
 const SLOT_AHEAD: usize = 16;
 
 /// As plain numbers.
@@ -110,7 +110,7 @@ impl Translation {
         }
     }
 
-    /// Asks for what looking up a coming address will touch.
+    /// Prefetches the memory that a look-up of a coming address will touch.
     #[inline]
     pub(crate) fn prefetch(&self, lpn: Lpn) {
         self.cache.prefetch(lpn);
