@@ -1,0 +1,235 @@
+"""Runs the tasks of a campaign on threads: points of a sweep, lives of a drive, frames of a code.
+
+    submit(task) ──► slot and memory ──► task.run(watch) ──► wait(): Ended, a value or an error
+                                              │
+    stop(): what waits never runs, what runs is told to end;  close(): and is waited for
+
+The core gives up the interpreter's lock while it simulates, so threads use all cores. A result is
+placed by the key of its task, so nothing depends on which task ends first.
+
+Every wait has a limit: Python looks for signals between instructions and when a signal ends a wait
+of its main thread. One that comes as the wait begins, or that another thread takes, ends nothing,
+and Ctrl-C would be heard when the work is done.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
+from typing import Generic, TypeVar, cast
+
+K = TypeVar("K", bound=Hashable)
+T = TypeVar("T")
+# Told what share is done, None if that is not known; raises `Stopped` to end the run.
+Watcher = Callable[[float | None], None]
+
+# The longest wait in which Ctrl-C may go unheard.
+LOOK_S = 0.1
+# How often `close` looks whether all has ended.
+CLOSE_LOOK_S = 0.005
+
+
+class Stopped(KeyboardInterrupt):
+    """Ends a run in the middle, as Ctrl-C does."""
+
+
+@dataclass(frozen=True)
+class Task(Generic[K, T]):
+    """One thing to run.
+
+    Args:
+        key: Unlike that of any other task of the pool that has not ended.
+        run: Does it. What it is called with raises `Stopped` as soon as the pool is stopped.
+        need_bytes: What it takes of the memory; 0 for little.
+    """
+
+    key: K
+    run: Callable[[Watcher], T]
+    need_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Ended(Generic[K, T]):
+    """A task that has ended.
+
+    Args:
+        key: Of the task.
+        value: What it returned.
+        error: What it raised; None for nothing.
+    """
+
+    key: K
+    value: T | None = None
+    error: BaseException | None = None
+
+    def result(self) -> T:
+        """Return what the task returned, or raise what it raised."""
+        if self.error is not None:
+            raise self.error
+        return cast("T", self.value)
+
+
+class Memory:
+    """What tasks that run at the same time may take of the memory.
+
+    Args:
+        bytes_max: All together, bytes; None for no limit.
+    """
+
+    def __init__(self, bytes_max: int | None) -> None:
+        """Begin with all of it."""
+        self._free = bytes_max
+        self._users = 0
+        self._is_over = False
+        self._changed = threading.Condition()
+
+    @contextlib.contextmanager
+    def taken(self, need: int) -> Iterator[None]:
+        """Wait until there is room for a task; one that needs more than there is runs alone.
+
+        Raises:
+            Stopped: when `end` was called meanwhile.
+        """
+        if self._free is None:
+            yield
+            return
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_over or not self._users or need <= self._room)
+            if self._is_over:
+                raise Stopped
+            self._free, self._users = self._room - need, self._users + 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._free, self._users = self._room + need, self._users - 1
+                self._changed.notify_all()
+
+    @property
+    def _room(self) -> int:
+        return self._free or 0
+
+    def end(self) -> None:
+        """Let no task wait any longer."""
+        with self._changed:
+            self._is_over = True
+            self._changed.notify_all()
+
+
+class Pool(Generic[K, T]):
+    """Threads that run tasks.
+
+    Args:
+        slots: Tasks at a time.
+        memory_bytes: What they may take of the memory; None for no limit.
+
+    >>> pool = Pool(2)
+    >>> tasks = (Task(base, lambda _, base=base: base**2) for base in (3, 4, 5))
+    >>> [ended.result() for ended in pool.in_order(tasks)]
+    [9, 16, 25]
+    >>> pool.close()
+    """
+
+    def __init__(self, slots: int, memory_bytes: int | None = None) -> None:
+        """Start none yet; each is started when it is needed."""
+        self.slots = slots
+        self._memory = Memory(memory_bytes)
+        self._pool = ThreadPoolExecutor(slots, thread_name_prefix="task")
+        self._ended: queue.SimpleQueue[Ended[K, T]] = queue.SimpleQueue()
+        self._shares: dict[K, float | None] = {}
+        self._threads: dict[K, int] = {}
+        self._is_over = threading.Event()
+
+    def submit(self, task: Task[K, T]) -> None:
+        """Take a task; it runs as soon as there are a slot and the memory that it needs."""
+        self._pool.submit(self._run, task)
+
+    def wait(self, timeout_s: float = LOOK_S) -> list[Ended[K, T]]:
+        """Return the tasks that ended since, in the order of their ends; after a while none."""
+        found = []
+        with contextlib.suppress(queue.Empty):
+            found.append(self._ended.get(timeout=timeout_s))
+            while True:
+                found.append(self._ended.get_nowait())
+        return found
+
+    def in_order(self, tasks: Iterable[Task[K, T]], ahead: int = 0) -> Iterator[Ended[K, T]]:
+        """Run tasks, and yield them in the order given, each when it and all before have ended.
+
+        Args:
+            tasks: Taken when they are about to run. The pool has no others meanwhile.
+            ahead: Tasks that may have begun before their turn, in addition to one for each slot.
+        """
+        left = iter(tasks)
+        order: deque[K] = deque()
+        there: dict[K, Ended[K, T]] = {}
+        while True:
+            for task in islice(left, self.slots + ahead - len(order)):
+                self.submit(task)
+                order.append(task.key)
+            if not order:
+                return
+            while order[0] not in there:
+                there |= {ended.key: ended for ended in self.wait()}
+            yield there.pop(order.popleft())
+
+    def running(self) -> Mapping[K, float | None]:
+        """Return what share is done of each running task, by key; None if that is not known."""
+        return dict(self._shares)
+
+    def stop(self) -> None:
+        """Begin nothing more, and tell what runs to end; it is not waited for."""
+        self._is_over.set()
+        self._memory.end()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def close(self, grace_s: float | None = None) -> None:
+        """Stop, and wait until nothing runs.
+
+        Args:
+            grace_s: How long a task may take to end before Ctrl-C is pressed in it; None: as long
+                as it takes.
+        """
+        self.stop()
+        told = time.monotonic()
+        while self._threads:
+            time.sleep(CLOSE_LOOK_S)
+            if grace_s is not None and time.monotonic() > told + grace_s:
+                _interrupt(list(self._threads.values()))
+                told = time.monotonic()
+        self._pool.shutdown(wait=True)
+
+    def _run(self, task: Task[K, T]) -> None:
+        def watch(share: float | None) -> None:
+            if self._is_over.is_set():
+                raise Stopped
+            self._shares[task.key] = share
+
+        self._threads[task.key] = threading.get_ident()
+        try:
+            with self._memory.taken(task.need_bytes):
+                watch(None)
+                ended = Ended(task.key, task.run(watch))
+        except BaseException as error:  # noqa: BLE001 (raised again by `result`)
+            ended = Ended(task.key, error=error)
+        finally:
+            self._threads.pop(task.key, None)
+            self._shares.pop(task.key, None)
+        if not self._is_over.is_set():
+            self._ended.put(ended)
+
+
+def _interrupt(threads: Sequence[int]) -> None:
+    """Press Ctrl-C in threads: code of the user's own may be in a loop without an end."""
+    for thread in threads:
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(
+            ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt)
+        )
