@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import queue
 import re
 import threading
 import time
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 
 import opennandlab as onl
 from opennandlab import _core
+from opennandlab.base.campaign import Stopped
 from opennandlab.base.errors import ConfigError
 from opennandlab.stats.groups import grouped
 from opennandlab.store import Entry, Outcome, Store
@@ -23,7 +23,6 @@ from opennandlab.studies.sweeps.engine import (
     Done,
     Engine,
     EngineError,
-    Memory,
     Threads,
     costs,
     pilot_s,
@@ -32,7 +31,6 @@ from opennandlab.studies.sweeps.engine import (
 )
 from opennandlab.studies.sweeps.point import Point
 from opennandlab.studies.sweeps.runner import Progress, Row, Run
-from opennandlab.studies.sweeps.verb import Stopped
 from opennandlab.studies.sweeps.verbs import VERBS
 
 SMALL = {"nand": {"channels": 1, "dies_per_channel": 1, "planes_per_die": 1,
@@ -105,7 +103,7 @@ class Counted(Engine):
         found, self.done = self.done[:1], self.done[1:]
         return found
 
-    def under_way(self):
+    def running(self):
         return {}
 
     def close(self):
@@ -206,7 +204,7 @@ def test_threads_stop_within_a_moment():
     slow = Sweep.of(document(**SLOW))
     engine = Threads(1)
     engine.submit(slow.point(slow.cells[0], 0))
-    while engine.under_way() == {}:
+    while engine.running() == {}:
         time.sleep(0.005)
     closer = threading.Thread(target=engine.close)
     closer.start()
@@ -249,32 +247,6 @@ def test_no_more_points_at_a_time_than_fit_the_memory(monkeypatch):
     assert slots_for(needs, 8) == 1
 
 
-def test_points_that_fit_run_beside_each_other_and_a_large_one_alone():
-    memory, seen = Memory(100), queue.SimpleQueue()
-    release = threading.Event()
-
-    def take(need: int) -> None:
-        with memory.taken(need):
-            seen.put(need)
-            assert release.wait(60)
-
-    small = [threading.Thread(target=take, args=(need,)) for need in (40, 50)]
-    for thread in small:
-        thread.start()
-    assert sorted([seen.get(timeout=60), seen.get(timeout=60)]) == [40, 50]
-    large = threading.Thread(target=take, args=(500,))
-    large.start()
-    with pytest.raises(queue.Empty):
-        seen.get(timeout=0.1)
-    release.set()
-    assert seen.get(timeout=60) == 500
-    for thread in (*small, large):
-        thread.join(60)
-    memory.end()
-    with pytest.raises(Stopped), memory.taken(1):
-        pass
-
-
 def test_the_time_that_is_left_is_told_by_points_that_ran():
     # 10 of 20 are there: 4 known, 1 of them failed, and of the new ones 2 failed at once.
     state = Progress(10, 4, 3, 20, [0.5], 9.0, failed_known=1)
@@ -304,6 +276,18 @@ def test_a_point_that_raises_anything_is_a_failed_point(monkeypatch):
     monkeypatch.setattr(type(VERBS["benchmark"]), "run", broken)
     done = run_point("benchmark", "k", {}, 1, lambda _: None)
     assert (done.document, done.error) == (None, "ZeroDivisionError: of a verb")
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, SystemExit])
+def test_a_point_that_ends_the_program_ends_the_sweep(monkeypatch, raised):
+    """Code of the user's own that did so was waited for without an end."""
+
+    def ending(*_: object) -> None:
+        raise raised
+
+    monkeypatch.setattr(type(VERBS["benchmark"]), "run", ending)
+    with pytest.raises(raised):
+        Run(Sweep.of(document()), Shelf()).to_the_end(Threads(1))
 
 
 @pytest.mark.parametrize(("changes", "named"), [

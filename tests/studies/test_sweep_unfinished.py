@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from opennandlab.base.campaign import Stopped
 from opennandlab.store import Store
 from opennandlab.store.unfinished import Unfinished
 from opennandlab.studies.sweeps.definition import Sweep
 from opennandlab.studies.sweeps.engine import Done, Threads, run_point
 from opennandlab.studies.sweeps.point import Point
-from opennandlab.studies.sweeps.verb import Stopped
 
 SMALL = {"nand": {"channels": 1, "dies_per_channel": 2, "planes_per_die": 1,
                   "blocks_per_plane": 32, "pages_per_block": 32}}  # fmt: skip

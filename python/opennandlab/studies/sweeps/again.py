@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from opennandlab.base.campaign import Watcher
 from opennandlab.base.canonical import deterministic_part, first_difference
 from opennandlab.base.errors import CodeError
 from opennandlab.policies.source import named_in
 from opennandlab.store import Entry
 from opennandlab.store.packing import digest_of
 from opennandlab.studies.sweeps.engine import run_point
-from opennandlab.studies.sweeps.verb import Watcher
 from opennandlab.studies.sweeps.verbs import verb_of
 
 

@@ -32,7 +32,7 @@ from opennandlab import _core
 from opennandlab.base.errors import ConfigError
 from opennandlab.base.threads import cores, set_threads
 from opennandlab.policies.source import admit, admitted
-from opennandlab.studies.sweeps.engine import Done, Engine, EngineError, payload, run_point
+from opennandlab.studies.sweeps.engine import Done, Engine, EngineError, run_point
 from opennandlab.studies.sweeps.point import Point
 
 CONNECT_S = 10.0
@@ -104,7 +104,7 @@ class Cluster(Engine):
         # A name of its own, since the scheduler may still know the other as failed.
         name = f"opennandlab-{point.key}" + ("-alone" if point.key == self._alone else "")
         future = self._client.submit(
-            _remote, payload(point), admitted(), key=name, pure=False, retries=0
+            _remote, _parts(point), admitted(), key=name, pure=False, retries=0
         )
         self._futures[point.key] = future
         future.add_done_callback(lambda ended, key=point.key: self._done.put((key, ended)))
@@ -149,7 +149,7 @@ class Cluster(Engine):
             self._alone = point.key
             self._send(point)
 
-    def under_way(self) -> Mapping[str, float | None]:
+    def running(self) -> Mapping[str, float | None]:
         """Return the points that were sent; how far they are stays on the workers."""
         return dict.fromkeys(list(self._futures)[: self.slots])
 
@@ -181,6 +181,13 @@ class Cluster(Engine):
         else:
             text = f"{type(error).__name__}: {error}"
         return Done(key, None, {}, text, 0.0, "", _core.version())
+
+
+def _parts(point: Point) -> dict[str, Any]:
+    """Return what a worker needs of a point."""
+    return {
+        "verb": point.verb, "key": point.key, "settings": point.settings, "seed": point.seed,
+    }  # fmt: skip
 
 
 def _remote(point: Mapping[str, Any], known: list[tuple[str, str]]) -> Done:

@@ -2,7 +2,7 @@
 
     submit(point) ──► slot ──► run_point ──► wait(): Done     document and numbers, or an error
                                    │
-    close(): what is under way is thrown away, what is done was handed out
+    close(): what runs is thrown away, what is done was handed out
 
 Engines run a point at least once; the store makes it once in effect. A simulation gives up the
 interpreter's lock while it runs, so threads use all cores.
@@ -10,27 +10,22 @@ interpreter's lock while it runs, so threads use all cores.
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
-import queue
 import socket
 import sys
-import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 from opennandlab import _core
+from opennandlab.base.campaign import Pool, Stopped, Task, Watcher
 from opennandlab.base.errors import CodeError, OpenNandLabError
 from opennandlab.base.threads import cores, set_threads
 from opennandlab.core.memory import available_bytes
 from opennandlab.documents.record import JsonObject
 from opennandlab.store.unfinished import Unfinished
 from opennandlab.studies.sweeps.point import Point
-from opennandlab.studies.sweeps.verb import Stopped, Watcher
 from opennandlab.studies.sweeps.verbs import VERBS
 
 # Memory that is left to the rest of the machine.
@@ -96,12 +91,12 @@ class Engine(ABC):
         """
 
     @abstractmethod
-    def under_way(self) -> Mapping[str, float | None]:
-        """Return what share is done of each running point, by key; None where nobody knows."""
+    def running(self) -> Mapping[str, float | None]:
+        """Return what share is done of each running point, by key; None if that is not known."""
 
     @abstractmethod
     def close(self) -> None:
-        """Throw away what is under way; returns as soon as it is."""
+        """Throw away what runs; returns as soon as nothing does."""
 
 
 def run_point(  # noqa: PLR0913 (a point in parts, as it is sent to workers)
@@ -169,53 +164,6 @@ def _spare_bytes() -> int | None:
     return None if free is None else int(free * (1.0 - SPARE_MEMORY_SHARE))
 
 
-class Memory:
-    """What points that run beside each other may take of the memory.
-
-    Args:
-        bytes_max: All together, bytes; None where nobody knows what there is.
-    """
-
-    def __init__(self, bytes_max: int | None) -> None:
-        """Begin with all of it."""
-        self._free = bytes_max
-        self._users = 0
-        self._is_over = False
-        self._changed = threading.Condition()
-
-    @contextlib.contextmanager
-    def taken(self, need: int) -> Iterator[None]:
-        """Wait until there is room for a point; one that needs more than there is runs alone.
-
-        Raises:
-            Stopped: when `end` was called meanwhile.
-        """
-        if self._free is None:
-            yield
-            return
-        with self._changed:
-            self._changed.wait_for(lambda: self._is_over or not self._users or need <= self._room)
-            if self._is_over:
-                raise Stopped
-            self._free, self._users = self._room - need, self._users + 1
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._free, self._users = self._room + need, self._users - 1
-                self._changed.notify_all()
-
-    @property
-    def _room(self) -> int:
-        return self._free or 0
-
-    def end(self) -> None:
-        """Let nobody wait any longer."""
-        with self._changed:
-            self._is_over = True
-            self._changed.notify_all()
-
-
 class Threads(Engine):
     """Threads of this process."""
 
@@ -230,12 +178,7 @@ class Threads(Engine):
         """
         self.slots = slots
         self._unfinished = unfinished
-        self._memory = Memory(_spare_bytes())
-        self._pool = ThreadPoolExecutor(slots, thread_name_prefix="point")
-        self._done: queue.SimpleQueue[Done] = queue.SimpleQueue()
-        self._running: dict[str, float | None] = {}
-        self._threads: dict[str, int] = {}
-        self._is_over = threading.Event()
+        self._pool: Pool[str, Done] = Pool(slots, _spare_bytes())
         self._interval_s = sys.getswitchinterval()
         if slots > 1:
             sys.setswitchinterval(SWITCH_S)
@@ -243,70 +186,27 @@ class Threads(Engine):
 
     def submit(self, point: Point) -> None:
         """Take a point."""
-        self._pool.submit(self._run, point)
+        parts = (point.verb, point.key, point.settings, point.seed)
+        run = partial(run_point, *parts, unfinished=self._unfinished)
+        self._pool.submit(Task(point.key, run, _need_bytes(point)))
 
     def wait(self, timeout_s: float) -> list[Done]:
         """Return the points that ended since."""
-        try:
-            found = [self._done.get(timeout=timeout_s)]
-        except queue.Empty:
-            return []
-        time.sleep(GATHER_S)
-        while not self._done.empty():
-            found.append(self._done.get())
-        return found
+        found = self._pool.wait(timeout_s)
+        if found:
+            time.sleep(GATHER_S)
+            found += self._pool.wait(0)
+        return [ended.result() for ended in found]
 
-    def under_way(self) -> Mapping[str, float | None]:
+    def running(self) -> Mapping[str, float | None]:
         """Return what share is done of each running point."""
-        return dict(self._running)
+        return self._pool.running()
 
     def close(self) -> None:
         """Stop what runs: within a slice of a simulation, a fiftieth of a second."""
-        self._is_over.set()
-        self._memory.end()
-        self._pool.shutdown(wait=False, cancel_futures=True)
-        ends = time.monotonic() + GRACE_S
-        while self._threads:
-            time.sleep(0.005)
-            if time.monotonic() > ends:
-                _interrupt(list(self._threads.values()))
-                ends = time.monotonic() + GRACE_S
-        self._pool.shutdown(wait=True)
+        self._pool.close(GRACE_S)
         sys.setswitchinterval(self._interval_s)
         set_threads(None)
-
-    def _run(self, point: Point) -> None:
-        def watch(share: float | None) -> None:
-            if self._is_over.is_set():
-                raise Stopped
-            self._running[point.key] = share
-
-        self._threads[point.key] = threading.get_ident()
-        try:
-            with self._memory.taken(_need_bytes(point)):
-                watch(None)
-                done = run_point(**payload(point), watch=watch, unfinished=self._unfinished)
-            self._done.put(done)
-        except Stopped:
-            pass
-        finally:
-            self._threads.pop(point.key, None)
-            self._running.pop(point.key, None)
-
-
-def _interrupt(threads: Sequence[int]) -> None:
-    """Press Ctrl-C in threads: a policy of the user's own may be in a loop without an end."""
-    for thread in threads:
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(
-            ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt)
-        )
-
-
-def payload(point: Point) -> dict[str, Any]:
-    """Return what a worker elsewhere needs of a point."""
-    return {
-        "verb": point.verb, "key": point.key, "settings": point.settings, "seed": point.seed,
-    }  # fmt: skip
 
 
 def _need_bytes(point: Point) -> int:
@@ -368,7 +268,7 @@ def pilot_s(points: Sequence[Point], limit_s: float = PILOT_S) -> float | None:
         engine.submit(points[0])
         while not engine.wait(0.05):
             elapsed_s = time.perf_counter() - began
-            share = engine.under_way().get(points[0].key)
+            share = engine.running().get(points[0].key)
             if elapsed_s > limit_s:
                 return elapsed_s / share if share else None
         return time.perf_counter() - began

@@ -188,18 +188,18 @@ class Run:
             EngineError: when the engine cannot go on; what is done is kept.
             KeyboardInterrupt: on Ctrl-C, when what is done is kept.
         """
-        under_way = 0
+        running = 0
         try:
             self._note_members()  # for those who look while it runs, or after it was killed
-            while self._waiting or under_way:
-                while self._waiting and under_way < engine.slots * engine.ahead:
+            while self._waiting or running:
+                while self._waiting and running < engine.slots * engine.ahead:
                     engine.submit(self._waiting.popleft())
-                    under_way += 1
+                    running += 1
                 found = engine.wait(POLL_S)
-                under_way -= len(found)
+                running -= len(found)
                 for done in found:
                     self._take(done)
-                self._keep(is_last=not (self._waiting or under_way))
+                self._keep(is_last=not (self._waiting or running))
                 self._tell(engine)
         finally:
             engine.close()
@@ -288,7 +288,7 @@ class Run:
     def _tell(self, engine: Engine) -> None:
         if self._watch is None:
             return
-        running = list(engine.under_way().values())
+        running = list(engine.running().values())
         elapsed_s = time.monotonic() - self._began
         counts = (self._done_count, self._known_count, self._failed_count, self.count)
         self._watch(Progress(*counts, running, elapsed_s, self._failed_known_count))

@@ -14,17 +14,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
+from opennandlab.base.campaign import Watcher
 from opennandlab.base.errors import ConfigError
 from opennandlab.documents.record import JsonObject
 
 # Changed keys of one point -> its settings.
 Reader = Callable[[Mapping[str, Any]], JsonObject]
-# Told what share is done, None where nobody knows; raises `Stopped` to end the run.
-Watcher = Callable[[float | None], None]
-
-
-class Stopped(KeyboardInterrupt):
-    """Ends a run in the middle, as Ctrl-C does."""
 
 
 class Verb(ABC):

@@ -12,12 +12,13 @@ from opennandlab.app.assembling import assemble
 from opennandlab.app.outcome import Progress
 from opennandlab.app.states import Wanted
 from opennandlab.app.suites import Suite, suite
+from opennandlab.base.campaign import Stopped, Watcher
 from opennandlab.base.errors import ConfigError
 from opennandlab.core.config import load_device, read_device
 from opennandlab.core.run import SEED
 from opennandlab.documents.app import figures
 from opennandlab.documents.record import JsonObject, plain
-from opennandlab.studies.sweeps.verb import Reader, Stopped, Watcher, drafted
+from opennandlab.studies.sweeps.verb import Reader, drafted
 from opennandlab.studies.sweeps.verbs.benchmark import Drafts, FailedChecksError, OnDrive, draft_of
 
 RUNS_MAX, IDLE_MS_MAX = 1000, 3_600_000

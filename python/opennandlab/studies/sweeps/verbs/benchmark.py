@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from opennandlab import _core
+from opennandlab.base.campaign import Watcher
 from opennandlab.base.errors import OpenNandLabError
 from opennandlab.core.config import (
     WorkloadConfig,
@@ -25,7 +26,7 @@ from opennandlab.documents.record import JsonObject
 from opennandlab.store.entry import numbers
 from opennandlab.studies.sweeps.point import PATHS
 from opennandlab.studies.sweeps.predicted import predicted_at
-from opennandlab.studies.sweeps.verb import Reader, Verb, Watcher, drafted
+from opennandlab.studies.sweeps.verb import Reader, Verb, drafted
 
 DEFAULT_DEVICE = "config"
 

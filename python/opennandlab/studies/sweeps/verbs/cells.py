@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from opennandlab.base.campaign import Watcher
 from opennandlab.base.errors import ConfigError
 from opennandlab.base.units import kib, mix
 from opennandlab.core.config import load_device, read_device
 from opennandlab.documents.record import JsonObject
 from opennandlab.pts.bench.cells import Question, measured
-from opennandlab.studies.sweeps.verb import Reader, Watcher
+from opennandlab.studies.sweeps.verb import Reader
 from opennandlab.studies.sweeps.verbs.benchmark import OnDrive
 
 

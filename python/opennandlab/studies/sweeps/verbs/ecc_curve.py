@@ -7,6 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, ClassVar
 
+from opennandlab.base.campaign import Watcher
 from opennandlab.base.errors import ConfigError, ResultError
 from opennandlab.core.run import SEED
 from opennandlab.documents.record import JsonObject
@@ -16,7 +17,7 @@ from opennandlab.ecc.curves import METHODS, Curve, Effort, Progress, curve
 from opennandlab.store.entry import numbers
 from opennandlab.store.unfinished import empty
 from opennandlab.studies.sweeps.point import PATHS
-from opennandlab.studies.sweeps.verb import Reader, Verb, Watcher
+from opennandlab.studies.sweeps.verb import Reader, Verb
 
 # Counts, and what is a coordinate.
 ASIDE = ("tally", "strata", "x")

@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
+from opennandlab.base.campaign import Watcher
 from opennandlab.base.errors import ConfigError
 from opennandlab.documents.record import JsonObject
 from opennandlab.store.entry import numbers
-from opennandlab.studies.sweeps.verb import Reader, Verb, Watcher
+from opennandlab.studies.sweeps.verb import Reader, Verb
 from opennandlab.studies.sweeps.verbs.life import model_of, stated_model
 from opennandlab.theory.closed_loop import busy_dies
 from opennandlab.theory.endurance import drive_writes_per_day, tbw_bytes

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
+from opennandlab.base.campaign import Watcher
 from opennandlab.base.errors import ConfigError
 from opennandlab.base.hints import nearest
 from opennandlab.core.by_hand import is_set, overruled
@@ -18,7 +19,7 @@ from opennandlab.reliability import Model, load_model
 from opennandlab.reliability.drive_life import drive_life_test
 from opennandlab.reliability.life import life_test
 from opennandlab.store.entry import numbers
-from opennandlab.studies.sweeps.verb import Reader, Verb, Watcher, drafted
+from opennandlab.studies.sweeps.verb import Reader, Verb, drafted
 from opennandlab.studies.sweeps.verbs.benchmark import Drafts, OnDrive, draft_of
 
 # Settings that are left out of a point where they are as they were before there were any: points

@@ -7,6 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, ClassVar
 
+from opennandlab.base.campaign import Watcher
 from opennandlab.base.errors import ConfigError
 from opennandlab.core.config import load_device, read_device
 from opennandlab.core.run import SEED
@@ -19,7 +20,7 @@ from opennandlab.pts.bench.runner import run_test
 from opennandlab.pts.bench.test import Test
 from opennandlab.store.entry import numbers
 from opennandlab.store.unfinished import empty
-from opennandlab.studies.sweeps.verb import Reader, Watcher, drafted
+from opennandlab.studies.sweeps.verb import Reader, drafted
 from opennandlab.studies.sweeps.verbs.benchmark import Drafts, OnDrive, draft_of
 from opennandlab.targets.simulated import SimulatedTarget
 
