@@ -6,14 +6,14 @@ core releases the interpreter lock, so threads use all cores. What the runner do
 
 from __future__ import annotations
 
-import os
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 
-from opennandlab.base.waiting import ended
+from opennandlab.base.campaign import Ended, Pool, Task, Watcher
+from opennandlab.base.threads import cores
 from opennandlab.studies.validation.case import Case, Document, Row, Run, Simulate
 
 KEPT_SERIES = ("t_s", "drive_writes", "throughput_mb_s")
@@ -21,7 +21,7 @@ KEPT_SERIES = ("t_s", "drive_writes", "throughput_mb_s")
 
 @dataclass
 class _Pending:
-    """A case whose simulations are under way."""
+    """A case whose simulations run."""
 
     case: Case
     missing: set[str]
@@ -78,19 +78,19 @@ def run_cases(
                 tasks[run.key(seed)] = (run, seed)
         for key in entry.missing:
             waiting[key].append(entry)
-    executor = ThreadPoolExecutor(threads or os.cpu_count() or 1)
+    pool: Pool[str, tuple[Document, float]] = Pool(threads or cores())
     try:
-        futures = {
-            executor.submit(_timed, simulate, run, seed): key for key, (run, seed) in tasks.items()
-        }
-        for future in ended(futures):
-            for entry in waiting.pop(futures[future]):
-                _deliver(entry, futures[future], future)
-                if not entry.missing:
-                    yield entry.row()
+        for key, (run, seed) in tasks.items():
+            pool.submit(Task(key, partial(_timed, simulate, run, seed)))
+        while waiting:
+            for ended in pool.wait():
+                for entry in waiting.pop(ended.key):
+                    _deliver(entry, ended)
+                    if not entry.missing:
+                        yield entry.row()
     finally:
-        # Also on Ctrl-C and when the caller stops listening: nothing new is started.
-        executor.shutdown(wait=False, cancel_futures=True)
+        # Also on Ctrl-C and when the caller stops listening; `simulate` may not listen either.
+        pool.stop()
 
 
 def run_count(cases: Sequence[Case]) -> int:
@@ -111,7 +111,7 @@ def run_count(cases: Sequence[Case]) -> int:
     return len({run.key(seed) for case in cases for run in case.runs for seed in case.seeds})
 
 
-def _timed(simulate: Simulate, run: Run, seed: int) -> tuple[Document, float]:
+def _timed(simulate: Simulate, run: Run, seed: int, _: Watcher) -> tuple[Document, float]:
     began = time.perf_counter()
     document = simulate(run.device, run.workload, seed)
     kept = dict(document)
@@ -121,16 +121,14 @@ def _timed(simulate: Simulate, run: Run, seed: int) -> tuple[Document, float]:
     return kept, time.perf_counter() - began
 
 
-def _deliver(entry: _Pending, key: str, future: Future[tuple[Document, float]]) -> None:
-    entry.missing.discard(key)
-    error = future.exception()
-    if error is None:
-        entry.results[key], wall_s = future.result()
-        entry.wall_s += wall_s
-    elif isinstance(error, Exception):
+def _deliver(entry: _Pending, ended: Ended[str, tuple[Document, float]]) -> None:
+    entry.missing.discard(ended.key)
+    try:
+        entry.results[ended.key], wall_s = ended.result()
+    except Exception as error:  # noqa: BLE001 (a bad case must not end the others)
         entry.problems.append(f"{type(error).__name__}: {error}")
     else:
-        raise error
+        entry.wall_s += wall_s
 
 
 def _refuse_twins(cases: Sequence[Case]) -> None:
