@@ -13,21 +13,19 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
 from msgspec import Struct, ValidationError, convert, structs
 
 from opennandlab import _core
+from opennandlab.base.campaign import Pool, Task
 from opennandlab.base.canonical import digest
 from opennandlab.base.errors import CodeError, ConfigError, ResultError
 from opennandlab.base.journal import Journal
-from opennandlab.base.waiting import result
 from opennandlab.core.config import DeviceConfig, load_device
 from opennandlab.core.power_cut import CLAIMS, TARGETS, promises
 from opennandlab.documents.power_loss import POWER_SCHEMA, PowerDocument
@@ -251,24 +249,17 @@ class Campaign:
             KeyboardInterrupt: on Ctrl-C, when what is done is kept.
         """
         firsts = range(0, self.settings.lives, LIVES_AT_A_TIME)
-        missing = (first for first in firsts if first not in self._known)
-        running: deque[tuple[int, Future[str]]] = deque()
-        with ThreadPoolExecutor(self._jobs) as pool:
-            try:
-                while True:
-                    for first in islice(missing, 2 * self._jobs - len(running)):
-                        count = min(LIVES_AT_A_TIME, self.settings.lives - first)
-                        running.append((first, pool.submit(self.core.live, first, count)))
-                    if not running:
-                        break
-                    first, future = running.popleft()
-                    self._keep(first, json.loads(result(future)))
-            except BaseException:
-                for _, future in running:
-                    future.cancel()
-                raise
-            finally:
-                self._journal.close()
+        missing = (self._task(first) for first in firsts if first not in self._known)
+        try:
+            with closing(Pool[int, str](self._jobs)) as pool:
+                for ended in pool.in_order(missing, ahead=self._jobs):
+                    self._keep(ended.key, json.loads(ended.result()))
+        finally:
+            self._journal.close()
+
+    def _task(self, first: int) -> Task[int, str]:
+        count = min(LIVES_AT_A_TIME, self.settings.lives - first)
+        return Task(first, lambda _: self.core.live(first, count))
 
     def document(
         self, command: str, *, replay: str | None = None, partial: bool = False
