@@ -240,6 +240,13 @@ def test_what_runs_hears_of_the_end_and_what_does_not_listen_is_interrupted() ->
     assert pool.wait(0) == []
 
 
+def test_two_tasks_of_one_key_are_refused() -> None:
+    with closing(Pool[int, int](2)) as pool:
+        twins = pool.in_order(Task(key, lambda _: 0) for key in (0, 1, 0))
+        with pytest.raises(ValueError, match="two tasks have the key 0"):
+            list(twins)
+
+
 def test_a_pool_that_is_stopped_waits_for_nothing() -> None:
     over = threading.Event()
     pool = Pool[int, bool](1)

@@ -46,7 +46,7 @@ class Task(Generic[K, T]):
     """One thing to run.
 
     Args:
-        key: Unlike that of any other task of the pool that has not ended.
+        key: Unlike those of the other tasks of a pool.
         run: Does it. What it is called with raises `Stopped` as soon as the pool is stopped.
         need_bytes: What it takes of the memory; 0 for little.
     """
@@ -144,12 +144,21 @@ class Pool(Generic[K, T]):
         self._memory = Memory(memory_bytes)
         self._pool = ThreadPoolExecutor(slots, thread_name_prefix="task")
         self._ended: queue.SimpleQueue[Ended[K, T]] = queue.SimpleQueue()
+        self._keys: set[K] = set()
         self._shares: dict[K, float | None] = {}
         self._threads: dict[K, int] = {}
         self._is_over = threading.Event()
 
     def submit(self, task: Task[K, T]) -> None:
-        """Take a task; it runs as soon as there are a slot and the memory that it needs."""
+        """Take a task; it runs as soon as there are a slot and the memory that it needs.
+
+        Raises:
+            ValueError: for a second task of one key.
+        """
+        if task.key in self._keys:
+            message = f"two tasks have the key {task.key!r}"
+            raise ValueError(message)
+        self._keys.add(task.key)
         self._pool.submit(self._run, task)
 
     def wait(self, timeout_s: float = LOOK_S) -> list[Ended[K, T]]:
