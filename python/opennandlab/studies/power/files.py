@@ -20,7 +20,7 @@ import random
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -29,11 +29,11 @@ from msgspec import structs
 
 from opennandlab import _core
 from opennandlab.base import scratch
+from opennandlab.base.campaign import Pool, Task
 from opennandlab.base.canonical import digest
 from opennandlab.base.errors import ConfigError, ResultError
 from opennandlab.base.files import write_atomically
 from opennandlab.base.journal import Journal
-from opennandlab.base.waiting import result
 from opennandlab.core.config import DeviceConfig
 from opennandlab.documents.power_files import POWER_FILES_SCHEMA, FilesDocument
 from opennandlab.documents.record import made, plain
@@ -324,15 +324,14 @@ class Campaign:
         since = self._since(recording)
         base = bytes(_base(recording.capture, since))
 
-        def judged(one: tuple[int, crash.Cut]) -> Judged:
-            return judge(recording, *one, base, since)
+        def task(number: int, cut: crash.Cut) -> Task[tuple[str, int], Judged]:
+            key = cut.variant, number
+            return Task(key, lambda _: judge(recording, number, cut, base, since))
 
-        with ThreadPoolExecutor(self._jobs) as pool:
-            # Few at a time: an image is as large as the drive.
-            for first in range(0, len(missing), self._jobs):
-                some = [pool.submit(judged, one) for one in missing[first : first + self._jobs]]
-                for one in some:
-                    self._keep(result(one))
+        # Few at a time: an image is as large as the drive.
+        with closing(Pool[tuple[str, int], Judged](self._jobs)) as pool:
+            for ended in pool.in_order(task(*one) for one in missing):
+                self._keep(ended.result())
 
     def document(self, command: str, *, partial: bool = False) -> FilesDocument:
         """Return what was found.
