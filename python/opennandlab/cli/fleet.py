@@ -167,7 +167,8 @@ def devices(given: DevicesOptions) -> None:
 
 def _live(fleet: "LiveFleet", indices: list[int] | None, given: RunOptions) -> "FleetDocument":
     """Run a fleet of targets; return its document."""
-    from opennandlab.studies.fleet.live import LiveCampaign, Permission, cores
+    from opennandlab.base.threads import cores
+    from opennandlab.studies.fleet.live import LiveCampaign, Permission
     from opennandlab.studies.fleet.running import command_of, live_document
 
     def told(what: str, fraction: float) -> None:

@@ -18,7 +18,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 import re
 import shutil
 import signal
@@ -26,15 +25,15 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from opennandlab.base.campaign import Pool, Task
 from opennandlab.base.errors import ConfigError
 from opennandlab.base.files import read_yaml
 from opennandlab.base.plain import to_json
-from opennandlab.base.waiting import result
 from opennandlab.documents import app as applications
 from opennandlab.policies.source import program
 from opennandlab.store.entry import numbers
@@ -251,16 +250,19 @@ class LiveCampaign:
             interrupted: Called first when it is: from then on nobody should interrupt again, since
                 what runs is ended, which is waited for.
         """
-        with ThreadPoolExecutor(min(jobs, len(self.indices))) as pool:
+        tasks = (self._task(index) for index in self.indices)
+        with closing(Pool[int, None](min(jobs, len(self.indices)))) as pool:
             try:
-                waiting = [pool.submit(self._device, index) for index in self.indices]
-                for one in waiting:
-                    result(one)
+                for ended in pool.in_order(tasks, ahead=len(self.indices)):
+                    ended.result()
             except KeyboardInterrupt:
                 interrupted()
                 self._stop()
                 return True
         return False
+
+    def _task(self, index: int) -> Task[int, None]:
+        return Task(index, lambda _: self._device(index))
 
     def _suites(self, index: int) -> list[Suite]:
         is_folder = _is_folder(self.fleet.targets[index])
@@ -323,11 +325,6 @@ class LiveCampaign:
             self._is_stopping = True
             for process in self._running:
                 process.send_signal(signal.SIGINT)
-
-
-def cores() -> int:
-    """Return how many devices may be run at once."""
-    return os.cpu_count() or 1
 
 
 def _is_folder(target: str) -> bool:
