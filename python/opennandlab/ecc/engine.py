@@ -7,14 +7,12 @@ result are always the first so many frames of the task.
 
 from __future__ import annotations
 
-import os
-from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 
 from opennandlab import _core
-from opennandlab.base.waiting import result
+from opennandlab.base.campaign import Pool, Task
+from opennandlab.base.threads import cores
 from opennandlab.ecc.channels import Channel
 from opennandlab.ecc.codes import Code
 from opennandlab.ecc.point import Point
@@ -23,6 +21,8 @@ from opennandlab.ecc.tally import Tally
 
 Report = Callable[[], None]
 """Called whenever counts were added."""
+Chunk = Task[tuple[int, int], Tally]
+"""Frames of a stratum (0: of all frames); the key is the stratum and the first frame."""
 
 
 class Engine:
@@ -50,7 +50,7 @@ class Engine:
         self.channel = channel
         self.seed = seed
         self.zero_codeword = zero_codeword
-        self.threads = threads or os.cpu_count() or 1
+        self.threads = threads or cores()
 
     def task(self, x: float, errors: int | None = None) -> _core.EccTask:
         """Return the task of a point, or of a stratum of it."""
@@ -73,21 +73,29 @@ class Engine:
         depend on how it was cut.
         """
         task, chunk = self.task(point.x), self.code.chunk_frames
+
+        def is_done() -> bool:
+            tally = point.tally
+            if tally.frames % chunk == 0 and tally.frame_errors >= errors:
+                return True
+            return patience is not None and tally.frame_errors == 0 and tally.frames >= patience
+
+        def chunks() -> Iterator[Chunk]:
+            first = point.tally.frames
+            while first < frames_max:
+                # Chunks end at fixed frames, also where an earlier run stopped inside one.
+                limit = min(frames_max, (first // chunk + 1) * chunk)
+                yield _chunk(0, task, first, limit)
+                first = limit
+
+        if is_done():
+            return
         with self._pool() as pool:
-            running: deque[Future[Tally]] = deque()
-            submitted = point.tally.frames
-            while point.tally.frames < frames_max:
-                if point.tally.frames % chunk == 0 and point.tally.frame_errors >= errors:
-                    return
-                if patience and point.tally.frame_errors == 0 and point.tally.frames >= patience:
-                    return
-                while len(running) <= self.threads and submitted < frames_max:
-                    # Chunks end at fixed frames, also where an earlier run stopped inside one.
-                    limit = min(frames_max, (submitted // chunk + 1) * chunk)
-                    running.append(pool.submit(_run, task, submitted, limit))
-                    submitted = limit
-                point.tally += result(running.popleft())
+            for ended in pool.in_order(chunks(), ahead=1):
+                point.tally += ended.result()
                 report()
+                if is_done():
+                    return
 
     def strata(self, point: Point, errors: int, frames_max: int, report: Report) -> None:
         """Add rounds of strata until the estimate is as good as `errors` errors would make it."""
@@ -100,30 +108,30 @@ class Engine:
                     estimate(point.strata, bits, self.code.info_bits, rber), errors
                 ):
                     return
-                chosen = next_round(point.strata, bits, rber, chunk)
-                done = dict(point.strata)
-                running: list[tuple[int, Future[Tally]]] = []
-                nexts = {w: counts.frames for w, counts in done.items()}
-                for w in chosen:
+                chunks: list[Chunk] = []
+                nexts = {w: counts.frames for w, counts in point.strata.items()}
+                for w in next_round(point.strata, bits, rber, chunk):
                     tasks[w] = tasks.get(w) or self.task(point.x, w)
                     first = nexts.get(w, 0)
                     nexts[w] = first + chunk
-                    running.append((w, pool.submit(_run, tasks[w], first, nexts[w])))
-                for w, future in running:
-                    done[w] = done.get(w, Tally()) + result(future)
+                    chunks.append(_chunk(w, tasks[w], first, nexts[w]))
+                done = dict(point.strata)
+                for ended in pool.in_order(chunks, ahead=len(chunks)):
+                    w, _ = ended.key
+                    done[w] = done.get(w, Tally()) + ended.result()
                 # A round counts as a whole, or the next choice would depend on where it was cut.
                 point.strata = done
                 report()
 
     @contextmanager
-    def _pool(self) -> Iterator[ThreadPoolExecutor]:
-        pool = ThreadPoolExecutor(self.threads)
+    def _pool(self) -> Iterator[Pool[tuple[int, int], Tally]]:
+        pool: Pool[tuple[int, int], Tally] = Pool(self.threads)
         try:
             yield pool
         finally:
-            # Also on Ctrl-C: what was not begun never is, and nobody waits for the rest.
-            pool.shutdown(wait=False, cancel_futures=True)
+            # Also on Ctrl-C. Chunks that ran ahead are not waited for.
+            pool.stop()
 
 
-def _run(task: _core.EccTask, first: int, limit: int) -> Tally:
-    return Tally(*task.run(first, limit))
+def _chunk(w: int, task: _core.EccTask, first: int, limit: int) -> Chunk:
+    return Task((w, first), lambda _: Tally(*task.run(first, limit)))
