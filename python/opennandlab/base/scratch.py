@@ -12,13 +12,14 @@ system has no locks nothing is marked, and so nothing is ever removed by another
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
+
+from opennandlab.base.lock import lock
 
 MARK: Final = ".opennandlab-scratch"
 
@@ -42,9 +43,9 @@ def folder(prefix: str, place: Path | None = None) -> Iterator[Path]:
     made = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
     handle = os.open(made, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        with contextlib.suppress(OSError):
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            (made / MARK).touch()
+        if lock(handle):
+            with contextlib.suppress(OSError):
+                (made / MARK).touch()
         yield made
     finally:
         try:
@@ -78,8 +79,8 @@ def _remove(left: Path) -> bool:
     except OSError:
         return False
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.fstat(handle).st_uid != os.getuid() or not (left / MARK).is_file():
+        is_ours = lock(handle) and os.fstat(handle).st_uid == os.getuid()
+        if not is_ours or not (left / MARK).is_file():
             return False
         shutil.rmtree(left, ignore_errors=True)
     except OSError:

@@ -12,7 +12,6 @@ or not at all.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import glob
 import json
 import os
@@ -26,6 +25,7 @@ from opennandlab import _core
 from opennandlab.base.canonical import digest
 from opennandlab.base.errors import ConfigError, ImageError, OutputError, WriteError
 from opennandlab.base.files import check_writable
+from opennandlab.base.lock import lock
 from opennandlab.core.config import DeviceConfig, load_device
 from opennandlab.core.images import drive_of, read_image
 from opennandlab.core.memory import check_memory
@@ -309,10 +309,8 @@ def _take(handle: int, path: Path) -> None:
     Raises:
         ConfigError: when another process has the lock.
     """
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        raise _served(path) from error
+    if not lock(handle):
+        raise _served(path)
 
 
 def _served(path: Path) -> ConfigError:

@@ -12,12 +12,12 @@ the store has the point, or its error, the folder is removed.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from opennandlab.base.lock import lock
 from opennandlab.store.entry import KEY
 
 FOLDER = "unfinished"
@@ -49,11 +49,7 @@ class Unfinished:
             yield None
             return
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            yield None
-        else:
-            yield folder
+            yield folder if lock(handle) else None
         finally:
             # One that left nothing leaves no trace.
             with contextlib.suppress(OSError):

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from opennandlab.base.lock import lock
 from opennandlab.documents import pts_header
 from opennandlab.targets.base import CacheState, Purge, TargetError
 from opennandlab.targets.consent import NONE, Consent
@@ -352,11 +353,7 @@ def _locked(path: Path, found: os.stat_result | None) -> _Opened:
         what = "made" if found is None else "opened"
         raise TargetError(f"file:{path}: cannot be {what}: {_reason(error)}") from error
     opened = _Opened(path, handle, found is not None, found is None or found.st_size == 0)
-    reason = ""
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        reason = "another run is using it"
+    reason = "another run is using it" if lock(handle) is False else ""
     now = os.fstat(handle)
     if found is not None and (not same_file(found, now) or found.st_size != now.st_size):
         reason = reason or "somebody else is changing it"

@@ -8,13 +8,13 @@ servers) go without.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from opennandlab.base.errors import OutputError
+from opennandlab.base.lock import lock
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,10 @@ def prepared(place: Place, names: Sequence[str]) -> Iterator[None]:
         reason = getattr(error, "strerror", None) or error
         raise OutputError(f"cannot write into {folder}: {reason}") from error
     try:
-        _lock(folder, handle)
+        if lock(handle) is False:
+            raise OutputError(
+                f"cannot write into {folder}: another run is writing there; give another directory"
+            )
         _check_contents(place, folder, names)
         yield
     finally:
@@ -69,18 +72,6 @@ def prepared(place: Place, names: Sequence[str]) -> Iterator[None]:
             for path in missing:
                 path.rmdir()
         os.close(handle)
-
-
-def _lock(folder: Path, handle: int) -> None:
-    """Keep other runs out."""
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        raise OutputError(
-            f"cannot write into {folder}: another run is writing there; give another directory"
-        ) from error
-    except OSError:
-        return
 
 
 def _check_contents(place: Place, folder: Path, names: Sequence[str]) -> None:
