@@ -347,13 +347,17 @@ def _write_and_rename(target: Path, pieces: Iterable[bytes]) -> None:
         with contextlib.suppress(OSError):
             Path(name).unlink()
         raise
-    # The rename itself must survive a power cut; not every file system can sync a directory.
+    sync_folder(target.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Let the names in a folder survive a power cut, on file systems that can do so."""
     with contextlib.suppress(OSError):
-        directory = os.open(target.parent, os.O_RDONLY)
+        handle = os.open(folder, os.O_RDONLY)
         try:
-            os.fsync(directory)
+            os.fsync(handle)
         finally:
-            os.close(directory)
+            os.close(handle)
 
 
 def _umask() -> int:

@@ -151,6 +151,7 @@ class Campaign:
         identity = {"drive": self.facts, "settings": settings.document()}
         self._journal = Journal(folder / JOURNAL, identity)
         self.cut_off_bytes = self._journal.cut_off_bytes
+        self._cycles: list[Mapping[str, Any]] = list(self._journal.records)
         # Another number each time, so that what an earlier run has left is told from what is new.
         self._number = random.Random(f"{settings.seed}/{self.done}").getrandbits(63)  # noqa: S311
         self._versions: list[int] = []
@@ -164,12 +165,12 @@ class Campaign:
     @property
     def done(self) -> int:
         """Cuts that are made."""
-        return len(self._journal.records)
+        return len(self._cycles)
 
     @property
     def cycles(self) -> Sequence[Mapping[str, Any]]:
         """What each cut has shown."""
-        return self._journal.records
+        return self._cycles
 
     def to_the_end(self) -> None:
         """Make the cuts that are missing.
@@ -267,9 +268,13 @@ class Campaign:
         }
         if faults:
             self._evidence(number, log_path, record)
-        self._journal.add(record)
+        self._keep(record)
         if self._watch is not None:
             self._watch(self.done)
+
+    def _keep(self, record: Mapping[str, Any]) -> None:
+        self._cycles.append(record)
+        self._journal.add(record)
 
     def _cut(self, host: Host, number: int, stream: random.Random) -> tuple[int, list[str]]:
         """Let the host work, and cut; nanoseconds until then, and errors from before."""
@@ -322,7 +327,7 @@ class Campaign:
             "classes": ["dead_device"], "guarantees": ["G9"],
         }  # fmt: skip
         self._evidence(number, self._folder / "host.log.jsonl", record)
-        self._journal.add(record)
+        self._keep(record)
         raise DeadDriveError(
             f"{self._disk.name} does not come back after cut {number}, nor after {MORE_CYCLES} "
             f"more power cycles; evidence is in {self._place(number)}"
