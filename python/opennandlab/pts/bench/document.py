@@ -8,7 +8,6 @@ beside them. Documents of real drives carry it themselves.
 from __future__ import annotations
 
 import datetime as dt
-import json
 import math
 import platform
 from collections.abc import Mapping, Sequence
@@ -31,6 +30,7 @@ from opennandlab.documents.record import plain
 from opennandlab.documents.saved import read_document, read_moments
 from opennandlab.pts.bench.engine import Bench
 from opennandlab.pts.bench.findings import Findings
+from opennandlab.pts.bench.journal import settings_sha256_of
 from opennandlab.pts.bench.plan import WIPC_CAPACITIES, Plan
 from opennandlab.pts.bench.record import COLUMNS, Cell
 from opennandlab.stats.histogram import Histogram
@@ -51,10 +51,6 @@ class Remarks:
     notes: tuple[str, ...] = ()
     model: str | None = None
     overrides: Mapping[str, Any] = field(default_factory=dict)
-
-
-# The first line of a journal has some 2 KiB.
-HEAD_BYTES_MAX = 1 << 20
 
 
 def table(  # noqa: PLR0913 (all by name)
@@ -225,12 +221,10 @@ def save(document: PtsDocument, folder: Path) -> Path:
 def load_finished(folder: Path, name: str, settings_sha256: str) -> PtsDocument | None:
     """Return the document of a run with these settings that is done; None when it is not."""
     try:
-        with (folder / f"{name}.journal.jsonl").open("rb") as stream:
-            head = json.loads(stream.readline(HEAD_BYTES_MAX))
-        raw = read_document(folder / f"{name}.json", [pts.SCHEMA])
-        if not isinstance(head, dict):
+        if settings_sha256_of(folder / f"{name}.journal.jsonl") != settings_sha256:
             return None
-        if head.get("settings_sha256") != settings_sha256 or raw.get("digest") != digest(raw):
+        raw = read_document(folder / f"{name}.json", [pts.SCHEMA])
+        if raw.get("digest") != digest(raw):
             return None
         document, _ = pts.from_file(raw)
     except (OSError, ValueError, RecursionError, ResultError):

@@ -1,21 +1,18 @@
-"""What survives a break: the steps of a run, one JSON line each, and the state of the drive.
+"""What survives a break: the steps of a run in a journal, and the state of the drive.
 
 A test is a plain procedure whose steps (purge, precondition, cell, idle) are numbered. A finished
 step is appended to the journal with its whole outcome, histograms included. To resume is to run the
 procedure again: steps in the journal answer at once, the rest are done.
 
-    header   {"schema", "settings": {...}, "settings_sha256", "sum"}
-    step     {"step": 17, "key": "round/3/12", "outcome": {...}, "sum": "…"}
-    restart  {"restart": 18, "imprint": {…}, "sum": "…"}    a round begins with step 18
+    identity  {"schema", "test", "settings": {...}, "options", "target", ...}
+    step      {"step": 17, "key": "round/3/12", "outcome": {...}}
+    restart   {"restart": 18, "imprint": {...}}               a round begins with step 18
 
-The sum is the SHA-256 of the sum of the line before and of the line without it: a line that was
-changed, taken out or put in is refused. It is a seal against slips, not against forgers.
-
-A simulated drive goes on from its checkpoint, whose steps alone are kept, and so ends with the same
-bytes as if nothing had happened. A real drive has no checkpoint: the round that was cut begins
-again, and one that was cut between a purge and the first round begins with the purge. The imprint
-tells what the drive was when a round began: one that was exchanged or emptied since begins anew.
-A line at the end that was cut by a crash is dropped. Nothing else may be damaged.
+The file is that of `base.journal`, which seals and locks it. A simulated drive continues from its
+checkpoint, whose steps alone are kept, and so ends with the same bytes as if nothing had happened.
+A real drive has no checkpoint: the round that was cut begins again, and one that was cut between a
+purge and the first round begins with the purge. The imprint is what the drive was when a round
+began: after one that was exchanged or emptied since, the test begins from the start.
 """
 
 from __future__ import annotations
@@ -23,33 +20,36 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
-import re
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeGuard
 
 import numpy as np
 
-from opennandlab.base.canonical import canonical_json, first_difference
-from opennandlab.base.errors import DocumentError, OpenNandLabError, WriteError
-from opennandlab.base.files import read_bytes, write_atomically, write_pieces_atomically
+from opennandlab.base.canonical import canonical_json
+from opennandlab.base.errors import DocumentError
+from opennandlab.base.files import write_pieces_atomically
+from opennandlab.base.journal import Journal as File
+from opennandlab.base.journal import JournalError, unsealed
 from opennandlab.documents.record import made
 from opennandlab.stats.histogram import Histogram
 from opennandlab.targets.base import Imprint, LoadPart, Measurement, Requests, Sample
 
-SCHEMA = "opennandlab.pts-journal/3"
+SCHEMA = "opennandlab.pts-journal/4"
 MAGIC = b"opennandlab.pts-checkpoint/1\n"
-# The longest journals that are known have some 10 MiB.
-JOURNAL_BYTES_MAX = 1 << 30
-SCHEMA_NAME = re.compile(rb'\{"schema":"(opennandlab\.pts-journal/\d+)"')
-SEAL_BYTES = len(',"sum":""}') + 64
-SUM = re.compile(rb',"sum":"([0-9a-f]{64})"\}')
+# The first line of a journal has some 2 KiB.
+HEAD_BYTES_MAX = 1 << 20
+WAY_OUT = "start anew in an empty directory"
 
 
-class JournalError(OpenNandLabError):
-    """A run that cannot be resumed, and why."""
+@dataclass(frozen=True)
+class _Step:
+    """A step that is done, and its place among the records of the journal."""
+
+    key: str
+    outcome: dict[str, Any]
+    place: int
 
 
 def settings_hash(settings: dict[str, Any]) -> str:
@@ -57,32 +57,15 @@ def settings_hash(settings: dict[str, Any]) -> str:
     return hashlib.sha256(canonical_json(settings).encode()).hexdigest()
 
 
-def sealed(line: dict[str, Any], before: str) -> tuple[bytes, str]:
-    """Return a line with its sum, and the sum alone.
-
-    Args:
-        line: What it says.
-        before: The sum of the line before; empty for the first.
-    """
-    plain = json.dumps(line, separators=(",", ":")).encode()
-    found = hashlib.sha256(before.encode() + plain).hexdigest()
-    return plain[:-1] + f',"sum":"{found}"}}'.encode(), found
-
-
-def unsealed(text: bytes, before: str) -> tuple[dict[str, Any], str] | None:
-    """Return what a line says, and its sum; None when they do not belong together."""
-    seal = SUM.fullmatch(text[-SEAL_BYTES:])
-    if seal is None:
-        return None
-    plain = text[:-SEAL_BYTES] + b"}"
-    found = seal[1].decode()
-    if hashlib.sha256(before.encode() + plain).hexdigest() != found:
-        return None
+def settings_sha256_of(path: Path) -> str | None:
+    """Return the SHA-256 of the settings of a journal; None for what is none of this version."""
     try:
-        line = json.loads(plain)
-    except (ValueError, RecursionError):
+        with path.open("rb") as stream:
+            found = unsealed(stream.readline(HEAD_BYTES_MAX).rstrip(b"\n"), 0)
+    except OSError:
         return None
-    return (line, found) if isinstance(line, dict) else None
+    head = {} if found is None else found[0]
+    return settings_hash(head) if head.pop("schema", None) == SCHEMA else None
 
 
 def measurement_to_dict(measurement: Measurement) -> dict[str, Any]:
@@ -165,36 +148,47 @@ class Journal:
         self.sha256 = settings_hash(settings)
         # What a real target was when the round began that is done again, or the purge.
         self.imprint: Imprint | None = None
-        self._steps: list[tuple[str, dict[str, Any]]] = []
+        self._steps: list[_Step] = []
         self._state: bytes | None = None
-        self._handle: int | None = None
-        self._sum = ""
+        self._file: File | None = None
 
     def start(self) -> None:
-        """Begin a new journal over whatever was there."""
-        self.checkpoint_path.unlink(missing_ok=True)
+        """Begin a new journal over whatever was there.
+
+        Raises:
+            ConfigError: for one that another process uses.
+        """
+        self.close()
         self.resumed, self.imprint, self._steps = False, None, []
-        self._rewrite([])
+        self._file = self._opened(is_new=True)
+        self.checkpoint_path.unlink(missing_ok=True)
 
     def resume(self) -> None:
         """Take over the journal of a run that was cut; begin a new one where there is none.
 
         Raises:
             JournalError: for a journal of other settings, or one that is damaged.
+            ConfigError: for one that another process uses.
         """
         if not self.path.exists():
             self.start()
             return
-        lines = self._read()
-        steps, restart, self.imprint = self._parse(lines)
-        kept = self._read_checkpoint(len(steps)) if self.is_virtual else restart
+        self._file = file = self._opened(is_new=False)
+        try:
+            steps, restart, self.imprint = self._parse(file.records)
+            kept = self._read_checkpoint(len(steps)) if self.is_virtual else restart
+            if kept < len(steps):
+                file.keep(steps[kept].place)
+        except BaseException:
+            self.close()
+            raise
         self._steps = steps[:kept]
         self.resumed = bool(steps)
-        self._rewrite(
-            [
-                {"step": index, "key": key, "outcome": outcome}
-                for index, (key, outcome) in enumerate(self._steps)
-            ]
+
+    def _opened(self, *, is_new: bool) -> File:
+        identity = {"schema": SCHEMA, **self.settings}
+        return File(
+            self.path, identity, is_new=is_new, is_forced=not self.is_virtual, way_out=WAY_OUT
         )
 
     @property
@@ -210,13 +204,12 @@ class Journal:
         """
         if index >= len(self._steps):
             return None
-        found, outcome = self._steps[index]
-        if found != key:
-            raise JournalError(
-                f"{self.path}: step {index} is `{found}` where this version does `{key}`; "
-                "start anew in an empty directory"
+        found = self._steps[index]
+        if found.key != key:
+            raise _refused(
+                f"{self.path}: step {index} is `{found.key}` where this version does `{key}`"
             )
-        return outcome
+        return found.outcome
 
     def append(self, index: int, key: str, outcome: dict[str, Any]) -> None:
         """Keep a finished step."""
@@ -256,75 +249,26 @@ class Journal:
 
     def close(self) -> None:
         """Close the file; it may be called twice."""
-        if self._handle is not None:
-            os.close(self._handle)
-            self._handle = None
+        if self._file is not None:
+            self._file.close()
+            self._file = None
 
-    def _read(self) -> list[dict[str, Any]]:
-        """Return the lines; one that was cut at the end is left out."""
-        try:
-            texts = read_bytes(self.path, JOURNAL_BYTES_MAX).split(b"\n")
-        except OSError as error:
-            raise JournalError(f"cannot read {self.path}: {error.strerror}") from error
-        self._check_head(texts[0])
-        # What follows the last line end was cut.
-        lines, before = [], ""
-        for number, text in enumerate(texts[:-1], start=1):
-            found = unsealed(text, before)
-            if found is None:
-                raise JournalError(
-                    f"{self.path}:{number}: damaged or edited: the line and its sum do not belong "
-                    "together; start anew in an empty directory"
-                )
-            line, before = found
-            lines.append(line)
-        if not lines:
-            raise JournalError(
-                f"{self.path}: the journal is empty; start anew in an empty directory"
-            )
-        return lines
-
-    def _check_head(self, text: bytes) -> None:
-        """Refuse what is not a journal, and one that another version wrote, in words of its own."""
-        found = SCHEMA_NAME.match(text)
-        if found is None:
-            raise JournalError(f"{self.path}: this is not a journal of a standard test")
-        if found[1].decode() != SCHEMA:
-            raise JournalError(
-                f"{self.path}: another version of opennandlab wrote this journal; start anew in an "
-                "empty directory"
-            )
-
-    def _parse(
-        self, lines: list[dict[str, Any]]
-    ) -> tuple[list[tuple[str, dict[str, Any]]], int, Imprint | None]:
+    def _parse(self, records: Sequence[dict[str, Any]]) -> tuple[list[_Step], int, Imprint | None]:
         """Return the steps, the one with which the round that was cut begins, and the target."""
-        if lines[0].get("settings_sha256") != self.sha256:
-            raise JournalError(
-                f"{self.path}: the run there has other settings ({self._differing(lines[0])}); "
-                "resume with the same, or start anew in an empty directory"
-            )
-        steps: list[tuple[str, dict[str, Any]]] = []
+        steps: list[_Step] = []
         restart, imprint = 0, None
-        for number, line in enumerate(lines[1:], start=2):
-            if set(line) == {"restart", "imprint"} and _is_count(line["restart"]):
-                restart, found = line["restart"], line["imprint"]
+        for place, record in enumerate(records):
+            if set(record) == {"restart", "imprint"} and _is_count(record["restart"]):
+                restart, found = record["restart"], record["imprint"]
                 with contextlib.suppress(DocumentError):
                     imprint = None if found is None else made(found, Imprint)
                     continue
-            if set(line) != {"step", "key", "outcome"} or not isinstance(line["outcome"], dict):
-                raise JournalError(f"{self.path}:{number}: this is not a line of a journal")
-            if line["step"] != len(steps):
-                raise JournalError(f"{self.path}: a step after {len(steps)} is missing")
-            steps.append((str(line["key"]), line["outcome"]))
+            if set(record) != {"step", "key", "outcome"} or not isinstance(record["outcome"], dict):
+                raise _refused(f"{self.path}:{place + 2}: this is not a line of a journal")
+            if record["step"] != len(steps):
+                raise _refused(f"{self.path}: a step after {len(steps)} is missing")
+            steps.append(_Step(str(record["key"]), record["outcome"], place))
         return steps, min(restart, len(steps)), imprint
-
-    def _differing(self, head: dict[str, Any]) -> str:
-        """Name the first setting that differs from that of a journal."""
-        other = head.get("settings")
-        if not isinstance(other, dict):
-            return "unknown ones"
-        return first_difference(other, self.settings) or "unknown ones"
 
     def _read_checkpoint(self, steps_max: int) -> int:
         """Load the checkpoint; return after how many steps it was made, 0 without one."""
@@ -333,16 +277,17 @@ class Journal:
         except FileNotFoundError:
             return 0
         except OSError as error:
-            raise JournalError(f"cannot read {self.checkpoint_path}: {error.strerror}") from error
+            raise _refused(f"cannot read {self.checkpoint_path}: {error.strerror}") from error
         head_end = content.find(b"\n", len(MAGIC))
         if not content.startswith(MAGIC) or head_end < 0:
-            raise JournalError(f"{self.checkpoint_path}: this is not a checkpoint")
+            raise _refused(f"{self.checkpoint_path}: this is not a checkpoint")
         state = content[head_end + 1 :]
         steps = self._steps_of(content[len(MAGIC) : head_end], state)
         if steps is None or steps > steps_max:
             raise JournalError(
+                "--output",
                 f"{self.checkpoint_path}: damaged, or of another run; without it, --resume begins "
-                "from the start"
+                "from the start",
             )
         self._state = state
         return steps
@@ -359,33 +304,14 @@ class Journal:
         steps = found.get("steps")
         return steps if _is_count(steps) else None
 
-    def _rewrite(self, lines: list[dict[str, Any]]) -> None:
-        """Write the header and these lines, and go on behind them."""
-        self.close()
-        head = {"schema": SCHEMA, "settings_sha256": self.sha256, "settings": self.settings}
-        texts, self._sum = [], ""
-        for line in [head, *lines]:
-            text, self._sum = sealed(line, self._sum)
-            texts.append(text + b"\n")
-        write_atomically(self.path, b"".join(texts))
-        try:
-            self._handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
-        except OSError as error:
-            raise WriteError(f"cannot write {self.path}: {error.strerror}") from error
-
     def _write(self, line: dict[str, Any]) -> None:
-        """Append one line, by one call."""
-        if self._handle is None:
-            raise JournalError(f"{self.path}: closed")
-        text, self._sum = sealed(line, self._sum)
-        content = text + b"\n"
-        try:
-            while content:
-                content = content[os.write(self._handle, content) :]
-            if not self.is_virtual:
-                os.fsync(self._handle)
-        except OSError as error:
-            raise WriteError(f"cannot write {self.path}: {error.strerror}") from error
+        if self._file is None:
+            raise _refused(f"{self.path}: closed")
+        self._file.add(line)
+
+
+def _refused(reason: str) -> JournalError:
+    return JournalError("--output", f"{reason}; {WAY_OUT}")
 
 
 def _is_count(value: object) -> TypeGuard[int]:

@@ -215,7 +215,11 @@ def _open_journal(journal: Journal | None, place: Place, target: Target, least: 
         return ""
     journal.resume()
     was = journal.imprint
-    now = target.imprint() if was is not None and journal.kept else None
+    try:
+        now = target.imprint() if was is not None and journal.kept else None
+    except BaseException:
+        journal.close()
+        raise
     if was is None or now is None:
         return ""
     if now.identity != was.identity:

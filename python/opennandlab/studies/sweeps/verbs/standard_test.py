@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 from opennandlab.base.campaign import Watcher
 from opennandlab.base.errors import ConfigError
+from opennandlab.base.journal import JournalError
 from opennandlab.core.config import load_device, read_device
 from opennandlab.core.run import SEED
 from opennandlab.documents.record import JsonObject, plain
 from opennandlab.pts.bench.folder import Place
-from opennandlab.pts.bench.journal import JournalError
 from opennandlab.pts.bench.plan import Settings
 from opennandlab.pts.bench.record import Progress
 from opennandlab.pts.bench.runner import run_test
