@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import math
 import queue
 import threading
 import time
@@ -86,7 +87,7 @@ class Memory:
 
     def __init__(self, bytes_max: int | None) -> None:
         """Begin with all of it."""
-        self._free = bytes_max
+        self._free: float = math.inf if bytes_max is None else bytes_max
         self._users = 0
         self._is_over = False
         self._changed = threading.Condition()
@@ -98,24 +99,17 @@ class Memory:
         Raises:
             Stopped: when `end` was called meanwhile.
         """
-        if self._free is None:
-            yield
-            return
         with self._changed:
-            self._changed.wait_for(lambda: self._is_over or not self._users or need <= self._room)
+            self._changed.wait_for(lambda: self._is_over or not self._users or need <= self._free)
             if self._is_over:
                 raise Stopped
-            self._free, self._users = self._room - need, self._users + 1
+            self._free, self._users = self._free - need, self._users + 1
         try:
             yield
         finally:
             with self._changed:
-                self._free, self._users = self._room + need, self._users - 1
+                self._free, self._users = self._free + need, self._users - 1
                 self._changed.notify_all()
-
-    @property
-    def _room(self) -> int:
-        return self._free or 0
 
     def end(self) -> None:
         """Let no task wait any longer."""
