@@ -237,7 +237,8 @@ def folder(rng: random.Random, bases: Bases) -> Made:
     lines = bases.journal.splitlines(keepends=True)
     at = rng.randrange(len(lines))
     if rng.random() < 0.5:
-        lines[at] = dumped(planted(rng, json.loads(lines[at]))) + b"\n"
+        seal, _, text = lines[at].partition(b" ")
+        lines[at] = seal + b" " + dumped(planted(rng, json.loads(text))) + b"\n"
     journal = b"".join(lines) if rng.random() < 0.7 else damaged(rng, bases.journal)
     files = {"dir/iops.json": dumped(signed(planted(rng, bases.test))),
              "dir/run.json": dumped(planted(rng, bases.moments)),
