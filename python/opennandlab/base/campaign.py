@@ -2,7 +2,7 @@
 
     submit(task) ──► slot and memory ──► task.run(watch) ──► wait(): Ended, a value or an error
                                               │
-    stop(): what waits never runs, what runs is told to end;  close(): and is waited for
+    stop(): waiting tasks never run, running ones must end;  close(): waits for these
 
 The core gives up the interpreter's lock while it simulates, so threads use all cores. A result is
 placed by the key of its task, so nothing depends on which task ends first.
@@ -48,8 +48,8 @@ class Task(Generic[K, T]):
 
     Args:
         key: Unlike those of the other tasks of a pool.
-        run: Does it. What it is called with raises `Stopped` as soon as the pool is stopped.
-        need_bytes: What it takes of the memory; 0 for little.
+        run: Does it. Its argument raises `Stopped` as soon as the pool is stopped.
+        need_bytes: Memory that it takes; 0 for little.
     """
 
     key: K
@@ -63,8 +63,8 @@ class Ended(Generic[K, T]):
 
     Args:
         key: Of the task.
-        value: What it returned.
-        error: What it raised; None for nothing.
+        value: Its result.
+        error: Its exception; None for none.
     """
 
     key: K
@@ -72,7 +72,7 @@ class Ended(Generic[K, T]):
     error: BaseException | None = None
 
     def result(self) -> T:
-        """Return what the task returned, or raise what it raised."""
+        """Return the result of the task, or raise its exception."""
         if self.error is not None:
             raise self.error
         return cast("T", self.value)
@@ -123,7 +123,7 @@ class Pool(Generic[K, T]):
 
     Args:
         slots: Tasks at a time.
-        memory_bytes: What they may take of the memory; None for no limit.
+        memory_bytes: Memory of all of them together; None for no limit.
 
     >>> pool = Pool(2)
     >>> tasks = (Task(base, lambda _, base=base: base**2) for base in (3, 4, 5))
@@ -189,7 +189,7 @@ class Pool(Generic[K, T]):
         return dict(self._shares)
 
     def stop(self) -> None:
-        """Begin nothing more, and tell what runs to end; it is not waited for."""
+        """Begin no more tasks, and end the running ones, without waiting for them."""
         self._is_over.set()
         self._memory.end()
         self._pool.shutdown(wait=False, cancel_futures=True)
@@ -198,7 +198,7 @@ class Pool(Generic[K, T]):
         """Stop, and wait until nothing runs.
 
         Args:
-            grace_s: How long a task may take to end before Ctrl-C is pressed in it; None: as long
+            grace_s: How long a task may take to end before it is interrupted; None: as long
                 as it takes.
         """
         self.stop()

@@ -1,11 +1,11 @@
-"""The journal of a campaign, a calibration or a standard test: its settings, and what is done.
+"""The journal of a campaign, a calibration or a standard test: settings, and finished steps.
 
     5d0c3a91 {"schema":"opennandlab.example/1","seed":42}    identity: all that decides the result
     9e2b7f04 {"first":0,"tally":{"cuts":200}}                a record
              └─ each line after the CRC-32 of its text and of all lines before it
 
 A line counts when its end is there, so a run that was killed, or whose disk was full, continues
-after the last whole line; what was cut off is taken away. A journal of other settings in the same
+after the last whole line; the rest is removed. A journal of other settings in the same
 place is refused, with the difference. So is a line that was changed, left out, doubled or moved,
 with its number. The file is locked while it is open.
 """
@@ -27,7 +27,7 @@ from opennandlab.base.lock import lock
 
 # The longest journals that are known have some 10 MiB.
 BYTES_MAX: Final = 1 << 30
-# How a first line begins that says its schema; other versions may have no CRC before it.
+# Beginning of a first line that has a schema; other versions may have no CRC before it.
 SCHEMA: Final = re.compile(rb'(?:[0-9a-f]{8} )?\{"schema": ?"([^"]*)/(\d+)"')
 WAY_OUT: Final = "remove the file to begin anew"
 
@@ -40,7 +40,7 @@ def sealed(record: Mapping[str, Any], before: int) -> tuple[bytes, int]:
     r"""Return the line of a record, and the CRC of it and of all lines before it.
 
     Args:
-        record: What it says.
+        record: Its content.
         before: The CRC of the lines before; 0 for the first.
 
     >>> sealed({"a": 1}, 0)
@@ -52,7 +52,7 @@ def sealed(record: Mapping[str, Any], before: int) -> tuple[bytes, int]:
 
 
 def unsealed(line: bytes, before: int) -> tuple[dict[str, Any], int] | None:
-    """Return what a line without its end says, and the CRC; None for one that was damaged.
+    """Return the content of a line without its end, and the CRC; None for a damaged one.
 
     Args:
         line: As it was read.
@@ -76,7 +76,7 @@ class Journal:
         path: The file, which is made with the first record; None: nothing is kept.
         identity: What decides the result. With a `schema` (`NAME/VERSION`, the first key), files of
             another kind or version are refused as such.
-        is_new: Whether what is there is not read: the file begins with the identity alone.
+        is_new: Whether the file begins again, with the identity alone.
         is_forced: Whether each record is on the disk before `add` returns.
         way_out: What to do about a journal that is refused.
 
@@ -96,10 +96,10 @@ class Journal:
         is_forced: bool = False,
         way_out: str = WAY_OUT,
     ) -> None:
-        """Read what is there."""
+        """Read the file, if there is one."""
         self.path = path
         self.identity = identity
-        # What was there; those that are added are not among them.
+        # Those of the file as it was opened; added ones are not among them.
         self.records: list[dict[str, Any]] = []
         self.cut_off_bytes = 0
         self._is_forced, self._way_out = is_forced, way_out
@@ -152,7 +152,7 @@ class Journal:
             self._handle = None
 
     def forget(self) -> None:
-        """Take the file away: what it held is elsewhere."""
+        """Remove the file: its content is elsewhere."""
         if self.path is not None:
             self.path.unlink(missing_ok=True)
         self.close()
