@@ -237,7 +237,7 @@ def test_schemas_of_files_and_documents_are_printed(cli: Cli) -> None:
     assert "metrics" in json.loads(cli("config", "schema", "result").stdout)["properties"]
     done = cli("config", "schema", "pdf")
     assert done.returncode == 2
-    assert "`pdf` is not known; accepted: device, replay, workload, result" in done.stderr
+    assert "`pdf` is not known; accepted: device, workload, replay, result" in done.stderr
 
 
 @pytest.mark.parametrize("target", [">/dev/full", ">&-"])

@@ -78,12 +78,10 @@ def _sets(context: Any) -> Iterable[str]:  # noqa: ANN401
 
 def _trace_formats(context: Any) -> list[str]:  # noqa: ANN401
     del context
-    import json
-
-    from opennandlab import _core
+    from opennandlab.base.schema import schema
     from opennandlab.policies import plugins
 
-    options = json.loads(_core.replay_schema())["properties"]["format"]["anyOf"]
+    options = schema("replay")["properties"]["format"]["anyOf"]
     words = next(option["enum"] for option in options if "enum" in option)
     return [*words, *(one.name for one in plugins.installed("traces"))]
 

@@ -1,6 +1,5 @@
 """`plugins`: what installed packages bring, and whether it loads."""
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
@@ -87,9 +86,9 @@ def _words(row: dict[str, Any]) -> str:
 
 
 def _policies() -> list[str]:
-    from opennandlab import _core
+    from opennandlab.base.schema import schema
 
-    rows = json.loads(_core.device_schema())["$defs"]["GcConfig"]["oneOf"]
+    rows = schema("device")["$defs"]["GcConfig"]["oneOf"]
     return [row["properties"]["kind"]["const"] for row in rows]
 
 
@@ -100,10 +99,9 @@ def _workloads() -> list[str]:
 
 
 def _traces() -> list[str]:
-    from opennandlab import _core
+    from opennandlab.base.schema import schema
 
-    schema = json.loads(_core.replay_schema())
-    return list(schema["properties"]["format"]["anyOf"][0]["enum"])
+    return list(schema("replay")["properties"]["format"]["anyOf"][0]["enum"])
 
 
 def _codes() -> list[str]:

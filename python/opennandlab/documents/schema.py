@@ -7,7 +7,6 @@ Descriptions are the docstrings: the sentence of a class, and under `Args` one f
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from functools import partial
@@ -16,7 +15,8 @@ from typing import Any
 
 import msgspec
 
-from opennandlab import _core
+from opennandlab.base.schema import Kind
+from opennandlab.base.schema import schema as schema_of_files
 from opennandlab.documents.app import AppDocument
 from opennandlab.documents.calibration import CalibrationDocument
 from opennandlab.documents.comparison import Comparison
@@ -55,6 +55,7 @@ FAMILIES: dict[str, type] = {
     "power-endurance": EnduranceDocument,
 }
 
+KINDS: tuple[Kind, ...] = ("device", "workload", "replay")
 TEMPLATE = "#/$defs/{name}"
 
 
@@ -62,16 +63,12 @@ def schemas() -> dict[str, Callable[[], JsonObject]]:
     """Return what makes each schema, by name: of files, as the core declares them, and documents.
 
     >>> list(schemas())[:4]
-    ['device', 'replay', 'workload', 'result']
+    ['device', 'workload', 'replay', 'result']
     """
-    names = [name for name in dir(_core) if name.endswith("_schema")]
-    files = {name.removesuffix("_schema"): partial(_of_core, name) for name in names}
-    return {**files, **{family: partial(schema, family) for family in FAMILIES}}
-
-
-def _of_core(name: str) -> JsonObject:
-    found: JsonObject = json.loads(getattr(_core, name)())
-    return found
+    found: dict[str, Callable[[], JsonObject]] = {}
+    for kind in KINDS:
+        found[kind] = partial(lambda kind: dict(schema_of_files(kind)), kind)
+    return {**found, **{family: partial(schema, family) for family in FAMILIES}}
 
 
 def schema(family: str) -> JsonObject:

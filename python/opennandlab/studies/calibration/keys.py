@@ -6,17 +6,15 @@ schema allows. Positive ranges of a factor of 4 or more are searched on a log sc
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
-from opennandlab import _core
 from opennandlab.base.errors import ConfigError
 from opennandlab.base.hints import nearest
 from opennandlab.base.plain import leaves
+from opennandlab.base.schema import Schema, schema, variants
 from opennandlab.core.config import DeviceConfig
 
 # A range of this factor or more is searched on a log scale.
@@ -210,7 +208,7 @@ def limits(path: str) -> tuple[bool, float | None, float | None]:
     >>> limits("nand.channels")[0], limits("nand.timing.t_read_us")[0]
     (True, False)
     """
-    found = list(_schemas(path.split("."), [_schema()]))
+    found = _numbers(path.split("."), [schema("device")])
     is_integer = bool(found) and all(one.get("type") == "integer" for one in found)
     lows = [one["minimum"] for one in found if "minimum" in one]
     lows += [one["exclusiveMinimum"] for one in found if "exclusiveMinimum" in one]
@@ -218,35 +216,19 @@ def limits(path: str) -> tuple[bool, float | None, float | None]:
     return is_integer, max(lows, default=None), min(highs, default=None)
 
 
-@cache
-def _schema() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(_core.device_schema())
-    return found
-
-
-def _schemas(parts: Sequence[str], nodes: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _numbers(parts: Sequence[str], nodes: Sequence[Schema]) -> list[Schema]:
     """Return every description of numbers that a path leads to."""
-    options = [one for node in nodes for one in _options(node)]
+    whole = schema("device")
+    options = [one for node in nodes for one in variants(node, whole)]
     if not parts:
-        return [one for one in options if one.get("type") in ("number", "integer")]
+        return [
+            {**one, "type": kind}
+            for one in options
+            for kind in ("number", "integer")
+            # A key that may be null has a list of types.
+            if kind == one.get("type") or kind in (one.get("type") or ())
+        ]
     inner = [
         one["properties"][parts[0]] for one in options if parts[0] in one.get("properties", {})
     ]
-    return _schemas(parts[1:], inner) if inner else []
-
-
-def _options(node: Mapping[str, Any], depth: int = 0) -> list[dict[str, Any]]:
-    """Return a description and those that it refers to or is one of."""
-    if depth > 8:
-        return []
-    found = [dict(node)]
-    for name in ("anyOf", "oneOf", "allOf"):
-        for one in node.get(name, ()):
-            found += _options(one, depth + 1)
-    reference = node.get("$ref")
-    if isinstance(reference, str):
-        found += _options(_schema()["$defs"][reference.rpartition("/")[2]], depth + 1)
-    types = node.get("type")
-    if isinstance(types, list):
-        found += [{**node, "type": one} for one in types if isinstance(one, str)]
-    return found
+    return _numbers(parts[1:], inner) if inner else []
