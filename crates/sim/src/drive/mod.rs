@@ -19,6 +19,7 @@ mod drive;
 pub(crate) mod health;
 mod host_counters;
 pub(crate) mod image;
+mod lookup;
 mod patrol;
 mod placement;
 mod placement_ids;

@@ -163,7 +163,8 @@ impl CellRun {
             }
             let elapsed = self.idle_since.unwrap_or(stage.now());
             section.insert("elapsed_s".into(), json!(elapsed.as_seconds()));
-            section.insert("littles_law_error".into(), json!(stage.ledger.littles_law_error()));
+            section
+                .insert("littles_law_error".into(), json!(stage.host.ledger.littles_law_error()));
             section.insert("violations".into(), json!(stage.violations().0));
         }
         document
@@ -200,12 +201,12 @@ impl CellRun {
             failures.extend(Counts::of(drive).since(self.counts).agree().err());
         }
         let Some(stage) = self.runner.stage().filter(|_| self.is_done) else { return failures };
-        let (issued, served) = (stage.ledger.tally.issued, stage.ledger.tally.served);
+        let (issued, served) = (stage.host.ledger.tally.issued, stage.host.ledger.tally.served);
         if issued != served || stage.pending_ops() > 0 {
             failures
                 .push(format!("{issued} issued, {served} served, {} left", stage.pending_ops()));
         }
-        let error = stage.ledger.littles_law_error();
+        let error = stage.host.ledger.littles_law_error();
         if error > LITTLES_LAW_TOLERANCE {
             failures.push(format!("Little's law is off by {error:e}"));
         }

@@ -38,7 +38,7 @@ impl Consumed {
         if energy.is_none() && power.is_none() {
             return None;
         }
-        let tally = &stage.ledger.tally;
+        let tally = &stage.host.ledger.tally;
         let mut consumed = Self {
             seconds: tally.last_completion.as_seconds(),
             commands: tally.served_commands.iter().sum(),
@@ -46,12 +46,12 @@ impl Consumed {
             ..Self::default()
         };
         if let Some(energy) = energy {
-            let plain = || plain_work(drive, start, &stage.backend.memory_reads());
+            let plain = || plain_work(drive, start, &stage.clockwork.backend.memory_reads());
             let work = stage.work().cloned().unwrap_or_else(plain);
             consumed.add_flash(energy, &work, drive);
         }
         if let Some(power) = power {
-            consumed.add_controller(power, stage.ledger.busy().as_seconds());
+            consumed.add_controller(power, stage.host.ledger.busy().as_seconds());
         }
         Some(consumed)
     }

@@ -142,7 +142,7 @@ impl Feed {
             if command.op == HostOp::Read {
                 let pages = drive.pages_of(command).take(READ_PAGES);
                 for ppn in pages.filter_map(|lpn| drive.ftl.find(lpn)) {
-                    expect_read(&drive.media, &drive.errors, &stage.backend, ppn);
+                    expect_read(&drive.media, &drive.errors, &stage.clockwork.backend, ppn);
                 }
             } else if writes {
                 drive.prefetch_page(command);

@@ -45,10 +45,10 @@ pub(super) fn metrics(
         "host_page_share": share(pages[Source::Host as usize], reads),
     });
     if let Some(stage) = timed {
-        let (count, latencies) = stage.ledger.lost_reads().unwrap_or_default();
+        let (count, latencies) = stage.host.ledger.lost_reads().unwrap_or_default();
         section["commands"] = json!(count);
         section["command_share"] =
-            json!(share(count, stage.ledger.tally.served_commands[HostOp::Read.index()]));
+            json!(share(count, stage.host.ledger.tally.served_commands[HostOp::Read.index()]));
         section["latency_us"] = latencies;
     }
     Some(section)

@@ -94,7 +94,7 @@ impl Measured<'_> {
 
     fn seconds(&self) -> Option<f64> {
         self.timed
-            .map(|stage| stage.ledger.tally.last_completion.as_seconds())
+            .map(|stage| stage.host.ledger.tally.last_completion.as_seconds())
             .filter(|&seconds| seconds > 0.0)
     }
 
@@ -267,7 +267,7 @@ impl Measured<'_> {
     /// Figures of each host, when several share the drive.
     fn tenant_metrics(&self) -> Map<String, Value> {
         let mut section = Map::new();
-        if let Some(tenants) = self.timed.and_then(|stage| stage.ledger.tenants.as_deref()) {
+        if let Some(tenants) = self.timed.and_then(|stage| stage.host.ledger.tenants.as_deref()) {
             section.insert("tenants".into(), tenants.to_json(self.seconds()));
             section.insert("fairness".into(), tenants.fairness());
         }
@@ -364,7 +364,7 @@ impl Measured<'_> {
         let mut section = Map::new();
         let seconds = self.seconds();
         let [read, written, ..] =
-            self.timed.map_or([0; HOST_OP_KINDS], |stage| stage.ledger.tally.served_bytes);
+            self.timed.map_or([0; HOST_OP_KINDS], |stage| stage.host.ledger.tally.served_bytes);
         let megabytes = |bytes: u64| seconds.map(|seconds| bytes as f64 * 1e-6 / seconds);
         section.insert(
             "throughput_mb_s".into(),
@@ -372,7 +372,7 @@ impl Measured<'_> {
                    "total": megabytes(read + written)}),
         );
         let commands =
-            self.timed.map_or([0; HOST_OP_KINDS], |stage| stage.ledger.tally.served_commands);
+            self.timed.map_or([0; HOST_OP_KINDS], |stage| stage.host.ledger.tally.served_commands);
         let rate = |count: u64| seconds.map(|seconds| count as f64 / seconds);
         let mut iops = json!({"read": rate(commands[0]), "write": rate(commands[1]),
                               "trim": rate(commands[2]), "total": rate(commands.iter().sum())});
@@ -384,6 +384,7 @@ impl Measured<'_> {
         section.insert(
             "latency_us".into(),
             json!(self.timed.and_then(|stage| stage
+                .host
                 .ledger
                 .latencies
                 .as_deref()
@@ -391,7 +392,7 @@ impl Measured<'_> {
         );
         section.insert(
             "outstanding_mean".into(),
-            json!(self.timed.and_then(|stage| stage.ledger.outstanding_mean())),
+            json!(self.timed.and_then(|stage| stage.host.ledger.outstanding_mean())),
         );
         // Keys of drives with the full back end, and of runs that are watched.
         // A drive that has it only because it is watched keeps the figures of one that is not.
@@ -400,10 +401,11 @@ impl Measured<'_> {
         if let Some(activity) = activity.filter(|_| !is_watched_only) {
             section.insert("activity".into(), activity);
         }
-        if let Some(breakdown) = self.timed.and_then(|stage| stage.ledger.breakdown()) {
+        if let Some(breakdown) = self.timed.and_then(|stage| stage.host.ledger.breakdown()) {
             section.insert("breakdown".into(), breakdown.to_json());
         }
-        if let Some(apart) = self.timed.and_then(|stage| stage.ledger.latency_by_collection()) {
+        if let Some(apart) = self.timed.and_then(|stage| stage.host.ledger.latency_by_collection())
+        {
             section.insert("latency_by_collection".into(), apart);
         }
         section
@@ -438,10 +440,10 @@ impl Measured<'_> {
         let (now, then) = (&self.drive.host, &self.start.host);
         let issued = self.timed.map_or_else(
             || difference(&now.commands, &then.commands).iter().sum(),
-            |stage| stage.ledger.tally.issued,
+            |stage| stage.host.ledger.tally.issued,
         );
-        let served = self.timed.map_or(issued, |stage| stage.ledger.tally.served);
-        let error = self.timed.map(|stage| stage.ledger.littles_law_error());
+        let served = self.timed.map_or(issued, |stage| stage.host.ledger.tally.served);
+        let error = self.timed.map(|stage| stage.host.ledger.littles_law_error());
         let pending = self.timed.map_or(0, TimedStage::pending_ops);
         let accepted = self.programs()[0]
             + (now.absorbed_pages - then.absorbed_pages)
@@ -456,7 +458,7 @@ impl Measured<'_> {
         let (violations, unaccounted) = self.timed.map_or((0, 0), TimedStage::violations);
         let littles_law_holds =
             !is_complete || error.is_none_or(|error| error <= LITTLES_LAW_TOLERANCE);
-        let tenants = self.timed.and_then(|stage| stage.ledger.tenants.as_deref());
+        let tenants = self.timed.and_then(|stage| stage.host.ledger.tenants.as_deref());
         let accounts_agree = tenants.is_none_or(|book| book.served() == served);
         let all_served = !is_complete || (issued == served && pending == 0);
         let program_identity = accepted == offered && moved;
@@ -538,7 +540,7 @@ impl Measured<'_> {
     /// Warnings about arbitration settings that had no effect.
     fn sharing_warnings(&self) -> Vec<String> {
         let Some((stage, tenants)) =
-            self.timed.and_then(|stage| Some((stage, stage.ledger.tenants.as_ref()?)))
+            self.timed.and_then(|stage| Some((stage, stage.host.ledger.tenants.as_ref()?)))
         else {
             return Vec::new();
         };

@@ -331,7 +331,7 @@ fn overloads(runner: &Runner) -> Vec<String> {
 
 /// A trace that ended before the total that was asked for.
 fn ended_early(runner: &Runner, drive: &Drive) -> Option<String> {
-    let last_done = runner.stage().map_or(Ns(0), |stage| stage.ledger.tally.last_completion);
+    let last_done = runner.stage().map_or(Ns(0), |stage| stage.host.ledger.tally.last_completion);
     let meter = runner.meter().stage()?;
     let (done, total) = meter.extent(last_done);
     let is_early = done < total && runner.feeds().iter().all(Feed::is_at_its_end);

@@ -85,7 +85,7 @@ impl Runner {
                     }
                     Step::Idle => {
                         self.hosts.meter.note(drive, Some(stage));
-                        drive.is_worn_out |= stage.is_worn_out;
+                        drive.is_worn_out |= stage.host.is_worn_out;
                         return true;
                     }
                 }
@@ -256,7 +256,7 @@ impl Hosts {
     /// A command of a host completed: its closed loop submits the next.
     #[inline]
     fn completed(&mut self, drive: &mut Drive, stage: &mut TimedStage, tenant: usize) {
-        self.meter.completed(drive, stage.now(), &stage.ledger.last);
+        self.meter.completed(drive, stage.now(), &stage.host.ledger.last);
         self.watch_standstill(stage.now());
         let feed = &mut self.feeds[tenant];
         if feed.is_closed_loop() {
@@ -293,7 +293,7 @@ impl Hosts {
             Some(mut command) => {
                 self.aim(drive, tenant, &mut command);
                 stage.submit(drive, &command);
-                self.is_closed |= stage.is_worn_out;
+                self.is_closed |= stage.host.is_worn_out;
                 self.await_next(stage, tenant);
             }
             None => self.begin_burst(drive, stage, tenant),
@@ -321,7 +321,7 @@ impl Hosts {
         } else {
             stage.submit(drive, &feed.batch[place]);
         }
-        self.is_closed |= stage.is_worn_out;
+        self.is_closed |= stage.host.is_worn_out;
     }
 
     /// Whether the burst of a closed loop has ended; schedules the next when nothing is

@@ -24,9 +24,9 @@ impl Totals {
     fn of(drive: &Drive, timed: Option<&TimedStage>) -> Self {
         Self {
             time_ns: timed.map_or(0, |stage| stage.now().0),
-            served: timed.map_or(0, |stage| stage.ledger.tally.served),
+            served: timed.map_or(0, |stage| stage.host.ledger.tally.served),
             served_bytes: timed
-                .map_or(0, |stage| stage.ledger.tally.served_bytes.iter().take(2).sum()),
+                .map_or(0, |stage| stage.host.ledger.tally.served_bytes.iter().take(2).sum()),
             written_bytes: drive.host.sectors[1] * SECTOR_BYTES,
             programs: drive.geometry.physical_pages_of(drive.ftl.counters().programs.iter().sum()),
         }
@@ -58,7 +58,7 @@ impl Series {
         if let Some(stage) = timed {
             let seconds = (now.time_ns - last.time_ns) as f64 * 1e-9;
             let rate = |amount: u64| (seconds > 0.0).then(|| amount as f64 / seconds);
-            let book = stage.ledger.latencies.as_deref_mut();
+            let book = stage.host.ledger.latencies.as_deref_mut();
             let interval = &mut book.expect("a stage of a run keeps its latencies").interval;
             point.extend([
                 ("t_s", Some((now.time_ns - self.start.time_ns) as f64 * 1e-9)),

@@ -21,7 +21,7 @@ impl Session {
     pub(crate) fn programs_row(&self, is_wanted: impl Fn(u32) -> bool) -> bool {
         let Some(stage) = &self.stage else { return false };
         let (media, mut found) = (&self.drive.media, false);
-        stage.backend.programs_under_way(&self.drive, &mut |index| {
+        stage.clockwork.backend.programs_under_way(&self.drive, &mut |index| {
             found |= is_wanted(media.flash_row(index));
         });
         found

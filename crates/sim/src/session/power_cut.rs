@@ -152,12 +152,7 @@ impl Session {
     /// Without a clock.
     pub fn cut(mut self, at: Ns) -> (Remains, Vec<Running>, Vec<Unit>) {
         let mut stage = self.stage.take().expect("only what takes time can be interrupted");
-        let now = at.max(stage.engine.now());
-        let mut events = Vec::new();
-        while let Some(code) = stage.engine.take() {
-            events.push((stage.engine.now(), code));
-        }
-        let cut = stage.backend.cut(&self.drive, &events, now);
+        let cut = stage.clockwork.cut(&self.drive, at);
         let mut in_memory = self.contents().staged_units();
         let done = self.counts();
         let mut drive = self.drive;
@@ -185,7 +180,7 @@ impl Session {
             return Checkpoint { latest: Arc::default(), since: 0 };
         };
         let media = &self.drive.media;
-        let rests = stage.backend.cut(&self.drive, &[], stage.engine.now()).rests;
+        let rests = stage.clockwork.rests(&self.drive);
         let reach = Reach::new(&rests, media.superblocks());
         let mut latest = vec![Latest::default(); self.logical_pages() as usize];
         let places: Vec<u32> = self.drive.ftl.places().collect();
@@ -219,7 +214,7 @@ impl Session {
 
     /// The present work of the dies.
     pub fn working(&self) -> Working {
-        self.stage.as_ref().map_or_else(Working::default, |stage| stage.backend.working())
+        self.stage.as_ref().map_or_else(Working::default, |stage| stage.clockwork.backend.working())
     }
 
     /// The place of a page in the map.

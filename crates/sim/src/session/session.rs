@@ -138,7 +138,7 @@ impl Session {
                 stage.expect_cuts(&drive);
             }
             // The host may always come again, so dies collect in its pauses.
-            stage.arrivals = 1;
+            stage.host.arrivals = 1;
             stage.ask_all(&mut drive);
             Box::new(stage)
         });
@@ -336,7 +336,7 @@ impl Session {
             return;
         };
         if contents.keeps_much(&self.drive.geometry) {
-            let rests = stage.backend.cut(&self.drive, &[], stage.engine.now()).rests;
+            let rests = stage.clockwork.rests(&self.drive);
             let members = self.drive.media.shared_superblocks();
             let reach = Reach::new(&rests, members.as_deref());
             self.contents().forget_erased(&reach);
@@ -473,10 +473,10 @@ impl Session {
 
     fn completed(&mut self, done: &mut Vec<Done>) {
         let Some(stage) = &mut self.stage else { return };
-        let (last, at) = (stage.ledger.last, stage.now());
+        let (last, at) = (stage.host.ledger.last, stage.now());
         // Its slot is free, and no other command has taken it again.
-        let is_lost = stage.path.slot(last.slot).is_lost;
-        self.drive.is_worn_out |= stage.is_worn_out;
+        let is_lost = stage.host.path.slot(last.slot).is_lost;
+        self.drive.is_worn_out |= stage.host.is_worn_out;
         let ended = self.slots[last.slot as usize].take().expect("it was let in");
         self.inside_count -= 1;
         let is_refused = last.bytes < ended.part.command.bytes();
@@ -502,14 +502,10 @@ impl Session {
     pub fn advance(&mut self, until: Ns, done: &mut Vec<Done>) {
         loop {
             let Some(stage) = &mut self.stage else { return };
-            let step = if let Some(operation) = stage.backend.take_completed() {
-                stage.operation_done(&mut self.drive, operation)
-            } else if stage.engine.next_at().is_some_and(|at| at <= until) {
-                stage.step(&mut self.drive)
-            } else {
+            if !stage.clockwork.is_due(until) {
                 return;
-            };
-            if let Step::Completed(_) = step {
+            }
+            if let Step::Completed(_) = stage.step(&mut self.drive) {
                 self.completed(done);
             }
         }
@@ -517,11 +513,7 @@ impl Session {
 
     /// When something happens next, unless a request comes before.
     pub fn next_at(&mut self) -> Option<Ns> {
-        let stage = self.stage.as_mut()?;
-        if stage.backend.has_completed() {
-            return Some(stage.engine.now());
-        }
-        stage.engine.next_at()
+        self.stage.as_mut()?.clockwork.next_at()
     }
 
     /// Requests that are not done.
@@ -539,7 +531,7 @@ impl Session {
         }
         if let Some(mut stage) = self.stage.take() {
             // Pages that left the buffer and wait for room, and collections in steps.
-            stage.arrivals = 0;
+            stage.host.arrivals = 0;
             while stage.step(&mut self.drive) != Step::Idle {}
             let now = stage.at_rest_since();
             stage.give_back(&mut self.drive, now);

@@ -4,59 +4,20 @@
 //! program of a page that leaves the write cache frees its slot there instead. An operation on a
 //! superblock becomes one on each member that it concerns, and those work at the same time.
 
-use std::collections::VecDeque;
-
 use super::backend::Backend;
-use super::background::{Collector, Stalled};
-use super::fill::FillTimer;
+use super::background::{Collector, FillTimer, Stalled};
+use super::host_side::{CacheSlots, FailingRead};
 use crate::controller::{Detail, FlashOp, OpKind, NO_COMMAND};
 use crate::drive::CommandSink;
 use crate::engine::Engine;
 use crate::ftl::{FlashSink, MoveRun, MoveWay};
 use crate::geometry::Geometry;
-use crate::host::cache::Fence;
 use crate::host::read_ahead::{Found, ReadAhead};
 use crate::nand::{CellMode, Media};
 use crate::op::{Source, RUN_MAX};
 use crate::reads::{Extra, Lost, ReadErrors};
 use crate::striping::DieRun;
 use crate::units::{BlockId, DieId, Lpn, Ns, Ppn};
-
-/// Pages of the write cache on their way to the flash, and who waits for a slot there.
-#[derive(Default)]
-pub(super) struct CacheSlots {
-    pub(super) capacity: usize,
-    pub(super) in_flight: usize,
-    /// Commands that wait for a slot, once per page.
-    pub(super) waiters: VecDeque<u32>,
-    pub(super) fence: Fence,
-}
-
-impl CacheSlots {
-    /// Whether a command waits for a slot, or for programs that came before it.
-    #[inline]
-    pub(super) fn is_awaited(&self) -> bool {
-        !self.waiters.is_empty() || self.fence.is_awaited()
-    }
-
-    /// The slots of so many pages of this epoch are free.
-    #[inline]
-    pub(super) fn release(&mut self, epoch: u32, pages: u32) {
-        self.in_flight -= pages as usize;
-        self.fence.end(epoch, pages);
-    }
-}
-
-/// A read of a command that will not be corrected: its row is read when it is over.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct FailingRead {
-    /// The page of the flash that is read.
-    pub(super) page: Ppn,
-    pub(super) command: u32,
-    /// The page of the FTL.
-    pub(super) ppn: Ppn,
-    pub(super) lost: Lost,
-}
 
 /// See the module.
 pub(super) struct TimedSink<'a> {

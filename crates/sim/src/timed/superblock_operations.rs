@@ -7,7 +7,8 @@
 //! A read that cannot be corrected is rebuilt when it has failed, where a command waits for it;
 //! else at the same time.
 
-use super::sink::{FailingRead, TimedSink};
+use super::host_side::FailingRead;
+use super::sink::TimedSink;
 use crate::controller::{FlashOp, OpKind};
 use crate::host::read_ahead::FETCH;
 use crate::nand::CellMode;

@@ -19,8 +19,9 @@ use std::collections::VecDeque;
 
 use super::balance::{Balance, Free, UnderWay};
 use crate::controller::full::Urgency;
-use crate::engine::{Engine, Reserved};
+use crate::engine::Reserved;
 use crate::ftl::{CollectionConfig, FtlConfig};
+use crate::timed::clockwork::{Clockwork, Event};
 use crate::units::{BlockId, DieId, Lpn, Ns};
 
 /// A page write that found no room.
@@ -102,6 +103,30 @@ struct Timer {
     at: Option<Ns>,
     /// When the next one is to come.
     next: Option<(Ns, Reserved)>,
+}
+
+impl Timer {
+    /// It ends after a while with this event.
+    fn start(&mut self, clockwork: &mut Clockwork, after: Ns, event: Event) {
+        let at = clockwork.now() + after;
+        if !clockwork.skips_events {
+            clockwork.schedule(after, event);
+        } else if self.at.is_none() {
+            self.at = Some(at);
+            clockwork.schedule(after, event);
+        } else if self.at != Some(at) && self.next.is_none_or(|(next, _)| next != at) {
+            self.next = Some((at, clockwork.engine.reserve(event.code())));
+        }
+    }
+
+    /// Its event has come.
+    fn end(&mut self, clockwork: &mut Clockwork) {
+        let next = self.next.take();
+        self.at = next.map(|(at, place)| {
+            clockwork.engine.schedule_at(at, place);
+            at
+        });
+    }
 }
 
 /// A die that had nothing to collect, or a step of it waiting. That stays so until the FTL changes
@@ -337,40 +362,23 @@ impl Collector {
         state.idle_since = None;
     }
 
-    /// Whether a die that falls idle is to be noted.
+    /// A die may have fallen idle: after a while it may collect ahead.
     #[inline]
-    pub(super) fn counts_idle(&self, die: u32) -> bool {
-        let state = &self.dies[die as usize];
-        self.ahead.is_some() && state.idle_since.is_none() && !state.is_resting
-    }
-
-    /// A die has become idle: the time until it may collect ahead, if a timer is to be set.
-    pub(super) fn became_idle(&mut self, die: u32, now: Ns) -> Option<Ns> {
-        let (after, _) = self.ahead.filter(|_| self.counts_idle(die))?;
-        self.dies[die as usize].idle_since = Some(now);
-        Some(after)
-    }
-
-    /// Starts the timer of a die, which ends after a while with the event of this code.
-    pub(super) fn start_timer(&mut self, die: u32, after: Ns, engine: &mut Engine, code: u32) {
-        let (timer, at) = (&mut self.dies[die as usize].timer, engine.now() + after);
-        if timer.at.is_none() {
-            timer.at = Some(at);
-            engine.schedule(after, code);
-        } else if timer.at != Some(at) && timer.next.is_none_or(|(next, _)| next != at) {
-            timer.next = Some((at, engine.reserve(code)));
+    pub(super) fn note_idle(&mut self, clockwork: &mut Clockwork, die: DieId) {
+        let Some((after, _)) = self.ahead else { return };
+        let state = &mut self.dies[die.0 as usize];
+        let counts = state.idle_since.is_none() && !state.is_resting;
+        if counts && clockwork.backend.is_idle(die) {
+            state.idle_since = Some(clockwork.now());
+            state.timer.start(clockwork, after, Event::Idle(die.0));
         }
     }
 
     /// The event of the timer of a die has come: whether the host was away all the time.
-    pub(super) fn is_rested(&mut self, die: u32, engine: &mut Engine) -> bool {
+    pub(super) fn is_rested(&mut self, die: u32, clockwork: &mut Clockwork) -> bool {
         let Some((after, _)) = self.ahead else { return false };
-        let (state, now) = (&mut self.dies[die as usize], engine.now());
-        let next = state.timer.next.take();
-        state.timer.at = next.map(|(at, place)| {
-            engine.schedule_at(at, place);
-            at
-        });
+        let (state, now) = (&mut self.dies[die as usize], clockwork.now());
+        state.timer.end(clockwork);
         if state.idle_since.is_some_and(|since| since + after == now) {
             state.is_resting = true;
             state.idle_since = None;

@@ -1,15 +1,210 @@
-//! What the timed executor does on its own: collections in steps and in pauses, refreshes, patrols.
+//! What the timed executor does on its own: collections in steps and in pauses, refreshes, patrols,
+//! and the padding of program units that wait.
 //!
-//! `collector` and `refresher` decide when, die by die, and hold no drive; `collection` and
-//! `refresh` carry it out on the stage. `balance` is the pace of collections against that of the
-//! host.
+//! `collector`, `refresher` and `fill` decide when, die by die; `collection` and `refresh` carry it
+//! out. `balance` is the pace of collections against that of the host. [`Background`] holds their
+//! state, and lets the FTL work: for itself, and for the commands of the host.
 
 mod balance;
 mod collection;
 mod collector;
+mod fill;
 mod refresh;
 mod refresher;
 
-pub(crate) use collection::REST_MAX;
-pub(in crate::timed) use collector::{Calm, Collector, Stalled};
-pub(in crate::timed) use refresher::Refresher;
+pub(super) use collector::{Collector, Stalled};
+pub(super) use fill::FillTimer;
+
+use super::clockwork::Clockwork;
+use super::host_side::HostSide;
+use super::sink::TimedSink;
+use crate::controller::{FlashOp, NO_COMMAND};
+use crate::drive::{Drive, Front};
+use crate::units::{DieId, Ns};
+use collector::{Calm, Pressing};
+use refresher::Refresher;
+
+/// See the module.
+pub(super) struct Background {
+    collector: Option<Box<Collector>>,
+    refresher: Option<Box<Refresher>>,
+    fill: Option<Box<FillTimer>>,
+    /// The die that was found to have nothing to collect, or to wait for a step of it: until
+    /// something else happens it need not be asked again.
+    pub(super) quiet_die: Option<u32>,
+    /// The same for longer.
+    pub(super) calm: Option<Calm>,
+}
+
+impl Background {
+    /// The work of a drive, none of it begun.
+    pub(super) fn new(drive: &mut Drive) -> Self {
+        let refresher = Refresher::new(drive);
+        let superblocks = drive.media.superblocks();
+        let row_slots = superblocks.map_or(0, |members| members.shape().row_slots());
+        let collector = Collector::new(&drive.config.ftl, drive.geometry.die_count, row_slots);
+        Self {
+            collector: collector.map(Box::new),
+            refresher,
+            fill: FillTimer::new(drive),
+            quiet_die: None,
+            calm: None,
+        }
+    }
+
+    /// Starts the timers of refreshes and patrols.
+    pub(super) fn start(&self, clockwork: &mut Clockwork, drive: &Drive) {
+        if let Some(refresher) = &self.refresher {
+            refresher.start_timer(clockwork, drive);
+            refresher.start_patrol(clockwork, drive);
+        }
+    }
+
+    /// When a flash operation was over last, where that is noted.
+    pub(super) fn last_done(&self) -> Option<Ns> {
+        let refreshed = || self.refresher.as_ref().map(|refresher| refresher.last_done);
+        self.collector.as_ref().map(|collector| collector.last_done).or_else(refreshed)
+    }
+
+    /// Whether the host is done and nothing waits: then nothing is begun any more.
+    fn is_over(&self, host: &HostSide) -> bool {
+        host.is_over() && self.collector.as_ref().is_none_or(|it| !it.has_waiting())
+    }
+
+    /// Lets the FTL work for a command (or for none) and keeps account of it.
+    #[inline]
+    pub(super) fn with_sink<T>(
+        &mut self,
+        clockwork: &mut Clockwork,
+        host: &mut HostSide,
+        drive: &mut Drive,
+        slot: u32,
+        work: impl FnOnce(&mut Front, &mut TimedSink) -> T,
+    ) -> T {
+        (self.quiet_die, self.calm) = (None, None);
+        let is_enough = host.completes_in_memory(slot);
+        let (mut front, media, errors) = drive.split();
+        let lost_before = errors.lost_of_host();
+        let mut sink = TimedSink {
+            media,
+            errors,
+            engine: &mut clockwork.engine,
+            backend: &mut clockwork.backend,
+            cache: &mut host.cache,
+            collector: self.collector.as_deref_mut(),
+            ahead: host.ahead.as_deref_mut(),
+            fill: self.fill.as_deref_mut(),
+            slot,
+            waits: 0,
+            decode_ns: 0,
+            is_flush: false,
+            awaits_map: false,
+            completes_in_memory: is_enough,
+            epoch: None,
+            programmed_pages: 0,
+            failing: &mut host.failing,
+            meets_write: host.path.has_pauses().then_some(false),
+            clock_start: self.refresher.as_ref().map(|refresher| refresher.clock(Ns(0))),
+            pages: 0,
+        };
+        let outcome = work(&mut front, &mut sink);
+        host.path.note_lost(slot, sink.errors.lost_of_host() > lost_before);
+        let programmed = sink.programmed_pages;
+        clockwork.backend.release(&mut clockwork.engine);
+        let now = clockwork.now();
+        host.path.note_programmed(now, programmed * drive.geometry.page_bytes);
+        if let Some(timeline) = clockwork.backend.recorder() {
+            timeline.level("erased_blocks", now, drive.ftl.erased_blocks());
+        }
+        if let Some(fill) = &mut self.fill {
+            fill.start(clockwork, drive);
+        }
+        outcome
+    }
+
+    /// The FTL has worked for a command: dies that it touched may have to collect, and what it read
+    /// may err too much.
+    #[inline]
+    pub(super) fn command_started(
+        &mut self,
+        clockwork: &mut Clockwork,
+        host: &mut HostSide,
+        drive: &mut Drive,
+    ) {
+        if self.collector.is_some() {
+            // A write that found no room may be refused at once.
+            self.note_touched(clockwork, host, drive);
+        }
+        if drive.errors.has_found() {
+            self.refresh_what_errs(clockwork, host, drive);
+        }
+    }
+
+    /// An operation of a die is over.
+    #[inline]
+    pub(super) fn operation_done(
+        &mut self,
+        clockwork: &mut Clockwork,
+        host: &mut HostSide,
+        drive: &mut Drive,
+        done: FlashOp,
+    ) {
+        if self.collector.is_some() {
+            self.collect_after(clockwork, host, drive, done);
+        }
+        if self.refresher.is_some() {
+            self.refresh_after(clockwork, host, drive, done);
+        }
+    }
+
+    /// Ends programs of pages of the write buffer that are done: while nobody waits for their slots
+    /// and the only die has nothing to collect, there is nothing else to it.
+    #[inline]
+    pub(super) fn end_programs(
+        &mut self,
+        clockwork: &mut Clockwork,
+        host: &mut HostSide,
+        drive: &Drive,
+    ) {
+        let is_alone = drive.geometry.die_count == 1 && self.quiet_die == Some(0);
+        if !is_alone || host.cache.is_awaited() {
+            return;
+        }
+        while let Some(op) = clockwork.backend.take_freed() {
+            let now = clockwork.now();
+            if let Some(collector) = &mut self.collector {
+                collector.last_done = now;
+                collector.note_idle(clockwork, DieId(0));
+            }
+            if let Some(refresher) = &mut self.refresher {
+                refresher.last_done = now;
+            }
+            host.cache.release(op.command(), op.count());
+        }
+    }
+
+    /// The timer of a program unit of a pool is over.
+    pub(super) fn fill_timer(
+        &mut self,
+        clockwork: &mut Clockwork,
+        host: &mut HostSide,
+        drive: &mut Drive,
+        die: DieId,
+    ) {
+        if self.fill.as_ref().is_some_and(|fill| fill.is_due(clockwork, drive, die)) {
+            let pad = |front: &mut Front, sink: &mut TimedSink| front.ftl.pad_die(sink, die);
+            self.with_sink(clockwork, host, drive, NO_COMMAND, pad);
+        }
+    }
+
+    /// How much a refresh of a die presses, if there is one that may begin or go on.
+    #[inline]
+    fn refresh_pressing(
+        &mut self,
+        clockwork: &Clockwork,
+        drive: &mut Drive,
+        die: DieId,
+    ) -> Option<Pressing> {
+        self.refresher.as_mut()?.pressing(clockwork, drive, die)
+    }
+}

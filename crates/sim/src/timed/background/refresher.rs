@@ -13,35 +13,38 @@
 //! there, and does not keep a stage from ending.
 
 use super::collector::Pressing;
+use crate::controller::{FlashOp, OpKind};
 use crate::drive::Drive;
+use crate::op::Source;
+use crate::timed::clockwork::{Clockwork, Event};
 use crate::units::{DieId, Ns};
 
 /// How long a block that is due waits for idle time of its die (assumed): a second.
-pub(super) const PATIENCE: Ns = Ns(1_000_000_000);
+const PATIENCE: Ns = Ns(1_000_000_000);
 
 /// What is known of a die.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct DieState {
+struct DieState {
     /// Of the refresh under way: since when it was due, and whether it was in a hurry.
-    pub(super) under_way: Option<(Ns, bool)>,
+    under_way: Option<(Ns, bool)>,
     /// No refresh is in a hurry before.
-    pub(super) rests_until: Ns,
+    rests_until: Ns,
 }
 
 /// See the module.
-pub(in crate::timed) struct Refresher {
+pub(super) struct Refresher {
     /// The drive's clock when the stage began.
     start: Ns,
     /// When a flash operation was over last, in the time of the stage.
-    pub(in crate::timed) last_done: Ns,
-    pub(super) dies: Vec<DieState>,
+    pub(super) last_done: Ns,
+    dies: Vec<DieState>,
     /// A patrol read is not over.
     pub(super) is_patrolling: bool,
 }
 
 impl Refresher {
     /// Lets the clock of a drive run, if something hangs on it.
-    pub(in crate::timed) fn new(drive: &mut Drive) -> Option<Box<Self>> {
+    pub(super) fn new(drive: &mut Drive) -> Option<Box<Self>> {
         if drive.config.ftl.refresh.is_none() && drive.patrol.is_none() {
             return None;
         }
@@ -58,7 +61,7 @@ impl Refresher {
 
     /// The drive's clock at a time of the stage.
     #[inline]
-    pub(in crate::timed) fn clock(&self, now: Ns) -> Ns {
+    pub(super) fn clock(&self, now: Ns) -> Ns {
         self.start + now
     }
 
@@ -73,9 +76,66 @@ impl Refresher {
         dies
     }
 
+    /// Schedules when the first block may become due.
+    pub(super) fn start_timer(&self, clockwork: &mut Clockwork, drive: &Drive) {
+        let clock = self.clock(clockwork.now());
+        let dies = (0..drive.geometry.die_count).map(DieId);
+        if let Some(next) = dies.filter_map(|die| drive.ftl.next_refresh(die, clock)).min() {
+            clockwork.schedule(Ns(next.0 - clock.0), Event::Refresh);
+        }
+    }
+
+    /// Schedules the next patrol read.
+    pub(super) fn start_patrol(&self, clockwork: &mut Clockwork, drive: &Drive) {
+        let Some(patrol) = &drive.patrol else { return };
+        let clock = self.clock(clockwork.now());
+        clockwork.schedule(Ns(patrol.next().0.saturating_sub(clock.0)), Event::Patrol);
+    }
+
+    /// An operation is over.
+    pub(super) fn note_done(&mut self, done: FlashOp, now: Ns) {
+        self.last_done = now;
+        let is_read = done.source() == Source::Refresh && done.kind() == OpKind::Read;
+        self.is_patrolling &= !is_read;
+    }
+
+    /// How much a refresh of a die presses, if there is one that may begin or go on.
+    #[inline]
+    pub(super) fn pressing(
+        &mut self,
+        clockwork: &Clockwork,
+        drive: &mut Drive,
+        die: DieId,
+    ) -> Option<Pressing> {
+        let pressing = self.due(drive, die, clockwork.now())?;
+        let may = pressing == Pressing::Hurries
+            || drive.ftl.collection_of(die).is_some()
+            || clockwork.backend.is_idle(die);
+        may.then_some(pressing)
+    }
+
+    /// Begins a refresh of a die in steps; false if none is due.
+    pub(super) fn begin(&mut self, drive: &mut Drive, die: DieId, now: Ns) -> bool {
+        let clock = self.clock(now);
+        let since = drive.ftl.refresh_due(&drive.media, die, clock);
+        let begun = drive.ftl.begin_refresh(&drive.media, die, clock);
+        if begun {
+            let has_hurried = self.due(drive, die, now) == Some(Pressing::Hurries);
+            self.dies[die.0 as usize].under_way = since.map(|since| (since, has_hurried));
+        }
+        begun
+    }
+
+    /// A refresh of a whole block begins: one in a hurry gives its die peace for a while.
+    pub(super) fn note_whole(&mut self, die: DieId, pressing: Pressing, clock: Ns) {
+        if pressing == Pressing::Hurries {
+            self.dies[die.0 as usize].rests_until = clock + PATIENCE;
+        }
+    }
+
     /// Whether a refresh of a die is due or under way, and how much it presses.
     #[inline]
-    pub(super) fn pressing(&mut self, drive: &mut Drive, die: DieId, now: Ns) -> Option<Pressing> {
+    fn due(&mut self, drive: &mut Drive, die: DieId, now: Ns) -> Option<Pressing> {
         let clock = self.clock(now);
         if self.dies[die.0 as usize].under_way.is_none() && !drive.ftl.may_refresh(die, clock) {
             return None;

@@ -1,20 +1,16 @@
-//! Commands that wait for the map: where it lies in the flash, entries are read before a command
-//! goes on.
+//! The entries of the map that a command needs, where the map lies in the flash.
 //!
 //! ```text
 //! arrived ─► entries of all its pages in the cache ─ yes ─► the FTL decides
 //!                     │ no: map pages are read, changed ones written
 //!                     └────────────── all of them over ────────────┘
 //! ```
-//! Reads and trims wait, and writes that go to the flash at once. A write that a buffer takes does
-//! not: its entry is looked up when it leaves, and what that takes delays other operations of the
-//! dies only.
+//! With a clock, reads and trims wait for that, and writes that go to the flash at once. A write
+//! that a buffer takes does not: its entry is looked up when it leaves, and what that takes delays
+//! other operations of the dies only.
 
-use super::stage::{Step, TimedStage};
-use crate::controller::breakdown::Part;
-use crate::drive::{CommandSink, Drive, Front};
+use super::drive::{CommandSink, Front};
 use crate::ftl::mapping::Use;
-use crate::host::path::Leg;
 use crate::op::{HostCommand, HostOp};
 use crate::units::Lpn;
 
@@ -30,7 +26,7 @@ impl Front<'_> {
     }
 
     /// A command begins that goes to a map other than one of pages in RAM.
-    pub(crate) fn begin_mapped<S: CommandSink>(&mut self, sink: &mut S, command: &HostCommand) {
+    pub(super) fn begin_mapped<S: CommandSink>(&mut self, sink: &mut S, command: &HostCommand) {
         // What leaves a write buffer has forgotten its request.
         let pages = if self.is_plain { self.pages(command).len() as u32 } else { 1 };
         self.ftl.begin_request(pages);
@@ -41,7 +37,7 @@ impl Front<'_> {
     }
 
     /// Brings the entries of all pages of a command into the cache of the map.
-    fn look_up<S: CommandSink>(&mut self, sink: &mut S, command: &HostCommand) {
+    pub(crate) fn look_up<S: CommandSink>(&mut self, sink: &mut S, command: &HostCommand) {
         if !self.looks_up_first(command.op) {
             return;
         }
@@ -52,32 +48,5 @@ impl Front<'_> {
                 self.ftl.look_up(sink, lpn, how);
             }
         }
-    }
-}
-
-impl TimedStage {
-    /// Looks the entries of a command up; whether it has to wait for some.
-    pub(super) fn awaits_map(&mut self, drive: &mut Drive, index: u32) -> bool {
-        if self.path.leg(index) == Leg::Mapped {
-            return false;
-        }
-        let command = self.path.slot(index).command;
-        let waits = self.with_sink(drive, index, |front, sink| {
-            sink.awaits_map = true;
-            front.look_up(sink, &command);
-            sink.waits
-        });
-        if waits > 0 {
-            self.path.await_map(index, waits);
-        }
-        waits > 0
-    }
-
-    /// The entries of a command are there.
-    pub(super) fn mapped(&mut self, drive: &mut Drive, index: u32) -> Step {
-        self.ledger.credit(index, Part::Mapping, self.engine.now());
-        self.path.end_mapping(index);
-        self.start(drive, index);
-        Step::Internal
     }
 }

@@ -8,15 +8,16 @@
 //! none.
 
 use crate::drive::Drive;
+use crate::timed::clockwork::{Clockwork, Event};
 use crate::units::{DieId, Ns, Ppn};
 
 /// See the module.
-pub(super) struct FillTimer {
+pub(in crate::timed) struct FillTimer {
     timeout: Ns,
     /// The unit of each pool that waits, by its first page, and since when.
     waiting: Vec<Option<(Ppn, Ns)>>,
     /// Pools that the host wrote to.
-    pub(super) touched: Vec<DieId>,
+    pub(in crate::timed) touched: Vec<DieId>,
 }
 
 impl FillTimer {
@@ -28,26 +29,25 @@ impl FillTimer {
         (!drive.config.host.power_loss_protected).then(|| Box::new(timer))
     }
 
-    /// Notes the units under way in the pools that the host wrote to; gives the pools in which one
-    /// has begun to wait, and for how long it may.
-    pub(super) fn begun(
-        &mut self,
-        unit: impl Fn(DieId) -> Option<Ppn>,
-        now: Ns,
-    ) -> (Vec<DieId>, Ns) {
-        let mut begun = Vec::new();
+    /// Starts the timers of program units that the host has begun.
+    #[cold]
+    pub(super) fn start(&mut self, clockwork: &mut Clockwork, drive: &Drive) {
+        let now = clockwork.now();
         for die in self.touched.drain(..) {
-            let (waiting, unit) = (&mut self.waiting[die.0 as usize], unit(die));
+            let waiting = &mut self.waiting[die.0 as usize];
+            let unit = drive.ftl.unit_under_way(&drive.media, die);
             if unit != waiting.map(|(unit, _)| unit) {
                 *waiting = unit.map(|unit| (unit, now));
-                begun.extend(unit.map(|_| die));
+                if unit.is_some() {
+                    clockwork.schedule(self.timeout, Event::Fill(die));
+                }
             }
         }
-        (begun, self.timeout)
     }
 
     /// Whether the unit under way in a pool has waited for as long as it may.
-    pub(super) fn is_due(&self, die: DieId, unit: Option<Ppn>, now: Ns) -> bool {
+    pub(super) fn is_due(&self, clockwork: &Clockwork, drive: &Drive, die: DieId) -> bool {
+        let (now, unit) = (clockwork.now(), drive.ftl.unit_under_way(&drive.media, die));
         self.waiting[die.0 as usize]
             .is_some_and(|(waits, since)| unit == Some(waits) && since + self.timeout == now)
     }

@@ -1,0 +1,321 @@
+//! The way of a command through a timed stage.
+//!
+//! ```text
+//! submit ─► go_in ─► start: the FTL decides ─► operations done ─► served ─► go_out ─► completed
+//!            legs     ▲ or first: entries of its map are read
+//! ```
+//! Its slot counts what it waits for: operations, slots of the write cache, entries of the map,
+//! pages that are fetched ahead, and program units. A collection that the FTL needs is queued on
+//! the die before the command's operations.
+//!
+//! Flushes of drives that may lose power, and whose pages wait in memory for the rest of a program
+//! unit: a page that leaves the write buffer is done for it when it waits in its unit. A flush pads
+//! the units when it begins; but a page that stalled comes to its unit later, and a unit that
+//! another command completes is that command's to wait for. So when all pages that a flush covers
+//! have come to their units, it pads these, and waits for all programs that are ordered by then.
+
+use super::backend::Backend;
+use super::clockwork::Event;
+use super::sink::TimedSink;
+use super::stage::{Step, TimedStage};
+use crate::controller::breakdown::Part;
+use crate::controller::timeline::Lane;
+use crate::controller::{FlashOp, OpKind, NO_COMMAND};
+use crate::drive::{Drive, Front};
+use crate::host::path::{Leg, Way};
+use crate::host::read_ahead::FETCH;
+use crate::op::{HostCommand, HostOp, Source};
+use crate::units::{Lpn, Ns};
+
+impl TimedStage {
+    /// A command reaches the drive now: its slot, or `None` while the drive is full and it waits
+    /// outside.
+    #[inline]
+    pub(crate) fn submit(&mut self, drive: &mut Drive, command: &HostCommand) -> Option<u32> {
+        let now = self.now();
+        self.host.ledger.note_issued(now);
+        self.host.note_depth(&mut self.clockwork);
+        let index = self.host.path.offer(command, now)?;
+        self.host.note_inside(&mut self.clockwork, index);
+        self.host.ledger.note_slot(index, now, now);
+        self.go_in(drive, index);
+        Some(index)
+    }
+
+    /// A command goes on towards the FTL. Of one that came alone, the next leg begins as if its
+    /// time had come.
+    #[inline]
+    fn go_in(&mut self, drive: &mut Drive, index: u32) {
+        let (clockwork, now) = (&self.clockwork, self.clockwork.now());
+        match self.host.path.go_in(index, now, |at| clockwork.is_alone_until(at)) {
+            Way::After(span) => self.clockwork.go_on_after(index, span),
+            Way::Held => {}
+            Way::Arrived => self.start(drive, index),
+        }
+    }
+
+    /// A command has gone a leg of its way.
+    #[inline]
+    pub(super) fn leg_over(&mut self, drive: &mut Drive, index: u32) -> Step {
+        let leg = self.host.path.leg(index);
+        if leg == Leg::Served {
+            return self.served(drive, index, None);
+        }
+        let part = match leg {
+            Leg::Submitted | Leg::Processor => Part::Controller,
+            Leg::Throttle => Part::Throttle,
+            Leg::LinkIn | Leg::LinkOut => Part::Link,
+            Leg::Mapping | Leg::Mapped => Part::Mapping,
+            Leg::Served | Leg::Decoder => Part::Ecc,
+        };
+        self.host.ledger.credit(index, part, self.clockwork.now());
+        match leg {
+            Leg::LinkIn => self.start(drive, index),
+            _ if leg < Leg::Served => self.go_in(drive, index),
+            _ => return self.go_out(drive, index),
+        }
+        Step::Internal
+    }
+
+    /// Lets the FTL work for a command, or for none.
+    #[inline]
+    fn with_sink<T>(
+        &mut self,
+        drive: &mut Drive,
+        slot: u32,
+        work: impl FnOnce(&mut Front, &mut TimedSink) -> T,
+    ) -> T {
+        self.background.with_sink(&mut self.clockwork, &mut self.host, drive, slot, work)
+    }
+
+    /// The FTL decides; operations are queued. A command that waits for nothing completes by an
+    /// event at this instant, so that completions never nest.
+    fn start(&mut self, drive: &mut Drive, index: u32) {
+        if drive.ftl.looks_up() && self.awaits_map(drive, index) {
+            return;
+        }
+        let command = self.host.path.slot(index).command;
+        if command.op == HostOp::Trim {
+            self.background.forget_stalled(&mut self.clockwork, &mut self.host, drive, &command);
+        }
+        if let Some(ahead) = &mut self.host.ahead {
+            ahead.begin(&command);
+        }
+        let is_data = matches!(command.op, HostOp::Read | HostOp::Write);
+        let calm = self.background.calm.filter(|_| is_data && !drive.ftl.looks_up());
+        let (refused_sectors, waits, decode_ns, is_blocked, written) =
+            self.with_sink(drive, index, |front, sink| {
+                let before = front.host.sectors[HostOp::Write.index()];
+                let refused = front.apply(sink, &command).err().map(|_| {
+                    let written = front.host.sectors[HostOp::Write.index()] - before;
+                    if command.op.writes() {
+                        command.sector_count - written as u32
+                    } else {
+                        0
+                    }
+                });
+                let is_blocked = sink.meets_write == Some(true);
+                (refused, sink.waits, sink.decode_ns, is_blocked, sink.programmed_pages)
+            });
+        self.background.calm = calm.and_then(|calm| calm.behind(written));
+        let slot = self.host.path.slot(index);
+        if let Some(sectors) = refused_sectors {
+            self.host.is_worn_out = true;
+            slot.refused_sectors = sectors;
+        }
+        slot.waits = waits;
+        if command.op == HostOp::Read {
+            slot.decode = Ns(decode_ns.into());
+            if is_blocked {
+                self.host.path.block(index, self.clockwork.now());
+            }
+            if self.host.ahead.is_some() {
+                self.read_ahead(drive);
+            }
+        }
+        self.background.command_started(&mut self.clockwork, &mut self.host, drive);
+        if waits == 0 {
+            self.host.serve_soon(&mut self.clockwork, index);
+        }
+        if self.clockwork.comes_alone {
+            self.background.end_programs(&mut self.clockwork, &mut self.host, drive);
+        }
+    }
+
+    /// Looks the entries of a command up; whether it has to wait for some.
+    fn awaits_map(&mut self, drive: &mut Drive, index: u32) -> bool {
+        if self.host.path.leg(index) == Leg::Mapped {
+            return false;
+        }
+        let command = self.host.path.slot(index).command;
+        let waits = self.with_sink(drive, index, |front, sink| {
+            sink.awaits_map = true;
+            front.look_up(sink, &command);
+            sink.waits
+        });
+        if waits > 0 {
+            self.host.path.await_map(index, waits);
+        }
+        waits > 0
+    }
+
+    /// The entries of a command are there.
+    fn mapped(&mut self, drive: &mut Drive, index: u32) -> Step {
+        self.host.ledger.credit(index, Part::Mapping, self.clockwork.now());
+        self.host.path.end_mapping(index);
+        self.start(drive, index);
+        Step::Internal
+    }
+
+    /// Fetches what lies ahead of the read that was just served.
+    fn read_ahead(&mut self, drive: &mut Drive) {
+        let tells_losses = drive.tells_losses();
+        self.with_sink(drive, NO_COMMAND, |front, sink| {
+            let Some(ahead) = sink.ahead.take() else { return };
+            for page in ahead.wanted() {
+                sink.slot = ahead.fetch();
+                (sink.waits, sink.decode_ns) = (0, 0);
+                let lost_before = sink.errors.lost_of_host();
+                front.read_page_ahead(sink, Lpn(page));
+                ahead.fetched(sink.slot, sink.waits, sink.decode_ns);
+                if tells_losses && sink.errors.lost_of_host() > lost_before {
+                    ahead.lost();
+                }
+            }
+        });
+    }
+
+    /// An operation is over, and with it, where commands come alone, those behind it whose end is
+    /// nothing but a count.
+    #[inline]
+    pub(super) fn operations_done(&mut self, drive: &mut Drive, done: FlashOp) -> Step {
+        let step = self.operation_done(drive, done);
+        if self.clockwork.comes_alone && step == Step::Internal {
+            self.background.end_programs(&mut self.clockwork, &mut self.host, drive);
+        }
+        step
+    }
+
+    /// An operation is over: whoever waited for it goes on.
+    #[inline]
+    fn operation_done(&mut self, drive: &mut Drive, done: FlashOp) -> Step {
+        self.background.operation_done(&mut self.clockwork, &mut self.host, drive, done);
+        if done.frees_buffer() {
+            let waiter = self.host.release_cache_slot(&mut self.clockwork, done.command());
+            return waiter.map_or(Step::Internal, |index| self.satisfy(drive, index, None));
+        }
+        if done.command() >= FETCH {
+            if done.command() != NO_COMMAND {
+                self.host.fetched(&mut self.clockwork, done.command());
+            }
+            return Step::Internal;
+        }
+        let may_fail = done.kind() == OpKind::Read && done.source() != Source::Rebuild;
+        if may_fail && !self.host.failing.is_empty() {
+            self.follow_failed(drive, done);
+        }
+        self.satisfy(drive, done.command(), Some(done))
+    }
+
+    /// If a read of a command has failed, the command waits for the others of its row too.
+    #[cold]
+    fn follow_failed(&mut self, drive: &mut Drive, done: FlashOp) {
+        let index = done.command();
+        let (waits, decode_ns) = self.with_sink(drive, index, |_, sink| {
+            sink.follow_failed(done);
+            (sink.waits, sink.decode_ns)
+        });
+        let slot = self.host.path.slot(index);
+        slot.waits += waits;
+        if slot.command.op == HostOp::Read {
+            slot.decode = slot.decode.max(Ns(decode_ns.into()));
+        }
+        self.background.forget_touched();
+    }
+
+    /// A command has one thing less to wait for; `last` was the operation, if it was one.
+    #[inline]
+    fn satisfy(&mut self, drive: &mut Drive, index: u32, last: Option<FlashOp>) -> Step {
+        let slot = self.host.path.slot(index);
+        slot.waits -= 1;
+        if slot.waits > 0 {
+            Step::Internal
+        } else if self.host.path.leg(index) == Leg::Mapping {
+            self.mapped(drive, index)
+        } else {
+            self.served(drive, index, last)
+        }
+    }
+
+    /// Nothing is left to wait for in the drive; `last` was the last operation, if it was one.
+    #[inline]
+    fn served(&mut self, drive: &mut Drive, index: u32, last: Option<FlashOp>) -> Step {
+        if self.host.has_to_settle(index) && self.awaits_programs(drive, index) {
+            return Step::Internal;
+        }
+        if self.host.ledger.is_watched() {
+            let (now, ledger) = (self.clockwork.now(), &mut self.host.ledger);
+            match last {
+                None => ledger.credit(index, Part::Cache, now),
+                Some(op) if op.source() == Source::Rebuild => {
+                    ledger.credit(index, Part::Rebuild, now);
+                }
+                Some(_) => ledger.credit_operation(index, &self.clockwork.backend.parts(), now),
+            }
+        }
+        if self.host.path.has_pauses() {
+            self.unblock(drive, index);
+        }
+        self.go_out(drive, index)
+    }
+
+    /// Pads program units for a flush that was served; whether it has to wait for some.
+    #[cold]
+    fn awaits_programs(&mut self, drive: &mut Drive, index: u32) -> bool {
+        let waits = self.with_sink(drive, index, |front, sink| {
+            if front.pads {
+                front.ftl.pad(sink);
+            }
+            if let Backend::Full(full) = &mut sink.backend {
+                sink.waits += u32::from(full.await_programs(index));
+            }
+            sink.waits
+        });
+        if waits > 0 {
+            self.host.settle_after(index, waits);
+        }
+        waits > 0
+    }
+
+    /// The command of a slot blocks nothing any more: those that the processor held go on.
+    fn unblock(&mut self, drive: &mut Drive, index: u32) {
+        let now = self.clockwork.now();
+        for held in self.host.path.unblock(index, now) {
+            self.host.ledger.credit(held, Part::Controller, now);
+            self.go_in(drive, held);
+        }
+    }
+
+    /// A command that is served goes on towards its host.
+    #[inline]
+    fn go_out(&mut self, drive: &mut Drive, index: u32) -> Step {
+        let now = self.clockwork.now();
+        if let Some(span) = self.host.path.go_out(index, now) {
+            self.clockwork.schedule(span, Event::Leg(index));
+            return Step::Internal;
+        }
+        let (command, submitted, is_lost) = self.host.path.release(index);
+        if let Some(timeline) = self.clockwork.backend.recorder() {
+            timeline.end(Lane::Command(index), now);
+        }
+        self.host.ledger.note_complete(index, &command, now - submitted, now, is_lost);
+        self.host.note_depth(&mut self.clockwork);
+        if let Some(next) = self.host.path.admit_waiting() {
+            self.host.note_inside(&mut self.clockwork, next);
+            let submitted = self.host.path.slot(next).submitted;
+            self.host.ledger.note_slot(next, submitted, now);
+            self.go_in(drive, next);
+        }
+        Step::Completed(command.tenant)
+    }
+}
