@@ -42,10 +42,9 @@ impl Backend {
             seed: drive.seed,
         };
         let mut full = Full::new(&setup, |block| drive.written_state(block));
-        if observation.breakdown {
-            full.observe();
-        }
-        full.timeline = observation.timeline.map(|(from, to)| Box::new(Timeline::new(from, to)));
+        let watch = &mut full.flash.watch;
+        watch.is_observed = observation.breakdown;
+        watch.timeline = observation.timeline.map(|(from, to)| Box::new(Timeline::new(from, to)));
         Self::Full(Box::new(full))
     }
 
@@ -53,7 +52,7 @@ impl Backend {
     pub(crate) fn page_types(&self) -> u32 {
         match self {
             Self::Plain(plain) => plain.page_types(),
-            Self::Full(full) => full.page_types(),
+            Self::Full(full) => full.flash.page_types(),
         }
     }
 
@@ -61,7 +60,7 @@ impl Backend {
     pub(crate) fn pending(&self) -> u64 {
         match self {
             Self::Plain(plain) => plain.pending(),
-            Self::Full(full) => full.pending(),
+            Self::Full(full) => full.done.pending(),
         }
     }
 
@@ -77,7 +76,7 @@ impl Backend {
     #[inline]
     pub(crate) fn expect_read(&self, page: Ppn) {
         if let Self::Full(full) = self {
-            full.expect_read(page);
+            full.flash.expect_read(page);
         }
     }
 
@@ -87,7 +86,7 @@ impl Backend {
     pub(crate) fn serves(&mut self, page: Ppn, source: Source, now: Ns) -> bool {
         match self {
             Self::Plain(plain) => plain.serves(page, source, now),
-            Self::Full(full) => full.holds(page),
+            Self::Full(full) => full.flash.holds(page),
         }
     }
 
@@ -98,7 +97,7 @@ impl Backend {
             Self::Plain(plain) => plain.handle(engine, code),
             Self::Full(full) => {
                 full.handle(engine, code);
-                full.take_completed()
+                full.done.take()
             }
         }
     }
@@ -108,7 +107,7 @@ impl Backend {
     pub(crate) fn take_completed(&mut self) -> Option<FlashOp> {
         match self {
             Self::Plain(_) => None,
-            Self::Full(full) => full.take_completed(),
+            Self::Full(full) => full.done.take(),
         }
     }
 
@@ -117,20 +116,20 @@ impl Backend {
     pub(crate) fn take_freed(&mut self) -> Option<FlashOp> {
         match self {
             Self::Plain(_) => None,
-            Self::Full(full) => full.take_freed(),
+            Self::Full(full) => full.done.take_freed(),
         }
     }
 
     /// Whether operations are done that nobody has taken yet.
     pub(crate) fn has_completed(&self) -> bool {
-        matches!(self, Self::Full(full) if full.has_completed())
+        matches!(self, Self::Full(full) if !full.done.is_empty())
     }
 
     /// What the operation taken last spent its time on, when observed.
     pub(crate) fn parts(&self) -> Parts {
         match self {
             Self::Plain(_) => Parts::default(),
-            Self::Full(full) => *full.parts(),
+            Self::Full(full) => *full.done.parts(),
         }
     }
 
@@ -139,7 +138,7 @@ impl Backend {
     pub(crate) fn may_lose_dies(&self) -> bool {
         match self {
             Self::Plain(_) => false,
-            Self::Full(full) => full.may_lose_dies(),
+            Self::Full(full) => full.flash.may_lose_dies(),
         }
     }
 
@@ -147,7 +146,7 @@ impl Backend {
     pub(crate) fn is_lost(&self, die: DieId, now: Ns) -> bool {
         match self {
             Self::Plain(_) => false,
-            Self::Full(full) => full.is_lost(die, now),
+            Self::Full(full) => full.flash.is_lost(die, now),
         }
     }
 
@@ -155,7 +154,7 @@ impl Backend {
     pub(crate) fn are_erased(&self, blocks: impl Iterator<Item = BlockId>) -> bool {
         match self {
             Self::Plain(_) => true,
-            Self::Full(full) => full.are_erased(blocks),
+            Self::Full(full) => full.flash.blocks.are_erased(blocks),
         }
     }
 
@@ -165,7 +164,7 @@ impl Backend {
             Self::Plain(plain) => {
                 plain.cut(&drive.geometry, events, now, |block| drive.ftl.written_pages(block))
             }
-            Self::Full(full) => full.cut(now),
+            Self::Full(full) => full.flash.cut(now),
         }
     }
 
@@ -186,7 +185,7 @@ impl Backend {
                     note(op.kind(), op.source(), op.page_type());
                 }
             }
-            Self::Full(full) => full.under_way(&mut note),
+            Self::Full(full) => full.flash.dies.under_way(&mut note),
         }
         working
     }
@@ -198,7 +197,7 @@ impl Backend {
                 let written = |block| drive.ftl.written_pages(block);
                 plain.programs_under_way(&drive.geometry, written, note);
             }
-            Self::Full(full) => full.programs_under_way(note),
+            Self::Full(full) => full.flash.dies.programs_under_way(note),
         }
     }
 
@@ -214,7 +213,7 @@ impl Backend {
     pub(crate) fn load(&self, die: DieId) -> u32 {
         match self {
             Self::Plain(plain) => plain.load(die),
-            Self::Full(full) => full.load(die),
+            Self::Full(full) => full.flash.dies.load(die),
         }
     }
 
@@ -231,14 +230,14 @@ impl Backend {
     pub(crate) fn collection_waits(&self, die: DieId) -> bool {
         match self {
             Self::Plain(_) => false,
-            Self::Full(full) => full.collection_waits(die),
+            Self::Full(full) => full.flash.dies.collection_waits(die),
         }
     }
 
     /// How much a pool's collection presses from now on.
     pub(crate) fn set_urgency(&mut self, die: DieId, urgency: Urgency) {
         if let Self::Full(full) = self {
-            full.set_urgency(die, urgency);
+            full.flash.dies.set_urgency(die, urgency);
         }
     }
 
@@ -247,7 +246,7 @@ impl Backend {
     pub(crate) fn recorder(&mut self) -> Option<&mut Timeline> {
         match self {
             Self::Plain(_) => None,
-            Self::Full(full) => full.timeline.as_deref_mut(),
+            Self::Full(full) => full.flash.watch.timeline.as_deref_mut(),
         }
     }
 
@@ -255,15 +254,15 @@ impl Backend {
     pub(crate) fn timeline(&self) -> Option<Value> {
         match self {
             Self::Plain(_) => None,
-            Self::Full(full) => Some(full.timeline.as_ref()?.to_json()),
+            Self::Full(full) => Some(full.flash.watch.timeline.as_ref()?.to_json()),
         }
     }
 
     /// What the full back end did until `until`.
     pub(crate) fn activity(&self, until: Ns) -> Option<Value> {
         let Self::Full(full) = self else { return None };
-        let tally = full.tally();
-        let (dies, channels) = full.utilization(until);
+        let tally = full.flash.watch.tally;
+        let (dies, channels) = full.flash.utilization(until);
         Some(json!({
             "die_busy_ratio": dies,
             "channel_busy_ratio": channels,
@@ -278,14 +277,14 @@ impl Backend {
     /// Whether it counts what the dies do.
     #[inline]
     pub(crate) fn counts_work(&self) -> bool {
-        matches!(self, Self::Full(full) if full.work().is_some())
+        matches!(self, Self::Full(full) if full.flash.watch.work.is_some())
     }
 
     /// What the dies have done, where that is counted.
     pub(crate) fn work(&self) -> Option<&Work> {
         match self {
             Self::Plain(_) => None,
-            Self::Full(full) => full.work(),
+            Self::Full(full) => full.flash.watch.work.as_deref(),
         }
     }
 
@@ -301,7 +300,7 @@ impl Backend {
     pub(crate) fn violations(&self) -> u64 {
         match self {
             Self::Plain(_) => 0,
-            Self::Full(full) => full.tally().violations,
+            Self::Full(full) => full.flash.watch.tally.violations,
         }
     }
 }

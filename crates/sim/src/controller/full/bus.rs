@@ -39,6 +39,14 @@ pub(super) struct Request {
     pub(super) started: Ns,
 }
 
+impl Request {
+    /// Whether it is for data out of the register of a plane.
+    #[inline]
+    pub(super) fn is_out_of_plane(&self) -> bool {
+        matches!(self.to, Use::PlaneOut(_))
+    }
+}
+
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Channel {

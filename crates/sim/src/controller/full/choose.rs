@@ -10,35 +10,36 @@
 //! register, and an erase nothing under way. Where planes read by themselves, a read needs its
 //! plane and everything else all of them.
 
-use super::die::{Array, Class, Queued, Turn};
-use super::{is_host, Full, Order, Urgency};
-use crate::controller::{FlashOp, OpKind};
+use super::design::Order;
+use super::die::{Array, Class, Queued, Turn, Urgency};
+use super::Full;
+use crate::controller::OpKind;
 use crate::op::Source;
 use crate::units::{DieId, Ns};
 
 impl Full {
     /// Whether a read that comes to a die of the flash now waits for a program or an erase.
     pub fn writes_first(&self, die: DieId) -> bool {
-        let die = &self.dies[die.0 as usize];
+        let die = &self.flash.dies[die.0];
         let is_writing = matches!(&die.array, Array::Busy(work) if work.kind != OpKind::Read)
             || die.input.is_some();
         let waits = || die.queues.iter().flatten().any(|it| it.op.kind() != OpKind::Read);
-        is_writing || (!self.puts_reads_first() && waits())
+        is_writing || (!self.flash.design.puts_reads_first() && waits())
     }
 
     /// Whether nothing can start on a die, whatever waits there: its array works, or data is on its
     /// way into it.
     #[inline]
     pub(super) fn is_engaged(&self, index: u32) -> bool {
-        let die = &self.dies[index as usize];
+        let die = &self.flash.dies[index];
         let is_loading = die.input.is_some() && !die.is_loaded;
-        (die.is_array_busy() || is_loading) && !self.mechanisms.programs_in_cache
+        (die.is_array_busy() || is_loading) && !self.flash.design.programs_in_cache
     }
 
     /// Whether something may start on a die, or on those that it holds up.
     #[inline]
     pub(super) fn may_start(&self, index: u32) -> bool {
-        !self.is_engaged(index) || !self.arrivals.is_empty()
+        !self.is_engaged(index) || !self.flash.dies.arrivals.is_empty()
     }
 
     /// Whether the head of a die's queue could start, under [`Order::WholeDrive`].
@@ -48,22 +49,22 @@ impl Full {
 
     /// The operation that can start now.
     pub(super) fn choose(&self, index: u32, now: Ns) -> Option<Turn> {
-        let die = &self.dies[index as usize];
+        let die = &self.flash.dies[index];
         if die.waiting == 0 {
             return None;
         }
         let array_is_free = matches!(die.array, Array::Free);
         let output_is_free = die.output.is_none();
         let is_at_work = !array_is_free || !output_is_free || die.input.is_some();
-        if is_at_work && self.is_lost(DieId(index), now) {
+        if is_at_work && self.flash.design.is_lost(DieId(index), now) {
             return None;
         }
         let reads_ok = array_is_free
             && die.input.is_none()
-            && (output_is_free || self.mechanisms.reads_in_cache);
+            && (output_is_free || self.flash.design.reads_in_cache);
         if let Some(suspended) = &die.suspended {
             let limit =
-                self.mechanisms.suspend.as_ref().map_or(0, |it| it.config.reads_per_suspend_max);
+                self.flash.design.suspend.as_ref().map_or(0, |it| it.config.reads_per_suspend_max);
             let is_waiting = !die.queues[Class::HostRead as usize].is_empty();
             let class = Class::HostRead;
             return if !reads_ok || !is_waiting || suspended.reads >= limit {
@@ -71,14 +72,14 @@ impl Full {
             } else if die.planes.is_empty() {
                 Some(Turn { class, place: 0 })
             } else {
-                self.plane_turn(index, class)
+                self.flash.plane_turn(index, class)
             };
         }
         let is_programming = matches!(&die.array, Array::Busy(transaction)
             if transaction.kind == OpKind::Program);
         let loads_ok = die.input.is_none()
             && output_is_free
-            && (array_is_free || self.mechanisms.programs_in_cache && is_programming);
+            && (array_is_free || self.flash.design.programs_in_cache && is_programming);
         if !(reads_ok || loads_ok) {
             return None;
         }
@@ -86,38 +87,28 @@ impl Full {
         let head = die.queues[class as usize].front()?;
         let &Queued { op, plane, .. } = head;
         if plane.is_some() {
-            return if reads_ok { self.plane_turn(index, class) } else { None };
+            return if reads_ok { self.flash.plane_turn(index, class) } else { None };
         }
         let startable = match op.kind() {
             OpKind::Program => loads_ok,
             OpKind::Read => reads_ok,
-            OpKind::Erase => reads_ok && output_is_free && !self.is_held(head),
+            OpKind::Erase => {
+                reads_ok && output_is_free && !self.flash.blocks.is_held(&self.flash.design, head)
+            }
             OpKind::Copyback => reads_ok && output_is_free,
         };
         (startable && die.planes_busy == 0).then_some(Turn { class, place: 0 })
     }
 
-    /// Whether an operation of a queue counts as one of a collection.
-    #[inline]
-    pub(super) fn is_move(&self, class: Class, op: FlashOp) -> bool {
-        // In the other orders there is one queue for all classes.
-        let is_by_class = matches!(self.mechanisms.order, Order::Priority { .. });
-        if is_by_class {
-            class == Class::Collect
-        } else {
-            !is_host(op.source())
-        }
-    }
-
     /// The class whose turn it is.
     fn next_class(&self, index: u32, now: Ns) -> Option<Class> {
-        let die = &self.dies[index as usize];
-        let urgency = self.pools[die.pool as usize].urgency;
+        let die = &self.flash.dies[index];
+        let urgency = self.flash.dies.pools[die.pool as usize].urgency;
         let waiting = |class: Class| die.queues[class as usize].front();
-        let (write_starvation, gc_starvation) = match self.mechanisms.order {
+        let (write_starvation, gc_starvation) = match self.flash.design.order {
             Order::PerDie => return waiting(Class::HostWrite).map(|_| Class::HostWrite),
             Order::WholeDrive => {
-                let is_first = self.arrivals.front() == Some(&index);
+                let is_first = self.flash.dies.arrivals.front() == Some(&index);
                 return waiting(Class::HostWrite).filter(|_| is_first).map(|_| Class::HostWrite);
             }
             Order::Priority { write_starvation, gc_starvation } => {
@@ -158,15 +149,15 @@ impl Full {
         if op.kind() != OpKind::Erase {
             return true;
         }
-        if self.is_held(queued) {
+        if self.flash.blocks.is_held(&self.flash.design, queued) {
             return false;
         }
-        let block = self.geometry.block_of(op.first());
-        let reads = &self.dies[index as usize].queues[Class::HostRead as usize];
-        let is_read = reads.iter().any(|read| self.geometry.block_of(read.op.first()) == block);
+        let block = self.flash.design.block_of(op);
+        let reads = &self.flash.dies[index].queues[Class::HostRead as usize];
+        let is_read = reads.iter().any(|read| self.flash.design.block_of(read.op) == block);
         // In one queue, programs that come after the erase count as pending too.
-        let is_apart = self.mechanisms.splits_collection && op.source() != Source::Map;
-        let is_written = is_apart && self.blocks[block.0 as usize].pending > 0;
+        let is_apart = self.flash.design.splits_collection && op.source() != Source::Map;
+        let is_written = is_apart && self.flash.blocks.all[block.0 as usize].pending > 0;
         !is_read && !is_written
     }
 }

@@ -3,59 +3,52 @@
 //! `blocks` counts what the flash has done: erases that ended, and pages programmed since. So what
 //! was ordered and is not in it waits, in a queue, in a register or in the array.
 
-use super::die::{Array, Transaction};
-use super::Full;
-use crate::controller::{Cut, OpKind};
-use crate::nand::{BlockRest, Running};
+use super::die::{Array, Die, Transaction};
+use super::dies::Dies;
+use crate::controller::OpKind;
+use crate::nand::Running;
 use crate::op::Source;
 use crate::units::{BlockId, Ns};
 
-impl Full {
+impl Dies {
+    /// What the arrays are busy with.
+    fn busy_arrays(&self) -> impl Iterator<Item = &Transaction> {
+        self.all.iter().filter_map(|die| match &die.array {
+            Array::Busy(transaction) => Some(&**transaction),
+            Array::Free | Array::Suspending => None,
+        })
+    }
+
     /// Tells kind, source and page type of what the arrays are busy with.
     pub fn under_way(&self, note: &mut impl FnMut(OpKind, Source, u8)) {
-        for die in &self.dies {
-            if let Array::Busy(transaction) = &die.array {
-                note(transaction.kind, transaction.source, transaction.page_type);
-            }
+        for transaction in self.busy_arrays() {
+            note(transaction.kind, transaction.source, transaction.page_type);
         }
     }
 
     /// Tells the first pages, by their index in their block, of what the arrays program.
     pub fn programs_under_way(&self, note: &mut impl FnMut(u32)) {
-        for die in &self.dies {
-            if let Array::Busy(transaction) = &die.array {
-                if let Some((first, _)) = pages_of(transaction) {
-                    note(first);
-                }
-            }
-        }
+        self.busy_arrays().filter_map(pages_of).for_each(|(first, _)| note(first));
     }
 
-    /// Where the flash has got to with each block, and what is under way.
-    pub fn cut(&self, now: Ns) -> Cut {
-        let mut cut = Cut::new(&self.geometry);
-        for (rest, progress) in cut.rests.iter_mut().zip(&self.blocks) {
-            *rest = BlockRest {
-                erases_waiting: progress.erases_ordered - progress.erases,
-                programmed: progress.programmed,
-            };
-        }
-        for die in &self.dies {
-            if let Array::Busy(transaction) = &die.array {
-                // Until its command has crossed the bus, the array has not begun.
-                if die.array_until.0 != u64::MAX {
-                    cut.running.extend(interrupted(
-                        transaction,
-                        Ns(die.array_until.0.saturating_sub(now.0)),
-                    ));
-                }
-            }
-            if let Some(suspended) = &die.suspended {
-                cut.running.extend(interrupted(&suspended.transaction, suspended.left));
-            }
-        }
-        cut
+    /// Programs and erases that a cut interrupts now.
+    pub(super) fn running(&self, now: Ns) -> impl Iterator<Item = Running> + '_ {
+        self.all.iter().flat_map(move |die| {
+            let suspended = die.suspended.as_ref();
+            let suspended = suspended.and_then(|it| interrupted(&it.transaction, it.left));
+            in_array(die, now).into_iter().chain(suspended)
+        })
     }
+}
+
+/// What a cut interrupts in the array of a die.
+fn in_array(die: &Die, now: Ns) -> Option<Running> {
+    let Array::Busy(transaction) = &die.array else { return None };
+    // Until its command has crossed the bus, the array has not begun.
+    let has_begun = die.array_until.0 != u64::MAX;
+    has_begun
+        .then(|| interrupted(transaction, Ns(die.array_until.0.saturating_sub(now.0))))
+        .flatten()
 }
 
 /// Pages that a transaction programs, by index: first and limit.

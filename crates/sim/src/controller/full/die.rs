@@ -99,6 +99,17 @@ impl Rereads {
         let (retries, soft_reads) = (u32::from(detail.retries), u32::from(detail.soft_reads));
         Self { begins_at_step, retries, soft_reads, failed_ns, crossings: retries + soft_reads }
     }
+
+    /// A read joins that needs this. Planes are sensed together, but each transfers what it needs.
+    #[inline]
+    pub(super) fn join(&mut self, detail: Detail) {
+        let other = Self::of(detail);
+        self.begins_at_step |= other.begins_at_step;
+        self.retries = self.retries.max(other.retries);
+        self.soft_reads = self.soft_reads.max(other.soft_reads);
+        self.failed_ns = self.failed_ns.max(other.failed_ns);
+        self.crossings += other.crossings;
+    }
 }
 
 /// What a transaction spends its time on.
@@ -260,7 +271,7 @@ pub enum Urgency {
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(super) struct Die {
+pub struct Die {
     pub(super) queues: [VecDeque<Queued>; CLASS_COUNT],
     /// Pages and blocks that wait in them: what allocation by load asks for each page.
     pub(super) waiting: u32,
@@ -297,6 +308,13 @@ impl Die {
     pub(super) fn on(channel: u32, pool: u32, planes: u32) -> Self {
         let planes = (0..planes).map(|_| Plane::default()).collect();
         Self { channel, pool, planes, ..Self::default() }
+    }
+
+    /// Operations that wait, and the one that it works on.
+    pub(super) fn load(&self) -> u32 {
+        let is_busy = self.is_array_busy() || self.input.is_some();
+        let is_busy = is_busy || self.planes_busy > 0;
+        self.waiting + u32::from(is_busy || self.output.is_some() || self.suspended.is_some())
     }
 
     /// Whether the array works as a whole.

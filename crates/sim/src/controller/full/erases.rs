@@ -8,25 +8,19 @@
 //! the units that count before it orders the erase. Whoever waits, waits for what was ordered
 //! earlier, so nobody waits for ever.
 
-use super::die::Queued;
-use super::Full;
-use crate::controller::breakdown::Parts;
-use crate::controller::{FlashOp, OpKind};
-use crate::engine::Engine;
-use crate::op::Source;
-use crate::units::BlockId;
+use super::progress::Progress;
 
 /// Erases that wait; see the module.
 #[derive(Debug, Default)]
 pub(super) struct ErasesInOrder {
     waiting: Vec<Waiting>,
     /// Blocks may have got further since the last look.
-    is_due: bool,
+    pub(super) is_due: bool,
 }
 
 /// Who waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Who {
+pub(super) enum Who {
     /// The erase of a block that was erased so often before.
     Erase(u32, u32),
     /// A command; and a block that it waits for.
@@ -41,107 +35,47 @@ struct Waiting {
     until: Vec<(u32, u32, u32)>,
 }
 
-impl Full {
-    /// Rule 5 is kept from now on.
-    pub fn keep_order_of_erases(&mut self) {
-        self.order_of_erases.get_or_insert_default();
-    }
-
-    /// An operation joins its queue; an erase of a block that was erased so often before it.
-    #[cold]
-    pub(super) fn note_ordered(&mut self, op: FlashOp, erases: u32) {
-        let block = self.geometry.block_of(op.first()).0;
-        let at = self.geometry.page_index(op.first());
-        let units = self.units;
-        let promised = &mut self.blocks[block as usize].promised;
-        match op.kind() {
-            OpKind::Read => {}
-            OpKind::Program if op.programs_part() => *promised = at.max(*promised),
-            OpKind::Program => {
-                *promised = units.programmed(at + op.count(), op.is_slc()).max(*promised);
-            }
-            OpKind::Copyback => *promised = at + op.count(),
-            OpKind::Erase => {
-                *promised = 0;
-                self.wait_for_programs(|_| Who::Erase(block, erases), Some(block));
-            }
-        }
-    }
-
-    /// A command waits for all programs that were ordered; it is told by an operation of its own.
-    /// False if there is none.
-    pub fn await_programs(&mut self, command: u32) -> bool {
-        self.wait_for_programs(|block| Who::Command(command, block), None)
-    }
-
-    fn wait_for_programs(&mut self, who: impl Fn(u32) -> Who, own: Option<u32>) -> bool {
-        let under_way = (0..).zip(&self.blocks).filter(|(_, it)| it.pending > 0);
+impl ErasesInOrder {
+    /// Lets an erase of `own`, or a command, wait for all programs that are behind; false if there
+    /// is none. `who` is asked with the first block of them.
+    pub(super) fn wait(
+        &mut self,
+        blocks: &[Progress],
+        who: impl Fn(u32) -> Who,
+        own: Option<u32>,
+    ) -> bool {
+        let under_way = (0..).zip(blocks).filter(|(_, it)| it.pending > 0);
         let until: Vec<_> = under_way
             .filter(|&(block, it)| {
                 Some(block) != own && it.is_behind(it.erases_ordered, it.promised)
             })
             .map(|(block, it)| (block, it.erases_ordered, it.promised))
             .collect();
-        let (Some(order), Some(&(first, ..))) = (&mut self.order_of_erases, until.first()) else {
-            return false;
-        };
-        order.waiting.push(Waiting { who: who(first), until });
+        let Some(&(first, ..)) = until.first() else { return false };
+        self.waiting.push(Waiting { who: who(first), until });
         true
     }
 
-    /// Whether an operation is an erase that waits.
-    pub(super) fn is_held(&self, queued: &Queued) -> bool {
-        let Some(order) = &self.order_of_erases else { return false };
-        let block = self.geometry.block_of(queued.op.first()).0;
-        queued.op.kind() == OpKind::Erase
-            && order.waiting.iter().any(|it| it.who == Who::Erase(block, queued.detail.erase_count))
+    /// Whether this one waits.
+    pub(super) fn has(&self, who: Who) -> bool {
+        self.waiting.iter().any(|it| it.who == who)
     }
 
-    /// Programs or erases are over.
-    #[inline]
-    pub(super) fn note_progress(&mut self) {
-        if let Some(order) = &mut self.order_of_erases {
-            order.is_due = true;
-        }
-    }
-
-    /// Starts the erases that need not wait any more.
-    #[cold]
-    pub(super) fn start_erases(&mut self, engine: &mut Engine) {
-        while let Some(order) = self.order_of_erases.as_mut().filter(|it| it.is_due) {
-            order.is_due = false;
-            let blocks = &self.blocks;
-            let is_ahead = |&(block, erases, programmed): &(u32, u32, u32)| {
-                blocks[block as usize].is_behind(erases, programmed)
-            };
-            let mut free = Vec::new();
-            order.waiting.retain_mut(|it| {
-                // Blocks never go back, so one that has come far enough is looked at no more.
-                while it.until.pop_if(|last| !is_ahead(last)).is_some() {}
-                if it.until.is_empty() {
-                    free.push(it.who);
-                }
-                !it.until.is_empty()
-            });
-            for who in free {
-                match who {
-                    Who::Erase(block, _) => {
-                        let die = self.geometry.die_of_block(BlockId(block)).0;
-                        self.pump(engine, die);
-                    }
-                    Who::Command(command, block) => self.tell_settled(command, BlockId(block)),
-                }
+    /// Takes out those that need not wait any more.
+    pub(super) fn take_free(&mut self, blocks: &[Progress]) -> Vec<Who> {
+        self.is_due = false;
+        let is_ahead = |&(block, erases, programmed): &(u32, u32, u32)| {
+            blocks[block as usize].is_behind(erases, programmed)
+        };
+        let mut free = Vec::new();
+        self.waiting.retain_mut(|it| {
+            // Blocks never go back, so one that has come far enough is looked at no more.
+            while it.until.pop_if(|last| !is_ahead(last)).is_some() {}
+            if it.until.is_empty() {
+                free.push(it.who);
             }
-        }
-    }
-
-    /// The programs that a command waited for are over.
-    fn tell_settled(&mut self, command: u32, block: BlockId) {
-        if self.is_observed {
-            self.done.parts.push_back(Parts::default());
-        }
-        let first = self.geometry.first_page(block);
-        let told = FlashOp::new(OpKind::Program, Source::Pad, first, 1).of_command(command);
-        self.done.ops.push_back(told);
+            !it.until.is_empty()
+        });
+        free
     }
 }

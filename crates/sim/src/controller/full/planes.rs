@@ -13,29 +13,20 @@
 //! 2017. Left out: the power budget of a die, which some parts meet by starting senses one by one.
 
 use super::bus::Use;
+use super::design::Order;
 use super::die::{Class, Transaction, Turn};
-use super::{event, is_host, Full, Order, PLANE};
+use super::flash::{After, Flash};
+use super::Event;
 use crate::controller::timeline::Lane;
-use crate::controller::{FlashOp, OpKind};
 use crate::engine::Engine;
 use crate::op::Source;
-use crate::units::Ns;
+use crate::units::{BlockId, Ns};
 
-impl Full {
-    /// The plane that carries out an operation by itself, if one does.
-    #[inline]
-    pub(super) fn plane_for(&self, index: u32, op: FlashOp) -> Option<u8> {
-        let is_apart = !self.dies[index as usize].planes.is_empty()
-            && op.kind() == OpKind::Read
-            // Collected pages of blocks that span the planes are read over all of them.
-            && (self.geometry.plane_count == 1 || is_host(op.source()));
-        is_apart.then(|| self.geometry.plane_of(op.first()) as u8)
-    }
-
+impl Flash {
     /// The read of a queue that can start on its plane now, the oldest first.
     pub(super) fn plane_turn(&self, index: u32, class: Class) -> Option<Turn> {
-        let die = &self.dies[index as usize];
-        let in_cache = self.mechanisms.reads_in_cache;
+        let die = &self.dies[index];
+        let in_cache = self.design.reads_in_cache;
         // A bit for each plane that can take a read of the queue.
         let mut wanted = 0_u64;
         for (place, plane) in (0..).zip(&die.planes) {
@@ -46,7 +37,7 @@ impl Full {
             return None;
         }
         let queue = &die.queues[class as usize];
-        let reach = match self.mechanisms.order {
+        let reach = match self.design.order {
             Order::WholeDrive => 1,
             Order::PerDie | Order::Priority { .. } => queue.len(),
         };
@@ -66,77 +57,83 @@ impl Full {
         transaction: Box<Transaction>,
     ) {
         let source = transaction.source;
-        let die = &mut self.dies[index as usize];
+        let die = &mut self.dies[index];
         die.planes_busy += 1;
         let state = &mut die.planes[plane as usize];
         state.array = Some(transaction);
         state.until = Ns(u64::MAX);
-        if self.times.command == Ns(0) {
+        if self.design.times.command == Ns(0) {
             self.sense_plane(engine, index, plane);
         } else {
             let to = Use::PlaneCommand(plane as u8);
-            self.ask_channel(engine, index, (to, source), self.times.command);
+            self.ask_channel(engine, index, (to, source), self.design.times.command);
         }
     }
 
     /// The array of a plane begins.
     pub(super) fn sense_plane(&mut self, engine: &mut Engine, index: u32, plane: u32) {
-        let state = &mut self.dies[index as usize].planes[plane as usize];
+        let state = &mut self.dies[index].planes[plane as usize];
         let Some(mut transaction) = state.array.take() else { return };
-        let time = self.read_time(&mut transaction) + transaction.choice;
+        let time = self.design.read_time(&mut transaction) + transaction.choice;
         transaction.spent.array_time = time;
         transaction.spent.array_from = engine.now();
-        let die = &mut self.dies[index as usize];
+        let die = &mut self.dies[index];
         die.plane_working = die.plane_working + (time - transaction.choice);
         let state = &mut die.planes[plane as usize];
         state.until = engine.now() + time;
         state.array = Some(transaction);
-        engine.schedule(time, event(PLANE, index));
+        engine.schedule(time, Event::Plane.code(index));
     }
 
     /// One of the planes of a die is done: the first whose time it is.
-    pub(super) fn plane_done(&mut self, engine: &mut Engine, index: u32) {
+    pub(super) fn plane_done(&mut self, engine: &mut Engine, index: u32) -> After {
         let now = engine.now();
-        let die = &mut self.dies[index as usize];
-        if self.is_observed {
+        let die = &mut self.dies[index];
+        if self.watch.is_observed {
             die.settle(now);
         }
         let done = (0..).zip(&mut die.planes).find(|(_, plane)| plane.until == now);
-        let Some((plane, state)) = done else { return };
+        let Some((plane, state)) = done else { return After::Nothing };
         state.until = Ns(u64::MAX);
         if let Some(transaction) = &mut state.array {
             transaction.is_sensed = true;
-            if let Some(timeline) = &mut self.timeline {
-                let lane = Lane::Plane { die: index, plane, planes: self.geometry.planes_per_die };
+            if let Some(timeline) = &mut self.watch.timeline {
+                let planes = self.design.geometry.planes_per_die;
+                let lane = Lane::Plane { die: index, plane, planes };
                 timeline.span(lane, transaction.name(), transaction.spent.array_from, now);
             }
         }
         self.move_from_plane(engine, index, plane);
-        self.pump(engine, index);
+        After::Room
     }
 
     /// Moves a sensed page to the register of its plane when that is free.
     fn move_from_plane(&mut self, engine: &mut Engine, index: u32, plane: u32) {
-        let state = &mut self.dies[index as usize].planes[plane as usize];
+        let state = &mut self.dies[index].planes[plane as usize];
         if state.output.is_some() || !state.array.as_ref().is_some_and(|read| read.is_sensed) {
             return;
         }
         let Some(read) = state.array.take() else { return };
-        let (time, source) = (self.times.out(&read), read.source);
+        let (time, source) = (self.design.times.out(&read), read.source);
         state.output = Some(read);
         self.ask_channel(engine, index, (Use::PlaneOut(plane as u8), source), time);
     }
 
-    /// The data of a plane is out.
-    pub(super) fn plane_is_out(&mut self, engine: &mut Engine, index: u32, plane: u32) {
-        let die = &mut self.dies[index as usize];
-        let Some(read) = die.planes[plane as usize].output.take() else { return };
+    /// The data of a plane is out: its read is over.
+    pub(super) fn plane_is_out(
+        &mut self,
+        engine: &mut Engine,
+        index: u32,
+        plane: u32,
+    ) -> Option<Box<Transaction>> {
+        let die = &mut self.dies[index];
+        let read = die.planes[plane as usize].output.take()?;
         die.planes_busy -= 1;
         // Nothing else may have used the die or erased the block meanwhile.
         let is_erased = read.source != Source::Rebuild
-            && self.blocks[read.block as usize].erases != read.cycles;
-        self.tally.violations += u64::from(die.is_array_busy() || is_erased);
-        self.finish(read, engine.now());
+            && self.blocks.of(BlockId(read.block)).erases != read.cycles;
+        self.watch.tally.violations += u64::from(die.is_array_busy() || is_erased);
         self.move_from_plane(engine, index, plane);
+        Some(read)
     }
 }

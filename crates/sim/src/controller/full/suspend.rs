@@ -6,21 +6,23 @@
 //! Worth it only while more is left than suspending and resuming take. How often one operation may
 //! be suspended, and how many reads go by meanwhile, is bounded, so every operation ends.
 
+use super::design::Suspending;
 use super::die::{Array, Class, Suspended};
-use super::{event, Full, Suspending, ARRAY};
+use super::flash::Flash;
+use super::Event;
 use crate::controller::timeline::Lane;
 use crate::controller::OpKind;
 use crate::engine::Engine;
 use crate::units::Ns;
 
-impl Full {
+impl Flash {
     /// Interrupts a program or an erase that begins, for a host read that came while its data or
     /// its command crossed the bus. Reads that it went before are left to wait.
     pub(super) fn suspend_for_waiting(&mut self, engine: &mut Engine, index: u32, started: Ns) {
-        if self.mechanisms.suspend.is_none() {
+        if self.design.suspend.is_none() {
             return;
         }
-        let waiting = self.dies[index as usize].queues[Class::HostRead as usize].front();
+        let waiting = self.dies[index].queues[Class::HostRead as usize].front();
         let is_new = waiting.is_some_and(|read| {
             read.since.0 >= started.0 && self.is_programmed(read.op, read.detail)
         });
@@ -32,10 +34,10 @@ impl Full {
     /// Interrupts a program or an erase for the host read that came.
     pub(super) fn consider_suspending(&mut self, engine: &mut Engine, index: u32) {
         let now = engine.now();
-        let Some(Suspending { config, suspend, worth, .. }) = &self.mechanisms.suspend else {
+        let Some(Suspending { config, suspend, worth, .. }) = &self.design.suspend else {
             return;
         };
-        let die = &mut self.dies[index as usize];
+        let die = &mut self.dies[index];
         let Array::Busy(transaction) = &die.array else { return };
         let is_allowed = match transaction.kind {
             OpKind::Program => config.program,
@@ -59,26 +61,26 @@ impl Full {
         let undone = left.min(work);
         die.working = die.working - undone;
         let suspend = *suspend;
-        if self.is_observed {
+        if self.watch.is_observed {
             die.settle(now);
         }
         let Array::Busy(mut transaction) = std::mem::take(&mut die.array) else { return };
-        if let Some(timeline) = &mut self.timeline {
+        if let Some(timeline) = &mut self.watch.timeline {
             timeline.span(Lane::Die(index), transaction.name(), transaction.spent.array_from, now);
         }
         transaction.suspend_count += 1;
         transaction.choice = left - undone;
-        self.tally.suspensions += 1;
+        self.watch.tally.suspensions += 1;
         die.suspended = Some(Suspended { transaction, left, reads: 0 });
         die.array = Array::Suspending;
         die.array_until = now + suspend;
-        engine.schedule(suspend, event(ARRAY, index));
+        engine.schedule(suspend, Event::Array.code(index));
     }
 
     /// Lets a suspended operation go on, when nothing else can start; false if there is none.
     pub(super) fn resume(&mut self, engine: &mut Engine, index: u32) -> bool {
-        let Some(Suspending { resume, .. }) = &self.mechanisms.suspend else { return false };
-        let die = &mut self.dies[index as usize];
+        let Some(Suspending { resume, .. }) = &self.design.suspend else { return false };
+        let die = &mut self.dies[index];
         if die.is_array_busy() || die.output.is_some() || die.planes_busy > 0 {
             return false;
         }

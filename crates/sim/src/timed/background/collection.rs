@@ -16,7 +16,7 @@ use crate::superblock::HOLE;
 use crate::timed::backend::Backend;
 use crate::timed::clockwork::Clockwork;
 use crate::timed::host_side::HostSide;
-use crate::units::{BlockId, DieId, Lpn, SECTOR_BYTES};
+use crate::units::{BlockId, DieId, Lpn, Ns, SECTOR_BYTES};
 
 impl Background {
     /// What a command asked of the dies: writes without room stall there, and those that have
@@ -175,10 +175,7 @@ impl Background {
             let Some(collector) = &mut self.collector else { return };
             let room = Room { refresh, ..room_of(drive, id) };
             let won = |victim| (drive.pages_to_win(victim), drive.ftl.pages_until_stall(id));
-            let free = || Free {
-                pages: drive.ftl.pages_beyond_reserve(id),
-                block_pages: drive.ftl.block_pages(id),
-            };
+            let free = || free_of(drive, id);
             let urgency = collector.urgency(die, room, won, free);
             if collector.take_released(die) {
                 self.admit_stalled(clockwork, host, drive, die);
@@ -199,17 +196,8 @@ impl Background {
             }
             let refreshes = collector.lets_refresh(die, room);
             let folds = room.owes_fold || is_resting && room.blocks_to_fold > 0;
-            let begun = room.under_way.is_some()
-                || refreshes
-                    && self
-                        .refresher
-                        .as_mut()
-                        .is_some_and(|it| it.begin(drive, id, clockwork.now()))
-                || folds && drive.ftl.begin_fold(&drive.media, id)
-                || drive.ftl.begin_fold_of_guest(&drive.media, id)
-                || drive.ftl.begin_collection(&drive.media, id)
-                || drive.ftl.begin_fold(&drive.media, id);
-            if !begun {
+            let now = clockwork.now();
+            if room.under_way.is_none() && !self.begin(drive, id, now, (refreshes, folds)) {
                 if urgency == Urgency::Urgent && clockwork.backend.is_idle(id) {
                     self.reject_stalled(clockwork, host, drive, die);
                 }
@@ -223,6 +211,22 @@ impl Background {
                 StepOutcome::Moved(_) | StepOutcome::Emptied(_) | StepOutcome::Stuck => return,
             }
         }
+    }
+
+    /// Begins to refresh, to fold or to collect a block of a die: what comes first of that.
+    fn begin(
+        &mut self,
+        drive: &mut Drive,
+        die: DieId,
+        now: Ns,
+        (refreshes, folds): (bool, bool),
+    ) -> bool {
+        let refresher = self.refresher.as_mut().filter(|_| refreshes);
+        refresher.is_some_and(|it| it.begin(drive, die, now))
+            || folds && drive.ftl.begin_fold(&drive.media, die)
+            || drive.ftl.begin_fold_of_guest(&drive.media, die)
+            || drive.ftl.begin_collection(&drive.media, die)
+            || drive.ftl.begin_fold(&drive.media, die)
     }
 
     /// There is no room and there will be none: the drive is worn out.
@@ -324,6 +328,11 @@ fn room_of(drive: &Drive, die: DieId) -> Room {
             .map(|victim| UnderWay { victim, live_pages: drive.ftl.pages_to_collect(die) }),
         refresh: None,
     }
+}
+
+/// The free pages of a die.
+fn free_of(drive: &Drive, die: DieId) -> Free {
+    Free { pages: drive.ftl.pages_beyond_reserve(die), block_pages: drive.ftl.block_pages(die) }
 }
 
 /// The block of an operation that is over, and whether that has erased it: a superblock is when all

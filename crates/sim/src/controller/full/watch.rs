@@ -1,0 +1,117 @@
+//! What is counted and recorded of the full back end's work. It changes nothing of it.
+//!
+//! What the dies do is counted where energy is asked for: reads when they are started, with what
+//! they need beside; programs when they are taken from their queue, page by page, since a program
+//! unit may have pages of several reasons.
+
+use super::design::Design;
+use super::die::Transaction;
+use crate::controller::timeline::Timeline;
+use crate::controller::{Detail, FlashOp, OpKind, Work};
+use crate::op::Source;
+use crate::units::Ns;
+
+/// Planes of a die, at most.
+const PLANES_MAX: usize = 64;
+
+/// What happened in a stage, for the result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FullTally {
+    /// Array operations that used more than one plane.
+    pub multi_plane_ops: u64,
+    /// Programs and erases that were interrupted.
+    pub suspensions: u64,
+    /// Reads served from the controller's memory.
+    pub memory_reads: u64,
+    /// Moves inside a die.
+    pub copybacks: u64,
+    /// Retry steps.
+    pub retry_steps: u64,
+    /// Operations against the rules of the flash: zero, or the simulator is wrong.
+    pub violations: u64,
+}
+
+/// See the module.
+#[derive(Default)]
+pub struct Watch {
+    /// Keeps account of what every operation waits for.
+    pub is_observed: bool,
+    /// Spans of activity, when asked for.
+    pub timeline: Option<Box<Timeline>>,
+    /// What happened so far.
+    pub tally: FullTally,
+    /// What the dies have done, where energy is asked for.
+    pub work: Option<Box<Work>>,
+}
+
+/// Pages of the flash in the next sense of a run of collected reads, which are spread evenly over
+/// its senses.
+pub(super) fn pages_of_sense(op: FlashOp, detail: Detail) -> u16 {
+    detail.pages.div_ceil(op.sense_count().max(1) as u16)
+}
+
+impl Watch {
+    /// An operation is begun, for this reason.
+    #[inline]
+    pub(super) fn note_begun(&mut self, die: u32, source: Source, now: Ns) {
+        if let Some(timeline) = &mut self.timeline {
+            timeline.collects(die, source, now);
+        }
+    }
+
+    /// Pages of a program are taken from its queue.
+    #[inline]
+    pub(super) fn note_programmed(&mut self, op: FlashOp, pages: u32) {
+        if let Some(work) = &mut self.work {
+            let slot = &mut work.programmed[usize::from(op.is_slc())][op.source() as usize];
+            *slot += u64::from(pages);
+        }
+    }
+
+    /// A read starts, as (part of) an operation as it stood in its queue.
+    #[inline]
+    pub(super) fn note_read(
+        &mut self,
+        design: &Design,
+        read: &Transaction,
+        (op, detail): (FlashOp, Detail),
+    ) {
+        self.tally.multi_plane_ops += u64::from(design.is_multi_plane(read));
+        self.tally.retry_steps += u64::from(read.rereads.retries);
+        let Some(work) = &mut self.work else { return };
+        let pages = if op.count() > 1 {
+            let rereads = read.rereads.retries + read.rereads.soft_reads;
+            u64::from(pages_of_sense(op, detail)) + u64::from(rereads)
+        } else {
+            pages_of_joined(design, read)
+        };
+        work.sensed[usize::from(read.is_slc)][read.source as usize] += pages;
+        work.crossings += u64::from(read.slots + read.rereads.crossings);
+    }
+
+    /// An erase or a copyback starts.
+    pub(super) fn note_inside(&mut self, design: &Design, transaction: &Transaction) {
+        let Some(work) = &mut self.work else { return };
+        let source = transaction.source as usize;
+        if transaction.kind == OpKind::Erase {
+            work.erased[source] += u64::from(design.geometry.plane_count);
+        } else {
+            let pages = u64::from(transaction.settled);
+            work.sensed[usize::from(transaction.is_slc)][source] += pages;
+        }
+    }
+}
+
+/// Pages that reads sense together, once and again as often as one of their units needs.
+fn pages_of_joined(design: &Design, read: &Transaction) -> u64 {
+    if let [only] = read.ops.as_slice() {
+        return only.detail.senses();
+    }
+    let mut senses = [0; PLANES_MAX];
+    for queued in &read.ops {
+        let page = design.geometry.physical_index(design.index_of(queued.op));
+        let plane = &mut senses[(page % design.geometry.plane_count) as usize];
+        *plane = queued.detail.senses().max(*plane);
+    }
+    senses.iter().sum()
+}
