@@ -143,7 +143,8 @@ impl Ftl {
     /// Blocks that collections or merges have reclaimed, by pool; nothing of a pool without good
     /// blocks.
     pub(crate) fn reclaimed(&self) -> impl Iterator<Item = Option<Reclaimed>> + '_ {
-        let of = |pool: &Pool| pool.scheme.as_ref().map_or(pool.reclaimed, |it| it.reclaimed());
+        let of =
+            |pool: &Pool| pool.scheme.as_ref().map_or(pool.moves.reclaimed, |it| it.reclaimed());
         self.pools.iter().map(move |pool| (pool.good_blocks() > 0).then(|| of(pool)))
     }
 
@@ -327,12 +328,12 @@ impl Ftl {
     /// Completes the open program units of host writes on every die, or programs the pages that
     /// they hold.
     pub fn pad<S: FlashSink>(&mut self, sink: &mut S) {
-        self.pools.iter_mut().for_each(|pool| pool.pad(&mut self.books, sink));
+        self.pools.iter_mut().for_each(|pool| pool.log.pad(&mut self.books, sink));
     }
 
     /// Completes those of one die.
     pub fn pad_die<S: FlashSink>(&mut self, sink: &mut S, die: DieId) {
-        self.pools[die.0 as usize].pad(&mut self.books, sink);
+        self.pools[die.0 as usize].log.pad(&mut self.books, sink);
     }
 
     /// The program unit that the host has begun in a die and not completed, by its first page.
@@ -344,7 +345,7 @@ impl Ftl {
     pub fn pad_behind<S: FlashSink>(&mut self, sink: &mut S, lpn: Lpn) {
         if let Some(ppn) = self.find(lpn) {
             let die = self.die_of_page(ppn).0 as usize;
-            self.pools[die].pad(&mut self.books, sink);
+            self.pools[die].log.pad(&mut self.books, sink);
         }
     }
 
@@ -432,7 +433,7 @@ impl Ftl {
 
     /// Pages that a block of a die takes.
     pub fn block_pages(&self, die: DieId) -> u32 {
-        self.pool(die).block_pages()
+        self.pool(die).log.block_pages()
     }
 
     /// Blocks of the cache of a die that wait to be folded in pauses.
@@ -452,7 +453,7 @@ impl Ftl {
 
     /// The block that is being collected in a die, until its erase has ended.
     pub fn collection_of(&self, die: DieId) -> Option<BlockId> {
-        self.pool(die).collection.map(|collection| collection.victim)
+        self.pool(die).moves.victim()
     }
 
     /// Live pages that the collection of a die has still to move; 0 without one.

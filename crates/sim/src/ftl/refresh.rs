@@ -10,91 +10,12 @@
 //! a single-bit cache is folded instead. Data that passes on is corrected: it never goes by
 //! copyback.
 
-use super::books::Books;
-use super::pool::{Beginning, BlockState, Due, Pool};
+use super::pool::{Beginning, Pool};
 use super::sink::FlashSink;
 use super::Ftl;
 use crate::nand::Media;
 use crate::op::Source;
 use crate::units::{BlockId, DieId, Ns};
-
-impl Pool {
-    /// Whether a block waits to be collected some time.
-    fn holds(&self, block: BlockId) -> bool {
-        matches!(self.log.state(block), BlockState::Closed | BlockState::Cached)
-    }
-
-    /// Whether a block that is due will be refreshed.
-    fn is_worth_it(&self, books: &Books, media: &Media, block: BlockId) -> bool {
-        let is_full = self.log.state(block) == BlockState::Closed;
-        let may_retire = self.good_blocks > self.good_blocks_needed();
-        self.live_pages(books, block) > 0
-            && (!is_full || may_retire || !self.is_last_use(media, block))
-    }
-
-    /// The block that has been due for longest.
-    fn due(&mut self, books: &Books, media: &Media, now: Ns) -> Option<Due> {
-        let mut queue = self.log.refresh.take()?;
-        let is_open = |block| self.log.state(block) == BlockState::Open;
-        let is_ready = |block| self.holds(block) && self.is_worth_it(books, media, block);
-        let due = queue.oldest(media, now, is_open, is_ready);
-        self.log.refresh = Some(queue);
-        due
-    }
-
-    /// Takes the block that is due out of the candidates and begins to collect it; false when a
-    /// collection is running, no block is due, or there is no room for its pages.
-    fn begin_refresh(&mut self, books: &mut Books, media: &Media, now: Ns, how: Beginning) -> bool {
-        if self.collection.is_some() {
-            return false;
-        }
-        let Some(Due { block, is_by_rate, .. }) = self.due(books, media, now) else {
-            return false;
-        };
-        if self.log.state(block) == BlockState::Cached {
-            let has_room = self.log.erased.len() > self.reserve + u32::from(self.retire_due);
-            if (self.is_member(block) && !has_room) || !self.begin_fold_of(media, block) {
-                return false;
-            }
-        } else {
-            let retires = self.is_last_use(media, block);
-            // Superblocks of several sizes may take one block more than they give back.
-            let least = self.reserve + u32::from(retires || self.log.is_uneven);
-            if self.log.erased.len() < least || !self.finds_room(books, media, block) {
-                return false;
-            }
-            self.log.take(books, block);
-            self.start(block, Source::Refresh, retires, how);
-        }
-        let counters = &mut books.counters;
-        *(if is_by_rate {
-            &mut counters.refreshed_by_rate
-        } else {
-            &mut counters.refreshed_by_age
-        }) += 1;
-        true
-    }
-
-    /// Refreshes the block that is due, at once; false as [`Pool::begin_refresh`].
-    fn refresh_at_once<S: FlashSink>(&mut self, books: &mut Books, sink: &mut S, now: Ns) -> bool {
-        if self.collection.is_some() {
-            self.finish_at_once(books, sink);
-        }
-        if self.due(books, sink.media(), now).is_none() {
-            return false;
-        }
-        // Where a victim may fill two blocks, one more than the reserve is erased before.
-        let may_take_two = self.log.placement.splits(Source::Refresh) || self.log.is_uneven;
-        if may_take_two && !self.has_spare() && self.make_spare(books, sink, None).is_err() {
-            return false;
-        }
-        let begun = self.begin_refresh(books, sink.media(), now, Beginning::Whole);
-        if begun {
-            self.finish_at_once(books, sink);
-        }
-        begun
-    }
-}
 
 impl Ftl {
     /// Whether a block of a die may be due for refresh: if not, none is.
@@ -107,7 +28,7 @@ impl Ftl {
     pub fn start_clock(&mut self, now: Ns) {
         for pool in &mut self.pools {
             if let Some(mut queue) = pool.log.refresh.take() {
-                queue.start_clock(now, |block| pool.holds(block));
+                queue.start_clock(now, |block| pool.log.holds(block));
                 pool.log.refresh = Some(queue);
             }
         }
@@ -148,7 +69,7 @@ impl Ftl {
     pub fn pages_to_patrol(&self, media: &Media) -> u64 {
         let pages = |block| {
             let pool = self.pool_of(block);
-            if !pool.holds(block) {
+            if !pool.log.holds(block) {
                 return 0;
             }
             let written = pool.log.layout.pages(media.mode(block));
@@ -167,7 +88,7 @@ impl Ftl {
     ) -> Option<(BlockId, u32)> {
         for block in (block.0..self.geometry.block_count()).map(BlockId) {
             let (pool, mode) = (self.pool_of(block), sink.media().mode(block));
-            let written = if pool.holds(block) { pool.log.layout.pages(mode) } else { 0 };
+            let written = if pool.log.holds(block) { pool.log.layout.pages(mode) } else { 0 };
             while page < written {
                 let members = sink.media().members_of(block);
                 if let Some(limit) = pool.log.layout.hole_limit(mode, members, page) {

@@ -30,8 +30,10 @@ impl Ftl {
             waiting.retain(|&(block, target)| {
                 let pool = self.pool_of(block);
                 let good = &mut good[pool.log.die.0 as usize];
-                if pool.fails_in_use(media, block) && *good > pool.good_blocks_needed() {
-                    let failed = pool.members_to_retire(media, block, true);
+                if pool.wear.fails_in_use(&pool.log, media, block)
+                    && *good > pool.good_blocks_needed()
+                {
+                    let failed = pool.wear.members_to_retire(&pool.log, media, block, true);
                     media.retire(block, &failed);
                     (*good, retired) = (*good - 1, retired + 1);
                     return false;

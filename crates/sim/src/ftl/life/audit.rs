@@ -43,7 +43,7 @@ impl Ftl {
         let leaving =
             |state: &&BlockState| matches!(state, BlockState::Victim | BlockState::Erasing);
         let leaving = states().filter(leaving).count();
-        let collections = self.pools.iter().filter(|pool| pool.collection.is_some()).count();
+        let collections = self.pools.iter().filter(|pool| pool.moves.collection.is_some()).count();
         if leaving != collections {
             return Err(format!("{leaving} blocks are collected by {collections} collections"));
         }

@@ -146,7 +146,7 @@ impl Ftl {
     pub fn may_split(&self, media: &Media, erases: impl FnOnce() -> u64) -> bool {
         let pool = &self.pools[0]; // all have the same limits
         let slc_limit = pool.log.slc.as_ref().map_or(u32::MAX, |cache| cache.worn_limit);
-        let limit = pool.worn_limit.min(slc_limit);
+        let limit = pool.wear.limit.min(slc_limit);
         let is_far = || u64::from(media.erase_count_max()) + erases() < u64::from(limit);
         self.is_separable() && pool.log.failures.is_none() && (limit == u32::MAX || is_far())
     }

@@ -98,7 +98,7 @@ impl Ftl {
     /// Sets the wear limits of blocks to those of `setup`.
     pub(crate) fn wear_out(&mut self, setup: &PoolSetup) {
         for pool in &mut self.pools {
-            pool.worn_limit = setup.worn_limit;
+            pool.wear.limit = setup.worn_limit;
             if let Some(cache) = &mut pool.log.slc {
                 cache.worn_limit = setup.slc_worn_limit;
             }
@@ -140,8 +140,8 @@ impl Ftl {
         limit: u32,
     ) {
         let pool = &self.pools[die.0 as usize];
-        let Some(victim) = pool.collection.map(|collection| collection.victim) else { return };
-        if pool.log.may_be_cut && pool.live_pages(&self.books, victim) <= limit {
+        let Some(victim) = pool.moves.victim() else { return };
+        if pool.log.may_be_cut && pool.log.live_pages(&self.books, victim) <= limit {
             for pool in &mut self.pools {
                 pool.log.complete_copies(&mut self.books, sink, victim);
             }

@@ -67,13 +67,13 @@ struct CacheSnapshot {
 impl PoolSnapshot {
     fn of(pool: &Pool) -> Self {
         // A running erase counts as ended: no executor will report its end later.
-        let erasing = pool.collection.and_then(|collection| {
+        let erasing = pool.moves.collection.and_then(|collection| {
             collection.erase_count.map(|count| (collection.victim.0, count, collection.source))
         });
         let to_cache = erasing.is_some_and(|(victim, _, source)| {
-            source == Source::Fold && pool.is_member(BlockId(victim))
+            source == Source::Fold && pool.log.is_member(BlockId(victim))
         });
-        let moving = pool.collection.filter(|collection| collection.erase_count.is_none());
+        let moving = pool.moves.collection.filter(|collection| collection.erase_count.is_none());
         Self {
             frontiers: pool.log.frontiers.iter().map(|it| (it.next, it.limit)).collect(),
             handles: pool.log.placement.handles.as_ref().map_or(Vec::new(), |it| it.save()),
@@ -84,10 +84,10 @@ impl PoolSnapshot {
             candidates: pool.log.save_candidates(),
             collection: moving
                 .map(|it| (it.victim.0, it.source, it.next_page, [it.retires, it.has_failed])),
-            level_due: pool.level_due
-                || (pool.gauge.is_some()
+            level_due: pool.wear.level_due
+                || (pool.wear.gauge.is_some()
                     && erasing.is_some_and(|(_, _, source)| source == Source::Gc)),
-            retire_due: pool.retire_due,
+            retire_due: pool.wear.retire_due,
             scheme: pool.scheme.as_ref().map(|scheme| scheme.snapshot()),
             slc: pool.log.slc.as_ref().map(|cache| {
                 let erasing = erasing.filter(|_| to_cache).map(|(victim, ..)| victim);
@@ -273,13 +273,13 @@ impl Ftl {
     /// Collections of each pool since the host opened a block last: the part of the state that a
     /// snapshot lacks and a checkpoint needs.
     pub fn begun_in_vain(&self) -> Vec<u32> {
-        self.pools.iter().map(|pool| pool.begun_in_vain).collect()
+        self.pools.iter().map(|pool| pool.moves.begun_in_vain).collect()
     }
 
     /// Restores what [`Ftl::begun_in_vain`] gave.
     pub fn set_begun_in_vain(&mut self, counts: &[u32]) {
         for (pool, &count) in self.pools.iter_mut().zip(counts) {
-            pool.begun_in_vain = count;
+            pool.moves.begun_in_vain = count;
         }
     }
 
@@ -323,8 +323,8 @@ impl Ftl {
             }
             let pool = self.pool_of(block);
             if pool.log.state(block) == BlockState::Failed {
-                let failed = pool.members_to_retire(media, block, true);
-                if pool.is_last_use(media, block) {
+                let failed = pool.wear.members_to_retire(&pool.log, media, block, true);
+                if pool.wear.is_last_use(&pool.log, media, block) {
                     media.retire(block, &failed);
                     continue;
                 }
@@ -413,7 +413,7 @@ fn restore_pool(pool: &mut Pool, snapshot: &PoolSnapshot, media: &Media) -> Resu
             return Err(format!("block {victim} is under collection and is not a victim"));
         }
         log.gives_nothing = retires;
-        pool.collection = Some(Collection {
+        pool.moves.collection = Some(Collection {
             victim: BlockId(victim),
             source,
             next_page,
@@ -433,8 +433,8 @@ fn restore_pool(pool: &mut Pool, snapshot: &PoolSnapshot, media: &Media) -> Resu
     }
     // An image knows no programs of parts either.
     log.take_parts_as_programmed(media);
-    pool.level_due = snapshot.level_due;
-    pool.retire_due = snapshot.retire_due;
+    pool.wear.level_due = snapshot.level_due;
+    pool.wear.retire_due = snapshot.retire_due;
     if !log.restore_candidates(&snapshot.candidates) {
         return Err(format!("die {} has a candidate list of another policy", log.die.0));
     }

@@ -2,10 +2,10 @@
 
 use super::{Request, Translation, Use};
 use crate::ftl::books::Books;
-use crate::ftl::pool::{BlockState, Pool};
+use crate::ftl::pool::Pool;
 use crate::ftl::sink::{FlashSink, NoRoom};
 use crate::ftl::{Ftl, FtlConfig, PoolSetup};
-use crate::nand::{CellMode, Media};
+use crate::nand::CellMode;
 use crate::units::{BlockId, Lpn};
 
 impl Ftl {
@@ -134,60 +134,5 @@ impl Ftl {
     pub fn trim_mapped<S: FlashSink>(&mut self, sink: &mut S, lpn: Lpn) -> bool {
         self.translate(sink, lpn, Use::Change);
         self.trim(lpn)
-    }
-}
-
-impl Pool {
-    /// Exchanges an erased map block for a less worn erased block of the pool, if wear is leveled;
-    /// returns the latter.
-    fn exchange_for(&mut self, media: &Media, map_block: u32) -> Option<u32> {
-        let (worn, new) = (media.erase_count(BlockId(map_block)), self.log.erased.next()?);
-        let count = media.erase_count(BlockId(new));
-        if !self.shares_wear || count >= worn {
-            return None;
-        }
-        self.log.erased.pop();
-        self.log.erased.push(map_block, worn);
-        self.log.set_state(BlockId(map_block), BlockState::Erased);
-        self.log.set_state(BlockId(new), BlockState::Map);
-        self.map_blocks.iter_mut().filter(|it| **it == map_block).for_each(|it| *it = new);
-        if let Some(gauge) = &mut self.gauge {
-            gauge.exchanged(count, worn);
-        }
-        Some(new)
-    }
-
-    /// Good blocks, those of a cache included.
-    pub(crate) fn good_blocks(&self) -> u32 {
-        let retired = self.scheme.as_ref().map_or(0, |scheme| scheme.retired());
-        let cached = self.log.slc.as_ref().map_or(0, |cache| cache.members.len() as u32);
-        self.good_blocks + self.map_blocks.len() as u32 + cached - retired
-    }
-
-    /// Good blocks beyond those that the pool cannot do without.
-    pub(crate) fn dispensable_blocks(&self) -> u32 {
-        let retired = self.scheme.as_ref().map_or(0, |scheme| scheme.retired());
-        self.good_blocks.saturating_sub(self.good_blocks_min + retired)
-    }
-
-    /// Pages of a block that hold something.
-    pub(crate) fn written_pages(&self, block: BlockId) -> u32 {
-        match &self.scheme {
-            Some(scheme) => scheme.written(block),
-            None => self.log.written_limit(block) - self.log.geometry.first_page(block).0,
-        }
-    }
-
-    /// Other blocks hold map pages than those that a new pool sets apart: the wear of the rest is
-    /// counted again.
-    pub(crate) fn gauge_anew(&mut self, media: &Media) {
-        let Some(gauge) = &self.gauge else { return };
-        let is_native = |block: &u32| {
-            !media.is_bad(BlockId(*block))
-                && !self.map_blocks.contains(block)
-                && !self.is_member(BlockId(*block))
-        };
-        let counts = self.log.blocks().filter(is_native).map(|it| media.erase_count(BlockId(it)));
-        self.gauge = Some(gauge.renewed(counts));
     }
 }

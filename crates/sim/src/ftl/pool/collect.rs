@@ -7,23 +7,24 @@
 //!                                   finish: the block joins the erased ones
 //! ```
 //! There is one form of collection. A sink that schedules collections takes the steps itself; for
-//! all others they are taken at once, without a limit. Folding a block of the cache and leveling
-//! wear are collections of a block that was chosen otherwise. A pool has one collection at a time.
-//! Its victim is not a candidate any more, but between steps its pages still die by overwrites, and
-//! those are not moved. A copy is placed before the old one is given up, so that a power cut
-//! between the two loses nothing.
+//! all others they are taken at once, without a limit. Folding a block of the cache, refreshing one
+//! and leveling wear are collections of a block that was chosen otherwise. A pool has one
+//! collection at a time. Its victim is not a candidate any more, but between steps its pages still
+//! die by overwrites, and those are not moved. A copy is placed before the old one is given up, so
+//! that a power cut between the two loses nothing.
 
 use super::block_state::BlockState;
 use super::collection::{Collection, StepOutcome};
 use super::copyback::place_inside;
 use super::placement::HOST_FRONTIER;
 use super::pool::Pool;
+use super::refresh_queue::Due;
 use super::wear::WearGauge;
 use crate::ftl::books::Books;
 use crate::ftl::sink::FlashSink;
 use crate::nand::{CellMode, Media};
 use crate::op::{Source, RUN_MAX};
-use crate::units::{BlockId, Lpn};
+use crate::units::{BlockId, Lpn, Ns};
 
 /// How a collection is carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +45,7 @@ impl Pool {
 
     /// Whether a collection, of this victim or of another block, wins anything.
     pub(super) fn wins(&self, books: &Books, victim: BlockId) -> bool {
-        let pages = self.block_pages();
+        let pages = self.log.block_pages();
         let is_full = |block: BlockId| books.map.live_count(block) >= pages;
         let is_closed = |&block: &BlockId| self.log.state(block) == BlockState::Closed;
         !is_full(victim)
@@ -64,7 +65,7 @@ impl Pool {
     /// The same of any block.
     pub(in crate::ftl) fn finds_room(&self, books: &Books, media: &Media, victim: BlockId) -> bool {
         if self.log.is_uneven {
-            let live = u64::from(self.live_pages(books, victim));
+            let live = u64::from(self.log.live_pages(books, victim));
             let stream = self.log.moved_stream(Lpn(0), Source::Gc, victim);
             return self.log.erased.pages() + self.log.pages_left(media, stream) >= live;
         }
@@ -81,12 +82,7 @@ impl Pool {
 
     /// Live pages that the collection under way has still to move; 0 without one.
     pub(crate) fn pages_to_collect(&self, books: &Books) -> u32 {
-        self.collection.map_or(0, |it| self.live_pages(books, it.victim))
-    }
-
-    /// Live pages of a block; the holes of a superblock are none.
-    pub(in crate::ftl) fn live_pages(&self, books: &Books, block: BlockId) -> u32 {
-        books.map.live_count(block) - self.log.hole_pages(block)
+        self.moves.collection.map_or(0, |it| self.log.live_pages(books, it.victim))
     }
 
     pub(in crate::ftl) fn start(
@@ -99,7 +95,7 @@ impl Pool {
         let has_failed = self.log.state(victim) == BlockState::Failed;
         self.log.set_state(victim, BlockState::Victim);
         self.log.gives_nothing = retires;
-        self.collection = Some(Collection {
+        self.moves.collection = Some(Collection {
             victim,
             source,
             next_page: 0,
@@ -112,14 +108,17 @@ impl Pool {
 
     /// Chooses a victim; false when one is under collection already, or no block is worth it.
     pub(crate) fn begin_collection(&mut self, books: &Books, media: &Media) -> bool {
-        if self.collection.is_some() {
+        if self.moves.collection.is_some() {
             return false;
         }
         self.log.choices = 0;
-        let lagging =
-            if std::mem::take(&mut self.level_due) { self.lagging(books, media) } else { None };
+        let lagging = if std::mem::take(&mut self.wear.level_due) {
+            self.lagging(books, media)
+        } else {
+            None
+        };
         if let Some(block) = lagging {
-            self.begun_in_vain += 1;
+            self.moves.begun_in_vain += 1;
             self.start(block, Source::Wear, false, Beginning::InSteps);
             return true;
         }
@@ -129,7 +128,7 @@ impl Pool {
             self.log.offer(books, block);
         }
         if let Some((victim, retires)) = found {
-            self.begun_in_vain += 1;
+            self.moves.begun_in_vain += 1;
             self.start(BlockId(victim), Source::Gc, retires, Beginning::InSteps);
         }
         found.is_some()
@@ -142,15 +141,16 @@ impl Pool {
         media: &Media,
         set_aside: &mut Vec<u32>,
     ) -> Option<(u32, bool)> {
-        if self.begun_in_vain > self.collections_max() {
+        if self.moves.begun_in_vain > self.collections_max() {
             return None;
         }
-        if let Some(failed) = self.failed_to_erase(media) {
+        if let Some(failed) = self.wear.failed_to_erase(&mut self.log, media) {
             return Some((failed, false));
         }
-        if let Some(failed) = self.failed_to_retire(media, self.good_blocks_needed()) {
+        let needed = self.good_blocks_needed();
+        if let Some(failed) = self.wear.failed_to_retire(&mut self.log, media, needed) {
             let is_free = self.has_spare() || books.map.live_count(BlockId(failed)) == 0;
-            self.retire_due = !is_free;
+            self.wear.retire_due = !is_free;
             if is_free {
                 return Some((failed, true));
             }
@@ -159,7 +159,7 @@ impl Pool {
         loop {
             let victim = self.log.choose(books, media)?;
             let has_spare = self.has_spare();
-            if !self.is_last_use(media, BlockId(victim)) {
+            if !self.wear.is_last_use(&self.log, media, BlockId(victim)) {
                 let data_pages = self.log.layout.data_pages(self.log.die, CellMode::Native);
                 let is_full = books.map.live_count(BlockId(victim)) == data_pages;
                 if is_full && has_spare {
@@ -169,8 +169,9 @@ impl Pool {
                 }
                 return Some((victim, false));
             }
-            let is_dispensable = self.good_blocks > self.good_blocks_min + set_aside.len() as u32;
-            self.retire_due = is_dispensable && !has_spare;
+            let is_dispensable =
+                self.wear.good_blocks > self.wear.good_blocks_min + set_aside.len() as u32;
+            self.wear.retire_due = is_dispensable && !has_spare;
             if is_dispensable && has_spare {
                 return Some((victim, true));
             }
@@ -188,7 +189,7 @@ impl Pool {
         sink: &mut S,
         page_limit: u32,
     ) -> StepOutcome {
-        let Some(collection) = self.collection else { return StepOutcome::Stuck };
+        let Some(collection) = self.moves.collection else { return StepOutcome::Stuck };
         if collection.erase_count.is_some() {
             return StepOutcome::Stuck;
         }
@@ -198,10 +199,10 @@ impl Pool {
         }
         let victim = collection.victim;
         let mut moved = 0;
-        while moved < page_limit && self.live_pages(books, victim) > 0 {
+        while moved < page_limit && self.log.live_pages(books, victim) > 0 {
             moved += self.move_pages(books, sink, page_limit - moved);
         }
-        if self.live_pages(books, victim) > 0 {
+        if self.log.live_pages(books, victim) > 0 {
             return StepOutcome::Moved(moved);
         }
         if collection.source == Source::Refresh {
@@ -214,12 +215,12 @@ impl Pool {
             translation.update_moved(&mut books.counters, sink, self.log.die);
         }
         if collection.retires {
-            self.collection = None;
-            self.note_retired(books, sink, collection);
+            self.moves.collection = None;
+            self.wear.note_retired(books, sink, collection);
             self.take_out_of_use(books, sink, collection);
             return StepOutcome::Retired(victim);
         }
-        self.replace_failed(books, sink, collection);
+        self.log.replace_failed(books, sink, collection);
         if self.log.may_be_cut {
             self.log.complete_copies(books, sink, victim);
         }
@@ -229,21 +230,21 @@ impl Pool {
             handles.note_erased(victim);
         }
         if collection.source == Source::Gc {
-            self.reclaimed.all += 1;
-            self.reclaimed.live += u64::from(moved > 0 || collection.next_page > 0);
+            self.moves.reclaimed.all += 1;
+            self.moves.reclaimed.live += u64::from(moved > 0 || collection.next_page > 0);
         }
-        let is_outside = collection.source == Source::Fold && self.is_member(victim);
-        if let Some(gauge) = self.gauge.as_mut().filter(|_| !is_outside) {
+        let is_outside = collection.source == Source::Fold && self.log.is_member(victim);
+        if let Some(gauge) = self.wear.gauge.as_mut().filter(|_| !is_outside) {
             gauge.erased(erase_count);
         }
         self.log.set_state(victim, BlockState::Erasing);
-        self.collection = Some(Collection { erase_count: Some(erase_count), ..collection });
+        self.moves.collection = Some(Collection { erase_count: Some(erase_count), ..collection });
         StepOutcome::Emptied(victim)
     }
 
     /// Moves up to `limit` live pages of the victim: all of them, or what the open block takes.
     fn move_pages<S: FlashSink>(&mut self, books: &mut Books, sink: &mut S, limit: u32) -> u32 {
-        let collection = self.collection.as_mut().expect("the caller has found it");
+        let collection = self.moves.collection.as_mut().expect("the caller has found it");
         let Collection { victim, source, is_whole, .. } = *collection;
         let mut batch = limit.min(RUN_MAX);
         if !is_whole {
@@ -253,7 +254,7 @@ impl Pool {
         }
         let is_first = collection.next_page == 0;
         let oob = sink.media().oob_of_block(victim);
-        let mut moving = std::mem::take(&mut self.moving);
+        let mut moving = std::mem::take(&mut self.moves.moving);
         collection.next_page =
             books.map.take_live(victim, collection.next_page, batch, oob, &mut moving);
         let moved = moving.len();
@@ -280,7 +281,7 @@ impl Pool {
         if let Some(translation) = &mut books.translation {
             translation.note_moved(self.log.die, moving.lpns());
         }
-        self.moving = moving;
+        self.moves.moving = moving;
         moved
     }
 
@@ -298,23 +299,20 @@ impl Pool {
                 cache.members.retain(|&member| member != worn.0);
             }
             _ => {
-                self.good_blocks -= 1;
-                if let Some(gauge) = &mut self.gauge {
-                    gauge.retired(sink.media().erase_count(worn));
-                }
+                self.wear.retired(sink.media().erase_count(worn));
             }
         }
         self.log.set_state(worn, BlockState::Bad);
         books.counters.retired_blocks += 1;
-        let failed = self.members_to_retire(sink.media(), worn, collection.has_failed);
+        let failed =
+            self.wear.members_to_retire(&self.log, sink.media(), worn, collection.has_failed);
         sink.retire(worn, &failed);
     }
 
     /// The erase of the victim is over: it joins the erased blocks. `None` when no erase is under
     /// way.
     pub(crate) fn finish(&mut self) -> Option<Collection> {
-        let collection = self.collection.filter(|it| it.erase_count.is_some())?;
-        self.collection = None;
+        let collection = self.moves.finish()?;
         let (victim, source) = (collection.victim, collection.source);
         self.log.set_state(victim, BlockState::Erased);
         match &mut self.log.slc {
@@ -329,7 +327,7 @@ impl Pool {
             }
         }
         if !collection.is_whole && source != Source::Refresh {
-            self.level_due = self.gauge.is_some() && source == Source::Gc;
+            self.wear.level_due = self.wear.gauge.is_some() && source == Source::Gc;
         }
         Some(collection)
     }
@@ -354,7 +352,7 @@ impl Pool {
     pub(in crate::ftl) fn finish_at_once<S: FlashSink>(&mut self, books: &mut Books, sink: &mut S) {
         self.step(books, sink, u32::MAX);
         self.finish();
-        if std::mem::take(&mut self.level_due) {
+        if std::mem::take(&mut self.wear.level_due) {
             self.level_wear(books, sink);
         }
     }
@@ -368,16 +366,11 @@ impl Pool {
 
     /// A closed block that lags too far behind in wear, taken out of the candidates.
     fn lagging(&mut self, books: &Books, media: &Media) -> Option<BlockId> {
-        let limit = self.gauge.as_mut().and_then(WearGauge::lagging_below)?;
+        let limit = self.wear.gauge.as_mut().and_then(WearGauge::lagging_below)?;
         self.log.take_least_worn(&books.map, media, limit).map(BlockId)
     }
 
-    /// Blocks of the cache that were written to their end.
-    pub(super) fn cached_blocks(&self) -> u32 {
-        self.log.slc.as_ref().map_or(0, |cache| cache.cached.len() as u32)
-    }
-
-    /// Those of them that wait to be folded in pauses.
+    /// Blocks of the cache that wait to be folded in pauses.
     pub(crate) fn blocks_to_fold(&self) -> u32 {
         let cache = self.log.slc.as_ref().filter(|cache| cache.folds_in_pauses);
         cache.map_or(0, |cache| cache.cached.len() as u32)
@@ -393,7 +386,7 @@ impl Pool {
     /// when one is under way, none is cached, or its pages have nowhere to go before a native block
     /// is collected.
     pub(crate) fn begin_fold(&mut self, books: &Books, media: &Media) -> bool {
-        let has_room = self.log.erased.len() > self.reserve + u32::from(self.retire_due);
+        let has_room = self.log.erased.len() > self.reserve + u32::from(self.wear.retire_due);
         self.begin_fold_with(books, media, has_room)
     }
 
@@ -404,7 +397,7 @@ impl Pool {
     }
 
     fn begin_fold_with(&mut self, books: &Books, media: &Media, has_room: bool) -> bool {
-        if self.collection.is_some() {
+        if self.moves.collection.is_some() {
             return false;
         }
         let Some(cache) = &self.log.slc else { return false };
@@ -440,7 +433,8 @@ impl Pool {
     ) -> bool {
         let held = self.reserve + self.held_blocks();
         let next = self.log.erased.next().map(BlockId);
-        let is_last = next.is_some_and(|guest| self.is_last_use(sink.media(), guest));
+        let is_last =
+            next.is_some_and(|guest| self.wear.is_last_use(&self.log, sink.media(), guest));
         let Some(cache) = &mut self.log.slc else { return false };
         if cache.draining.is_on {
             return false;
@@ -457,5 +451,87 @@ impl Pool {
         };
         self.log.open_block(books, sink, HOST_FRONTIER, block, mode);
         true
+    }
+
+    /// Whether a block that is due will be refreshed.
+    fn is_worth_it(&self, books: &Books, media: &Media, block: BlockId) -> bool {
+        let is_full = self.log.state(block) == BlockState::Closed;
+        let may_retire = self.wear.good_blocks > self.good_blocks_needed();
+        self.log.live_pages(books, block) > 0
+            && (!is_full || may_retire || !self.wear.is_last_use(&self.log, media, block))
+    }
+
+    /// The block that has been due for longest.
+    pub(in crate::ftl) fn due(&mut self, books: &Books, media: &Media, now: Ns) -> Option<Due> {
+        let mut queue = self.log.refresh.take()?;
+        let is_open = |block| self.log.state(block) == BlockState::Open;
+        let is_ready = |block| self.log.holds(block) && self.is_worth_it(books, media, block);
+        let due = queue.oldest(media, now, is_open, is_ready);
+        self.log.refresh = Some(queue);
+        due
+    }
+
+    /// Takes the block that is due out of the candidates and begins to collect it; false when a
+    /// collection is under way, none is due, or its pages have nowhere to go.
+    pub(in crate::ftl) fn begin_refresh(
+        &mut self,
+        books: &mut Books,
+        media: &Media,
+        now: Ns,
+        how: Beginning,
+    ) -> bool {
+        if self.moves.collection.is_some() {
+            return false;
+        }
+        let Some(Due { block, is_by_rate, .. }) = self.due(books, media, now) else {
+            return false;
+        };
+        if self.log.state(block) == BlockState::Cached {
+            let has_room = self.log.erased.len() > self.reserve + u32::from(self.wear.retire_due);
+            if (self.log.is_member(block) && !has_room) || !self.begin_fold_of(media, block) {
+                return false;
+            }
+        } else {
+            let retires = self.wear.is_last_use(&self.log, media, block);
+            // Superblocks of several sizes may take one block more than they give back.
+            let least = self.reserve + u32::from(retires || self.log.is_uneven);
+            if self.log.erased.len() < least || !self.finds_room(books, media, block) {
+                return false;
+            }
+            self.log.take(books, block);
+            self.start(block, Source::Refresh, retires, how);
+        }
+        let counters = &mut books.counters;
+        *(if is_by_rate {
+            &mut counters.refreshed_by_rate
+        } else {
+            &mut counters.refreshed_by_age
+        }) += 1;
+        true
+    }
+
+    /// Refreshes the block that is due, at once; false as [`Pool::begin_refresh`].
+    pub(in crate::ftl) fn refresh_at_once<S: FlashSink>(
+        &mut self,
+        books: &mut Books,
+        sink: &mut S,
+        now: Ns,
+    ) -> bool {
+        if self.moves.collection.is_some() {
+            self.finish_at_once(books, sink);
+        }
+        if self.due(books, sink.media(), now).is_none() {
+            return false;
+        }
+        // Where a victim may fill two blocks, one more than the reserve is erased before.
+        let may_take_two = self.log.placement.splits(Source::Refresh) || self.log.is_uneven;
+        if may_take_two && !self.has_spare() && self.make_spare(books, sink, None).is_err() {
+            return false;
+        }
+        let begun = self.begin_refresh(books, sink.media(), now, Beginning::Whole);
+        if begun {
+            self.finish_at_once(books, sink);
+        }
+        begun
     }
 }

@@ -1,5 +1,6 @@
 //! A collection under way, and what a step of it has done.
 
+use crate::ftl::map::{DeadRun, Moving};
 use crate::op::Source;
 use crate::units::BlockId;
 
@@ -18,6 +19,32 @@ pub(crate) struct Collection {
     pub(crate) is_whole: bool,
     /// Present when its erase was emitted: the erase count, this erase included.
     pub(crate) erase_count: Option<u32>,
+}
+
+/// The collection under way, and what past ones have won.
+#[derive(Default)]
+pub(crate) struct Moves {
+    pub(crate) collection: Option<Collection>,
+    /// Collections in steps since the host opened a block last.
+    pub(crate) begun_in_vain: u32,
+    /// Victims that were erased since the drive was made or loaded.
+    pub(crate) reclaimed: Reclaimed,
+    /// Pages on their way out of a victim; kept for its memory.
+    pub(super) moving: Moving,
+    /// Pages that one run of the host lets die; kept for its memory.
+    pub(super) dead: Vec<DeadRun>,
+}
+
+impl Moves {
+    /// The block that is being collected, until its erase is over.
+    pub(in crate::ftl) fn victim(&self) -> Option<BlockId> {
+        self.collection.map(|collection| collection.victim)
+    }
+
+    /// The erase of the victim is over; `None` when none is under way.
+    pub(super) fn finish(&mut self) -> Option<Collection> {
+        self.collection.take_if(|it| it.erase_count.is_some())
+    }
 }
 
 /// What a step of a collection has done.

@@ -20,7 +20,7 @@ use super::block_state::BlockState;
 use super::collection::Collection;
 use super::frontier::Frontier;
 use super::log::Log;
-use super::pool::Pool;
+use super::wear::Wear;
 use crate::ftl::books::Books;
 use crate::ftl::config::Part;
 use crate::ftl::map::Map;
@@ -178,48 +178,14 @@ impl Log {
         }
         failed
     }
-}
-
-impl Pool {
-    /// Whether a block of full density is not to be erased again.
-    pub(in crate::ftl) fn is_last_use(&self, media: &Media, block: BlockId) -> bool {
-        if media.erase_count(block) >= self.worn_limit {
-            return true;
-        }
-        if self.log.failures.is_none() {
-            return false;
-        }
-        let has_failed = self.log.state(block) == BlockState::Failed;
-        self.is_short_of_members(media, block, has_failed)
-    }
-
-    /// Whether a block of full density that is written to its end and erased is lost by that: it is
-    /// worn, or fails and cannot be repaired.
-    pub(in crate::ftl) fn fails_in_use(&self, media: &Media, block: BlockId) -> bool {
-        media.erase_count(block) >= self.worn_limit
-            || self.log.failures.is_some() && self.is_short_of_members(media, block, true)
-    }
 
     /// Whether members have failed, with `has_failed` at a program too, that no spare replaces.
     fn is_short_of_members(&self, media: &Media, block: BlockId, has_failed: bool) -> bool {
-        let failed = self.log.failed_members(media, block, has_failed);
+        let failed = self.failed_members(media, block, has_failed);
         let is_replaced = |&member: &u32| {
             media.superblocks().is_some_and(|it| it.spare_for(block, member).is_some())
         };
         !failed.iter().all(is_replaced)
-    }
-
-    /// A block that failed and is to be retired: the pool can do without it, beside so many others.
-    pub(super) fn failed_to_retire(&mut self, media: &Media, needed: u32) -> Option<u32> {
-        let &block = self.log.failed.last()?;
-        let is_due = self.good_blocks > needed && self.is_last_use(media, BlockId(block));
-        is_due.then(|| self.log.failed.pop()).flatten()
-    }
-
-    /// A superblock of which a member has failed that will be replaced: a victim like others.
-    pub(super) fn failed_to_erase(&mut self, media: &Media) -> Option<u32> {
-        let &block = self.log.failed.last()?;
-        (!self.is_last_use(media, BlockId(block))).then(|| self.log.failed.pop()).flatten()
     }
 
     /// Replaces the members of a victim that have failed, before it is erased.
@@ -230,29 +196,68 @@ impl Pool {
         collection: Collection,
     ) {
         let Collection { victim, source, has_failed, .. } = collection;
-        if self.log.failures.is_none() || !matches!(source, Source::Gc | Source::Refresh) {
+        if self.failures.is_none() || !matches!(source, Source::Gc | Source::Refresh) {
             return;
         }
-        let failing = self.log.failing_erases(sink.media(), victim);
-        for member in self.log.failed_members(sink.media(), victim, has_failed) {
+        let failing = self.failing_erases(sink.media(), victim);
+        for member in self.failed_members(sink.media(), victim, has_failed) {
             let fails_erase = failing.contains(&member);
             books.counters.failed_erases += u64::from(fails_erase);
             sink.replace_member(victim, member, fails_erase);
         }
     }
+}
+
+impl Wear {
+    /// Whether a block of full density is not to be erased again.
+    pub(in crate::ftl) fn is_last_use(&self, log: &Log, media: &Media, block: BlockId) -> bool {
+        if self.is_worn(media, block) {
+            return true;
+        }
+        if log.failures.is_none() {
+            return false;
+        }
+        let has_failed = log.state(block) == BlockState::Failed;
+        log.is_short_of_members(media, block, has_failed)
+    }
+
+    /// Whether a block of full density that is written to its end and erased is lost by that: it is
+    /// worn, or fails and cannot be repaired.
+    pub(in crate::ftl) fn fails_in_use(&self, log: &Log, media: &Media, block: BlockId) -> bool {
+        self.is_worn(media, block)
+            || log.failures.is_some() && log.is_short_of_members(media, block, true)
+    }
+
+    /// A block that failed and is to be retired: the pool can do without it, beside so many others.
+    pub(super) fn failed_to_retire(
+        &self,
+        log: &mut Log,
+        media: &Media,
+        needed: u32,
+    ) -> Option<u32> {
+        let &block = log.failed.last()?;
+        let is_due = self.good_blocks > needed && self.is_last_use(log, media, BlockId(block));
+        is_due.then(|| log.failed.pop()).flatten()
+    }
+
+    /// A superblock of which a member has failed that will be replaced: a victim like others.
+    pub(super) fn failed_to_erase(&self, log: &mut Log, media: &Media) -> Option<u32> {
+        let &block = log.failed.last()?;
+        (!self.is_last_use(log, media, BlockId(block))).then(|| log.failed.pop()).flatten()
+    }
 
     /// Members of a superblock that is retired that must not be used again: all, when it is worn.
     pub(in crate::ftl) fn members_to_retire(
         &self,
+        log: &Log,
         media: &Media,
         block: BlockId,
         has_failed: bool,
     ) -> Vec<u32> {
-        let is_worn = media.erase_count(block) >= self.worn_limit || self.is_member(block);
-        if is_worn {
+        if self.is_worn(media, block) || log.is_member(block) {
             return (0..media.members_of(block).len() as u32).collect();
         }
-        self.log.failed_members(media, block, has_failed)
+        log.failed_members(media, block, has_failed)
     }
 
     /// Emits the erase that fails, for a block that is neither worn nor failed before.
@@ -263,7 +268,7 @@ impl Pool {
         collection: Collection,
     ) {
         let Collection { victim, has_failed, .. } = collection;
-        let is_worn = sink.media().erase_count(victim) >= self.worn_limit;
+        let is_worn = self.is_worn(sink.media(), victim);
         if matches!(collection.source, Source::Gc | Source::Refresh) && !has_failed && !is_worn {
             books.counters.failed_erases += 1;
             sink.fail_erase(victim);

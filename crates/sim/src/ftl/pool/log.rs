@@ -465,6 +465,27 @@ impl Log {
         self.hole_pages.get((block.0 - self.first_block) as usize).copied().unwrap_or(0)
     }
 
+    /// Live pages of a block; the holes of a superblock are none.
+    pub(in crate::ftl) fn live_pages(&self, books: &Books, block: BlockId) -> u32 {
+        books.map.live_count(block) - self.hole_pages(block)
+    }
+
+    /// Pages that a block takes.
+    pub(in crate::ftl) fn block_pages(&self) -> u32 {
+        self.layout.data_pages(self.die, CellMode::Native)
+    }
+
+    /// Whether a block is cache for good, so that folding it gives nothing back to the native
+    /// blocks.
+    pub(in crate::ftl) fn is_member(&self, block: BlockId) -> bool {
+        self.slc.as_ref().is_some_and(|cache| cache.has_member(block))
+    }
+
+    /// Whether a block waits to be collected some time.
+    pub(in crate::ftl) fn holds(&self, block: BlockId) -> bool {
+        matches!(self.state(block), BlockState::Closed | BlockState::Cached)
+    }
+
     /// The holes of a native superblock count as live from now on.
     pub(in crate::ftl) fn note_holes(&mut self, block: BlockId, media: &Media) {
         let place = (block.0 - self.first_block) as usize;

@@ -1,8 +1,10 @@
 //! What one die has: blocks, and the means to keep some of them free.
 //!
 //! ```text
-//! pool     makes room: collect, slc and draining, failing, padding, copyback
-//!  └─ log  its blocks: erased, frontier (open), refresh_queue (closed), wear
+//! pool       writes; makes room (room); collects, folds, refreshes (collect, copyback)
+//!  ├─ moves  the collection under way (collection)
+//!  ├─ wear   of its blocks (wear, failing)
+//!  └─ log    its blocks: erased, frontier (open; padding), refresh_queue (closed), slc, draining
 //! ```
 //! `placement` and `handles` say which open block a page goes to. A pool knows no other pool: what
 //! they share is lent to each call as `Books`.
@@ -21,6 +23,7 @@ mod padding;
 mod placement;
 mod pool;
 mod refresh_queue;
+mod room;
 mod slc;
 mod wear;
 
@@ -37,5 +40,4 @@ pub(in crate::ftl) use log::Log;
 pub(in crate::ftl) use placement::HOST_FRONTIER;
 pub(in crate::ftl) use pool::Pool;
 pub use pool::{ENTRY_AHEAD, PAGE_AHEAD};
-pub(in crate::ftl) use refresh_queue::Due;
 pub(in crate::ftl) use slc::SlcCache;

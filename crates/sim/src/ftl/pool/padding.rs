@@ -11,7 +11,6 @@
 use super::frontier::{Frontier, PartialPage};
 use super::log::Log;
 use super::placement::HOST_FRONTIER;
-use super::pool::Pool;
 use crate::ftl::books::Books;
 use crate::ftl::sink::FlashSink;
 use crate::geometry::UNMAPPED;
@@ -32,16 +31,14 @@ struct OpenUnit {
     programs: u32,
 }
 
-impl Pool {
+impl Log {
     /// Completes the program units under way in the open blocks of the host.
-    pub(crate) fn pad<S: FlashSink>(&mut self, books: &mut Books, sink: &mut S) {
-        for stream in HOST_FRONTIER..=self.log.placement.last_host_stream() {
-            while self.log.pad_stretch(books, sink, stream) {}
+    pub(in crate::ftl) fn pad<S: FlashSink>(&mut self, books: &mut Books, sink: &mut S) {
+        for stream in HOST_FRONTIER..=self.placement.last_host_stream() {
+            while self.pad_stretch(books, sink, stream) {}
         }
     }
-}
 
-impl Log {
     /// The program unit of the page that a stream wrote last, if its block stages units.
     fn open_unit(&self, media: &Media, stream: usize) -> Option<OpenUnit> {
         let frontier = self.frontiers[stream];

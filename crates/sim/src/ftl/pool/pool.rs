@@ -18,16 +18,16 @@
 //! with the whole reserve erased: then erased and open blocks hold two blocks of free pages at all
 //! times, and of a victim's pages at most one kind can lack a block when one block is left.
 
-use super::collection::{Collection, Reclaimed};
+use super::block_state::BlockState;
+use super::collection::Moves;
 use super::log::Log;
-use super::placement::{HOST_FRONTIER, MOVED_FRONTIER};
-use super::wear::WearGauge;
+use super::wear::Wear;
 use crate::ftl::books::Books;
-use crate::ftl::config::{FtlConfig, PoolSetup, WearConfig};
-use crate::ftl::map::{DeadRun, Moving};
+use crate::ftl::config::{FtlConfig, PoolSetup};
+use crate::ftl::map::DeadRun;
 use crate::ftl::mapping::BlockScheme;
 use crate::ftl::sink::{FlashSink, NoRoom};
-use crate::nand::{CellMode, Media};
+use crate::nand::Media;
 use crate::op::{Source, RUN_MAX};
 use crate::striping::DieRun;
 use crate::units::{BlockId, DieId, Lpn, Ppn};
@@ -52,36 +52,16 @@ pub(crate) struct Pool {
     pub(crate) scheme: Option<Box<BlockScheme>>,
     /// Blocks that are set apart for map pages.
     pub(crate) map_blocks: Vec<u32>,
-    /// Whether they change places with other blocks.
-    pub(in crate::ftl) shares_wear: bool,
     /// Erased blocks that GC keeps.
     pub(in crate::ftl) reserve: u32,
-    /// Present with static wear leveling only.
-    pub(crate) gauge: Option<WearGauge>,
-    /// Victims of collections that were erased since the drive was made or loaded.
-    pub(crate) reclaimed: Reclaimed,
-    /// Good blocks beside those that are cache for good.
-    pub(in crate::ftl) good_blocks: u32,
-    /// Erase count at which a block is not erased again but taken out of use.
-    pub(in crate::ftl) worn_limit: u32,
-    /// Good blocks below which the pool cannot hold its logical pages and collect.
-    pub(in crate::ftl) good_blocks_min: u32,
     /// Copies in a row that data may make inside its die.
     pub(super) copyback_limit: Option<u8>,
-    /// The collection under way.
-    pub(crate) collection: Option<Collection>,
-    /// Collections in steps since the host opened a block last.
-    pub(crate) begun_in_vain: u32,
-    /// Wear leveling is to be asked before the next collection in steps.
-    pub(crate) level_due: bool,
-    /// A worn block waits for a spare block to move to.
-    pub(crate) retire_due: bool,
+    /// The collection under way, and what past ones have won.
+    pub(crate) moves: Moves,
+    /// How worn its blocks are, and how many it has.
+    pub(crate) wear: Wear,
     /// Present when the die of a write is chosen by load.
     pub(crate) share: Option<Share>,
-    /// Pages on their way out of a victim; kept for its memory.
-    pub(super) moving: Moving,
-    /// Pages that one run of the host lets die; kept for its memory.
-    dead: Vec<DeadRun>,
 }
 
 impl Pool {
@@ -95,34 +75,16 @@ impl Pool {
     ) -> Self {
         let mut log = Log::new(die, config, setup, media, cache);
         let map_blocks = log.set_apart(setup.map_blocks_of(die, config));
-        let erased = log.erased.list_with(None);
-        let counts = erased.iter().map(|&block| media.erase_count(BlockId(block)));
         let is_shared = config.allocation.is_dynamic() && setup.geometry.die_count > 1;
         Self {
             reserve: setup.reserve_of(die),
-            gauge: match &config.wear_leveling {
-                WearConfig::Static(wear) => Some(WearGauge::new(wear.threshold, counts)),
-                _ => None,
-            },
-            reclaimed: Reclaimed::default(),
-            good_blocks: log.erased.count(),
-            worn_limit: setup.worn_limit,
-            good_blocks_min: match log.erased.sizes() {
-                None => setup.good_blocks_min(die, config),
-                Some(sizes) => setup.uneven_blocks_min(die, config, sizes),
-            },
             copyback_limit: config.copyback.as_ref().map(|copyback| copyback.limit),
-            collection: None,
-            begun_in_vain: 0,
-            level_due: false,
-            retire_due: false,
+            moves: Moves::default(),
+            wear: Wear::new(config, setup, &log, media),
             share: is_shared
                 .then(|| Share { live_pages: 0, idle_blocks: setup.idle_blocks_of(die, config) }),
-            moving: Moving::default(),
-            dead: Vec::new(),
             scheme: BlockScheme::new(config, setup, &log),
             map_blocks,
-            shares_wear: !matches!(config.wear_leveling, WearConfig::None(_)),
             log,
         }
     }
@@ -262,9 +224,9 @@ impl Pool {
             let room = frontier.free_pages().min(RUN_MAX);
             let part = run.part(done, (run.count - done).min(room));
             frontier.next += part.count;
-            self.dead.clear();
-            books.map.bind_run(part.lpn(0), part.count, target, &mut self.dead);
-            for &DeadRun { first, page_count, written } in &self.dead {
+            self.moves.dead.clear();
+            books.map.bind_run(part.lpn(0), part.count, target, &mut self.moves.dead);
+            for &DeadRun { first, page_count, written } in &self.moves.dead {
                 // The clock of the host write that let the last of them die.
                 books.now = clock(part.lpn(written as u32 - 1)) + 1;
                 let (block, live_count) = books.map.kill_run(first, page_count);
@@ -290,303 +252,66 @@ impl Pool {
     /// Live pages that the pool may hold, where it takes any.
     pub(crate) fn live_limit(&self) -> u32 {
         let idle = self.share.as_ref().map_or(0, |share| share.idle_blocks);
-        (self.good_blocks - idle) * self.log.layout.data_pages(self.log.die, CellMode::Native)
+        (self.wear.good_blocks - idle) * self.log.block_pages()
     }
 
     /// Good blocks that the pool cannot do without.
     pub(in crate::ftl) fn good_blocks_needed(&self) -> u32 {
-        let Some(share) = &self.share else { return self.good_blocks_min };
-        let per_block = self.log.layout.data_pages(self.log.die, CellMode::Native);
-        (share.live_pages.div_ceil(per_block) + share.idle_blocks).max(self.good_blocks_min)
+        let Some(share) = &self.share else { return self.wear.good_blocks_min };
+        let per_block = self.log.block_pages();
+        (share.live_pages.div_ceil(per_block) + share.idle_blocks).max(self.wear.good_blocks_min)
     }
 
-    pub(in crate::ftl) fn has_spare(&self) -> bool {
-        self.log.erased.len() > self.reserve
-    }
-
-    /// Erased blocks that the host may still open.
-    pub(crate) fn spare_blocks(&self) -> u32 {
-        self.log.erased.len().saturating_sub(self.reserve + self.held_blocks())
-    }
-
-    /// Pages that the host may write before a write has to wait, with collections in steps.
-    pub(crate) fn pages_until_stall(&self) -> u32 {
-        let open = self.open_host_pages();
-        let moved = if self.lends() { self.log.frontiers[MOVED_FRONTIER].free_pages() } else { 0 };
-        open + moved + self.spare_blocks() * self.block_pages()
-    }
-
-    /// Pages that the open block of the host takes; with handles, the one with the least room of
-    /// those that were written to.
-    fn open_host_pages(&self) -> u32 {
-        let host = &self.log.frontiers[..=self.log.placement.last_host_stream()];
-        host.iter().filter(|it| it.exists()).map(|it| it.free_pages()).min().unwrap_or(0)
-    }
-
-    /// Pages that a block takes.
-    pub(crate) fn block_pages(&self) -> u32 {
-        self.log.layout.data_pages(self.log.die, CellMode::Native)
-    }
-
-    /// Pages free in open and erased blocks, less those of the reserve and of blocks that are
-    /// held.
-    pub(crate) fn pages_beyond_reserve(&self) -> i64 {
-        let held = self.reserve + self.held_blocks();
-        let blocks = i64::from(self.log.erased.len()) - i64::from(held);
-        i64::from(self.log.open_pages()) + blocks * i64::from(self.block_pages())
-    }
-
-    /// Whether the host may go on in the open block of moved pages: the reserve is whole, so that
-    /// the collection finds another.
-    fn lends(&self) -> bool {
-        !self.log.placement.splits(Source::Host)
-            && !self.log.frontiers[MOVED_FRONTIER].is_full()
-            && self.log.erased.len() >= self.reserve + self.held_blocks()
-    }
-
-    /// Erased blocks beyond the reserve that the host may not take: a worn block is, or waits, to
-    /// be retired, or a block that is cache for good is folded.
-    pub(super) fn held_blocks(&self) -> u32 {
-        let gives_nothing = self.collection.is_some_and(|collection| {
-            collection.retires
-                || (collection.source == Source::Fold && self.is_member(collection.victim))
-        });
-        u32::from(self.retire_due || gives_nothing)
-    }
-
-    /// Whether a block is cache for good, so that folding it gives nothing back to the native
-    /// blocks.
-    pub(crate) fn is_member(&self, block: BlockId) -> bool {
-        self.log.slc.as_ref().is_some_and(|cache| cache.has_member(block))
-    }
-
-    /// Whether a page of the host would have to wait, with collections in steps.
-    pub(crate) fn would_stall(&self) -> bool {
-        self.open_host_pages() == 0 && self.spare_blocks() == 0 && !self.lends()
-    }
-
-    /// As [`Pool::make_room`], for a page that counts as written by its handle.
-    #[inline(never)]
-    fn make_room_counted<S: FlashSink>(
-        &mut self,
-        books: &mut Books,
-        sink: &mut S,
-        stream: usize,
-    ) -> Result<(), NoRoom> {
-        let made = self.make_room(books, sink, stream);
-        made.inspect_err(|_| self.log.placement.refused(stream))
-    }
-
-    /// Makes the stream's open block able to take a page of the host.
-    ///
-    /// A victim at its rated endurance is not erased again: its pages move once the pool has a
-    /// block to spare for that, and then it is taken out of use.
-    #[inline(never)]
-    fn make_room<S: FlashSink>(
-        &mut self,
-        books: &mut Books,
-        sink: &mut S,
-        stream: usize,
-    ) -> Result<(), NoRoom> {
-        let is_scheduled = sink.collects_in_steps();
-        if self.log.is_shaped || is_scheduled {
-            self.log.close_full(books, sink, stream);
-            if !self.log.frontiers[stream].is_full() {
-                return Ok(());
-            }
+    /// Takes an erased map block in for a less worn erased block of its own, where wear is leveled;
+    /// returns that.
+    pub(in crate::ftl) fn exchange_for(&mut self, media: &Media, map_block: u32) -> Option<u32> {
+        let (worn, new) = (media.erase_count(BlockId(map_block)), self.log.erased.next()?);
+        let count = media.erase_count(BlockId(new));
+        if !self.wear.shares || count >= worn {
+            return None;
         }
-        let is_cached = stream == HOST_FRONTIER && self.log.slc.is_some();
-        if is_scheduled {
-            return self.open_or_wait(books, sink, stream, is_cached);
+        self.log.erased.pop();
+        self.log.erased.push(map_block, worn);
+        self.log.set_state(BlockId(map_block), BlockState::Erased);
+        self.log.set_state(BlockId(new), BlockState::Map);
+        self.map_blocks.iter_mut().filter(|it| **it == map_block).for_each(|it| *it = new);
+        if let Some(gauge) = &mut self.wear.gauge {
+            gauge.exchanged(count, worn);
         }
-        if self.collection.is_some() {
-            self.finish_at_once(books, sink);
-        }
-        if is_cached {
-            self.make_cached_room(books, sink)
-        } else {
-            self.make_spare(books, sink, Some(stream))
+        Some(new)
+    }
+
+    /// Good blocks, those of a cache included.
+    pub(crate) fn good_blocks(&self) -> u32 {
+        let retired = self.scheme.as_ref().map_or(0, |scheme| scheme.retired());
+        let cached = self.log.slc.as_ref().map_or(0, |cache| cache.members.len() as u32);
+        self.wear.good_blocks + self.map_blocks.len() as u32 + cached - retired
+    }
+
+    /// Good blocks beyond those that the pool cannot do without.
+    pub(crate) fn dispensable_blocks(&self) -> u32 {
+        let retired = self.scheme.as_ref().map_or(0, |scheme| scheme.retired());
+        self.wear.good_blocks.saturating_sub(self.wear.good_blocks_min + retired)
+    }
+
+    /// Pages of a block that hold something.
+    pub(crate) fn written_pages(&self, block: BlockId) -> u32 {
+        match &self.scheme {
+            Some(scheme) => scheme.written(block),
+            None => self.log.written_limit(block) - self.log.geometry.first_page(block).0,
         }
     }
 
-    /// Opens a block for the host if one may be taken, and otherwise sees to it that a collection
-    /// that makes room is under way; for sinks that schedule collections.
-    fn open_or_wait<S: FlashSink>(
-        &mut self,
-        books: &mut Books,
-        sink: &mut S,
-        stream: usize,
-        is_cached: bool,
-    ) -> Result<(), NoRoom> {
-        if is_cached && self.open_cache_block(books, sink) {
-            self.begun_in_vain = 0;
-            return Ok(());
-        }
-        let media = sink.media();
-        let waits_for_fold = is_cached && self.waits_for_fold(books, media);
-        if waits_for_fold {
-            let _ = self.begin_fold(books, media) || self.begin_collection(books, media);
-        } else if self.spare_blocks() == 0 {
-            self.begin_collection(books, media);
-        }
-        if !waits_for_fold && self.spare_blocks() > 0 {
-            self.begun_in_vain = 0;
-            self.log.open(books, sink, stream, Source::Host);
-            if is_cached {
-                self.note_past_cache();
-            }
-            Ok(())
-        } else if !waits_for_fold && stream == HOST_FRONTIER && self.lends() {
-            // A victim gives back a part of a block, and the host need not wait for a whole one.
-            self.begun_in_vain = 0;
-            self.log.frontiers.swap(HOST_FRONTIER, MOVED_FRONTIER);
-            self.log.parts.swap(HOST_FRONTIER, MOVED_FRONTIER);
-            Ok(())
-        } else if self.collection.is_some() {
-            Err(NoRoom::Stalled)
-        } else {
-            Err(NoRoom::WornOut)
-        }
-    }
-
-    /// Whether the host has to wait until a block of the cache is folded. Begins to erase one that
-    /// is empty: that costs an erase, and the write need not wait for it.
-    fn waits_for_fold(&mut self, books: &Books, media: &Media) -> bool {
-        let Some(cache) = &self.log.slc else { return false };
-        let (has_guests, folds) = (cache.guest_count > 0, cache.folds_when_full);
-        if self.next_is_empty(books) {
-            self.begin_fold(books, media);
-        }
-        let is_folding = self.collection.is_some_and(|it| it.source == Source::Fold);
-        let has_cached = is_folding || self.cached_blocks() > 0;
-        has_cached && (folds || (has_guests && self.spare_blocks() == 0))
-    }
-
-    /// Makes room for the host in a pool with a cache, at once.
-    #[cold]
-    fn make_cached_room<S: FlashSink>(
-        &mut self,
-        books: &mut Books,
-        sink: &mut S,
-    ) -> Result<(), NoRoom> {
-        // Collections at once keep their own account of worn blocks.
-        self.retire_due = false;
-        loop {
-            while self.next_is_empty(books) {
-                self.fold_at_once(books, sink);
-            }
-            self.fold_what_is_owed(books, sink);
-            // Without time, a pause may be at any time.
-            self.end_draining();
-            if self.open_cache_block(books, sink) {
-                return Ok(());
-            }
-            let cache = self.log.slc.as_ref().expect("the caller has looked");
-            if cache.folds_when_full && !cache.cached.is_empty() {
-                if !self.fold_at_once(books, sink) {
-                    self.make_spare(books, sink, None)?;
-                }
-            } else if cache.guest_count > 0 && !self.has_spare() {
-                self.fold_at_once(books, sink);
-            } else {
-                self.make_spare(books, sink, Some(HOST_FRONTIER))?;
-                self.note_past_cache();
-                return Ok(());
-            }
-        }
-    }
-
-    /// See [`crate::ftl::Ftl::catch_up`].
-    pub(crate) fn catch_up<S: FlashSink>(&mut self, books: &mut Books, sink: &mut S) {
-        self.forgive_fold();
-        if self.collection.is_some() {
-            return;
-        }
-        // Blocks of the cache may hold all the room there is: then collections win none.
-        let has_guests =
-            |pool: &Self| pool.log.slc.as_ref().is_some_and(|cache| cache.guest_count > 0);
-        while !self.has_spare() && has_guests(self) && self.fold_at_once(books, sink) {}
-        if !self.has_spare() && !has_guests(self) {
-            // One that is worn out stays as it is.
-            let _ = self.make_spare(books, sink, None);
-        }
-    }
-
-    /// Makes sure, at once, that a block more than the reserve is erased, and opens it for a stream
-    /// if one is given.
-    pub(in crate::ftl) fn make_spare<S: FlashSink>(
-        &mut self,
-        books: &mut Books,
-        sink: &mut S,
-        stream: Option<usize>,
-    ) -> Result<(), NoRoom> {
-        let mut worn = Vec::new();
-        let outcome = self.make_spare_beside(books, sink, stream, &mut worn);
-        // The pool could not do without these: they stay as they are.
-        for block in worn {
-            self.log.put_back(books, block);
-        }
-        outcome
-    }
-
-    /// As [`Pool::make_spare`]; `worn` holds the victims that wait to be taken out of use.
-    fn make_spare_beside<S: FlashSink>(
-        &mut self,
-        books: &mut Books,
-        sink: &mut S,
-        stream: Option<usize>,
-        worn: &mut Vec<u32>,
-    ) -> Result<(), NoRoom> {
-        let mut tries_left = self.collections_max();
-        let needed = self.good_blocks_needed();
-        while let Some(failed) = self.failed_to_retire(sink.media(), needed + worn.len() as u32) {
-            worn.push(failed);
-        }
-        loop {
-            // Collected pages may have filled a shared open block to its end.
-            if let Some(stream) = stream {
-                self.log.close_full(books, sink, stream);
-            }
-            let spare = self.has_spare();
-            // Collecting a block with pages of both kinds opens two blocks and gives back one.
-            // So may one of a superblock with more pages than the next, or one that fails.
-            let may_open_two = self.log.placement.splits(Source::Gc)
-                || self.log.is_uneven
-                || self.log.replaces_members();
-            let is_short = may_open_two && self.log.erased.len() < self.reserve;
-            let is_full = stream.is_none_or(|stream| self.log.frontiers[stream].is_full());
-            if spare && !worn.is_empty() {
-                let block = worn.pop().expect("it is not empty");
-                self.collect_at_once(books, sink, BlockId(block), Source::Gc, true);
-            } else if is_full && spare {
-                let Some(stream) = stream else { return Ok(()) };
-                self.log.open(books, sink, stream, Source::Host);
-            } else if is_full || is_short || !worn.is_empty() {
-                let failed = self.failed_to_erase(sink.media());
-                let chosen =
-                    || (tries_left > 0).then(|| self.log.choose(books, sink.media())).flatten();
-                let victim = failed.or_else(chosen);
-                let Some(victim) = victim.filter(|&it| self.has_room_for(books, sink.media(), it))
-                else {
-                    return if is_full { Err(NoRoom::WornOut) } else { Ok(()) };
-                };
-                if !self.wins(books, BlockId(victim)) && failed.is_none() {
-                    self.log.put_back(books, victim);
-                    return if is_full { Err(NoRoom::WornOut) } else { Ok(()) };
-                }
-                tries_left -= 1;
-                if self.is_last_use(sink.media(), BlockId(victim)) {
-                    worn.push(victim);
-                    if self.good_blocks < self.good_blocks_needed() + worn.len() as u32 {
-                        return if is_full { Err(NoRoom::WornOut) } else { Ok(()) };
-                    }
-                } else {
-                    self.collect_at_once(books, sink, BlockId(victim), Source::Gc, false);
-                    self.level_wear(books, sink);
-                }
-            } else {
-                return Ok(());
-            }
-        }
+    /// Other blocks hold map pages than those that a new pool sets apart: the wear of the rest is
+    /// counted again.
+    pub(crate) fn gauge_anew(&mut self, media: &Media) {
+        let Some(gauge) = &self.wear.gauge else { return };
+        let is_native = |block: &u32| {
+            !media.is_bad(BlockId(*block))
+                && !self.map_blocks.contains(block)
+                && !self.log.is_member(BlockId(*block))
+        };
+        let counts = self.log.blocks().filter(is_native).map(|it| media.erase_count(BlockId(it)));
+        self.wear.gauge = Some(gauge.renewed(counts));
     }
 }

@@ -1,10 +1,70 @@
-//! Finds the blocks of a pool that wear leveling must bring back into circulation.
+//! How worn the blocks of a pool are, and how many it has; which of them wear leveling must bring
+//! back into circulation.
 //!
 //! Data that is never rewritten pins its block at a low erase count, and opening the least worn
 //! erased block cannot help: the pinned block is never erased. Static leveling moves the data of
 //! such a block. The test is `mean - count > threshold`; `max - min` instead keeps firing for ever
 //! on one hot block and can wear it out (trade-off: Li, Lee and Lui, "Stochastic modeling of
 //! large-scale solid-state storage systems", 2013).
+
+use super::log::Log;
+use crate::ftl::config::{FtlConfig, PoolSetup, WearConfig};
+use crate::nand::Media;
+use crate::units::BlockId;
+
+/// See the module.
+pub(crate) struct Wear {
+    /// Present with static wear leveling only.
+    pub(crate) gauge: Option<WearGauge>,
+    /// Whether blocks that are set apart for map pages change places with others.
+    pub(in crate::ftl) shares: bool,
+    /// Erase count at which a block is not erased again but taken out of use.
+    pub(in crate::ftl) limit: u32,
+    /// Wear leveling is to be asked before the next collection in steps.
+    pub(crate) level_due: bool,
+    /// A worn block waits for a spare block to move to.
+    pub(crate) retire_due: bool,
+    /// Good blocks beside those that are cache for good.
+    pub(in crate::ftl) good_blocks: u32,
+    /// Good blocks below which the pool cannot hold its logical pages and collect.
+    pub(in crate::ftl) good_blocks_min: u32,
+}
+
+impl Wear {
+    /// The wear of a pool whose good blocks are all erased.
+    pub(super) fn new(config: &FtlConfig, setup: &PoolSetup, log: &Log, media: &Media) -> Self {
+        let erased = log.erased.list_with(None);
+        let counts = erased.iter().map(|&block| media.erase_count(BlockId(block)));
+        Self {
+            gauge: match &config.wear_leveling {
+                WearConfig::Static(wear) => Some(WearGauge::new(wear.threshold, counts)),
+                _ => None,
+            },
+            shares: !matches!(config.wear_leveling, WearConfig::None(_)),
+            limit: setup.worn_limit,
+            level_due: false,
+            retire_due: false,
+            good_blocks: log.erased.count(),
+            good_blocks_min: match log.erased.sizes() {
+                None => setup.good_blocks_min(log.die, config),
+                Some(sizes) => setup.uneven_blocks_min(log.die, config, sizes),
+            },
+        }
+    }
+
+    /// Whether a block is at its rated endurance.
+    pub(super) fn is_worn(&self, media: &Media, block: BlockId) -> bool {
+        media.erase_count(block) >= self.limit
+    }
+
+    /// A block with this erase count is taken out of use.
+    pub(super) fn retired(&mut self, erase_count: u32) {
+        self.good_blocks -= 1;
+        if let Some(gauge) = &mut self.gauge {
+            gauge.retired(erase_count);
+        }
+    }
+}
 
 /// Erase counts of a pool as a histogram, so that the lowest count is known at once.
 pub(crate) struct WearGauge {
