@@ -14,21 +14,21 @@
 //!
 //! 1. pages of a block are programmed in order, after the erase that the FTL counted on;
 //! 2. a page that is not programmed yet is read from the controller's memory, at no flash time:
-//!    by commands when they come ([`Flash::holds`]), by others when it is their turn;
+//!    by commands when they come (`Flash::holds`), by others when it is their turn;
 //! 3. a block is not erased while a read of it waits, nor before its programs are done;
 //! 4. while a program or an erase is suspended, only host reads run;
 //! 5. in a drive that may lose power, a block is erased after everything that was to be programmed
 //!    before, on whatever die: copies of its live data, and newer versions of its dead data.
 //!
-//! | part | holds |
-//! |---|---|
-//! | [`Flash`] | the dies and channels at work, and how far their blocks are |
-//! | [`Design`](design::Design) | what all is built of |
-//! | [`Done`] | operations that are done |
-//! | [`Watch`](watch::Watch) | what is counted and recorded |
-//!
 //! A die that is lost finishes what is under way. What waits and what comes is over at once, in
 //! order, and leaves the blocks as if it had been carried out.
+//!
+//! | part | holds |
+//! |---|---|
+//! | `Flash` | the dies and channels at work, and how far their blocks are |
+//! | `Design` | what all is built of |
+//! | `Done` | operations that are done |
+//! | `Watch` | what is counted and recorded |
 
 mod blocks;
 mod bus;
