@@ -1,6 +1,6 @@
-//! The clockwork of a timed stage: the event queue, the back end, and what needs no event.
+//! The clockwork of a timed stage: the event queue and the back end.
 //!
-//! What is certain to happen next happens without an event:
+//! If it is certain to happen next, it happens without an event:
 //!
 //! ```text
 //! a command alone   submitted ─► controller ─► link ─► FTL       no event for legs on which
@@ -84,9 +84,9 @@ impl Event {
 pub(crate) struct Clockwork {
     pub(super) engine: Engine,
     pub(crate) backend: Backend,
-    /// A command that goes on before the next event, and when.
+    /// A command that continues before the next event, and when.
     goes_next: Option<(u32, Ns)>,
-    /// What is certain to happen next happens without an event.
+    /// If it is certain to happen next, it happens without an event.
     pub(super) skips_events: bool,
     /// Whether commands come one at a time, each when the one before is complete.
     pub(super) comes_alone: bool,
@@ -116,7 +116,7 @@ impl Clockwork {
         self.engine.schedule(after, event.code());
     }
 
-    /// The command that goes on before the next event, if one does.
+    /// The command that continues before the next event, if one does.
     #[inline]
     pub(super) fn take_next(&mut self) -> Option<u32> {
         let (index, at) = self.goes_next.take()?;
@@ -130,7 +130,7 @@ impl Clockwork {
         self.comes_alone && !self.backend.has_completed() && self.engine.is_quiet_until(at)
     }
 
-    /// A command goes on after a while.
+    /// A command continues after a while.
     #[inline]
     pub(super) fn go_on_after(&mut self, index: u32, span: Ns) {
         let at = self.now() + span;
@@ -141,7 +141,7 @@ impl Clockwork {
         }
     }
 
-    /// A command goes on by an event at this instant, so that completions never nest.
+    /// A command continues by an event at this instant, so that completions never nest.
     #[inline]
     pub(super) fn go_on_soon(&mut self, index: u32) {
         let now = self.now();
@@ -162,7 +162,7 @@ impl Clockwork {
         self.engine.next_at()
     }
 
-    /// Whether something happens up to and with `until`; what is done already has to be told.
+    /// Whether something happens up to and with `until`; so it is if an operation is done already.
     pub(crate) fn is_due(&mut self, until: Ns) -> bool {
         self.backend.has_completed() || self.engine.next_at().is_some_and(|at| at <= until)
     }

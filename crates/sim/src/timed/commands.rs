@@ -42,7 +42,7 @@ impl TimedStage {
         Some(index)
     }
 
-    /// A command goes on towards the FTL. Of one that came alone, the next leg begins as if its
+    /// A command continues towards the FTL. Of one that came alone, the next leg begins as if its
     /// time had come.
     #[inline]
     fn go_in(&mut self, drive: &mut Drive, index: u32) {
@@ -196,7 +196,7 @@ impl TimedStage {
         step
     }
 
-    /// An operation is over: whoever waited for it goes on.
+    /// An operation is over: commands that waited for it continue.
     #[inline]
     fn operation_done(&mut self, drive: &mut Drive, done: FlashOp) -> Step {
         self.background.operation_done(&mut self.clockwork, &mut self.host, drive, done);
@@ -287,7 +287,7 @@ impl TimedStage {
         waits > 0
     }
 
-    /// The command of a slot blocks nothing any more: those that the processor held go on.
+    /// The command of a slot blocks nothing any more: those that the processor held continue.
     fn unblock(&mut self, drive: &mut Drive, index: u32) {
         let now = self.clockwork.now();
         for held in self.host.path.unblock(index, now) {
@@ -296,7 +296,7 @@ impl TimedStage {
         }
     }
 
-    /// A command that is served goes on towards its host.
+    /// A command that is served continues towards its host.
     #[inline]
     fn go_out(&mut self, drive: &mut Drive, index: u32) -> Step {
         let now = self.clockwork.now();

@@ -35,7 +35,7 @@ impl CacheSlots {
         !self.waiters.is_empty() || self.fence.is_awaited()
     }
 
-    /// The slots of so many pages of this epoch are free.
+    /// The slots of `pages` of this epoch are free.
     #[inline]
     pub(super) fn release(&mut self, epoch: u32, pages: u32) {
         self.in_flight -= pages as usize;
@@ -72,7 +72,7 @@ pub(crate) struct HostSide {
 }
 
 impl HostSide {
-    /// The side of a drive that `hosts` share, with nothing under way.
+    /// The side of a drive that `hosts` share, with no command in it.
     pub(super) fn new(
         drive: &Drive,
         hosts: &[&Host],
@@ -103,7 +103,7 @@ impl HostSide {
         clockwork.schedule(after, Event::Arrival(tenant));
     }
 
-    /// Whether no command is under way and none is to come.
+    /// Whether no command is in the drive and none is to come.
     pub(super) fn is_over(&self) -> bool {
         self.ledger.outstanding == 0 && self.arrivals == 0
     }
@@ -132,7 +132,7 @@ impl HostSide {
         place.map(|place| settling.swap_remove(place)).is_none()
     }
 
-    /// It waits for so many program units.
+    /// It waits for program units.
     pub(super) fn settle_after(&mut self, index: u32, waits: u32) {
         self.path.slot(index).waits = waits;
         self.settling.iter_mut().for_each(|settling| settling.push(index));

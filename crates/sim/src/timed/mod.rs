@@ -5,8 +5,8 @@
 //!   ▲ events                                    │ operations done
 //!   └───────────────────────────────────────────┘
 //! ```
-//! [`TimedStage`] lives as long as a stage of work; the drive is lent to each of its calls. Whoever
-//! runs it submits commands and takes steps out of it: it calls nobody back. Its state has three
+//! [`TimedStage`] lives as long as a stage of work; the drive is lent to each of its calls. A
+//! runner submits commands and takes steps out of it: it calls nothing back. Its state has three
 //! parts:
 //!
 //! | part | holds |

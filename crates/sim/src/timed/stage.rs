@@ -1,4 +1,4 @@
-//! A stage of work in simulated time: what whoever runs it calls.
+//! A stage of work in simulated time: what its runner calls.
 //!
 //! ```text
 //! submit ► host path in ► FTL decides ► operations queue
@@ -6,9 +6,9 @@
 //!    └─ Step::Completed ◄─ host path out ◄─ last operation done
 //! ```
 //! [`TimedStage`] wires its parts, each with a state: each event goes to whom it concerns, and what
-//! that answers is scheduled. Nothing calls back: whoever runs the stage takes [`Step`]s out of it
-//! and submits the next commands. A run can be sliced anywhere. The way of a command through the
-//! stage is in `commands`.
+//! that answers is scheduled. Nothing calls back: its runner takes [`Step`]s out of it and submits
+//! the next commands. A run can be sliced anywhere. The way of a command through the stage is in
+//! `commands`.
 
 use serde_json::{json, Value};
 
@@ -93,8 +93,8 @@ impl TimedStage {
             self.host.path.throttle().take().map(|throttle| Throttle::at_start(throttle, now));
     }
 
-    /// Commands come from what the steps of this stage tell from now on, and nobody looks at it
-    /// between them: it may leave out events. `comes_alone`: at most one command is under way.
+    /// Commands follow from the steps of this stage from now on, and nothing looks at it between
+    /// them: it may leave out events. `comes_alone`: at most one command at a time.
     pub(crate) fn run_by_itself(&mut self, comes_alone: bool) {
         let clockwork = &mut self.clockwork;
         clockwork.skips_events =
@@ -171,7 +171,7 @@ impl TimedStage {
     }
 
     /// Asks every die once, when the first commands have come, where writes choose their die: one
-    /// that has no room gets none, and so nobody would ever ask it to win some.
+    /// that has no room gets none, and so it would never be asked to win some.
     pub(crate) fn ask_all(&mut self, drive: &mut Drive) {
         if drive.config.ftl.allocation.is_dynamic() {
             self.background.ask_all(&mut self.clockwork, &mut self.host, drive);

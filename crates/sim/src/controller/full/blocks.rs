@@ -16,9 +16,9 @@ use crate::units::{BlockId, Ppn};
 pub struct Written {
     /// How often it was erased.
     pub erases: u32,
-    /// Pages that are written, those of a program unit under way included.
+    /// Pages that are written, those of an open program unit included.
     pub pages: u32,
-    /// Of the program unit under way, those that are on the flash: where it is programmed in parts.
+    /// Of the open program unit, those that are on the flash: where it is programmed in parts.
     pub part: u32,
     /// Whether it holds one bit per cell.
     pub is_slc: bool,
@@ -32,7 +32,7 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// Nothing waits; `written` tells what blocks hold.
+    /// Nothing waits; `written` gives the content of blocks at the beginning.
     pub(super) fn new(design: &Design, written: impl Fn(BlockId) -> Written) -> Self {
         let progress = |block| {
             let Written { erases, pages, part, is_slc } = written(BlockId(block));

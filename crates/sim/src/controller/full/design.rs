@@ -21,7 +21,7 @@ pub struct Setup<'a> {
     pub nand: &'a NandConfig,
     /// The controller.
     pub controller: &'a ControllerConfig,
-    /// Whether collection goes in steps, and so has a queue of its own.
+    /// Whether collection goes in steps, and so has its own queue.
     pub splits_collection: bool,
     /// Whether writes complete when they are programmed, rather than in memory.
     pub stages_writes: bool,
@@ -53,7 +53,7 @@ impl Order {
 /// How programs and erases are suspended.
 pub(super) struct Suspending {
     pub(super) config: SuspendConfig,
-    /// Time that it takes, and that going on takes.
+    /// Time that it takes, and that resuming takes.
     pub(super) suspend: Ns,
     pub(super) resume: Ns,
     /// What must be left of an operation that is worth it.
@@ -82,7 +82,7 @@ pub(super) struct Design {
     pub(super) suspend: Option<Suspending>,
     pub(super) reads_in_cache: bool,
     pub(super) programs_in_cache: bool,
-    /// Whether collection has a queue of its own: only when it works in steps.
+    /// Whether collection has its own queue: only when it works in steps.
     pub(super) splits_collection: bool,
     /// Microseconds for each block that is looked at for a victim.
     pub(super) victim_us: f64,
@@ -160,7 +160,7 @@ impl Design {
         self.units.stages(is_slc) && self.units.span(page, is_slc).1 > page + 1
     }
 
-    /// How long a read takes in the array, with what it needs beside the first sense.
+    /// How long a read takes in the array, with all that it needs after the first sense.
     #[inline]
     pub(super) fn read_time(&self, read: &mut Transaction) -> Ns {
         let sense = self.times.sense(BlockId(read.block), read.is_slc, read.page_type);

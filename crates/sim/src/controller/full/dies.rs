@@ -45,7 +45,7 @@ impl IndexMut<u32> for Dies {
 }
 
 impl Dies {
-    /// All idle; each with so many planes that read by themselves.
+    /// All idle; `planes` of each read by themselves.
     pub(super) fn new(design: &Design, planes: u32) -> Self {
         let (geometry, dies_per_pool) = (design.geometry, design.dies_per_pool);
         let on = |die| Die::on(die % geometry.channel_count, die / dies_per_pool, planes);

@@ -9,7 +9,7 @@ use crate::units::Ppn;
 /// See the module.
 #[derive(Default)]
 pub struct Done {
-    /// Operations that are queued or under way.
+    /// Operations that are queued or running.
     pub(super) pending: u64,
     ops: VecDeque<FlashOp>,
     /// When observed, what each of them spent its time on.
@@ -19,7 +19,7 @@ pub struct Done {
 }
 
 impl Done {
-    /// Operations that are queued or under way.
+    /// Operations that are queued or running.
     pub fn pending(&self) -> u64 {
         self.pending
     }
@@ -60,7 +60,7 @@ impl Done {
         }
     }
 
-    /// Whether operations are done that nobody has taken yet.
+    /// Whether all operations that are done were taken.
     pub fn is_empty(&self) -> bool {
         self.ops.is_empty()
     }

@@ -4,8 +4,8 @@
 //! command cycles ─► array ─► register ─► transfer out ─► over       reads
 //! transfer in ─► register ─► array ─► over                          programs
 //! ```
-//! It takes transactions and gives them back when they are over. Who waits for them, and what is
-//! next on the die, is the business of [`Full`](super::Full).
+//! It takes transactions and gives them back when they are over. [`Full`](super::Full) knows who
+//! waits for them, and chooses the next on the die.
 
 use super::blocks::{Blocks, Written};
 use super::bus::{Channel, Request, Use};
@@ -28,7 +28,7 @@ pub struct Flash {
     pub(super) channels: Vec<Channel>,
     /// How far its blocks are.
     pub blocks: Blocks,
-    /// What is counted and recorded.
+    /// Counts and records.
     pub watch: Watch,
 }
 
@@ -43,7 +43,7 @@ pub(super) enum After {
 }
 
 impl Flash {
-    /// All dies and channels idle; `written` tells what blocks hold.
+    /// All dies and channels idle; `written` gives the content of blocks at the beginning.
     pub(super) fn new(setup: &Setup, written: impl Fn(BlockId) -> Written) -> Self {
         let design = Design::new(setup);
         let (geometry, nand) = (design.geometry, setup.nand);

@@ -28,7 +28,7 @@
 //! | `Flash` | the dies and channels at work, and how far their blocks are |
 //! | `Design` | what all is built of |
 //! | `Done` | operations that are done |
-//! | `Watch` | what is counted and recorded |
+//! | `Watch` | counts and records of its work |
 
 mod blocks;
 mod bus;
@@ -113,7 +113,7 @@ pub struct Full {
 }
 
 impl Full {
-    /// All dies and channels idle; `written` tells what blocks hold.
+    /// All dies and channels idle; `written` gives the content of blocks at the beginning.
     pub fn new(setup: &Setup, written: impl Fn(BlockId) -> Written) -> Self {
         Self {
             flash: Flash::new(setup, written),
@@ -206,7 +206,7 @@ impl Full {
         }
     }
 
-    /// A die goes on after an event.
+    /// A die continues after an event.
     #[inline]
     fn go_on(&mut self, engine: &mut Engine, index: u32, after: After) {
         match after {
@@ -241,7 +241,7 @@ impl Full {
             return Class::HostWrite;
         }
         let progress = || &blocks.all[design.block_of(op).0 as usize];
-        // Pages of a block are programmed in order, so they wait in one queue, whoever asks.
+        // Pages of a block are programmed in order, so they wait in one queue.
         let follows = || {
             matches!(op.source(), Source::Parity | Source::Pad | Source::Map)
                 || progress().pending > 0
@@ -334,8 +334,8 @@ impl Full {
         self.flash.blocks.order_of_erases.get_or_insert_default();
     }
 
-    /// A command waits for all programs that were ordered; it is told by an operation of its own.
-    /// False if there is none.
+    /// A command waits for all programs that were ordered, until an operation of the command is
+    /// done. False if there is none.
     pub fn await_programs(&mut self, command: u32) -> bool {
         self.flash.blocks.await_programs(command)
     }

@@ -7,12 +7,12 @@ use crate::controller::{FlashOp, OpKind};
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Progress {
     pub(super) erases: u32,
-    /// Those and the erases that wait or are under way.
+    /// Those and the erases that wait or run.
     pub(super) erases_ordered: u32,
     pub(super) programmed: u32,
     /// Pages whose program has begun; kept where pages are programmed in parts.
     pub(super) sent: u32,
-    /// Programs queued or under way.
+    /// Programs queued or running.
     pub(super) pending: u32,
     /// Those among them that move data inside the die, past the controller's memory.
     pub(super) inside: u32,
@@ -24,7 +24,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Whether so many erases, and programs of so many pages after them, are still to come.
+    /// Whether one of `erases`, or of the programs of `programmed` pages after them, is to come.
     pub(super) fn is_behind(&self, erases: u32, programmed: u32) -> bool {
         self.erases < erases || self.erases == erases && self.programmed < programmed
     }

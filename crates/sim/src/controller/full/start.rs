@@ -293,7 +293,7 @@ impl Full {
         taken
     }
 
-    /// Whether the next program of a queue goes on where the last page of a block ended.
+    /// Whether the next program of a queue begins where the last page of a block ended.
     fn goes_on(&self, index: u32, class: Class, (block, at): (BlockId, u32), is_slc: bool) -> bool {
         let design = &self.flash.design;
         let in_turn = match design.order {
@@ -335,8 +335,7 @@ impl Full {
     }
 
     /// Takes the only operation that waits on a die which does nothing, if that is a page of an
-    /// incomplete program unit: a write that came alone. Nothing else can start there then, and
-    /// nobody has to choose.
+    /// incomplete program unit: a write that came alone. Nothing else can start there then.
     #[inline]
     pub(super) fn stage_alone(&mut self, index: u32) -> bool {
         let flash = &mut self.flash;

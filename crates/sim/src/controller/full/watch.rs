@@ -1,7 +1,7 @@
-//! What is counted and recorded of the full back end's work. It changes nothing of it.
+//! Counts and records of the full back end's work, which they do not change.
 //!
-//! What the dies do is counted where energy is asked for: reads when they are started, with what
-//! they need beside; programs when they are taken from their queue, page by page, since a program
+//! Where energy is asked for, operations of the dies are counted: reads when they are started, with
+//! their retries; programs when they are taken from their queue, page by page, since a program
 //! unit may have pages of several reasons.
 
 use super::design::Design;

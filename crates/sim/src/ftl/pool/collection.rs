@@ -21,7 +21,7 @@ pub(crate) struct Collection {
     pub(crate) erase_count: Option<u32>,
 }
 
-/// The collection under way, and what past ones have won.
+/// The running collection, and what past ones have won.
 #[derive(Default)]
 pub(crate) struct Moves {
     pub(crate) collection: Option<Collection>,
@@ -41,7 +41,7 @@ impl Moves {
         self.collection.map(|collection| collection.victim)
     }
 
-    /// The erase of the victim is over; `None` when none is under way.
+    /// The erase of the victim is over; `None` when none runs.
     pub(super) fn finish(&mut self) -> Option<Collection> {
         self.collection.take_if(|it| it.erase_count.is_some())
     }

@@ -11,7 +11,7 @@
 use super::slc::{Draining, SlcCache};
 
 impl SlcCache {
-    /// The host goes past the cache, in a block of so many pages that was just opened for it.
+    /// The host writes past the cache, in a block of `pages` that was just opened for it.
     pub(super) fn note_past(&mut self, pages: u32) {
         let draining = &mut self.draining;
         if draining.ratio > 0.0 && !self.cached.is_empty() {
@@ -27,8 +27,8 @@ impl SlcCache {
         }
     }
 
-    /// What is owed so far is left to pauses, with so many pages free in the open block of the
-    /// host: untimed stages fold in whole blocks.
+    /// What is owed so far is left to pauses, with `free` pages in the open block of the host:
+    /// untimed stages fold in whole blocks.
     pub(super) fn forgive_fold(&mut self, free: u32) {
         if self.draining.is_on {
             self.draining.owed = self.draining.ratio * f64::from(free);

@@ -228,7 +228,7 @@ impl Wear {
             || log.failures.is_some() && log.is_short_of_members(media, block, true)
     }
 
-    /// A block that failed and is to be retired: the pool can do without it, beside so many others.
+    /// A block that failed and is to be retired: the pool keeps `needed` blocks without it.
     pub(super) fn failed_to_retire(
         &self,
         log: &mut Log,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! pool       writes; makes room (room); collects, folds, refreshes (collect, copyback)
-//!  ├─ moves  the collection under way (collection)
+//!  ├─ moves  the running collection (collection)
 //!  ├─ wear   of its blocks (wear, failing)
 //!  └─ log    its blocks: erased, frontier (open; padding), refresh_queue (closed), slc, draining
 //! ```

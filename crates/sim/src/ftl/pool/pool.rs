@@ -56,7 +56,7 @@ pub(crate) struct Pool {
     pub(in crate::ftl) reserve: u32,
     /// Copies in a row that data may make inside its die.
     pub(super) copyback_limit: Option<u8>,
-    /// The collection under way, and what past ones have won.
+    /// The running collection, and what past ones have won.
     pub(crate) moves: Moves,
     /// How worn its blocks are, and how many it has.
     pub(crate) wear: Wear,
@@ -262,8 +262,8 @@ impl Pool {
         (share.live_pages.div_ceil(per_block) + share.idle_blocks).max(self.wear.good_blocks_min)
     }
 
-    /// Takes an erased map block in for a less worn erased block of its own, where wear is leveled;
-    /// returns that.
+    /// Takes an erased map block in for a less worn erased block, where wear is leveled; returns
+    /// that.
     pub(in crate::ftl) fn exchange_for(&mut self, media: &Media, map_block: u32) -> Option<u32> {
         let (worn, new) = (media.erase_count(BlockId(map_block)), self.log.erased.next()?);
         let count = media.erase_count(BlockId(new));

@@ -3,7 +3,7 @@
 //! ```text
 //! open block full ─► cache, while it takes writes ─► spare block ─► collection, fold ─► none left
 //! ```
-//! For sinks that schedule collections a write waits while one is under way; for all others they
+//! For sinks that schedule collections a write waits while one runs; for all others they
 //! are carried out here, at once.
 
 use super::placement::{HOST_FRONTIER, MOVED_FRONTIER};
@@ -116,7 +116,7 @@ impl Pool {
     }
 
     /// Opens a block for the host if one may be taken, and otherwise sees to it that a collection
-    /// that makes room is under way; for sinks that schedule collections.
+    /// that makes room runs; for sinks that schedule collections.
     fn open_or_wait<S: FlashSink>(
         &mut self,
         books: &mut Books,
@@ -313,7 +313,7 @@ impl Pool {
         }
     }
 
-    /// The host goes past its cache, in a block that was just opened for it.
+    /// The host writes past its cache, in a block that was just opened for it.
     fn note_past_cache(&mut self) {
         let pages = self.log.block_pages();
         if let Some(cache) = &mut self.log.slc {

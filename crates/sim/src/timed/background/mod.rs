@@ -157,8 +157,8 @@ impl Background {
         }
     }
 
-    /// Ends programs of pages of the write buffer that are done: while nobody waits for their slots
-    /// and the only die has nothing to collect, there is nothing else to it.
+    /// Ends programs of pages of the write buffer that are done: while no command waits for their
+    /// slots and the only die has nothing to collect, there is nothing else to it.
     #[inline]
     pub(super) fn end_programs(
         &mut self,
