@@ -1,4 +1,4 @@
-//! The entries of the map that a command needs, where the map lies in the flash.
+//! The entries of the map that a command needs, where the map is kept in the flash.
 //!
 //! ```text
 //! arrived ─► entries of all its pages in the cache ─ yes ─► the FTL decides
@@ -15,7 +15,7 @@ use crate::op::{HostCommand, HostOp};
 use crate::units::Lpn;
 
 impl Front<'_> {
-    /// Whether the entries of a command's pages are looked up before it goes on.
+    /// Whether the entries of a command's pages are looked up before it continues.
     fn looks_up_first(&self, op: HostOp) -> bool {
         self.ftl.looks_up()
             && match op {
