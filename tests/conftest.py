@@ -30,7 +30,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 HANDLERS = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
 # A test that took longer when `make weights` was run last runs in `make test-long`.
-LONG_S = 2.0
+LONG_S = 1.5
 
 COMMAND = Path(sys.executable).parent / "opennandlab"
 

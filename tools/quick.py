@@ -8,7 +8,7 @@ python/opennandlab, and the compiled core that is installed ──► target/ove
 ```
 Usage: `python tools/quick.py`, or `make quick`; words behind it are for pytest. `--weigh` runs all
 tests instead and writes tests/weights.txt: what each of those takes that take more than 0.1 s.
-What takes more than 2 s there is left to `make test-long` (tests/conftest.py).
+What takes more than 1.5 s there is left to `make test-long` (tests/conftest.py).
 Changed Rust code is tested by `cargo test` of its room.
 """
 
