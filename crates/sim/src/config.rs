@@ -39,6 +39,18 @@ impl ConfigError {
     }
 }
 
+/// The path of a key, and its message if a configuration cannot have it together with others.
+pub(crate) type Rule<T> = (&'static str, fn(&T) -> Option<String>);
+
+/// Checks a configuration by rules, in their order.
+///
+/// # Errors
+/// [`ConfigError`] of the first rule that the configuration breaks.
+pub(crate) fn check_rules<T>(config: &T, rules: &[Rule<T>]) -> Result<(), ConfigError> {
+    let refused = rules.iter().find_map(|&(path, refusal)| Some((path, refusal(config)?)));
+    refused.map_or(Ok(()), |(path, message)| Err(ConfigError::new(path, message)))
+}
+
 /// Most digits that a number of a message has: those of a whole number of 64 bits, and some.
 const DIGITS_MAX: usize = 24;
 

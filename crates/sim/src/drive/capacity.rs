@@ -17,13 +17,13 @@ use crate::config::ConfigError;
 use crate::ftl::mapping::ENTRY_BYTES;
 use crate::ftl::{CollectionConfig, PoolSetup, SlcBlocks, SlcCacheConfig};
 use crate::geometry::Geometry;
-use crate::nand::{CellMode, Failures, ProgramUnits, WearOut};
+use crate::nand::{CellMode, Failures, Media, ProgramUnits, WearOut};
 use crate::units::DieId;
 use crate::workload::{Space, ZoneSpace};
 
 impl DeviceConfig {
     /// Blocks of each die at one bit per cell.
-    fn slc_blocks(&self) -> SlcBlocks {
+    pub(super) fn slc_blocks(&self) -> SlcBlocks {
         match &self.ftl.slc_cache {
             SlcCacheConfig::None(_) => SlcBlocks::default(),
             SlcCacheConfig::Static(cache) => {
@@ -48,31 +48,34 @@ impl DeviceConfig {
     }
 
     /// Bytes of a block of every die, at one bit per cell.
-    fn slc_row_bytes(&self) -> f64 {
+    pub(super) fn slc_row_bytes(&self) -> f64 {
         let geometry = self.geometry();
         let pages = self.layout().pages(CellMode::Slc);
         f64::from(pages) * geometry.page_bytes as f64 * f64::from(geometry.die_count)
     }
 
-    /// Checks that a cache whose size is given in bytes is one, and has room in the drive.
-    fn check_slc_bytes(&self) -> Result<(), ConfigError> {
-        let SlcCacheConfig::Hybrid(cache) = &self.ftl.slc_cache else { return Ok(()) };
-        let bytes = cache.static_bytes as f64 + cache.dynamic_bytes_max as f64;
-        let row = self.slc_row_bytes();
-        let drive = row * f64::from(self.geometry().blocks_per_die);
-        let blocks = self.slc_blocks();
-        if bytes <= drive && (blocks.fixed > 0 || blocks.dynamic_max > 0) {
-            return Ok(());
+    /// Fresh flash with its factory bad blocks, at places drawn from `seed`.
+    pub fn fresh_media(&self, seed: u64) -> Media {
+        let bad = self.bad_blocks_per_die();
+        match self.superblocks() {
+            Some(superblocks) => Media::of_superblocks(superblocks, &bad, seed),
+            None if self.nand.partial_programs.is_some() => {
+                Media::new(self.geometry(), &bad, seed).with_disturbs()
+            }
+            None => Media::new(self.geometry(), &bad, seed),
         }
-        Err(ConfigError::new(
-            "ftl.slc_cache",
-            format!(
-                "static_bytes {} + dynamic_bytes_max {} is a cache of {bytes:.3e} B; accepted: \
-                 from {row:.3e}, a block of each die at one bit per cell, to {drive:.3e}, all of \
-                 them",
-                cache.static_bytes, cache.dynamic_bytes_max
-            ),
-        ))
+    }
+
+    /// Factory bad blocks of each die of the flash.
+    fn bad_blocks_per_die(&self) -> Vec<u32> {
+        self.flash().bad_blocks_per_die(&self.flash_geometry())
+    }
+
+    /// Superblocks of each pool that are lost to bad blocks; without superblocks, the number of bad
+    /// blocks.
+    fn bad_blocks_per_pool(&self) -> Vec<u32> {
+        let bad = self.bad_blocks_per_die();
+        self.superblocks().map_or_else(|| bad.clone(), |it| it.bad_superblocks(&bad))
     }
 
     /// Good data pages: T.
@@ -239,25 +242,9 @@ impl DeviceConfig {
         rated.unwrap_or_else(|| worn_limit.saturating_mul(10))
     }
 
+    /// Whether each pool has the blocks that it cannot do without, and one to spare.
     pub(super) fn check_spare(&self) -> Result<(), ConfigError> {
-        self.check_slc_bytes()?;
         let setup = self.pool_setup(0);
-        let geometry = setup.geometry;
-        if let Some(zoned) = self.ftl.mapping.zoned().filter(|_| self.logical_pages() == 0) {
-            let message = format!(
-                "zones of {} B in a drive of {} B for data; accepted: at least one zone",
-                zoned.capacity_bytes(),
-                u64::from(geometry.block_count())
-                    * u64::from(geometry.pages_per_block)
-                    * geometry.page_bytes
-            );
-            return Err(ConfigError::new("ftl.mapping.zone_bytes", message));
-        }
-        if self.logical_pages() < geometry.die_count {
-            let message =
-                format!("{} logical pages for {} dies", self.logical_pages(), geometry.die_count);
-            return Err(ConfigError::new("ftl.over_provisioning_pct", message));
-        }
         let cache = self.cache_blocks_per_die();
         for (die, good) in (0..).map(DieId).zip(self.good_blocks_per_pool()) {
             self.check_mapped_spare(&setup, die, good)?;

@@ -1,26 +1,25 @@
-//! A device file, resolved: every default filled in, every relation between keys checked. What
-//! follows for capacity and spare area is in `capacity`.
+//! The keys of a device file, and what follows from them: the shape of the drive, its error model
+//! and its code. `rules` reads and checks a file, `capacity` has capacity and spare area.
 
 use std::borrow::Cow;
 
 use opennandlab_ecc::PageCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{json, Value};
 
 use super::power_loss::PowerLossConfig;
-use crate::config::{name_or_mapping, parse, ConfigError};
+use crate::config::{name_or_mapping, ConfigError};
 use crate::controller::ControllerConfig;
-use crate::ftl::{FtlConfig, Layout, WritesComplete};
+use crate::ftl::{BadBlock, FtlConfig, GroupDies, Layout};
 use crate::geometry::Geometry;
 use crate::host::HostConfig;
-use crate::nand::{CellType, NandConfig, ProgramMode};
+use crate::nand::NandConfig;
 use crate::reads::bit_true::BitTrue;
 use crate::reads::decoding::DecodeTimer;
 use crate::reads::{Algorithm, EccConfig, Fidelity, Ladder, ReadErrors};
 use crate::reliability::{BesideSlc, RberConfig, RberModel, WearKeys, Weibull};
 use crate::superblock::Superblocks;
-use crate::units::SECTOR_BYTES;
 
 /// A device file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -52,44 +51,6 @@ fn optional_model<'de, D: serde::Deserializer<'de>>(de: D) -> Result<Option<Rber
 }
 
 impl DeviceConfig {
-    /// Reads a device file given as JSON, fills defaults and checks it.
-    ///
-    /// # Errors
-    /// [`ConfigError`] with the dotted path of the first key that cannot be used.
-    pub fn resolve(json: &str) -> Result<Self, ConfigError> {
-        let mut config: Self = parse(json)?;
-        config.nand.check().map_err(|error| error.under("nand"))?;
-        config.nand.fill_defaults();
-        config.ftl.check().map_err(|error| error.under("ftl"))?;
-        config.controller.check().map_err(|error| error.under("controller"))?;
-        config.host.check().map_err(|error| error.under("host"))?;
-        config.host.check_beside(config.ftl.write_buffer_pages)?;
-        config.host.check_read_ahead(config.nand.page_size_bytes)?;
-        if let Some(model) = &config.reliability {
-            model.check().map_err(|error| error.under("reliability"))?;
-        }
-        config.power.iter().try_for_each(|it| it.check().map_err(|error| error.under("power")))?;
-        let has_levels = matches!(config.reliability, Some(RberConfig::States(_)));
-        let filled = config.controller.fill_defaults(has_levels);
-        filled.map_err(|error| error.under("controller"))?;
-        config.checked_geometry()?;
-        config.check_writes()?;
-        config.check_partial_programs()?;
-        config.checked_layout()?;
-        config.checked_code().map_err(|error| error.under("ecc"))?;
-        config.check_copyback()?;
-        config.check_soft_reads().map_err(|error| error.under("controller.soft_read"))?;
-        config.check_remembered().map_err(|error| error.under("controller.read_retry"))?;
-        let (ecc, controller) = (&config.ecc, &mut config.controller);
-        let filled = controller.fill_decode(ecc);
-        filled.map_err(|error| error.under("controller"))?;
-        config.check_superblocks()?;
-        config.check_mapping()?;
-        config.check_zoned()?;
-        config.check_spare()?;
-        Ok(config)
-    }
-
     /// The resolved file.
     pub fn to_json(&self) -> Value {
         serde_json::to_value(self).expect("a device config is plain data")
@@ -110,12 +71,44 @@ impl DeviceConfig {
 
     /// The shape of the drive.
     pub fn geometry(&self) -> Geometry {
-        self.checked_geometry().expect("resolve has checked the geometry")
+        self.superblocks().map_or_else(|| self.flash_geometry(), |it| it.geometry())
     }
 
-    fn checked_geometry(&self) -> Result<Geometry, ConfigError> {
-        let superblocks = self.checked_superblocks()?;
-        superblocks.map_or_else(|| self.checked_flash(), |it| Ok(it.geometry()))
+    /// The flash: dies, blocks and pages as they are, whatever the FTL makes of them.
+    pub fn flash_geometry(&self) -> Geometry {
+        self.checked_flash().expect("resolve has checked the geometry")
+    }
+
+    pub(super) fn checked_flash(&self) -> Result<Geometry, ConfigError> {
+        let geometry = self.flash().geometry().map_err(|error| error.under("nand"))?;
+        self.ftl.shape(geometry).map_err(|error| error.under("ftl"))
+    }
+
+    /// Blocks of the flash in a block of the FTL.
+    pub(crate) fn blocks_per_superblock(&self) -> u32 {
+        match self.ftl.allocation.superblock().map(|it| it.dies) {
+            None => 1,
+            Some(GroupDies::Count(dies)) => dies,
+            Some(GroupDies::All(_)) => self.flash_geometry().die_count,
+        }
+    }
+
+    /// The layout of superblocks over the dies; `None` for drives without them.
+    pub fn superblocks(&self) -> Option<Superblocks> {
+        let config = self.ftl.allocation.superblock()?;
+        let flash = self.flash_geometry();
+        let bits = self.nand.cell_type.bits();
+        let row = flash.units_per_row();
+        let passes = if self.nand.program.is_page() { 1 } else { bits };
+        let slc_slots = self.nand.pages_per_block / bits * row;
+        Some(Superblocks::new(
+            flash,
+            self.blocks_per_superblock(),
+            [passes * row, row],
+            [flash.pages_per_block, slc_slots],
+            [self.ftl.has_die_parity(), config.bad_block == BadBlock::Remap],
+            self.ftl.metadata_share,
+        ))
     }
 
     /// The flash as the map units see it: a unit of several pages is a page of as many planes.
@@ -126,38 +119,12 @@ impl DeviceConfig {
         }
     }
 
-    /// Whether the planes of a die take a map unit of several pages.
-    fn check_large_units(&self) -> Result<(), ConfigError> {
-        let (nand, page_bytes) = (&self.nand, self.nand.page_size_bytes);
-        let pages = self.ftl.pages_per_unit(page_bytes);
-        let planes = if nand.multi_plane { nand.planes_per_die } else { 1 };
-        if planes.is_multiple_of(pages) {
-            return Ok(());
-        }
-        let joined = if nand.multi_plane { "that nand.multi_plane joins" } else { "at a time" };
-        let largest = page_bytes << planes.trailing_zeros();
-        let message = format!(
-            "{} bytes are {pages} pages of {page_bytes}, one in each of as many planes, and a die \
-             writes {planes} {joined}, which {pages} does not divide; accepted: a power of two \
-             from {SECTOR_BYTES} to {largest}",
-            u64::from(pages) * page_bytes
-        );
-        Err(ConfigError::new("ftl.map_unit_bytes", message))
-    }
-
-    /// The shape of the flash, in map units.
-    pub(super) fn checked_flash(&self) -> Result<Geometry, ConfigError> {
-        self.check_large_units()?;
-        let geometry = self.flash().geometry().map_err(|error| error.under("nand"))?;
-        self.ftl.shape(geometry).map_err(|error| error.under("ftl"))
-    }
-
     /// Which pages of a block take data.
     pub fn layout(&self) -> Layout {
         self.checked_layout().expect("resolve has checked the layout")
     }
 
-    fn checked_layout(&self) -> Result<Layout, ConfigError> {
+    pub(super) fn checked_layout(&self) -> Result<Layout, ConfigError> {
         let bits_per_cell = self.nand.cell_type.bits();
         let layout = self.ftl.layout(&self.geometry(), bits_per_cell, self.superblocks());
         layout.map_err(|error| error.under("ftl"))
@@ -189,146 +156,6 @@ impl DeviceConfig {
         model
     }
 
-    /// Whether the device has a mechanism that only the full back end carries out.
-    pub fn needs_full(&self) -> bool {
-        self.manages_as_drives_do() || self.controller.needs_full() || self.nand.needs_full()
-    }
-
-    /// Whether units and blocks are managed in a way that only the full back end carries out.
-    fn manages_as_drives_do(&self) -> bool {
-        self.geometry().units_per_page > 1 || self.ftl.needs_full()
-    }
-
-    /// Whether writes that wait for their program ever get one, and stretches hold several.
-    fn check_writes(&self) -> Result<(), ConfigError> {
-        let unit = self.geometry().page_bytes;
-        if let Some(bytes) = self.ftl.coalesce_bytes.filter(|&bytes| bytes <= unit) {
-            let message = format!(
-                "{bytes} holds no two map units of {unit} bytes; accepted: left out, or a power \
-                 of two from {}",
-                2 * unit
-            );
-            return Err(ConfigError::new("ftl.coalesce_bytes", message));
-        }
-        let is_late = self.ftl.writes_complete == WritesComplete::Programmed;
-        if is_late && self.host.power_loss_protected {
-            let message = "programmed with host.power_loss_protected, whose memory needs no \
-                           padding; accepted: in_memory, or host.power_loss_protected false";
-            return Err(ConfigError::new("ftl.writes_complete", message));
-        }
-        Ok(())
-    }
-
-    /// Whether the way to map goes with the flash.
-    fn check_mapping(&self) -> Result<(), ConfigError> {
-        let mapping = &self.ftl.mapping;
-        mapping.check_sizes(&self.geometry()).map_err(|error| error.under("ftl"))?;
-        if !mapping.merges() {
-            return Ok(());
-        }
-        let name = mapping.name();
-        if self.nand.failures.is_some() {
-            let message = format!(
-                "failures with ftl.mapping {name}, whose blocks are merged and not collected; \
-                 accepted: left out"
-            );
-            return Err(ConfigError::new("nand.failures", message));
-        }
-        if !matches!(self.nand.program, ProgramMode::Page(_)) {
-            let message = format!(
-                "pages of a wordline together with ftl.mapping {name}, which erases log blocks \
-                 that end in the middle of one; accepted: page"
-            );
-            return Err(ConfigError::new("nand.program", message));
-        }
-        Ok(())
-    }
-
-    /// Whether the pages of the flash can be programmed in parts.
-    fn check_partial_programs(&self) -> Result<(), ConfigError> {
-        let Some(programs) = self.nand.partial_programs else { return Ok(()) };
-        let units = self.flash_geometry().units_per_page;
-        let refusal = if self.nand.cell_type != CellType::Slc {
-            let cells = format!("{:?}", self.nand.cell_type).to_uppercase();
-            Some(format!(
-                "{programs} with nand.cell_type {cells}, whose pages are programmed once; \
-                 accepted: left out, or nand.cell_type SLC"
-            ))
-        } else if units == 1 {
-            Some(format!(
-                "{programs} where map units are whole pages; accepted: left out, or \
-                 ftl.map_unit_bytes below the {} of nand.page_size_bytes",
-                self.nand.page_size_bytes
-            ))
-        } else if !(2..=units).contains(&programs) {
-            Some(format!(
-                "{programs} with {units} map units in a page; accepted: left out, or 2 to {units}"
-            ))
-        } else if self.nand.multi_plane {
-            Some(format!(
-                "{programs} with nand.multi_plane true, which joins pages; accepted: left out, or \
-                 nand.multi_plane false"
-            ))
-        } else if self.ftl.compression.as_ref().is_some_and(|it| it.ratio() < 1.0) {
-            Some(format!(
-                "{programs} with ftl.compression, whose data does not end with a page; accepted: \
-                 left out, or ftl.compression none"
-            ))
-        } else if self.ftl.allocation.superblock().is_some() {
-            Some(format!(
-                "{programs} with superblocks, which is not modelled; accepted: left out, or \
-                 another ftl.allocation"
-            ))
-        } else {
-            None
-        };
-        refusal.map_or(Ok(()), |text| Err(ConfigError::new("nand.partial_programs", text)))
-    }
-
-    /// Whether reads can begin with a step that is remembered.
-    fn check_remembered(&self) -> Result<(), ConfigError> {
-        let remembers = self.controller.read_retry.as_ref().is_some_and(|retry| retry.remember);
-        if remembers && self.ecc.fidelity == Fidelity::BitTrue {
-            let message = "true with ecc.fidelity bit_true, where pages are decoded later than \
-                           they are read; accepted: false, or ecc.fidelity table";
-            return Err(ConfigError::new("remember", message));
-        }
-        Ok(())
-    }
-
-    /// Checks that copies inside the die are possible: such a copy programs a single page.
-    fn check_copyback(&self) -> Result<(), ConfigError> {
-        if self.ftl.copyback.is_none() || matches!(self.nand.program, ProgramMode::Page(_)) {
-            return Ok(());
-        }
-        let message = "a copy inside the die programs one page, and nand.program takes the pages \
-                       of a wordline together; accepted: none, or nand.program page";
-        Err(ConfigError::new("ftl.copyback", message))
-    }
-
-    /// Whether the code can be decoded from the reads that the controller makes.
-    fn check_soft_reads(&self) -> Result<(), ConfigError> {
-        let Some(soft) = &self.controller.soft_read else { return Ok(()) };
-        if self.ecc.algorithm != Algorithm::Ldpc {
-            let message = "only LDPC codes decode soft reads; accepted: ecc.algorithm = ldpc";
-            return Err(ConfigError::new("reads", message));
-        }
-        let column = |row: &crate::reads::FerRow, reads: u8| match reads {
-            3 => row.2.is_some(),
-            _ => row.3.is_some(),
-        };
-        for &reads in &soft.reads {
-            let rows = self.ecc.fer_table.iter().flatten();
-            if self.ecc.fer_table.is_some() && !rows.clone().any(|row| column(row, reads)) {
-                let message = format!(
-                    "ecc.fer_table has no rates after {reads} reads; accepted: reads that it has"
-                );
-                return Err(ConfigError::new("reads", message));
-            }
-        }
-        Ok(())
-    }
-
     /// What of the stress the error model does not know.
     pub(crate) fn stress_warnings(&self) -> Vec<String> {
         let Some(stress) = &self.nand.stress else { return Vec::new() };
@@ -339,20 +166,7 @@ impl DeviceConfig {
         ignored.into_iter().map(say).collect()
     }
 
-    /// That planes do nothing together in a drive that is otherwise managed as real ones are.
-    pub(crate) fn plane_warning(&self) -> Option<String> {
-        let nand = &self.nand;
-        let is_apart = nand.planes_per_die > 1 && !nand.multi_plane && !nand.independent_planes;
-        (is_apart && self.manages_as_drives_do()).then(|| {
-            format!(
-                "the {} planes of a die take turns, a page at a time; drives with such mechanisms \
-                 join them: nand.multi_plane (programs, erases), nand.independent_planes (reads)",
-                nand.planes_per_die
-            )
-        })
-    }
-
-    fn checked_code(&self) -> Result<PageCode, ConfigError> {
+    pub(super) fn checked_code(&self) -> Result<PageCode, ConfigError> {
         // A map unit is what a read decodes.
         let geometry = self.geometry();
         let oob_bytes = self.flash().oob_size_bytes.unwrap_or_default();
@@ -404,6 +218,82 @@ impl DeviceConfig {
         Ok(match spread {
             Some(spread) => errors.with_spread(spread, self.geometry().block_count(), seed),
             None => errors,
+        })
+    }
+
+    /// The code of what a read decodes, a map unit, whatever room its parity has.
+    fn lab_code(&self) -> Result<PageCode, ConfigError> {
+        let code = self.ecc.page_code(self.geometry().page_bytes);
+        code.map_err(|error| error.under("ecc"))
+    }
+
+    /// The code of a page, or of the map unit if that is less: lengths in bits, and how many bits a
+    /// codeword corrects (null: not a fixed number).
+    ///
+    /// # Errors
+    /// [`ConfigError`] under `ecc`.
+    pub fn codewords(&self) -> Result<Value, ConfigError> {
+        let correctable = match self.ecc.algorithm {
+            Algorithm::None => Some(0),
+            Algorithm::Bch => Some(self.ecc.bch_t),
+            Algorithm::Ldpc => None,
+        };
+        let page = self.lab_code()?;
+        Ok(json!({
+            "codewords": page.codewords_per_page(),
+            "correctable": correctable,
+            "data_bits": page.code().data_bits_max().min(page.page_bits()),
+            "last_data_bits": page.last_data_bits(),
+            "page_bits": page.page_bits(),
+            "parity_bits": page.code().parity_bits(),
+        }))
+    }
+
+    /// Failure probability of a codeword and data errors per bit at each raw bit error rate, with
+    /// as many reads as the controller makes at most.
+    ///
+    /// # Errors
+    /// [`ConfigError`] for rates outside 0 to 0.5, or under `ecc`.
+    pub fn codeword_failures(&self, rates: &[f64]) -> Result<Vec<(f64, f64)>, ConfigError> {
+        if let Some(rate) = rates.iter().find(|rate| !(0.0..=0.5).contains(*rate)) {
+            let message = format!("{rate} is out of range; accepted: 0 to 0.5");
+            return Err(ConfigError::new("rates", message));
+        }
+        let page = self.lab_code()?;
+        let soft = self.controller.soft_read.as_ref();
+        let reads = soft.and_then(|soft| soft.reads.last()).map_or(1, |&reads| u32::from(reads));
+        let code = page.code();
+        let outcome = |&rate: &f64| {
+            let failure = if reads == 1 {
+                code.failure_probability(code.data_bits_max(), rate)
+            } else {
+                code.soft_failure_probability(code.data_bits_max(), rate, reads).unwrap_or(1.0)
+            };
+            (failure, page.uber_after(rate, reads))
+        };
+        Ok(rates.iter().map(outcome).collect())
+    }
+
+    /// Whether the device has a mechanism that only the full back end carries out.
+    pub fn needs_full(&self) -> bool {
+        self.manages_as_drives_do() || self.controller.needs_full() || self.nand.needs_full()
+    }
+
+    /// Whether units and blocks are managed in a way that only the full back end carries out.
+    fn manages_as_drives_do(&self) -> bool {
+        self.geometry().units_per_page > 1 || self.ftl.needs_full()
+    }
+
+    /// That planes do nothing together in a drive that is otherwise managed as real ones are.
+    pub(crate) fn plane_warning(&self) -> Option<String> {
+        let nand = &self.nand;
+        let is_apart = nand.planes_per_die > 1 && !nand.multi_plane && !nand.independent_planes;
+        (is_apart && self.manages_as_drives_do()).then(|| {
+            format!(
+                "the {} planes of a die take turns, a page at a time; drives with such mechanisms \
+                 join them: nand.multi_plane (programs, erases), nand.independent_planes (reads)",
+                nand.planes_per_die
+            )
         })
     }
 }
@@ -463,6 +353,11 @@ mod tests {
             (r#"{"ecc": {"algorithm": "turbo"}}"#, "ecc.algorithm", "turbo"),
             (r#"{"host": {"queue_depth_max": 0}}"#, "host.queue_depth_max", "1 to"),
             (r#"{"nand": {"rber_floor": 0.6}}"#, "nand.rber_floor", "0.5"),
+            (
+                r#"{"ftl": {"write_buffer_pages": 8}, "host": {"write_cache": {"pages": 4}}}"#,
+                "host.write_cache",
+                "ftl.write_buffer_pages: 8",
+            ),
             (
                 r#"{"nand": {"multi_plane": true, "planes_per_die": 1}}"#,
                 "nand.multi_plane",
@@ -596,5 +491,20 @@ mod tests {
         let config = DeviceConfig::resolve(json).expect("a device");
         let again = DeviceConfig::resolve(&config.to_json().to_string()).expect("a device");
         assert_eq!(config, again);
+    }
+
+    #[test]
+    fn codewords_of_the_default_device_fail_as_their_binomial_tail_says() {
+        let device = DeviceConfig::resolve("{}").expect("the defaults");
+        let lengths = device.codewords().expect("a code");
+        assert_eq!(
+            (lengths["correctable"].as_u64(), lengths["parity_bits"].as_u64()),
+            (Some(4), Some(32))
+        );
+        let failures = device.codeword_failures(&[1e-3, 0.0]).expect("rates in range");
+        let tail = opennandlab_ecc::binomial_tail(255, 4, 1e-3);
+        assert!((failures[0].0 / tail - 1.0).abs() < 1e-9, "{} {tail}", failures[0].0);
+        assert!(failures[1].0 < 1e-300);
+        assert_eq!(device.codeword_failures(&[0.6]).unwrap_err().path, "rates");
     }
 }

@@ -12,7 +12,6 @@
 mod buffered_writes;
 mod capacity;
 pub(crate) mod checkpoint;
-mod codewords;
 mod config;
 mod counts;
 mod drive;
@@ -26,6 +25,7 @@ mod placement_ids;
 mod power_loss;
 mod reconfigure;
 mod remains;
+mod rules;
 mod superblocks;
 mod trims;
 pub(crate) mod zones;

@@ -5,9 +5,7 @@
 
 use serde_json::{json, Map, Value};
 
-use super::config::DeviceConfig;
 use super::drive::{CommandSink, Drive, Front};
-use crate::config::ConfigError;
 use crate::ftl::zones::{
     ZoneCounts, ZoneReport, ZoneState, ZoneStatus, COMMAND_NAMES, STATUS_COUNT,
 };
@@ -20,21 +18,6 @@ type Statuses = [u64; 1 + STATUS_COUNT];
 
 /// Zones of which every row is reported, at most.
 const ROWS_MAX: u32 = 1 << 16;
-
-impl DeviceConfig {
-    /// Refuses memory in which writes to zones would wait out of order.
-    pub(super) fn check_zoned(&self) -> Result<(), ConfigError> {
-        let host = &self.host;
-        let has_cache =
-            host.build_write_cache(0, true).is_some() || host.build_clean_caches().is_some();
-        if self.ftl.mapping.zoned().is_none() || !has_cache {
-            return Ok(());
-        }
-        let message = "a cache of pages with ftl.mapping zoned, where writes go to their zone in \
-                       order, and a reset drops them; accepted: none";
-        Err(ConfigError::new("host.write_cache", message))
-    }
-}
 
 /// The zones of a drive: states at the end, counts of the measured part, and the report.
 pub(crate) fn metrics(drive: &Drive, start: &ZoneCounts) -> Option<(String, Value)> {

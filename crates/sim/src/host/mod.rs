@@ -41,7 +41,7 @@ use turnaround::TurnaroundConfig;
 use crate::op::Priority;
 
 /// Bytes of the largest window of reading ahead.
-const READ_AHEAD_MAX: u64 = 1 << 30;
+pub(crate) const READ_AHEAD_MAX: u64 = 1 << 30;
 
 /// The host interface of the drive.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -203,32 +203,6 @@ impl HostConfig {
         }
     }
 
-    /// Refuses windows that do not hold a page of the flash.
-    pub(crate) fn check_read_ahead(&self, page_bytes: u64) -> Result<(), ConfigError> {
-        match self.read_ahead_bytes {
-            Some(bytes) if !(page_bytes..=READ_AHEAD_MAX).contains(&bytes) => {
-                let message = format!(
-                    "{bytes} is out of range; accepted: {page_bytes}, a page of the flash, to \
-                     {READ_AHEAD_MAX}"
-                );
-                Err(ConfigError::new("host.read_ahead_bytes", message))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Refuses a write cache in addition to the write buffer of the FTL.
-    pub(crate) fn check_beside(&self, write_buffer_pages: u32) -> Result<(), ConfigError> {
-        if self.write_cache.is_some() && write_buffer_pages > 0 {
-            let message = format!(
-                "there is a write buffer already (ftl.write_buffer_pages: {write_buffer_pages}); \
-                 accepted: one of the two"
-            );
-            return Err(ConfigError::new("host.write_cache", message));
-        }
-        Ok(())
-    }
-
     fn protocol(&self) -> ProtocolConfig {
         self.protocol.clone().unwrap_or_else(|| ProtocolConfig::of(&self.link))
     }
@@ -382,7 +356,6 @@ mod tests {
             assert_eq!(error.path, path, "{error}");
             assert!(error.message.contains(words), "{error}");
         }
-        let config = resolve(r#"{"write_cache": {"pages": 4}}"#).expect("an interface");
-        assert!(config.check_beside(0).is_ok() && config.check_beside(8).is_err());
+        assert!(resolve(r#"{"write_cache": {"pages": 4}}"#).is_ok());
     }
 }

@@ -85,7 +85,7 @@ impl Default for WearTiming {
 
 impl ProgramMode {
     /// Whether pages are programmed one by one.
-    pub(super) fn is_page(&self) -> bool {
+    pub(crate) fn is_page(&self) -> bool {
         matches!(self, Self::Page(_))
     }
 

@@ -18,9 +18,9 @@ use super::request::Pace;
 use super::session::{Carrying, Session};
 use crate::config::ConfigError;
 use crate::controller::Working;
-use crate::drive::{Checkpoint, Counts, DeviceConfig, Drive, Mounting, PowerLossConfig, Remains};
+use crate::drive::{Checkpoint, Counts, Drive, Mounting, Remains};
 use crate::ftl::{BlockState, Ftl};
-use crate::nand::{BlockRest, Contents, Latest, ProgramMode, ProgramUnits, Reach, Running, Unit};
+use crate::nand::{BlockRest, Contents, Latest, ProgramUnits, Reach, Running, Unit};
 use crate::op::Source;
 use crate::run::Simulation;
 use crate::units::{BlockId, Lpn, Ns, Ppn};
@@ -43,70 +43,6 @@ pub struct MountReport {
 
 /// A mount that was cut, and its remains.
 pub struct Interrupted(pub Box<Remains>);
-
-impl DeviceConfig {
-    /// Whether a drive of this file can be cut from power.
-    ///
-    /// # Errors
-    /// The key that forbids it, and why.
-    pub fn check_cuts(&self) -> Result<(), ConfigError> {
-        self.ftl.check_mounts().map_err(|error| error.under("ftl"))?;
-        let refuse = |key: &str, why: &str| {
-            let message = format!("{why}, so it cannot be cut from power here");
-            Err(ConfigError::new(key, message))
-        };
-        if self.ftl.allocation.is_dynamic() && !self.needs_full() {
-            return refuse(
-                "ftl.allocation",
-                "an erase does not wait for the programs of other dies with the scheduler \
-                 `out_of_order`; accepted for `controller.scheduler`: in_order, priority",
-            );
-        }
-        let has_capacitors = self.power.as_ref().is_some_and(PowerLossConfig::has_capacitors);
-        if self.host.power_loss_protected && !has_capacitors {
-            let message = "`host.power_loss_protected` takes what is in memory for safe: set \
-                           `power.plp.energy_mj`, or switch it off";
-            return Err(ConfigError::new("power.plp", message));
-        }
-        if self.nand.factory_bad_block_ratio > 0.0 && self.ftl.allocation.leaves_holes() {
-            return refuse("ftl.allocation", "superblocks with holes are not mounted");
-        }
-        let members = self.blocks_per_superblock();
-        let needed = self.geometry().die_count * (self.ftl.reserve_min() + 1);
-        if self.reserve_blocks() < needed {
-            let message = format!(
-                "{} erased blocks in reserve are too few for a drive that is cut: a mount closes \
-                 the open blocks, and has to collect beside them; accepted: {} or more",
-                self.reserve_blocks() * members,
-                needed * members
-            );
-            return Err(ConfigError::new("ftl.gc_reserve_blocks", message));
-        }
-        if self.pool_setup(0).units.programs_per_block() < 2 {
-            let message = format!(
-                "blocks of {} pages are one program unit, and before an erase the copies of what \
-                 was live are completed to whole units: each collection would fill a block; \
-                 accepted: two units or more",
-                self.nand.pages_per_block
-            );
-            return Err(ConfigError::new("nand.pages_per_block", message));
-        }
-        let passes = self.power.as_ref().map_or(1, |power| power.paired_scheme.passes());
-        if passes > 1 && !matches!(self.nand.program, ProgramMode::Page(_)) {
-            return refuse(
-                "power.paired_scheme",
-                "`nand.program` has whole wordlines programmed at once, so no earlier page is \
-                 there to be damaged; accepted with it: none, tlc_oneshot",
-            );
-        }
-        if self.nand.failures.is_some() {
-            let message = "blocks that fail are not told from interrupted ones after a cut; leave \
-                           it out";
-            return Err(ConfigError::new("nand.failures", message));
-        }
-        Ok(())
-    }
-}
 
 impl Session {
     /// A session whose drive may lose power.

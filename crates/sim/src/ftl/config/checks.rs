@@ -4,7 +4,7 @@
 //! The keys are declared in `config` and `options`; what needs the rest of the device (how many
 //! blocks the reserve, the open blocks and a cache leave) is checked where the device is.
 
-use super::allocation::{BadBlock, GroupDies};
+use super::allocation::GroupDies;
 use super::options::{
     CollectionConfig, Copyback, DataKind, FoldWhen, Parity, SlcCacheConfig, StripeParity,
     WritesComplete,
@@ -200,46 +200,6 @@ impl FtlConfig {
             return Ok(());
         };
         Err(ConfigError::new(refused.0, refused.1))
-    }
-
-    /// Whether the other keys allow superblocks that differ in size.
-    ///
-    /// # Errors
-    /// [`ConfigError`] relative to `ftl`.
-    pub(crate) fn check_uneven(&self) -> Result<(), ConfigError> {
-        let shrinks =
-            self.allocation.superblock().is_some_and(|it| it.bad_block == BadBlock::Shrink);
-        if shrinks && !self.mapping.is_page() {
-            let message = format!(
-                "shrink with ftl.mapping {}, while nand.factory_bad_block_ratio is above 0: \
-                 it needs superblocks of one size; accepted: remap",
-                self.mapping.name()
-            );
-            return Err(ConfigError::new("allocation.bad_block", message));
-        }
-        if shrinks && self.metadata_share > 0.0 {
-            return Err(ConfigError::new(
-                "allocation.bad_block",
-                "shrink with ftl.metadata_share, while nand.factory_bad_block_ratio is above 0: \
-                 a row with holes has no fixed share of records; accepted: remap, or \
-                 metadata_share 0",
-            ));
-        }
-        let key = match (&self.write_frontiers, &self.wear_leveling) {
-            (WriteFrontiers::HotCold(_), _) => "write_frontiers hot_cold",
-            _ if self.keeps_apart() => "placement persistently",
-            (_, WearConfig::Static(_)) => "wear_leveling static",
-            _ => return Ok(()),
-        };
-        if !shrinks {
-            return Ok(());
-        }
-        let message = format!(
-            "shrink with ftl.{key}, while nand.factory_bad_block_ratio is above 0: superblocks of \
-             several sizes move into each other only where one open block takes all moved pages; \
-             accepted: remap, or another setting there"
-        );
-        Err(ConfigError::new("allocation.bad_block", message))
     }
 
     fn check_collection(&self) -> Result<(), ConfigError> {

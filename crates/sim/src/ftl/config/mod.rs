@@ -306,7 +306,7 @@ impl FtlConfig {
     }
 
     /// Whether data of several handles stays apart when it is moved.
-    pub(super) fn keeps_apart(&self) -> bool {
+    pub(crate) fn keeps_apart(&self) -> bool {
         self.placement.ids() > 1 && self.placement.isolation() == Isolation::Persistently
     }
 }

@@ -6,34 +6,13 @@
 //! pages after an interrupted program is unknown. Blocks of one bit per cell are cached in the
 //! order in which they were opened, which the flash gives.
 
-use crate::config::ConfigError;
 use crate::ftl::books::Books;
 use crate::ftl::pool::{BlockState, Log, HOST_FRONTIER};
 use crate::ftl::sink::FlashSink;
-use crate::ftl::PlacementConfig;
 use crate::ftl::{Ftl, FtlConfig, PoolSetup};
 use crate::geometry::UNMAPPED;
 use crate::nand::{CellMode, Media};
 use crate::units::{BlockId, DieId, Ppn};
-
-impl FtlConfig {
-    /// Whether a drive with this firmware finds its data again after a cut of the power.
-    ///
-    /// # Errors
-    /// The key that forbids it, and why.
-    pub fn check_mounts(&self) -> Result<(), ConfigError> {
-        let refuse = |key: &str, why: &str| {
-            Err(ConfigError::new(key, format!("{why}, so it cannot be cut from power here")))
-        };
-        if !self.mapping.is_page() {
-            return refuse("mapping", "only a map of single pages is rebuilt from the flash");
-        }
-        if !matches!(self.placement, PlacementConfig::None(_)) {
-            return refuse("placement", "the handle of a block is not kept in the flash");
-        }
-        Ok(())
-    }
-}
 
 impl Ftl {
     /// The firmware that finds these pages on the media: by logical page 1 + the number of its
