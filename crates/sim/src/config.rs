@@ -3,7 +3,8 @@
 //!
 //! Configuration is declared once, next to the code that uses it; this file holds only the entry
 //! point. `serde_path_to_error` finds the path of a value of the wrong type or an unknown key;
-//! ranges and relations between keys are checked by each struct's own `check`.
+//! ranges are checked by each struct's own `check`, combinations of keys by tables of rules, in
+//! order.
 
 use schemars::generate::SchemaGenerator;
 use schemars::{json_schema, Schema};

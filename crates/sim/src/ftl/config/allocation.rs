@@ -9,15 +9,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::config::ConfigError;
 use crate::striping::Axis;
 
 /// Pages that a die takes at most before another is chosen.
-const PAGES_MAX: u32 = 1024;
-
-fn is_few(pages: u32) -> bool {
-    (1..=PAGES_MAX).contains(&pages)
-}
+pub(super) const PAGES_MAX: u32 = 1024;
 
 /// Which die a logical page goes to: an order of letters, `dynamic`, or superblocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -39,18 +34,6 @@ impl Allocation {
     /// Whether the die of a logical page is not fixed.
     pub fn is_dynamic(self) -> bool {
         matches!(self, Self::Order(AllocationOrder::Dynamic) | Self::Kind(Grouping::Dynamic(_)))
-    }
-
-    /// # Errors
-    /// [`ConfigError`] relative to `ftl.allocation`.
-    pub(super) fn check(self) -> Result<(), ConfigError> {
-        match self {
-            Self::Kind(Grouping::Dynamic(DynamicConfig { pages })) if !is_few(pages) => {
-                let message = format!("{pages} is out of range; accepted: 1 to {PAGES_MAX}");
-                Err(ConfigError::new("pages", message))
-            }
-            _ => Ok(()),
-        }
     }
 
     /// Map units that a die takes before the next die is chosen, with `units_per_page` units per

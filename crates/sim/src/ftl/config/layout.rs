@@ -233,6 +233,20 @@ impl super::FtlConfig {
         Ok(Geometry { pages_per_block, page_bits, ..geometry })
     }
 
+    /// Whether the other keys allow map units smaller than a page.
+    fn check_units(&self) -> Result<(), ConfigError> {
+        let key = match &self.copyback {
+            _ if self.stripe() > 0 => "parity",
+            Some(_) => "copyback",
+            None => return Ok(()),
+        };
+        let message = format!(
+            "smaller than a page with ftl.{key}, which works on whole pages; accepted: none with \
+             ftl.{key}"
+        );
+        Err(ConfigError::new("map_unit_bytes", message))
+    }
+
     /// Pages of a map unit that is larger than a page of `page_bytes` bytes, else 1.
     pub fn pages_per_unit(&self, page_bytes: u64) -> u32 {
         let is_larger = |&unit: &u64| unit.is_power_of_two() && unit > page_bytes;

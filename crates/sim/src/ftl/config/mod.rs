@@ -7,13 +7,13 @@
 //! └── the rest      logical pages + what GC lives on; at least one block must be left over
 //! ```
 //! This folder holds the settings that are decided before the drive runs: `options` and
-//! `allocation` are parts of the section, `checks` refuses settings that cannot work, `layout`
+//! `allocation` are parts of the section, `rules` refuses settings that cannot work, `layout`
 //! defines which pages of a block take data, and `setup` describes the drive to the pools.
 
 mod allocation;
-mod checks;
 mod layout;
 mod options;
+mod rules;
 mod setup;
 
 pub use allocation::{

@@ -21,7 +21,6 @@ mod bast;
 mod block;
 pub(crate) mod blocks;
 mod cache;
-mod check;
 mod fast;
 mod scheme;
 mod store;
