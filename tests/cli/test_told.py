@@ -9,13 +9,18 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
+import typer
 
 import opennandlab as onl
 import pts_documents
 from conftest import SMALL, Cli
+from opennandlab.app.suites import suite as find_suite
+from opennandlab.base.errors import ConfigError
+from opennandlab.cli import application
 from opennandlab.comparing.families import results
 from opennandlab.ecc.curves import Progress
 from opennandlab.pts.bench.matrix import sizes
@@ -54,6 +59,21 @@ def test_an_option_that_nothing_hears_is_refused(asked: str, option: str, cli: C
     done = cli(*asked.split())
     assert done.returncode == 2, done.stderr
     assert f"{option}: has no effect" in done.stderr
+
+
+def test_what_fills_the_drive_of_a_suite_is_heard_in_every_state() -> None:
+    """It was refused with main-full-main, which fills a young and clean drive as it says."""
+    command = typer.main.get_group(application.app).commands["run"]
+    for suite, is_refused in (("light", True), ("main-full-main", False)):
+        words = ["--target", "sim:emmc_16gb", "--suite", suite, "--dirt", "pages"]
+        context = command.make_context("run", words)
+        given = application.RunOptions(context=context, **context.params)
+        check = partial(application._refuse_unheard, given, "sim")
+        if is_refused:
+            with pytest.raises(ConfigError, match="--dirt: has no effect"):
+                check(is_filled=find_suite(suite, {}).fill)
+        else:
+            check(is_filled=find_suite(suite, {}).fill)
 
 
 # ------------------------------------------------------------------------------------------------
