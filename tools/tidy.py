@@ -43,7 +43,7 @@ PYTHON_FLOORS: list[set[str]] = [
     {"base", "documents", "stats", "store"},
     {"theory", "measured"},
     {"reports"},
-    {"policies", "ecc", "core"},
+    {"policies", "ecc", "core", "foreign"},
     {"targets", "pts", "reliability", "app", "emmc", "serving"},
     {"comparing", "studies"},
     {"cli", "ui"},

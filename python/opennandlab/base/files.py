@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opennandlab.base.errors import ConfigError, OutputError, WriteError, inert_lines
+from opennandlab.base.foreign import refusal
 
 if TYPE_CHECKING:
     from ruamel.yaml import YAML
@@ -111,11 +112,22 @@ def read_yaml(path: Path) -> dict[str, Any]:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ConfigError(".", f"{path}: byte {error.start} is not UTF-8 text") from error
-    document = parse_yaml(text, str(path))
+    try:
+        document = parse_yaml(text, str(path))
+    except ConfigError as error:
+        raise _of_a_simulator(path, raw) or error from error
     if not isinstance(document, dict):
+        if (error := _of_a_simulator(path, raw)) is not None:
+            raise error
         found = "nothing" if document is None else type(document).__name__
         raise ConfigError(".", f"{path}: holds {found}; accepted: a mapping of keys to values")
     return document
+
+
+def _of_a_simulator(path: Path, raw: bytes) -> ConfigError | None:
+    """Return what to say of a file of another simulator; None for any other."""
+    found = refusal(raw)
+    return ConfigError(".", f"{path}: {found}") if found else None
 
 
 def parse_yaml(text: str, origin: str) -> Any:  # noqa: ANN401 (YAML holds anything)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from opennandlab.cli import _terminal as terminal
+from opennandlab.cli._config_from import FromOptions, translate_files
 from opennandlab.cli.options.common import Printed, Sets
 from opennandlab.cli.options.rows import argument, command, flag
 
@@ -201,6 +202,12 @@ def init(given: InitOptions) -> None:
         for one in written:
             terminal.stdout().print(f"wrote {one}", markup=False)
     _note_names(named)
+
+
+@command(app, "from", example="opennandlab config from ssdconfig.xml -o my_drive.yaml")
+def from_(given: FromOptions) -> None:
+    """Make a device file of another simulator's, and say what became of every key."""
+    translate_files(given)
 
 
 @dataclass(frozen=True, kw_only=True)

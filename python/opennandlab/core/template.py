@@ -127,21 +127,21 @@ def _lines(
         is_set = any(not line.lstrip().startswith("#") for line in inner)
         yield from (f"{indent}{name}:" if is_set else f"{indent}# {name}:", *inner)
     elif key.path in follows:
-        yield f"{indent}# {name}: {_flow(value)}"
+        yield f"{indent}# {name}: {flow(value)}"
     else:
-        yield f"{indent}{name}: {_flow(value)}"
+        yield f"{indent}{name}: {flow(value)}"
 
 
 def _last(key: Key) -> str:
     return key.path.rpartition(".")[2]
 
 
-def _flow(value: object) -> str:
+def flow(value: object) -> str:
     """Return a value on one line; JSON is YAML."""
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{key}: {_flow(inner)}" for key, inner in value.items()) + "}"
+        return "{" + ", ".join(f"{key}: {flow(inner)}" for key, inner in value.items()) + "}"
     if isinstance(value, list):
-        return "[" + ", ".join(map(_flow, value)) + "]"
+        return "[" + ", ".join(map(flow, value)) + "]"
     if isinstance(value, str) and value.replace("_", "").replace("-", "").isalnum():
         # What YAML would take for something else is quoted, and so are numbers.
         plain = value.lower() not in {"none", "null", "true", "false", "yes", "no", "on", "off"}

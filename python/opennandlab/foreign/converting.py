@@ -1,0 +1,181 @@
+"""From files of another simulator to a device and workloads that the core takes.
+
+```text
+files ──► which simulator ──► entries ──► translation ──► the reserve fits ──► checked
+```
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from opennandlab.base.errors import ConfigError, inert
+from opennandlab.base.files import read_bytes
+from opennandlab.base.foreign import FORMATS, format_of
+from opennandlab.core.config import DeviceConfig, load_device, load_workload
+from opennandlab.foreign import femu, mqsim, nvmevirt, simplessd
+from opennandlab.foreign.conversion import Conversion, WorkloadFile
+from opennandlab.foreign.table import translate
+from opennandlab.foreign.xml_text import BYTES_MAX
+
+RESERVE = "ftl.gc_reserve_blocks"
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked.
+
+    Args:
+        files: The files.
+        format: Which simulator they are of; None: as they look.
+        as_run: Take what that simulator does, not what its files say.
+        model: NVMeVirt: which model of the header.
+        memmap_bytes: NVMeVirt: memory of the module.
+    """
+
+    files: Sequence[Path]
+    format: str | None = None
+    as_run: bool = False
+    model: str | None = None
+    memmap_bytes: int | None = None
+
+
+def convert(request: Request) -> Conversion:
+    """Translate files; what comes out was checked by the core.
+
+    Raises:
+        ConfigError: for files that cannot be read, are of no known simulator, or ask for what
+            there is not here, with file, line and what is accepted.
+    """
+    texts = [(path, _raw(path)) for path in request.files]
+    found = request.format or _format(texts)
+    if found != "nvmevirt" and (request.model is not None or request.memmap_bytes is not None):
+        raise ConfigError("--model", f"is of nvmevirt, and the files are of {found}")
+    if found == "mqsim":
+        made = mqsim.convert(texts, as_run=request.as_run)
+    else:
+        if len(texts) > 1:
+            raise ConfigError("FILE", f"{len(texts)} files; accepted of {found}: one")
+        path, raw = texts[0]
+        text = _decoded(path, raw)
+        made = {"femu": _femu, "nvmevirt": _nvmevirt, "simplessd": _simplessd}[found](
+            path, text, request
+        )
+    device = _fitted(made)
+    for workload in made.workloads:
+        _check(workload, device)
+    return made
+
+
+def _check(workload: WorkloadFile, device: DeviceConfig) -> None:
+    try:
+        load_workload(workload.document(), device)
+    except ConfigError as error:
+        raise ConfigError(error.path, f"{error.message} ({workload.name})") from error
+
+
+def _raw(path: Path) -> bytes:
+    try:
+        return read_bytes(path, BYTES_MAX)
+    except OSError as error:
+        hint = ": no device file is" if error.errno == errno.EFBIG else ""
+        raise ConfigError("FILE", f"{path}: {error.strerror or error}{hint}") from error
+
+
+def _decoded(path: Path, raw: bytes) -> str:
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConfigError("FILE", f"{path}: byte {error.start} is not UTF-8 text") from error
+
+
+def _format(texts: Sequence[tuple[Path, bytes]]) -> str:
+    found = {path: format_of(raw) for path, raw in texts}
+    for path, name in found.items():
+        if name is None:
+            message = f"{path}: of no simulator that is known; accepted: files of "
+            raise ConfigError("FILE", f"{message}{', '.join(FORMATS)}, or `--format`")
+    names = list(dict.fromkeys(found.values()))
+    if len(names) > 1:
+        message = f"files of {' and '.join(str(name) for name in names)}; accepted: of one"
+        raise ConfigError("FILE", message)
+    return str(names[0])
+
+
+def _name(path: Path) -> str:
+    return inert(path.stem) or "drive"
+
+
+def _femu(path: Path, text: str, request: Request) -> Conversion:
+    entries = femu.entries(text, path.name)
+    made, _ = translate(entries, femu.FIELDS, femu.RULES, as_run=request.as_run)
+    return Conversion("femu", _name(path), made, rows=made.rows)
+
+
+def _nvmevirt(path: Path, text: str, request: Request) -> Conversion:
+    if request.memmap_bytes is None:
+        raise ConfigError("--memmap-size", "is missing; accepted: a size such as 64GiB")
+    given = nvmevirt.entries(text, path.name, request.model)
+    fields = nvmevirt.fields(given.entries)
+    more: dict[str, Any] = {"memmap_size": request.memmap_bytes}
+    more["shape"] = nvmevirt.shape_of(given.entries, fields, request.memmap_bytes)
+    made, _ = translate(given.entries, fields, nvmevirt.RULES, as_run=request.as_run, more=more)
+    return Conversion("nvmevirt", request.model or _name(path), made, rows=made.rows)
+
+
+def _simplessd(path: Path, text: str, request: Request) -> Conversion:
+    entries = simplessd.entries(text, path.name)
+    sections = {one.name.partition(".")[0] for one in entries}
+    fields = simplessd.with_silent(simplessd.FIELDS, entries)
+    rules = [*simplessd.RULES, *simplessd.silent_rules(entries)]
+    more = {"has_sata": "sata" in sections and "nvme" not in sections}
+    made, _ = translate(entries, fields, rules, as_run=request.as_run, more=more)
+    return Conversion("simplessd", _name(path), made, rows=made.rows)
+
+
+def _fitted(made: Conversion) -> DeviceConfig:
+    """Return the device; a reserve that the spare blocks do not hold becomes the largest that is.
+
+    Raises:
+        ConfigError: for what the core refuses, with where it comes from.
+    """
+    try:
+        return load_device(made.document())
+    except ConfigError as error:
+        wanted = made.device.keys.get(RESERVE)
+        if wanted is None:
+            raise _with_origin(made, error) from error
+    document = made.document()
+
+    def with_reserve(blocks: int) -> DeviceConfig:
+        document["ftl"]["gc_reserve_blocks"] = blocks
+        return load_device(document)
+
+    try:
+        with_reserve(1)
+    except ConfigError as error:
+        raise _with_origin(made, error) from error
+    fits, fails = 1, wanted
+    while fails - fits > 1:
+        middle = (fits + fails) // 2
+        try:
+            with_reserve(middle)
+        except ConfigError:
+            fails = middle
+        else:
+            fits = middle
+    made.change(RESERVE, fits, f"{wanted} do not fit, {fits} are the most that do")
+    return load_device(made.document())
+
+
+def _with_origin(made: Conversion, error: ConfigError) -> ConfigError:
+    """Return an error of the core that says which key of the source it comes from."""
+    path = error.path
+    while path and path not in made.device.origins:
+        path = path.rpartition(".")[0]
+    origin = made.device.origins.get(path)
+    return ConfigError(error.path, f"{error.message} (from {origin})" if origin else error.message)
