@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 FORMATS = ("mqsim", "femu", "nvmevirt", "simplessd")
-# What is looked at of a file.
+# Bytes of a file that are looked at.
 HEAD_BYTES = 64 << 10
 
 # What only a file of this kind has, in the order in which they are tried.
@@ -36,7 +36,7 @@ def format_of(head: bytes) -> str | None:
 
 
 def refusal(head: bytes) -> str:
-    """Return what to say of a file in the place of a YAML file; empty for one of no simulator.
+    """Return the error of a file in the place of a YAML file; empty for one of no simulator.
 
     Args:
         head: Its first bytes.

@@ -47,7 +47,9 @@ class FromOptions(Printed):
         Simulator | None,
         flag("Whose files these are.", "--format", show_default="as they look"),
     ] = None
-    as_run: Annotated[bool, flag("Take what that simulator does, not what its files say.")] = False
+    as_run: Annotated[
+        bool, flag("Take the values that the simulator works with, not those of its files.")
+    ] = False
     strict: Annotated[bool, flag("Exit with 2 if anything is lost that changes figures.")] = False
     model: Annotated[str | None, flag("NVMeVirt: the model in the header.", metavar="NAME")] = None
     memmap_size: Annotated[
@@ -56,7 +58,7 @@ class FromOptions(Printed):
 
 
 def translate_files(given: FromOptions) -> None:
-    """Make a device file of another simulator's, and say what became of every key."""
+    """Make a device file of another simulator, with a row for each of its keys."""
     from opennandlab.base.errors import ConfigError
     from opennandlab.base.files import check_writable, write_atomically
     from opennandlab.foreign.converting import Request, convert
@@ -101,7 +103,7 @@ def _same(one: Path, other: Path) -> bool:
 
 
 def _names(given: FromOptions, found: "Conversion") -> list[Path]:
-    """Return where the workloads go; none where no name was given."""
+    """Return where the workloads go; none without a name."""
     path = given.workload_output
     if path is None:
         return []
@@ -169,16 +171,16 @@ def _table(kind: str, rows: "list[Row]", *, as_run: bool) -> terminal.Grid:
 def _ours(row: "Row", *, as_run: bool) -> str:
     from opennandlab.foreign.table import ABSENT
 
-    value = row.done if as_run and row.done is not ABSENT else row.said
+    value = row.run if as_run and row.run is not ABSENT else row.written
     return f"{row.key} {_value(value)}".strip()
 
 
 def _why(row: "Row") -> str:
-    """Return why a row is as it is, and both values where they differ."""
+    """Return why a row is as it is, and both values if they differ."""
     from opennandlab.foreign.table import ABSENT
 
-    both = f"as written {_value(row.said)}, as run {_value(row.done)}"
-    return "; ".join(filter(None, (row.note, both if row.done is not ABSENT else "")))
+    both = f"as written {_value(row.written)}, as run {_value(row.run)}"
+    return "; ".join(filter(None, (row.note, both if row.run is not ABSENT else "")))
 
 
 def _value(value: Any) -> str:  # noqa: ANN401 (of any key)

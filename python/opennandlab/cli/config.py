@@ -206,7 +206,7 @@ def init(given: InitOptions) -> None:
 
 @command(app, "from", example="opennandlab config from ssdconfig.xml -o my_drive.yaml")
 def from_(given: FromOptions) -> None:
-    """Make a device file of another simulator's, and say what became of every key."""
+    """Make a device file of another simulator, with a row for each of its keys."""
     translate_files(given)
 
 

@@ -8,6 +8,6 @@ files ──► reader ──► Entry: name, text, place       xml_text  femu  
                      Row: nothing vanishes          table
                        └──► YAML with origins, checked by the core   writing
 ```
-The two tables say everything: what the report says and what the YAML file holds are both read from
-them. Each table names the version of the simulator whose source it was read from.
+The report and the YAML file are both made from the two tables. Each table names the version of the
+simulator from whose source it was read.
 """

@@ -1,6 +1,6 @@
 """Numbers of C headers: decimal literals, + - * / and parentheses, KB, MB and GB, names of others.
 
-A small parser of its own: no text of a file is ever run. Whole numbers stay whole, and are divided
+No text of a file is ever run, a small parser reads it. Whole numbers stay whole, and are divided
 as C divides them.
 """
 
@@ -15,7 +15,8 @@ TOKENS_MAX = 200
 DEPTH_MAX = 20
 LARGEST = 1 << 64
 TOKEN = re.compile(
-    r"\s*(?:(?P<number>\d+\.\d*|\.\d+|\d+)(?P<suffix>[uUlLfF]*)(?!\w)|(?P<name>[A-Za-z_]\w*)|(?P<sign>[-+*/()]))"
+    r"\s*(?:(?P<number>\d+\.\d*|\.\d+|\d+)(?P<suffix>[uUlLfF]*)(?!\w)"
+    r"|(?P<name>[A-Za-z_]\w*)|(?P<sign>[-+*/()]))"
 )
 UNITS = {"KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
 ACCEPTED = "numbers, + - * / ( ), KB( ), MB( ), GB( ), and names of such"
@@ -50,7 +51,7 @@ class Arithmetic:
         """Return the value.
 
         Raises:
-            ValueError: with what is accepted.
+            ValueError: with the accepted form.
         """
         found = self._sum()
         if self.place < len(self.tokens):
@@ -140,7 +141,7 @@ def evaluated(text: str, names: Callable[[str], str | None]) -> Number:
         names: Gives the text of a name; None for one that there is not.
 
     Raises:
-        ValueError: with what is accepted.
+        ValueError: with the accepted form.
 
     >>> evaluated("(FLASH * 2) / 3", {"FLASH": "KB(32ull)"}.get)
     21845

@@ -86,7 +86,7 @@ class Conversion:
         return {kind: sum(row.kind == kind for row in self.rows) for kind in KINDS}
 
     def losses(self) -> list[Row]:
-        """Return the rows of what is lost and changes figures."""
+        """Return the rows that lose something and change figures."""
         return [row for row in self.rows if row.figures]
 
     def change(self, key: str, value: object, note: str) -> None:
@@ -98,7 +98,7 @@ class Conversion:
                 kind = "defaulted" if row.kind == "defaulted" else "approximated"
                 told = f"{row.note}; {note}" if row.note else note
                 self.rows[place] = replace(
-                    row, kind=kind, said=value, done=ABSENT, note=told, figures=True
+                    row, kind=kind, written=value, run=ABSENT, note=told, figures=True
                 )
 
 

@@ -8,7 +8,7 @@ files ──► which simulator ──► entries ──► translation ──�
 from __future__ import annotations
 
 import errno
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from opennandlab.base.foreign import FORMATS, format_of
 from opennandlab.core.config import DeviceConfig, load_device, load_workload
 from opennandlab.foreign import femu, mqsim, nvmevirt, simplessd
 from opennandlab.foreign.conversion import Conversion, WorkloadFile
-from opennandlab.foreign.table import translate
+from opennandlab.foreign.table import Row, translate
 from opennandlab.foreign.xml_text import BYTES_MAX
 
 RESERVE = "ftl.gc_reserve_blocks"
@@ -27,12 +27,12 @@ RESERVE = "ftl.gc_reserve_blocks"
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked.
+    """A request.
 
     Args:
         files: The files.
         format: Which simulator they are of; None: as they look.
-        as_run: Take what that simulator does, not what its files say.
+        as_run: Take the values of a run of that simulator, not those of its files.
         model: NVMeVirt: which model of the header.
         memmap_bytes: NVMeVirt: memory of the module.
     """
@@ -49,7 +49,7 @@ def convert(request: Request) -> Conversion:
 
     Raises:
         ConfigError: for files that cannot be read, are of no known simulator, or ask for what
-            there is not here, with file, line and what is accepted.
+            is not here, with file, line and the accepted form.
     """
     texts = [(path, _raw(path)) for path in request.files]
     found = request.format or _format(texts)
@@ -124,6 +124,9 @@ def _nvmevirt(path: Path, text: str, request: Request) -> Conversion:
     more: dict[str, Any] = {"memmap_size": request.memmap_bytes}
     more["shape"] = nvmevirt.shape_of(given.entries, fields, request.memmap_bytes)
     made, _ = translate(given.entries, fields, nvmevirt.RULES, as_run=request.as_run, more=more)
+    if given.apart:
+        source, note = f"({given.apart} defines outside of the model)", "names of models and types"
+        made.rows.append(Row(source, "", "", "", "dropped", note=note))
     return Conversion("nvmevirt", request.model or _name(path), made, rows=made.rows)
 
 
@@ -131,17 +134,18 @@ def _simplessd(path: Path, text: str, request: Request) -> Conversion:
     entries = simplessd.entries(text, path.name)
     sections = {one.name.partition(".")[0] for one in entries}
     fields = simplessd.with_silent(simplessd.FIELDS, entries)
-    rules = [*simplessd.RULES, *simplessd.silent_rules(entries)]
     more = {"has_sata": "sata" in sections and "nvme" not in sections}
+    unused = "nvme" if more["has_sata"] else "sata"
+    rules = [*simplessd.RULES, *simplessd.silent_rules(entries, unused)]
     made, _ = translate(entries, fields, rules, as_run=request.as_run, more=more)
     return Conversion("simplessd", _name(path), made, rows=made.rows)
 
 
 def _fitted(made: Conversion) -> DeviceConfig:
-    """Return the device; a reserve that the spare blocks do not hold becomes the largest that is.
+    """Return the device; a reserve that does not fit becomes the largest one that does.
 
     Raises:
-        ConfigError: for what the core refuses, with where it comes from.
+        ConfigError: for a device that the core refuses, with the origin of the key.
     """
     try:
         return load_device(made.document())
@@ -151,31 +155,47 @@ def _fitted(made: Conversion) -> DeviceConfig:
             raise _with_origin(made, error) from error
     document = made.document()
 
-    def with_reserve(blocks: int) -> DeviceConfig:
+    def fits(blocks: int) -> bool:
         document["ftl"]["gc_reserve_blocks"] = blocks
-        return load_device(document)
-
-    try:
-        with_reserve(1)
-    except ConfigError as error:
-        raise _with_origin(made, error) from error
-    fits, fails = 1, wanted
-    while fails - fits > 1:
-        middle = (fits + fails) // 2
         try:
-            with_reserve(middle)
+            load_device(document)
         except ConfigError:
-            fails = middle
-        else:
-            fits = middle
-    made.change(RESERVE, fits, f"{wanted} do not fit, {fits} are the most that do")
+            return False
+        return True
+
+    step = next(filter(fits, _steps(document)), None)
+    if step is None:
+        document["ftl"].pop("gc_reserve_blocks")
+        try:
+            load_device(document)
+        except ConfigError as error:
+            raise _with_origin(made, error) from error
+        raise ConfigError(RESERVE, f"`{wanted}`, and no smaller reserve fits either")
+    best, limit = 1, wanted // step + 1
+    while limit - best > 1:
+        middle = (best + limit) // 2
+        best, limit = (middle, limit) if fits(middle * step) else (best, middle)
+    made.change(RESERVE, best * step, f"{wanted} do not fit, {best * step} are the most that do")
     return load_device(made.document())
 
 
+def _steps(document: Mapping[str, Any]) -> list[int]:
+    """Return by how many blocks a reserve may change: one, or whole superblocks."""
+    nand, allocation = document["nand"], document["ftl"].get("allocation")
+    if not isinstance(allocation, Mapping):
+        return [1]
+    dies = allocation["dies"]
+    if dies == "all":
+        dies = nand["channels"] * nand["dies_per_channel"]
+    return [dies, dies * nand["planes_per_die"]]
+
+
 def _with_origin(made: Conversion, error: ConfigError) -> ConfigError:
-    """Return an error of the core that says which key of the source it comes from."""
+    """Return an error of the core with the key of the source behind it."""
     path = error.path
     while path and path not in made.device.origins:
         path = path.rpartition(".")[0]
     origin = made.device.origins.get(path)
-    return ConfigError(error.path, f"{error.message} (from {origin})" if origin else error.message)
+    return ConfigError(
+        error.path, f"{error.message} (from {origin.rstrip('.')})" if origin else error.message
+    )

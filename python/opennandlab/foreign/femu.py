@@ -1,7 +1,7 @@
 """FEMU 99ce4fb: the options of `-device femu,…`, on a command line or in a script.
 
 Read from its source: `hw/femu/femu.c`, `bbssd/ftl-geom.c`, `bbssd/ftl-line-gc.c`, `nand/nand.h`.
-Nothing of a script is run. What is read of it are lines `NAME=number`, which take the place of
+Nothing of a script is run. Its lines are read that are `NAME=number`, which take the place of
 `$NAME`, and lines that put a text at the end of a variable that holds the options.
 """
 
@@ -135,7 +135,7 @@ def entries(text: str, origin: str) -> list[Entry]:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield lines with their numbers; one that ends with a backslash goes on in the next."""
+    """Yield lines with their numbers; a backslash at its end joins it with the next."""
     whole_line, first = "", 0
     for number, line in enumerate(text.splitlines(), 1):
         first = first or number

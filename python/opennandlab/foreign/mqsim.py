@@ -23,7 +23,7 @@ from opennandlab.foreign.table import ABSENT, UNKNOWN, Entry, Row, Translation, 
 from opennandlab.foreign.xml_text import Element, parse
 
 DEVICE, SCENARIOS, SCENARIO = "Execution_Parameter_Set", "MQSim_IO_Scenarios", "IO_Scenario"
-# What is read of a trace to count its requests.
+# Most that is read of a trace to count its requests.
 TRACE_BYTES_MAX = 1 << 30
 TRACE_LINE_BYTES_MAX = 4096
 TRACE_COLUMNS = 5
@@ -34,7 +34,7 @@ def convert(texts: Sequence[tuple[Path, bytes]], *, as_run: bool) -> Conversion:
     """Translate a device file, and a workload file if there is one.
 
     Raises:
-        ConfigError: for what they are not, hold twice or ask for.
+        ConfigError: for another root, a second one, and values that are refused.
     """
     roots: dict[str, tuple[Path, Element]] = {}
     for path, raw in texts:
@@ -85,7 +85,7 @@ def _attributes(one: Element, file: str, label: str) -> Iterator[Entry]:
 
 
 def _unknown(element: Element, file: str, label: str) -> Iterator[Entry]:
-    """Yield all that stands in an element that is not known."""
+    """Yield the parts of an element that is not known."""
     yield from _attributes(element, file, label)
     for one in element.inside:
         if one.inside:
@@ -96,7 +96,7 @@ def _unknown(element: Element, file: str, label: str) -> Iterator[Entry]:
 
 
 def _scenarios(path: Path, root: Element) -> tuple[list[list[dict[str, Any]]], list[Row]]:
-    """Return the values of each flow of each scenario, and rows of what is not known."""
+    """Return the values of each flow of each scenario, and rows of unknown elements."""
     found: list[list[dict[str, Any]]] = []
     apart: list[Entry] = list(_attributes(root, path.name, SCENARIOS))
     for one in root.inside:
@@ -152,7 +152,7 @@ def _flow(element: Element, path: Path, group: str) -> dict[str, Any]:
 
 
 def _requests(trace: Path, values: Mapping[str, Any]) -> int | None:
-    """Count the requests of a trace as MQSim does; None where that is not asked or not possible."""
+    """Count the requests of a trace as MQSim does; None if not asked or not possible."""
     if values.get("Percentage_To_Be_Executed", 100) == 100:
         return None
     try:
@@ -245,7 +245,7 @@ def _together(
     if not note:
         return rows
     return [
-        replace(row, kind="approximated", said=total, done=ABSENT, note=note, figures=True)
+        replace(row, kind="approximated", written=total, run=ABSENT, note=note, figures=True)
         if row.key == "total" and row.kind == "converted"
         else row
         for row in rows

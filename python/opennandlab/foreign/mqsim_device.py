@@ -1,8 +1,7 @@
 """MQSim 7ec40e3: `ssdconfig.xml`, element by element.
 
-Read from its source: `exec/*_Parameter_Set.cpp`, `exec/SSD_Device.cpp` and what they are handed to.
-Times are nanoseconds, sectors 512 bytes. `done` is what the program does where it does something
-else than its file says.
+Read from its source: `exec/*_Parameter_Set.cpp`, `exec/SSD_Device.cpp`, and the constructors that
+it calls. Times are nanoseconds, sectors 512 bytes.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ PACKET_SHARE = 128 / 156
 FREE_BUS_MT_S = 1e6
 # Least threshold of collection, in blocks of a plane.
 RESERVE_MIN = 10
-# What MQSim's wear leveling does whatever the file says.
+# What MQSim's wear leveling does whatever the file has.
 WEAR_DONE = {"kind": "static", "threshold": 100}
 
 HOST_FIELDS = {
@@ -157,11 +156,11 @@ def _bus(values: Values) -> Found:
     """A cycle of the bus is cut to whole nanoseconds there."""
     rate, width = values["Channel_Transfer_Rate"], values["Flash_Channel_Width"]
     cycle = 1000 // rate
-    done = width * 1000 / cycle if cycle else FREE_BUS_MT_S
+    run = width * 1000 / cycle if cycle else FREE_BUS_MT_S
     note = "rate x width"
-    if done != rate * width:
+    if run != rate * width:
         note += "; a cycle is cut to whole ns there" + ("" if cycle else ": the bus takes no time")
-    return Found(rate * width, done, note=note)
+    return Found(rate * width, run, note=note)
 
 
 def _planes_per_die(values: Values) -> Found:
@@ -225,12 +224,12 @@ def _copyback(values: Values) -> Found:
 
 
 def _wear(values: Values) -> Found:
-    said: dict[str, Any] = {"kind": "none"}
+    written: dict[str, Any] = {"kind": "none"}
     if values["Static_Wearleveling_Enabled"]:
-        said = {"kind": "static", "threshold": values["Static_Wearleveling_Threshold"]}
+        written = {"kind": "static", "threshold": values["Static_Wearleveling_Threshold"]}
     elif values["Dynamic_Wearleveling_Enabled"]:
-        said = {"kind": "dynamic"}
-    return Found(said, WEAR_DONE)
+        written = {"kind": "dynamic"}
+    return Found(written, WEAR_DONE)
 
 
 def _map(values: Values) -> Found:
@@ -264,9 +263,9 @@ def _allocation(values: Values) -> Found:
 def letters(scheme: str, counts: dict[str, int]) -> Found:
     """Return our order of dies from one with chips (W) and dies of a chip (D).
 
-    >>> letters("CWDP", {"W": 4, "D": 2}).said, letters("PWDC", {"W": 4, "D": 2}).said
+    >>> letters("CWDP", {"W": 4, "D": 2}).written, letters("PWDC", {"W": 4, "D": 2}).written
     ('CDP', 'PDC')
-    >>> letters("CWPD", {"W": 4, "D": 2}).kind, letters("CWPD", {"W": 4, "D": 1}).said
+    >>> letters("CWPD", {"W": 4, "D": 2}).kind, letters("CWPD", {"W": 4, "D": 1}).written
     ('approximated', 'CDP')
     """
     single = next((letter for letter in "DW" if counts[letter] == 1), None)

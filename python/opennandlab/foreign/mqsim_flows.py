@@ -1,8 +1,8 @@
 """MQSim 7ec40e3: `workload.xml`; a scenario is a workload, a flow of requests a tenant of it.
 
 Read from its source: `exec/IO_Flow_Parameter_Set.cpp`, `host/IO_Flow_*.cpp`, `exec/Host_System.cpp`
-and `utils/Logical_Address_Partitioning_Unit.cpp`. It has no defaults: what is missing is refused.
-Each flow has a part of the logical space of its own, one after the other.
+and `utils/Logical_Address_Partitioning_Unit.cpp`. It has no defaults: a missing element is refused.
+Each flow has its part of the logical space, one after the other.
 """
 
 from __future__ import annotations
@@ -224,7 +224,7 @@ def _align(values: Values) -> Found:
         return found
     if need(values, "Average_Request_Size") % unit == 0:
         return found
-    return Found(found.said, kind="approximated", note="sequential requests leave no gaps here")
+    return Found(found.written, kind="approximated", note="sequential requests leave no gaps here")
 
 
 def _sizes(values: Values) -> Found:
@@ -244,10 +244,10 @@ def _sizes(values: Values) -> Found:
 def normal_sizes(mean: int, sigma: int) -> tuple[dict[int, float], int]:
     """Return sizes in bytes with their weights, and the step between them in sectors.
 
-    A size is what was drawn, rounded up to whole sectors, one at least.
+    Sizes drawn are rounded up to whole sectors, one at least.
 
     >>> sizes, step = normal_sizes(8, 1)
-    >>> round(sizes[8 * 512], 4), step  # between 7 and 8: half of what lies within one sigma
+    >>> round(sizes[8 * 512], 4), step  # between 7 and 8: half of the values within one sigma
     (0.3413, 1)
     """
 

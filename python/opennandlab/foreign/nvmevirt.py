@@ -35,10 +35,10 @@ BITS = {"SLC": ("LSB",), "MLC": ("LSB", "MSB"), "TLC": ("LSB", "MSB", "CSB")}
 
 @dataclass(frozen=True)
 class Given:
-    """A model's defines."""
+    """Defines of a model, and how many there are outside of it."""
 
     entries: tuple[Entry, ...]
-    shared: int
+    apart: int
 
 
 def entries(text: str, origin: str, model: str | None) -> Given:
@@ -158,7 +158,7 @@ UNITS = {"SIZE": "B", "LATENCY": "ns", "BANDWIDTH": "MiB/s"}
 
 
 def fields(given: Sequence[Entry]) -> Mapping[str, Field]:
-    """Return the fields of a model: what they read may name others of it."""
+    """Return the fields of a model; their texts may name other defines."""
     texts = {entry.name: entry.text for entry in given}
 
     def number(text: str) -> Number:
@@ -299,15 +299,22 @@ def _program(values: Values) -> Found:
     time = need(values, "NAND_PROG_LATENCY") / 1000
     bits = len(BITS[values.get("CELL_MODE", "TLC")])
     if pages == 1:
-        return Found(ABSENT, kind="exact", note="a page at a time")
+        return Found(kind="exact", note="a page at a time")
+    if _is_zoned(values):
+        return Found(kind="approximated", note=f"a page at a time here, {pages} there")
     found = {"kind": "one_shot", "t_wordline_us": time}
     if pages == bits:
         return Found(found)
     return Found(found, kind="approximated", note=f"{pages} pages there, {bits} here")
 
 
-def _program_time(values: Values) -> Any:  # noqa: ANN401 (a rule)
-    return need(values, "NAND_PROG_LATENCY") / 1000
+def _program_time(values: Values) -> Found:
+    time = need(values, "NAND_PROG_LATENCY") / 1000
+    pages = need(values, "ONESHOT_PAGE_SIZE") // values["shape"].page
+    if _is_zoned(values) and pages > 1:
+        note = f"of {pages} pages there, a share of it for each here"
+        return Found(time / pages, kind="approximated", note=note)
+    return Found(time)
 
 
 def _erase(values: Values) -> Found:
@@ -321,7 +328,6 @@ def _spare(values: Values) -> Found:
     """The size of the namespace is cut to whole percents there."""
     flash, ratio = values["shape"], float(values.get("OP_AREA_PERCENT", 0))
     if _is_zoned(values):
-        # Zones of the drive need blocks beside those that the host has.
         return Found(ABSENT, kind="unread", note="of namespaces without zones")
     space = flash.capacity * 100 // int((1 + ratio) * 100)
     found = flash.raw / space - 1
@@ -340,6 +346,12 @@ def _mapping(values: Values) -> Found:
         return Found(found)
     note = f"zones on {given} of {values['shape'].dies} dies there, on all here"
     return Found(found, kind="approximated", note=note)
+
+
+def _map_unit(values: Values) -> Found:
+    if not _is_zoned(values):
+        return Found(MAP_UNIT_BYTES)
+    return Found(kind="approximated", note="whole pages in zones here")
 
 
 def _allocation(values: Values) -> Any:  # noqa: ANN401 (a rule)
@@ -369,7 +381,7 @@ def _buffer(values: Values) -> Found:
 
 
 def _firmware(name: str) -> Any:  # noqa: ANN401 (a rule)
-    return lambda values: Found(figures=need(values, name) > 0)
+    return lambda values: Found(figures=values.get(name, 0) > 0)
 
 
 def _bus(name: str) -> Any:  # noqa: ANN401 (a rule)
@@ -391,7 +403,7 @@ RULES = (
     Rule("(--memmap-size)", "nand.pages_per_block", "converted",
          "memory over blocks, up to whole one-shot pages", _of_shape("pages")),
     Rule("BLK_SIZE", "", "converted", "in nand.pages_per_block"),
-    Rule("(map of 4 KiB)", "ftl.map_unit_bytes", "exact", value=always(MAP_UNIT_BYTES)),
+    Rule("(map of 4 KiB)", "ftl.map_unit_bytes", "exact", value=_map_unit),
     Rule(READS, "nand.timing.t_read_us", "approximated", value=_reads),
     Rule(READS_4K, "", "dropped", "in the note of the full page", figures=True),
     Rule("ONESHOT_PAGE_SIZE", "nand.program", "converted", value=_program),

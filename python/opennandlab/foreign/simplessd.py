@@ -37,7 +37,7 @@ def entries(text: str, origin: str) -> list[Entry]:
     """Return the keys of an INI text, `section/key` each.
 
     Raises:
-        ConfigError: for what is no INI text, with the line.
+        ConfigError: for another text than INI, with the line.
     """
     reader = configparser.ConfigParser(
         interpolation=None,
@@ -161,12 +161,18 @@ def with_silent(fields: dict[str, Field], given: list[Entry]) -> dict[str, Field
     return more | fields
 
 
-def silent_rules(given: list[Entry]) -> list[Rule]:
-    """Return the rules of keys that have none here."""
+def silent_rules(given: list[Entry], unused: str) -> list[Rule]:
+    """Return the rules of keys that have none here.
+
+    Args:
+        given: Keys of the file.
+        unused: Section of the interface that the drive does not have.
+    """
     names = sorted({one.name for one in given if SILENT.fullmatch(one.name)} - set(FIELDS))
-    return [
-        Rule(name, "", "dropped", "not here", figures=not QUIET.fullmatch(name)) for name in names
-    ]
+    loud = {
+        name for name in names if not QUIET.fullmatch(name) and name.partition(".")[0] != unused
+    }
+    return [Rule(name, "", "dropped", "not here", figures=name in loud) for name in names]
 
 
 def _same(name: str) -> Any:  # noqa: ANN401 (a rule)
@@ -183,7 +189,9 @@ def _times(verb: str) -> Any:  # noqa: ANN401 (a rule)
         found = [values[f"pal.{bit}{verb}"] / 1e6 for bit in BITS[technology(values)]]
         if 0 in found:
             raise ConfigError(f"pal.{verb}", f"0 for a page of {technology(values)}")
-        return Found(found, note="of the page types of the cells")
+        used = BITS[technology(values)]
+        unused = tuple(f"pal.{bit}{verb}" for bit in BITS["TLC"] if bit not in used)
+        return Found(found, note="of the page types of the cells", unused=unused)
 
     return take
 
@@ -198,8 +206,8 @@ def _bus(values: Values) -> Found:
 
 def _multi_plane(values: Values) -> Found:
     if not values["pal.EnableMultiPlaneOperation"] or values["pal.Plane"] == 1:
-        return Found(said=False, kind="exact", note="one plane, or off")
-    return Found(said=True)
+        return Found(written=False, kind="exact", note="one plane, or off")
+    return Found(written=True)
 
 
 def _scheme(values: Values) -> Found:
@@ -228,9 +236,10 @@ def _spare(values: Values) -> Any:  # noqa: ANN401 (a rule)
 
 def _reserve(values: Values) -> Found:
     blocks = values["pal.Channel"] * values["pal.Package"] * values["pal.Die"]
-    blocks *= values["pal.Plane"] * values["pal.Block"]
+    joined = values["pal.EnableMultiPlaneOperation"]
+    blocks *= values["pal.Block"] * (1 if joined else values["pal.Plane"])
     count = int(values["ftl.GCThreshold"] * blocks)
-    return Found(count, note=f"of {blocks} blocks")
+    return Found(count, note=f"of {blocks} blocks" + (", planes joined" if joined else ""))
 
 
 def _victim(values: Values) -> Found:

@@ -1,10 +1,10 @@
 """Tables of keys, and the one mechanism that makes rows and a document of them.
 
 ```text
-Field  name there, unit there, how its text is read, what is taken where it is missing
+Field  name there, unit there, how its text is read, its default there
 Rule   names there ──► our key, by a function of all values; class and note of the row
 ```
-A rule may say two values: what the file *says*, and what the other simulator *does* with it.
+A rule may find two values: as *written* in the file, and as *run* by the other simulator.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ WHOLE_MAX = (1 << 64) - 1
 
 
 class Absent:
-    """Stands for a value that is not set."""
+    """A value that is not set."""
 
     def __bool__(self) -> bool:
-        """Tell that it is none."""
+        """Return false: it is none."""
         return False
 
 
@@ -37,13 +37,13 @@ ABSENT = Absent()
 
 @dataclass(frozen=True)
 class Entry:
-    """What stands in a file.
+    """A key with its value in a file.
 
     Args:
         name: Of the element, option, define or key.
         text: Its value.
         place: File and line.
-        group: What it stands in, such as a section; before its name in rows.
+        group: Of keys, such as a flow; before its name in rows.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Entry:
 
     @property
     def label(self) -> str:
-        """What rows call it."""
+        """Its name in rows."""
         return f"{self.group}/{self.name}" if self.group else self.name
 
 
@@ -66,8 +66,8 @@ class Field:
 
     Args:
         unit: Of its value there.
-        read: Makes a value of its text; raises `ValueError` with what is accepted.
-        default: What the other simulator takes where it is missing; `ABSENT`: nothing.
+        read: Makes a value of its text; raises `ValueError` with the accepted form.
+        default: Value there if it is missing; `ABSENT`: nothing.
     """
 
     unit: str
@@ -80,16 +80,16 @@ class Found:
     """What a rule found.
 
     Args:
-        said: Value of our key, as the file says; `ABSENT`: the key is not set.
-        done: Value for what the other simulator does; `ABSENT`: the same.
+        written: Value of our key, as in the file; `ABSENT`: the key is not set.
+        run: Value as the other simulator runs it; `ABSENT`: the same.
         kind: Class of the row; empty: that of the rule.
         note: Of the row; empty: that of the rule.
-        figures: Whether what is lost changes figures; None: as the class has it.
+        figures: Whether the loss changes figures; None: as the class has it.
         unused: Names whose values have no effect there: their rows are `unread`.
     """
 
-    said: Any = ABSENT
-    done: Any = ABSENT
+    written: Any = ABSENT
+    run: Any = ABSENT
     kind: str = ""
     note: str = ""
     figures: bool | None = None
@@ -105,7 +105,7 @@ class Rule:
 
     Args:
         names: Keys there whose rows it makes, with spaces between; in parentheses, a constant of
-            the other simulator that stands in no file.
+            the other simulator in no file.
         key: Ours, by dotted path; empty for none.
         kind: Class of the rows.
         note: Why, for the report.
@@ -136,8 +136,8 @@ class Row:
     place: str
     kind: str
     key: str = ""
-    said: Any = ABSENT
-    done: Any = ABSENT
+    written: Any = ABSENT
+    run: Any = ABSENT
     note: str = ""
     figures: bool = False
 
@@ -150,8 +150,8 @@ class Row:
             "place": self.place,
             "class": self.kind,
             "key": self.key,
-            "as_written": self.said,
-            "as_run": self.done,
+            "as_written": self.written,
+            "as_run": self.run,
             "note": self.note,
             "changes_figures": self.figures,
         }
@@ -160,7 +160,7 @@ class Row:
 
 @dataclass
 class Translation:
-    """Rows, and our keys with their values and where they come from."""
+    """Rows, and our keys with their values and origins."""
 
     rows: list[Row] = field(default_factory=list)
     keys: dict[str, Any] = field(default_factory=dict)
@@ -197,7 +197,7 @@ def parsed(entry: Entry, one: Field) -> Any:  # noqa: ANN401 (as varied as the f
     """Return the value of an entry.
 
     Raises:
-        ConfigError: with file, line and what is accepted.
+        ConfigError: with file, line and the accepted form.
     """
     try:
         return one.read(entry.text.strip())
@@ -217,14 +217,14 @@ def translate(
     """Return what becomes of entries, and their values by name.
 
     Args:
-        entries: What stands in the file.
-        fields: What may stand there.
+        entries: Of the file.
+        fields: That it may have.
         rules: What becomes of it.
-        as_run: Take what the other simulator does, not what the file says.
+        as_run: Take values as the other simulator runs them, not as written.
         more: Further values for the rules.
 
     Raises:
-        ConfigError: for values that are none, and what a rule refuses.
+        ConfigError: for values that are none, and those that a rule refuses.
     """
     values, unused = read(entries, fields)
     values |= more or {}
@@ -232,8 +232,8 @@ def translate(
     made = Translation()
     for rule in rules:
         found = _found(rule, values)
-        done = found.said if found.done is ABSENT else found.done
-        ours = done if as_run else found.said
+        run = found.written if found.run is ABSENT else found.run
+        ours = run if as_run else found.written
         kind = found.kind or rule.kind
         if rule.key and ours is not ABSENT:
             counted = [name for name in rule.fields if name not in found.unused]
@@ -260,10 +260,10 @@ def _rows(
     loses = found.figures
     if loses is None:
         loses = kind == "approximated" or (kind == "dropped" and rule.figures)
-    said, done = found.said, found.done
-    told = {"note": note, "figures": loses, "said": said}
-    told["done"] = ABSENT if done is ABSENT or done == said else done
-    key = rule.key if said is not ABSENT or done is not ABSENT else ""
+    written, run = found.written, found.run
+    told = {"note": note, "figures": loses, "written": written}
+    told["run"] = ABSENT if run is ABSENT or run == written else run
+    key = rule.key if written is not ABSENT or run is not ABSENT else ""
     if not rule.fields:
         row = Row(rule.names, "", "", "", kind, key, **told)
         return [row] if rule.names and rule.names != "()" else []
@@ -292,7 +292,7 @@ def _origin(
     fields: Mapping[str, Field],
     kind: str,
 ) -> str:
-    """Return the comment above a key: where its value comes from."""
+    """Return the comment above a key: the origin of its value."""
     used = [given[name] for name in names if name in given]
     parts = [f"{entry.label} {' '.join(entry.text.split())}" for entry in used]
     parts += [
@@ -379,5 +379,5 @@ def plain(text: str) -> str:
 
 
 def always(value: object) -> Callable[[Values], Any]:
-    """Return a rule that takes a value whatever the file says."""
+    """Return a rule that takes a value whatever the file has."""
     return lambda _values: value

@@ -1,6 +1,6 @@
 """XML of other simulators, read by the parser of the standard library with all that is risky off.
 
-A document type, and with it every entity of its own, is refused at its first byte, so nothing is
+A document type, and with it every entity it declares, is refused at its first byte, so nothing is
 expanded, fetched or repeated: this is what the package `defusedxml` does, by the same handlers. Of
 the parser itself comes the line of each element, which the tree of the standard library lacks.
 """
@@ -21,7 +21,7 @@ TEXT_CHARS_MAX = 64 << 10
 
 @dataclass
 class Element:
-    """An element: its name, text, line and what is inside."""
+    """An element: its name, text, line and inner elements."""
 
     name: str
     line: int
@@ -92,7 +92,7 @@ def parse(raw: bytes, origin: str) -> Element:
         origin: What errors call it.
 
     Raises:
-        ConfigError: with the line, for what is no XML, has a document type, or is too large.
+        ConfigError: with the line, for other texts, a document type, and too many elements.
     """
     builder = _Builder(origin)
     try:
