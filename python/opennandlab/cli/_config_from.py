@@ -140,7 +140,7 @@ def _print(given: FromOptions, found: "Conversion", written: list[Path]) -> None
     for kind in KINDS:
         of_kind = [row for row in found.rows if row.kind == kind]
         if of_kind:
-            console.print(_table(kind, of_kind, as_run=given.as_run))
+            console.print(table(kind, of_kind, as_run=given.as_run))
             console.print()
     counts = ", ".join(f"{count} {kind}" for kind, count in found.counts().items() if count)
     console.print(f"{len(found.rows)} rows: {counts}", markup=False)
@@ -153,7 +153,7 @@ def _print(given: FromOptions, found: "Conversion", written: list[Path]) -> None
         console.print(f"run:  {command}", markup=False, soft_wrap=True)
 
 
-def _table(kind: str, rows: "list[Row]", *, as_run: bool) -> terminal.Grid:
+def table(kind: str, rows: "list[Row]", *, as_run: bool) -> terminal.Grid:
     """Return the rows of a class; what follows from several keys there is shown once."""
     cells, before = [], ("", "")
     for row in rows:

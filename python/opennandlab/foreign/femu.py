@@ -289,9 +289,20 @@ def _spare(values: Values) -> Found:
     return Found(raw / logical - 1, note=f"{raw} B of flash / {logical} B - 1")
 
 
+def _multi_plane(values: Values) -> Found:
+    if values["pls_per_lun"] == 1:
+        return Found(kind="exact")
+    return Found(written=True, note="planes work together here, as superblocks need it")
+
+
 def _reserve(values: Values) -> Found:
     lines = int((1 - values["gc_thres_pcent_high"] / 100.0) * _lines_of_blocks(values))
-    return Found(lines * _dies(values), note=f"{lines} lines x {_dies(values)} dies")
+    note = f"{lines} lines x {_dies(values)} dies"
+    planes = values["pls_per_lun"]
+    if planes == 1:
+        return Found(lines * _dies(values), note=note)
+    blocks = max(lines // planes, 1) * _dies(values)
+    return Found(blocks, kind="approximated", note=f"{note}, {planes} planes joined here")
 
 
 def _soft(values: Values) -> Found:
@@ -348,6 +359,7 @@ RULES = (
     Rule("nchs", "nand.channels", "exact", value=_same("nchs")),
     Rule("luns_per_ch", "nand.dies_per_channel", "exact", value=_same("luns_per_ch")),
     Rule("pls_per_lun", "nand.planes_per_die", "exact", value=_same("pls_per_lun")),
+    Rule("(planes)", "nand.multi_plane", "approximated", value=_multi_plane),
     Rule("blks_per_pl", "nand.blocks_per_plane", "exact", value=_same("blks_per_pl")),
     Rule("pgs_per_blk", "nand.pages_per_block", "exact", value=_same("pgs_per_blk")),
     Rule("secsz secs_per_pg", "nand.page_size_bytes", "converted", "product", page_bytes),

@@ -281,7 +281,10 @@ def letters(scheme: str, counts: dict[str, int]) -> Found:
 
 def _scheduler(values: Values) -> Found:
     if values["Transaction_Scheduling_Policy"] == "OUT_OF_ORDER":
-        return Found("out_of_order")
+        if values["CMD_Suspension_Support"] == "NONE":
+            return Found("out_of_order")
+        note = "reads go first there too, and suspension needs it here"
+        return Found("priority", kind="approximated", note=note)
     return Found("priority", kind="approximated", note="by class of the flow there, by kind here")
 
 

@@ -361,8 +361,14 @@ def _allocation(values: Values) -> Any:  # noqa: ANN401 (a rule)
     return {"kind": "superblock", "dies": flash.dies // flash.parts}
 
 
+def _multi_plane(values: Values) -> Found:
+    if need(values, "PLNS_PER_LUN") == 1 or _is_zoned(values):
+        return Found(kind="exact")
+    return Found(written=True, note="planes work together here, as superblocks need it")
+
+
 def _reserve(values: Values) -> Any:  # noqa: ANN401 (a rule)
-    return ABSENT if _is_zoned(values) else RESERVE_LINES * values["shape"].planes
+    return ABSENT if _is_zoned(values) else RESERVE_LINES * values["shape"].dies
 
 
 def _partitions(values: Values) -> Found:
@@ -397,6 +403,7 @@ RULES = (
     Rule("NAND_CHANNELS", "nand.channels", "exact", value=_same("NAND_CHANNELS")),
     Rule("LUNS_PER_NAND_CH", "nand.dies_per_channel", "exact", value=_same("LUNS_PER_NAND_CH")),
     Rule("PLNS_PER_LUN", "nand.planes_per_die", "exact", value=_same("PLNS_PER_LUN")),
+    Rule("(planes)", "nand.multi_plane", "approximated", value=_multi_plane),
     Rule("SSD_PARTITIONS", "", "approximated", value=_partitions),
     Rule("FLASH_PAGE_SIZE", "nand.page_size_bytes", "exact", value=_same("FLASH_PAGE_SIZE")),
     Rule("BLKS_PER_PLN", "nand.blocks_per_plane", "exact", value=_blocks),

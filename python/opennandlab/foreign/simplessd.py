@@ -225,6 +225,9 @@ def _scheme(values: Values) -> Found:
         dies *= sizes[letter]
     if dies == 1:
         return letters(scheme, counts)
+    if values["pal.Plane"] > 1 and not values["pal.EnableMultiPlaneOperation"]:
+        note = f"superblocks ({block}) need planes that work together here"
+        return Found(letters(scheme, counts).written, kind="approximated", note=note)
     note = f"a superblock of {dies} dies ({block})"
     return Found({"kind": "superblock", "dies": dies}, kind="approximated", note=note)
 

@@ -1,0 +1,119 @@
+"""`config from` on the command line: files in, YAML and a report out."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from conftest import Cli
+from foreign_files import HEADER, INI, REQUESTS, SCRIPT, drive, scenarios, synthetic, trace
+from opennandlab.cli._config_from import table
+from opennandlab.foreign.converting import Request, convert
+from opennandlab.foreign.table import KINDS
+
+
+@pytest.fixture
+def files(folder: Path) -> Path:
+    (folder / "ssdconfig.xml").write_text(drive(), encoding="utf-8-sig")
+    (folder / "workload.xml").write_text(scenarios(trace()))
+    (folder / "t.trace").write_text(REQUESTS)
+    (folder / "run.sh").write_text(SCRIPT)
+    (folder / "ssd_config.h").write_text(HEADER)
+    (folder / "drive.ini").write_text(INI)
+    return folder
+
+
+@pytest.mark.usefixtures("files")
+def test_from_files_to_a_figure(cli: Cli) -> None:
+    given = ("ssdconfig.xml", "workload.xml", "-o", "d.yaml", "--as-run")
+    run = cli("config", "from", *given)
+    assert run.returncode == 0, run.stderr
+    assert "as written 333, as run 333.33" in " ".join(run.stdout.replace("│", "").split())
+    assert cli("config", "check", "d.yaml").returncode == 0
+    shown = json.loads(cli("config", "show", "d.yaml", "--json").stdout)
+    origin = shown["sources"]["ftl.over_provisioning_pct"]
+    assert origin == "ssdconfig.xml: Overprovisioning_Ratio 0.07; converted."
+    words = run.stdout.splitlines()[-1].removeprefix("run:").split()
+    result = json.loads(cli(*words[1:], "--json").stdout)
+    assert result["metrics"]["latency_us"]["read"]["mean"] == pytest.approx(102, abs=1)
+
+
+def test_the_report_fits_80_columns(files: Path) -> None:
+    (files / "many.xml").write_text(scenarios(synthetic(), synthetic() + trace()))
+    found = convert(Request([files / "ssdconfig.xml", files / "many.xml"]))
+    for kind in KINDS:
+        rows = [row for row in found.rows if row.kind == kind]
+        drawn = Console(file=StringIO(), width=80)
+        drawn.print(table(kind, rows, as_run=False))
+        lines = drawn.file.getvalue().splitlines()
+        assert max(map(len, lines)) <= 80
+        assert all(row.source in "".join(lines) for row in rows)
+
+
+@pytest.mark.usefixtures("files")
+def test_the_report_as_json_counts_its_rows(cli: Cli) -> None:
+    run = cli("config", "from", "ssdconfig.xml", "-o", "d.yaml", "--json")
+    found = json.loads(run.stdout)
+    assert sum(found["counts"].values()) == len(found["rows"])
+    assert found["format"] == "mqsim"
+    (rate,) = [row for row in found["rows"] if row["source"] == "Channel_Transfer_Rate"]
+    assert (rate["as_written"], rate["class"]) == (333, "converted")
+    assert rate["as_run"] == pytest.approx(1000 / 3)
+
+
+def test_strict_refuses_what_changes_figures_and_writes_nothing(cli: Cli, files: Path) -> None:
+    run = cli("config", "from", "ssdconfig.xml", "-o", "d.yaml", "--strict", "--json")
+    assert run.returncode == 2
+    assert "GC_Exec_Threshold" in json.loads(run.stdout)["error"]["message"]
+    assert not (files / "d.yaml").exists()
+    (files / "run.sh").write_text(SCRIPT.replace("gc_thres_pcent=75", "gc_thres_pcent=95"))
+    assert cli("config", "from", "run.sh", "-o", "d.yaml", "--strict").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [("run.sh", ()), ("drive.ini", ()),
+     ("ssd_config.h", ("--model", "FIRST", "--memmap-size", "64GiB"))],
+)  # fmt: skip
+@pytest.mark.usefixtures("files")
+def test_other_files_make_devices_that_pass_the_check(
+    name: str, more: tuple[str, ...], cli: Cli
+) -> None:
+    assert cli("config", "from", name, "-o", "d.yaml", "-q", *more).returncode == 0
+    assert cli("config", "check", "d.yaml").stdout == "d.yaml: valid\n"
+
+
+@pytest.mark.parametrize("name", ["ssdconfig.xml", "run.sh", "ssd_config.h", "drive.ini"])
+@pytest.mark.usefixtures("files")
+def test_where_a_yaml_file_belongs_the_error_names_the_command(name: str, cli: Cli) -> None:
+    for words in (
+        ("benchmark", "-c", name, "-w", "short.yaml"),
+        ("benchmark", "-c", "small.yaml", "-w", name),
+        ("config", "check", name),
+    ):
+        run = cli(*words)
+        assert run.returncode == 2
+        assert "`opennandlab config from FILE -o D.yaml`" in run.stderr
+
+
+def test_no_input_is_written_over(cli: Cli, files: Path) -> None:
+    text = (files / "ssdconfig.xml").read_bytes()
+    run = cli("config", "from", "ssdconfig.xml", "-o", "ssdconfig.xml")
+    assert run.returncode == 2
+    assert (files / "ssdconfig.xml").read_bytes() == text
+    (files / "workload.xml").write_text(scenarios(synthetic()))
+    given = ("ssdconfig.xml", "workload.xml", "-o", "d.yaml", "--workload-output", "./d.yaml")
+    assert cli("config", "from", *given).returncode == 2
+
+
+def test_letters_that_a_terminal_obeys_do_not_reach_it(cli: Cli, files: Path) -> None:
+    text = drive().replace("<Seed>7", "<Odd>\x9b31m\u202e</Odd><Seed>7")
+    (files / "odd.xml").write_text(text.replace("us-ascii", "utf-8"), encoding="utf-8")
+    run = cli("config", "from", "odd.xml", "-o", "d.yaml")
+    assert run.returncode == 0, run.stderr
+    assert "\x9b" not in run.stdout
+    assert "\u202e" not in run.stdout
