@@ -304,7 +304,12 @@ WORDS = {
     ("name", "value"), [(name, value) for name, values in WORDS.items() for value in values]
 )
 @pytest.mark.parametrize("as_run", [False, True])
-def test_each_word_makes_a_device(name: str, value: str, as_run: bool, tmp_path: Path) -> None:  # noqa: FBT001 (a parameter)
+def test_each_word_makes_a_device(
+    name: str,
+    value: str,
+    as_run: bool,  # noqa: FBT001 (a parameter)
+    tmp_path: Path,
+) -> None:
     roomy = {"Overprovisioning_Ratio": "0.3", "Block_No_Per_Plane": 256, "CMT_Capacity": 1 << 20}
     found = made(tmp_path, drive(**roomy | {name: value}), as_run=as_run)
     assert onl.load_device(found.document())

@@ -12,9 +12,12 @@ import sys
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+from xml.sax.saxutils import escape
 
 from parts import SMALL, TEXTS, VALUES, WORDS, Bases, Made, damaged, dumped, edited, mutated
 from stores import BASE, pages
+
+import foreign_files
 
 TABLE = "Block size (KiB),0/100,65/35,100/0\n4,1306,2455,55340\n8,756.3,1363,31130\n"
 FIO = {
@@ -158,6 +161,36 @@ def application(rng: random.Random, bases: Bases) -> Made:
     return verb, {"d.yaml": dumped(mutated(rng, SMALL))}
 
 
+def foreign(rng: random.Random, bases: Bases) -> Made:
+    """Files of another simulator with values of every sort, or damaged."""
+    del bases
+    changes = {
+        rng.choice((*foreign_files.DEVICE, *foreign_files.FLASH, *foreign_files.SYNTHETIC)): escape(
+            str(rng.choice((*VALUES, *WORDS, *TEXTS)))[:200]
+        )
+        for _ in range(rng.choice((0, 1, 2, 3)))
+    }
+    flow = rng.choice((foreign_files.synthetic, foreign_files.trace))(**changes)
+    made = {
+        "d.xml": foreign_files.drive(**changes),
+        "w.xml": foreign_files.scenarios(flow),
+        "run.sh": foreign_files.SCRIPT,
+        "ssd_config.h": foreign_files.HEADER,
+        "drive.ini": foreign_files.INI,
+    }
+    files = {name: text.encode(errors="replace") for name, text in made.items()}
+    if not changes or rng.random() < 0.3:
+        files = {name: damaged(rng, raw) for name, raw in files.items()}
+    names = rng.choice((("d.xml",), ("d.xml", "w.xml"), ("run.sh",), ("ssd_config.h",),
+                        ("drive.ini",)))  # fmt: skip
+    more = ("--model", rng.choice(("FIRST", "SECOND")), "--memmap-size", "64GiB")
+    verb = ("config", "from", *names, *(more if names == ("ssd_config.h",) else ()))
+    as_run = ("--as-run",) if rng.random() < 0.3 else ()
+    if rng.random() < 0.2:
+        return ("config", "check", names[0]), files
+    return (*verb, *as_run, "-o", "o.yaml", "--workload-output", "p.yaml"), files
+
+
 def served(rng: random.Random, bases: Bases) -> Made:
     """An image that is served for a moment, or is refused."""
     return ("API", "served"), {"i.onl": damaged(rng, bases.image)}
@@ -213,4 +246,4 @@ def ask(address: str, body: str | None) -> None:
     sys.stdout.write(json.dumps({"status": answer.status_code}) + "\n")
 
 
-MAKERS = (measured, calibration, fleet, emmc, power, application, served, ui)
+MAKERS = (measured, calibration, fleet, emmc, power, application, foreign, served, ui)

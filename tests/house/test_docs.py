@@ -27,6 +27,7 @@ PAGES = [
     "docs/reports.md",
     "docs/pts.md",
     "docs/traces.md",
+    "docs/from.md",
     "docs/sweeps.md",
     "docs/placement.md",
     "docs/zones.md",

@@ -115,17 +115,19 @@ def read_yaml(path: Path) -> dict[str, Any]:
     try:
         document = parse_yaml(text, str(path))
     except ConfigError as error:
-        raise _of_a_simulator(path, raw) or error from error
+        if (found := _of_a_simulator(path, raw)) is None:
+            raise
+        raise found from error
     if not isinstance(document, dict):
-        if (error := _of_a_simulator(path, raw)) is not None:
-            raise error
+        if (of_another := _of_a_simulator(path, raw)) is not None:
+            raise of_another
         found = "nothing" if document is None else type(document).__name__
         raise ConfigError(".", f"{path}: holds {found}; accepted: a mapping of keys to values")
     return document
 
 
 def _of_a_simulator(path: Path, raw: bytes) -> ConfigError | None:
-    """Return what to say of a file of another simulator; None for any other."""
+    """Return the error of a file of another simulator; None for any other."""
     found = refusal(raw)
     return ConfigError(".", f"{path}: {found}") if found else None
 

@@ -14,12 +14,12 @@ from typing import Any
 from opennandlab.base.errors import ConfigError
 from opennandlab.foreign.table import (
     ABSENT,
+    ERROR_FREE,
     Entry,
     Field,
     Found,
     Rule,
     Values,
-    always,
     plain,
     whole,
 )
@@ -383,8 +383,7 @@ RULES = (
     Rule("fw_cpu_ns", "host.command_cost_us", "approximated", "of one core",
          lambda values: Found(values["fw_cpu_ns"] / 1000,
                               kind="" if values["fw_cpu_ns"] else "exact")),
-    Rule("(no error correction)", "ecc.algorithm", "exact", "none is modelled there",
-         always("none")),
+    *ERROR_FREE,
     *(Rule(name, "", "dropped", "not here", _zero(name)) for name in LOUD.split()),
     Rule("namespaces", "", "dropped", "one here",
          lambda values: Found(figures=values["namespaces"] > 1)),

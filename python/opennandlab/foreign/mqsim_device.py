@@ -13,6 +13,7 @@ from typing import Any
 from opennandlab.base.errors import ConfigError
 from opennandlab.foreign.table import (
     ABSENT,
+    ERROR_FREE,
     Field,
     Found,
     Rule,
@@ -416,7 +417,7 @@ RULES = (
     Rule("Transaction_Scheduling_Policy", "controller.scheduler", "exact", value=_scheduler),
     Rule("Caching_Mechanism Data_Cache_Capacity", "host.write_cache", "approximated",
          value=_write_cache),
-    Rule("()", "host.read_cache", "approximated", value=_read_cache),
+    Rule("(read cache)", "host.read_cache", "approximated", value=_read_cache),
     Rule("Data_Cache_Sharing_Mode", "", "dropped", "shared here too",
          _shared("Data_Cache_Sharing_Mode", lambda values: len(values["modes"]) > 1)),
     Rule(
@@ -433,6 +434,5 @@ RULES = (
          "a log of times"),
     Rule("Enabled_Preconditioning", "", "dropped", value=_precondition),
     Rule("Seed", "", "dropped", "it does not reach the random numbers of collection there"),
-    Rule("(no error correction)", "ecc.algorithm", "exact", "none is modelled there",
-         always("none")),
+    *ERROR_FREE,
 )  # fmt: skip

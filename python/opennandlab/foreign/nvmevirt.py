@@ -14,7 +14,16 @@ from typing import Any
 
 from opennandlab.base.errors import ConfigError
 from opennandlab.foreign.arithmetic import Number, evaluated
-from opennandlab.foreign.table import ABSENT, Entry, Field, Found, Rule, Values, always, read
+from opennandlab.foreign.table import (
+    ABSENT,
+    ERROR_FREE,
+    Entry,
+    Field,
+    Found,
+    Rule,
+    Values,
+    read,
+)
 
 DIRECTIVE = re.compile(r"\s*#\s*(\w+)\s*(.*)")
 DEFINE = re.compile(r"([A-Za-z_]\w*)(?![\w(])\s*(.*)")
@@ -436,8 +445,7 @@ RULES = (
          lambda values: need(values, "FW_4KB_READ_LATENCY") / 1000),
     *(Rule(name, "", "dropped", "one time of the controller here", _firmware(name))
       for name in NUMBERS.split() if name.startswith("FW_") and name != "FW_4KB_READ_LATENCY"),
-    Rule("(no error correction)", "ecc.algorithm", "exact", "none is modelled there",
-         always("none")),
+    *ERROR_FREE,
     Rule(QUIET, "", "dropped", "without effect on figures"),
 )  # fmt: skip
 

@@ -14,12 +14,12 @@ from opennandlab.base.errors import ConfigError
 from opennandlab.foreign.mqsim_device import BITS, letters
 from opennandlab.foreign.table import (
     ABSENT,
+    ERROR_FREE,
     Entry,
     Field,
     Found,
     Rule,
     Values,
-    always,
     decimal,
     plain,
     whole,
@@ -354,6 +354,5 @@ RULES = (
     Rule("nvme.PCIEGeneration nvme.PCIELane", "", "exact", value=_only("nvme")),
     Rule("sata.SATAMode", "", "exact", value=_only("sata")),
     Rule("(the interface)", "host.link", "exact", value=_link),
-    Rule("(no error correction)", "ecc.algorithm", "exact", "none is modelled there",
-         always("none")),
+    *ERROR_FREE,
 )  # fmt: skip

@@ -266,7 +266,7 @@ def _rows(
     key = rule.key if written is not ABSENT or run is not ABSENT else ""
     if not rule.fields:
         row = Row(rule.names, "", "", "", kind, key, **told)
-        return [row] if rule.names and rule.names != "()" else []
+        return [row]
     rows = []
     for name in rule.fields:
         if name in given and name in found.unused:
@@ -301,7 +301,7 @@ def _origin(
         if name not in given and fields[name].default is not ABSENT
     ]
     where = f"{used[0].place.rpartition(':')[0]}: " if used else ""
-    text = ", ".join(parts) or f"of that program: {rule.names.strip('()') or 'see above'}"
+    text = ", ".join(parts) or f"of that program: {rule.names.strip('()')}"
     return f"{where}{text}; {kind}."
 
 
@@ -381,3 +381,11 @@ def plain(text: str) -> str:
 def always(value: object) -> Callable[[Values], Any]:
     """Return a rule that takes a value whatever the file has."""
     return lambda _values: value
+
+
+# No simulator of these models bit errors.
+ERROR_FREE = (
+    Rule("(no bit errors)", "nand.rber_floor", "exact", value=always(0.0)),
+    Rule("(no bit errors)", "nand.rber_ceil", "exact", value=always(0.0)),
+    Rule("(no error correction)", "ecc.algorithm", "exact", value=always("none")),
+)
