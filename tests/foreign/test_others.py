@@ -18,6 +18,7 @@ from opennandlab.foreign import femu, nvmevirt, simplessd
 from opennandlab.foreign.arithmetic import evaluated
 from opennandlab.foreign.conversion import Conversion
 from opennandlab.foreign.converting import Request, convert
+from opennandlab.foreign.table import Entry
 from places import ROOT
 
 SHARED = ROOT.parent / "shared" / "migrate"
@@ -87,12 +88,28 @@ def test_losses_of_femu_are_told(tmp_path: Path) -> None:
     assert kinds(found)["brand_new"] == "dropped"
 
 
+def test_zones_of_femu(tmp_path: Path) -> None:
+    zoned = {"femu_mode": 3, "devsz_mb": 4096, "zns_num_ch": 8, "zns_num_lun": 4, "nchs": 8}
+    found = made(tmp_path, command(**zoned))
+    mapping = found.device.keys["ftl.mapping"]
+    # 256 pages of 16 KiB in a chunk, of 2 planes of 32 dies.
+    assert (mapping["zone_bytes"], mapping["open_zones_max"]) == (256 << 20, 16)
+    assert onl.load_device(found.document()).effective["logical_bytes"] == 4 * GIB
+    assert found.device.keys["nand.timing.t_program_us"] == 12_196 / 4
+    assert kinds(found)["nchs"] == "unread"
+    narrow = made(tmp_path, command(**zoned, zns_chnls_per_zone=2, zns_max_open=3))
+    mapping = narrow.device.keys["ftl.mapping"]
+    assert (mapping["zone_bytes"], mapping["open_zones_max"]) == (64 << 20, 3)
+    assert kinds(narrow)["zns_chnls_per_zone"] == "approximated"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("-device femu,devsz_mb=1024\n", "femu_mode: left out, which is 2"),
         (command(femu_mode=4), r"4 \(computing\); accepted: 1"),
-        (command(femu_mode=3), "zones"),
+        (command(femu_mode=3, devsz_mb=1), "make no zones"),
+        (command(femu_mode=3, zns_flash_type=2), "1, 3 or 4"),
         (command(devsz_mb=20_000), "leave no spare"),
         (command(devsz_mb="12G"), "a whole number"),
         (command(nchs=0), "a whole number from 1"),
@@ -130,7 +147,9 @@ def test_a_model_of_nvmevirt_in_a_memory(tmp_path: Path) -> None:
 
 def test_a_model_with_zones(tmp_path: Path) -> None:
     found = made(tmp_path, HEADER, model="SECOND", memmap_bytes=8 * GIB)
-    assert found.device.keys["ftl.mapping"] == {"kind": "zoned", "zone_bytes": 512 << 20}
+    mapping = found.device.keys["ftl.mapping"]
+    assert (mapping["zone_bytes"], mapping["open_zones_max"]) == (512 << 20, 15)  # less 1 MiB
+    assert onl.load_device(found.document()).effective["logical_bytes"] == 15 * (512 << 20)
     assert kinds(found)["DIES_PER_ZONE"] == "converted"
     apart = HEADER.replace("(NAND_CHANNELS * LUNS_PER_NAND_CH)\n", "(1)\n")
     found = made(tmp_path, apart, model="SECOND", memmap_bytes=8 * GIB)
@@ -244,6 +263,7 @@ def test_what_cannot_be_used_of_simplessd_is_refused(
 def test_each_key_of_the_tables_has_one_row() -> None:
     for fields, rules in (
         (femu.FIELDS, femu.RULES),
+        (femu.FIELDS, femu.rules([Entry("femu_mode", "3", "")])),
         (nvmevirt.fields(()), nvmevirt.RULES),
         (simplessd.FIELDS, simplessd.RULES),
     ):

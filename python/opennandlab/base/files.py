@@ -115,9 +115,9 @@ def read_yaml(path: Path) -> dict[str, Any]:
     try:
         document = parse_yaml(text, str(path))
     except ConfigError as error:
-        if (found := _of_a_simulator(path, raw)) is None:
+        if (of_another := _of_a_simulator(path, raw)) is None:
             raise
-        raise found from error
+        raise of_another from error
     if not isinstance(document, dict):
         if (of_another := _of_a_simulator(path, raw)) is not None:
             raise of_another

@@ -112,7 +112,7 @@ def _name(path: Path) -> str:
 
 def _femu(path: Path, text: str, request: Request) -> Conversion:
     entries = femu.entries(text, path.name)
-    made, _ = translate(entries, femu.FIELDS, femu.RULES, as_run=request.as_run)
+    made, _ = translate(entries, femu.FIELDS, femu.rules(entries), as_run=request.as_run)
     return Conversion("femu", _name(path), made, rows=made.rows)
 
 

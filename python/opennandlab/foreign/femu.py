@@ -8,10 +8,11 @@ Nothing of a script is run. Its lines are read that are `NAME=number`, which tak
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from opennandlab.base.errors import ConfigError
+from opennandlab.foreign import femu_zones
 from opennandlab.foreign.table import (
     ABSENT,
     ERROR_FREE,
@@ -85,11 +86,6 @@ LOUD = (
     "nand_bad_blocks err_read_unc_ppm err_write_fail_ppm pcie_prop_delay_ns read_cache_mb "
     "fdp_trim_erase_all"
 )
-ZONES = (
-    "zns_num_ch zns_num_lun zns_num_plane zns_num_blk zns_flash_type zns_max_active "
-    "zns_max_open zns_zd_ext_size zns_num_conv_zones zns_zone_cap zns_chnls_per_zone "
-    "zns_zrwa_size zns_zrwafg_size zns_zrwa_num zns_cross_zone_read zns_zasl_bs"
-)
 FIELDS: dict[str, Field] = {
     "femu_mode": Field("", whole(0, 6)),
     "devsz_mb": Field("MiB", whole(1, 2**32 - 1), 1024),
@@ -113,8 +109,9 @@ FIELDS: dict[str, Field] = {
     "mapping_cache_mb": Field("MiB", whole(0, 2**32 - 1), 0),
     "pcie_bandwidth_mbps": Field("MB/s", WORD, 0),
     "fw_cpu_ns": Field("ns", whole(0, 10**12), 0),
+    **femu_zones.FIELDS,
     **{name: Field("", INT, 0) for name in LOUD.split()},
-    **{name: Field("", plain) for name in f"{QUIET} {ZONES}".split()},
+    **{name: Field("", plain) for name in QUIET.split()},
 }
 
 
@@ -222,13 +219,11 @@ def _mode(values: Values) -> Found:
     mode = values.get("femu_mode", 2)
     if mode == 1:
         return Found(note="a block device")
-    if mode == 3:
-        message = "3 (zones): its zones are not those of blocks of all dies"
-    elif "femu_mode" in values:
+    if "femu_mode" in values:
         message = f"{mode} ({MODES[mode]})"
     else:
         message = "left out, which is 2 (no SSD)"
-    raise ConfigError("femu_mode", f"{message}; accepted: 1, a block device")
+    raise ConfigError("femu_mode", f"{message}; accepted: 1, a block device, and 3, zones")
 
 
 def _same(name: str) -> Any:  # noqa: ANN401 (a rule)
@@ -390,5 +385,16 @@ RULES = (
     Rule("namespace_sizes namespace_modes", "", "dropped", "one here", figures=True),
     Rule("cache_evict", "", "dropped", "of read_cache_mb"),
     Rule(QUIET, "", "dropped", "without effect on figures"),
-    Rule(ZONES, "", "unread", "of femu_mode 3"),
+    Rule(" ".join(femu_zones.FIELDS), "", "unread", "of femu_mode 3"),
 )  # fmt: skip
+
+
+def rules(given: Sequence[Entry]) -> Sequence[Rule]:
+    """Return the rules of the mode that options ask for."""
+    modes = [entry.text.strip() for entry in given if entry.name == "femu_mode"]
+    if modes[-1:] != ["3"]:
+        return RULES
+    alike = [rule for rule in RULES if rule.kind == "dropped" and rule.names != "gc_thres_pcent"]
+    named = {name for rule in (*femu_zones.RULES, *alike) for name in rule.fields}
+    unused = " ".join(name for name in FIELDS if name not in named)
+    return (*femu_zones.RULES, *alike, Rule(unused, "", "unread", "of femu_mode 1"))

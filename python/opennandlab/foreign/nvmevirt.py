@@ -264,7 +264,9 @@ def shape(values: Values) -> Shape:
         if pages == 0 or pages * planes * page != zone:
             message = f"`{zone}` is no multiple of {planes} planes x {page} B"
             raise ConfigError("ZONE_SIZE", message)
-        blocks = -(-capacity // zone)
+        if capacity < zone:
+            raise ConfigError("--memmap-size", f"less than a zone of {zone} B and 1 MiB")
+        blocks = capacity // zone + 1  # one of each plane beyond the zones
     else:
         if blocks == 0:
             raise ConfigError("BLKS_PER_PLN", "`0`; accepted: a whole number from 1 on")
@@ -287,9 +289,9 @@ def _is_zoned(values: Values) -> bool:
 
 def _blocks(values: Values) -> Found:
     if _is_zoned(values):
-        return Found(values["shape"].blocks, kind="approximated", note="as many as zones", figures=(
-            need(values, "DIES_PER_ZONE") != values["shape"].dies
-        ))  # fmt: skip
+        loses = need(values, "DIES_PER_ZONE") != values["shape"].dies
+        note = "one more than zones"
+        return Found(values["shape"].blocks, kind="approximated", note=note, figures=loses)
     return Found(values["shape"].blocks, kind="exact")
 
 
@@ -337,7 +339,8 @@ def _spare(values: Values) -> Found:
     """The size of the namespace is cut to whole percents there."""
     flash, ratio = values["shape"], float(values.get("OP_AREA_PERCENT", 0))
     if _is_zoned(values):
-        return Found(ABSENT, kind="unread", note="of namespaces without zones")
+        note = "of namespaces without zones; a block of each plane here"
+        return Found(1 / (flash.blocks - 1), kind="unread", note=note)
     space = flash.capacity * 100 // int((1 + ratio) * 100)
     found = flash.raw / space - 1
     if found <= 0:
@@ -350,7 +353,9 @@ def _mapping(values: Values) -> Found:
         return Found("page", kind="exact")
     zone = counted(values, "ZONE_SIZE")
     given = counted(values, "DIES_PER_ZONE")
+    count = values["shape"].blocks - 1
     found = {"kind": "zoned", "zone_bytes": zone}
+    found |= {"open_zones_max": count, "active_zones_max": count}
     if given == values["shape"].dies:
         return Found(found)
     note = f"zones on {given} of {values['shape'].dies} dies there, on all here"
