@@ -65,6 +65,44 @@ def test_as_run_a_read_and_a_write_take_what_mqsim_prints(
     assert abs(latency["write"]["mean"] - write) < 1
 
 
+def test_the_vectors_take_what_mqsim_prints() -> None:
+    folder = SHARED / "vectors"
+    if not folder.exists():
+        pytest.skip("the vectors are not beside the checkout")
+    files = [folder / "mqsim-ssdconfig.xml", folder / "mqsim-workload.xml"]
+    found = convert(Request(files, as_run=True))
+    (words,) = found.replays
+    assert words[0] == str(folder / "t.trace")
+    options = {"format": "mqsim", "beyond": "wrap"}
+    latency = onl.replay(onl.load_device(found.document()), words[0], options).metrics["latency_us"]
+    assert abs(latency["read"]["mean"] - 102) < 1
+    assert abs(latency["write"]["mean"] - 777) < 1
+
+
+# What MQSim 7ec40e3 printed for these flows: reads of a page anywhere on two dies, us. Means of
+# 3000 requests with other random numbers differ by less than 2 %.
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"Average_No_of_Reqs_in_Queue": 1}, 94),
+        ({"Average_No_of_Reqs_in_Queue": 4}, 210),
+        ({"Average_No_of_Reqs_in_Queue": 8}, 389),
+        ({"Synthetic_Generator_Type": "BANDWIDTH", "Bandwidth": 60_000_000}, 116),
+    ],
+)
+def test_flows_wait_as_long_as_in_mqsim(
+    changes: dict[str, Any], expected: int, tmp_path: Path
+) -> None:
+    flow = synthetic(
+        Read_Percentage=100, Address_Alignment_Unit=16, Average_Request_Size=16, Stop_Time=0,
+        Total_Requests_To_Generate=3000, Working_Set_Percentage=100, **changes,
+    )  # fmt: skip
+    device = drive(Overprovisioning_Ratio="0.2", Channel_Transfer_Rate=400)
+    found = made(tmp_path, device, scenarios(flow), as_run=True)
+    result = onl.benchmark(onl.load_device(found.document()), found.workloads[0].document())
+    assert result.metrics["latency_us"]["read"]["mean"] == pytest.approx(expected, rel=0.02, abs=1)
+
+
 @pytest.mark.parametrize(
     ("rate", "as_run"),
     [(300, 333.333333), (333, 333.333333), (400, 500), (533, 1000), (1000, 1000), (1001, 1e6)],

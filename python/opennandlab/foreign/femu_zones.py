@@ -70,7 +70,7 @@ FIELDS = {
 
 @dataclass(frozen=True)
 class Zones:
-    """How zones lie on the flash."""
+    """Zones on the flash."""
 
     pages: int
     bytes: int

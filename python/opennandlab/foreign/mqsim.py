@@ -254,8 +254,10 @@ def _together(
 
 def _replay(flow: Mapping[str, Any], one: Translation) -> list[str]:
     """Return the arguments of `replay` for a flow of a trace."""
-    path = flow["path"].parent / flow["File_Path"]
-    found = [str(path), "--trace-format", "mqsim", "--beyond", "wrap"]
+    path = str(flow["path"].parent / flow["File_Path"])
+    # One that begins with a dash would be an option.
+    path = f"./{path}" if path.startswith("-") else path
+    found = [path, "--trace-format", "mqsim", "--beyond", "wrap"]
     if "total" in one.keys:
         found += ["--set", f"workload.total.ios={one.keys['total']}"]
     return found
