@@ -262,6 +262,8 @@ def test_an_empty_device_is_that_of_mqsim_and_says_so(tmp_path: Path) -> None:
     assert {row.kind for row in found.rows if row.source in mqsim_device.DEVICE_FIELDS} == {
         "defaulted"
     }
+    # Each key of the result has a row.
+    assert {row.key for row in found.rows} - {""} == set(found.device.keys)
     assert found.device.keys["nand.channels"] == 8
     assert found.device.keys["nand.timing.bus_mt_s"] == 300
 

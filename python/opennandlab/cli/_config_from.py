@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from opennandlab.foreign.table import Row
 
 
+# Of a value in a table.
+CHARS_MAX = 200
+
+
 class Simulator(str, Enum):
     """Whose files are read."""
 
@@ -159,7 +163,7 @@ def table(kind: str, rows: "list[Row]", *, as_run: bool) -> terminal.Grid:
     for row in rows:
         told = _ours(row, as_run=as_run), _why(row)
         star = "*" if row.figures else ""
-        there = " ".join(filter(None, (f"{row.source}{star}", row.value, row.unit)))
+        there = " ".join(filter(None, (f"{row.source}{star}", _short(row.value), row.unit)))
         cells.append([there, *(("", "") if told == before else told)])
         before = told
     columns = [place for place in (1, 2) if any(line[place] for line in cells)]
@@ -193,4 +197,8 @@ def _value(value: Any) -> str:  # noqa: ANN401 (of any key)
     if isinstance(value, float):
         return f"{value:.10g}"
     text = json.dumps(value).replace('"', "")
-    return text if len(text) <= 200 else f"{text[:200]} …"
+    return _short(text)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= CHARS_MAX else f"{text[:CHARS_MAX]}…"

@@ -265,8 +265,7 @@ def _rows(
     told["run"] = ABSENT if run is ABSENT or run == written else run
     key = rule.key if written is not ABSENT or run is not ABSENT else ""
     if not rule.fields:
-        row = Row(rule.names, "", "", "", kind, key, **told)
-        return [row]
+        return [Row(rule.names, "", "", "", kind, key, **told)] if key or note else []
     rows = []
     for name in rule.fields:
         if name in given and name in found.unused:
@@ -275,7 +274,7 @@ def _rows(
             continue
         elif name in given:
             rows.append(_row(given[name], fields[name].unit, kind, key=key, **told))
-        elif fields[name].default is not ABSENT and key and kind != "unread":
+        elif fields[name].default is not ABSENT and key:
             value = _text(fields[name].default)
             rows.append(Row(name, value, fields[name].unit, "", "defaulted", key, **told))
     return rows
