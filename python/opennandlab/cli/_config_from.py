@@ -65,8 +65,8 @@ def translate_files(given: FromOptions) -> None:
     """Make a device file of another simulator, with a row for each of its keys."""
     from opennandlab.base.errors import ConfigError
     from opennandlab.base.files import check_writable, write_atomically
+    from opennandlab.base.units import parse_bytes
     from opennandlab.foreign.converting import Request, convert
-    from opennandlab.targets.opening import parse_size
 
     outputs = [given.output, *([given.workload_output] if given.workload_output else [])]
     for output in outputs:
@@ -81,7 +81,7 @@ def translate_files(given: FromOptions) -> None:
             format=given.format_.value if given.format_ else None,
             as_run=given.as_run,
             model=given.model,
-            memmap_bytes=parse_size(given.memmap_size) if given.memmap_size else None,
+            memmap_bytes=parse_bytes(given.memmap_size) if given.memmap_size else None,
         )
     )
     if given.strict and (losses := found.losses()):
