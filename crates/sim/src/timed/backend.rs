@@ -56,7 +56,7 @@ impl Backend {
         }
     }
 
-    /// Operations that are queued or under way.
+    /// Number of operations that are queued or running.
     pub(crate) fn pending(&self) -> u64 {
         match self {
             Self::Plain(plain) => plain.pending(),
@@ -120,7 +120,7 @@ impl Backend {
         }
     }
 
-    /// Whether operations are done that nobody has taken yet.
+    /// Whether completed operations wait to be taken.
     pub(crate) fn has_completed(&self) -> bool {
         matches!(self, Self::Full(full) if !full.done.is_empty())
     }
@@ -150,7 +150,7 @@ impl Backend {
         }
     }
 
-    /// Whether all erases of these blocks of the flash are over.
+    /// Whether all erases of these blocks of the flash have ended.
     pub(crate) fn are_erased(&self, blocks: impl Iterator<Item = BlockId>) -> bool {
         match self {
             Self::Plain(_) => true,
@@ -190,7 +190,7 @@ impl Backend {
         working
     }
 
-    /// Tells the first pages, by index in their block of the flash, of the programs under way.
+    /// Reports the first page, as an index in its block of the flash, of each running program.
     pub(crate) fn programs_under_way(&self, drive: &Drive, note: &mut impl FnMut(u32)) {
         match self {
             Self::Plain(plain) => {
@@ -201,8 +201,8 @@ impl Backend {
         }
     }
 
-    /// An erase waits from now on until everything that was to be programmed on its die before it
-    /// is on the flash: what a drive may lose power needs.
+    /// Makes each later erase wait until all programs that were ordered before it are on the flash,
+    /// as a drive that may lose power requires.
     pub(crate) fn keep_order_of_erases(&mut self) {
         if let Self::Full(full) = self {
             full.keep_order_of_erases();
@@ -234,7 +234,7 @@ impl Backend {
         }
     }
 
-    /// How much a pool's collection presses from now on.
+    /// Sets the urgency of a pool's collection.
     pub(crate) fn set_urgency(&mut self, die: DieId, urgency: Urgency) {
         if let Self::Full(full) = self {
             full.flash.dies.set_urgency(die, urgency);
@@ -280,7 +280,7 @@ impl Backend {
         matches!(self, Self::Full(full) if full.flash.watch.work.is_some())
     }
 
-    /// What the dies have done, where that is counted.
+    /// The work of the dies, if it is counted.
     pub(crate) fn work(&self) -> Option<&Work> {
         match self {
             Self::Plain(_) => None,

@@ -10,8 +10,9 @@
 //! pages             programmed, or in memory for that            their ends are one step
 //! timers of a die   the host comes and goes                      one event, see `collector`
 //! ```
-//! The order of everything stays what it is by way of events, so results do too. Where operations
-//! are watched, or others than a runner look at the stage between two steps, nothing is left out.
+//! The order of all steps is the same as with events, and so are the results. If operations are
+//! watched, or if code other than a runner looks at the stage between two steps, no event is left
+//! out.
 
 use super::backend::Backend;
 use super::observation::Observation;
@@ -25,7 +26,7 @@ use crate::units::{DieId, Ns};
 /// What an event is for, if not for the back end, which has codes for its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
-    /// The next command of a tenant arrives, or its pause is over.
+    /// The next command of a tenant arrives, or its pause has ended.
     Arrival(u8),
     /// A block may be due for refresh.
     Refresh,
@@ -73,7 +74,8 @@ impl Event {
         }
     }
 
-    /// The slot of the command that has gone a leg of its way, where a code says that: most often.
+    /// The slot of the command that has gone a leg of its way, if this is the code of a leg: most
+    /// often.
     #[inline]
     pub(super) fn leg_of(code: u32) -> Option<u32> {
         code.checked_sub(Self::LEG)

@@ -4,9 +4,9 @@
 //! submit ─► go_in ─► start: the FTL decides ─► operations done ─► served ─► go_out ─► completed
 //!            legs     ▲ or first: entries of its map are read
 //! ```
-//! Its slot counts what it waits for: operations, slots of the write cache, entries of the map,
-//! pages that are fetched ahead, and program units. A collection that the FTL needs is queued on
-//! the die before the command's operations.
+//! Its slot counts the events that it waits for: operations, slots of the write cache, entries of
+//! the map, pages that are fetched ahead, and program units. A collection that the FTL needs is
+//! queued on the die before the command's operations.
 //!
 //! Flushes of drives that may lose power, and whose pages wait in memory for the rest of a program
 //! unit: a page that leaves the write buffer is done for it when it waits in its unit. A flush pads
@@ -167,7 +167,7 @@ impl TimedStage {
         Step::Internal
     }
 
-    /// Fetches what lies ahead of the read that was just served.
+    /// Fetches the pages that follow the read that was just served.
     fn read_ahead(&mut self, drive: &mut Drive) {
         let tells_losses = drive.tells_losses();
         self.with_sink(drive, NO_COMMAND, |front, sink| {
@@ -185,8 +185,8 @@ impl TimedStage {
         });
     }
 
-    /// An operation is over, and with it, where commands come alone, those behind it whose end is
-    /// nothing but a count.
+    /// An operation has ended, and with it, if commands come alone, those behind it whose end only
+    /// changes a count.
     #[inline]
     pub(super) fn operations_done(&mut self, drive: &mut Drive, done: FlashOp) -> Step {
         let step = self.operation_done(drive, done);
@@ -196,7 +196,7 @@ impl TimedStage {
         step
     }
 
-    /// An operation is over: commands that waited for it continue.
+    /// An operation has ended: commands that waited for it continue.
     #[inline]
     fn operation_done(&mut self, drive: &mut Drive, done: FlashOp) -> Step {
         self.background.operation_done(&mut self.clockwork, &mut self.host, drive, done);

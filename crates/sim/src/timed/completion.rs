@@ -1,4 +1,4 @@
-//! What is known of a command when it is done: the ledger notes it, meters measure it.
+//! The record of a command that is done: the ledger notes it, meters measure it.
 
 use crate::units::Ns;
 

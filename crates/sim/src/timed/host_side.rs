@@ -43,7 +43,7 @@ impl CacheSlots {
     }
 }
 
-/// A read of a command that will not be corrected: its row is read when it is over.
+/// A read of a command that will not be corrected: its row is read when the read has ended.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FailingRead {
     /// The page of the flash that is read.
@@ -60,8 +60,8 @@ pub(crate) struct HostSide {
     pub(super) cache: CacheSlots,
     pub(crate) ledger: Ledger,
     pub(super) ahead: Option<Box<ReadAhead>>,
-    /// Where the power may fail and program units wait in memory: flushes that wait until what they
-    /// cover is on the flash. See `session/power_cut.rs`.
+    /// Flushes that wait until the pages that they cover are on the flash; only if the power may
+    /// fail and program units wait in memory. See `session/power_cut.rs`.
     settling: Option<Vec<u32>>,
     /// Arrivals of open loops that are scheduled.
     pub(crate) arrivals: u32,
@@ -114,7 +114,7 @@ impl HostSide {
         self.path.may_complete_in_memory(slot)
     }
 
-    /// Flushes wait for whole program units from now on.
+    /// Makes later flushes wait for whole program units.
     pub(super) fn settle_flushes(&mut self) {
         self.settling = Some(Vec::new());
     }
@@ -154,7 +154,7 @@ impl HostSide {
         }
     }
 
-    /// A flash read ahead of the host is over: commands that came for its page go on.
+    /// A flash read ahead of the host has ended: commands that came for its page continue.
     pub(super) fn fetched(&mut self, clockwork: &mut Clockwork, mark: u32) {
         let mut waiters = Vec::new();
         if let Some(ahead) = &mut self.ahead {
@@ -165,7 +165,7 @@ impl HostSide {
         }
     }
 
-    /// Frees the cache slot of a page of this epoch: flushes that waited for it go on, and the
+    /// Frees the cache slot of a page of this epoch: flushes that waited for it continue, and the
     /// command that is returned has one slot less to wait for.
     pub(super) fn release_cache_slot(
         &mut self,

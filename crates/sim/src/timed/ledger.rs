@@ -29,7 +29,7 @@ struct Watch {
     breakdown: Breakdown,
     /// Latencies of commands that did not wait for a collection or an erase, and of those that did.
     apart: [LatencyBook; 2],
-    /// Of the commands under way, by slot: their parts, and until when these are accounted for.
+    /// Of the running commands, by slot: their parts, and until when these are accounted for.
     under_way: Vec<(Parts, Ns)>,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct Ledger {
     /// Integral of outstanding commands over time, in command nanoseconds.
     area: u128,
     area_until: Ns,
-    /// Latencies, unless whoever runs the stage keeps its own.
+    /// Latencies, unless the caller that runs the stage keeps them.
     pub(crate) latencies: Option<Box<LatencyBook>>,
     apart: Option<Box<ReadsApart>>,
     /// The command that completed last.
@@ -133,7 +133,7 @@ impl Ledger {
         *accounted = now;
     }
 
-    /// A command is complete; of a read, `is_lost` says that a page of it was.
+    /// A command is complete; of a read, `is_lost` is true if one of its pages was lost.
     #[inline]
     pub(super) fn note_complete(
         &mut self,

@@ -1,8 +1,8 @@
-//! What is watched beside the metrics: a request of whoever begins a job.
+//! Observations in addition to the metrics: requested by the code that begins a job.
 
 use crate::units::Ns;
 
-/// What is watched beside the metrics. Watching changes no result.
+/// Observations in addition to the metrics. Watching changes no result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Observation {
     /// Accounts for the time of every command.

@@ -37,23 +37,23 @@ pub(super) struct TimedSink<'a> {
     pub(super) awaits_map: bool,
     /// Writes of the command complete when their program units are taken by a die.
     pub(super) completes_in_memory: bool,
-    /// Told of what the host asks of the dies, where collections are scheduled in steps.
+    /// Receives the requests of the host to the dies, if collections are scheduled in steps.
     pub(super) collector: Option<&'a mut Collector>,
-    /// What was read ahead, where drives do that.
+    /// Pages that were read ahead, if the drive does that.
     pub(super) ahead: Option<&'a mut ReadAhead>,
-    /// Told of program units that the host begins, where they are padded after a while.
+    /// Receives the program units that the host begins, if they are padded after a while.
     pub(super) fill: Option<&'a mut FillTimer>,
     /// The epoch of a page that leaves the cache after it stalled.
     pub(super) epoch: Option<u32>,
     pub(super) programmed_pages: u64,
     /// Reads of commands that will not be corrected, of superblocks.
     pub(super) failing: &'a mut Vec<FailingRead>,
-    /// Whether a read of the command has to wait for a program or an erase; `None` where nobody
-    /// asks.
+    /// Whether a read of the command has to wait for a program or an erase; `None` if that is not
+    /// asked for.
     pub(super) meets_write: Option<bool>,
     /// The drive's clock when the stage began, where something hangs on it.
     pub(super) clock_start: Option<Ns>,
-    /// Pages of the flash that the next run of collected reads lies on, where work is counted.
+    /// Number of flash pages that hold the next run of collected reads, if work is counted.
     pub(super) pages: u16,
 }
 
@@ -74,7 +74,7 @@ fn flash_page(media: &Media, ppn: Ppn) -> Ppn {
 }
 
 impl TimedSink<'_> {
-    /// Queues an operation, and lets the command wait for it if it is one of its own.
+    /// Queues an operation, and lets the command wait for it if the operation belongs to it.
     #[inline(always)]
     #[allow(clippy::inline_always)] // an operation stays in registers until it is in its queue
     fn push(&mut self, op: FlashOp, extra: Extra) {
@@ -159,7 +159,7 @@ impl TimedSink<'_> {
         self.backend.serves(flash_page(self.media, ppn), source, self.engine.now())
     }
 
-    /// Pages of the flash that these pages of a block lie on, where work is counted.
+    /// Number of flash pages that hold these pages of a block, if work is counted.
     fn flash_pages(&self, geometry: &Geometry, page_indices: &[u32]) -> u16 {
         if !self.backend.counts_work() {
             return 0;
@@ -298,7 +298,7 @@ impl FlashSink for TimedSink<'_> {
     }
 
     fn tells_pages(&self) -> bool {
-        // Where pages of a superblock lie decides which dies read them.
+        // The places of the pages of a superblock decide which dies read them.
         self.media.superblocks().is_some() || self.errors.page_types().tells_pages()
     }
 

@@ -40,7 +40,7 @@ pub(crate) struct TimedStage {
 pub(crate) enum Latencies {
     /// The stage, by kind of command.
     Kept,
-    /// Whoever runs the stage.
+    /// The caller that runs the stage.
     Left,
 }
 
@@ -49,7 +49,7 @@ pub(crate) enum Latencies {
 pub(crate) enum Step {
     /// A command of this tenant completed: its closed loop may submit the next.
     Completed(u8),
-    /// The next command of this tenant's open loop has arrived, or its pause is over.
+    /// The next command of this tenant's open loop has arrived, or its pause has ended.
     Arrived(u8),
     /// Something inside the drive.
     Internal,
@@ -77,7 +77,7 @@ impl TimedStage {
         }
     }
 
-    /// A stage that goes on with what the drive keeps from one cell to the next.
+    /// A stage that continues with the state that the drive keeps from one cell to the next.
     pub(crate) fn of_cell(drive: &mut Drive, hosts: &[&Host]) -> Self {
         let mut stage = Self::new(drive, &Observation::default(), hosts, Latencies::Left);
         if let Some(throttle) = drive.throttle.take() {
@@ -86,15 +86,15 @@ impl TimedStage {
         stage
     }
 
-    /// Leaves to the drive what it keeps from one cell to the next, which begins at `now`.
+    /// Returns to the drive the state that it keeps for the next cell, which begins at `now`.
     pub(crate) fn give_back(&mut self, drive: &mut Drive, now: Ns) {
         drive.clock = drive.clock + now;
         drive.throttle =
             self.host.path.throttle().take().map(|throttle| Throttle::at_start(throttle, now));
     }
 
-    /// Commands follow from the steps of this stage from now on, and nothing looks at it between
-    /// them: it may leave out events. `comes_alone`: at most one command at a time.
+    /// Lets the stage leave out events: commands follow from its steps, and no code looks at it
+    /// between them. `comes_alone`: at most one command at a time.
     pub(crate) fn run_by_itself(&mut self, comes_alone: bool) {
         let clockwork = &mut self.clockwork;
         clockwork.skips_events =
@@ -103,8 +103,8 @@ impl TimedStage {
             clockwork.skips_events && comes_alone && !self.host.path.has_pauses();
     }
 
-    /// The power may fail: erases wait for what was to be programmed before, and flushes for whole
-    /// program units.
+    /// The power may fail: erases wait for the programs that were ordered before them, and flushes
+    /// for whole program units.
     pub(crate) fn expect_cuts(&mut self, drive: &Drive) {
         self.clockwork.backend.keep_order_of_erases();
         if drive.config.pool_setup(drive.seed).units.stages(false) {
@@ -153,7 +153,7 @@ impl TimedStage {
         }
     }
 
-    /// An arrival has come, or a timer is over.
+    /// An arrival has come, or a timer has expired.
     fn event(&mut self, drive: &mut Drive, code: u32) -> Step {
         let (clockwork, host) = (&mut self.clockwork, &mut self.host);
         match Event::of(code) {
@@ -188,7 +188,7 @@ impl TimedStage {
     }
 
     /// The drive rests until it has no work left: asks again after a while, unless nothing was
-    /// under way for longer than any die waits before it begins something; an hour at most.
+    /// running for longer than any die waits before it begins something; an hour at most.
     pub(crate) fn await_idle(&mut self, drive: &Drive) {
         let now = self.now();
         let after = drive.config.ftl.idle_collection.as_ref().map_or(0.0, |idle| idle.after_us);

@@ -1,11 +1,11 @@
 //! Operations of the timed executor on superblocks: which dies of the group do what.
 //!
 //! ```text
-//! program   the members that the run lies on      erase   every member
+//! program   the members that hold the run         erase   every member
 //! read      one member; when it cannot be corrected, or its die is lost: the others of its row
 //! ```
-//! A read that cannot be corrected is rebuilt when it has failed, where a command waits for it;
-//! else at the same time.
+//! A read that cannot be corrected is rebuilt after it has failed if a command waits for it; else
+//! at the same time.
 
 use super::host_side::FailingRead;
 use super::sink::TimedSink;
@@ -121,13 +121,13 @@ impl TimedSink<'_> {
         self.backend.may_lose_dies() && self.backend.is_lost(die, self.engine.now())
     }
 
-    /// Whether a block of a drive without superblocks lies on a die that is lost.
+    /// Whether a block of a drive without superblocks is on a die that is lost.
     pub(super) fn lies_on_lost(&self, block: BlockId) -> bool {
         self.is_lost(self.media.geometry().die_of_block(block))
     }
 
-    /// Whether a page lies on a die that is lost; then it is read from the other members of its
-    /// row, or from nowhere.
+    /// Whether a page is on a die that is lost; then it is read from the other members of its row
+    /// if they hold parity and their dies answer, else not at all.
     #[cold]
     pub(super) fn read_around(&mut self, ppn: Ppn, source: Source) -> bool {
         let Some(members) = self.media.shared_superblocks() else {
@@ -197,8 +197,8 @@ impl TimedSink<'_> {
         }
     }
 
-    /// Reads the rest of the row of a page that could not be corrected: when its read is over, if a
-    /// command waits for that.
+    /// Reads the rest of the row of a page that could not be corrected: after its read has ended,
+    /// if a command waits for that.
     #[cold]
     pub(super) fn rebuild_member(&mut self, ppn: Ppn, lost: Lost) {
         let Some(members) = self.media.shared_superblocks() else { return };
@@ -211,7 +211,7 @@ impl TimedSink<'_> {
         self.failing.push(FailingRead { page, command: self.slot, ppn, lost });
     }
 
-    /// A read of a command is over: if it has failed, its row is read now.
+    /// A read of a command has ended: if it has failed, its row is read now.
     #[cold]
     pub(super) fn follow_failed(&mut self, done: FlashOp) {
         let is_it =

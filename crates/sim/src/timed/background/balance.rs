@@ -49,7 +49,7 @@ impl Balance {
         self.block_pages = free.block_pages;
     }
 
-    /// Pages that the victim has given so far, of those that a block takes.
+    /// The share of the victim's live pages that has moved, scaled to the pages that a block takes.
     fn moved(&mut self, it: UnderWay, block_pages: u32) -> u32 {
         let begun = match self.begun {
             Some(begun) if begun.victim == it.victim && begun.live_pages >= it.live_pages => begun,

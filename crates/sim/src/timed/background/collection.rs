@@ -1,8 +1,8 @@
 //! Collections in steps: who asks the [`Collector`](super::collector::Collector), and when.
 //!
 //! After a command that went to a die, after an operation that a die finished, and when a die has
-//! rested for a while. The FTL is told when the erase of a victim is over; writes that waited for
-//! the block go on then, in order.
+//! rested for a while. The FTL is notified when the erase of a victim has ended; writes that waited
+//! for the block then continue, in order.
 
 use super::balance::{Free, UnderWay};
 use super::collector::{Calm, Room};
@@ -48,14 +48,14 @@ impl Background {
         }
     }
 
-    /// What was touched is not the host's doing.
+    /// Forgets the touched dies: no command of the host has touched them.
     pub(in crate::timed) fn forget_touched(&mut self) {
         if let Some(collector) = &mut self.collector {
             collector.touched.clear();
         }
     }
 
-    /// An operation of a die is over, with collections in steps.
+    /// An operation of a die has ended, with collections in steps.
     #[cold]
     pub(super) fn collect_after(
         &mut self,
@@ -99,8 +99,8 @@ impl Background {
         is_calm
     }
 
-    /// A die was found to have nothing to collect, or (`waits`) a step waiting, and stays so for as
-    /// many pages of the host, if it is told.
+    /// Notes a die that has nothing to collect or, if `waits`, a step that is still queued. This
+    /// holds while the host writes up to `pages` pages to it. Nothing is noted if `die` is `None`.
     #[inline]
     fn note_quiet(&mut self, die: Option<u32>, waits: bool, pages: u32) {
         self.quiet_die = die;
@@ -108,7 +108,7 @@ impl Background {
         self.calm = die.map(|die| Calm { die, waits, stalls: stalls(die), pages });
     }
 
-    /// A block of a die was erased: writes that waited for it go on.
+    /// A block of a die was erased: writes that waited for it continue.
     fn admit_stalled(
         &mut self,
         clockwork: &mut Clockwork,
@@ -136,7 +136,7 @@ impl Background {
                     (written, sink.waits)
                 });
             if stalled.epoch.is_none() {
-                // It has waited for its page so far; a block that fails meanwhile is padded too.
+                // It has waited for its page until now; a block that fails meanwhile is padded too.
                 let slot = host.path.slot(stalled.slot);
                 slot.waits = slot.waits + waits - u32::from(written.is_ok());
             }
@@ -170,7 +170,7 @@ impl Background {
         }
         loop {
             let refresh = self.refresh_pressing(clockwork, drive, id);
-            // How much a refresh presses depends on when it is asked.
+            // The urgency of a refresh depends on the time at which it is asked for.
             let quiet_die = (clockwork.skips_events && refresh.is_none()).then_some(die);
             let Some(collector) = &mut self.collector else { return };
             let room = Room { refresh, ..room_of(drive, id) };
@@ -275,7 +275,7 @@ impl Background {
         }
     }
 
-    /// The host is away from now on: dies go on with what they would do at the end of a burst.
+    /// The host is away: dies continue as at the end of a burst.
     pub(in crate::timed) fn rest(
         &mut self,
         clockwork: &mut Clockwork,
@@ -284,7 +284,7 @@ impl Background {
     ) {
         for die in 0..drive.geometry.die_count {
             self.collect(clockwork, host, drive, die);
-            // One that goes on with a collection falls idle when that is over.
+            // A die that is still collecting becomes idle when its collection has ended.
             if let Some(collector) = &mut self.collector {
                 collector.note_idle(clockwork, DieId(die));
             }
@@ -303,7 +303,7 @@ impl Background {
         }
     }
 
-    /// The timer of an idle die is over.
+    /// The timer of an idle die has expired.
     pub(in crate::timed) fn idle_timer(
         &mut self,
         clockwork: &mut Clockwork,
@@ -335,8 +335,8 @@ fn free_of(drive: &Drive, die: DieId) -> Free {
     Free { pages: drive.ftl.pages_beyond_reserve(die), block_pages: drive.ftl.block_pages(die) }
 }
 
-/// The block of an operation that is over, and whether that has erased it: a superblock is when all
-/// its members are.
+/// The block of an operation that has ended, and whether it is now erased: a superblock is erased
+/// when all its members are.
 fn block_done(backend: &Backend, drive: &Drive, done: FlashOp) -> (BlockId, bool) {
     let (block, is_erase) = (block_of(drive, done), done.kind() == OpKind::Erase);
     let Some(members) = drive.media.superblocks() else { return (block, is_erase) };

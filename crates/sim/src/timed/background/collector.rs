@@ -7,13 +7,13 @@
 //! ```
 //! One step is queued at a time, so what the host asks next waits for at most one step, and with
 //! the priority scheduler for at most one operation of it. A write that finds no erased block above
-//! the reserve stalls here, in order, until an erase is over.
+//! the reserve stalls here, in order, until an erase has ended.
 //!
 //! In pace: a victim with v live of b pages gives b - v back, so while the host takes these, its v
 //! pages must move. A collection that is behind goes before the writes of the host, and one that is
-//! not lets them pass. A host without a block of its own goes on in the open block of moved pages.
-//! So writes wait for parts of a victim at most, whatever the amplification. Superblocks have a
-//! pace of their own, see [`Balance`].
+//! not lets them pass. A host that has no open block continues in the open block of moved pages. So
+//! writes wait for parts of a victim at most, whatever the amplification. Superblocks use a
+//! separate pace, see [`Balance`].
 
 use std::collections::VecDeque;
 
@@ -35,7 +35,7 @@ pub(in crate::timed) struct Stalled {
     pub(in crate::timed) epoch: Option<u32>,
 }
 
-/// How much a refresh of a die presses.
+/// The urgency of a refresh of a die.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::timed) enum Pressing {
     /// It waits for idle time.
@@ -129,8 +129,8 @@ impl Timer {
     }
 }
 
-/// A die that had nothing to collect, or a step of it waiting. That stays so until the FTL changes
-/// something there or the step goes on, whatever ends on its flash; only a refresh comes by itself.
+/// A die that had nothing to collect, or a queued step. Operations that end on its flash do not
+/// change that; only the FTL, the start of the step, or a refresh that becomes due do.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::timed) struct Calm {
     pub(in crate::timed) die: u32,
@@ -143,7 +143,7 @@ pub(in crate::timed) struct Calm {
 }
 
 impl Calm {
-    /// The same after the host wrote so many pages, if it is.
+    /// The same after the host wrote `written` pages; `None` if that may have changed it.
     #[inline]
     pub(in crate::timed) fn behind(self, written: u64) -> Option<Self> {
         let pages = u64::from(self.pages).checked_sub(written)?;
@@ -162,7 +162,7 @@ struct DieState {
     timer: Timer,
     /// Pages that the host wrote.
     written: u64,
-    /// While the host presses.
+    /// The pace while the spare blocks are below the hard limit.
     pace: Option<Pace>,
     /// Of a superblock drive.
     balance: Balance,
@@ -213,7 +213,7 @@ impl Collector {
         })
     }
 
-    /// How much a die's collection presses with so many spare blocks; `None`: not at all.
+    /// The urgency of a die's collection in this `room`; `None` if nothing is to be collected.
     /// `won` gives the pages that a block takes, and those that the host may write before a write
     /// has to wait: they are asked once for each victim. `free` is asked of superblocks.
     pub(super) fn urgency(
@@ -231,7 +231,8 @@ impl Collector {
         state.is_released = was_held;
         let waits_for_room = !state.stalled.is_empty() && !was_held;
         if !presses || waits_for_room {
-            // Room was won, or the host waits and so gives back what it took too much.
+            // Room was freed, or the host waits and so makes up for the pages that it took too
+            // early.
             state.pace = None;
         }
         if waits_for_room {

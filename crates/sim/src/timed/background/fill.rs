@@ -45,7 +45,7 @@ impl FillTimer {
         }
     }
 
-    /// Whether the unit under way in a pool has waited for as long as it may.
+    /// Whether the open program unit of a pool has waited for as long as it may.
     pub(super) fn is_due(&self, clockwork: &Clockwork, drive: &Drive, die: DieId) -> bool {
         let (now, unit) = (clockwork.now(), drive.ftl.unit_under_way(&drive.media, die));
         self.waiting[die.0 as usize]

@@ -60,7 +60,7 @@ impl Background {
         }
     }
 
-    /// When a flash operation was over last, where that is noted.
+    /// When a flash operation last ended, if that is noted.
     pub(super) fn last_done(&self) -> Option<Ns> {
         let refreshed = || self.refresher.as_ref().map(|refresher| refresher.last_done);
         self.collector.as_ref().map(|collector| collector.last_done).or_else(refreshed)
@@ -122,8 +122,8 @@ impl Background {
         outcome
     }
 
-    /// The FTL has worked for a command: dies that it touched may have to collect, and what it read
-    /// may err too much.
+    /// The FTL has worked for a command: dies that it touched may have to collect, and the blocks
+    /// that it read may have too many bit errors.
     #[inline]
     pub(super) fn command_started(
         &mut self,
@@ -140,7 +140,7 @@ impl Background {
         }
     }
 
-    /// An operation of a die is over.
+    /// An operation of a die has ended.
     #[inline]
     pub(super) fn operation_done(
         &mut self,
@@ -183,7 +183,7 @@ impl Background {
         }
     }
 
-    /// The timer of a program unit of a pool is over.
+    /// The timer of a program unit of a pool has expired.
     pub(super) fn fill_timer(
         &mut self,
         clockwork: &mut Clockwork,
@@ -197,7 +197,7 @@ impl Background {
         }
     }
 
-    /// How much a refresh of a die presses, if there is one that may begin or go on.
+    /// The urgency of a refresh of a die, if one may begin or continue.
     #[inline]
     fn refresh_pressing(
         &mut self,

@@ -1,7 +1,8 @@
 //! Refresh and patrols: who asks the [`Refresher`](super::refresher::Refresher), and when.
 //!
 //! After a command that was started, after an operation that a die finished, and when a block
-//! becomes due by its age. Patrol reads, which find what errs too much, are taken here too.
+//! becomes due by its age. Patrol reads, which find blocks with too many bit errors, are handled
+//! here too.
 
 use super::collection::block_of;
 use super::Background;
@@ -96,7 +97,7 @@ impl Background {
         });
     }
 
-    /// A command was started: what it read may err too much.
+    /// A command was started: the blocks that it read may have too many bit errors.
     #[cold]
     pub(super) fn refresh_what_errs(
         &mut self,
@@ -110,7 +111,7 @@ impl Background {
         }
     }
 
-    /// An operation is over: its die may be idle.
+    /// An operation has ended: its die may be idle.
     #[cold]
     pub(super) fn refresh_after(
         &mut self,

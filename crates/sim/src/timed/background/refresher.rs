@@ -3,11 +3,11 @@
 //! ```text
 //! due, die idle                     at once
 //! due, die busy                     when it falls idle; then in steps, where nothing else waits
-//! due for PATIENCE, die never idle  beside the host, before its writes; then PATIENCE of peace
+//! due for PATIENCE, die never idle  along with the host, before its writes; then none for PATIENCE
 //! ```
 //! So refresh takes idle time first, and a die without any gives it one block in a second or so.
 //! Collections in steps are the [`Collector`](super::collector::Collector)'s, a refresh among them:
-//! its urgency is told. Whole collections are carried out here.
+//! it receives the urgency from here. Whole collections are carried out here.
 //!
 //! One timer wakes the dies when the next block becomes due by its age. It runs while the host is
 //! there, and does not keep a stage from ending.
@@ -22,12 +22,12 @@ use crate::units::{DieId, Ns};
 /// How long a block that is due waits for idle time of its die (assumed): a second.
 const PATIENCE: Ns = Ns(1_000_000_000);
 
-/// What is known of a die.
+/// The refresh state of a die.
 #[derive(Clone, Copy, Debug, Default)]
 struct DieState {
-    /// Of the refresh under way: since when it was due, and whether it was in a hurry.
+    /// Of the running refresh: since when it was due, and whether it was in a hurry.
     under_way: Option<(Ns, bool)>,
-    /// No refresh is in a hurry before.
+    /// No refresh is in a hurry before this time.
     rests_until: Ns,
 }
 
@@ -65,7 +65,7 @@ impl Refresher {
         self.start + now
     }
 
-    /// Blocks whose reads err too much are due; gives the dies that they lie on.
+    /// Makes the blocks due whose reads have too many bit errors; returns their dies.
     pub(super) fn take_found(&mut self, drive: &mut Drive, now: Ns) -> Vec<DieId> {
         let found = drive.errors.take_found();
         let mut dies = Vec::new();
@@ -92,14 +92,14 @@ impl Refresher {
         clockwork.schedule(Ns(patrol.next().0.saturating_sub(clock.0)), Event::Patrol);
     }
 
-    /// An operation is over.
+    /// An operation has ended.
     pub(super) fn note_done(&mut self, done: FlashOp, now: Ns) {
         self.last_done = now;
         let is_read = done.source() == Source::Refresh && done.kind() == OpKind::Read;
         self.is_patrolling &= !is_read;
     }
 
-    /// How much a refresh of a die presses, if there is one that may begin or go on.
+    /// The urgency of a refresh of a die, if one may begin or continue.
     #[inline]
     pub(super) fn pressing(
         &mut self,
@@ -133,7 +133,7 @@ impl Refresher {
         }
     }
 
-    /// Whether a refresh of a die is due or under way, and how much it presses.
+    /// The urgency of the refresh of a die that is due or running, if there is one.
     #[inline]
     fn due(&mut self, drive: &mut Drive, die: DieId, now: Ns) -> Option<Pressing> {
         let clock = self.clock(now);
