@@ -181,8 +181,8 @@ impl Breakdown {
     /// `{read: {count, bands: [{band, count, latency_us_mean, parts_us: {…}}]}, …}`; classes
     /// without commands are left out.
     ///
-    /// A band holds exactly its share of the commands. A bucket that lies across an edge gives each
-    /// side as many of its commands as belong there, each with the bucket's mean parts.
+    /// A band holds exactly its share of the commands. A bucket that spans an edge gives each side
+    /// as many of its commands as belong there, each with the bucket's mean parts.
     pub fn to_json(&self) -> Value {
         let mut document = serde_json::Map::new();
         for (name, class) in CLASSES.iter().zip(&self.classes) {

@@ -67,7 +67,7 @@ pub struct SuspendConfig {
     pub erase: bool,
     /// Time until the array is free for the read, in microseconds. Default 20 (assumed).
     pub suspend_us: f64,
-    /// Time lost when the operation goes on, in microseconds. Default 20 (assumed).
+    /// Time lost when the operation resumes, in microseconds. Default 20 (assumed).
     pub resume_us: f64,
     /// How often one operation may be suspended. Default 8 (assumed).
     pub suspend_count_max: u32,
@@ -88,7 +88,7 @@ impl Default for SuspendConfig {
     }
 }
 
-/// Reading what nobody asks for, to find what errs too much.
+/// Background reads that look for blocks with too many bit errors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PatrolConfig {

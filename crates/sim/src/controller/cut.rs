@@ -1,4 +1,4 @@
-//! What the queues of the dies tell when the power fails: how far the flash is with each block.
+//! The state of the dies' queues when the power fails: how far the flash is with each block.
 
 use super::{FlashOp, OpKind};
 use crate::geometry::Geometry;
@@ -11,7 +11,7 @@ use crate::units::Ns;
 pub struct Cut {
     /// By block.
     pub rests: Vec<BlockRest>,
-    /// What is under way.
+    /// Operations that are running.
     pub running: Vec<Running>,
 }
 
@@ -33,7 +33,7 @@ impl Cut {
         Self { rests: vec![done; geometry.block_count() as usize], running: Vec::new() }
     }
 
-    /// An operation that waits: it never begins. To be told in the order of the queue.
+    /// An operation that waits: it never begins. To be called in the order of the queue.
     pub fn wait(&mut self, geometry: &Geometry, op: FlashOp) {
         let rest = &mut self.rests[geometry.block_of(op.first()).0 as usize];
         match op.kind() {
@@ -46,8 +46,8 @@ impl Cut {
         }
     }
 
-    /// An operation whose first page, or whose block, is under way: it takes `left` of its `time`
-    /// still.
+    /// An operation whose first page, or whose block, is in progress: it still takes `left` of its
+    /// `time`.
     pub fn interrupt(&mut self, geometry: &Geometry, op: FlashOp, left: Ns, time: Ns) {
         self.wait(geometry, op);
         let first = geometry.page_index(op.first());

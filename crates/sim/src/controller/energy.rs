@@ -4,8 +4,8 @@
 //! energy = idle_w t_idle + active_w t_busy + command_uj commands + host_nj_per_kib KiB
 //! ```
 //! The drive is busy while a command of the host is outstanding. Left out: power states and the
-//! time to leave them, work of the firmware for collections (which bus transfers can stand for:
-//! `nand.energy.transfer_nj_per_kib`). `host.throttle.thermal` has keys of its own.
+//! time to leave them, work of the firmware for collections (the energy of bus transfers can
+//! include it: `nand.energy.transfer_nj_per_kib`). `host.throttle.thermal` has separate keys.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,12 +1,12 @@
-//! Flash operations as they stand in the queues of the dies.
+//! Flash operations as they are kept in the queues of the dies.
 //!
 //! ```text
 //! place   first page 32 | command 32
 //! what    count 16 | sense count 16 | page type 8 | kind 8 | source 8 | flags 8
 //! ```
 //! An operation is two machine words, so that it travels in registers: written field by field and
-//! read back as a whole, it cost a tenth of a timed run in stalled loads. What only the full back
-//! end asks for ([`Detail`]) goes beside it.
+//! read back as a whole, it cost a tenth of a timed run in stalled loads. The values that only the
+//! full back end asks for ([`Detail`]) are passed separately.
 
 use std::num::NonZeroU64;
 
@@ -47,7 +47,7 @@ pub struct FlashOp {
     what: NonZeroU64,
 }
 
-/// What the full back end asks of an operation beside.
+/// Values of an operation that only the full back end asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Detail {
     /// Erases of the block that were ordered before the operation; the back end sets it.
@@ -56,7 +56,7 @@ pub struct Detail {
     pub retries: u16,
     /// Further reads for soft decisions that it needs: a sense and a transfer each.
     pub soft_reads: u16,
-    /// Pages of the flash that a run of collected reads lies on, where work is counted.
+    /// Number of flash pages that hold a run of collected reads, if work is counted.
     pub pages: u16,
     /// Whether the levels of a remembered step are set before the first sense.
     pub begins_at_step: bool,
@@ -69,7 +69,7 @@ pub struct Detail {
 }
 
 impl Detail {
-    /// What the first of so many senses needs of this beside, and what is left for the others.
+    /// Splits the values between the first of `senses` senses and the others.
     pub fn of_first_sense(self, senses: u32) -> (Self, Self) {
         let share = |count: u32| count.div_ceil(senses);
         let first = Self {
@@ -120,7 +120,8 @@ impl FlashOp {
         Self { place, ..self }
     }
 
-    /// The same with so many array operations: fewer than the count where planes are read together.
+    /// The same with `sense_count` array operations: fewer than the count if planes are read
+    /// together.
     #[inline]
     #[must_use]
     pub fn sensed_in(self, sense_count: u32) -> Self {
@@ -164,7 +165,7 @@ impl FlashOp {
         self.with(COMPLETES_IN_MEMORY, COMPLETES_IN_MEMORY)
     }
 
-    /// The same from another page, for so many pages.
+    /// The same from another page, for `count` pages.
     #[inline]
     #[must_use]
     pub fn run_of(self, first: Ppn, count: u32) -> Self {

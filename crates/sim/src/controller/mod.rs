@@ -3,12 +3,12 @@
 //! Two back ends take the same [`FlashOp`]s. [`plain`] serves every die in order with one register
 //! and no mechanism that could be switched: closed forms describe it to the nanosecond, and a run
 //! of operations is one event. [`full`] has all mechanisms. A device that uses none of them gets
-//! the plain one, so what is off costs nothing; where both apply they agree (tested), so each
+//! the plain one, so unused mechanisms cost nothing; where both apply they agree (tested), so each
 //! checks the other.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `flash_op` | what stands in the queues of the dies |
+//! | `flash_op` | operations in the queues of the dies |
 //! | `config` | the `controller` section of a device file |
 //! | `plain` | dies in order |
 //! | `full/` | planes, cache commands, suspension, priorities, program units, variation |

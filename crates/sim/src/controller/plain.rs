@@ -10,7 +10,7 @@
 //! event. Pages that wait for their program, or are in it, are in the controller's memory, from
 //! where reads are served ([`Plain::serves`]).
 //!
-//! What it leaves out, `full` has.
+//! The mechanisms that are left out here are in `full`.
 
 use std::collections::VecDeque;
 
@@ -26,9 +26,9 @@ use crate::units::{BlockId, DieId, Ns, Ppn};
 const DIE_BITS: u32 = 21;
 /// Event: a page is in the register and wants the channel.
 const SENSED: u32 = 0;
-/// Event: the transfer is over.
+/// Event: the transfer has ended.
 const TRANSFERRED: u32 = 1;
-/// Event: the operation is over.
+/// Event: the operation has ended.
 const DONE: u32 = 2;
 /// Event codes from here on belong to the host.
 pub const HOST_EVENT: u32 = 3 << DIE_BITS;
@@ -47,9 +47,9 @@ struct Die {
 }
 
 impl Die {
-    /// The operation under way with the page that it is at: a run that shares its channel names the
-    /// page that it began with. It ends where the next operation of its block begins, or behind
-    /// what was written there.
+    /// The running operation with its current page: the entry of a run that shares its channel
+    /// holds the page with which it began. The run ends where the next operation of its block
+    /// begins, or after the pages that were written to the block.
     fn in_place(
         &self,
         geometry: &Geometry,
@@ -131,7 +131,7 @@ impl Plain {
         self.timing.program.len() as u32
     }
 
-    /// Operations that are queued or under way.
+    /// Number of operations that are queued or running.
     pub fn pending(&self) -> u64 {
         self.queued
     }
@@ -216,7 +216,7 @@ impl Plain {
         self.dies.iter().filter_map(|die| die.current)
     }
 
-    /// Tells the indices of the pages that are programmed now; `written` as in [`Plain::cut`].
+    /// Reports the indices of the pages that are programmed now; `written` as in [`Plain::cut`].
     pub fn programs_under_way(
         &self,
         geometry: &Geometry,
@@ -231,8 +231,9 @@ impl Plain {
         }
     }
 
-    /// Where the flash has got to with each block when the power fails, and what is under way;
-    /// `events` are those to come, `written` tells the pages of a block that were ordered.
+    /// The progress of the flash in each block when the power fails, and the running operations;
+    /// `events` are those to come, `written` gives the number of pages of a block that were
+    /// ordered.
     #[cold]
     #[inline(never)]
     pub fn cut(
@@ -322,7 +323,7 @@ impl Plain {
         }
     }
 
-    /// One operation is over, or a whole run on a private channel; returns the entry that was
+    /// One operation has ended, or a whole run on a private channel; returns the entry that was
     /// completed.
     #[inline(always)]
     #[allow(clippy::inline_always)] // a call for each operation costs 2 % of a timed run

@@ -22,7 +22,7 @@ use crate::units::Ns;
 pub enum Lane {
     /// The array of a die.
     Die(u32),
-    /// A plane that reads by itself.
+    /// A plane that reads independently.
     Plane {
         /// Its die.
         die: u32,
@@ -61,9 +61,9 @@ pub struct Timeline {
     to: Ns,
     spans: Vec<Span>,
     levels: Vec<Level>,
-    /// The last of each level: where the window begins, and so far.
+    /// The values of each level: when the window begins, and the latest.
     latest: BTreeMap<&'static str, [u64; 2]>,
-    /// What has begun and not ended, and since when.
+    /// The spans that have begun and not ended, and since when.
     begun: BTreeMap<Lane, (&'static str, Ns)>,
     dropped: u64,
 }
@@ -107,14 +107,14 @@ impl Timeline {
         self.begun.entry(lane).or_insert((name, now));
     }
 
-    /// What has begun ends.
+    /// Ends the span of a lane, if one has begun.
     pub fn end(&mut self, lane: Lane, now: Ns) {
         if let Some((name, from)) = self.begun.remove(&lane) {
             self.span(lane, name, from, now);
         }
     }
 
-    /// A level is this from now on.
+    /// A level has this value from `at` on.
     pub fn level(&mut self, name: &'static str, at: Ns, value: u64) {
         if at <= self.from {
             self.latest.insert(name, [value; 2]);

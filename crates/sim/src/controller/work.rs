@@ -2,7 +2,7 @@
 //!
 //! Counted by the full back end where the device has `nand.energy`, when an operation starts: only
 //! there is it known which map units are sensed together, and which come from memory. The plain
-//! back end joins nothing, so there the counters of the FTL say the same.
+//! back end joins nothing, so there the counters of the FTL are equal to these.
 
 use crate::op::SOURCE_COUNT;
 

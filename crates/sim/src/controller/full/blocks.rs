@@ -1,5 +1,5 @@
 //! How far the blocks of the flash are, and how far they will be: erases and programs that were
-//! ordered, wait, and are over.
+//! ordered, wait, and have ended.
 
 use super::design::Design;
 use super::die::{Class, Queued, Transaction};
@@ -18,7 +18,7 @@ pub struct Written {
     pub erases: u32,
     /// Pages that are written, those of an open program unit included.
     pub pages: u32,
-    /// Of the open program unit, those that are on the flash: where it is programmed in parts.
+    /// Of the open program unit, the pages that are on the flash, if it is programmed in parts.
     pub part: u32,
     /// Whether it holds one bit per cell.
     pub is_slc: bool,
@@ -75,7 +75,7 @@ impl Blocks {
         erases
     }
 
-    /// A transaction is over; whether that is as the rules have it.
+    /// A transaction has ended; returns whether it followed the rules.
     #[inline]
     pub(super) fn end(&mut self, transaction: &Transaction) -> bool {
         let is_right = self.of(BlockId(transaction.block)).end(transaction);
@@ -83,13 +83,13 @@ impl Blocks {
         is_right
     }
 
-    /// An operation of a die that is lost is over.
+    /// An operation of a die that is lost has ended.
     pub(super) fn pass_over(&mut self, design: &Design, op: FlashOp) {
         self.of(design.block_of(op)).pass_over(op, design.index_of(op));
         self.note_progress();
     }
 
-    /// An operation joins its queue; an erase of a block that was erased so often before it.
+    /// An operation joins its queue; `erases` is the number of earlier erases of its block.
     #[cold]
     fn note_ordered(&mut self, design: &Design, op: FlashOp, erases: u32) {
         let (block, at) = (design.block_of(op), design.index_of(op));
@@ -123,7 +123,7 @@ impl Blocks {
         queued.op.kind() == OpKind::Erase && order.has(who)
     }
 
-    /// Programs or erases are over.
+    /// Programs or erases have ended.
     #[inline]
     fn note_progress(&mut self) {
         if let Some(order) = &mut self.order_of_erases {
@@ -137,7 +137,7 @@ impl Blocks {
         Some(order.take_free(&self.all))
     }
 
-    /// Whether all erases of these blocks are over.
+    /// Whether all erases of these blocks have ended.
     pub fn are_erased(&self, mut blocks: impl Iterator<Item = BlockId>) -> bool {
         let is_erased = |it: Progress| it.erases == it.erases_ordered;
         blocks.all(|block| is_erased(self.all[block.0 as usize]))

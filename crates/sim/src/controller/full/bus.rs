@@ -27,7 +27,7 @@ pub(super) enum Use {
     PlaneOut(u8),
 }
 
-/// A use that waits or is under way.
+/// A use that waits or is in progress.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request {
     pub(super) die: u32,
@@ -89,7 +89,7 @@ impl Channel {
         self.first.extend(found.and_then(|place| self.waiting.remove(place)));
     }
 
-    /// The use under way is over; the next one is still to start.
+    /// The current use has ended; the next one is still to start.
     #[inline]
     pub(super) fn release(&mut self) -> Request {
         let done = self.current.take().expect("a use was under way");
@@ -97,7 +97,7 @@ impl Channel {
         done
     }
 
-    /// The next use starts, if any waits and none is under way.
+    /// The next use starts, if any waits and none is in progress.
     #[inline]
     pub(super) fn start_next(&mut self, now: Ns) -> Option<Request> {
         if self.current.is_some() {

@@ -4,11 +4,11 @@
 //! |---|---|
 //! | in order | the drive's oldest operation, whatever its die; others wait for it to start |
 //! | per die | the die's oldest operation |
-//! | priority | what starves; else host reads, host writes, collection as its urgency says |
+//! | priority | a starving operation; else host reads, host writes, collection by its urgency |
 //!
 //! Whether it can start is another question: a read needs array and register, a program the
-//! register, and an erase nothing under way. Where planes read by themselves, a read needs its
-//! plane and everything else all of them.
+//! register, and an erase a die with nothing running. If planes read independently, a read needs
+//! its plane and everything else all of them.
 
 use super::design::Order;
 use super::die::{Array, Class, Queued, Turn, Urgency};

@@ -19,14 +19,14 @@ impl Dies {
         })
     }
 
-    /// Tells kind, source and page type of what the arrays are busy with.
+    /// Reports kind, source and page type of the operations on the arrays.
     pub fn under_way(&self, note: &mut impl FnMut(OpKind, Source, u8)) {
         for transaction in self.busy_arrays() {
             note(transaction.kind, transaction.source, transaction.page_type);
         }
     }
 
-    /// Tells the first pages, by their index in their block, of what the arrays program.
+    /// Reports the first page, as an index in its block, of each program on the arrays.
     pub fn programs_under_way(&self, note: &mut impl FnMut(u32)) {
         self.busy_arrays().filter_map(pages_of).for_each(|(first, _)| note(first));
     }

@@ -47,7 +47,7 @@ pub(super) struct Queued {
     pub(super) op: FlashOp,
     pub(super) detail: Detail,
     pub(super) since: Ns,
-    /// The plane that carries it out by itself, if one does.
+    /// The plane that carries it out independently, if one does.
     pub(super) plane: Option<u8>,
     /// The die's busy times when it came, when observed.
     pub(super) busy: Option<Box<BusyTimes>>,
@@ -69,7 +69,7 @@ pub(super) struct Transaction {
     pub(super) programmed_limit: u32,
     /// Programs of the block that this one settles.
     pub(super) settled: u32,
-    /// Pages of runs that go on behind it: of operations that are not done with it.
+    /// Pages of runs that continue after it: of operations that it does not complete.
     pub(super) of_runs: u32,
     /// Operations that are done with it.
     pub(super) ops: Vec<Queued>,
@@ -100,7 +100,7 @@ impl Rereads {
         Self { begins_at_step, retries, soft_reads, failed_ns, crossings: retries + soft_reads }
     }
 
-    /// A read joins that needs this. Planes are sensed together, but each transfers what it needs.
+    /// A read that needs `detail` joins. Planes are sensed together, but each transfers separately.
     #[inline]
     pub(super) fn join(&mut self, detail: Detail) {
         let other = Self::of(detail);
@@ -182,7 +182,7 @@ impl Transaction {
             OpKind::Program | OpKind::Copyback => Part::Program,
         };
         parts.add(array, self.spent.array_time - self.spent.retry_time);
-        // What is left of the span was spent suspended, or waiting for the register or the array.
+        // The rest of the span was spent suspended, or waiting for the register or the array.
         let left = Ns((now - queued.since).0.saturating_sub(parts.total().0));
         let rest = match self.kind {
             OpKind::Read => Part::BusWait,
@@ -234,7 +234,7 @@ pub(super) struct Turn {
     pub(super) place: u32,
 }
 
-/// What a plane that reads by itself is busy with.
+/// The work of a plane that reads independently.
 #[derive(Debug, Default)]
 pub(super) struct Plane {
     /// A read on its way into the array, in it, or sensed and waiting for the register.
@@ -259,7 +259,7 @@ impl Plane {
     }
 }
 
-/// How much a die's collection presses.
+/// The urgency of a die's collection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Urgency {
     /// When the die has nothing else to do.
@@ -288,7 +288,7 @@ pub struct Die {
     pub(super) suspended: Option<Suspended>,
     /// Planes that read by themselves; none where the die reads as a whole.
     pub(super) planes: Vec<Plane>,
-    /// Reads under way in them.
+    /// Reads that are running in them.
     pub(super) planes_busy: u32,
     /// Time for choosing a victim that the next operation of a collection waits for.
     pub(super) choice: Ns,
@@ -304,7 +304,7 @@ pub struct Die {
 }
 
 impl Die {
-    /// An idle die on a channel and of a pool, with so many planes that read by themselves.
+    /// An idle die on a channel and of a pool, with `planes` planes that read independently.
     pub(super) fn on(channel: u32, pool: u32, planes: u32) -> Self {
         let planes = (0..planes).map(|_| Plane::default()).collect();
         Self { channel, pool, planes, ..Self::default() }
@@ -322,7 +322,7 @@ impl Die {
         !matches!(self.array, Array::Free)
     }
 
-    /// Whether nothing is under way.
+    /// Whether nothing is running.
     #[inline]
     pub(super) fn does_nothing(&self) -> bool {
         matches!(self.array, Array::Free)
@@ -332,7 +332,7 @@ impl Die {
             && self.planes_busy == 0
     }
 
-    /// Whether nothing is under way or waits.
+    /// Whether nothing is running or waiting.
     #[inline]
     pub(super) fn is_idle(&self) -> bool {
         self.waiting == 0 && self.does_nothing()
@@ -364,7 +364,7 @@ impl Die {
         }
     }
 
-    /// Notes whom the die works for from now on.
+    /// Notes for whom the die works now.
     #[inline]
     pub(super) fn note_occupant(&mut self) {
         self.occupant = match (&self.array, &self.output, &self.input) {

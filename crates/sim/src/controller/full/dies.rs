@@ -13,7 +13,7 @@ use crate::units::{DieId, Ns};
 /// The dies that the FTL takes for one.
 #[derive(Clone, Default)]
 pub(super) struct Pool {
-    /// How much its collection presses.
+    /// The urgency of its collection.
     pub(super) urgency: Urgency,
     /// Operations of a collection that wait on its dies.
     pub(super) moves_waiting: u32,
@@ -79,7 +79,7 @@ impl Dies {
         self.pools[pool.0 as usize].moves_waiting > 0
     }
 
-    /// How much a pool's collection presses from now on.
+    /// Sets the urgency of a pool's collection.
     #[inline]
     pub fn set_urgency(&mut self, pool: DieId, urgency: Urgency) {
         self.pools[pool.0 as usize].urgency = urgency;
@@ -94,8 +94,8 @@ impl Dies {
         }
     }
 
-    /// Time for which the dies worked, added up. A plane that works by itself is its share of the
-    /// die.
+    /// Time for which the dies worked, added up. A plane that works alone counts as its share of
+    /// the die.
     pub(super) fn busy(&self, planes_per_die: u32) -> u64 {
         let planes = u64::from(planes_per_die);
         self.all.iter().map(|die| die.working.0 + die.plane_working.0 / planes).sum()
@@ -167,7 +167,7 @@ impl Dies {
         self.pools[die.pool as usize].moves_waiting -= u32::from(is_move);
     }
 
-    /// The plane that carries out an operation by itself, if one does.
+    /// The plane that carries out an operation independently, if one does.
     #[inline]
     pub(super) fn plane_for(&self, design: &Design, index: u32, op: FlashOp) -> Option<u8> {
         let is_apart = !self[index].planes.is_empty()

@@ -1,4 +1,4 @@
-//! Operations that are done and wait to be told, and the number of those that are not.
+//! Completed operations that wait to be taken, and the number of those not yet completed.
 
 use std::collections::VecDeque;
 
@@ -24,7 +24,7 @@ impl Done {
         self.pending
     }
 
-    /// An operation is done; when observed, with what it spent its time on.
+    /// An operation is done; `parts` is how its time was spent, when observed.
     #[inline]
     pub(super) fn push(&mut self, op: FlashOp, parts: Option<Parts>) {
         if let Some(parts) = parts {

@@ -4,9 +4,9 @@
 //! erase of X ordered   Y: 12 of 20 pages programmed, all ordered     it waits until Y has 20 pages
 //!                      Z: 5 of 6, the rest of the unit not ordered   and Z those of whole units
 //! ```
-//! What waits in memory for the rest of its program unit is no part of it: the FTL has completed
-//! the units that count before it orders the erase. Whoever waits, waits for what was ordered
-//! earlier, so nobody waits for ever.
+//! Pages that wait in memory for the rest of their program unit are not counted: the FTL has
+//! completed the units that count before it orders the erase. An erase or a command waits only for
+//! programs that were ordered before it, so none waits for ever.
 
 use super::progress::Progress;
 
@@ -21,7 +21,7 @@ pub(super) struct ErasesInOrder {
 /// Who waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Who {
-    /// The erase of a block that was erased so often before.
+    /// The erase of a block, and the number of earlier erases of that block.
     Erase(u32, u32),
     /// A command; and a block that it waits for.
     Command(u32, u32),

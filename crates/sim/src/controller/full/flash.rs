@@ -4,8 +4,8 @@
 //! command cycles ─► array ─► register ─► transfer out ─► over       reads
 //! transfer in ─► register ─► array ─► over                          programs
 //! ```
-//! It takes transactions and gives them back when they are over. [`Full`](super::Full) knows who
-//! waits for them, and chooses the next on the die.
+//! It takes transactions and returns them when they have ended. [`Full`](super::Full) knows which
+//! operations wait for them, and chooses the next on the die.
 
 use super::blocks::{Blocks, Written};
 use super::bus::{Channel, Request, Use};
@@ -34,11 +34,11 @@ pub struct Flash {
 
 /// What an event leaves to a die.
 pub(super) enum After {
-    /// Nothing: what it was about has changed meanwhile.
+    /// Nothing: the state that the event was for has changed meanwhile.
     Nothing,
     /// Something may start.
     Room,
-    /// The same, and this is over.
+    /// The same, and this transaction has ended.
     Over(Box<Transaction>),
 }
 
@@ -111,7 +111,7 @@ impl Flash {
         Cut { rests: self.blocks.rests().collect(), running: self.dies.running(now).collect() }
     }
 
-    /// Whether operations are told one by one, for their times or for the state of their pages.
+    /// Whether operations are reported one by one, for their times or for the state of their pages.
     #[inline]
     pub(super) fn is_watched(&self) -> bool {
         self.watch.is_observed
@@ -131,7 +131,7 @@ impl Flash {
         if self.design.times.command == Ns(0) {
             self.start_array(engine, index, transaction);
         } else {
-            // Until the command is over the transaction holds the array.
+            // Until the command has ended the transaction holds the array.
             let source = transaction.source;
             let die = &mut self.dies[index];
             die.array = Array::Busy(transaction);
@@ -214,7 +214,7 @@ impl Flash {
         }
     }
 
-    /// A channel is done with a transfer; the transaction, if that is over with it.
+    /// A channel has ended a transfer; returns the transaction if that was its last phase.
     #[inline]
     pub(super) fn transferred(
         &mut self,

@@ -20,8 +20,8 @@
 //! 5. in a drive that may lose power, a block is erased after everything that was to be programmed
 //!    before, on whatever die: copies of its live data, and newer versions of its dead data.
 //!
-//! A die that is lost finishes what is under way. What waits and what comes is over at once, in
-//! order, and leaves the blocks as if it had been carried out.
+//! A die that is lost finishes its running operations. Operations that wait or arrive later end at
+//! once, in order, and leave the blocks as if they had been carried out.
 //!
 //! | part | holds |
 //! |---|---|
@@ -104,7 +104,7 @@ pub struct Full {
     pub done: Done,
     /// Dies with operations of a command that is still being taken apart, where planes join.
     held: Vec<u32>,
-    /// Writes that wait for the rest of their program unit, where they do.
+    /// Writes that wait for the rest of their program unit, if writes do so.
     staged: Option<Staged>,
     /// Room for transactions to come: they are allocated once and move as pointers.
     spare: Vec<Box<Transaction>>,
@@ -135,8 +135,8 @@ impl Full {
         pending == 0 || dies.is_idle(pool)
     }
 
-    /// A victim of a pool was chosen among so many blocks: the next operation of a collection waits
-    /// for that, on each of its dies.
+    /// A victim of a pool was chosen among this number of blocks: the next operation of a
+    /// collection waits for that, on each of its dies.
     #[inline]
     pub fn note_choice(&mut self, pool: DieId, blocks: impl FnOnce() -> u32) {
         let Flash { design, dies, .. } = &mut self.flash;
@@ -296,7 +296,7 @@ impl Full {
         true
     }
 
-    /// A transaction is over: its operations are done.
+    /// A transaction has ended: its operations are done.
     fn finish(&mut self, mut transaction: Box<Transaction>, now: Ns) {
         let is_right = self.flash.blocks.end(&transaction);
         self.flash.watch.tally.violations += u64::from(!is_right);
@@ -329,7 +329,7 @@ impl Full {
         self.done.push(queued.op, parts);
     }
 
-    /// Rule 5 is kept from now on.
+    /// Rule 5 applies to the operations that follow.
     pub fn keep_order_of_erases(&mut self) {
         self.flash.blocks.order_of_erases.get_or_insert_default();
     }
@@ -356,7 +356,7 @@ impl Full {
         }
     }
 
-    /// The programs that a command waited for are over.
+    /// The programs that a command waited for have ended.
     fn tell_settled(&mut self, command: u32, block: BlockId) {
         let first = self.flash.design.geometry.first_page(block);
         let told = FlashOp::new(OpKind::Program, Source::Pad, first, 1).of_command(command);

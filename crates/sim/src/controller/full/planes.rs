@@ -1,4 +1,4 @@
-//! Planes that sense by themselves: each has an array and a register of its own for reads.
+//! Planes that sense independently: each has an array and a register for reads.
 //!
 //! ```text
 //!  reads of the die's queue ─┬─► plane 0: sense ─► its register ─┐
@@ -10,7 +10,8 @@
 //! sense; pages of several planes do not, since each plane senses its own.
 //!
 //! Source of the mechanism: independent multi-plane reads, as 3-D NAND has had them since about
-//! 2017. Left out: the power budget of a die, which some parts meet by starting senses one by one.
+//! 2017. Left out: the power budget of a die, which some parts observe by starting senses one by
+//! one.
 
 use super::bus::Use;
 use super::design::Order;
@@ -119,7 +120,7 @@ impl Flash {
         self.ask_channel(engine, index, (Use::PlaneOut(plane as u8), source), time);
     }
 
-    /// The data of a plane is out: its read is over.
+    /// The data of a plane is out: its read has ended.
     pub(super) fn plane_is_out(
         &mut self,
         engine: &mut Engine,

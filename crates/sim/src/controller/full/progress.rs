@@ -46,7 +46,7 @@ impl Progress {
         erases
     }
 
-    /// A transaction is over; whether that is as the rules have it.
+    /// A transaction has ended; returns whether it followed the rules.
     #[inline]
     pub(super) fn end(&mut self, transaction: &Transaction) -> bool {
         match transaction.kind {
@@ -69,7 +69,7 @@ impl Progress {
         }
     }
 
-    /// An operation from this page on is over without the flash.
+    /// An operation that begins at this page has ended without the flash.
     pub(super) fn pass_over(&mut self, op: FlashOp, first: u32) {
         match op.kind() {
             OpKind::Read => {}

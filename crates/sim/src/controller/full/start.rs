@@ -47,7 +47,7 @@ impl Full {
         }
     }
 
-    /// An operation of a die that is lost is over at once.
+    /// An operation of a die that is lost ends at once.
     fn pass_over(&mut self, engine: &Engine, index: u32, head: Head) {
         let queued = self.take(index, head.turn);
         let block = self.flash.design.block_of(head.op);
@@ -381,7 +381,7 @@ impl Full {
         self.tell_unserved(index, queued, queued.since);
     }
 
-    /// The data of a program is in memory, where it waits for the rest of its program unit.
+    /// The data of a program is in memory and waits there for the rest of its program unit.
     pub(super) fn stage(&mut self, index: u32, queued: Queued, now: Ns) {
         match &mut self.staged {
             Some(staged)
@@ -393,7 +393,7 @@ impl Full {
         }
     }
 
-    /// The die takes a program unit: commands for which it is enough that memory had it are told,
+    /// The die takes a program unit: reports the commands that complete when memory has their data,
     /// and the die still owes the program.
     pub(super) fn tell_in_memory(&mut self, index: u32, ops: &mut [Queued], now: Ns) {
         for queued in ops.iter_mut().filter(|queued| queued.op.completes_in_memory()) {

@@ -55,7 +55,7 @@ impl Flash {
         {
             return;
         }
-        // What is left of the choice of a victim counts as no work of the die.
+        // The rest of the victim choice does not count as work of the die.
         let left = die.array_until - now;
         let work = die.array_until - transaction.spent.array_from - transaction.choice;
         let undone = left.min(work);
@@ -77,7 +77,7 @@ impl Flash {
         engine.schedule(suspend, Event::Array.code(index));
     }
 
-    /// Lets a suspended operation go on, when nothing else can start; false if there is none.
+    /// Resumes a suspended operation when nothing else can start; false if there is none.
     pub(super) fn resume(&mut self, engine: &mut Engine, index: u32) -> bool {
         let Some(Suspending { resume, .. }) = &self.design.suspend else { return false };
         let die = &mut self.dies[index];

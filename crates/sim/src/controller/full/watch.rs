@@ -38,7 +38,7 @@ pub struct Watch {
     pub is_observed: bool,
     /// Spans of activity, when asked for.
     pub timeline: Option<Box<Timeline>>,
-    /// What happened so far.
+    /// Counts of the run up to now.
     pub tally: FullTally,
     /// What the dies have done, where energy is asked for.
     pub work: Option<Box<Work>>,
