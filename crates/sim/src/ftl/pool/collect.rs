@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! begin_collection ──► step, a few pages each ──► Emptied: its erase was emitted
-//!  (a victim is chosen)  (Moved; Stuck: no erased block)   │  … the erase is over
+//!  (a victim is chosen)  (Moved; Stuck: no erased block)   │  … the erase has ended
 //!                                                          ▼
 //!                                   finish: the block joins the erased ones
 //! ```
@@ -43,7 +43,7 @@ impl Pool {
         256 + 8 * self.log.states().len() as u32
     }
 
-    /// Whether a collection, of this victim or of another block, wins anything.
+    /// Whether a collection, of this victim or of another block, frees any page.
     pub(super) fn wins(&self, books: &Books, victim: BlockId) -> bool {
         let pages = self.log.block_pages();
         let is_full = |block: BlockId| books.map.live_count(block) >= pages;
@@ -80,7 +80,7 @@ impl Pool {
         erased > u32::from(opens_two)
     }
 
-    /// Live pages that the collection under way has still to move; 0 without one.
+    /// Live pages that the running collection has still to move; 0 without one.
     pub(crate) fn pages_to_collect(&self, books: &Books) -> u32 {
         self.moves.collection.map_or(0, |it| self.log.live_pages(books, it.victim))
     }
@@ -206,7 +206,7 @@ impl Pool {
             return StepOutcome::Moved(moved);
         }
         if collection.source == Source::Refresh {
-            // Blocks that it filled age from now on, not from when the next is needed.
+            // Blocks that it filled age from this time, not from when the next is needed.
             let streams = 0..self.log.placement.wear_stream();
             streams.for_each(|stream| self.log.close_full(books, sink, stream));
         }
@@ -269,8 +269,8 @@ impl Pool {
         if let Some(limit) = self.copyback_limit.filter(|_| source != Source::Refresh) {
             place_inside(&mut self.log, books, sink, (victim, &moving), (source, limit));
         } else {
-            // Planes that are read together are one operation, and page types err at their own
-            // rates: then it matters where pages lie.
+            // Planes that are read together are one operation, and page types have different error
+            // rates: then the places of the pages matter.
             if is_whole && self.log.geometry.units_per_row() == 1 && !sink.tells_pages() {
                 sink.read_live(victim, moved, source);
             } else {
@@ -309,8 +309,8 @@ impl Pool {
         sink.retire(worn, &failed);
     }
 
-    /// The erase of the victim is over: it joins the erased blocks. `None` when no erase is under
-    /// way.
+    /// The erase of the victim has ended: it joins the erased blocks. `None` when no erase is
+    /// running.
     pub(crate) fn finish(&mut self) -> Option<Collection> {
         let collection = self.moves.finish()?;
         let (victim, source) = (collection.victim, collection.source);
@@ -383,14 +383,14 @@ impl Pool {
     }
 
     /// Chooses the oldest block of the cache for folding, which then goes like a collection; false
-    /// when one is under way, none is cached, or its pages have nowhere to go before a native block
+    /// when one is running, none is cached, or its pages have nowhere to go before a native block
     /// is collected.
     pub(crate) fn begin_fold(&mut self, books: &Books, media: &Media) -> bool {
         let has_room = self.log.erased.len() > self.reserve + u32::from(self.wear.retire_due);
         self.begin_fold_with(books, media, has_room)
     }
 
-    /// The same of guests only, which always wins room.
+    /// The same of guests only, which always frees room.
     pub(crate) fn begin_fold_of_guest(&mut self, books: &Books, media: &Media) -> bool {
         let has_guests = self.log.slc.as_ref().is_some_and(|cache| cache.guest_count > 0);
         has_guests && self.begin_fold_with(books, media, false)
@@ -472,7 +472,7 @@ impl Pool {
     }
 
     /// Takes the block that is due out of the candidates and begins to collect it; false when a
-    /// collection is under way, none is due, or its pages have nowhere to go.
+    /// collection is running, none is due, or its pages have nowhere to go.
     pub(in crate::ftl) fn begin_refresh(
         &mut self,
         books: &mut Books,

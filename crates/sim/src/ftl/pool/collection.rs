@@ -1,4 +1,4 @@
-//! A collection under way, and what a step of it has done.
+//! A running collection, and the result of a step of it.
 
 use crate::ftl::map::{DeadRun, Moving};
 use crate::op::Source;
@@ -36,12 +36,12 @@ pub(crate) struct Moves {
 }
 
 impl Moves {
-    /// The block that is being collected, until its erase is over.
+    /// The block that is being collected, until its erase has ended.
     pub(in crate::ftl) fn victim(&self) -> Option<BlockId> {
         self.collection.map(|collection| collection.victim)
     }
 
-    /// The erase of the victim is over; `None` when none runs.
+    /// The erase of the victim has ended; `None` when none is running.
     pub(super) fn finish(&mut self) -> Option<Collection> {
         self.collection.take_if(|it| it.erase_count.is_some())
     }
@@ -50,14 +50,14 @@ impl Moves {
 /// What a step of a collection has done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepOutcome {
-    /// So many pages were moved; more are left.
+    /// This number of pages was moved; more are left.
     Moved(u32),
-    /// No live page is left, and the erase of the block was emitted:
-    /// [`Ftl::finish_collection`](crate::ftl::Ftl::finish_collection) is due when it is over.
+    /// No live page is left, and the erase of the block was emitted: when it has ended,
+    /// [`Ftl::finish_collection`](crate::ftl::Ftl::finish_collection) is due.
     Emptied(BlockId),
-    /// No live page is left, and the worn block was taken out of use: the collection is over.
+    /// No live page is left, and the worn block was taken out of use: the collection has ended.
     Retired(BlockId),
-    /// Nothing can be moved now: no collection is under way, or its erase is.
+    /// Nothing can be moved now: no collection is running, or its erase is in progress.
     Stuck,
 }
 

@@ -13,7 +13,7 @@ use crate::ftl::sink::{FlashSink, MoveRun, MoveWay};
 use crate::op::Source;
 use crate::units::{BlockId, Lpn, Ppn};
 
-/// Live pages of a victim by the plane that they lie in, the first of each plane last.
+/// Live pages of a victim by their plane, the first of each plane last.
 struct ByPlane {
     queues: Vec<Vec<(u32, u32)>>,
     left: usize,

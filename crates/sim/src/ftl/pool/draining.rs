@@ -1,12 +1,12 @@
-//! Folding beside the host: what a full cache owes while the host writes past it.
+//! Folding during host writes: the pages that a full cache owes while the host writes past it.
 //!
 //! ```text
 //! cache     fills │ full: takes no writes ── folded ──────── a pause │ fills
-//! host      fast  │ past it, slower by what is folded │ past it      │ fast
+//! host      fast  │ past it, slower while blocks fold │ past it      │ fast
 //! owed            +ratio for each page past it, -1 for each page that was folded
 //! ```
-//! What a block of the host will owe is owed when it is opened, less what is still free in it, so
-//! that no page costs anything.
+//! The debt for a whole host block is added when the block is opened, and the debt for its pages
+//! that are still free is subtracted when the debt is read, so that no page costs anything.
 
 use super::slc::{Draining, SlcCache};
 
@@ -27,15 +27,15 @@ impl SlcCache {
         }
     }
 
-    /// What is owed so far is left to pauses, with `free` pages in the open block of the host:
-    /// untimed stages fold in whole blocks.
+    /// Leaves the pages that are owed now to pauses, with `free` pages in the open block of the
+    /// host: untimed stages fold in whole blocks.
     pub(super) fn forgive_fold(&mut self, free: u32) {
         if self.draining.is_on {
             self.draining.owed = self.draining.ratio * f64::from(free);
         }
     }
 
-    /// Whether what is owed grows with what the host writes.
+    /// Whether the pages that are owed grow with the writes of the host.
     pub(super) fn folds_beside(&self) -> bool {
         self.draining.is_on && !self.cached.is_empty()
     }

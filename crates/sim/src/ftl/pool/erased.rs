@@ -52,7 +52,7 @@ impl ErasedBlocks {
         self.weights = Some(Box::new(Weights { first_block, pages, whole, total: 0 }));
     }
 
-    /// Erased blocks, whole ones where they differ in size.
+    /// Number of erased blocks, counted in whole blocks if they differ in size.
     #[inline]
     pub(crate) fn len(&self) -> u32 {
         match &self.weights {
@@ -66,14 +66,14 @@ impl ErasedBlocks {
         self.blocks.len() as u32
     }
 
-    /// Pages that each erased block takes, where they differ in size.
+    /// Pages that each erased block takes, if they differ in size.
     pub(crate) fn sizes(&self) -> Option<Vec<u32>> {
         let weights = self.weights.as_ref()?;
         let of = |entry: &Entry| weights.pages[(entry.block - weights.first_block) as usize];
         Some(self.blocks.iter().map(of).collect())
     }
 
-    /// Pages that all erased blocks take, where they differ in size; else 0.
+    /// Pages that all erased blocks take, if they differ in size; else 0.
     pub(crate) fn pages(&self) -> u64 {
         self.weights.as_ref().map_or(0, |weights| weights.total)
     }
@@ -123,7 +123,8 @@ impl ErasedBlocks {
         self.taken(entry)
     }
 
-    /// The blocks in their order, with one more (and its erase count) where it would join them.
+    /// The blocks in their order, with one more (and its erase count) at the place at which it
+    /// would join.
     pub(crate) fn list_with(&self, joining: Option<(u32, u32)>) -> Vec<u32> {
         let mut list: Vec<u32> = self.blocks.iter().map(|entry| entry.block).collect();
         if let Some((block, erase_count)) = joining {

@@ -8,7 +8,8 @@
 //! ```
 //! Of a superblock a member fails: it ends at the program of the member that fails first. While the
 //! die of that member has a spare block, this takes its place before the next erase, and the
-//! superblock goes on; else it is retired, and the other members are spare blocks from then on.
+//! superblock stays in use; else it is retired, and the other members are spare blocks from then
+//! on.
 //!
 //! A collection counts on a whole block, so the reserve is a block larger where programs may fail.
 //! One that has to open the last erased block takes it as sound for this use, and one that gives no
@@ -63,8 +64,8 @@ impl Log {
         self.failing_program(media, block).map(|(page, _)| page)
     }
 
-    /// Cuts the first stretch of data of an opened block where it will fail; `erased` blocks are
-    /// left beside it.
+    /// Cuts the first stretch of data of an opened block at the page that will fail, unless moved
+    /// pages need the whole block, because too few others are erased.
     #[cold]
     pub(super) fn cut(
         &self,
@@ -143,7 +144,7 @@ impl Log {
         self.failed.push(block.0);
     }
 
-    /// Whether blocks that fail go on with another member in place of the one that has failed.
+    /// Whether blocks that fail are used again, with another member in place of the failed one.
     pub(in crate::ftl) fn replaces_members(&self) -> bool {
         self.failures.is_some() && self.layout.superblocks().is_some()
     }
@@ -163,8 +164,8 @@ impl Log {
         !self.failing_erases(media, block).is_empty()
     }
 
-    /// Members of a superblock that must not be used again: those whose next erase fails, and,
-    /// where it has failed, the one that this was due to.
+    /// Members of a superblock that must not be used again: those whose next erase fails and, with
+    /// `has_failed`, the member whose program failed.
     pub(in crate::ftl) fn failed_members(
         &self,
         media: &Media,

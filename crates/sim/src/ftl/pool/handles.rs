@@ -1,13 +1,13 @@
-//! Placement handles: the host says which data belongs together, and each handle has an open block
-//! of its own (flexible data placement, and streams).
+//! Placement handles: the host states which data belongs together, and each handle has its own open
+//! block (flexible data placement, and streams).
 //!
 //! ```text
 //! host, id 0 ──► reclaim unit of handle 0 ──┐ collected   persistently: stays with its handle
 //! host, id 1 ──► reclaim unit of handle 1 ──┴────────────  initially: one block for all handles
 //! ```
-//! A reclaim unit is a block of the pool: a superblock, where there are some. Which handle the data
-//! of a block belongs to is known by block, so moved data costs no look-up by page. What the host
-//! wrote, what was moved and which reclaim units came and went is counted by handle.
+//! A reclaim unit is a block of the pool: a superblock, if the drive has superblocks. The handle of
+//! data is known by block, so moved data costs no look-up by page. Host pages, moved pages, and
+//! reclaim units that were opened and erased are counted by handle.
 //!
 //! Source: NVM Express Base Specification 2.1, 8.1.10 (FDP) and 8.1.8.3 (streams).
 
@@ -23,7 +23,7 @@ use crate::units::{BlockId, Lpn};
 /// Handles of a drive, at most.
 const HANDLES_MAX: u32 = 128;
 
-/// Whether the host says which data belongs together.
+/// Whether the host states which data belongs together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum PlacementConfig {
@@ -31,7 +31,8 @@ pub enum PlacementConfig {
     None(NoPlacement),
     /// Flexible data placement: placement handles of reclaim units.
     Fdp(FdpConfig),
-    /// Streams: writes of a stream have an open block of their own, writes without one another.
+    /// Streams: writes of each stream have their own open block, writes without a stream have
+    /// another.
     Streams(StreamsConfig),
 }
 
@@ -88,7 +89,7 @@ pub struct StreamsConfig {
 }
 
 impl PlacementConfig {
-    /// Ids that commands may carry, from 0; 0 where they have no effect.
+    /// Number of ids that commands may carry, from 0; 0 if they have no effect.
     pub fn ids(&self) -> u32 {
         match self {
             Self::None(_) => 0,
@@ -97,7 +98,7 @@ impl PlacementConfig {
         }
     }
 
-    /// Who gives writes their ids, where that is not the workload.
+    /// The Python code that gives writes their ids, if that is not the workload.
     pub fn by(&self) -> Option<&PythonConfig> {
         match self {
             Self::None(_) => None,
@@ -118,7 +119,7 @@ impl PlacementConfig {
         }
     }
 
-    /// The key that says how many there are.
+    /// The key for the number of handles or streams.
     pub(crate) fn count_key(&self) -> &'static str {
         match self {
             Self::Streams(_) => "placement.count",
@@ -145,11 +146,11 @@ impl PlacementConfig {
 /// Which handle a write of the host goes to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Ids {
-    /// That of the command, which is told before the write.
+    /// The handle of the command, which is passed before the write.
     #[default]
     Command,
-    /// That of the range its logical page lies in: the page behind each range, in order, and its
-    /// handle.
+    /// The handle of the range that contains the logical page: the page behind each range, in
+    /// order, and its handle.
     Ranges(Vec<(u32, u8)>),
 }
 
@@ -163,8 +164,8 @@ impl Ids {
     }
 }
 
-/// What was counted of a handle. Of data without a handle, where collection has mixed it, only what
-/// is moved and erased.
+/// Counts of a handle. Of data without a handle, because collection has mixed it, only moves and
+/// erases are counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HandleCounts {
     /// Pages of the host.
@@ -195,7 +196,7 @@ impl HandleCounts {
         }
     }
 
-    /// What was counted since `then`.
+    /// The counts since `then`.
     #[must_use]
     pub fn since(self, then: Self) -> Self {
         Self {
@@ -214,7 +215,7 @@ impl HandleCounts {
 pub(crate) struct Handles {
     count: u8,
     isolation: Isolation,
-    /// Whether moved data of a handle has an open block beside that of the host.
+    /// Whether moved data of a handle has an open block apart from that of the host.
     moves_apart: bool,
     /// Which handle a write of the host goes to.
     pub(crate) ids: Ids,
@@ -249,7 +250,7 @@ impl Handles {
         self.count
     }
 
-    /// Whether there are several, so that each has open blocks of its own.
+    /// Whether there are several, so that each has separate open blocks.
     pub(super) fn divides(&self) -> bool {
         self.count > 1
     }
@@ -288,7 +289,7 @@ impl Handles {
         }
     }
 
-    /// The handle of the data in the open block of a stream; `count` where it is mixed.
+    /// The handle of the data in the open block of a stream; `count` if it is mixed.
     fn handle_of(&self, stream: usize) -> u8 {
         let count = usize::from(self.count);
         if !self.divides() {
@@ -303,7 +304,7 @@ impl Handles {
         }
     }
 
-    /// A block of the pool is the open block of a stream from now on.
+    /// A block of the pool becomes the open block of a stream.
     pub(super) fn note_opened(&mut self, block: BlockId, stream: usize, for_host: bool) {
         let handle = self.handle_of(stream);
         self.of_block[(block.0 - self.first_block) as usize] = handle;
@@ -338,7 +339,7 @@ impl Handles {
         self.counts_of(block).units_erased += 1;
     }
 
-    /// What was counted, by handle, and behind them of data of several.
+    /// The counts by handle, followed by those of data of several handles.
     pub(in crate::ftl) fn counts(&self) -> &[HandleCounts] {
         &self.counts
     }

@@ -26,7 +26,7 @@ use crate::rng::Rng;
 use crate::units::{BlockId, DieId, Lpn, Ns, Ppn};
 
 /// See the module.
-#[allow(clippy::struct_excessive_bools)] // each is so or not, by itself
+#[allow(clippy::struct_excessive_bools)] // each is independent of the others
 pub(crate) struct Log {
     pub(crate) geometry: Geometry,
     pub(crate) layout: Layout,
@@ -52,7 +52,7 @@ pub(crate) struct Log {
     pub(super) choices: u32,
     /// Deaths that leave more live pages than this are nothing to the policy.
     heard_limit: u32,
-    /// The collection under way gives no block back.
+    /// The running collection gives no block back.
     pub(in crate::ftl) gives_nothing: bool,
     /// Which programs and erases fail.
     pub(in crate::ftl) failures: Option<Failures>,
@@ -70,7 +70,7 @@ pub(crate) struct Log {
 
 impl Log {
     /// The log of a die, with every good block of the media erased and none open. `cache` names the
-    /// blocks that are cache for good, where that was decided before.
+    /// blocks that are cache for good, if that was decided before.
     pub(crate) fn new(
         die: DieId,
         config: &FtlConfig,
@@ -224,7 +224,7 @@ impl Log {
         }
     }
 
-    /// Goes on behind a full stretch of a stream's open block: programs its parity page, or closes
+    /// Continues after a full stretch of a stream's open block: programs its parity page, or closes
     /// the block at its end.
     pub(crate) fn close_full<S: FlashSink>(
         &mut self,
@@ -290,14 +290,14 @@ impl Log {
         }
     }
 
-    /// A block was written to its end: it is a candidate from now on.
+    /// A block was written to its end: it becomes a candidate.
     fn close(&mut self, books: &Books, block: BlockId, clock: Option<Ns>) {
         self.set_state(block, BlockState::Closed);
         self.note_closed(block, clock);
         self.offer(books, block.0);
     }
 
-    /// The data of a block is complete, and ages from now on.
+    /// The data of a block is complete, and begins to age.
     pub(in crate::ftl) fn note_closed(&mut self, block: BlockId, clock: Option<Ns>) {
         if let Some(queue) = &mut self.refresh {
             queue.note_closed(block.0, clock);
@@ -411,8 +411,8 @@ impl Log {
     }
 
     /// Marks the pages of an opened block that take no data as dead; returns its first stretch of
-    /// data. Holes of a native superblock go on counting as live: what the policy compares is how
-    /// much is dead.
+    /// data. Holes of a native superblock still count as live, since the policy compares how much
+    /// is dead.
     #[inline(never)]
     fn shape(&mut self, map: &mut Map, media: &Media, block: BlockId, mode: CellMode) -> Frontier {
         if self.is_uneven && mode == CellMode::Native {
@@ -486,7 +486,7 @@ impl Log {
         matches!(self.state(block), BlockState::Closed | BlockState::Cached)
     }
 
-    /// The holes of a native superblock count as live from now on.
+    /// Counts the holes of a native superblock as live.
     pub(in crate::ftl) fn note_holes(&mut self, block: BlockId, media: &Media) {
         let place = (block.0 - self.first_block) as usize;
         self.hole_pages[place] = media.hole_pages(block);
@@ -554,12 +554,12 @@ impl Log {
         }
     }
 
-    /// The victim policy is to ask these from now on, if it asks anybody.
+    /// Gives the victim policy these choosers, if it asks any.
     pub(crate) fn consult(&mut self, choosers: &dyn Choosers) {
         self.policy.consult(choosers);
     }
 
-    /// Random choices of the victim policy follow from this stream from now on.
+    /// Gives the victim policy this stream for its random choices.
     pub(crate) fn reseed(&mut self, rng: Rng) {
         self.policy.reseed(rng);
     }

@@ -6,8 +6,8 @@
 //!  ├─ wear   of its blocks (wear, failing)
 //!  └─ log    its blocks: erased, frontier (open; padding), refresh_queue (closed), slc, draining
 //! ```
-//! `placement` and `handles` say which open block a page goes to. A pool knows no other pool: what
-//! they share is lent to each call as `Books`.
+//! `placement` and `handles` decide which open block a page goes to. A pool knows no other pool:
+//! the parts that pools share are lent to each call as `Books`.
 
 mod block_state;
 mod collect;

@@ -32,7 +32,7 @@ struct OpenUnit {
 }
 
 impl Log {
-    /// Completes the program units under way in the open blocks of the host.
+    /// Completes the open program units in the open blocks of the host.
     pub(in crate::ftl) fn pad<S: FlashSink>(&mut self, books: &mut Books, sink: &mut S) {
         for stream in HOST_FRONTIER..=self.placement.last_host_stream() {
             while self.pad_stretch(books, sink, stream) {}
@@ -66,7 +66,7 @@ impl Log {
         })
     }
 
-    /// Pages of the unit under way in a block that programs of parts have put on the flash.
+    /// Pages of the open program unit of a block that partial programs have put on the flash.
     pub(in crate::ftl) fn programmed_part(&self, media: &Media, block: BlockId) -> u32 {
         if !self.units.programs_parts() {
             return 0;
@@ -76,8 +76,8 @@ impl Log {
         own.map(|unit| unit.until - unit.first).sum()
     }
 
-    /// Open pages count as programmed as often as they may but once: what is known of them when
-    /// nobody has counted.
+    /// Counts open pages as programmed one time less than they may be: assumed if their programs
+    /// were not counted.
     pub(in crate::ftl) fn take_parts_as_programmed(&mut self, media: &Media) {
         if !self.units.programs_parts() {
             return;
@@ -90,8 +90,8 @@ impl Log {
         }
     }
 
-    /// Completes the program units under way that hold a logical page of which the victim has a
-    /// copy, older or of the same version. Their programs are ordered before its erase.
+    /// Completes the open program units that hold a logical page of which the victim has a copy,
+    /// older or of the same version. Their programs are ordered before its erase.
     #[cold]
     pub(in crate::ftl) fn complete_copies<S: FlashSink>(
         &mut self,
@@ -115,7 +115,7 @@ impl Log {
         }
     }
 
-    /// Completes all program units under way.
+    /// Completes all open program units.
     pub(in crate::ftl) fn complete_units<S: FlashSink>(&mut self, books: &mut Books, sink: &mut S) {
         for stream in 0..self.frontiers.len() {
             while self.pad_stretch(books, sink, stream) {}
@@ -127,8 +127,8 @@ impl Log {
         self.parts[stream] = PartialPage { until: unit.next, programs, erase_count };
     }
 
-    /// Programs what a stream has of its unit under way, if its page takes another program after
-    /// that. Whether there is nothing left to do.
+    /// Programs the pages that a stream has in its open unit, if its page takes another program
+    /// after that. Returns whether there is nothing left to do.
     fn program_part<S: FlashSink>(
         &mut self,
         books: &mut Books,
@@ -149,8 +149,8 @@ impl Log {
         !is_new
     }
 
-    /// Pads an open block to the end of the program unit under way, or to the page of parity before
-    /// that. Whether there is more of this unit behind it.
+    /// Pads an open block to the end of its open program unit, or to the page of parity before
+    /// that. Returns whether there is more of this unit behind it.
     fn pad_stretch<S: FlashSink>(
         &mut self,
         books: &mut Books,

@@ -25,7 +25,7 @@ use crate::units::{BlockId, Lpn};
 pub(crate) const PLAIN_STREAMS: usize = 3;
 /// The open block of host writes.
 pub(crate) const HOST_FRONTIER: usize = 0;
-/// The open block of moved pages, where they do not share that of the host.
+/// The open block of moved pages, if they do not share that of the host.
 pub(crate) const MOVED_FRONTIER: usize = 1;
 
 /// The limit of an oracle that asks the handles.
@@ -82,7 +82,7 @@ impl Placement {
         }
     }
 
-    /// The handles, where there are several.
+    /// The handles, if there are several.
     fn dividing(&self) -> Option<&Handles> {
         self.handles.as_deref().filter(|_| self.hot_limit == BY_HANDLE)
     }
@@ -134,7 +134,7 @@ impl Placement {
             && (has_oracle || (source == Source::Host && self.dividing().is_some()))
     }
 
-    /// Says which handle each write of the host goes to, where there are handles.
+    /// Sets which handle each write of the host goes to, if there are handles.
     pub(crate) fn set_ids(&mut self, ids: &Ids) {
         if let Some(handles) = &mut self.handles {
             handles.ids = ids.clone();

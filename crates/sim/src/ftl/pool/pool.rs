@@ -1,4 +1,4 @@
-//! One die's pool: it writes, makes room, collects, folds and levels by itself.
+//! One die's pool: it writes, makes room, collects, folds and levels independently.
 //!
 //! A logical page belongs to one pool for life (static striping), so each pool is the single log
 //! that the closed forms describe, with its own spare factor. What pools share (map, counters,
@@ -8,8 +8,8 @@
 //! write ── room in the open block? ── no ──► make_room: erased blocks above the reserve? open one
 //!                                                       else begin, step, … finish a collection
 //! ```
-//! Collection is as late as possible. A sink that schedules collections is told to wait while one
-//! is under way; for all others it is carried out at once.
+//! Collection is as late as possible. With a sink that schedules collections, a write stalls while
+//! one is running; for all others it is carried out at once.
 //!
 //! Invariants: a collection starts with the reserve erased and opens at most one block, so it
 //! always gets through; one that gives nothing back (a worn block is retired) starts with a block
@@ -184,7 +184,7 @@ impl Pool {
         }
     }
 
-    /// Places a page of the host whose old copy, if there is one, may lie in another pool; returns
+    /// Places a page of the host whose old copy, if there is one, may be in another pool; returns
     /// that copy, which is still to be killed.
     pub(crate) fn write_shared<S: FlashSink>(
         &mut self,
@@ -203,7 +203,7 @@ impl Pool {
     }
 
     /// Writes a run of the host, all of one stream and at memory speed: entries and out-of-band
-    /// areas are filled in one loop each, and old pages that lie side by side die together. `clock`
+    /// areas are filled in one loop each, and old pages that are adjacent die together. `clock`
     /// gives the host writes of the drive before each page.
     pub(crate) fn write_die_run<S: FlashSink>(
         &mut self,
@@ -249,7 +249,7 @@ impl Pool {
         }
     }
 
-    /// Live pages that the pool may hold, where it takes any.
+    /// Live pages that the pool may hold, if it takes any.
     pub(crate) fn live_limit(&self) -> u32 {
         let idle = self.share.as_ref().map_or(0, |share| share.idle_blocks);
         (self.wear.good_blocks - idle) * self.log.block_pages()

@@ -2,9 +2,9 @@
 //!
 //! Blocks wait in the order in which they were closed. An entry whose block was collected meanwhile
 //! is stale and passed over when its turn comes: a block carries the number of its last closing.
-//! Without a clock nothing becomes due. What was closed then counts, when a clock begins to run, as
-//! closed evenly over `after_days` before that, in its order: preconditioning stands for a long
-//! history, whose blocks did not all close at one instant.
+//! Without a clock nothing becomes due. When a clock begins to run, blocks that were closed before
+//! count as closed evenly over the `after_days` before that, in their order: preconditioning
+//! represents a long history, whose blocks did not all close at one instant.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ use crate::geometry::Geometry;
 use crate::nand::Media;
 use crate::units::{BlockId, Ns};
 
-/// Stands for the time of what was closed without a clock.
+/// The due time of a block that was closed without a clock: not known yet.
 const UNKNOWN: u64 = u64::MAX;
 
 /// A block that was closed.
@@ -25,7 +25,7 @@ struct Closed {
     closing: u32,
 }
 
-/// A block whose reads err too much.
+/// A block whose reads have too many bit errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Erring {
     since: u64,
@@ -82,7 +82,7 @@ impl RefreshQueue {
         self.by_age.push_back(Closed { due, block, closing });
     }
 
-    /// Reads of a block, erased so often, err too much.
+    /// Reads of a block, at this erase count, have too many bit errors.
     pub(in crate::ftl) fn ask(&mut self, block: BlockId, erases: u32, now: Ns) {
         self.by_rate.push(Erring { since: now.0, block: block.0, erases });
     }
@@ -93,8 +93,8 @@ impl RefreshQueue {
         !self.by_rate.is_empty() || self.by_age.front().is_some_and(|it| it.due <= now.0)
     }
 
-    /// The block that has been due for longest. Those that are not `ready` are forgotten, but for
-    /// open blocks that err too much, which wait until they are closed.
+    /// The block that has been due for longest. Those that are not `is_ready` are forgotten, except
+    /// open blocks with too many bit errors, which wait until they are closed.
     pub(in crate::ftl) fn oldest(
         &mut self,
         media: &Media,
@@ -128,7 +128,7 @@ impl RefreshQueue {
         by_age.into_iter().chain(by_rate).min_by_key(|it| it.since)
     }
 
-    /// A clock runs from now on; `holds` says whether a block was closed and is not collected.
+    /// Starts the clock; `holds` is true for a block that is closed and not being collected.
     pub(in crate::ftl) fn start_clock(&mut self, now: Ns, holds: impl Fn(BlockId) -> bool) {
         let Some(after) = self.after else { return };
         let (closings, first) = (&self.closings, self.first_block);

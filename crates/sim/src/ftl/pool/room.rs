@@ -48,8 +48,8 @@ impl Pool {
         i64::from(self.log.open_pages()) + blocks * i64::from(self.log.block_pages())
     }
 
-    /// Whether the host may go on in the open block of moved pages: the reserve is whole, so that
-    /// the collection finds another.
+    /// Whether the host may continue in the open block of moved pages: the reserve is whole, so
+    /// that the collection finds another.
     fn lends(&self) -> bool {
         !self.log.placement.splits(Source::Host)
             && !self.log.frontiers[MOVED_FRONTIER].is_full()
@@ -339,7 +339,7 @@ impl Pool {
         self.owed() > 0.0
     }
 
-    /// Folds at once what is owed, in whole blocks.
+    /// Folds the pages that are owed at once, in whole blocks.
     fn fold_what_is_owed<S: FlashSink>(&mut self, books: &mut Books, sink: &mut S) {
         loop {
             let cache = self.log.slc.as_ref().filter(|cache| cache.draining.is_on);

@@ -4,11 +4,11 @@
 //! host ──► open block, one bit per cell ──► cached, oldest first ──fold──► open native block
 //!    └── when full, and `direct`: open native block                  (of collected pages)
 //! ```
-//! *Members* are the cache for good and lie outside the arithmetic of a pool; folding one takes
-//! room in native blocks and gives none back, so it starts with a block to spare. *Guests* are
-//! erased blocks that serve as cache while enough are left; folding one is a collection that always
-//! wins room, so when room runs out it comes before any other. Blocks without live pages are erased
-//! first: they cost nothing.
+//! *Members* are the cache for good, and the arithmetic of a pool leaves them out; folding one
+//! takes room in native blocks and gives none back, so it starts with a block to spare. *Guests*
+//! are erased blocks that serve as cache while enough are left; folding one is a collection that
+//! always frees room, so when room runs out it comes before any other. Blocks without live pages
+//! are erased first: they cost nothing.
 //!
 //! | kind | members | guests |
 //! |---|---|---|
@@ -22,7 +22,7 @@ use crate::ftl::config::{FoldWhen, PoolSetup, SlcCacheConfig, WhenFull};
 use crate::ftl::map::Map;
 use crate::units::BlockId;
 
-/// What a full cache owes that is folded beside the host, see `draining`.
+/// The pages that a full cache owes, which are folded during host writes, see `draining`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Draining {
     /// Pages folded for each page that the host writes past the cache; 0: none.
@@ -55,7 +55,7 @@ pub(crate) struct SlcCache {
     pub(crate) folds_when_full: bool,
     /// Whether blocks are folded in pauses of the host.
     pub(crate) folds_in_pauses: bool,
-    /// Folding beside the host.
+    /// Folding during host writes.
     pub(crate) draining: Draining,
     /// Members that are erased.
     pub(crate) erased: VecDeque<u32>,
@@ -121,7 +121,7 @@ impl SlcCache {
     }
 
     /// The block to fold next and its place in the queue: an empty one, or the oldest; of guests
-    /// only, where there is no room for what a member holds.
+    /// only, if there is no room for the pages that a member holds.
     pub(crate) fn next_to_fold(&self, map: &Map, has_room: bool) -> Option<(usize, BlockId)> {
         let is_empty = |&block: &u32| map.live_count(BlockId(block)) == 0;
         let is_next = |&block: &u32| has_room || !self.has_member(BlockId(block));

@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn a_block_lags_when_the_mean_is_a_threshold_ahead() {
         let mut gauge = WearGauge::new(4, [0, 9, 9, 9].into_iter());
-        // Mean 6.75: the limit is 2.75, and one block lies at 0.
+        // Mean 6.75: the limit is 2.75, and one block is at 0.
         assert_eq!(gauge.lagging_below(), Some(2.75));
         gauge.erased(1);
         gauge.erased(2);
