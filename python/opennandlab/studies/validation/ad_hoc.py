@@ -9,9 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from opennandlab.studies.validation.case import Case, Run, increment_ratio, read
+from opennandlab.studies.validation.case import (
+    HOST_BYTES,
+    NAND_BYTES,
+    Case,
+    Run,
+    increment_ratio,
+    read,
+)
 from opennandlab.studies.validation.devices import Log, overwrites, overwrites_with_trims
-from opennandlab.studies.validation.suites.trim import DENOMINATOR, NUMERATOR
+from opennandlab.studies.validation.suites.trim import TOLERANCE as TRIM_TOLERANCE
 from opennandlab.studies.validation.suites.waf_uniform import FORMULAS, SOURCES, tolerance
 from opennandlab.theory.waf import Traffic, predict_waf
 
@@ -89,9 +96,9 @@ def ad_hoc_case(parameters: Parameters) -> Case:
         source=SOURCES[parameters.policy],
         runs=runs,
         quantity="metrics.waf",
-        measure=read("metrics.waf") if is_plain else increment_ratio(NUMERATOR, DENOMINATOR),
+        measure=read("metrics.waf") if is_plain else increment_ratio(NAND_BYTES, HOST_BYTES),
         expected=value,
-        tolerance=accepted if is_plain else max(accepted, 0.015),
+        tolerance=accepted if is_plain else max(accepted, TRIM_TOLERANCE),
         formula=FORMULAS[parameters.policy],
         seeds=parameters.seeds,
         options=_options(parameters),

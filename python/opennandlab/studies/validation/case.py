@@ -27,6 +27,8 @@ from opennandlab.documents.validation import CaseRow
 Document = Mapping[str, Any]
 Measure = Callable[[Sequence[Document]], float]
 Simulate = Callable[[dict[str, Any], dict[str, Any], int], Document]
+# Counters of a result, whose quotient is the WAF.
+NAND_BYTES, HOST_BYTES = "metrics.nand_bytes_written", "metrics.host_bytes_written"
 
 
 class Effort(str, Enum):
