@@ -170,12 +170,12 @@ def html(
 
 def runs(request: Request, place: Place) -> Response:
     """Show a page of the table of points."""
-    asked = listing.Asked.of(request.query_params)
+    query = listing.TableQuery.of(request.query_params)
     with opened(place.store) as store:
-        found = listing.listing(store, asked)
+        found = listing.listing(store, query)
         count = len(store)
     values: dict[str, Any] = {
-        "listing": found, "fixed": listing.fixed(asked.order), "count": count,
+        "listing": found, "fixed": listing.fixed(query.order), "count": count,
     }  # fmt: skip
     if request.query_params.get("part"):
         return HTMLResponse(pages.rendered("table.part.html.j2", **values))

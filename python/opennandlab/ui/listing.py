@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from opennandlab.base.errors import StoreError
 from opennandlab.base.words import number
@@ -15,23 +15,28 @@ from opennandlab.store.conditions import resolved, value_of
 from opennandlab.store.entry import Scalar
 from opennandlab.store.shown import MAIN, shortened
 
+if TYPE_CHECKING:
+    from starlette.datastructures import QueryParams
+
 ROWS_PER_PAGE = 50
-# Coordinates that have columns of their own, and metrics where none were chosen.
-COORDINATES_MAX, METRICS_MAX = 5, 3
-CHOSEN_MAX = 12
-# Conditions that are menus.
+# Coordinates that have a column each, at most; the others share one.
+COORDINATES_MAX = 5
+# Metrics that have columns, at most: if the user chose none, and as chosen.
+METRICS_MAX, CHOSEN_MAX = 3, 12
+# Names whose conditions are chosen from menus.
 MENUS = ("status", "sweep", "verb")
+# The largest page number that is read, so that the number of its first row is a small integer.
 PAGE_MAX = 10_000_000
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a page of the table was asked for.
+class TableQuery:
+    """The query of a page of the table.
 
     Args:
         where: Conditions as they were typed.
-        menus: Values of those that are menus, by name.
-        order: Name of the value that rows are ordered by, `-` before it for falling.
+        menus: Chosen values of the menus, by name.
+        order: Name of the value that rows are ordered by, `-` before it for descending order.
         show: Metrics that have columns.
         page: From 1.
     """
@@ -43,15 +48,15 @@ class Asked:
     page: int = 1
 
     @classmethod
-    def of(cls, query: Any) -> Asked:  # noqa: ANN401 (a multi-dict)
-        """Read a query; what is none of it is passed over."""
-        menus = {name: query.get(name, "") for name in MENUS}
-        page = query.get("page", "1")
+    def of(cls, parameters: QueryParams) -> TableQuery:
+        """Read the query of an address; unknown keys are ignored."""
+        menus = {name: parameters.get(name, "") for name in MENUS}
+        page = parameters.get("page", "1")
         return cls(
-            where=tuple(text for text in query.getlist("where") if text.strip()),
+            where=tuple(text for text in parameters.getlist("where") if text.strip()),
             menus={name: value for name, value in menus.items() if value},
-            order=query.get("order", "").strip(),
-            show=tuple(dict.fromkeys(filter(None, query.getlist("show"))))[:CHOSEN_MAX],
+            order=parameters.get("order", "").strip(),
+            show=tuple(dict.fromkeys(filter(None, parameters.getlist("show"))))[:CHOSEN_MAX],
             page=min(int(page), PAGE_MAX) if page.isascii() and page.isdigit() else 1,
         )
 
@@ -60,8 +65,13 @@ class Asked:
         """All conditions, as the store reads them."""
         return [*(equals(name, value) for name, value in self.menus.items()), *self.where]
 
-    def query(self, **changes: object) -> dict[str, object]:
-        """Return the query of this page with some changes."""
+    @property
+    def rows_before(self) -> int:
+        """How many rows the earlier pages have."""
+        return (self.page - 1) * ROWS_PER_PAGE
+
+    def parameters(self, **changes: object) -> dict[str, object]:
+        """Return the parameters of the address of this page, with changes."""
         own: dict[str, object] = {
             **self.menus, "where": list(self.where), "order": self.order, "show": list(self.show),
             "page": self.page if self.page > 1 else None,
@@ -74,11 +84,11 @@ class Column:
     """A column of the table.
 
     Args:
-        name: What it is ordered by; empty for one that is not.
-        head: How it is called.
-        is_number: Whether its cells stand on the right.
-        sorted: `ascending`, `descending` or empty.
-        order: What a click orders by.
+        name: Name of the value that rows are ordered by; empty if they cannot be.
+        head: Text of the head.
+        is_number: Whether the cells are aligned to the right.
+        sorted: `ascending` or `descending` if rows are ordered by this column, else empty.
+        order: Order that a click on the head asks for.
     """
 
     name: str
@@ -105,14 +115,23 @@ class Listed:
 
 @dataclass(frozen=True)
 class Listing:
-    """A page of the table."""
+    """A page of the table.
 
-    asked: Asked
+    Args:
+        query: The query that the page answers.
+        names: Names that conditions and columns may have.
+        columns: Coordinates and metrics.
+        rows: Points of the page.
+        matched: Points on all pages.
+        error: Why the query is invalid; empty if it is valid.
+    """
+
+    query: TableQuery
     names: Names
     columns: tuple[Column, ...] = ()
     rows: tuple[Listed, ...] = ()
     matched: int = 0
-    problem: str = ""
+    error: str = ""
 
     @property
     def pages(self) -> int:
@@ -122,11 +141,11 @@ class Listing:
     @property
     def first(self) -> int:
         """Number of the first row."""
-        return (self.asked.page - 1) * ROWS_PER_PAGE + 1
+        return self.query.rows_before + 1
 
 
-def listing(store: Store, asked: Asked) -> Listing:
-    """Return a page of the table; a condition that is none is its problem.
+def listing(store: Store, query: TableQuery) -> Listing:
+    """Return a page of the table; an invalid condition gives an empty page with an error.
 
     Raises:
         StoreError: for a store that cannot be used.
@@ -134,40 +153,55 @@ def listing(store: Store, asked: Asked) -> Listing:
     names = store.names()
     try:
         found = store.rows(
-            where=asked.conditions,
+            where=query.conditions,
             limit=ROWS_PER_PAGE,
-            first=(asked.page - 1) * ROWS_PER_PAGE,
-            order=asked.order or None,
+            first=query.rows_before,
+            order=query.order or None,
         )
     except StoreError as error:
-        # Either the question or the store is wrong: the store answers a plain question.
+        # Either the query or the store is wrong: a store that is sound answers an empty query.
         store.rows(limit=0)
-        return Listing(asked, names, problem=str(error))
-    coordinates = found.coordinates[:COORDINATES_MAX]
-    rest = found.coordinates[COORDINATES_MAX:]
-    metrics = _metrics(found.metrics, asked.show)
+        return Listing(query, names, error=str(error))
+    metrics = _metrics(found.metrics, query.show)
     short = shortened([*found.coordinates, *metrics])
-    columns = [
-        *(Column(name, short[name]) for name in coordinates),
+    columns = _columns(found.coordinates, metrics, short)
+    return Listing(
+        query,
+        names,
+        tuple(_ordered(column, query.order) for column in columns),
+        tuple(
+            _listed(row, _cells(row, found.coordinates, metrics, short), found.coordinates, short)
+            for row in found
+        ),
+        found.matched,
+    )
+
+
+def _columns(
+    coordinates: Sequence[str], metrics: Sequence[str], short: Mapping[str, str]
+) -> list[Column]:
+    rest = coordinates[COORDINATES_MAX:]
+    return [
+        *(Column(name, short[name]) for name in coordinates[:COORDINATES_MAX]),
         *([Column("", "also varied")] if rest else []),
         *(Column(name, MAIN.get(name, short[name]), is_number=True) for name in metrics),
     ]
-    rows = []
-    for row in found:
-        cells = [shown(row[name]) for name in coordinates]
-        if rest:
-            said = [f"{short[name]}={shown(row[name])}" for name in rest
-                    if row[name] is not None]  # fmt: skip
-            cells.append(" ".join(said))
-        cells += [number(row[name]) for name in metrics]
-        rows.append(_listed(row, cells, found.coordinates, short))
-    return Listing(
-        asked,
-        names,
-        tuple(_ordered(column, asked.order) for column in columns),
-        tuple(rows),
-        found.matched,
-    )
+
+
+def _cells(
+    row: Mapping[str, Scalar],
+    coordinates: Sequence[str],
+    metrics: Sequence[str],
+    short: Mapping[str, str],
+) -> list[str]:
+    """Return the texts of a row, one for each of `_columns`."""
+    rest = coordinates[COORDINATES_MAX:]
+    varied = [f"{short[name]}={shown(row[name])}" for name in rest if row[name] is not None]
+    return [
+        *(shown(row[name]) for name in coordinates[:COORDINATES_MAX]),
+        *([" ".join(varied)] if rest else []),
+        *(number(row[name]) for name in metrics),
+    ]
 
 
 def _listed(
@@ -192,7 +226,7 @@ def _listed(
 
 
 def _metrics(known: Sequence[str], chosen: Sequence[str]) -> list[str]:
-    """Return the metrics that have columns: those that were chosen, or people ask for first."""
+    """Return the metrics that have columns: the chosen ones, else the first of the main ones."""
     if chosen:
         found = [resolved(name, known) for name in chosen]
         return list(dict.fromkeys(name for name in found if name is not None))
@@ -200,16 +234,16 @@ def _metrics(known: Sequence[str], chosen: Sequence[str]) -> list[str]:
 
 
 def _ordered(column: Column, order: str) -> Column:
-    """Return a column that says how it is ordered, and what a click on it asks for."""
+    """Return a column with the order of the rows, if it is by this column, and that of a click."""
     if not column.name:
         return column
-    is_by = order.removeprefix("-") == column.name
-    is_falling = order.startswith("-")
-    sorted_ = ("descending" if is_falling else "ascending") if is_by else ""
+    descending = f"-{column.name}"
+    if order == descending:
+        return replace(column, sorted="descending", order=column.name)
+    if order == column.name:
+        return replace(column, sorted="ascending", order=descending)
     # Numbers begin with the greatest.
-    first = f"-{column.name}" if column.is_number else column.name
-    other = column.name if is_falling else f"-{column.name}"
-    return Column(column.name, column.head, column.is_number, sorted_, other if is_by else first)
+    return replace(column, order=descending if column.is_number else column.name)
 
 
 def fixed(order: str) -> dict[str, Column]:
@@ -223,7 +257,7 @@ def fixed(order: str) -> dict[str, Column]:
 
 
 def equals(name: str, value: object) -> str:
-    """Return the condition that a name has a value, as it is typed.
+    """Return the condition that a name has a value, as a user types it.
 
     >>> equals("sweep", "study"), equals("sweep", "12"), equals("ftl.op", 0.5)
     ('sweep=study', 'sweep="12"', 'ftl.op=0.5')

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opennandlab.base.errors import (
     ConfigError,
@@ -33,8 +33,11 @@ from opennandlab.ui.asking import FieldError, Folder
 from opennandlab.ui.documents import report_of
 from opennandlab.ui.forms import Form, form
 from opennandlab.ui.jobs import Jobs
-from opennandlab.ui.listing import Asked, equals
+from opennandlab.ui.listing import TableQuery, equals
 from opennandlab.ui.pages import Figures, address, ago
+
+if TYPE_CHECKING:
+    from starlette.datastructures import QueryParams
 
 PARTS = ("x", "y", "lines", "facets")
 TITLE_CHARS_MAX = 200
@@ -71,23 +74,25 @@ EXAMPLES_OF = {
 VERIFIED = ("opennandlab.result/1",)
 
 
-def _plot_asked(query: Any) -> tuple[Asked, dict[str, str], str]:  # noqa: ANN401 (a multi-dict)
-    asked = {name: text for name in PARTS if (text := query.get(name, "").strip())}
-    return Asked.of(query), asked, query.get("title", "").strip()[:TITLE_CHARS_MAX]
+def _plot_query(parameters: QueryParams) -> tuple[TableQuery, dict[str, str], str]:
+    """Return the points of the plot builder, the parts of the plot, and its title."""
+    parts = {name: text for name in PARTS if (text := parameters.get(name, "").strip())}
+    title = parameters.get("title", "").strip()[:TITLE_CHARS_MAX]
+    return TableQuery.of(parameters), parts, title
 
 
-def plot(store: Store, place: Path, query: Any) -> dict[str, Any]:  # noqa: ANN401 (a multi-dict)
+def plot(store: Store, place: Path, parameters: QueryParams) -> dict[str, Any]:
     """Return the plot builder: its menus, and the figure or why there is none."""
-    asked, chosen, title = _plot_asked(query)
+    query, chosen, title = _plot_query(parameters)
     names = store.names()
-    values: dict[str, Any] = {"asked": asked, "title_text": title, "names": names,
+    values: dict[str, Any] = {"query": query, "title_text": title, "names": names,
                               "problem": "", "drawn": None, "figures": None, "table": None,
                               "line": "", "python": "", "svg": ""}  # fmt: skip
     values |= _menus(names, None, chosen)
     if not names.metrics:
         return values | {"problem": "No point is done yet, so there is nothing to draw."}
     try:
-        drawn = drawing(store, asked.conditions, chosen, title, DRAWN_MAX)
+        drawn = drawing(store, query.conditions, chosen, title, DRAWN_MAX)
     except (ConfigError, StoreError) as error:
         problem = error.message if isinstance(error, ConfigError) else str(error)
         return values | {"problem": problem} | _menus(names, None, chosen)
@@ -95,9 +100,9 @@ def plot(store: Store, place: Path, query: Any) -> dict[str, Any]:  # noqa: ANN4
     return values | _menus(names, drawn, wanted) | {
         "drawn": drawn,
         "figures": Figures.of(drawn.report),
-        "line": commands.plot_line(place, asked.conditions, wanted, title),
-        "python": commands.plot_python(place, asked.conditions, wanted, title),
-        "svg": address("/plot.svg", **asked.query(page=None), **wanted, title=title),
+        "line": commands.plot_line(place, query.conditions, wanted, title),
+        "python": commands.plot_python(place, query.conditions, wanted, title),
+        "svg": address("/plot.svg", **query.parameters(page=None), **wanted, title=title),
     }  # fmt: skip
 
 
@@ -114,10 +119,10 @@ def _menus(names: Names, drawn: Drawn | None, chosen: Mapping[str, str]) -> dict
     return {"varied": varied, "metrics": metrics, "chosen": found}
 
 
-def plot_svg(store: Store, query: Any) -> bytes:  # noqa: ANN401 (a multi-dict)
+def plot_svg(store: Store, parameters: QueryParams) -> bytes:
     """Return the figure of the plot builder as SVG."""
-    asked, chosen, title = _plot_asked(query)
-    drawn = drawing(store, asked.conditions, chosen, title, DRAWN_MAX)
+    query, chosen, title = _plot_query(parameters)
+    drawn = drawing(store, query.conditions, chosen, title, DRAWN_MAX)
     return static.svg(drawn.report.figures).encode()
 
 
