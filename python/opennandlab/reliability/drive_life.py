@@ -42,9 +42,10 @@ from opennandlab.documents.life import DRIVE_LIFE_SCHEMA, DriveCuts, DriveLifeTe
 from opennandlab.documents.metrics import Metrics
 from opennandlab.documents.record import JsonObject
 from opennandlab.reliability.drive_cuts import Cutter
-from opennandlab.reliability.jedec import BAKE_C, DriveClass, Storage
+from opennandlab.reliability.jedec import BAKE_C, DriveClass
 from opennandlab.reliability.life import CONFIDENCE, poisson_interval
 from opennandlab.reliability.model import Source, load_model
+from opennandlab.reliability.storage import Storage
 
 # Page programs of a test unless asked otherwise: some seconds.
 PROGRAMS = 1e8
@@ -136,7 +137,7 @@ def drive_life_test(  # noqa: PLR0913 - what a test plan states
     _check(cuts, tbw=tbw_tb, passes=passes, programs=programs)
     given = load_device(device)
     storage = Storage.of(given, drive_class, storage_h, storage_c, reads)
-    asked, warnings = storage.asked, storage.warnings
+    required, warnings = storage.required, storage.warnings
     whole = _with_model(given, model)
     warnings += overruled(given, whole.to_dict(), "the errors are those of the model")
     if tbw_tb is None:
@@ -156,9 +157,9 @@ def drive_life_test(  # noqa: PLR0913 - what a test plan states
     cycles = float(whole["nand.max_pe_cycles"])
     if writes is not None:
         cycles = max(1.0, writes)
-    kept_h = asked.retention_h
+    kept_h = required.retention_h
     if powered:
-        asked = asked.under_power(whole)
+        required = required.under_power(whole)
     small = scaled(whole, programs / cycles)
     if cuts:
         cuttable = with_reserve(small, whole)
@@ -171,10 +172,10 @@ def drive_life_test(  # noqa: PLR0913 - what a test plan states
     if powered:
         drive.idle(3600.0 * kept_h, progress=progress)
     drive.set_stress(
-        retention_h=asked.retention_h, temperature_c=asked.retention_c, reads=storage.reads
+        retention_h=required.retention_h, temperature_c=required.retention_c, reads=storage.reads
     )
     found = drive.run(_reading(small, passes), progress=progress)
-    outcome = _outcome(found, written, whole, small, asked, seed)
+    outcome = _outcome(found, written, whole, small, required, seed)
     outcome = structs.replace(outcome, warnings=[*warnings, *outcome.warnings])
     if powered:
         outcome = structs.replace(outcome, refreshes=outcome.pe_cycles - written.pe_cycles)
@@ -450,7 +451,7 @@ def _outcome(  # noqa: PLR0913, PLR0917 - what a test plan states
     written: _Written,
     whole: DeviceConfig,
     small: DeviceConfig,
-    asked: DriveClass,
+    required: DriveClass,
     seed: int,
 ) -> DriveLifeTest:
     metrics = _metrics(found)
@@ -462,10 +463,10 @@ def _outcome(  # noqa: PLR0913, PLR0917 - what a test plan states
     bits = pages * 8.0 * map_unit_bytes(small.to_dict())
     lost = metrics.uncorrectable_reads
     low, high = poisson_interval(lost)
-    passed = not written.is_worn_out and max(uber, low / bits) <= asked.uber_max
+    passed = not written.is_worn_out and max(uber, low / bits) <= required.uber_max
     return DriveLifeTest(
         schema=DRIVE_LIFE_SCHEMA,
-        drive_class=asked.name,
+        drive_class=required.name,
         device=whole.name,
         seed=seed,
         scale=scale,
@@ -478,10 +479,10 @@ def _outcome(  # noqa: PLR0913, PLR0917 - what a test plan states
         pe_cycles_max=wear.max,
         pe_cycles_rated=float(whole["nand.max_pe_cycles"]),
         worn_out=written.is_worn_out,
-        retention_h=asked.retention_h,
-        retention_c=asked.retention_c,
+        retention_h=required.retention_h,
+        retention_c=required.retention_c,
         bake_c=BAKE_C,
-        bake_h=asked.bake_h(BAKE_C),
+        bake_h=required.bake_h(BAKE_C),
         rber=raw.rber,
         page_types=raw.page_types,
         recovery=metrics.recovery,
@@ -494,9 +495,9 @@ def _outcome(  # noqa: PLR0913, PLR0917 - what a test plan states
         uber_high=high / bits,
         uber=uber,
         uber_method=method,
-        uber_max=asked.uber_max,
+        uber_max=required.uber_max,
         margin=metrics.ecc_margin,
-        bits_to_show=-math.log((1.0 - CONFIDENCE) / 2.0) / asked.uber_max,
+        bits_to_show=-math.log((1.0 - CONFIDENCE) / 2.0) / required.uber_max,
         passed=passed,
         warnings=found.warnings,
     )

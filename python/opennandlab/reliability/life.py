@@ -29,8 +29,9 @@ from opennandlab.core.config import DeviceConfig, load_device, map_unit_bytes
 from opennandlab.core.config import Source as DeviceSource
 from opennandlab.documents.life import LIFE_SCHEMA, LifeTest
 from opennandlab.reliability.code_limit import page_failure
-from opennandlab.reliability.jedec import BAKE_C, Storage
+from opennandlab.reliability.jedec import BAKE_C
 from opennandlab.reliability.model import Model, Source, layer_factors, load_model
+from opennandlab.reliability.storage import Storage
 from opennandlab.theory.prediction import predicted_waf, why_no_formula
 
 # Two-sided, as everywhere in this package.
@@ -94,7 +95,7 @@ def life_test(  # noqa: PLR0913 - what a test plan states
     """
     drive = load_device(device)
     storage = Storage.of(drive, drive_class, storage_h, storage_c, reads)
-    asked, warnings = storage.asked, storage.warnings
+    required, warnings = storage.required, storage.warnings
     for name, value in (("tbw", tbw_tb), ("passes", passes)):
         if value is not None and not 0.0 < value < math.inf:
             raise ConfigError(name, f"{value} is not usable; accepted: a number above 0")
@@ -105,15 +106,15 @@ def life_test(  # noqa: PLR0913 - what a test plan states
     cycles = rated if tbw_tb is None else written * factor / raw_bytes
     refreshes = None
     if powered:
-        kept, asked = asked.retention_h, asked.under_power(drive)
-        times = math.floor(kept / asked.retention_h) if asked.retention_h < kept else 0
+        kept, required = required.retention_h, required.under_power(drive)
+        times = math.floor(kept / required.retention_h) if required.retention_h < kept else 0
         refreshes = times * float(drive.effective["logical_bytes"]) / raw_bytes
         cycles += refreshes
     chosen = load_model(drive if model is None else model)
     if model is not None:
         by = {"reliability": chosen.parameters}
         warnings += overruled(drive, by, "the errors are those of the model")
-    stress = (cycles, asked.retention_h, asked.retention_c, storage.reads)
+    stress = (cycles, required.retention_h, required.retention_c, storage.reads)
     rates, names = _rates(chosen, stress, retry=retry)
     spread = np.outer(rates, layer_factors(layers, layer_swing)).clip(0.0, 0.5)
     failure, uber = page_failure(drive, spread, cv)
@@ -129,26 +130,26 @@ def life_test(  # noqa: PLR0913 - what a test plan states
         waf_source=factor_source,
         pe_cycles=cycles,
         pe_cycles_rated=rated,
-        retention_h=asked.retention_h,
-        retention_c=asked.retention_c,
+        retention_h=required.retention_h,
+        retention_c=required.retention_c,
         refreshes=refreshes,
         bake_c=BAKE_C,
-        bake_h=asked.bake_h(BAKE_C),
+        bake_h=required.bake_h(BAKE_C),
         rber=float(rates.mean()),
         rber_by_page=dict(zip(names, rates.tolist(), strict=False)),
         retry=retry,
         codeword_failure=failure,
         uber=uber,
-        uber_max=asked.uber_max,
+        uber_max=required.uber_max,
         bits_read=bits,
         errors_expected=uber * bits,
         errors_drawn=drawn,
         uber_drawn=drawn / bits,
         uber_low=low / bits,
         uber_high=high / bits,
-        bits_to_show=-math.log((1.0 - CONFIDENCE) / 2.0) / asked.uber_max,
+        bits_to_show=-math.log((1.0 - CONFIDENCE) / 2.0) / required.uber_max,
         seed=seed,
-        passed=uber <= asked.uber_max,
+        passed=uber <= required.uber_max,
         warnings=warnings or None,
     )
 
