@@ -1,9 +1,9 @@
-"""Charts of models: RBER over whatever varies, the page's table, and the states of a cell."""
+"""Charts of models: RBER over a stress, the table of the benchmark page, and cell states."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,17 +21,30 @@ LABELS = {
     "page_type": "page",
 }
 UNITS = {"pe_cycles": "P/E", "retention_h": "h", "temperature_c": "°C", "reads": "reads"}
+# Models beside the page: its own curve, measured flash, and the states fitted to it. Those left out
+# of `page_table` lie on the curve of `kim`, or between its ends.
+PAGE_MODELS = ("weibull", "kim", "tlc")
 RBER_AXIS = Axis("raw bit error rate (RBER)", "log")
 # More lines than these cannot be told apart.
 LINES_MAX = 12
 # Bands around more lines than these hide them.
 BANDS_MAX = 6
-# Marks a limit that follows from the line below the first point of a table.
-STAR = "*"
-# Stresses over more than this ratio lie on a logarithmic axis.
-WIDE = 100.0
-# A limit further than so many decades from the curves would leave most of the figure empty.
-AWAY_DECADES = 1.0
+# Marks a limit that is extrapolated below the first point of the table of a code.
+EXTRAPOLATED = "*"
+# Stresses whose largest value is more than this multiple of the least lie on a logarithmic axis.
+LINEAR_RATIO_MAX = 100.0
+# A limit further from the curves would leave most of the figure empty.
+LIMIT_DISTANCE_DECADES = 1.0
+
+# One value for each stress that varies, in the order of their names.
+Key = tuple[Any, ...]
+
+
+class Look(NamedTuple):
+    """Places of a line in the palette and in the list of strokes."""
+
+    colour: int
+    stroke: int
 
 
 def rber_chart(
@@ -42,12 +55,12 @@ def rber_chart(
 ) -> Plot:
     """Return RBER over the stress with most values, one line for each combination of the others.
 
-    Colours are of the stresses; where several page types are drawn too, these have strokes.
+    Each stress has a colour; if several page types are drawn too, each of these has a stroke.
 
     Args:
         rows: One mapping per point: stresses, `page_type` and `rber`.
-        title: Of the chart.
-        limit: What a code takes, as level lines.
+        title: Title of the chart.
+        limit: Error rates that a code corrects, drawn as level lines.
         cv: Relative standard deviation of the error rates of pages, as a band around each line.
 
     Returns:
@@ -56,95 +69,111 @@ def rber_chart(
     values = {name: sorted({row[name] for row in rows}) for name in UNITS}
     x = max(values, key=lambda name: len(values[name]))
     others = [name for name in LABELS if name != x and len({row[name] for row in rows}) > 1]
-    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    groups: dict[Key, list[dict[str, Any]]] = {}
     for row in rows:
         groups.setdefault(tuple(row[name] for name in others), []).append(row)
-    keys = list(groups)
-    if len(keys) > LINES_MAX:
-        places = np.linspace(0, len(keys) - 1, LINES_MAX).round().astype(int)
-        keys = [keys[place] for place in places]
-    stresses = [name for name in others if name != "page_type"]
+    keys = _drawn_keys(list(groups))
     has_bands = cv > 0.0 and len(keys) <= BANDS_MAX
     lines = [
         line
         for key, look in zip(keys, _looks(others, keys), strict=True)
         for line in _lines(groups[key], x, _named(others, key), look, cv if has_bands else 0.0)
     ]
-    left = len(groups) - len(keys)
-    notes = [f"{left} of {len(groups)} combinations are not drawn."] if left else []
+    notes = []
+    if len(keys) < len(groups):
+        notes.append(f"{len(groups) - len(keys)} of {len(groups)} combinations are not drawn.")
     if cv > 0.0 and not has_bands:
         notes.append(f"Bands around {len(keys)} lines would hide them and are left out.")
     marks, beyond = _limits(limit, [row["rber"] for row in rows])
-    is_wide = values[x][0] > 0.0 and values[x][-1] > WIDE * values[x][0]
-    nothing: list[Number] = [None]
-    if has_bands:
-        text = "± one standard deviation of pages"
-        lines.append(
-            Series(text, nothing, nothing, "band", -1, low=nothing, high=nothing, is_key=True)
-        )
-    if any(mark.text.endswith(STAR) for mark in marks):
-        text = f"{STAR} table of the code, extrapolated"
-        lines.append(Series(text, nothing, nothing, "points", -1, marks=["none"], is_key=True))
+    is_wide = values[x][0] > 0.0 and values[x][-1] > LINEAR_RATIO_MAX * values[x][0]
+    is_extrapolated = any(mark.text.endswith(EXTRAPOLATED) for mark in marks)
     return Plot(
         "rber",
         title,
         Axis(LABELS[x], "log" if is_wide else "linear"),
         RBER_AXIS,
-        tuple(lines),
+        (*lines, *_legend(has_bands=has_bands, is_extrapolated=is_extrapolated)),
         " ".join([*notes, *beyond]),
         tuple(marks),
-        # Of one stress the colours follow its values.
-        ordered=len(stresses) == 1 and len(keys) > 2,
+        # If a single stress has colours, they follow its values.
+        ordered=len([name for name in others if name != "page_type"]) == 1 and len(keys) > 2,
         is_tall=True,
     )
 
 
-def _named(others: Sequence[str], key: tuple[Any, ...]) -> str:
+def _drawn_keys(keys: list[Key]) -> list[Key]:
+    """Return the keys of the lines that are drawn, spread evenly over all."""
+    if len(keys) <= LINES_MAX:
+        return keys
+    places = np.linspace(0, len(keys) - 1, LINES_MAX).round().astype(int)
+    return [keys[place] for place in places]
+
+
+def _legend(*, has_bands: bool, is_extrapolated: bool) -> Iterator[Series]:
+    """Yield series without values, which explain bands and marks in the legend."""
+    nothing: list[Number] = [None]
+    if has_bands:
+        yield Series(
+            "± one standard deviation of pages", nothing, nothing, "band", -1,
+            low=nothing, high=nothing, is_key=True,
+        )  # fmt: skip
+    if is_extrapolated:
+        yield Series(
+            f"{EXTRAPOLATED} table of the code, extrapolated", nothing, nothing, "points", -1,
+            marks=["none"], is_key=True,
+        )  # fmt: skip
+
+
+def _named(others: Sequence[str], key: Key) -> str:
+    """Return the name of a line: its value of each stress that varies."""
     named = zip(others, key, strict=True)
     return ", ".join(_label(name, value) for name, value in named) or "mean"
 
 
-def _looks(others: Sequence[str], keys: Sequence[tuple[Any, ...]]) -> list[tuple[int, int]]:
-    """Return colour and stroke of each line."""
+def _looks(others: Sequence[str], keys: Sequence[Key]) -> list[Look]:
+    """Return the look of each line."""
     if len(others) == 1:
-        return [(at, 0) for at in range(len(keys))]
+        return [Look(at, 0) for at in range(len(keys))]
     if "page_type" not in others:
-        return [(at, at // len(colours.NAMED)) for at in range(len(keys))]
+        return [Look(at, at // len(colours.NAMED)) for at in range(len(keys))]
     place = others.index("page_type")
     stresses = list(dict.fromkeys(key[:place] + key[place + 1 :] for key in keys))
     pages = list(dict.fromkeys(key[place] for key in keys))
     return [
-        (stresses.index(key[:place] + key[place + 1 :]), pages.index(key[place])) for key in keys
+        Look(stresses.index(key[:place] + key[place + 1 :]), pages.index(key[place]))
+        for key in keys
     ]
 
 
 def _lines(
-    rows: Sequence[dict[str, Any]], x: str, name: str, look: tuple[int, int], cv: float
+    rows: Sequence[dict[str, Any]], x: str, name: str, look: Look, cv: float
 ) -> Iterator[Series]:
-    """Yield the line of a combination in a colour and a stroke, and the band around it."""
-    colour, stroke = look
+    """Yield the line of a combination, and the band around it."""
     places, rates = [row[x] for row in rows], [row["rber"] for row in rows]
     # A line of one point would not be seen.
     draw: Draw = "line" if len(rows) > 1 else "dots"
-    yield Series(name, places, rates, draw, colour, stroke=stroke)
+    yield Series(name, places, rates, draw, look.colour, stroke=look.stroke)
     if cv > 0.0:
         low = [max(rate * (1.0 - cv), 0.0) or None for rate in rates]
         high = [min(rate * (1.0 + cv), 0.5) for rate in rates]
-        yield Series(f"{name}, band", places, rates, "band", colour, low=low, high=high, legend="")
+        yield Series(
+            f"{name}, band", places, rates, "band", look.colour, low=low, high=high, legend=""
+        )
 
 
 def _limits(limit: CodeLimit | None, rates: Sequence[float]) -> tuple[list[Mark], list[str]]:
-    """Return the limits of a code as level lines, and those that lie too far away as notes."""
+    """Return the limits of a code: near the curves as level lines, others as notes."""
     if limit is None:
         return [], []
     at = f"UBER {limit.uber_max:g}, {limit.drive_class}"
-    known = [(limit.rber, at + STAR * limit.is_extrapolated)]
+    known = [(limit.rber, at + EXTRAPOLATED * limit.is_extrapolated)]
     if limit.correctable_rber is not None:
         known.append((limit.correctable_rber, "t of n bits wrong"))
     marks, notes = [], []
+    away = 10**LIMIT_DISTANCE_DECADES
     positive = [rate for rate in rates if rate > 0.0] or [limit.rber]
     for value, text in known:
-        if min(positive) / 10**AWAY_DECADES <= value <= max(positive) * 10**AWAY_DECADES:
+        if min(positive) / away <= value <= max(positive) * away:
             marks.append(Mark("y", value, text))
         else:
             notes.append(f"Beyond the axis: {text}, at RBER {value:.3g}.")
@@ -152,12 +181,12 @@ def _limits(limit: CodeLimit | None, rates: Sequence[float]) -> tuple[list[Mark]
 
 
 def page_chart() -> Plot:
-    """Return the rows of the OpenNANDLab 2.0 page and every model over P/E cycles."""
+    """Return the rows of the OpenNANDLab 2.0 page and three models over P/E cycles."""
     cycles = np.linspace(0, 5000, 101)
     lines = [Series("the page", list(map(float, PAGE)), list(PAGE.values()), "points")]
     lines += [
         Series(name, cycles.tolist(), load_model(name).rber(cycles).tolist(), "line")
-        for name in ("weibull", "kim", "tlc")
+        for name in PAGE_MODELS
     ]
     title = "RBER against P/E cycles"
     return Plot("table", title, Axis("P/E cycles"), Axis("RBER", "log"), tuple(lines))
@@ -168,7 +197,7 @@ def states_chart(model: Model, stresses: dict[str, dict[str, float]], title: str
 
     Args:
         model: A model with states.
-        stresses: Name of a line to stress.
+        stresses: The stress of each line, by name of the line.
         title: Of the chart.
 
     Returns:
