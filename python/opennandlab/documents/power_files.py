@@ -10,6 +10,30 @@ from opennandlab.documents.record import JsonObject, Number, Record
 POWER_FILES_SCHEMA: Final = "opennandlab.power-files/1"
 
 
+class FilesSettings(Record, frozen=True, kw_only=True):
+    """What decides the result, in addition to the device and the recordings.
+
+    Args:
+        cuts: Cuts for each mode and variant.
+        rows: Commits of each database.
+        modes: Modes of the database.
+        variants: Behaviours of the disk.
+        file_system: The file system.
+        atomic_bytes: Bytes that the disk writes as one unit.
+        window_ms: Length of the last moments before a cut, ms.
+        seed: Seed of the cuts.
+    """
+
+    cuts: int
+    rows: int
+    modes: list[str]
+    variants: list[str]
+    file_system: str
+    atomic_bytes: int
+    window_ms: Number
+    seed: int
+
+
 class FilesRecording(Record, frozen=True, kw_only=True):
     """What the drive was told while a database was written.
 
@@ -114,7 +138,7 @@ class FilesDocument(Record, frozen=True, kw_only=True):
 
     schema: Literal["opennandlab.power-files/1"]
     device: JsonObject
-    settings: JsonObject
+    settings: FilesSettings
     recordings: list[FilesRecording]
     cells: list[FilesCell]
     evidence: list[FilesEvidence]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from opennandlab.base.words import number
 from opennandlab.documents.power_files import FilesCell, FilesDocument
@@ -10,27 +10,28 @@ from opennandlab.reports.figure.model import Axis, Plot, Series
 from opennandlab.reports.model import Badge, Cell, Chapter, Headline, Report, Section, Table
 
 VARIANTS = {
-    "prefix": "the first of what was not flushed",
-    "subset": "any of what was not flushed",
-    "torn": "any of it, torn between atomic units",
-    "torn_below": "any of it, torn inside an atomic unit",
-    "flush_ignored": "flushes of the last moments ignored",
-    "paired_page": "a unit that was flushed shortly before is damaged",
+    "prefix": "keeps the first of the writes that were not flushed",
+    "subset": "keeps any of the writes that were not flushed",
+    "torn": "keeps any of these writes, torn between atomic units",
+    "torn_below": "keeps any of these writes, torn inside an atomic unit",
+    "flush_ignored": "flushes of the last moments before the cut are ignored",
+    "paired_page": "a unit that was flushed shortly before the cut is damaged",
 }
 
 
 def report(document: FilesDocument) -> Report:
     """Return the report of a campaign."""
     sections = [
-        Section("cells", "What was lost", (cells(document), plot(document.cells))),
-        Section("variants", "What the disk makes of a cut", (variants(document),)),
-        Section("recordings", "What was recorded", (recordings(document),)),
+        Section("losses", "What was lost", (losses(document), plot(document.cells))),
+        Section("variants", "What the disk keeps at a cut", (variants(document),)),
+        Section("recordings", "Recorded requests", (recordings(document),)),
     ]
     if document.evidence:
-        sections.append(Section("evidence", "Evidence", (evidence(document),)))
+        sections.append(Section("evidence", "Examples", (evidence(document),)))
     verdict = Badge("PASSED", "good") if document.passed else Badge("FAILED", "bad")
     if document.partial:
         verdict = Badge("INTERRUPTED", "warning")
+    kept = sum(group.ok for group in document.cells if group.honest)
     chapter = Chapter(
         id="files",
         title="A database on a file system, cut from power",
@@ -38,8 +39,8 @@ def report(document: FilesDocument) -> Report:
         verdict=verdict,
         reason=reason(document),
         headlines=(
-            Headline("cuts", number(sum(one.cuts for one in document.cells))),
-            Headline("kept all, honest disks", number(_kept(document))),
+            Headline("cuts", number(sum(group.cuts for group in document.cells))),
+            Headline("honest disks, all commits intact", number(kept)),
         ),
         sections=tuple(sections),
         test="power files",
@@ -51,113 +52,113 @@ def report(document: FilesDocument) -> Report:
 
 
 def subtitle(document: FilesDocument) -> str:
-    """Return a line on what was done."""
-    given = document.settings
+    """Return a line on file system, commits and cuts."""
+    settings = document.settings
     return (
-        f"SQLite on {given['file_system']}, {given['rows']} commits, {given['cuts']} cuts each; "
-        f"atomic unit {given['atomic_bytes']} bytes"
+        f"SQLite on {settings.file_system}, {settings.rows} commits, {settings.cuts} cuts each; "
+        f"atomic unit {settings.atomic_bytes} bytes"
     )
 
 
 def reason(document: FilesDocument) -> str:
-    """Return why the verdict is what it is."""
-    bad = [one for one in document.cells if one.reading == "contradiction"]
-    if bad:
-        return f"an honest disk lost what it owed: {bad[0].mode}, {bad[0].variant}"
-    faults = sum(one.reading == "fault" for one in document.cells)
+    """Return the reason of the verdict."""
+    for group in document.cells:
+        if group.reading == "contradiction":
+            return f"an honest disk lost what it owed: {group.mode}, {group.variant}"
+    others = [group for group in document.cells if not group.honest]
+    faults = sum(group.reading == "fault" for group in others)
     return (
-        f"honest disks lost nothing that they owed; {faults} of "
-        f"{sum(not one.honest for one in document.cells)} cells of others show a fault"
+        "honest disks lost nothing that they owed; a fault is visible in "
+        f"{faults} of {len(others)} combinations of a database with another disk"
     )
 
 
-def cells(document: FilesDocument) -> Table:
-    """Return a row for each mode and variant."""
+def losses(document: FilesDocument) -> Table:
+    """Return the table of losses, a row for each mode of the database and variant of the disk."""
     rows: list[tuple[Cell, ...]] = [
         (
-            one.mode, one.variant, "yes" if one.honest else "no", str(one.cuts), str(one.ok),
-            str(one.lost_last), str(one.lost), str(one.corrupt), str(one.unopenable),
-            str(one.unclean), one.reading,
+            group.mode, group.variant, "yes" if group.honest else "no", str(group.cuts),
+            str(group.ok), str(group.lost_last), str(group.lost), str(group.corrupt),
+            str(group.unopenable), str(group.unclean), group.reading,
         )
-        for one in document.cells
+        for group in document.cells
     ]  # fmt: skip
     heads = (
-        "database", "disk keeps", "honest", "cuts", "all there", "last commit lost", "more lost",
-        "corrupt", "cannot be opened", "file system damaged", "reading",
+        "database", "disk keeps", "honest", "cuts", "intact", "last commit lost", "more lost",
+        "corrupt", "cannot be opened", "file system damaged", "verdict",
     )  # fmt: skip
-    return Table("cells", "Databases and disks", heads, tuple(rows))
+    return Table("losses", "Databases and disks", heads, tuple(rows))
 
 
 def summary(document: FilesDocument) -> Table:
-    """Return the same in columns that a terminal has room for."""
+    """Return the table of losses in fewer columns, for a terminal."""
     rows: list[tuple[Cell, ...]] = [
         (
-            one.mode, one.variant, str(one.ok), str(one.lost_last), str(one.lost),
-            str(one.corrupt + one.unopenable), one.reading,
+            group.mode, group.variant, str(group.ok), str(group.lost_last), str(group.lost),
+            str(group.corrupt + group.unopenable), group.reading,
         )
-        for one in document.cells
+        for group in document.cells
     ]  # fmt: skip
-    heads = ("database", "disk keeps", "all", "last", "more", "bad", "reading")
-    note = "Cuts with all commits; last commit lost; more lost; database damaged or not opened."
+    heads = (
+        "database", "disk keeps", "intact", "last lost", "more lost", "damaged", "verdict",
+    )  # fmt: skip
+    note = "Cuts with all commits; without the last; without more; database damaged or unopenable."
     return Table("summary", "Databases and disks", heads, tuple(rows), note)
 
 
-def plot(found: Sequence[FilesCell]) -> Plot:
-    """Return how often something was missing, by disk and mode."""
-    modes = list(dict.fromkeys(one.mode for one in found))
-    names = list(dict.fromkeys(one.variant for one in found))
-    places = [float(place) for place in range(len(names))]
-    series = []
-    for mode in modes:
-        own = [one for one in found if one.mode == mode]
-        at = [places[names.index(one.variant)] for one in own]
-        series.append(
-            Series(
-                mode,
-                at,
-                [one.per_1000 / 10 for one in own],
-                "bars",
-                low=[one.low / 10 for one in own],
-                high=[one.high / 10 for one in own],
-            )
-        )
+def plot(groups: Sequence[FilesCell]) -> Plot:
+    """Return the share of cuts after which a commit was missing, by disk and mode."""
+    modes = list(dict.fromkeys(group.mode for group in groups))
+    names = list(dict.fromkeys(group.variant for group in groups))
+    places = {name: float(place) for place, name in enumerate(names)}
     return Plot(
         "missing",
         "Cuts after which a commit was missing, or more, in percent",
-        Axis("", ticks=tuple(zip(places, names, strict=True))),
+        Axis("", ticks=tuple((place, name) for name, place in places.items())),
         Axis("cuts, percent", zero=True),
-        tuple(series),
+        tuple(_bars(mode, groups, places) for mode in modes),
+    )
+
+
+def _bars(mode: str, groups: Sequence[FilesCell], places: Mapping[str, float]) -> Series:
+    """Return the bars of a mode, in percent, with their intervals."""
+    own = [group for group in groups if group.mode == mode]
+    return Series(
+        mode,
+        [places[group.variant] for group in own],
+        [group.per_1000 / 10 for group in own],
+        "bars",
+        low=[group.low / 10 for group in own],
+        high=[group.high / 10 for group in own],
     )
 
 
 def variants(document: FilesDocument) -> Table:
-    """Return what each variant is."""
-    rows = tuple((name, VARIANTS[name]) for name in document.settings["variants"])
-    return Table("variants", "Variants", ("disk keeps", "what that is"), rows)
+    """Return the table of the variants and their meaning."""
+    rows = tuple((name, VARIANTS[name]) for name in document.settings.variants)
+    return Table("variants", "Variants", ("variant", "meaning"), rows)
 
 
 def recordings(document: FilesDocument) -> Table:
-    """Return what the drive was told."""
+    """Return the table of the requests that the drive got while each database was written."""
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (
-            one.mode, str(one.rows), str(one.writes), str(one.flushes), str(one.trims),
-            one.bytes / 1e6, one.seconds,
+            recording.mode, str(recording.rows), str(recording.writes), str(recording.flushes),
+            str(recording.trims), recording.bytes / 1e6, recording.seconds,
         )
-        for one in document.recordings
+        for recording in document.recordings
     )  # fmt: skip
     heads = ("database", "commits", "writes", "flushes", "trims", "MB", "seconds")
-    return Table("recordings", "Records", heads, rows)
+    return Table("recordings", "Requests recorded per database mode", heads, rows)
 
 
 def evidence(document: FilesDocument) -> Table:
-    """Return some cuts, and what was missing."""
+    """Return the table of examples: cuts after which a commit was missing."""
     rows = tuple(
-        (one.mode, one.variant, str(one.cut), one.outcome, f"{one.rows} of {one.owed}", one.why)
-        for one in document.evidence
-    )
-    heads = ("database", "disk keeps", "cut", "outcome", "commits there", "why")
-    return Table("evidence", "Some of them", heads, rows, wraps=True)
-
-
-def _kept(document: FilesDocument) -> int:
-    return sum(one.ok for one in document.cells if one.honest)
+        (
+            cut.mode, cut.variant, str(cut.cut), cut.outcome, f"{cut.rows} of {cut.owed}", cut.why,
+        )
+        for cut in document.evidence
+    )  # fmt: skip
+    heads = ("database", "disk keeps", "cut", "outcome", "commits found", "why")
+    return Table("evidence", "Cuts with losses", heads, rows, wraps=True)
