@@ -24,11 +24,13 @@ from opennandlab.app.ops import (
 )
 
 PIECE, PAGE = 64 * KIB, 4 * KIB
+# Room for the database of an application, assumed: it has four small transactions.
+DATABASE_BYTES = 128 * KIB
 REGISTRY, BACKUP = "packages.xml", "packages-backup.xml"
 
 
 class Install(Case):
-    """See the file."""
+    """Installing applications, one for each iteration."""
 
     name = "install"
     SIZES: ClassVar = {
@@ -40,11 +42,11 @@ class Install(Case):
     }
 
     def bytes(self, iterations: int) -> int:
-        """Return what the applications take, and the registry twice."""
+        """Return the bytes of all applications, and of the registry and its backup."""
         sizes = self.sizes
         libraries = sizes["libraries"] * sizes["library_bytes"]
-        one = sizes["package_bytes"] + libraries + sizes["code_bytes"] + (1 << 17)
-        return iterations * one + 2 * sizes["registry_bytes"]
+        files = sizes["package_bytes"] + libraries + sizes["code_bytes"]
+        return iterations * (files + DATABASE_BYTES) + 2 * sizes["registry_bytes"]
 
     def setup(self) -> Iterator[AnyOp]:
         """Yield a registry."""

@@ -5,7 +5,7 @@
             one minute of random requests; IOPS = reads + writes
 
 The order is normative, because each cell leaves its traces for the next. A drive whose sectors have
-4 KiB cannot do the 0.5 KiB column; the document says so. Other sizes and mixes can be asked for
+4 KiB cannot do the 0.5 KiB column; the document says so. Other sizes and mixes can be given
 (`matrix`).
 
 Source: SNIA SSS PTS 2.0.2 and 1.1, IOPS test; the three tracked values are those of 2.0.2, version
@@ -32,7 +32,7 @@ CELLS = Matrix(
     (1024 * KIB, 128 * KIB, 64 * KIB, 32 * KIB, 16 * KIB, 8 * KIB, 4 * KIB, 512),
     (100, 95, 65, 50, 35, 5, 0),
 )
-# Percent of reads, and block size.
+# Tracked cells of each version: percent of reads, block size.
 TRACKED = {
     "2.0.2": ((0, 4 * KIB), (65, 64 * KIB), (100, 1024 * KIB)),
     "1.1": ((0, 4 * KIB),),
@@ -66,18 +66,18 @@ def run(bench: Bench) -> Findings:
             grid(rounds, "lat_us_mean", "art", "Mean response time, mean of the window", "µs"),
         ],
         histograms=[
-            histogram(f"tracked_{place}", f"{one.plan.label}, window", rounds.latency(one.index))
-            for place, one in enumerate(tracked, 1)
+            histogram(f"tracked_{place}", f"{cell.plan.label}, window", rounds.latency(cell.index))
+            for place, cell in enumerate(tracked, 1)
         ],
     )
 
 
 def grid(rounds: Rounds, metric: str, identity: str, title: str, unit: str) -> Table:
-    """Return a table of block sizes, small first, by mixes, writes first."""
-    first = [cell.stimulus for cell in rounds.cells[0]]
-    places = {(asked.block_bytes, asked.read_pct): at for at, asked in enumerate(first)}
-    sizes = sorted({asked.block_bytes for asked in first if isinstance(asked.block_bytes, int)})
-    mixes = sorted({asked.read_pct for asked in first})
+    """Return a table of a metric: block sizes, small first, by mixes, writes first."""
+    stimuli = [cell.stimulus for cell in rounds.cells[0]]
+    places = {(cell.block_bytes, cell.read_pct): place for place, cell in enumerate(stimuli)}
+    sizes = sorted({cell.block_bytes for cell in stimuli if isinstance(cell.block_bytes, int)})
+    mixes = sorted({cell.read_pct for cell in stimuli})
     return mean_table(
         [[(rounds, places[size, read_pct]) for read_pct in mixes] for size in sizes],
         metric,

@@ -1,10 +1,9 @@
-"""The pathological write condition, and what each way out of it gives.
+"""The pathological write condition, and the gain from relaxing each part of it.
 
-Three things together are the worst that can be asked of a drive: most of its capacity is in use,
-what is written has nothing to do with what was written at about the same time, and there is no
-pause. Random 4 KiB writes to a full drive without idle time, to the steady state, are the baseline;
-then one condition is relaxed at a time: half of the range, sequential writes, hot and cold data,
-and pauses (5 s of writes, 5 s of idle).
+The worst load of a drive has three parts: most of the capacity is in use, neighbouring writes have
+unrelated addresses, and there is no pause. Random 4 KiB writes to a full drive without idle time,
+to the steady state, are the baseline. Then one condition is relaxed at a time: half of the range,
+sequential writes, hot and cold data, and pauses (5 s of writes, 5 s of idle).
 
 Source: SNIA NAND performance tutorial, L. Smith, 2009; the relaxations are of the implementation.
 """
@@ -37,31 +36,9 @@ HOT = (Zone(0.2, 0.8), Zone(0.8, 0.2))
 
 def run(bench: Bench) -> Findings:
     """Measure the baseline and each relaxation, each from a purge."""
-    base = bench.stimulus(block_bytes=4096)
-    part = ActiveRange(share=HALF * base.active_range.share, seed=base.active_range.seed)
-    cases: dict[str, Stimulus] = {
-        "baseline": base,
-        "half the range": replace(base, active_range=part),
-        "sequential": replace(base, pattern="sequential", block_bytes=128 << 10),
-        "hot and cold": replace(base, zones=HOT),
-        "pauses": base,
-    }
-    found = {name: _case(bench, name, stimulus) for name, stimulus in cases.items()}
-    # In pages of 4 KiB, so that sequential writes of large blocks compare.
-    speeds = {name: rounds.mean(0, "write_mb_s") for name, rounds in found.items()}
-    wafs = {name: mean([cell.waf for cell in rounds.windowed(0)]) for name, rounds in found.items()}
-    first = speeds["baseline"]
-    rows = [
-        WriteCase(
-            name=name,
-            write_mb_s=speed,
-            iops_4kib=None if speed is None else speed * 1e6 / 4096,
-            waf=wafs[name],
-            ratio=bench.plan.time.ratio(speed, first),
-            attained=found[name].attained,
-        )
-        for name, speed in speeds.items()
-    ]
+    found = {name: _case(bench, name, stimulus) for name, stimulus in _stimuli(bench).items()}
+    baseline = found["baseline"].mean(0, "write_mb_s")
+    rows = [_row(bench, name, rounds, baseline) for name, rounds in found.items()]
     return Findings(
         results=PathologicalResults(attained=all(row.attained for row in rows), cases=rows),
         tables=[
@@ -71,7 +48,7 @@ def run(bench: Bench) -> Findings:
                 "4 KiB per second; ratios",
                 row_label="Condition",
                 column_label="",
-                rows=list(cases),
+                rows=list(found),
                 columns=["4 KiB writes per s", "WAF", "ratio to the baseline"],
                 values=[[row.iops_4kib, row.waf, row.ratio] for row in rows],
             )
@@ -79,7 +56,34 @@ def run(bench: Bench) -> Findings:
     )
 
 
+def _stimuli(bench: Bench) -> dict[str, Stimulus]:
+    """Return the writes of each condition, by its name."""
+    base = bench.stimulus(block_bytes=4096)
+    part = ActiveRange(share=HALF * base.active_range.share, seed=base.active_range.seed)
+    return {
+        "baseline": base,
+        "half the range": replace(base, active_range=part),
+        "sequential": replace(base, pattern="sequential", block_bytes=128 << 10),
+        "hot and cold": replace(base, zones=HOT),
+        "pauses": base,
+    }
+
+
+def _row(bench: Bench, name: str, rounds: Rounds, baseline_mb_s: float | None) -> WriteCase:
+    speed = rounds.mean(0, "write_mb_s")
+    return WriteCase(
+        name=name,
+        write_mb_s=speed,
+        # In pages of 4 KiB, so that the large blocks of sequential writes compare.
+        iops_4kib=None if speed is None else speed * 1e6 / 4096,
+        waf=mean([cell.waf for cell in rounds.windowed(0)]),
+        ratio=bench.plan.time.ratio(speed, baseline_mb_s),
+        attained=rounds.attained,
+    )
+
+
 def _case(bench: Bench, name: str, stimulus: Stimulus) -> Rounds:
+    """Purge, fill the range, and write to the steady state."""
     bench.purge(group=name)
     fill = replace(stimulus, pattern="sequential", block_bytes=128 << 10, zones=())
     share = stimulus.active_range.share
@@ -92,7 +96,10 @@ def _case(bench: Bench, name: str, stimulus: Stimulus) -> Rounds:
 
 
 def _with_pauses(bench: Bench, stimulus: Stimulus, name: str) -> Rounds:
-    """Write as much as between two samples, with a pause after each piece."""
+    """Write to the steady state in pieces, with a pause after each.
+
+    A round writes as much as lies between two samples without pauses, then takes one sample.
+    """
     unit_s = bench.plan.time.idle_unit_s()
     limit = Limit(seconds=unit_s)
     gap = bench.plan.time.gap(stimulus)
@@ -111,6 +118,7 @@ def _with_pauses(bench: Bench, stimulus: Stimulus, name: str) -> Rounds:
 
 
 def _is_over(cells: list[Cell], gap: Limit) -> bool:
+    """Tell whether the pieces together reach the limit of a gap between samples."""
     if gap.bytes:
         return sum(cell.measurement.written_bytes for cell in cells) >= gap.bytes
     return sum(cell.measurement.elapsed_s or 0.0 for cell in cells) >= gap.seconds

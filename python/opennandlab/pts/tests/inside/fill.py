@@ -1,11 +1,11 @@
-"""Fill: what a drive gains from the part of it that holds nothing.
+"""Fill: what a drive gains from a part that holds no data.
 
     for each share: purge | one pass over the first x % | uniform 4 KiB writes to them
 
-What is not in use is spare area, so the write amplification falls as if the drive had more of it.
-Of a simulated drive the closed form of greedy stands beside the measured value, at the spare factor
-that its file and the share give; a real drive can be fitted to the same form, which then tells its
-raw capacity.
+Space that is not in use is spare area, so the write amplification falls as if the drive had more of
+it. For a simulated drive the closed form of greedy stands beside the measured value, at the spare
+factor that the device file and the share give. A real drive can be fitted to the same form, which
+then gives its raw capacity.
 
 Source: the method of SSD-iq (G. Haas and co-authors, 2025): five writes of the region, of which the
 last counts.
@@ -32,7 +32,7 @@ def shares(text: str) -> list[float]:
     """Read shares in percent.
 
     Raises:
-        ValueError: for one that cannot be, or that is named twice.
+        ValueError: for a share that is no number, out of range, or named twice.
 
     >>> shares("50, 62.5")
     [50.0, 62.5]
@@ -53,7 +53,7 @@ def shares(text: str) -> list[float]:
 
 def run(bench: Bench) -> Findings:
     """Run a course for each share."""
-    plan, known = bench.plan, inside_of(bench)
+    plan, facts = bench.plan, inside_of(bench)
     points = []
     for pct in shares(plan.text("points")):
         part = course.over(pct / 100 * plan.active_range.share, plan.active_range)
@@ -73,7 +73,7 @@ def run(bench: Bench) -> Findings:
                 region_bytes=region,
                 mb_s=done.mb_s,
                 waf=done.waf,
-                waf_predicted=known.waf(part.share, course.SMALL) if known else None,
+                waf_predicted=facts.waf(part.share, course.SMALL) if facts else None,
                 steady=done.verdict.steady,
                 excursion_pct=done.excursion_pct,
                 slope_pct=done.slope_pct,
@@ -87,11 +87,12 @@ def run(bench: Bench) -> Findings:
 
 
 def _found(bench: Bench, points: list[FillPoint]) -> Findings:
-    known, points = inside_of(bench), [*points]
+    """Return the findings so far, which later points do not change."""
+    facts = inside_of(bench)
     return Findings(
         FillResults(
-            points=points,
-            raw_bytes=known.raw_bytes if known else None,
+            points=[*points],
+            raw_bytes=facts.raw_bytes if facts else None,
             waf_missing=bench.target.waf_missing or None,
         ),
         tables=[_table(points)],

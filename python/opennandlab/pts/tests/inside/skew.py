@@ -1,10 +1,10 @@
-"""Skew: what a drive makes of writes that prefer some places to others.
+"""Skew: the rate and the WAF of a drive under writes that prefer some addresses to others.
 
     for each pattern: purge | one pass over the drive | random 4 KiB writes under the pattern
 
-Uniform writes, a true Zipf law over shuffled places, and *static*, in which a share of the drive is
-never rewritten. From the steady rates one reads how victims are chosen and whether hot and cold
-data are kept apart: a drive that does both gets faster with skew.
+Uniform writes, a true Zipf law over shuffled addresses, and *static*, in which a share of the drive
+is never rewritten. The steady rates show how victims are chosen and whether hot and cold data are
+kept apart: a drive that does both gets faster with skew.
 
 Source: the method of SSD-iq (G. Haas and co-authors, repository gabriel-haas/ssdiq, 2025): 5 drive
 writes, 6 for Zipf from exponent 1 on, 7 where a part is static; what counts is the last fifth.
@@ -31,19 +31,20 @@ DEFAULT = (
 )
 ACCEPTED = "uniform, zipf:THETA (above 0, at most 10), static:SHARE (above 0, below 1), by commas"
 LOAD: dict[Profile, tuple[int, int]] = {"E": (4, 128), "C": (4, 128)}
+# Usual drive writes by law.
 WRITES = {"uniform": 5.0, "zipf": 5.0, "static": 7.0}
-# Steep laws take longer.
-STEEP, STEEP_WRITES = 1.0, 6.0
+# A Zipf law from this exponent on takes more drive writes to its steady state.
+STEEP_EXPONENT, STEEP_WRITES = 1.0, 6.0
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """A way to prefer places.
+    """A distribution of writes over the drive.
 
     Args:
-        name: As it is written.
+        name: The pattern as it is typed, such as `zipf:0.8`.
         law: `uniform`, `zipf` or `static`.
-        value: Exponent or share.
+        value: Exponent of `zipf`, or the share of `static` that is never rewritten.
     """
 
     name: str
@@ -51,7 +52,7 @@ class Pattern:
     value: float = 0.0
 
     def skew(self, seed: int) -> Skew | None:
-        """Return what a stimulus has of it."""
+        """Return the skew of a stimulus; None for uniform writes."""
         if self.law == "zipf":
             return Skew("zipf", self.value, seed=seed)
         if self.law == "static":
@@ -60,8 +61,8 @@ class Pattern:
 
     @property
     def writes(self) -> float:
-        """Usual drive writes."""
-        if self.law == "zipf" and self.value >= STEEP:
+        """Usual drive writes of the pattern."""
+        if self.law == "zipf" and self.value >= STEEP_EXPONENT:
             return STEEP_WRITES
         return WRITES[self.law]
 
@@ -70,13 +71,13 @@ def patterns(text: str) -> list[Pattern]:
     """Read a list of patterns.
 
     Raises:
-        ValueError: for one that cannot be, or that is named twice.
+        ValueError: for an unknown pattern, one out of range, or one that is named twice.
 
-    >>> [one.name for one in patterns("uniform, zipf:0.80")]
+    >>> [pattern.name for pattern in patterns("uniform, zipf:0.80")]
     ['uniform', 'zipf:0.8']
     """
     found = [_pattern(word.strip()) for word in text.split(",")]
-    names = [one.name for one in found]
+    names = [pattern.name for pattern in found]
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"`{name}` is named twice")
@@ -98,24 +99,9 @@ def _pattern(word: str) -> Pattern:
 def run(bench: Bench) -> Findings:
     """Run a course for each pattern."""
     plan = bench.plan
-    capacity = plan.time.capacity_bytes
-    points = []
+    points: list[SkewPoint] = []
     for pattern in patterns(plan.text("skews")):
-        stimulus = bench.stimulus(
-            block_bytes=course.SMALL,
-            skew=pattern.skew(plan.active_range.seed),
-        )
-        done = course.run(
-            bench,
-            course.Course(
-                group=pattern.name,
-                stimulus=stimulus,
-                unit_bytes=course.whole(capacity * plan.active_range.share),
-                writes=course.writes_of(bench, plan.number("drive_writes"), pattern.writes),
-                fill=plan.text("fill"),
-                until=plan.text("until"),
-            ),
-        )
+        done = course.run(bench, _course(bench, pattern))
         points.append(
             SkewPoint(
                 pattern=pattern.name,
@@ -134,11 +120,26 @@ def run(bench: Bench) -> Findings:
     return _found(bench, points)
 
 
+def _course(bench: Bench, pattern: Pattern) -> course.Course:
+    plan = bench.plan
+    skew = pattern.skew(plan.active_range.seed)
+    return course.Course(
+        group=pattern.name,
+        stimulus=bench.stimulus(block_bytes=course.SMALL, skew=skew),
+        unit_bytes=course.whole(plan.time.capacity_bytes * plan.active_range.share),
+        writes=course.writes_of(bench, plan.number("drive_writes"), pattern.writes),
+        fill=plan.text("fill"),
+        until=plan.text("until"),
+    )
+
+
 def _found(bench: Bench, points: list[SkewPoint]) -> Findings:
-    plan, points = bench.plan, [*points]
+    """Return the findings so far, which later points do not change."""
     return Findings(
         SkewResults(
-            fill=plan.text("fill"), points=points, waf_missing=bench.target.waf_missing or None
+            fill=bench.plan.text("fill"),
+            points=[*points],
+            waf_missing=bench.target.waf_missing or None,
         ),
         tables=[_table(points)],
     )
