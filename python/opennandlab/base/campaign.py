@@ -8,8 +8,8 @@ The core gives up the interpreter's lock while it simulates, so threads use all 
 placed by the key of its task, so nothing depends on which task ends first.
 
 Every wait has a limit: Python looks for signals between instructions and when a signal ends a wait
-of its main thread. One that comes as the wait begins, or that another thread takes, ends nothing,
-and Ctrl-C would be heard when the work is done.
+of its main thread. A signal that comes as the wait begins, or that another thread takes, ends no
+wait, and Ctrl-C would have no effect until the work is done.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from typing import Generic, TypeVar, cast
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
-# Told what share is done, None if that is not known; raises `Stopped` to end the run.
+# Takes the share that is done, None if it is not known; raises `Stopped` to end the run.
 Watcher = Callable[[float | None], None]
 
-# The longest wait in which Ctrl-C may go unheard.
+# The longest wait without a look for Ctrl-C.
 LOOK_S = 0.1
 # How often `close` looks whether all has ended.
 CLOSE_LOOK_S = 0.005
@@ -47,9 +47,9 @@ class Task(Generic[K, T]):
     """One thing to run.
 
     Args:
-        key: Unlike those of the other tasks of a pool.
-        run: Does it. Its argument raises `Stopped` as soon as the pool is stopped.
-        need_bytes: Memory that it takes; 0 for little.
+        key: Differs from the keys of the other tasks of a pool.
+        run: Runs the task. Its argument raises `Stopped` as soon as the pool is stopped.
+        need_bytes: Memory of the task; 0 for little.
     """
 
     key: K
@@ -62,9 +62,9 @@ class Ended(Generic[K, T]):
     """A task that has ended.
 
     Args:
-        key: Of the task.
-        value: Its result.
-        error: Its exception; None for none.
+        key: Key of the task.
+        value: Result of the task.
+        error: Exception that ended the task; None if it has a result.
     """
 
     key: K
@@ -79,14 +79,14 @@ class Ended(Generic[K, T]):
 
 
 class Memory:
-    """What tasks that run at the same time may take of the memory.
+    """The memory of the tasks that run at the same time.
 
     Args:
-        bytes_max: All together, bytes; None for no limit.
+        bytes_max: Memory of all of them together, bytes; None for no limit.
     """
 
     def __init__(self, bytes_max: int | None) -> None:
-        """Begin with all of it."""
+        """Begin with all memory free."""
         self._free: float = math.inf if bytes_max is None else bytes_max
         self._users = 0
         self._is_over = False
@@ -94,7 +94,7 @@ class Memory:
 
     @contextlib.contextmanager
     def taken(self, need: int) -> Iterator[None]:
-        """Wait until there is room for a task; one that needs more than there is runs alone.
+        """Wait until there is room for a task; a task that needs more than the limit runs alone.
 
         Raises:
             Stopped: when `end` was called meanwhile.
@@ -123,7 +123,7 @@ class Pool(Generic[K, T]):
 
     Args:
         slots: Tasks at a time.
-        memory_bytes: Memory of all of them together; None for no limit.
+        memory_bytes: Memory of the running tasks together; None for no limit.
 
     >>> pool = Pool(2)
     >>> tasks = (Task(base, lambda _, base=base: base**2) for base in (3, 4, 5))
@@ -133,7 +133,7 @@ class Pool(Generic[K, T]):
     """
 
     def __init__(self, slots: int, memory_bytes: int | None = None) -> None:
-        """Start none yet; each is started when it is needed."""
+        """Start no thread yet; each starts when it is needed."""
         self.slots = slots
         self._memory = Memory(memory_bytes)
         self._pool = ThreadPoolExecutor(slots, thread_name_prefix="task")
@@ -144,10 +144,10 @@ class Pool(Generic[K, T]):
         self._is_over = threading.Event()
 
     def submit(self, task: Task[K, T]) -> None:
-        """Take a task; it runs as soon as there are a slot and the memory that it needs.
+        """Add a task, which runs as soon as a slot and its memory are free.
 
         Raises:
-            ValueError: for a second task of one key.
+            ValueError: for a second task with the same key.
         """
         if task.key in self._keys:
             message = f"two tasks have the key {task.key!r}"
@@ -156,7 +156,7 @@ class Pool(Generic[K, T]):
         self._pool.submit(self._run, task)
 
     def wait(self, timeout_s: float = LOOK_S) -> list[Ended[K, T]]:
-        """Return the tasks that ended since, in the order of their ends; after a while none."""
+        """Return the tasks that ended since the last call, in order; none after the timeout."""
         found = []
         with contextlib.suppress(queue.Empty):
             found.append(self._ended.get(timeout=timeout_s))
@@ -173,16 +173,16 @@ class Pool(Generic[K, T]):
         """
         left = iter(tasks)
         order: deque[K] = deque()
-        there: dict[K, Ended[K, T]] = {}
+        ended_by_key: dict[K, Ended[K, T]] = {}
         while True:
             for task in islice(left, self.slots + ahead - len(order)):
                 self.submit(task)
                 order.append(task.key)
             if not order:
                 return
-            while order[0] not in there:
-                there |= {ended.key: ended for ended in self.wait()}
-            yield there.pop(order.popleft())
+            while order[0] not in ended_by_key:
+                ended_by_key |= {ended.key: ended for ended in self.wait()}
+            yield ended_by_key.pop(order.popleft())
 
     def running(self) -> Mapping[K, float | None]:
         """Return what share is done of each running task, by key; None if that is not known."""
@@ -198,16 +198,15 @@ class Pool(Generic[K, T]):
         """Stop, and wait until nothing runs.
 
         Args:
-            grace_s: How long a task may take to end before it is interrupted; None: as long
-                as it takes.
+            grace_s: How long a task may take to end before it is interrupted; None for no limit.
         """
         self.stop()
-        told = time.monotonic()
+        stopped_at = time.monotonic()
         while self._threads:
             time.sleep(CLOSE_LOOK_S)
-            if grace_s is not None and time.monotonic() > told + grace_s:
+            if grace_s is not None and time.monotonic() > stopped_at + grace_s:
                 _interrupt(list(self._threads.values()))
-                told = time.monotonic()
+                stopped_at = time.monotonic()
         self._pool.shutdown(wait=True)
 
     def _run(self, task: Task[K, T]) -> None:
@@ -231,7 +230,7 @@ class Pool(Generic[K, T]):
 
 
 def _interrupt(threads: Sequence[int]) -> None:
-    """Press Ctrl-C in threads: code of the user's own may be in a loop without an end."""
+    """Raise KeyboardInterrupt in threads: the user's code may be in an endless loop."""
     for thread in threads:
         ctypes.pythonapi.PyThreadState_SetAsyncExc(
             ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt)

@@ -1,4 +1,4 @@
-"""`power run --target`: a drive outside of this process, and what switches its power."""
+"""`power run --target`: cuts of a drive outside this process, with a switch for its power."""
 
 import os
 import shlex
@@ -20,40 +20,45 @@ SWITCH_S_MAX = 86_400
 
 
 def _settings(given: RunOptions) -> "Settings":
-    """Return what is done.
+    """Return the settings of the campaign.
 
     Raises:
-        ConfigError: for what cannot be.
+        ConfigError: for an invalid option.
     """
     from opennandlab.base.errors import ConfigError
     from opennandlab.studies.power.campaign import WORKLOADS
     from opennandlab.studies.power.outside.campaign import Settings
 
     claims = "honest-flush" if given.claims is None else given.claims
-    least, mark, most = given.after_ms.partition(":")
+    least, colon, most = given.after_ms.partition(":")
     try:
-        after = (float(least), float(most if mark else least))
+        after_ms = (float(least), float(most if colon else least))
     except ValueError:
         message = f"`{given.after_ms}` is not valid; accepted: FROM:TO, 0 to 1e6 ms"
         raise ConfigError("--after-ms", message) from None
     return Settings(
-        given.cuts, tuple(given.workload or WORKLOADS),
-        tuple(name for name in claims.split(",") if name), given.seed, given.limit_ms * 1000,
-        given.span_mib << 20, given.atomic_bytes, after,
-    )  # fmt: skip
+        cuts=given.cuts,
+        workloads=tuple(given.workload or WORKLOADS),
+        claims=tuple(name for name in claims.split(",") if name),
+        seed=given.seed,
+        limit_us=given.limit_ms * 1000,
+        span_bytes=given.span_mib << 20,
+        unit_bytes=given.atomic_bytes,
+        after_ms=after_ms,
+    )
 
 
 def _supply(given: RunOptions) -> "Supply":
-    """Return what switches the power.
+    """Return the switch of the power.
 
     Raises:
-        ConfigError: unless it is one socket, or two commands.
+        ConfigError: unless the options name one socket, or two commands.
     """
     from opennandlab.base.errors import ConfigError
     from opennandlab.studies.power.outside.supply import Commands, Switched
 
     accepted = "accepted: --power-off and --power-on, or --power-socket"
-    commands = [it for it in (given.power_off, given.power_on) if it]
+    commands = [command for command in (given.power_off, given.power_on) if command]
     if not 0 < given.switch_s <= SWITCH_S_MAX:
         message = f"{given.switch_s} is not valid; accepted: above 0, at most {SWITCH_S_MAX}"
         raise ConfigError("--switch-s", message)
@@ -65,7 +70,7 @@ def _supply(given: RunOptions) -> "Supply":
 
 
 def _command(given: RunOptions) -> str:
-    """Return the line that runs it."""
+    """Return the command line that repeats the campaign."""
     words = ["opennandlab", "power", "run", "--target", given.address, "--cuts", str(given.cuts),
              "--seed", str(given.seed), "--output", os.fspath(given.output)]  # fmt: skip
     for option, value in (
@@ -82,50 +87,64 @@ def _command(given: RunOptions) -> str:
 
 
 def carry_out(given: RunOptions) -> "tuple[Campaign, PowerDocument, str]":
-    """Make the cuts; return what was found, and why it ended early, if it did.
+    """Make the cuts.
+
+    Returns:
+        The campaign, its document, and why it ended early; empty if it did not.
 
     Raises:
-        ConfigError: for what cannot be.
+        ConfigError: for an invalid option.
         TargetError: for a drive that may not be written.
     """
     from opennandlab.base.errors import OutputError
-    from opennandlab.studies.power.outside.campaign import Campaign, DeadDriveError
+    from opennandlab.studies.power.outside.campaign import Campaign
     from opennandlab.studies.power.outside.disks import opened
-    from opennandlab.studies.power.outside.supply import SupplyError
     from opennandlab.studies.power.outside.telling import document
     from opennandlab.targets.consent import Consent
 
-    wanted, supply = _settings(given), _supply(given)
+    settings, supply = _settings(given), _supply(given)
     consent = Consent(destructive=given.destructive, i_know=given.i_know, force=given.force)
     disk = opened(given.address, consent)
     given.output.mkdir(parents=True, exist_ok=True)
-    began, why = time.monotonic(), ""
+    began = time.monotonic()
 
-    def said(done: int) -> str:
-        return f"{done} of {wanted.cuts} cuts"
+    def progress(done: int) -> str:
+        return f"{done} of {settings.cuts} cuts"
 
-    with shown(said, quiet=given.quiet) as watch:
+    with shown(progress, quiet=given.quiet) as watch:
         try:
-            campaign = Campaign(wanted, disk, supply, given.output, _ending.hearing(watch))
+            campaign = Campaign(settings, disk, supply, given.output, _ending.hearing(watch))
         except OSError as error:
             raise OutputError(f"{given.address}: {error.strerror or error}") from error
-        if campaign.cut_off_bytes:
-            terminal.note("the last line of the journal was cut off: that cut is made again")
-        if campaign.done and not given.quiet:
-            terminal.note(f"{campaign.done} cuts are known", style="dim")
-
-        def there() -> str:
-            return f"{campaign.done} of {wanted.cuts} cuts are"
-
-        try:
-            with resumable(there):
-                campaign.to_the_end()
-        except KeyboardInterrupt:
-            note_interrupted(there())
-            why = "interrupted"
-        except (SupplyError, DeadDriveError) as error:
-            why = str(error)
-        except OSError as error:
-            why = f"{given.address}: {error.strerror or error}"
+        _note_known(campaign, quiet=given.quiet)
+        why = _carried_out(campaign, given.address)
     wall_s = time.monotonic() - began
     return campaign, document(campaign, _command(given), wall_s, partial=bool(why)), why
+
+
+def _note_known(campaign: "Campaign", *, quiet: bool) -> None:
+    if campaign.cut_off_bytes:
+        terminal.note("the last line of the journal was cut off: that cut is made again")
+    if campaign.done and not quiet:
+        terminal.note(f"{campaign.done} cuts are known", style="dim")
+
+
+def _carried_out(campaign: "Campaign", address: str) -> str:
+    """Make the cuts that are left; return why that ended early, empty if it did not."""
+    from opennandlab.studies.power.outside.campaign import DeadDriveError
+    from opennandlab.studies.power.outside.supply import SupplyError
+
+    def there() -> str:
+        return f"{campaign.done} of {campaign.settings.cuts} cuts are"
+
+    try:
+        with resumable(there):
+            campaign.to_the_end()
+    except KeyboardInterrupt:
+        note_interrupted(there())
+        return "interrupted"
+    except (SupplyError, DeadDriveError) as error:
+        return str(error)
+    except OSError as error:
+        return f"{address}: {error.strerror or error}"
+    return ""

@@ -4,8 +4,8 @@
 stdin   one line: {"store": …, "sweep" or "check": …, "retry": …}; when it ends, so does the worker
 stdout  lines of JSON: progress several times a second, then the end
 ```
-It ends as Ctrl-C ends a sweep: what is done is kept, and the same sweep goes on from there. That it
-reads to the end of stdin lets it end too when the server was killed.
+It ends as Ctrl-C ends a sweep: finished points are kept, and the same sweep continues with the
+others. Since it reads stdin to its end, it ends too when the server was killed.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ from opennandlab.studies.sweeps.definition import Sweep
 from opennandlab.studies.sweeps.engine import Threads, memory_bytes, slots_for
 from opennandlab.studies.sweeps.runner import Progress, Run
 
-# Behind what a person waits for: the pages.
+# Pages, which a person waits for, come first.
 NICE = 5
-EVERY_S = 0.2
+# Seconds between two lines of progress, at least.
+PROGRESS_S = 0.2
 
 
 def main() -> int:
-    """Run what stdin says; return the exit code."""
+    """Run the request on stdin; return the exit code."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.default_int_handler)
     with contextlib.suppress(OSError):
@@ -56,12 +57,13 @@ def main() -> int:
 
 
 def _run(request: dict[str, Any]) -> None:
+    """Run a sweep into the store."""
     last = 0.0
 
     def watch(state: Progress) -> None:
         nonlocal last
         now = time.monotonic()
-        if now - last >= EVERY_S or state.done == state.total:
+        if now - last >= PROGRESS_S or state.done == state.total:
             last = now
             _say(
                 event="progress", done=state.done, total=state.total, failed=state.failed,
@@ -82,19 +84,19 @@ def _run(request: dict[str, Any]) -> None:
 
 
 def _check(request: dict[str, Any]) -> None:
-    """Run a point again, or verify its document; a difference is a failure."""
+    """Run a point again, or verify its document; a difference ends in the state `failed`."""
     last = 0.0
 
     def watch(share: float | None) -> None:
         nonlocal last
-        if time.monotonic() - last >= EVERY_S:
+        if time.monotonic() - last >= PROGRESS_S:
             last = time.monotonic()
             _say(event="progress", done=0, total=1, failed=0, running=[share])
 
-    asked = request["sweep"]["check"]
+    check = request["sweep"]["check"]
     with Store.open(request["store"], create=False) as store:
-        entry = store.entry(asked["key"])
-    if asked["how"] == "rerun":
+        entry = store.entry(check["key"])
+    if check["how"] == "rerun":
         from opennandlab.studies.sweeps.again import run_again
 
         found = run_again(entry, watch)
@@ -105,6 +107,7 @@ def _check(request: dict[str, Any]) -> None:
 
 
 def _verified(entry: Entry, watch: SliceWatcher) -> tuple[bool, str]:
+    """Tell whether a second run of a document is identical, and in words."""
     from opennandlab.core.verification import verify
 
     with tempfile.TemporaryDirectory() as folder:
@@ -118,14 +121,15 @@ def _verified(entry: Entry, watch: SliceWatcher) -> tuple[bool, str]:
 
 
 def _say(**line: object) -> None:
-    # The server may be gone: the run is what matters.
+    """Write a line of JSON to stdout."""
+    # A server that is gone does not end the run.
     with contextlib.suppress(OSError, ValueError):
         sys.stdout.write(json.dumps(line) + "\n")
         sys.stdout.flush()
 
 
 def _end_with(stream: Any) -> None:  # noqa: ANN401 (stdin)
-    """Press Ctrl-C when a stream ends."""
+    """Interrupt this process when a stream ends, as Ctrl-C does."""
     with contextlib.suppress(OSError, ValueError):
         while stream.readline():
             pass
