@@ -115,7 +115,7 @@ class Verbs(TyperGroup):
 
     def make_parser(self, ctx: Any) -> Any:  # noqa: ANN401 (click's)
         """Let options of the program, too, say which of their values do not count."""
-        return process.counting(super().make_parser(ctx), ctx)
+        return process.warning_of_repeats(super().make_parser(ctx), ctx)
 
     def format_commands(self, ctx: object, formatter: Any) -> None:  # noqa: ANN401
         """Write the list of `--help`."""

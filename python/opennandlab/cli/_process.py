@@ -1,12 +1,12 @@
 """The process around a command: its signals, its streams, and one exit code for each outcome.
 
 ```text
-Ctrl-C, SIGTERM ──► KeyboardInterrupt ──► what is done is kept, exit 130
-a reader that left, a full disk behind stdout ──► exit 3
-options that do not fit ──► a sentence, exit 2
+Ctrl-C, SIGTERM ──► KeyboardInterrupt ──► finished work is kept, exit 130
+a reader of stdout that left, a full disk ──► exit 3
+invalid options ──► a sentence, exit 2
 ```
-A stream that was closed by the shell is replaced before anything is opened: otherwise the first
-file of the run would get its number, and with it all that is meant for a person.
+A stderr that the shell closed is replaced before any file is opened: otherwise the first file of
+the run would get its number, and all messages would go into that file.
 """
 
 import contextlib
@@ -26,28 +26,26 @@ from opennandlab.cli import _ending
 from opennandlab.cli import _terminal as terminal
 
 STOPPING = (signal.SIGINT, signal.SIGTERM)
-# What the parser of the command line raises; which package has the class depends on the version.
+# The exception of the parser of the command line, of click or of the copy that typer has.
 ClickError: type[Exception] = typer.BadParameter.__mro__[2]
-# What it says of a value; strings are quoted.
+# Its message for an invalid value; strings are quoted.
 BAD_VALUE = re.compile(
     r"(?P<quote>['\"]?)(?P<value>.*)(?P=quote) is not"
     r" (?:in the range .*|a valid (?:int|float).*|one of (?P<choices>.*))\.",
     re.DOTALL,
 )
-# Options that people look for in a verb -> where what they want is.
+# Options that a verb does not have -> how to get their effect.
 ELSEWHERE = {
     ("sweep", "--csv"): "`runs table --csv FILE` writes the points of the store",
     ("sweep", "--output"): "`runs table --csv FILE` and `runs export` write what the store keeps",
     ("replay", "--trace"): "the trace is given without one: `replay FILE --config DEVICE`",
 }
-
-
-# Options that may be repeated, as NAME=VALUE, and of which the last counts for each name.
+# Options NAME=VALUE that may be repeated; for each name the last value counts.
 NAMED = {"--set", "--until", "--case", "--trace", "--size"}
 
 
 def prepare() -> None:
-    """Make streams and signals what the verbs rely on."""
+    """Set up signals and streams as the verbs expect them."""
     # A shell starts background jobs with SIGINT ignored; a long run must be stoppable there too.
     # A scheduler, a service manager and `timeout` send SIGTERM: it means the same.
     for number in STOPPING:
@@ -55,13 +53,13 @@ def prepare() -> None:
     if sys.stderr is None:
         sys.stderr = _nowhere(2)
     for stream in (sys.stdout, sys.stderr):
-        # Letters that the terminal does not know are replaced, rather than ended on.
+        # Characters that the encoding of the terminal lacks are replaced and raise no error.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
 
 
 def _nowhere(number: int) -> io.TextIOWrapper:
-    """Return a stream that swallows everything, under the number of a closed one."""
+    """Return a stream into the null device, with the number of a closed stream."""
     handle = os.open(os.devnull, os.O_WRONLY)
     if handle != number:
         os.dup2(handle, number)
@@ -73,7 +71,7 @@ def run(app: Callable[..., Any], arguments: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code.
 
     Raises:
-        SystemExit: where a verb ended so.
+        SystemExit: if a verb ended with it.
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
     try:
@@ -86,18 +84,16 @@ def run(app: Callable[..., Any], arguments: Sequence[str] | None = None) -> int:
 
 
 def _refuse(error: Any, *, as_json: bool) -> int:  # noqa: ANN401 (of whichever package)
-    """Say what does not fit; the usage comes last, because what stands last is read first."""
+    """Print why the command line is invalid, and the usage; return the exit code."""
     context = getattr(error, "ctx", None)
-    text = error.format_message()
-    if value := value_of(error):
-        text = value
-    asked = (getattr(context, "info_name", ""), getattr(error, "option_name", ""))
-    if asked in ELSEWHERE:
-        text = f"no such option: {asked[1]}; {ELSEWHERE[asked]}"
+    text = invalid_value(error) or error.format_message()
+    verb, option = getattr(context, "info_name", ""), getattr(error, "option_name", "")
+    if (verb, option) in ELSEWHERE:
+        text = f"no such option: {option}; {ELSEWHERE[verb, option]}"
     if not text or type(error).__name__ == "NoArgsIsHelpError":
-        error.show()  # the help: nothing was asked for
+        error.show()  # the help, for a group without a verb
         return terminal.REFUSED
-    # What was given may hold escape sequences, and is said back.
+    # The message quotes the command line, which may contain escape sequences.
     text = "".join(mark if mark.isprintable() or mark == "\n" else "?" for mark in text)
     terminal.note(f"error: {text[:1].lower()}{text[1:]}", style="bold red")
     if context is not None:
@@ -108,18 +104,18 @@ def _refuse(error: Any, *, as_json: bool) -> int:  # noqa: ANN401 (of whichever 
 
 
 def checking(command: Any) -> Any:  # noqa: ANN401 (click's command, of any package)
-    """Let a command, or those of a group, say what it would do otherwise than it was told.
+    """Let a command, or those of a group, refuse empty paths and warn of ignored values.
 
-    It refuses an empty path, which would be the folder here, and names values that do not count.
+    An empty path would be the current folder; of a repeated option only the last value counts.
     """
     for inner in getattr(command, "commands", {}).values():
         checking(inner)
     make = command.make_parser
-    command.make_parser = lambda context: counting(make(context), context)
+    command.make_parser = lambda context: warning_of_repeats(make(context), context)
     for parameter in command.params:
         if _takes_path(parameter):
             # The same method in click and in the copy that newer versions of typer carry.
-            parameter.process_value = _named(parameter, parameter.process_value)
+            parameter.process_value = _refusing_empty(parameter, parameter.process_value)
     return command
 
 
@@ -130,7 +126,7 @@ def _takes_path(parameter: Any) -> bool:  # noqa: ANN401
 Process = Callable[[Any, Any], Any]
 
 
-def _named(parameter: Any, process: Process) -> Process:  # noqa: ANN401
+def _refusing_empty(parameter: Any, process: Process) -> Process:  # noqa: ANN401
     def checked(context: Any, value: Any) -> Any:  # noqa: ANN401
         if value == "" or (isinstance(value, list | tuple) and "" in value):
             message = "an empty name; accepted: the path of a file or directory"
@@ -140,12 +136,12 @@ def _named(parameter: Any, process: Process) -> Process:  # noqa: ANN401
     return checked
 
 
-def counting(parser: Any, context: Any) -> Any:  # noqa: ANN401 (of whichever package)
-    """Let a parser say which values do not count, where an option that takes one is repeated."""
+def warning_of_repeats(parser: Any, context: Any) -> Any:  # noqa: ANN401 (of whichever package)
+    """Let a parser warn of the values that a repeated option ignores."""
     given: dict[str, list[str]] = {}
-    # Both packages of the parser have these names, and no others for it.
+    # click and the copy in typer both have these names, and no public ones.
     for option in {*parser._long_opt.values(), *parser._short_opt.values()}:  # noqa: SLF001
-        option.process = _counted(option, option.process, given)
+        option.process = _recording(option, option.process, given)
     parse = parser.parse_args
 
     def parsed(args: list[str]) -> Any:  # noqa: ANN401
@@ -164,8 +160,8 @@ def counting(parser: Any, context: Any) -> Any:  # noqa: ANN401 (of whichever pa
     return parser
 
 
-def _counted(option: Any, process: Process, given: dict[str, list[str]]) -> Process:  # noqa: ANN401
-    def counted(value: Any, state: Any) -> Any:  # noqa: ANN401
+def _recording(option: Any, process: Process, given: dict[str, list[str]]) -> Process:  # noqa: ANN401
+    def recording(value: Any, state: Any) -> Any:  # noqa: ANN401
         name = max(option.obj.opts, key=len)
         if option.action == "append" and name in NAMED:
             key, _, text = str(value).partition("=")
@@ -177,11 +173,11 @@ def _counted(option: Any, process: Process, given: dict[str, list[str]]) -> Proc
             given.setdefault(name, []).append(f"`{written[0]}`")
         return process(value, state)
 
-    return counted
+    return recording
 
 
-def value_of(error: Any) -> str:  # noqa: ANN401 (of whichever package)
-    """Name the value of an option and what it takes; empty where the parser's own words do."""
+def invalid_value(error: Any) -> str:  # noqa: ANN401 (of whichever package)
+    """Return the message for an invalid value of an option; empty for other errors."""
     option = getattr(error, "param", None)
     found = BAD_VALUE.fullmatch(str(getattr(error, "message", "")))
     if option is None or found is None:
@@ -198,7 +194,7 @@ def value_of(error: Any) -> str:  # noqa: ANN401 (of whichever package)
 
 @contextlib.contextmanager
 def broken_output() -> Iterator[None]:
-    """End with a sentence where stdout cannot be written, and quietly where its reader left."""
+    """End with a sentence if stdout cannot be written, and silently if its reader left."""
     if sys.stdout is None:
         _complain("stdout is closed")
         raise SystemExit(terminal.BROKEN)
@@ -223,7 +219,7 @@ def broken_output() -> Iterator[None]:
 
 
 def _mute() -> None:
-    """Throw away what is still buffered: it would fail again while the interpreter ends."""
+    """Discard buffered output: it would fail again while the interpreter ends."""
     with contextlib.suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
@@ -234,7 +230,7 @@ def _complain(reason: str) -> None:
 
 
 def check_folder() -> None:
-    """Refuse to work in a folder that was removed: every relative path would fail somewhere else.
+    """Refuse to work in a folder that was removed, in which every relative path would fail.
 
     Raises:
         SystemExit: with 2.
