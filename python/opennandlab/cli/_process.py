@@ -141,7 +141,7 @@ def warning_of_repeats(parser: Any, context: Any) -> Any:  # noqa: ANN401 (of wh
     given: dict[str, list[str]] = {}
     # click and the copy in typer both have these names, and no public ones.
     for option in {*parser._long_opt.values(), *parser._short_opt.values()}:  # noqa: SLF001
-        option.process = _recording(option, option.process, given)
+        option.process = _noting(option, option.process, given)
     parse = parser.parse_args
 
     def parsed(args: list[str]) -> Any:  # noqa: ANN401
@@ -160,8 +160,8 @@ def warning_of_repeats(parser: Any, context: Any) -> Any:  # noqa: ANN401 (of wh
     return parser
 
 
-def _recording(option: Any, process: Process, given: dict[str, list[str]]) -> Process:  # noqa: ANN401
-    def recording(value: Any, state: Any) -> Any:  # noqa: ANN401
+def _noting(option: Any, process: Process, given: dict[str, list[str]]) -> Process:  # noqa: ANN401
+    def noting(value: Any, state: Any) -> Any:  # noqa: ANN401
         name = max(option.obj.opts, key=len)
         if option.action == "append" and name in NAMED:
             key, _, text = str(value).partition("=")
@@ -173,7 +173,7 @@ def _recording(option: Any, process: Process, given: dict[str, list[str]]) -> Pr
             given.setdefault(name, []).append(f"`{written[0]}`")
         return process(value, state)
 
-    return recording
+    return noting
 
 
 def invalid_value(error: Any) -> str:  # noqa: ANN401 (of whichever package)

@@ -1,6 +1,6 @@
 """Cases made from the command line: any policy, block size, spare factor, skew and trim share.
 
-The same formulas and tolerances as in the suites; parameters for which nobody has a formula are
+The same formulas and tolerances as in the suites; parameters without a formula are
 refused with the reason, rather than run without anything to compare with.
 """
 

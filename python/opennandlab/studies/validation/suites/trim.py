@@ -37,7 +37,7 @@ TOLERANCE = 0.015
 
 
 class Trims(NamedTuple):
-    """Which requests trim, and what they aim at."""
+    """Share of the requests that trim, and the pages that they aim at: `mapped` or `any`."""
 
     share: float
     target: str
