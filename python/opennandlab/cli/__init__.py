@@ -57,6 +57,14 @@ VERBS: dict[str, tuple[str, str]] = {
         "Take down what `attach --run` made.",
         "opennandlab detach /mnt/drive --run",
     ),
+    "quick": (
+        "Measure eight numbers of a drive in a minute.",
+        "opennandlab quick --target sim:tlc_standard",
+    ),
+    "check-data": (
+        "Check that a drive is as large as it claims.",
+        "opennandlab check-data --target /dev/sdX --destructive --i-know sdX",
+    ),
     "app": ("Run application-shaped work: what a user feels of a drive.", ""),
     "emmc": ("Check an eMMC command by command, simulated or real.", ""),
     "fleet": ("Run many drives, each a little different, and see the spread.", ""),
@@ -87,7 +95,7 @@ VERBS: dict[str, tuple[str, str]] = {
 }
 
 # Verbs whose file has another name: `cli.app` is the whole command line.
-FILES = {"app": "application"}
+FILES = {"app": "application", "check-data": "check_data"}
 
 
 class Verbs(TyperGroup):
@@ -134,7 +142,7 @@ def _verb(name: str) -> Any:  # noqa: ANN401 (click's command, of any package)
         made.name = name
         return completing(process.checking(made))
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-    verb = getattr(module, name)
+    verb = getattr(module, name.replace("-", "_"))
     # Those of standard tests are made there.
     body = verb if name == "characterise" else spread(verb)
     alone.command(name, epilog=f"Example: {VERBS[name][1]}")(body)

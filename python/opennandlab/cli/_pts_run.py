@@ -10,6 +10,7 @@ import typer
 
 from opennandlab.cli import _pts_tables as tables
 from opennandlab.cli import _terminal as terminal
+from opennandlab.cli._gate import gate_plan
 from opennandlab.cli._progress import Shown, shown
 from opennandlab.cli.options.pts import Asked
 
@@ -335,35 +336,14 @@ def _plan(wanted: Asked, name: str, jobs: list["Job"]) -> None:
 
 def _device_plan(wanted: Asked, plans: list["Rehearsal"]) -> dict[str, Any] | None:
     """Print what the safety gate says of a device or a file; None for other targets."""
-    if wanted.request.kind == "file":
-        return _file_plan(wanted)
-    if wanted.request.kind != "device":
-        return None
-    from opennandlab.targets.safety import Work, make_plan
+    from opennandlab.targets.safety import Work
 
     written = sum(plan.written_bytes for plan in plans)
     filled = sum(plan.of_phase("wipc")[0] for plan in plans)
     seconds = sum(plan.seconds for plan in plans)
     rate = (written - filled) / seconds if seconds > 0 else 0.0
     work = Work(fill_bytes=filled, seconds=seconds, bytes_per_s=rate)
-    gate = make_plan(wanted.request.text, wanted.request.consent, work)
-    if not wanted.as_json and not wanted.quiet:
-        for line in gate.lines():
-            typer.echo(line)
-    return gate.to_dict()
-
-
-def _file_plan(wanted: Asked) -> dict[str, Any]:
-    """Print what speaks against writing to a file."""
-    from opennandlab.targets.file import objections
-    from opennandlab.targets.opening import file_parts
-
-    path, size_bytes = file_parts(wanted.request.text)
-    found = objections(path, size_bytes, wanted.request.consent)
-    if not wanted.as_json and not wanted.quiet:
-        for reason in found:
-            typer.echo(f"refused: {reason}")
-    return {"refused": found}
+    return gate_plan(wanted.request, work, is_said=not wanted.as_json and not wanted.quiet)
 
 
 def _span(least_s: float | None, most_s: float) -> str:

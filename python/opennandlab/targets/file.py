@@ -76,11 +76,11 @@ class FileTarget(FioTarget):
         """Check, make and lock the file."""
         self.path = path.absolute()
         check_name(str(path))
-        self._file = _opened(self.path, size_bytes, consent, probe or Probe())
+        self._file = opened_file(self.path, size_bytes, consent, probe or Probe())
         try:
             super().__init__(f"file:{path}", folder=folder, fio=fio)
             self.capacity_bytes = os.fstat(self._file.handle).st_size
-            self.sector_bytes = _sector_bytes(self.path)
+            self.sector_bytes = direct_bytes(self.path)
             self.link = self.linked("target", self.path)
             places = [self._place(engine) for engine in ENGINES]
             self._checked = self.proven(places)
@@ -200,7 +200,7 @@ class FileTarget(FioTarget):
 
 
 @dataclass
-class _Opened:
+class OpenedFile:
     """A file that is held open, for us alone among our kind.
 
     Args:
@@ -230,8 +230,12 @@ class _Opened:
             self.handle = -1
 
 
-def _opened(path: Path, size_bytes: int | None, consent: Consent, probe: Probe) -> _Opened:
-    """Refuse a file, or open it, made or filled to its size where it held nothing."""
+def opened_file(path: Path, size_bytes: int | None, consent: Consent, probe: Probe) -> OpenedFile:
+    """Refuse a file, or open it, made or filled to its size where it held nothing.
+
+    Raises:
+        TargetError: when the file must not be used, or cannot be.
+    """
     found = _found(path, size_bytes, probe)
     if found is not None and found.st_size:
         _check_existing(path, found.st_size, size_bytes, consent)
@@ -340,7 +344,7 @@ def punch(handle: int, offset: int, length: int) -> None:
         raise OSError(number, os.strerror(number))
 
 
-def _locked(path: Path, found: os.stat_result | None) -> _Opened:
+def _locked(path: Path, found: os.stat_result | None) -> OpenedFile:
     """Open a file as it was found, or a new one, and keep others of us out of it."""
     # A new one exclusively: not through a link to nothing, not a file that came meanwhile.
     how = os.O_CREAT | os.O_EXCL if found is None else 0
@@ -352,7 +356,7 @@ def _locked(path: Path, found: os.stat_result | None) -> _Opened:
     except OSError as error:
         what = "made" if found is None else "opened"
         raise TargetError(f"file:{path}: cannot be {what}: {_reason(error)}") from error
-    opened = _Opened(path, handle, found is not None, found is None or found.st_size == 0)
+    opened = OpenedFile(path, handle, found is not None, found is None or found.st_size == 0)
     reason = "another run is using it" if lock(handle) is False else ""
     now = os.fstat(handle)
     if found is not None and (not same_file(found, now) or found.st_size != now.st_size):
@@ -363,7 +367,7 @@ def _locked(path: Path, found: os.stat_result | None) -> _Opened:
     return opened
 
 
-def _sector_bytes(path: Path) -> int:
+def direct_bytes(path: Path) -> int:
     """Return the smallest direct read that the file system takes.
 
     Raises:

@@ -17,7 +17,13 @@ from opennandlab.targets.consent import NONE, Consent
 from opennandlab.targets.fio.job import Place, trim_text
 from opennandlab.targets.fio.runner import Fio, Terms
 from opennandlab.targets.fio.target import PROGRESS_S, FioTarget
-from opennandlab.targets.nbd_wire import ExportSector, negotiate, parse_address
+from opennandlab.targets.nbd_wire import (
+    Address,
+    Export,
+    ExportSector,
+    negotiate,
+    parse_address,
+)
 
 
 class NbdTarget(FioTarget):
@@ -44,16 +50,7 @@ class NbdTarget(FioTarget):
         fio: Fio | None = None,
     ) -> None:
         """Ask the server."""
-        self.address = parse_address(uri)
-        if self.address.socket is not None:
-            # One socket for us and for fio, even when a link to it is changed meanwhile.
-            socket = os.path.realpath(self.address.socket)
-            self.address = replace(self.address, socket=socket)
-        self.export = negotiate(self.address)
-        if self.export.is_read_only:
-            raise TargetError(f"{uri}: the export is read-only")
-        if not consent.destructive:
-            raise TargetError(f"{uri}: all its data would be lost: --destructive allows that")
+        self.address, self.export = checked_export(uri, consent)
         super().__init__(uri, folder=folder, fio=fio)
         self.capacity_bytes = self.export.size_bytes
         self.sector_bytes = max(512, self.export.block_bytes_min)
@@ -134,3 +131,21 @@ class NbdTarget(FioTarget):
         options = (("uri", self.address.plain_uri(link)),)
         place = Place("nbd", options, self.capacity_bytes, self.sector_bytes)
         return self.proven([place])
+
+
+def checked_export(uri: str, consent: Consent) -> tuple[Address, Export]:
+    """Ask the server for an export, and refuse one that must not be written.
+
+    Raises:
+        TargetError: when the export cannot be reached, written, or may not be.
+    """
+    address = parse_address(uri)
+    if address.socket is not None:
+        # One socket for us and for fio, even when a link to it is changed meanwhile.
+        address = replace(address, socket=os.path.realpath(address.socket))
+    export = negotiate(address)
+    if export.is_read_only:
+        raise TargetError(f"{uri}: the export is read-only")
+    if not consent.destructive:
+        raise TargetError(f"{uri}: all its data would be lost: --destructive allows that")
+    return address, export

@@ -44,6 +44,10 @@ SIMPLE_REPLY = 0x67446698
 HOST = re.compile(r"[a-z0-9._-]+|[0-9a-f:.]+")
 
 
+class AnswerError(OSError):
+    """A request that the server answered with an error; the connection goes on."""
+
+
 @dataclass(frozen=True)
 class Address:
     """Where an export is.
@@ -323,7 +327,7 @@ def _call(link: socket.socket, request: bytes) -> None:
     if magic != SIMPLE_REPLY:
         raise EOFError("the server's reply does not follow the protocol")
     if error:
-        raise OSError(error, f"the server answers with error {error}")
+        raise AnswerError(error, f"the server answers with error {error}")
 
 
 def _info(link: socket.socket, export: str) -> Export | None:

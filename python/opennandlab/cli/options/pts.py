@@ -7,9 +7,16 @@ from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
-from opennandlab.cli._typed import typed_device, typed_sets
 from opennandlab.cli.options.common import Json, Quiet, Seed
 from opennandlab.cli.options.rows import Options, flag, parameter, spread
+from opennandlab.cli.options.target import (
+    Destructive,
+    DeviceSets,
+    DryRun,
+    Force,
+    IKnow,
+    TargetText,
+)
 
 if TYPE_CHECKING:
     from opennandlab.pts.bench.document import Remarks
@@ -60,15 +67,6 @@ class Volume(str, Enum):
     RANGE = "range"
 
 
-DeviceSets = Annotated[
-    list[str] | None,
-    flag(
-        "Change one key of a simulated device, by dotted path; may be repeated.",
-        "--set",
-        metavar="KEY=VALUE",
-        callback=typed_sets,
-    ),
-]
 Vary = Annotated[
     list[str] | None,
     flag(
@@ -91,15 +89,7 @@ OnlySlides = Annotated[
 class TestOptions(Options):
     """Options of every standard test; `more` holds those of one test, by name."""
 
-    target: Annotated[
-        str,
-        flag(
-            "sim:PRESET|FILE, file:PATH[?size=1GiB], /dev/… or nbd+unix:///EXPORT?socket=PATH.",
-            "-t",
-            metavar="TARGET",
-            callback=typed_device,
-        ),
-    ]
+    target: TargetText
     profile: Annotated[
         Profile | None, flag("PTS-E (enterprise, the default) or PTS-C (client).")
     ] = None
@@ -155,13 +145,10 @@ class TestOptions(Options):
     wipc_base: Annotated[
         Volume, flag("What one fill covers: the user capacity, or the active range.")
     ] = Volume.USER
-    destructive: Annotated[bool, flag("Allow all data on a real target to be destroyed.")] = False
-    i_know: Annotated[
-        str | None,
-        flag("Name or serial number of the device to be destroyed.", metavar="NAME|SERIAL"),
-    ] = None
-    force: Annotated[bool, flag("Overwrite a partition table or file system.")] = False
-    dry_run: Annotated[bool, flag("Print what would be done; do nothing.")] = False
+    destructive: Destructive = False
+    i_know: IKnow = None
+    force: Force = False
+    dry_run: DryRun = False
     require_steady: Annotated[bool, flag("End with exit code 1 unless every test was steady.")] = (
         False
     )
