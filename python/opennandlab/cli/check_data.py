@@ -179,7 +179,8 @@ def _show(raw: "Raw", plan: "Plan", verdict: "Verdict") -> None:
         ],
     ]
     terminal.stdout().print(terminal.Grid(["", "bytes", "about"], rows))
-    typer.echo(f"{raw.name}: {_sentence(plan, verdict)}")
+    typer.echo(raw.name)
+    terminal.stdout().print(_sentence(plan, verdict))
 
 
 def _real(verdict: "Verdict") -> list[str]:
@@ -195,9 +196,9 @@ def _sentence(plan: "Plan", verdict: "Verdict") -> str:
 
     found = verdict.found
     if verdict.kind == "sound":
-        where = "everywhere" if plan.is_full else "at all places that were looked at"
+        where = "everywhere" if plan.is_full else "as far as was looked"
         more = "" if plan.is_full else "; --full looks at every byte"
-        return f"sound: every stamp was found {where}{more}"
+        return f"sound: each place held its stamp, {where}{more}"
     if verdict.kind == "wraps":
         place, origin = found.example or (0, 0)
         return (
@@ -208,6 +209,5 @@ def _sentence(plan: "Plan", verdict: "Verdict") -> str:
         return f"lost: nothing beyond byte {number(verdict.real_bytes)} holds what was written"
     return (
         f"damaged: {number(found.read_bytes - found.own_bytes)} bytes are not as written, the "
-        f"lowest near byte {number(found.first_bad)}, and others above are: no wrong size explains "
-        "this"
+        f"lowest near byte {number(found.first_bad)}, and some above are: the real size is unknown"
     )

@@ -89,18 +89,20 @@ class _Line:
 
     def __init__(self, clock: Clock = time.monotonic) -> None:
         self._clock = clock
-        self._began_s: float | None = None
+        self._began: tuple[float, float] | None = None
 
     def __call__(self, state: "Stage") -> str:
         """Return one line."""
-        if not state.fraction:
-            self._began_s = self._clock() if state.fraction is not None else None
+        if state.fraction is None:
             return f"quick · {state.text}"
         parts = ["quick", f"{state.fraction:.0%}"]
-        if self._began_s is not None:
-            passed = self._clock() - self._began_s
-            left = passed * (1.0 - state.fraction) / state.fraction
-            parts.append(f"{terminal.duration(left)} left")
+        now = self._clock()
+        if self._began is None:
+            self._began = now, state.fraction
+        began_s, share = self._began
+        if state.fraction > share:
+            left_s = (now - began_s) * (1.0 - state.fraction) / (state.fraction - share)
+            parts.append(f"{terminal.duration(left_s)} left")
         return " · ".join([*parts, state.text])
 
 
@@ -150,17 +152,18 @@ def _show(given: QuickOptions, target: "Target", settings: "Settings", found: "Q
     from opennandlab.base.words import size
 
     typer.echo(f"{target.name}, {size(target.capacity_bytes)}")
-    typer.echo(f"state of the drive before: {found.state.name} ({found.state.why})")
+    typer.echo(f"state before: {found.state.name} ({found.state.why})")
     typer.echo(
-        f"range: {size(found.range_bytes)} from the start; at most {settings.runs} runs of "
-        f"{settings.seconds:g} s a row; MB are 10^6 bytes"
+        f"range: the first {size(found.range_bytes)}; a run takes {settings.seconds:g} s at most; "
+        "MB are 10^6 bytes"
     )
     typer.echo("")
     heads = ["test", "MB/s best", "median", "IOPS best", "median", "mean us", "runs"]
     rows = [_cells(row) for row in found.rows]
     writes = next((at for at, row in enumerate(found.rows) if row.op == "write"), None)
     sections = () if not writes else (writes,)
-    terminal.stdout().print(terminal.Grid(heads, rows, sections=sections))
+    if rows:
+        terminal.stdout().print(terminal.Grid(heads, rows, sections=sections))
     for text in (*target.deviations, *target.warnings):
         terminal.note(f"note: {text}")
 

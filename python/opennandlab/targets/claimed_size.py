@@ -10,14 +10,15 @@ error). Both look sound until they are full.
 
 R is 1 MiB, or a 4096th of a larger drive. Why this order: a drive of S bytes puts the stamp of x at
 x mod S, where the stamp of a lower address overwrites it later. Some multiple of R, x, lies in S to
-S + R, and its place, x - S, within the first R bytes, all of which were stamped after it: so x reads
+S + R, and its place, x - S, within the first R bytes, which were all stamped after it: x reads
 another stamp, o, and x - o = S. Stamps elsewhere, and those of the wash, are wrong by multiples of
-S; the greatest common divisor of all differences is S. It is not believed: the stamp of address S
+S; the greatest common divisor of all differences is S. That is confirmed: the stamp of address S
 must be gone after that of address 0 was written.
 
 What is lost has no such arithmetic: the end is between the highest stamp that was found and the
 lowest that was not, and bisection finds it to the sector; so it does where only the upper part of
-the drive wraps. With `is_full` every byte is stamped, in the same order, and the wash is what was read before.
+the drive wraps. With `is_full` every byte is stamped, in the same order, and there is no wash: the
+reads of the end of the drive clear the caches of its start.
 
 What is not found: a drive with a cache larger than the wash; unless `is_full`, damage between the
 stamps, and a drive of which only the upper part wraps; and how long data stay.
@@ -160,8 +161,8 @@ class Found:
         is_mixed: Whether a sector above some bad one held its stamp.
         divisor: Greatest common divisor of how far strange stamps were from home.
         example: A strange stamp: where it was, and where it belongs.
-        origin_min: Lowest place that one belongs to.
-        bads: Lowest bad sector of each piece that has one.
+        origins: Lowest and highest place that strange stamps belong to.
+        aliases: Of each piece the lowest place that is another one too: the higher of the two.
     """
 
     read_bytes: int = 0
@@ -174,8 +175,8 @@ class Found:
     is_mixed: bool = False
     divisor: int = 0
     example: Piece | None = None
-    origin_min: int | None = None
-    bads: list[int] = field(default_factory=list)
+    origins: Piece | None = None
+    aliases: list[int] = field(default_factory=list)
 
     def add_error(self, offset: int, length: int) -> None:
         """Count a piece that could not be read or written; its end at least is bad."""
@@ -201,8 +202,9 @@ class Found:
             self.divisor = gcd(self.divisor, int(np.gcd.reduce(np.abs(places - origins))))
             if self.example is None or places[0] > origins[0]:
                 self.example = (int(places[0]), int(origins[0]))
-            least = int(origins.min())
-            self.origin_min = least if self.origin_min is None else min(self.origin_min, least)
+            ends = (int(origins.min()), int(origins.max()), *(self.origins or ()))
+            self.origins = (min(ends), max(ends))
+            self.aliases.append(int(np.maximum(places, origins).min()))
         self._place(offset, what.own)
 
     def _place(self, offset: int, own: Flags) -> None:
@@ -221,7 +223,6 @@ class Found:
 
     def _mark(self, bad: int) -> None:
         self.first_bad = bad
-        self.bads.append(bad)
         self.good_below = None
 
 
@@ -231,7 +232,7 @@ class Verdict:
 
     Args:
         kind: `sound`, `wraps`, `lost` (what is beyond the real size), or `damaged` (bad places
-            among good ones, which no wrong size explains).
+            among good ones).
         real_bytes: The real size; None where the target is damaged.
         found: What was read.
         written_bytes: By the check, all in all.
@@ -299,27 +300,26 @@ class Check:
         if first is None:
             return "sound", self._raw.capacity_bytes
         if found.counts["strange"]:
-            return self._judged_by_strange(found, first)
+            return self._judged_by_strange(found)
         if found.is_mixed:
             return "damaged", None
         unit = self._plan.unit_bytes
         good = -unit if found.good_below is None else found.good_below // unit * unit
         return "lost", self._bisected(good, first // unit * unit, None)
 
-    def _judged_by_strange(self, found: Found, first: int) -> tuple[str, int | None]:
+    def _judged_by_strange(self, found: Found) -> tuple[str, int | None]:
         """Return what stamps of other places tell."""
         step, unit = found.divisor, self._plan.unit_bytes
         if step % unit:
             return "damaged", None
         if not self._holds(step, step):
             return "wraps", step
-        beyond = [bad // unit * unit for bad in found.bads if bad >= step + unit]
+        beyond = [place // unit * unit for place in found.aliases if place >= step + unit]
         kind = "wraps"
-        if found.origin_min is not None:
-            # One block may answer for all that is lost, and so for the place that it belongs to.
-            origin = found.origin_min // unit * unit
-            if not self._holds(origin, None):
-                kind, beyond = "lost", [*beyond, origin]
+        low, high = found.origins or (0, 0)
+        if high - low < TAIL_BYTES and not self._holds(low // unit * unit, None):
+            # One block answers for all that is lost, and so for the place that it belongs to.
+            kind, beyond = "lost", [*beyond, low // unit * unit]
         if not beyond:
             return "damaged", None
         return kind, self._bisected(step, min(beyond), step if kind == "wraps" else None)

@@ -301,27 +301,35 @@ def _prepared(target: Target, settings: Settings, found: Quick, tell: Watch) -> 
     """Prepare the whole target, and return what is known of its state."""
     if settings.prepare == "none":
         return known_state(target)
-    tell(Stage("filling the target", None))
     fill = Stimulus("sequential", block_bytes=FILL_BYTES, queue_depth=32)
     limit = Limit(bytes=target.capacity_bytes)
-    _run(target, fill, limit, settings.seed, found, is_measured=False)
+    watch = _preparing("filling the target", tell)
+    _run(target, fill, limit, settings.seed, found, is_measured=False, watch=watch)
     if settings.prepare == "fill":
         return State("filled", "written once from end to end, by this test")
     write = Stimulus("random", queue_depth=32)
     rates: list[float] = []
     for number in range(ROUNDS_MAX):
-        tell(Stage(f"on the way to steady state, round {number + 1}", None))
+        watch = _preparing(f"on the way to steady state, round {number + 1}", tell)
         bulk = Limit(bytes=round(target.capacity_bytes * ROUND_SHARE))
         seed = settings.seed + number
         if target.is_virtual:
-            _run(target, write, bulk, seed, found, is_measured=False)
+            _run(target, write, bulk, seed, found, is_measured=False, watch=watch)
             bulk = Limit(ios=ROUND_IOS)
-        rates.append(_run(target, write, bulk, seed, found).iops)
-        if steady_state(rates[-5:]).steady:
+        rates.append(_run(target, write, bulk, seed, found, watch=watch).iops)
+        if steady_state(rates).steady:
             return State(
-                "steady", f"filled, then random 4 KiB writes: steady after {number + 1} rounds"
+                "steady", f"filled, then random 4 KiB writes, steady after {number + 1} rounds"
             )
     raise TargetError(f"{target.name}: not steady after {ROUNDS_MAX} rounds of random writes")
+
+
+def _preparing(text: str, tell: Watch) -> Watcher:
+    def watch(step: Step) -> None:
+        share = "" if step.fraction is None else f", {step.fraction:.0%}"
+        tell(Stage(f"{text}{share}", None))
+
+    return watch
 
 
 def known_state(target: Target) -> State:
@@ -331,8 +339,8 @@ def known_state(target: Target) -> State:
     imprint = target.imprint()
     if imprint is None:
         return State("unknown", "this kind of target does not tell")
-    share = f"{imprint.written_share:.0%} of 128 places held data"
-    return State("unknown", f"{share}, which does not say what was written before")
+    share = f"{imprint.written_share:.0%} of 128 places hold data"
+    return State("unknown", f"{share}; how they were written is not known")
 
 
 def _nobody(_stage: Stage) -> None:

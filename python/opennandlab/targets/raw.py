@@ -256,9 +256,10 @@ def _device(request: Request) -> Raw:
         raise TargetError(f"{request.text}: cannot be held: {error.strerror or error}") from error
     try:
         is_same = same_file(os.fstat(held), Path(block.node).stat())
-        if not is_same or probe.kernel_name(held) != block.name:
-            raise TargetError(f"{request.text}: this is no longer the device that was checked")
-        return RawHandle(request.text, held, block.size_bytes, block.sector_bytes)
+        if is_same and probe.kernel_name(held) == block.name:
+            return RawHandle(request.text, held, block.size_bytes, block.sector_bytes)
     except BaseException:
         probe.release(held)
         raise
+    probe.release(held)
+    raise TargetError(f"{request.text}: this is no longer the device that was checked")

@@ -69,8 +69,8 @@ def seen(offset: int, data: bytes, tag: int) -> Seen:
         return Seen(own, nothing, nothing, nothing, nothing, places)
     origins = found[:, 1]
     is_mark = found[:, 0] == MARK
-    strange = is_mark & ~own & _equal(found, _words(origins, tag))
-    blank = ~found.any(axis=1)
+    strange: Flags = is_mark & ~own & _equal(found, _words(origins, tag))
+    blank: Flags = np.logical_not(found.any(axis=1))
     old = is_mark & ~own & ~strange & (found[:, 2] != np.uint64(tag))
     return Seen(own, strange, blank, old, ~(own | strange | blank | old), origins)
 
@@ -93,7 +93,8 @@ def _words(offsets: Words, tag: int) -> Words:
 def _mixed(value: Words) -> Words:
     value = (value ^ (value >> np.uint64(30))) * MIX_1
     value = (value ^ (value >> np.uint64(27))) * MIX_2
-    return value ^ (value >> np.uint64(31))
+    mixed: Words = value ^ (value >> np.uint64(31))
+    return mixed
 
 
 def _equal(one: Words, other: Words) -> Flags:
