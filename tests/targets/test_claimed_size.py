@@ -35,7 +35,7 @@ class Liar(Raw):
         real: Bytes that it has.
         how: What becomes of the others: `wrap` (an address is taken modulo the real size), `ring`
             (the upper part of the drive, `ring` bytes, answers for them), `zeros`, `garbage`,
-            `error`.
+            `error`, `block` (one block of 4 KiB holds what was written last).
         sector: Smallest request.
         ring: Of a drive that wraps in part.
         cache: Bytes that it keeps of what was written last, wherever that was.
@@ -47,6 +47,7 @@ class Liar(Raw):
         super().__init__("liar", claimed, sector)
         self.real, self.how, self.ring, self.cache = real, how, ring, cache
         self.data = bytearray(real)
+        self.block = bytearray(4096)
         self.kept: dict[int, bytes] = {}
         self.written: list[tuple[int, int]] = []
         self.random = random.Random(real)  # noqa: S311 (no secret)
@@ -78,6 +79,8 @@ class Liar(Raw):
             return self.kept[offset]
         if place is not None:
             return bytes(self.data[place : place + 512])
+        if self.how == "block":
+            return bytes(self.block[offset % 4096 :][:512])
         return self.random.randbytes(512) if self.how == "garbage" else bytes(512)
 
     def write(self, offset: int, data: bytes) -> None:
@@ -88,6 +91,9 @@ class Liar(Raw):
             place = self._place(offset + at)
             if place is not None:
                 self.data[place : place + 512] = part
+            else:
+                spot = (offset + at) % 4096
+                self.block[spot : spot + 512] = part
             if self.cache:
                 self.kept.pop(offset + at, None)
                 self.kept[offset + at] = part
@@ -109,7 +115,7 @@ def checked(drive: Raw, *, is_full: bool = False, cache: int = 256 << 10, tag: i
 def drawn(number: int) -> tuple[Liar, str, bool]:
     """Return one of fifty liars, what it should be called, and whether it is checked in full."""
     draw = random.Random(number)  # noqa: S311 (no secret)
-    how = ("wrap", "zeros", "garbage", "error", "ring")[number % 5]
+    how = ("wrap", "zeros", "garbage", "error", "ring", "block")[number % 6]
     sector = draw.choice((512, 4096))
     claimed = draw.choice((4, 6, 8)) * MIB - draw.choice((0, draw.randrange(4000))) * 512
     claimed -= claimed % sector

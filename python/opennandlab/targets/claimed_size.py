@@ -346,15 +346,12 @@ class Check:
         unit, end = self._plan.unit_bytes, self._plan.capacity_bytes
         if not self._wrote(place, unit):
             return False
-        if step is None:
-            other = max(place + unit, end - TAIL_BYTES)
-            for start in range(other, end, unit):
-                self._wrote(start, unit)
-        else:
-            other = place - step
-            self._wrote(other, unit)
+        others = range(end - TAIL_BYTES, end, unit) if step is None else (place - step,)
+        for other in others:
+            if other != place:
+                self._wrote(other, unit)
         self._flush()
-        self._rinse(place, {place, other})
+        self._rinse(place, {place, *others})
         self._flush()
         try:
             data = self._raw.read(place, unit)

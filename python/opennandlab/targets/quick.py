@@ -6,7 +6,8 @@
     RND4K Q1T1   the same, 1 outstanding              how long one small request takes
 
 The names and cells are those that popular disk benchmarks agree on. All requests go to one range at
-the start of the target, which is written first, so that reads find data. Reads come before writes.
+the start of the target, which is written first unless all of it was, so that reads find data. Reads come before writes,
+and small writes before large ones.
 A cell is run several times; a run ends when it has moved as many bytes as the range has, or at a
 limit of time. Such a short test shows caches and the state that the drive is in: no steady state is
 waited for unless it is asked for (`Prepare`), and where the state is not known the result says so.
@@ -224,7 +225,7 @@ def make_plan(settings: Settings, capacity_bytes: int) -> Plan:
     return Plan(
         range_bytes=size,
         prepare_bytes=round(capacities[settings.prepare] * capacity_bytes),
-        write_bytes_max=size * (1 + runs),
+        write_bytes_max=size * (runs + (settings.prepare == "none")),
         seconds_max=settings.seconds * runs * len(OPS),
     )
 
@@ -246,10 +247,15 @@ def run_quick(target: Target, settings: Settings, watch: Watch | None = None) ->
     tell = watch or _nobody
     try:
         found.state = _prepared(target, settings, found, tell)
-        tell(Stage("writing the range", 0.0))
-        fill = Stimulus("sequential", block_bytes=MIB, queue_depth=8,
-                        active_range=ActiveRange(share=share))  # fmt: skip
-        _run(target, fill, Limit(bytes=size), settings.seed, found, is_measured=False)
+        if settings.prepare == "none":
+            tell(Stage("writing the range", 0.0))
+            fill = Stimulus(
+                "sequential",
+                block_bytes=MIB,
+                queue_depth=8,
+                active_range=ActiveRange(share=share),
+            )
+            _run(target, fill, Limit(bytes=size), settings.seed, found, is_measured=False)
         _measure(target, settings, share, found, tell)
     except KeyboardInterrupt:
         found.is_cut = True
@@ -260,7 +266,8 @@ def _measure(target: Target, settings: Settings, share: float, found: Quick, tel
     count = len(OPS) * len(CELLS) * settings.runs
     done = 0
     for op in OPS:
-        for cell in CELLS:
+        # Large writes tidy a drive up: what they leave is not the state that was there before.
+        for cell in CELLS if op == "read" else reversed(CELLS):
             row = Row(cell, op)
             for number in range(settings.runs):
                 text = f"{cell.name} {op}, run {number + 1} of {settings.runs}"
@@ -271,6 +278,7 @@ def _measure(target: Target, settings: Settings, share: float, found: Quick, tel
                 row.runs.append(_run(target, stimulus, limit, seed, found, watch=watch))
                 if number == 0:
                     found.rows.append(row)
+                    found.rows.sort(key=lambda row: (OPS.index(row.op), CELLS.index(row.cell)))
                 done += 1
 
 
