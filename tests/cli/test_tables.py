@@ -81,6 +81,10 @@ pts import drive.csv --threads 1 --queue-depth 4 -o drive.json
 calibrate --device small.yaml --to drive.json
 app run --target sim:emmc_16gb --case camera=2 --runs 1 --keep --store kept
 app history --store kept
+quick --target sim:small.yaml --size 8MiB --runs 1 --seconds 0.05 --set nand.blocks_per_plane=128
+quick --target sim:tlc_standard --dry-run
+check-data --target file:drive.img?size=2MiB
+check-data --target file:none.img?size=2MiB --dry-run
 """
 
 

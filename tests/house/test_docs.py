@@ -26,6 +26,7 @@ PAGES = [
     "docs/ecc.md",
     "docs/reports.md",
     "docs/pts.md",
+    "docs/quick.md",
     "docs/traces.md",
     "docs/from.md",
     "docs/sweeps.md",

@@ -1,4 +1,4 @@
-"""What the gate before a real target says, for plans."""
+"""The answer of the gate before a real target, for plans."""
 
 from typing import TYPE_CHECKING, Any
 

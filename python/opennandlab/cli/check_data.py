@@ -74,7 +74,7 @@ def check_data(given: CheckDataOptions) -> None:
 
 
 class _Line:
-    """Says how far a check is."""
+    """Writes the progress of a check."""
 
     def __init__(self, clock: Clock = time.monotonic) -> None:
         self._clock = clock
@@ -148,7 +148,7 @@ def _document(raw: "Raw", plan: "Plan", verdict: "Verdict", tag: int) -> dict[st
     }
 
 
-# What is said of each kind of bytes that did not hold their stamp.
+# Names of the kinds of bytes that did not hold their stamp.
 BAD = {
     "strange": "stamps of another place",
     "blank": "zeros",
@@ -191,7 +191,7 @@ def _real(verdict: "Verdict") -> list[str]:
 
 
 def _sentence(plan: "Plan", verdict: "Verdict") -> str:
-    """Say what came out."""
+    """Return the outcome as a sentence."""
     from opennandlab.base.words import number
 
     found = verdict.found

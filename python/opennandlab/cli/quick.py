@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Prepared(str, Enum):
-    """What is done to the whole drive before."""
+    """Treatment of the whole drive before."""
 
     NONE = "none"
     FILL = "fill"
@@ -41,7 +41,7 @@ class QuickOptions(TargetOptions, Printed):
             metavar="SIZE",
         ),
     ] = None
-    runs: Annotated[int, flag("Runs of each cell.", min=1, max=1000)] = 5
+    runs: Annotated[int, flag("Runs of each cell.", min=1, max=100)] = 5
     seconds: Annotated[
         float, flag("A run ends here at the latest.", metavar="S", min=0.01, max=86400.0)
     ] = 5.0
@@ -85,7 +85,7 @@ def quick(given: QuickOptions) -> None:
 
 
 class _Line:
-    """Says how far a test is; the time left is what the runs until now took, for those to come."""
+    """Writes the progress of a test; the time left is in proportion to the runs until now."""
 
     def __init__(self, clock: Clock = time.monotonic) -> None:
         self._clock = clock
@@ -158,7 +158,7 @@ def _show(given: QuickOptions, target: "Target", settings: "Settings", found: "Q
         "MB are 10^6 bytes"
     )
     typer.echo("")
-    heads = ["test", "MB/s best", "median", "IOPS best", "median", "mean us", "runs"]
+    heads = ["test", "MB/s best", "median", "IOPS best", "median", "mean µs", "runs"]
     rows = [_cells(row) for row in found.rows]
     writes = next((at for at, row in enumerate(found.rows) if row.op == "write"), None)
     sections = () if not writes else (writes,)

@@ -1,27 +1,27 @@
 """Is a drive as large as it claims? Stamps are written all over it, and read again.
 
-A drive that claims more than it has either *wraps* (an address beyond its end is one at its
-start), or *loses* what is written there (reads give zeros, garbage, one and the same block, or an
-error). Both look sound until they are full.
+A drive that claims more than it has either *wraps* (an address beyond its end is an address at its
+start), or *loses* all data beyond (reads give zeros, garbage, one and the same block, or an error).
+Both look sound until they are full.
 
     1  stamps: the last two blocks, all multiples of R from the highest down, then the first R bytes
     2  flush, and *wash*: as many bytes as a cache may hold go between the lowest stamps
-    3  read, in the order of the writes: what was written first has left the caches first
+    3  read, in the order of the writes: the oldest stamps have left the caches first
 
 R is 1 MiB, or a 4096th of a larger drive. Why this order: a drive of S bytes puts the stamp of x at
-x mod S, where the stamp of a lower address overwrites it later. Some multiple of R, x, lies in S to
-S + R, and its place, x - S, within the first R bytes, which were all stamped after it: x reads
+x mod S, where the stamp of a lower address overwrites it later. Some multiple of R, x, is between S
+and S + R, and its place, x - S, within the first R bytes, which were all stamped after it: x reads
 another stamp, o, and x - o = S. Stamps elsewhere, and those of the wash, are wrong by multiples of
 S; the greatest common divisor of all differences is S. That is confirmed: the stamp of address S
 must be gone after that of address 0 was written.
 
-What is lost has no such arithmetic: the end is between the highest stamp that was found and the
-lowest that was not, and bisection finds it to the sector; so it does where only the upper part of
-the drive wraps. With `is_full` every byte is stamped, in the same order, and there is no wash: the
-reads of the end of the drive clear the caches of its start.
+Lost data have no such arithmetic: the end is between the highest stamp that was found and the
+lowest that was not, and bisection finds it to the sector. The same is done if only the upper part
+of the drive wraps. With `is_full` every byte is stamped, in the same order, and there is no wash:
+the reads of the end of the drive clear the caches of its start.
 
-What is not found: a drive with a cache larger than the wash; unless `is_full`, damage between the
-stamps, and a drive of which only the upper part wraps; and how long data stay.
+Not found are: a drive with a cache larger than the wash; unless `is_full`, damage between the
+stamps, and a drive of which only the upper part wraps; and how long data last.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ TAIL_BYTES = 2 * STAMP_BYTES
 STEPS_MAX = 4096
 STEP_BYTES_MIN = 1 << 20
 CAPACITY_MIN = 64 << 10
-# What one step of the bisection washes with has at least so many pieces, to leave some out.
+# The wash of a step of the bisection has at least 16 pieces, because some are left out.
 WASH_PIECES = 16
 
 Piece = tuple[int, int]
@@ -72,7 +72,7 @@ class Plan:
         return -(-step // STAMP_BYTES) * STAMP_BYTES
 
     def pieces(self) -> Iterator[Piece]:
-        """Yield offset and length of what is stamped, from the end to the start."""
+        """Yield offset and length of all stamped pieces, from the end to the start."""
         end = self.capacity_bytes
         last = end - TAIL_BYTES
         if not self.is_full and last >= self.step_bytes:
@@ -86,7 +86,7 @@ class Plan:
             yield start, min(REQUEST_BYTES_MAX, end - start)
 
     def wash(self) -> Iterator[Piece]:
-        """Yield what is written between the stamps, to leave no stamp in a cache."""
+        """Yield the pieces that are written between the stamps, to leave no stamp in a cache."""
         room, step = self.cache_bytes, self.step_bytes
         if self.is_full:
             return
@@ -134,7 +134,7 @@ class Stage:
     """How far a check is.
 
     Args:
-        text: What is being done.
+        text: The step.
         done: Bytes that were moved.
         total: Bytes to move; None while the end is looked for.
     """
@@ -149,7 +149,7 @@ Watch = Callable[[Stage], None]
 
 @dataclass
 class Found:
-    """What was read.
+    """The outcome of all reads.
 
     Args:
         read_bytes: Bytes that should hold stamps.
@@ -160,7 +160,7 @@ class Found:
         good_below: Highest sector below it that held its stamp; None without any.
         is_mixed: Whether a sector above some bad one held its stamp.
         divisor: Greatest common divisor of how far strange stamps were from home.
-        example: A strange stamp: where it was, and where it belongs.
+        example: A strange stamp: the place that it was read at, and the one that it belongs to.
         origins: Lowest and highest place that strange stamps belong to.
         aliases: Of each piece the lowest place that is another one too: the higher of the two.
     """
@@ -213,7 +213,7 @@ class Found:
         self.own_bytes += int(own.sum()) * SECTOR_BYTES
         good, bad = np.flatnonzero(own), np.flatnonzero(~own)
         if bad.size:
-            # What is good and above the lowest bad sector of this piece.
+            # Good sectors above the lowest bad one of this piece.
             below = good[good < bad[0]]
             self.is_mixed = self.is_mixed or self.own_bytes > below.size * SECTOR_BYTES
             self._mark(offset + int(bad[0]) * SECTOR_BYTES)
@@ -231,10 +231,10 @@ class Verdict:
     """The answer.
 
     Args:
-        kind: `sound`, `wraps`, `lost` (what is beyond the real size), or `damaged` (bad places
+        kind: `sound`, `wraps`, `lost` (all data beyond the real size), or `damaged` (bad places
             among good ones).
         real_bytes: The real size; None where the target is damaged.
-        found: What was read.
+        found: The outcome of all reads.
         written_bytes: By the check, all in all.
     """
 
@@ -263,7 +263,7 @@ class Check:
         self._total = 2 * plan.stamp_bytes + plan.wash_bytes
 
     def run(self) -> Verdict:
-        """Write, read, and find the real size where it is not the claimed one.
+        """Write, read, and find the real size if it is not the claimed one.
 
         Raises:
             TargetError: when the target is gone.
@@ -295,7 +295,7 @@ class Check:
             found.add_error(offset, length)
 
     def _judged(self, found: Found) -> tuple[str, int | None]:
-        """Return what is wrong, and the real size."""
+        """Return the kind of fault, and the real size."""
         first = found.first_bad
         if first is None:
             return "sound", self._raw.capacity_bytes
@@ -308,7 +308,7 @@ class Check:
         return "lost", self._bisected(good, first // unit * unit, None)
 
     def _judged_by_strange(self, found: Found) -> tuple[str, int | None]:
-        """Return what stamps of other places tell."""
+        """Return the same from stamps of other places."""
         step, unit = found.divisor, self._plan.unit_bytes
         if step % unit:
             return "damaged", None
@@ -337,11 +337,11 @@ class Check:
         return bad
 
     def _holds(self, place: int, step: int | None) -> bool:
-        """Tell whether a sector holds its stamp after another one was written.
+        """Return whether a sector holds its stamp after another one was written.
 
         Args:
             place: Of the sector.
-            step: The other one is so far below; None for those at the end of the target.
+            step: The other one is this distance below; None for those at the end of the target.
         """
         unit, end = self._plan.unit_bytes, self._plan.capacity_bytes
         if not self._wrote(place, unit):
@@ -362,7 +362,7 @@ class Check:
     def _rinse(self, end: int, kept: set[int]) -> None:
         """Write as much as a cache may hold below a place, but for some sectors.
 
-        What is below the end that is looked for is on the drive whatever its real size.
+        Places below the end that is looked for are on the drive whatever its real size.
         """
         unit = self._plan.unit_bytes
         size = min(REQUEST_BYTES_MAX, end // WASH_PIECES // unit * unit)

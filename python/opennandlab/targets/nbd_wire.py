@@ -45,7 +45,7 @@ HOST = re.compile(r"[a-z0-9._-]+|[0-9a-f:.]+")
 
 
 class AnswerError(OSError):
-    """A request that the server answered with an error; the connection goes on."""
+    """A request that the server answered with an error; the connection stays."""
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@
     RND4K Q1T1   the same, 1 outstanding              how long one small request takes
 
 The names and cells are those that popular disk benchmarks agree on. All requests go to one range at
-the start of the target, which is written first unless all of it was, so that reads find data. Reads come before writes,
-and small writes before large ones.
+the start of the target, which is written first unless all of it was, so that reads find data. Reads
+come before writes, and small writes before large ones.
 A cell is run several times; a run ends when it has moved as many bytes as the range has, or at a
 limit of time. Such a short test shows caches and the state that the drive is in: no steady state is
-waited for unless it is asked for (`Prepare`), and where the state is not known the result says so.
+waited for unless it is asked for (`Prepare`), and an unknown state is reported as unknown.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Op = Literal["read", "write"]
 MIB = 1 << 20
 # The range holds the requests of the deepest sequential cell.
 SIZE_MIN = 8 * MIB
-# A round of the way to steady state overwrites so much of the drive, as one of the standard test.
+# A round of the way to steady state overwrites this share of the drive.
 ROUND_SHARE = 0.5
 ROUNDS_MAX = 25
 ROUND_IOS = 20_000
@@ -92,7 +92,7 @@ class Settings:
         size_bytes: The range; None for 1 GiB, or the whole of a smaller target.
         runs: Of each cell.
         seconds: A run ends here at the latest.
-        prepare: What is done to the whole target before: nothing; it is filled; it is filled and
+        prepare: Treatment of the whole target before: none; it is filled; it is filled and
             written at random until the five-point rule of the standard tests holds.
         seed: Decides the addresses.
     """
@@ -122,7 +122,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class State:
-    """What is known of the drive's state before the test.
+    """The drive's state before the test, as far as it is known.
 
     Args:
         name: `fresh`, `filled`, `steady` or `unknown`.
@@ -185,7 +185,7 @@ class Stage:
     """How far the test is.
 
     Args:
-        text: What is being done.
+        text: The step.
         fraction: Of the whole test, 0 to 1; None while the drive is prepared.
     """
 
@@ -231,7 +231,7 @@ def make_plan(settings: Settings, capacity_bytes: int) -> Plan:
 
 
 def run_quick(target: Target, settings: Settings, watch: Watch | None = None) -> Quick:
-    """Run the test; after Ctrl-C, return what was measured.
+    """Run the test; after Ctrl-C, return the runs until then.
 
     Raises:
         ConfigError: when the range does not fit, or the target cannot take these requests.
@@ -266,7 +266,7 @@ def _measure(target: Target, settings: Settings, share: float, found: Quick, tel
     count = len(OPS) * len(CELLS) * settings.runs
     done = 0
     for op in OPS:
-        # Large writes tidy a drive up: what they leave is not the state that was there before.
+        # Large writes tidy a drive up: they do not leave the state that was found.
         for cell in CELLS if op == "read" else reversed(CELLS):
             row = Row(cell, op)
             for number in range(settings.runs):
@@ -306,7 +306,7 @@ def _run(  # noqa: PLR0913 (of the target's own)
 
 
 def _prepared(target: Target, settings: Settings, found: Quick, tell: Watch) -> State:
-    """Prepare the whole target, and return what is known of its state."""
+    """Prepare the whole target, and return its state."""
     if settings.prepare == "none":
         return known_state(target)
     fill = Stimulus("sequential", block_bytes=FILL_BYTES, queue_depth=32)
@@ -341,7 +341,7 @@ def _preparing(text: str, tell: Watch) -> Watcher:
 
 
 def known_state(target: Target) -> State:
-    """Return what is known of a target that was opened just now."""
+    """Return the state of a target that was opened just now, as far as it is known."""
     if target.kind == "sim":
         return State("fresh", "nothing was written before this test")
     imprint = target.imprint()

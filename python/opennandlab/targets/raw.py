@@ -1,10 +1,10 @@
 """A real target as bytes, read and written by this program itself: for data, not for speed.
 
-It stands behind the same gates as the targets that fio measures: a file that holds something, a
+It is behind the same gates as the targets that fio measures: a file that holds something, a
 device and an export need consent, and a device is held alone. Requests go around the page cache
 (direct I/O), because a cache of the system would answer for the drive.
 
-A request that the drive answers with an error is a `RequestError`: it says something of the drive,
+A request that the drive answers with an error is a `RequestError`: it is a property of the drive,
 and the next request may work. A drive that is gone is a `TargetError`.
 """
 
@@ -74,7 +74,7 @@ class Raw(ABC):
 
     @abstractmethod
     def flush(self) -> None:
-        """Make durable what was written; raises as `read`."""
+        """Make all writes durable; raises as `read`."""
 
     @abstractmethod
     def close(self) -> None:
@@ -233,7 +233,7 @@ def refuse_simulated(request: Request) -> None:
     """Refuse a target without data.
 
     Raises:
-        ConfigError: with what is accepted.
+        ConfigError: with the accepted ones.
     """
     if request.kind == "sim":
         raise ConfigError(

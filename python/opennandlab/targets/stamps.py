@@ -1,4 +1,4 @@
-"""Stamps: data that say where they belong.
+"""Stamps: data that carry their own address.
 
 Each sector of 512 bytes holds its own offset and the tag of the run, and 61 words that follow from
 both, so that a stamp is whole or none, does not compress, and equals no other:
@@ -39,7 +39,7 @@ class Seen:
         blank: Nothing but zeros.
         old: A stamp of another run.
         garbage: Anything else.
-        origins: Offset in the stamp of each sector; means something where it is `strange`.
+        origins: Offset in the stamp of each sector; meaningful for `strange` ones.
     """
 
     own: Flags

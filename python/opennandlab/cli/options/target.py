@@ -1,4 +1,4 @@
-"""Options that name a target, and what may be lost on it."""
+"""Options that name a target, and the consent to lose its data."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,7 +39,7 @@ DryRun = Annotated[bool, flag("Print what would be done; do nothing.")]
 
 @dataclass(frozen=True, kw_only=True)
 class TargetOptions(Options):
-    """A target, and what may be lost on it."""
+    """A target, and the consent to lose its data."""
 
     target: TargetText
     settings: DeviceSets = None
@@ -49,7 +49,7 @@ class TargetOptions(Options):
     dry_run: DryRun = False
 
     def request(self, seed: int, folder: Path | None = None) -> "Request":
-        """Return the target that is meant.
+        """Return the target.
 
         Args:
             seed: Of what is drawn when a simulated drive is made.
