@@ -52,7 +52,7 @@ class TargetOptions(Options):
         """Return the target.
 
         Args:
-            seed: Of what is drawn when a simulated drive is made.
+            seed: Of all draws when a simulated drive is made.
             folder: Where fio's files go; None for a temporary place.
         """
         from opennandlab.core.config import parse_overrides
