@@ -32,7 +32,8 @@ COMMANDS = Path(sys.executable).parent
 
 # Lines that only a slow machine prints: how far a run, a test, a suite or a code is.
 PROGRESS = re.compile(
-    r"^(quick|check-data) · |M I/O per s$|errors in \d+ frames, |/\d+ cases  .* left| · [^·]* left( · |$)"
+    r"^(quick|check-data) · "
+    r"|M I/O per s$|errors in \d+ frames, |/\d+ cases  .* left| · [^·]* left( · |$)"
 )
 
 
