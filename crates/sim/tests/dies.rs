@@ -35,7 +35,8 @@ impl Bare {
             .collect();
         json!({
             "ftl": self.ftl.snapshot(), "erases": erases, "places": places,
-            "mapped": self.ftl.mapped_pages(), "counters": format!("{:?}", self.ftl.counters()),
+            "mapped": self.ftl.figures().mapped_pages(),
+            "counters": format!("{:?}", self.ftl.counters()),
         })
     }
 }

@@ -52,10 +52,10 @@ impl Bench {
         }
         match self.rng.below(5) {
             4 => {
-                let was = self.ftl.collection_of(die).is_some();
+                let was = self.ftl.room(die).victim().is_some();
                 let begun = self.ftl.begin_fold(self.flash.media(), die);
                 assert!(!(begun && was), "a fold beside a collection in {die:?}");
-                assert_eq!(self.ftl.collection_of(die).is_some(), begun || was);
+                assert_eq!(self.ftl.room(die).victim().is_some(), begun || was);
                 self.flash.set_load(die, self.rng.below(4) as u32);
             }
             0 if !self.erases.is_empty() => {
@@ -63,18 +63,18 @@ impl Bench {
                 self.finish(index);
             }
             1 => {
-                let was = self.ftl.collection_of(die);
+                let was = self.ftl.room(die).victim();
                 let begun = self.ftl.begin_collection(self.flash.media(), die);
                 assert!(!(begun && was.is_some()), "a second collection in {die:?}");
-                assert_eq!(self.ftl.collection_of(die).is_some(), begun || was.is_some());
+                assert_eq!(self.ftl.room(die).victim().is_some(), begun || was.is_some());
             }
             _ => {
-                let victim = self.ftl.collection_of(die);
+                let victim = self.ftl.room(die).victim();
                 let limit = 1 + self.rng.below(9) as u32;
                 match self.ftl.step_collection(&mut self.flash, die, limit) {
                     StepOutcome::Moved(count) => {
                         assert_eq!(count, limit, "a step moves what it may");
-                        assert!(self.ftl.pages_to_collect(die) > 0);
+                        assert!(self.ftl.room(die).pages_to_collect() > 0);
                     }
                     StepOutcome::Emptied(block) => {
                         assert_eq!(Some(block), victim);
@@ -82,7 +82,7 @@ impl Bench {
                     }
                     StepOutcome::Retired(block) => {
                         assert_eq!(Some(block), victim);
-                        assert_eq!(self.ftl.collection_of(die), None);
+                        assert_eq!(self.ftl.room(die).victim(), None);
                     }
                     StepOutcome::Stuck => {
                         let waits = self.erases.iter().any(|&(other, _)| other == die);
@@ -101,11 +101,11 @@ impl Bench {
             let block = BlockId(self.own.below(self.blocks) as u32);
             self.ftl.ask_refresh(self.flash.media(), block, self.now);
         }
-        let was = self.ftl.collection_of(die).is_some();
+        let was = self.ftl.room(die).victim().is_some();
         let due = self.ftl.refresh_due(self.flash.media(), die, self.now).is_some();
         let begun = self.ftl.begin_refresh(self.flash.media(), die, self.now);
         assert!(!begun || (due && !was), "a refresh of {die:?} for no reason");
-        assert_eq!(self.ftl.collection_of(die).is_some(), begun || was);
+        assert_eq!(self.ftl.room(die).victim().is_some(), begun || was);
     }
 
     fn write(&mut self, lpn: Lpn) {

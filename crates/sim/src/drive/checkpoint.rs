@@ -22,7 +22,7 @@ use super::config::DeviceConfig;
 use super::drive::Drive;
 use super::host_counters::HostCounters;
 use super::image::{open, seal, ImageError, Magic};
-use crate::ftl::{Ftl, FtlSnapshot};
+use crate::ftl::{Ftl, FtlSnapshot, Volatile};
 use crate::nand::{BlockTables, Media};
 use crate::reads::ReadMemory;
 use crate::units::Ns;
@@ -55,19 +55,20 @@ struct State {
 
 /// The drive, which is at rest.
 pub(crate) fn save(drive: &Drive) -> Vec<u8> {
+    let Volatile { begun_in_vain, partial_pages, refresh } = drive.ftl.save_volatile();
     let state = State {
         config: drive.config.to_json().to_string(),
         seed: drive.seed,
         blocks: drive.media.tables(),
         ftl: drive.ftl.snapshot(),
-        begun_in_vain: drive.ftl.begun_in_vain(),
-        partial_pages: drive.ftl.partial_pages(),
+        begun_in_vain,
+        partial_pages,
         memory: drive.save_memory(),
         throttle: drive.throttle.as_ref().map(crate::host::throttle::Throttle::save),
         is_worn_out: drive.is_worn_out,
         host: drive.host,
         clock: drive.clock.0,
-        refresh: drive.ftl.refresh_times(),
+        refresh,
         patrol: drive.patrol.as_ref().map(|patrol| patrol.save()),
         reads: drive.errors.save(),
         draw_seed: drive.draw_seed,
@@ -92,11 +93,8 @@ fn assemble(state: State, oob: &[u8]) -> Result<Drive, String> {
         *lpn = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
     }
     let mut ftl = Ftl::restore(&config.ftl, &setup, &media, &state.ftl)?;
-    ftl.set_begun_in_vain(&state.begun_in_vain);
-    ftl.set_partial_pages(&state.partial_pages);
-    if !ftl.set_refresh_times(&state.refresh) {
-        return Err("what is to be refreshed lies on another drive".into());
-    }
+    let State { begun_in_vain, partial_pages, refresh, .. } = state;
+    ftl.restore_volatile(&Volatile { begun_in_vain, partial_pages, refresh })?;
     let mut drive = Drive::assemble(config, media, ftl, state.seed);
     drive.restore_memory(&state.memory)?;
     drive.throttle = drive.config.host.build_throttle().filter(|_| state.throttle.is_some());

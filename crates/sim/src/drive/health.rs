@@ -62,7 +62,7 @@ pub(crate) fn report(drive: &Drive) -> Value {
 fn spare_share(drive: &Drive) -> f64 {
     let setup = drive.config.pool_setup(0);
     let at_first = drive.config.spare_blocks_per_pool(&setup);
-    let now = drive.ftl.dispensable_blocks();
+    let now = drive.ftl.figures().dispensable_blocks();
     let share = |(now, first): (u32, u32)| f64::from(now) / f64::from(first.max(1));
     now.into_iter().zip(at_first).map(share).fold(1.0, f64::min)
 }

@@ -33,7 +33,7 @@ impl Drive {
             let outcome = self.run_instant(&mut [flush], |_| {});
             self.is_worn_out |= outcome == Err(NoRoom::WornOut);
         }
-        if !is_buffer_only && self.ftl.mapped_pages() > 0 {
+        if !is_buffer_only && self.ftl.figures().mapped_pages() > 0 {
             let message = "what data is like cannot change while the drive holds some; accepted: \
                            a change after a purge";
             return Err(ConfigError::new("ftl.compression", message));

@@ -9,18 +9,18 @@ impl Drive {
     /// What a block of the flash holds.
     pub(crate) fn written_state(&self, block: BlockId) -> Written {
         let of = |block, pages| {
-            let part = self.ftl.programmed_part(&self.media, block);
+            let part = self.ftl.block(block).programmed_part(&self.media);
             let is_slc = self.media.mode(block) == CellMode::Slc;
             Written { erases: self.media.erase_count(block), pages, part, is_slc }
         };
         let Some(members) = self.media.superblocks() else {
-            return of(block, self.ftl.written_pages(block));
+            return of(block, self.ftl.block(block).written_pages());
         };
         let Some((superblock, member)) = members.superblock_of(block) else {
             return Written::default();
         };
         let is_slc = self.media.mode(superblock) == CellMode::Slc;
-        let written = self.ftl.written_pages(superblock);
+        let written = self.ftl.block(superblock).written_pages();
         of(superblock, members.shape().written_of(member, written, is_slc))
     }
 

@@ -25,6 +25,7 @@ mod pool;
 mod refresh;
 mod route;
 mod sink;
+mod views;
 pub mod zones;
 
 pub use config::{
@@ -34,7 +35,7 @@ pub use config::{
     StaticSlcCache, SteppedCollection, StripeParity, SuperblockConfig, WearConfig, WhenFull,
     WriteFrontiers, WritesComplete,
 };
-pub use life::{Dealt, DieFtl, DieList, FtlSnapshot, ERASES_OF_RUN};
+pub use life::{Dealt, DieFtl, DieList, FtlSnapshot, Volatile, ERASES_OF_RUN};
 pub use mapping::{MappingConfig, MappingCounters};
 pub(crate) use pool::Reclaimed;
 pub use pool::{
@@ -42,6 +43,7 @@ pub use pool::{
     StreamsConfig, ENTRY_AHEAD, PAGE_AHEAD,
 };
 pub use sink::{FlashSink, FtlCounters, MoveRun, MoveWay, NoRoom};
+pub use views::{BlockView, Figures, Room};
 
 use books::Books;
 use gc::Choosers;
@@ -125,11 +127,6 @@ impl Ftl {
         self.books.map.logical_pages()
     }
 
-    /// Logical pages that hold data.
-    pub fn mapped_pages(&self) -> u32 {
-        self.books.map.mapped_count()
-    }
-
     /// Connects victim policies that ask code outside the simulator to these choosers.
     pub fn consult(&mut self, choosers: &dyn Choosers) {
         self.pools.iter_mut().for_each(|pool| pool.log.consult(choosers));
@@ -138,29 +135,6 @@ impl Ftl {
     /// Counts of operations.
     pub fn counters(&self) -> &FtlCounters {
         &self.books.counters
-    }
-
-    /// Blocks that collections or merges have reclaimed, by pool; nothing of a pool without good
-    /// blocks.
-    pub(crate) fn reclaimed(&self) -> impl Iterator<Item = Option<Reclaimed>> + '_ {
-        let of =
-            |pool: &Pool| pool.scheme.as_ref().map_or(pool.moves.reclaimed, |it| it.reclaimed());
-        self.pools.iter().map(move |pool| (pool.good_blocks() > 0).then(|| of(pool)))
-    }
-
-    /// Erased blocks of the drive.
-    pub fn erased_blocks(&self) -> u64 {
-        self.pools.iter().map(|pool| u64::from(pool.log.erased.len())).sum()
-    }
-
-    /// Good blocks of the drive, those of a cache included.
-    pub fn good_blocks(&self) -> u64 {
-        self.pools.iter().map(|pool| u64::from(pool.good_blocks())).sum()
-    }
-
-    /// Good blocks of each pool beyond those that it cannot do without.
-    pub fn dispensable_blocks(&self) -> Vec<u32> {
-        self.pools.iter().map(Pool::dispensable_blocks).collect()
     }
 
     /// The page that holds `lpn`.
@@ -304,17 +278,6 @@ impl Ftl {
         self.books.handle = handle;
     }
 
-    /// Counts by handle, followed by those of data of several handles; empty without handles.
-    pub fn handle_counts(&self) -> Vec<HandleCounts> {
-        let mut pools = self.pools.iter().filter_map(|pool| pool.log.placement.handles.as_ref());
-        let mut sums = pools.next().map_or(Vec::new(), |first| first.counts().to_vec());
-        for handles in pools {
-            let both = sums.iter_mut().zip(handles.counts());
-            both.for_each(|(sum, &counts)| *sum = sum.plus(counts));
-        }
-        sums
-    }
-
     /// Whether neighbouring pages of the host may go to different open blocks of a die.
     fn splits_host(&self) -> bool {
         self.pools[0].log.placement.splits(Source::Host)
@@ -334,11 +297,6 @@ impl Ftl {
     /// Completes those of one die.
     pub fn pad_die<S: FlashSink>(&mut self, sink: &mut S, die: DieId) {
         self.pools[die.0 as usize].log.pad(&mut self.books, sink);
-    }
-
-    /// The program unit that the host has begun in a die and not completed, by its first page.
-    pub fn unit_under_way(&self, media: &Media, die: DieId) -> Option<Ppn> {
-        self.pool(die).log.unit_under_way(media)
     }
 
     /// Completes those of the die that holds a page.
@@ -365,39 +323,6 @@ impl Ftl {
         self.pools[die].kill(&mut self.books, ppn);
     }
 
-    /// The pages that a page can be rebuilt from, their parity last, as a range of page numbers
-    /// that includes the page itself; `None` without parity.
-    pub fn stripe_of(&self, media: &Media, ppn: Ppn) -> Option<std::ops::Range<u32>> {
-        let block = self.geometry.block_of(ppn);
-        let (die, mode) = (self.geometry.die_of_block(block), media.mode(block));
-        let layout = &self.pools[die.0 as usize].log.layout;
-        let stripe = layout.stripe_of(die, mode, self.geometry.page_index(ppn))?;
-        let first = self.geometry.first_page(block).0;
-        Some(first + stripe.start..first + stripe.end)
-    }
-
-    /// Pages of a block that hold something.
-    pub fn written_pages(&self, block: BlockId) -> u32 {
-        let pool = self.pool_of(block);
-        match &self.books.translation {
-            Some(translation) if pool.log.state(block) == BlockState::Map => {
-                translation.written(block.0)
-            }
-            _ => pool.written_pages(block),
-        }
-    }
-
-    /// Pages of the open program unit of a block that are already on the flash, if pages are
-    /// programmed in parts.
-    pub fn programmed_part(&self, media: &Media, block: BlockId) -> u32 {
-        self.pool_of(block).log.programmed_part(media, block)
-    }
-
-    /// What a block is used for.
-    pub fn state(&self, block: BlockId) -> BlockState {
-        self.pool_of(block).log.state(block)
-    }
-
     fn pool_of(&self, block: BlockId) -> &Pool {
         self.pool(self.geometry.die_of_block(block))
     }
@@ -406,59 +331,9 @@ impl Ftl {
         &self.pools[die.0 as usize]
     }
 
-    /// Erased blocks of a die, the reserve included.
-    pub fn erased_blocks_of(&self, die: DieId) -> u32 {
-        self.pool(die).log.erased.len()
-    }
-
-    /// Erased blocks that the host may still open in a die.
-    pub fn spare_blocks_of(&self, die: DieId) -> u32 {
-        self.pool(die).spare_blocks()
-    }
-
-    /// Pages that the host may write to a die before a write has to wait.
-    pub fn pages_until_stall(&self, die: DieId) -> u32 {
-        self.pool(die).pages_until_stall()
-    }
-
-    /// Pages that the host may write to a die without any other effect on its blocks.
-    pub(crate) fn pages_in_open_block(&self, die: DieId) -> u32 {
-        self.pool(die).pages_in_open_block()
-    }
-
-    /// Pages free in the open and the erased blocks of a die, less those of the reserve.
-    pub fn pages_beyond_reserve(&self, die: DieId) -> i64 {
-        self.pool(die).pages_beyond_reserve()
-    }
-
-    /// Pages that a block of a die takes.
-    pub fn block_pages(&self, die: DieId) -> u32 {
-        self.pool(die).log.block_pages()
-    }
-
-    /// Blocks of the cache of a die that wait to be folded in pauses.
-    pub fn blocks_to_fold(&self, die: DieId) -> u32 {
-        self.pool(die).blocks_to_fold()
-    }
-
     /// The host pauses: the cache of a die of which all is folded takes writes again.
     pub(crate) fn end_draining(&mut self, die: DieId) {
         self.pools[die.0 as usize].end_draining();
-    }
-
-    /// Whether folding of a die's full cache, in parallel with host writes, is behind schedule.
-    pub(crate) fn owes_fold(&self, die: DieId) -> bool {
-        self.pool(die).owes_fold()
-    }
-
-    /// The block that is being collected in a die, until its erase has ended.
-    pub fn collection_of(&self, die: DieId) -> Option<BlockId> {
-        self.pool(die).moves.victim()
-    }
-
-    /// Live pages that the collection of a die has still to move; 0 without one.
-    pub fn pages_to_collect(&self, die: DieId) -> u32 {
-        self.pool(die).pages_to_collect(&self.books)
     }
 
     /// Chooses a victim in a die; false when one is under collection already, or no block is worth

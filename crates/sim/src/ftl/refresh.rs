@@ -10,7 +10,7 @@
 //! a single-bit cache is folded instead. Data that passes on is corrected: it never goes by
 //! copyback.
 
-use super::pool::{Beginning, Pool};
+use super::pool::Beginning;
 use super::sink::FlashSink;
 use super::Ftl;
 use crate::nand::Media;
@@ -107,21 +107,5 @@ impl Ftl {
             page = 0;
         }
         None
-    }
-
-    /// The refresh times of blocks, by die: the part of the state that a snapshot lacks and a
-    /// checkpoint needs.
-    pub fn refresh_times(&self) -> Vec<Vec<u64>> {
-        let save = |pool: &Pool| pool.log.refresh.as_ref().map(|queue| queue.save());
-        self.pools.iter().map(|pool| save(pool).unwrap_or_default()).collect()
-    }
-
-    /// Restores what [`Ftl::refresh_times`] gave; false if that is of another drive.
-    pub fn set_refresh_times(&mut self, times: &[Vec<u64>]) -> bool {
-        let fits = |(pool, times): (&mut Pool, &Vec<u64>)| match &mut pool.log.refresh {
-            Some(queue) => queue.restore(times),
-            None => times.is_empty(),
-        };
-        self.pools.iter_mut().zip(times).all(fits)
     }
 }

@@ -380,7 +380,7 @@ impl CellMeter {
             window,
             last: None,
             issued: [0; 2],
-            reclaimed: (drive.ftl.reclaimed().collect(), 0),
+            reclaimed: (drive.ftl.figures().reclaimed().collect(), 0),
             counts_dead: spec.pattern == CellPattern::Sequential,
             flash_work: (flash_work(drive), Ns(0)),
         }
@@ -390,7 +390,7 @@ impl CellMeter {
     /// die of a write is chosen by load, pools are one group, and their mean counts.
     pub(super) fn reclaims(&self, drive: &Drive) -> u64 {
         let count = |it: Reclaimed| if self.counts_dead { it.all } else { it.live };
-        let pools = drive.ftl.reclaimed().zip(&self.reclaimed.0);
+        let pools = drive.ftl.figures().reclaimed().zip(&self.reclaimed.0);
         let since = pools.filter_map(|(now, then)| Some(count(now?) - count((*then)?)));
         if drive.config.ftl.allocation.is_dynamic() {
             let (sum, pools) = since.fold((0, 0), |(sum, pools), it| (sum + it, pools + 1));

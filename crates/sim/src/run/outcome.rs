@@ -119,7 +119,7 @@ impl Measured<'_> {
             "gc_pages_moved": self.programs()[1],
             "copyback_pages": counters.copyback_pages - start.copyback_pages,
             "retired_blocks": counters.retired_blocks - start.retired_blocks,
-            "free_blocks": self.drive.ftl.erased_blocks(),
+            "free_blocks": self.drive.ftl.figures().erased_blocks(),
             "wear": { "min": wear.min, "max": wear.max, "mean": wear.mean, "stddev": wear.stddev },
             "wl_stddev": wear.stddev,
             "tbw_tb": self.tbw_tb(&wear, waf),
@@ -194,7 +194,7 @@ impl Measured<'_> {
                     "moved": counters.moved,
                 },
                 "programs": {"update": counters.update_programs, "moved": counters.moved},
-                "blocks": self.drive.ftl.map_block_count(),
+                "blocks": self.drive.ftl.figures().map_blocks(),
             }));
         }
         Some(json!({
@@ -429,8 +429,8 @@ impl Measured<'_> {
         if erases == 0 || wear.max == 0 {
             return None;
         }
-        let cycles =
-            f64::from(self.drive.config.nand.max_pe_cycles?) * self.drive.ftl.good_blocks() as f64;
+        let cycles = f64::from(self.drive.config.nand.max_pe_cycles?)
+            * self.drive.ftl.figures().good_blocks() as f64;
         Some(cycles / (erases as f64 / days) * wear.mean / f64::from(wear.max))
     }
 

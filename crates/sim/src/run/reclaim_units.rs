@@ -19,7 +19,7 @@ pub(super) fn metrics(
     [host_bytes, media_bytes]: [u64; 2],
 ) -> Option<(String, Value)> {
     let config = &drive.config.ftl.placement;
-    let now = drive.ftl.handle_counts();
+    let now = drive.ftl.figures().handle_counts();
     let mut counts: Vec<HandleCounts> =
         now.iter().zip(&start.handles).map(|(now, &then)| now.since(then)).collect();
     let mixed = counts.pop()?;

@@ -65,7 +65,7 @@ impl Baseline {
             ftl: *drive.ftl.counters(),
             tally: drive.errors.tally().clone(),
             buffered_pages: drive.buffered_pages() as u64,
-            handles: drive.ftl.handle_counts(),
+            handles: drive.ftl.figures().handle_counts(),
             zones: drive.ftl.zones().map_or_else(ZoneCounts::default, |zones| *zones.counts()),
         }
     }

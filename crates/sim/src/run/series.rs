@@ -93,11 +93,12 @@ impl Series {
         let wear = drive.media.wear();
         let blocks = f64::from(wear.blocks().max(1));
         let erase_count_max = f64::from(wear.highest());
-        let good_pages = drive.ftl.good_blocks() as f64 * f64::from(drive.geometry.pages_per_block);
+        let good_pages =
+            drive.ftl.figures().good_blocks() as f64 * f64::from(drive.geometry.pages_per_block);
         let spare = 1.0 - f64::from(drive.ftl.logical_pages()) / good_pages;
         let retired = drive.ftl.counters().retired_blocks;
         [
-            ("free_blocks", Some(drive.ftl.erased_blocks() as f64)),
+            ("free_blocks", Some(drive.ftl.figures().erased_blocks() as f64)),
             ("erase_count_mean", Some(wear.erases() as f64 / blocks)),
             ("erase_count_max", Some(erase_count_max)),
             ("rber_mean", Some(drive.errors.sum_of_rates(&wear) / blocks)),

@@ -230,7 +230,7 @@ impl Simulation {
 
     /// Erase counts of the good blocks, and how many blocks are erased.
     pub(super) fn worn(&self) -> (EraseHistogram, u64) {
-        (self.drive.media.wear(), self.drive.ftl.erased_blocks())
+        (self.drive.media.wear(), self.drive.ftl.figures().erased_blocks())
     }
 
     /// Changes the configuration of the device: the new one may differ in the write buffer, and,
@@ -250,7 +250,7 @@ impl Simulation {
 
     /// Logical pages that hold data, those that wait in the write buffer left out.
     pub fn mapped_pages(&self) -> u32 {
-        self.drive.ftl.mapped_pages()
+        self.drive.ftl.figures().mapped_pages()
     }
 
     /// Drops the running work, and settles erases whose end no executor will report.

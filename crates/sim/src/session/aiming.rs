@@ -31,10 +31,10 @@ impl Session {
     pub(crate) fn open_blocks(&self) -> impl Iterator<Item = (BlockId, u64, u32)> + '_ {
         let (ftl, contents) = (&self.drive.ftl, self.drive.media.contents.as_ref());
         let blocks = (0..self.drive.geometry.block_count()).map(BlockId);
-        let open = blocks.filter(|&block| ftl.state(block) == BlockState::Open);
+        let open = blocks.filter(|&block| ftl.block(block).state() == BlockState::Open);
         open.map(move |block| {
             let opening = contents.map_or(0, |contents| contents.opening(block));
-            (block, opening, ftl.written_pages(block))
+            (block, opening, ftl.block(block).written_pages())
         })
     }
 

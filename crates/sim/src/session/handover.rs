@@ -68,15 +68,16 @@ impl Session {
         drive.ftl.settle();
         let bits_per_cell = drive.config.nand.cell_type.bits();
         let written = |block: BlockId| {
-            let holds = match drive.ftl.state(block) {
+            let holds = match drive.ftl.block(block).state() {
                 BlockState::Erased | BlockState::Erasing | BlockState::Bad => false,
-                _ => drive.ftl.written_pages(block) > 0,
+                _ => drive.ftl.block(block).written_pages() > 0,
             };
             let slots = drive.media.slots_of(block, bits_per_cell);
-            holds.then(|| (block, drive.ftl.written_pages(block).min(slots)))
+            holds.then(|| (block, drive.ftl.block(block).written_pages().min(slots)))
         };
-        let blocks: Vec<_> = drive.ftl.blocks_by_age().into_iter().filter_map(written).collect();
-        let places: Vec<u32> = drive.ftl.places().collect();
+        let blocks: Vec<_> =
+            drive.ftl.figures().blocks_by_age().into_iter().filter_map(written).collect();
+        let places: Vec<u32> = drive.ftl.figures().places().collect();
         drive.media.adopt(&blocks, &places);
         drive.ftl.expect_cuts();
         let mut latest = vec![Latest::default(); places.len()];

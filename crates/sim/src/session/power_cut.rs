@@ -23,7 +23,7 @@ use crate::ftl::{BlockState, Ftl};
 use crate::nand::{BlockRest, Contents, Latest, ProgramUnits, Reach, Running, Unit};
 use crate::op::Source;
 use crate::run::Simulation;
-use crate::units::{BlockId, Lpn, Ns, Ppn};
+use crate::units::{BlockId, Lpn, Ns};
 use crate::untimed::Instant;
 
 /// The work of a mount.
@@ -119,7 +119,7 @@ impl Session {
         let rests = stage.clockwork.rests(&self.drive);
         let reach = Reach::new(&rests, media.superblocks());
         let mut latest = vec![Latest::default(); self.logical_pages() as usize];
-        let places: Vec<u32> = self.drive.ftl.places().collect();
+        let places: Vec<u32> = self.drive.ftl.figures().places().collect();
         contents.latest_durable(&mut latest, &places, &reach, &media.modes);
         Checkpoint { latest: Arc::new(latest), since: self.unchanged_since(contents, &reach) }
     }
@@ -135,8 +135,8 @@ impl Session {
         let media = &self.drive.media;
         let changes = |&block: &BlockId| {
             let reach = reach.of(block);
-            let is_open = self.drive.ftl.state(block) == BlockState::Open;
-            let written = self.drive.ftl.written_pages(block);
+            let is_open = self.drive.ftl.block(block).state() == BlockState::Open;
+            let written = self.drive.ftl.block(block).written_pages();
             is_open
                 || reach.is_mixed
                 || reach.erases_waiting > 0
@@ -327,7 +327,7 @@ impl Remains {
 /// The same number as `unchanged_since`, for a drive whose dies rest.
 pub(super) fn settled_since(drive: &Drive) -> u64 {
     let Some(contents) = &drive.media.contents else { return 0 };
-    let open = |&block: &BlockId| drive.ftl.state(block) == BlockState::Open;
+    let open = |&block: &BlockId| drive.ftl.block(block).state() == BlockState::Open;
     let blocks = (0..drive.geometry.block_count()).map(BlockId).filter(open);
     let first = blocks.filter(|&block| contents.is_written(block));
     let first = first.map(|block| contents.opening(block)).min();
@@ -351,8 +351,8 @@ fn open_stripes(drive: &Drive, rests: &[BlockRest]) -> Vec<(BlockId, u32)> {
         if let Some(members) = media.superblocks() {
             return index - index % members.shape().row_slots();
         }
-        let stripe = drive.ftl.stripe_of(media, Ppn(geometry.first_page(block).0 + index));
-        stripe.map_or(index, |stripe| geometry.page_index(Ppn(stripe.start)))
+        let stripe = drive.ftl.block(block).stripe_of(media, index);
+        stripe.map_or(index, |stripe| stripe.start)
     };
     let blocks = (0..geometry.block_count()).map(BlockId);
     let found = blocks.filter_map(|block| {

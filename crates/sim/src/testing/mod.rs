@@ -418,7 +418,7 @@ impl Oracle {
     /// At the first difference.
     pub fn check(&self, ftl: &Ftl, flash: &CheckedFlash) {
         (0..ftl.logical_pages()).for_each(|lpn| self.check_page(ftl, flash, Lpn(lpn)));
-        assert_eq!(ftl.mapped_pages() as usize, self.pages.len());
+        assert_eq!(ftl.figures().mapped_pages() as usize, self.pages.len());
         ftl.audit(flash.media()).expect("the audit passes");
     }
 

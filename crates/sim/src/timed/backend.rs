@@ -161,9 +161,8 @@ impl Backend {
     /// Where the flash has got to when the power fails now; `events` were to come.
     pub(crate) fn cut(&self, drive: &Drive, events: &[(Ns, u32)], now: Ns) -> Cut {
         match self {
-            Self::Plain(plain) => {
-                plain.cut(&drive.geometry, events, now, |block| drive.ftl.written_pages(block))
-            }
+            Self::Plain(plain) => plain
+                .cut(&drive.geometry, events, now, |block| drive.ftl.block(block).written_pages()),
             Self::Full(full) => full.flash.cut(now),
         }
     }
@@ -194,7 +193,7 @@ impl Backend {
     pub(crate) fn programs_under_way(&self, drive: &Drive, note: &mut impl FnMut(u32)) {
         match self {
             Self::Plain(plain) => {
-                let written = |block| drive.ftl.written_pages(block);
+                let written = |block| drive.ftl.block(block).written_pages();
                 plain.programs_under_way(&drive.geometry, written, note);
             }
             Self::Full(full) => full.flash.dies.programs_under_way(note),

@@ -18,10 +18,10 @@ impl Ftl {
             self.audit_counts(block, media, &mut live)?;
         }
         let mapped = self.books.map.pairs();
-        if live != mapped || mapped.count != u64::from(self.mapped_pages()) {
+        if live != mapped || mapped.count != u64::from(self.figures().mapped_pages()) {
             (0..self.geometry.block_count())
                 .try_for_each(|it| self.audit_block(BlockId(it), media))?;
-            let (live, mapped, counted) = (live.count, mapped.count, self.mapped_pages());
+            let (live, mapped, counted) = (live.count, mapped.count, self.figures().mapped_pages());
             return Err(format!(
                 "{live} live pages, {mapped} mapped logical pages, {counted} counted"
             ));
@@ -53,7 +53,7 @@ impl Ftl {
     /// Compares the live bits of a block with their count, and adds its live, written pages.
     fn audit_counts(&self, block: BlockId, media: &Media, live: &mut Pairs) -> Result<(), String> {
         let (map, owners) = (&self.books.map, media.oob_of_block(block));
-        let bits = map.add_live_pairs(block, self.written_pages(block), owners, live);
+        let bits = map.add_live_pairs(block, self.block(block).written_pages(), owners, live);
         // Holes of a superblock count as live.
         let counted = map.live_count(block) - self.pool_of(block).log.hole_pages(block);
         if bits != counted {
@@ -65,7 +65,7 @@ impl Ftl {
     /// Looks up each live, written page of a block in the L2P.
     fn audit_block(&self, block: BlockId, media: &Media) -> Result<(), String> {
         let first = self.geometry.first_page(block).0;
-        let (pages, _) = self.books.map.live_pages(block, self.written_pages(block));
+        let (pages, _) = self.books.map.live_pages(block, self.block(block).written_pages());
         for &page in &pages {
             let lpn = media.oob_of_block(block)[page as usize];
             let mapped = if lpn < self.logical_pages() { self.find(Lpn(lpn)) } else { None };

@@ -11,4 +11,4 @@ mod mounting;
 mod snapshot;
 
 pub use dies::{Dealt, DieFtl, DieList, ERASES_OF_RUN};
-pub use snapshot::FtlSnapshot;
+pub use snapshot::{FtlSnapshot, Volatile};

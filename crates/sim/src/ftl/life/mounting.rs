@@ -37,22 +37,6 @@ impl Ftl {
         ftl
     }
 
-    /// By logical page, the number of its page, or [`UNMAPPED`].
-    pub(crate) fn places(&self) -> impl Iterator<Item = u32> + '_ {
-        self.books.map.places()
-    }
-
-    /// All blocks: those of one bit per cell that wait to be folded in their order, and those that
-    /// are open last.
-    pub(crate) fn blocks_by_age(&self) -> Vec<BlockId> {
-        let cached = self.pools.iter().flat_map(|pool| pool.log.slc.iter());
-        let cached = cached.flat_map(|cache| cache.cached.iter().copied().map(BlockId));
-        let mut blocks: Vec<BlockId> = (0..self.geometry.block_count()).map(BlockId).collect();
-        blocks.retain(|&block| self.state(block) != BlockState::Cached);
-        blocks.sort_by_key(|&block| self.state(block) == BlockState::Open);
-        cached.chain(blocks).collect()
-    }
-
     /// Counts the live pages of each pool.
     fn count_shares(&mut self) {
         for ppn in self.books.map.places().filter(|&ppn| ppn != UNMAPPED).map(Ppn) {

@@ -34,6 +34,16 @@ pub struct FtlSnapshot {
     translation: Option<TranslationSnapshot>,
 }
 
+/// The state that a snapshot lacks and a checkpoint needs, by pool.
+pub struct Volatile {
+    /// Collections since the host opened a block last.
+    pub begun_in_vain: Vec<u32>,
+    /// By open block, the page that was programmed in part last.
+    pub partial_pages: Vec<Vec<[u32; 3]>>,
+    /// The refresh times of blocks.
+    pub refresh: Vec<Vec<u64>>,
+}
+
 #[derive(Serialize, Deserialize)]
 struct PoolSnapshot {
     /// By stream.
@@ -121,6 +131,40 @@ impl Ftl {
             pools: self.pools.iter().map(PoolSnapshot::of).collect(),
             zones: self.zones.as_ref().map(|zones| zones.save()),
             translation: self.books.translation.as_ref().map(|it| it.snapshot()),
+        }
+    }
+
+    /// The part of the state that a snapshot lacks.
+    pub fn save_volatile(&self) -> Volatile {
+        let parts = |pool: &Pool| pool.log.parts.iter().map(|part| part.save()).collect();
+        let times = |pool: &Pool| pool.log.refresh.as_ref().map(|queue| queue.save());
+        Volatile {
+            begun_in_vain: self.pools.iter().map(|pool| pool.moves.begun_in_vain).collect(),
+            partial_pages: self.pools.iter().map(parts).collect(),
+            refresh: self.pools.iter().map(|pool| times(pool).unwrap_or_default()).collect(),
+        }
+    }
+
+    /// Restores the part of the state that a snapshot lacks.
+    ///
+    /// # Errors
+    /// The refresh times are those of another drive.
+    pub fn restore_volatile(&mut self, saved: &Volatile) -> Result<(), String> {
+        for (pool, &count) in self.pools.iter_mut().zip(&saved.begun_in_vain) {
+            pool.moves.begun_in_vain = count;
+        }
+        for (pool, pages) in self.pools.iter_mut().zip(&saved.partial_pages) {
+            let parts = pool.log.parts.iter_mut().zip(pages);
+            parts.for_each(|(part, &saved)| *part = PartialPage::restore(saved));
+        }
+        let fits = |(pool, times): (&mut Pool, &Vec<u64>)| match &mut pool.log.refresh {
+            Some(queue) => queue.restore(times),
+            None => times.is_empty(),
+        };
+        if self.pools.iter_mut().zip(&saved.refresh).all(fits) {
+            Ok(())
+        } else {
+            Err("what is to be refreshed lies on another drive".into())
         }
     }
 
@@ -244,7 +288,7 @@ impl Ftl {
     fn rebuild_map(&mut self, media: &Media) -> Result<(), String> {
         for block in (0..self.geometry.block_count()).map(BlockId) {
             let first = self.geometry.first_page(block).0;
-            let (pages, _) = self.books.map.live_pages(block, self.written_pages(block));
+            let (pages, _) = self.books.map.live_pages(block, self.block(block).written_pages());
             for &page in &pages {
                 let lpn = media.oob_of_block(block)[page as usize];
                 if lpn >= self.logical_pages() {
@@ -267,33 +311,6 @@ impl Ftl {
     pub fn reseed(&mut self, seed: u64) {
         for (die, pool) in self.pools.iter_mut().enumerate() {
             pool.log.reseed(Rng::stream(seed, &format!("gc.{die}")));
-        }
-    }
-
-    /// Collections of each pool since the host opened a block last: the part of the state that a
-    /// snapshot lacks and a checkpoint needs.
-    pub fn begun_in_vain(&self) -> Vec<u32> {
-        self.pools.iter().map(|pool| pool.moves.begun_in_vain).collect()
-    }
-
-    /// Restores what [`Ftl::begun_in_vain`] gave.
-    pub fn set_begun_in_vain(&mut self, counts: &[u32]) {
-        for (pool, &count) in self.pools.iter_mut().zip(counts) {
-            pool.moves.begun_in_vain = count;
-        }
-    }
-
-    /// By pool and open block, the page that was programmed in part last: a snapshot lacks it.
-    pub fn partial_pages(&self) -> Vec<Vec<[u32; 3]>> {
-        let save = |pool: &Pool| pool.log.parts.iter().map(|part| part.save()).collect();
-        self.pools.iter().map(save).collect()
-    }
-
-    /// Restores what [`Ftl::partial_pages`] gave.
-    pub fn set_partial_pages(&mut self, pages: &[Vec<[u32; 3]>]) {
-        for (pool, pages) in self.pools.iter_mut().zip(pages) {
-            let parts = pool.log.parts.iter_mut().zip(pages);
-            parts.for_each(|(part, &saved)| *part = PartialPage::restore(saved));
         }
     }
 
@@ -332,7 +349,7 @@ impl Ftl {
                     media.replace_member(block, member);
                 }
             }
-            if self.written_pages(block) > 0 {
+            if self.block(block).written_pages() > 0 {
                 media.erase(block);
                 erased += 1;
             }

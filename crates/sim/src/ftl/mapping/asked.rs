@@ -50,11 +50,6 @@ impl Ftl {
         self.books.translation.is_some()
     }
 
-    /// Blocks of the drive that hold map pages, or may.
-    pub fn map_block_count(&self) -> usize {
-        self.books.translation.as_ref().map_or(0, |translation| translation.block_count())
-    }
-
     /// Map blocks that were erased change places with less worn erased blocks of their pools. Where
     /// erases are scheduled, this waits for a stage in which they are not.
     fn share_wear<S: FlashSink>(&mut self, sink: &mut S) {

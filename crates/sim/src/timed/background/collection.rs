@@ -69,7 +69,7 @@ impl Background {
         }
         let (block, is_erased) = block_done(&clockwork.backend, drive, done);
         let die = drive.geometry.die_of_block(block);
-        if is_erased && drive.ftl.collection_of(die) == Some(block) {
+        if is_erased && drive.ftl.room(die).victim() == Some(block) {
             drive.ftl.finish_collection(die, block);
             (self.quiet_die, self.calm) = (None, None);
             self.admit_stalled(clockwork, host, drive, die.0);
@@ -174,14 +174,15 @@ impl Background {
             let quiet_die = (clockwork.skips_events && refresh.is_none()).then_some(die);
             let Some(collector) = &mut self.collector else { return };
             let room = Room { refresh, ..room_of(drive, id) };
-            let won = |victim| (drive.pages_to_win(victim), drive.ftl.pages_until_stall(id));
+            let won = |victim| (drive.pages_to_win(victim), drive.ftl.room(id).pages_until_stall());
             let free = || free_of(drive, id);
             let urgency = collector.urgency(die, room, won, free);
             if collector.take_released(die) {
                 self.admit_stalled(clockwork, host, drive, die);
                 continue;
             }
-            let alike = || collector.pages_alike(die, room).min(drive.ftl.pages_in_open_block(id));
+            let alike =
+                || collector.pages_alike(die, room).min(drive.ftl.room(id).pages_in_open_block());
             let Some(urgency) = urgency else {
                 let pages = alike();
                 self.note_quiet(quiet_die, false, pages);
@@ -319,20 +320,21 @@ impl Background {
 
 /// How much room a die has, before a refresh is asked for.
 fn room_of(drive: &Drive, die: DieId) -> Room {
-    let victim = drive.ftl.collection_of(die);
+    let room = drive.ftl.room(die);
+    let under_way = |victim| UnderWay { victim, live_pages: room.pages_to_collect() };
     Room {
-        spare_blocks: drive.ftl.spare_blocks_of(die),
-        blocks_to_fold: drive.ftl.blocks_to_fold(die),
-        owes_fold: drive.ftl.owes_fold(die),
-        under_way: victim
-            .map(|victim| UnderWay { victim, live_pages: drive.ftl.pages_to_collect(die) }),
+        spare_blocks: room.spare_blocks(),
+        blocks_to_fold: room.blocks_to_fold(),
+        owes_fold: room.owes_fold(),
+        under_way: room.victim().map(under_way),
         refresh: None,
     }
 }
 
 /// The free pages of a die.
 fn free_of(drive: &Drive, die: DieId) -> Free {
-    Free { pages: drive.ftl.pages_beyond_reserve(die), block_pages: drive.ftl.block_pages(die) }
+    let room = drive.ftl.room(die);
+    Free { pages: room.pages_beyond_reserve(), block_pages: room.block_pages() }
 }
 
 /// The block of an operation that has ended, and whether it is now erased: a superblock is erased

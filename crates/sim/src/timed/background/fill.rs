@@ -35,7 +35,7 @@ impl FillTimer {
         let now = clockwork.now();
         for die in self.touched.drain(..) {
             let waiting = &mut self.waiting[die.0 as usize];
-            let unit = drive.ftl.unit_under_way(&drive.media, die);
+            let unit = drive.ftl.room(die).unit_under_way(&drive.media);
             if unit != waiting.map(|(unit, _)| unit) {
                 *waiting = unit.map(|unit| (unit, now));
                 if unit.is_some() {
@@ -47,7 +47,7 @@ impl FillTimer {
 
     /// Whether the open program unit of a pool has waited for as long as it may.
     pub(super) fn is_due(&self, clockwork: &Clockwork, drive: &Drive, die: DieId) -> bool {
-        let (now, unit) = (clockwork.now(), drive.ftl.unit_under_way(&drive.media, die));
+        let (now, unit) = (clockwork.now(), drive.ftl.room(die).unit_under_way(&drive.media));
         self.waiting[die.0 as usize]
             .is_some_and(|(waits, since)| unit == Some(waits) && since + self.timeout == now)
     }

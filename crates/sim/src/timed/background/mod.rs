@@ -114,7 +114,7 @@ impl Background {
         let now = clockwork.now();
         host.path.note_programmed(now, programmed * drive.geometry.page_bytes);
         if let Some(timeline) = clockwork.backend.recorder() {
-            timeline.level("erased_blocks", now, drive.ftl.erased_blocks());
+            timeline.level("erased_blocks", now, drive.ftl.figures().erased_blocks());
         }
         if let Some(fill) = &mut self.fill {
             fill.start(clockwork, drive);

@@ -109,7 +109,7 @@ impl Refresher {
     ) -> Option<Pressing> {
         let pressing = self.due(drive, die, clockwork.now())?;
         let may = pressing == Pressing::Hurries
-            || drive.ftl.collection_of(die).is_some()
+            || drive.ftl.room(die).victim().is_some()
             || clockwork.backend.is_idle(die);
         may.then_some(pressing)
     }
@@ -140,7 +140,7 @@ impl Refresher {
         if self.dies[die.0 as usize].under_way.is_none() && !drive.ftl.may_refresh(die, clock) {
             return None;
         }
-        let is_over = drive.ftl.collection_of(die).is_none();
+        let is_over = drive.ftl.room(die).victim().is_none();
         let state = &mut self.dies[die.0 as usize];
         if is_over && state.under_way.take().is_some_and(|(_, has_hurried)| has_hurried) {
             state.rests_until = clock + PATIENCE;
