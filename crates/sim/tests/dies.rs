@@ -30,13 +30,13 @@ impl Bare {
         let media = self.flash.media();
         let blocks = 0..media.geometry().block_count();
         let erases: Vec<u32> = blocks.map(|block| media.erase_count(BlockId(block))).collect();
-        let places: Vec<_> = (0..self.ftl.logical_pages())
+        let places: Vec<_> = (0..self.ftl.figures().logical_pages())
             .map(|lpn| self.ftl.find(Lpn(lpn)).map(|ppn| ppn.0))
             .collect();
         json!({
-            "ftl": self.ftl.snapshot(), "erases": erases, "places": places,
+            "ftl": self.ftl.save().0, "erases": erases, "places": places,
             "mapped": self.ftl.figures().mapped_pages(),
-            "counters": format!("{:?}", self.ftl.counters()),
+            "counters": format!("{:?}", self.ftl.figures().counters()),
         })
     }
 }
@@ -57,10 +57,10 @@ fn lists_and_dies_apart_leave_what_single_writes_leave() {
         let mut drives = [(); 3].map(|()| Bare::new(&config, case));
         let [one_by_one, as_list, apart] = &mut drives;
         let is_sound = config.nand.max_pe_cycles == Some(3000) && config.nand.failures.is_none();
-        if !one_by_one.ftl.takes_turns() || !is_sound {
+        if one_by_one.ftl.traits().turns.is_none() || !is_sound {
             continue;
         }
-        let pages = pages(&mut rng, one_by_one.ftl.logical_pages());
+        let pages = pages(&mut rng, one_by_one.ftl.figures().logical_pages());
         for &lpn in &pages {
             one_by_one.ftl.write(&mut one_by_one.flash, Lpn(lpn)).expect("room");
         }
@@ -68,11 +68,11 @@ fn lists_and_dies_apart_leave_what_single_writes_leave() {
         assert_eq!((done, outcome), (pages.len(), Ok(())), "case {case}");
         assert!(as_list.state() == one_by_one.state(), "case {case}, as a list");
         let geometry = *apart.flash.media().geometry();
-        if !apart.ftl.may_split(apart.flash.media(), || 50) {
+        if !apart.ftl.may_split(apart.flash.media(), None) {
             continue;
         }
         split += 1;
-        let turns = apart.ftl.turns();
+        let turns = apart.ftl.traits().turns.expect("they take turns");
         for pages in pages.chunks(1000) {
             let mut dies = apart.ftl.split();
             let split_at = dies.len() as u32 / 2;
@@ -98,9 +98,9 @@ fn a_run_of_pages_written_apart_is_the_run() {
         let config = draw_device(&mut rng, false, false);
         let mut drives = [(); 2].map(|()| Bare::new(&config, case));
         let [together, apart] = &mut drives;
-        let logical_pages = together.ftl.logical_pages();
+        let logical_pages = together.ftl.figures().logical_pages();
         if config.nand.max_pe_cycles != Some(3000)
-            || !apart.ftl.may_split(apart.flash.media(), || 50)
+            || !apart.ftl.may_split(apart.flash.media(), None)
         {
             continue;
         }

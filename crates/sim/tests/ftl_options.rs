@@ -85,12 +85,12 @@ fn copied_share(nand: &Value, limit: u32) -> f64 {
     let mut ftl = Ftl::new(&config.ftl, &setup, &media);
     let mut flash = CheckedFlash::of_device(&config, media);
     let mut rng = Rng::stream(7, "case");
-    let pages = ftl.logical_pages();
+    let pages = ftl.figures().logical_pages();
     for write in 0..10 * pages {
         let lpn = if write < pages { write } else { rng.below(u64::from(pages)) as u32 };
         ftl.write(&mut flash, Lpn(lpn)).expect("room");
     }
-    let counters = ftl.counters();
+    let counters = ftl.figures().counters();
     counters.copyback_pages as f64 / (counters.programs[1] + counters.programs[2]) as f64
 }
 

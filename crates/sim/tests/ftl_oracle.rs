@@ -8,7 +8,7 @@ use crate::drawn;
 
 use drawn::draw_device;
 use opennandlab_sim::device::DeviceConfig;
-use opennandlab_sim::ftl::{FlashSink, Ftl, FtlSnapshot};
+use opennandlab_sim::ftl::{FlashSink, Ftl, FtlSnapshot, Pending, Volatile};
 use opennandlab_sim::nand::Media;
 use opennandlab_sim::op::Source;
 use opennandlab_sim::rng::Rng;
@@ -42,7 +42,7 @@ fn run_case(case: u64, options: bool, met: &mut Met) {
     let mut ftl = Ftl::new(&config.ftl, &setup, &media);
     let mut flash = CheckedFlash::of_device(&config, media);
     let mut oracle = Oracle::default();
-    let pages = u64::from(ftl.logical_pages());
+    let pages = u64::from(ftl.figures().logical_pages());
     // Some cases leave most of the space alone after a fill, so that static data meets wear
     // leveling.
     let range = if rng.below(2) == 0 { pages } else { pages.div_ceil(4) };
@@ -52,7 +52,7 @@ fn run_case(case: u64, options: bool, met: &mut Met) {
     }
     let mut own = Rng::stream(case, "refresh");
     if config.ftl.refresh.is_some() {
-        ftl.start_clock(Ns(0));
+        ftl.refresh().start_clock(Ns(0));
     }
     for command in 0..COMMANDS {
         // Ten days in all; a drive without refresh has no use for a clock.
@@ -60,11 +60,11 @@ fn run_case(case: u64, options: bool, met: &mut Met) {
         flash.set_clock(config.ftl.refresh.as_ref().map(|_| now));
         if own.below(20) == 0 {
             let die = DieId(own.below(u64::from(setup.geometry.die_count)) as u32);
-            ftl.refresh_at_once(&mut flash, die, now);
+            ftl.refresh().at_once(&mut flash, die, now);
         }
         if own.below(50) == 0 {
             let block = own.below(u64::from(setup.geometry.block_count())) as u32;
-            ftl.ask_refresh(flash.media(), BlockId(block), now);
+            ftl.refresh().ask(flash.media(), BlockId(block), now);
         }
         let lpn = Lpn(rng.below(range) as u32);
         if !config.ftl.placement.is_none() {
@@ -72,10 +72,10 @@ fn run_case(case: u64, options: bool, met: &mut Met) {
             met.placed += 1;
         }
         match rng.below(20) {
-            0 => oracle.trim(&mut ftl, lpn),
+            0 => oracle.trim(&mut ftl, &mut flash, lpn),
             1 => oracle.read(&mut ftl, &mut flash, lpn),
-            2 if rng.below(4) == 0 => ftl.pad(&mut flash),
-            3 if rng.below(4) == 0 => ftl.pad_behind(&mut flash, lpn),
+            2 if rng.below(4) == 0 => ftl.complete(&mut flash, Pending::Units),
+            3 if rng.below(4) == 0 => ftl.complete(&mut flash, Pending::UnitsBehind(lpn)),
             _ => is_worn_out |= oracle.write(&mut ftl, &mut flash, lpn).is_err(),
         }
     }
@@ -90,7 +90,7 @@ fn run_case(case: u64, options: bool, met: &mut Met) {
         !is_worn_out || setup.worn_limit < 100 || setup.failures.is_some(),
         "no room in a drive that is not worn"
     );
-    let counters = ftl.counters();
+    let counters = ftl.figures().counters();
     met.worn_out += u64::from(is_worn_out);
     met.copies += counters.copyback_pages;
     met.refreshed += counters.programs[Source::Refresh as usize];
@@ -109,13 +109,14 @@ fn check_snapshot(
     flash: &CheckedFlash,
     oracle: &Oracle,
 ) {
-    let text = serde_json::to_string(&ftl.snapshot()).expect("plain numbers");
+    let text = serde_json::to_string(&ftl.save().0).expect("plain numbers");
     let snapshot: FtlSnapshot = serde_json::from_str(&text).expect("what was just written");
     let setup = config.pool_setup(seed);
-    let restored = Ftl::restore(&config.ftl, &setup, flash.media(), &snapshot)
-        .expect("a snapshot that was just taken");
+    let restored =
+        Ftl::restore(&config.ftl, &setup, flash.media(), (&snapshot, &Volatile::default()))
+            .expect("a snapshot that was just taken");
     oracle.check(&restored, flash);
-    let again = serde_json::to_string(&restored.snapshot()).expect("plain numbers");
+    let again = serde_json::to_string(&restored.save().0).expect("plain numbers");
     assert_eq!(again, text, "the snapshot of a restored drive differs");
 }
 
@@ -171,7 +172,7 @@ fn a_worn_out_drive_refuses_writes_and_keeps_its_data() {
     let mut flash = CheckedFlash::new(setup.geometry, media);
     let mut oracle = Oracle::default();
     let mut rng = Rng::stream(1, "case");
-    let pages = u64::from(ftl.logical_pages());
+    let pages = u64::from(ftl.figures().logical_pages());
     let written = (0..100_000)
         .take_while(|_| oracle.write(&mut ftl, &mut flash, Lpn(rng.below(pages) as u32)).is_ok())
         .count();
@@ -206,7 +207,7 @@ fn leveled_data_of_both_kinds_finds_room_when_it_is_collected() {
         let mut flash = CheckedFlash::of_device(&config, media);
         let mut oracle = Oracle::default();
         let mut rng = Rng::stream(case, "case");
-        let pages = u64::from(ftl.logical_pages());
+        let pages = u64::from(ftl.figures().logical_pages());
         let written = (0..60 * pages)
             .take_while(|&write| {
                 let lpn = if write < pages { write } else { rng.below(pages) };
@@ -214,7 +215,7 @@ fn leveled_data_of_both_kinds_finds_room_when_it_is_collected() {
             })
             .count() as u64;
         oracle.check(&ftl, &flash);
-        leveled += ftl.counters().programs[Source::Wear as usize];
+        leveled += ftl.figures().counters().programs[Source::Wear as usize];
         let range = least_fills * pages..=60 * pages;
         assert!(range.contains(&written), "case {case}: {written} writes of {pages} pages");
     }

@@ -9,7 +9,9 @@ use crate::drawn;
 
 use drawn::draw_device;
 use opennandlab_sim::device::DeviceConfig;
-use opennandlab_sim::ftl::{FlashSink, Ftl, FtlSnapshot, NoRoom, StepOutcome};
+use opennandlab_sim::ftl::{
+    End, FlashSink, Ftl, FtlSnapshot, NoRoom, Purpose, StepOutcome, Volatile,
+};
 use opennandlab_sim::op::Source;
 use opennandlab_sim::rng::Rng;
 use opennandlab_sim::testing::{erases_max, CheckedFlash, Oracle};
@@ -41,7 +43,7 @@ impl Bench {
     fn finish(&mut self, index: usize) {
         let (die, block) = self.erases.swap_remove(index);
         self.flash.erase_is_over(block);
-        self.ftl.finish_collection(die, block);
+        self.ftl.finish(End::Erase(die, block));
     }
 
     /// Something that a scheduler could do now.
@@ -53,7 +55,7 @@ impl Bench {
         match self.rng.below(5) {
             4 => {
                 let was = self.ftl.room(die).victim().is_some();
-                let begun = self.ftl.begin_fold(self.flash.media(), die);
+                let begun = self.ftl.begin(self.flash.media(), die, Purpose::Fold);
                 assert!(!(begun && was), "a fold beside a collection in {die:?}");
                 assert_eq!(self.ftl.room(die).victim().is_some(), begun || was);
                 self.flash.set_load(die, self.rng.below(4) as u32);
@@ -64,14 +66,14 @@ impl Bench {
             }
             1 => {
                 let was = self.ftl.room(die).victim();
-                let begun = self.ftl.begin_collection(self.flash.media(), die);
+                let begun = self.ftl.begin(self.flash.media(), die, Purpose::Collect);
                 assert!(!(begun && was.is_some()), "a second collection in {die:?}");
                 assert_eq!(self.ftl.room(die).victim().is_some(), begun || was.is_some());
             }
             _ => {
                 let victim = self.ftl.room(die).victim();
                 let limit = 1 + self.rng.below(9) as u32;
-                match self.ftl.step_collection(&mut self.flash, die, limit) {
+                match self.ftl.step(&mut self.flash, die, limit) {
                     StepOutcome::Moved(count) => {
                         assert_eq!(count, limit, "a step moves what it may");
                         assert!(self.ftl.room(die).pages_to_collect() > 0);
@@ -99,11 +101,11 @@ impl Bench {
         self.flash.set_clock(Some(self.now));
         if self.own.below(8) == 0 {
             let block = BlockId(self.own.below(self.blocks) as u32);
-            self.ftl.ask_refresh(self.flash.media(), block, self.now);
+            self.ftl.refresh().ask(self.flash.media(), block, self.now);
         }
         let was = self.ftl.room(die).victim().is_some();
-        let due = self.ftl.refresh_due(self.flash.media(), die, self.now).is_some();
-        let begun = self.ftl.begin_refresh(self.flash.media(), die, self.now);
+        let due = self.ftl.refresh().due(self.flash.media(), die, self.now).is_some();
+        let begun = self.ftl.begin(self.flash.media(), die, Purpose::Refresh(self.now));
         assert!(!begun || (due && !was), "a refresh of {die:?} for no reason");
         assert_eq!(self.ftl.room(die).victim().is_some(), begun || was);
     }
@@ -119,7 +121,7 @@ impl Bench {
                     self.is_worn_out = true;
                     return;
                 }
-                Err(NoRoom::Stalled) => {
+                Err(NoRoom::Stalled(_)) => {
                     self.stalls += u64::from(patience == 0);
                     self.act();
                 }
@@ -132,7 +134,7 @@ impl Bench {
         for (_, block) in std::mem::take(&mut self.erases) {
             self.flash.erase_is_over(block);
         }
-        self.ftl.settle();
+        self.ftl.finish(End::Stage);
     }
 }
 
@@ -162,15 +164,15 @@ fn run_case(case: u64, options: bool) -> (u64, bool, u64) {
         ids: config.ftl.placement.ids().into(),
         now: Ns(0),
     };
-    bench.ftl.start_clock(Ns(0));
-    let pages = u64::from(bench.ftl.logical_pages());
+    bench.ftl.refresh().start_clock(Ns(0));
+    let pages = u64::from(bench.ftl.figures().logical_pages());
     (0..pages).for_each(|lpn| bench.write(Lpn(lpn as u32)));
     // A lazy scheduler lets writes run into walls; a busy one collects ahead of them.
     let diligence = bench.rng.below(4);
     for command in 0..COMMANDS {
         let lpn = Lpn(bench.rng.below(pages) as u32);
         match bench.rng.below(20) {
-            0 => bench.oracle.trim(&mut bench.ftl, lpn),
+            0 => bench.oracle.trim(&mut bench.ftl, &mut bench.flash, lpn),
             1 => bench.oracle.read(&mut bench.ftl, &mut bench.flash, lpn),
             _ => bench.write(lpn),
         }
@@ -191,7 +193,7 @@ fn run_case(case: u64, options: bool) -> (u64, bool, u64) {
         }
     }
     bench.oracle.check(&bench.ftl, &bench.flash);
-    let counters = bench.ftl.counters();
+    let counters = bench.ftl.figures().counters();
     for source in [Source::Gc, Source::Wear, Source::Fold, Source::Refresh] {
         assert_eq!(counters.reads[source as usize], counters.programs[source as usize]);
     }
@@ -204,18 +206,27 @@ fn run_case(case: u64, options: bool) -> (u64, bool, u64) {
         !bench.is_worn_out || setup.worn_limit < 100 || setup.failures.is_some(),
         "no room in a drive that is not worn"
     );
-    (bench.stalls, bench.is_worn_out, bench.ftl.counters().programs[Source::Refresh as usize])
+    (
+        bench.stalls,
+        bench.is_worn_out,
+        bench.ftl.figures().counters().programs[Source::Refresh as usize],
+    )
 }
 
 /// A snapshot in the middle of collections gives the drive back.
 fn check_snapshot(config: &DeviceConfig, seed: u64, bench: &Bench) {
-    let text = serde_json::to_string(&bench.ftl.snapshot()).expect("plain numbers");
+    let text = serde_json::to_string(&bench.ftl.save().0).expect("plain numbers");
     let snapshot: FtlSnapshot = serde_json::from_str(&text).expect("what was just written");
     let media = bench.flash.media();
-    let restored = Ftl::restore(&config.ftl, &config.pool_setup(seed), media, &snapshot)
-        .expect("a snapshot that was just taken");
+    let restored = Ftl::restore(
+        &config.ftl,
+        &config.pool_setup(seed),
+        media,
+        (&snapshot, &Volatile::default()),
+    )
+    .expect("a snapshot that was just taken");
     bench.oracle.check(&restored, &bench.flash);
-    let again = serde_json::to_string(&restored.snapshot()).expect("plain numbers");
+    let again = serde_json::to_string(&restored.save().0).expect("plain numbers");
     assert_eq!(again, text, "the snapshot of a restored drive differs");
 }
 

@@ -1,7 +1,7 @@
 //! Map units smaller than a page: what they cost and save, against closed forms.
 
 use opennandlab_sim::device::DeviceConfig;
-use opennandlab_sim::ftl::Ftl;
+use opennandlab_sim::ftl::{Ftl, Setting};
 use opennandlab_sim::nand::Media;
 use opennandlab_sim::op::Source;
 use opennandlab_sim::rng::Rng;
@@ -172,13 +172,13 @@ fn greedy(units: u32, spare_factor: f64) -> (f64, f64) {
     let mut ftl = Ftl::new(&config.ftl, &config.pool_setup(1), &media);
     let mut flash = CheckedFlash::of_device(&config, media);
     let mut rng = Rng::stream(1, "units");
-    let logical = ftl.logical_pages();
+    let logical = ftl.figures().logical_pages();
     let mut write = |ftl: &mut Ftl, count: u32| {
         for _ in 0..count {
             let lpn = Lpn(rng.below(u64::from(logical)) as u32);
             ftl.write(&mut flash, lpn).expect("room");
         }
-        (*ftl.counters(), flash.senses())
+        (*ftl.figures().counters(), flash.senses())
     };
     let (before, senses_before) = write(&mut ftl, 8 * logical);
     let (after, senses) = write(&mut ftl, 6 * logical);
@@ -243,14 +243,14 @@ fn a_block_is_erased_when_newer_data_of_it_is_sure_to_reach_the_flash() {
     let media = Media::new(config.geometry(), &[0], 1);
     let mut ftl = Ftl::new(&config.ftl, &config.pool_setup(1), &media);
     let mut flash = CheckedFlash::of_device(&config, media);
-    ftl.expect_cuts();
+    ftl.set(Setting::Cuts(true));
     flash.expect_cuts(&config);
     let mut rng = Rng::stream(1, "cuts");
-    let logical = u64::from(ftl.logical_pages());
+    let logical = u64::from(ftl.figures().logical_pages());
     for _ in 0..4 * logical {
         ftl.write(&mut flash, Lpn(rng.below(logical) as u32)).expect("room");
     }
-    let programs = ftl.counters().programs;
+    let programs = ftl.figures().counters().programs;
     let padded = programs[Source::Pad as usize] as f64 / programs.iter().sum::<u64>() as f64;
     // About half a page of four units for each victim of 256.
     assert!(padded > 0.0 && padded < 0.02, "{padded}");

@@ -7,8 +7,7 @@ use crate::drawn;
 
 use drawn::{draw_device, draw_mapping};
 use opennandlab_sim::device::DeviceConfig;
-use opennandlab_sim::ftl::mapping::Use;
-use opennandlab_sim::ftl::{FlashSink, Ftl, FtlCounters, FtlSnapshot};
+use opennandlab_sim::ftl::{FlashSink, Ftl, FtlCounters, FtlSnapshot, Pending, Volatile};
 use opennandlab_sim::op::Source;
 use opennandlab_sim::rng::Rng;
 use opennandlab_sim::testing::{metrics, number, CheckedFlash, Oracle};
@@ -38,7 +37,7 @@ fn run_case(case: u64, kinds: &mut std::collections::BTreeMap<String, u64>) {
     let mut ftl = Ftl::new(&config.ftl, &setup, &media);
     let mut flash = CheckedFlash::of_device(&config, media);
     let mut oracle = Oracle::default();
-    let pages = u64::from(ftl.logical_pages());
+    let pages = u64::from(ftl.figures().logical_pages());
     let mut is_worn_out = false;
     if rng.below(2) == 0 {
         for lpn in 0..pages {
@@ -50,11 +49,10 @@ fn run_case(case: u64, kinds: &mut std::collections::BTreeMap<String, u64>) {
         let lpn = rng.below(pages);
         match rng.below(20) {
             0 => {
-                ftl.look_up(&mut flash, Lpn(lpn as u32), Use::Change);
-                oracle.trim(&mut ftl, Lpn(lpn as u32));
+                oracle.trim(&mut ftl, &mut flash, Lpn(lpn as u32));
             }
             1 => oracle.read(&mut ftl, &mut flash, Lpn(lpn as u32)),
-            2 => ftl.rest(&mut flash),
+            2 => ftl.complete(&mut flash, Pending::Merges),
             3 => {
                 let first = lpn - lpn % 16;
                 let count = (1 + rng.below(40)).min(pages - first);
@@ -73,12 +71,13 @@ fn run_case(case: u64, kinds: &mut std::collections::BTreeMap<String, u64>) {
         }
     }
     oracle.check(&ftl, &flash);
-    let text = serde_json::to_string(&ftl.snapshot()).expect("plain numbers");
+    let text = serde_json::to_string(&ftl.save().0).expect("plain numbers");
     let snapshot: FtlSnapshot = serde_json::from_str(&text).expect("what was just written");
     let mut restored =
-        Ftl::restore(&config.ftl, &setup, flash.media(), &snapshot).expect("a snapshot of this");
+        Ftl::restore(&config.ftl, &setup, flash.media(), (&snapshot, &Volatile::default()))
+            .expect("a snapshot of this");
     oracle.check(&restored, &flash);
-    let again = serde_json::to_string(&restored.snapshot()).expect("plain numbers");
+    let again = serde_json::to_string(&restored.save().0).expect("plain numbers");
     assert_eq!(again, text, "the snapshot of a restored drive differs");
     let is_worn = setup.worn_limit < 100 || setup.failures.is_some();
     assert!(!is_worn_out || is_worn, "no room in a drive that is not worn: {}", config.to_json());
@@ -89,7 +88,7 @@ fn run_case(case: u64, kinds: &mut std::collections::BTreeMap<String, u64>) {
         assert!(written.is_ok() || is_worn);
     }
     oracle.check(&restored, &flash);
-    let counters = ftl.counters();
+    let counters = ftl.figures().counters();
     let name = config.ftl.mapping.name();
     *kinds.entry(name.into()).or_default() += 1;
     let counted = &counters.mapping;

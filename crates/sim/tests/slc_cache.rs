@@ -65,12 +65,12 @@ fn a_drive_that_folds_when_full_writes_every_page_twice() {
         "kind": "hybrid", "static_bytes": 2 * BLOCK_OF_EACH_DIE,
         "dynamic_bytes_max": 4 * BLOCK_OF_EACH_DIE,
     }));
-    let pages = drive.ftl.logical_pages();
+    let pages = drive.ftl.figures().logical_pages();
     let fills = 4;
     for lpn in (0..fills).flat_map(|_| 0..pages) {
         assert!(drive.write(lpn), "all writes pass the cache");
     }
-    let programs = drive.ftl.counters().programs;
+    let programs = drive.ftl.figures().counters().programs;
     let host = u64::from(fills * pages);
     assert_eq!(programs[Source::Host as usize], host);
     // All but what is cached has been folded; overwritten in order, closed blocks die whole.
@@ -87,7 +87,7 @@ fn guests_give_way_when_the_drive_fills_up() {
     let mut drive = Bare::new(&json!({
         "kind": "hybrid", "dynamic_bytes_max": 50 * BLOCK_OF_EACH_DIE, "fold": "full",
     }));
-    let pages = drive.ftl.logical_pages();
+    let pages = drive.ftl.figures().logical_pages();
     let mut cached = 0;
     for lpn in (0..3).flat_map(|_| 0..pages) {
         cached += u32::from(drive.write(lpn));
@@ -150,7 +150,7 @@ fn a_full_cache_is_folded_beside_the_host_in_the_ratio_asked_for() {
         let mut folded = 0;
         for (written, lpn) in (1..).zip(cached + 1..cached + 1 + past + 2 * 66) {
             let is_cached = drive.write(lpn);
-            folded = drive.ftl.counters().programs[Source::Fold as usize];
+            folded = drive.ftl.figures().counters().programs[Source::Fold as usize];
             // Without time, the cache takes writes again when all is folded.
             assert!(!is_cached || folded + 44 >= u64::from(cached), "{folded} of {cached}");
             let owed = (ratio * f64::from(written)).min(f64::from(cached));

@@ -2,7 +2,7 @@
 //! that do the same without them.
 
 use opennandlab_sim::device::{DeviceConfig, Observation, Simulation};
-use opennandlab_sim::ftl::{FlashSink, Ftl};
+use opennandlab_sim::ftl::{FlashSink, Ftl, Pending, Volatile};
 use opennandlab_sim::rng::Rng;
 use opennandlab_sim::testing::{metrics, number, run, CheckedFlash, Oracle};
 use opennandlab_sim::units::Lpn;
@@ -78,18 +78,18 @@ fn superblocks_of_every_make_agree_with_a_plain_map() {
         let mut ftl = Ftl::new(&config.ftl, &config.pool_setup(case), &media);
         let mut flash = CheckedFlash::of_device(&config, media);
         let (mut oracle, mut rng) = (Oracle::default(), Rng::stream(case, "commands"));
-        let pages = u64::from(ftl.logical_pages());
+        let pages = u64::from(ftl.figures().logical_pages());
         let mut is_worn_out = false;
         for write in 0..pages + 3000 {
             let lpn = Lpn(if write < pages { write as u32 } else { rng.below(pages) as u32 });
             match rng.below(30) {
-                0 if write > pages => oracle.trim(&mut ftl, lpn),
-                1 => ftl.pad(&mut flash),
+                0 if write > pages => oracle.trim(&mut ftl, &mut flash, lpn),
+                1 => ftl.complete(&mut flash, Pending::Units),
                 _ => is_worn_out |= oracle.write(&mut ftl, &mut flash, lpn).is_err(),
             }
         }
         oracle.check(&ftl, &flash);
-        let counters = *ftl.counters();
+        let counters = *ftl.figures().counters();
         assert!(
             !is_worn_out || counters.retired_blocks > 0 || config.nand.max_pe_cycles == Some(9)
         );
@@ -99,9 +99,10 @@ fn superblocks_of_every_make_agree_with_a_plain_map() {
         // Down as numbers and back.
         let media = flash.media().clone();
         let setup = config.pool_setup(case);
-        let again = Ftl::restore(&config.ftl, &setup, &media, &ftl.snapshot());
+        let again =
+            Ftl::restore(&config.ftl, &setup, &media, (&ftl.save().0, &Volatile::default()));
         let again = again.unwrap_or_else(|error| panic!("case {case}: {error}"));
-        assert_eq!(json!(again.snapshot()), json!(ftl.snapshot()), "case {case}");
+        assert_eq!(json!(again.save().0), json!(ftl.save().0), "case {case}");
     }
     assert!(uneven > 50 && retired > 50 && parities > 1000, "{uneven} {retired} {parities}");
     assert!(records > 1000, "{records}");

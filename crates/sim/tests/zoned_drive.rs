@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use opennandlab_sim::device::{DeviceConfig, Observation, Simulation};
-use opennandlab_sim::ftl::zones::{ZoneState, ZoneStatus};
-use opennandlab_sim::ftl::{FlashSink, Ftl, FtlSnapshot, MoveRun};
+use opennandlab_sim::ftl::zones::{ZoneAction, ZoneRequest, ZoneState, ZoneStatus};
+use opennandlab_sim::ftl::{FlashSink, Ftl, FtlSnapshot, MoveRun, Volatile};
 use opennandlab_sim::nand::{CellMode, Media};
-use opennandlab_sim::op::{HostCommand, HostOp, Source};
+use opennandlab_sim::op::{HostCommand, HostOp, Source, ZoneOp};
 use opennandlab_sim::rng::Rng;
 use opennandlab_sim::striping::DieRun;
 use opennandlab_sim::testing::{merge, run, CheckedFlash};
@@ -29,6 +29,17 @@ fn device(ftl: &Value) -> Value {
 
 fn resolve(device: &Value) -> DeviceConfig {
     DeviceConfig::resolve(&device.to_string()).expect("a device")
+}
+
+/// A write of whole pages.
+fn write(first: Lpn, count: u32) -> ZoneRequest {
+    ZoneRequest { op: HostOp::Write, first, count, is_whole: true }
+}
+
+/// A reset of the zone that begins at a page.
+fn reset(first: Lpn) -> ZoneRequest {
+    let op = HostOp::Zone(ZoneOp::One(ZoneAction::Reset));
+    ZoneRequest { op, first, count: 0, is_whole: true }
 }
 
 fn every_device() -> Vec<Value> {
@@ -168,14 +179,15 @@ fn zones_keep_what_was_written_until_they_are_reset() {
             let start = zone * limits.zone_pages;
             let written = ftl.zones().expect("zones").written(zone);
             if rng.below(12) == 0 {
-                ftl.reset_zone(&mut flash, Lpn(start)).expect("any zone can be reset");
+                let done = ftl.zone(&mut flash, &reset(Lpn(start))).expect("any zone can be reset");
+                assert_eq!(done, Ok(()));
                 versions.retain(|lpn, _| !(start..start + limits.zone_pages).contains(lpn));
                 resets += 1;
                 continue;
             }
             let first = start + written + u32::from(rng.below(10) == 0);
             let count = 1 + rng.below(6) as u32;
-            match ftl.write_zone(&mut flash, Lpn(first), count) {
+            match ftl.zone(&mut flash, &write(Lpn(first), count)) {
                 Ok(written) => {
                     written.expect("room for every zone");
                     for lpn in first..first + count {
@@ -187,15 +199,17 @@ fn zones_keep_what_was_written_until_they_are_reset() {
             }
         }
         assert!(resets > 1000 && refusals > 500, "{resets} resets, {refusals} refusals");
-        for lpn in 0..ftl.logical_pages() {
+        for lpn in 0..ftl.figures().logical_pages() {
             let found = ftl.find(Lpn(lpn)).map(|ppn| flash.version_at(ppn));
             assert_eq!(found.as_ref(), versions.get(&lpn), "page {lpn}, case {case}");
         }
         ftl.audit(flash.media()).expect("sound tables");
-        let text = serde_json::to_string(&ftl.snapshot()).expect("plain numbers");
+        let text = serde_json::to_string(&ftl.save().0).expect("plain numbers");
         let snapshot: FtlSnapshot = serde_json::from_str(&text).expect("what was just written");
-        let restored = Ftl::restore(&config.ftl, &setup, flash.media(), &snapshot).expect("sound");
-        assert_eq!(serde_json::to_string(&restored.snapshot()).expect("numbers"), text);
+        let restored =
+            Ftl::restore(&config.ftl, &setup, flash.media(), (&snapshot, &Volatile::default()))
+                .expect("sound");
+        assert_eq!(serde_json::to_string(&restored.save().0).expect("numbers"), text);
     }
 }
 
@@ -212,21 +226,21 @@ fn a_zone_without_an_erased_block_is_read_only() {
     let mut lost = None;
     for round in 0..2000_u32 {
         let start = Lpn(round % 11 * 64);
-        match ftl.reset_zone(&mut flash, start) {
-            Ok(()) => {}
+        match ftl.zone(&mut flash, &reset(start)) {
+            Ok(done) => assert_eq!(done, Ok(())),
             Err(status) => {
                 assert_eq!(status, ZoneStatus::InvalidZoneStateTransition);
                 break;
             }
         }
-        if let Err((done, _)) = ftl.write_zone(&mut flash, start, 64).expect("an empty zone") {
+        if let Err((done, _)) = ftl.zone(&mut flash, &write(start, 64)).expect("an empty zone") {
             lost = Some((start, done));
         }
     }
     let (start, _) = lost.expect("the drive wears out");
     let row = ftl.zones().expect("zones").report(start.0 / 64);
     assert_eq!(row.state, ZoneState::ReadOnly);
-    assert_eq!(ftl.write_zone(&mut flash, start, 1), Err(ZoneStatus::ZoneIsReadOnly));
+    assert_eq!(ftl.zone(&mut flash, &write(start, 1)), Err(ZoneStatus::ZoneIsReadOnly));
     ftl.audit(flash.media()).expect("sound tables");
 }
 
@@ -299,7 +313,7 @@ impl OnZones {
         let geometry = *self.media.geometry();
         let (zone, place) = (geometry.block_of(ppn).0, geometry.page_index(ppn));
         let first = Lpn(zone * self.zone_pages + place);
-        let written = self.drive.write_zone(&mut self.flash, first, 1).expect("in order");
+        let written = self.drive.zone(&mut self.flash, &write(first, 1)).expect("in order");
         written.expect("room for every zone");
         self.written += 1;
     }
@@ -326,7 +340,8 @@ impl FlashSink for OnZones {
     }
     fn erase(&mut self, block: BlockId, _: Source) -> u32 {
         let start = Lpn(block.0 * self.zone_pages);
-        self.drive.reset_zone(&mut self.flash, start).expect("a full zone");
+        let done = self.drive.zone(&mut self.flash, &reset(start)).expect("a full zone");
+        assert_eq!(done, Ok(()));
         self.media.erase(block)
     }
     fn retire(&mut self, _: BlockId, _: &[u32]) {}
@@ -383,19 +398,20 @@ fn a_log_of_the_host_amplifies_as_a_conventional_drive() {
         let is_fill = write < u64::from(logical);
         let lpn = Lpn(if is_fill { write } else { rng.below(logical.into()) } as u32);
         if write == measured {
-            before = [sink.written, conventional.counters().programs[Source::Gc as usize]];
+            before =
+                [sink.written, conventional.figures().counters().programs[Source::Gc as usize]];
         }
         host.write(&mut sink, lpn).expect("room");
         conventional.write(&mut flash, lpn).expect("room");
     }
     let count = measured as f64;
     let on_zones = (sink.written - before[0]) as f64 / count;
-    let moved = conventional.counters().programs[Source::Gc as usize] - before[1];
+    let moved = conventional.figures().counters().programs[Source::Gc as usize] - before[1];
     let on_drive = 1.0 + moved as f64 / count;
     assert!((on_zones / on_drive - 1.0).abs() < 1e-9, "{on_zones} on zones, {on_drive} on a drive");
     assert!((on_zones / 3.434 - 1.0).abs() < 0.01, "{on_zones}, closed form 3.434");
     sink.drive.audit(sink.flash.media()).expect("sound tables");
-    let drive = sink.drive.counters();
+    let drive = sink.drive.figures().counters();
     assert_eq!(drive.programs[Source::Host as usize], sink.written);
     assert_eq!(drive.programs[Source::Gc as usize], 0, "the drive itself moves nothing");
 }

@@ -9,7 +9,7 @@
 //! later read of all of them senses once.
 
 use super::drive::{CommandSink, Front};
-use crate::ftl::NoRoom;
+use crate::ftl::{NoRoom, Pending};
 use crate::host::cache::write::LOOK_AHEAD;
 use crate::host::cache::{Leaving, Offer, Part, WriteCache};
 use crate::op::{HostCommand, HostOp, Source};
@@ -77,7 +77,7 @@ impl Front<'_> {
         for &lpn in next {
             buffer.prefetch(lpn);
         }
-        self.ftl.prefetch_coming(next, later);
+        self.ftl.prefetch(next, later);
         if merges {
             let places = next.iter().filter_map(|&lpn| self.ftl.find(lpn));
             places.for_each(|ppn| sink.expect_read(ppn));
@@ -91,9 +91,9 @@ impl Front<'_> {
             && self.clean.is_none()
             && self.ids.is_none()
             && self.stretch == 1
-            && self.ftl.has_one_log()
+            && self.ftl.traits().has_one_log
             && self.ftl.zones().is_none()
-            && !self.ftl.tells_requests()
+            && !self.ftl.traits().tells_requests()
     }
 
     /// Carries out writes that are a run of pages, for sinks without time: waiting pages leave the
@@ -116,12 +116,12 @@ impl Front<'_> {
             return None;
         }
         let waited = pages.len();
-        let before = self.ftl.counters().programs[Source::Host as usize];
+        let before = self.ftl.figures().counters().programs[Source::Host as usize];
         let outcome = pages
             .chunk_by(|one, next| one.0 + 1 == next.0)
             .try_for_each(|it| self.ftl.write_run(sink, it[0], it.len() as u32))
             .and_then(|()| self.ftl.write_run(sink, first, passing));
-        let written = self.ftl.counters().programs[Source::Host as usize] - before;
+        let written = self.ftl.figures().counters().programs[Source::Host as usize] - before;
         // The page that found no room has left too. A page of the run came in for each free place
         // and for each page that left.
         let left = written as usize + usize::from(outcome.is_err());
@@ -196,7 +196,7 @@ impl Front<'_> {
             outcome?;
         }
         if self.pads {
-            self.ftl.pad(sink);
+            self.ftl.complete(sink, Pending::Units);
         }
         sink.fence();
         Ok(())

@@ -55,12 +55,13 @@ struct State {
 
 /// The drive, which is at rest.
 pub(crate) fn save(drive: &Drive) -> Vec<u8> {
-    let Volatile { begun_in_vain, partial_pages, refresh } = drive.ftl.save_volatile();
+    let (ftl, volatile) = drive.ftl.save();
+    let Volatile { begun_in_vain, partial_pages, refresh } = volatile;
     let state = State {
         config: drive.config.to_json().to_string(),
         seed: drive.seed,
         blocks: drive.media.tables(),
-        ftl: drive.ftl.snapshot(),
+        ftl,
         begun_in_vain,
         partial_pages,
         memory: drive.save_memory(),
@@ -92,9 +93,9 @@ fn assemble(state: State, oob: &[u8]) -> Result<Drive, String> {
     for (lpn, bytes) in media.oob.iter_mut().zip(oob.chunks_exact(4)) {
         *lpn = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
     }
-    let mut ftl = Ftl::restore(&config.ftl, &setup, &media, &state.ftl)?;
     let State { begun_in_vain, partial_pages, refresh, .. } = state;
-    ftl.restore_volatile(&Volatile { begun_in_vain, partial_pages, refresh })?;
+    let volatile = Volatile { begun_in_vain, partial_pages, refresh };
+    let ftl = Ftl::restore(&config.ftl, &setup, &media, (&state.ftl, &volatile))?;
     let mut drive = Drive::assemble(config, media, ftl, state.seed);
     drive.restore_memory(&state.memory)?;
     drive.throttle = drive.config.host.build_throttle().filter(|_| state.throttle.is_some());

@@ -32,7 +32,7 @@ pub(crate) struct Counts {
 impl Counts {
     /// What a drive has counted until now.
     pub(crate) fn of(drive: &Drive) -> Self {
-        let (host, ftl) = (&drive.host, drive.ftl.counters());
+        let (host, ftl) = (&drive.host, drive.ftl.figures().counters());
         let bytes = |kind: HostOp| host.sectors[kind.index()] * SECTOR_BYTES;
         Self {
             read_bytes: bytes(HostOp::Read),

@@ -14,7 +14,7 @@ use super::patrol::Patrol;
 use super::placement_ids::{CommandIds, SharedPlacer};
 use super::power_loss::PowerLossConfig;
 use crate::ftl::gc::Choosers;
-use crate::ftl::{FlashSink, Ftl, NoRoom};
+use crate::ftl::{FlashSink, Ftl, NoRoom, Pending, Setting};
 use crate::geometry::Geometry;
 use crate::host::cache::{CleanCaches, Copied, Found, Part, WriteCache};
 use crate::host::read_ahead::ReadAhead;
@@ -120,7 +120,7 @@ impl Drive {
     /// Lets all following random draws depend on this seed.
     pub(crate) fn reseed(&mut self, seed: u64) {
         self.draw_seed = seed;
-        self.ftl.reseed(seed);
+        self.ftl.set(Setting::Seed(seed));
         self.errors.reseed(seed);
     }
 
@@ -138,7 +138,7 @@ impl Drive {
 
     /// Restores what [`Drive::save_memory`] gave.
     pub(crate) fn restore_memory(&mut self, memory: &[Vec<u64>; 4]) -> Result<(), String> {
-        let pages = u64::from(self.ftl.logical_pages());
+        let pages = u64::from(self.ftl.figures().logical_pages());
         let [waiting, written, read, partial] = memory;
         let mut listed = [waiting, written, read].into_iter().flatten();
         if listed.any(|&number| number & u64::from(u32::MAX) >= pages) {
@@ -170,11 +170,10 @@ impl Drive {
         erased
     }
 
-    /// Connects victim policies that ask code outside the simulator to the drive's choosers:
-    /// required when the choosers or the firmware are new.
+    /// Connects victim policies that ask outside code to the choosers; required when either is new.
     pub(crate) fn consult_again(&mut self) {
         if let Some(choosers) = &self.choosers {
-            self.ftl.consult(&**choosers);
+            self.ftl.set(Setting::Choosers(&**choosers));
         }
     }
 
@@ -194,7 +193,7 @@ impl Drive {
         let page_shift = self.geometry.page_bytes.trailing_zeros();
         let is_plain = self.is_plain();
         let front = Front {
-            takes_singles: is_plain && !self.ftl.merges(),
+            takes_singles: is_plain && !self.ftl.traits().merges,
             ftl: &mut self.ftl,
             is_plain,
             buffer: self.buffer.as_mut(),
@@ -212,13 +211,13 @@ impl Drive {
     /// Prefetches the L2P entry of a coming command's first page.
     #[inline]
     pub(crate) fn prefetch_entry(&self, coming: &HostCommand) {
-        self.ftl.prefetch_entry(self.first_page(coming));
+        self.ftl.prefetch(&[], &[self.first_page(coming)]);
     }
 
     /// Prefetches the memory that the L2P entry of a coming command's first page points to.
     #[inline]
     pub(crate) fn prefetch_page(&self, coming: &HostCommand) {
-        self.ftl.prefetch_page(self.first_page(coming));
+        self.ftl.prefetch(&[self.first_page(coming)], &[]);
     }
 
     pub(crate) fn first_page(&self, command: &HostCommand) -> Lpn {
@@ -235,7 +234,7 @@ impl Drive {
 
     /// Flash operations since the drive was made.
     pub(crate) fn flash_ops(&self) -> u64 {
-        let counters = self.ftl.counters();
+        let counters = self.ftl.figures().counters();
         total(&counters.programs) + total(&counters.reads) + total(&counters.erases)
     }
 
@@ -256,7 +255,7 @@ impl Drive {
 
     /// Bytes that were programmed since the drive was made.
     pub(crate) fn programmed_bytes(&self) -> u64 {
-        let programs = total(&self.ftl.counters().programs);
+        let programs = total(&self.ftl.figures().counters().programs);
         self.geometry.physical_pages_of(programs) * self.geometry.page_bytes
     }
 
@@ -275,7 +274,7 @@ impl Drive {
     pub(crate) fn read_ahead(&self) -> Option<ReadAhead> {
         let geometry = &self.geometry;
         let bytes = self.config.host.read_ahead_bytes?;
-        let pages = self.ftl.logical_pages();
+        let pages = self.ftl.figures().logical_pages();
         Some(ReadAhead::new(bytes, geometry.page_bytes, geometry.units_per_page, pages))
     }
 
@@ -391,7 +390,7 @@ impl Front<'_> {
             return self.apply_to_zone(sink, command);
         }
         self.host.fua_writes += u64::from(command.is_fua && command.op == HostOp::Write);
-        if self.ftl.tells_requests() {
+        if self.ftl.traits().tells_requests() {
             self.begin_mapped(sink, command);
         }
         for page in self.pages(command) {
@@ -411,7 +410,8 @@ impl Front<'_> {
         }
         self.ftl.set_translated(false);
         if command.is_fua && command.op == HostOp::Write && self.pads {
-            self.pages(command).for_each(|page| self.ftl.pad_behind(sink, Lpn(page)));
+            self.pages(command)
+                .for_each(|page| self.ftl.complete(sink, Pending::UnitsBehind(Lpn(page))));
         }
         Ok(())
     }
@@ -468,13 +468,13 @@ impl Front<'_> {
         commands: &[HostCommand],
         page_count: u32,
     ) -> Result<(), NoRoom> {
-        if self.ftl.tells_requests() {
+        if self.ftl.traits().tells_requests() {
             return commands.iter().try_for_each(|command| self.apply(sink, command));
         }
         let first = self.first_page(&commands[0]);
-        let written = self.ftl.counters().programs[Source::Host as usize];
+        let written = self.ftl.figures().counters().programs[Source::Host as usize];
         let outcome = self.ftl.write_run(sink, first, page_count);
-        let written = self.ftl.counters().programs[Source::Host as usize] - written;
+        let written = self.ftl.figures().counters().programs[Source::Host as usize] - written;
         self.count_run(commands.len() as u64, u64::from(page_count), written);
         outcome
     }
@@ -517,8 +517,8 @@ impl Front<'_> {
         let outcome = self.ftl.write(sink, lpn);
         match outcome {
             Ok(()) => {}
-            Err(NoRoom::Stalled) => {
-                sink.stalled(self.ftl.stalled_die(), lpn);
+            Err(NoRoom::Stalled(die)) => {
+                sink.stalled(die, lpn);
                 return Ok(());
             }
             Err(NoRoom::WornOut) => self.host.rejected_pages += 1,
@@ -594,7 +594,7 @@ impl Front<'_> {
             if let Some(clean) = self.clean.as_deref_mut() {
                 clean.note_trim(Lpn(page));
             }
-            self.ftl.trim_mapped(sink, Lpn(page));
+            self.ftl.trim(sink, Lpn(page));
         }
     }
 }

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::config::DeviceConfig;
 use super::drive::Drive;
-use crate::ftl::{Ftl, FtlSnapshot};
+use crate::ftl::{Ftl, FtlSnapshot, Volatile};
 use crate::nand::{BlockTables, Media};
 
 const MAGIC: Magic = Magic { word: *b"ONLIMAGE", version: 7, flags: HAS_CONTENTS };
@@ -102,7 +102,7 @@ pub(crate) fn save(drive: &Drive) -> Vec<u8> {
         config: drive.config.to_json().to_string(),
         oob: drive.media.oob.to_vec(),
         blocks: drive.media.tables(),
-        ftl: drive.ftl.snapshot(),
+        ftl: drive.ftl.save().0,
     };
     seal(&MAGIC, &body, &[])
 }
@@ -208,6 +208,6 @@ fn assemble(body: Body, seed: u64) -> Result<Drive, String> {
     let fits = media.filter(|media| media.oob.len() == body.oob.len());
     let mut media = fits.ok_or("the media tables are of another geometry")?;
     media.oob.copy_from_slice(&body.oob);
-    let ftl = Ftl::restore(&config.ftl, &setup, &media, &body.ftl)?;
+    let ftl = Ftl::restore(&config.ftl, &setup, &media, (&body.ftl, &Volatile::default()))?;
     Ok(Drive::assemble(config, media, ftl, seed))
 }

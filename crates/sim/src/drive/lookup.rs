@@ -17,7 +17,7 @@ use crate::units::Lpn;
 impl Front<'_> {
     /// Whether the entries of a command's pages are looked up before it continues.
     fn looks_up_first(&self, op: HostOp) -> bool {
-        self.ftl.looks_up()
+        self.ftl.traits().looks_up
             && match op {
                 HostOp::Read | HostOp::Trim | HostOp::TrimMapped => true,
                 HostOp::Write => self.is_plain,

@@ -25,8 +25,7 @@ impl Drive {
             Some(StageIds::Ranges(ranges)) => Ids::Ranges(ranges.clone()),
             _ => Ids::Command,
         };
-        let before = self.ftl.ids().cloned().unwrap_or_default();
-        self.ftl.set_ids(&by_address);
+        let before = self.ftl.place(&by_address);
         let of_tenant = match ids {
             None => vec![0],
             Some(StageIds::One(id)) => vec![*id],
@@ -41,7 +40,7 @@ impl Drive {
         let by_command = ids == Some(&StageIds::Commands);
         let is_remembered = by_command || (!of_tenant.is_empty() && (of_tenant.len() > 1 || waits));
         self.ids = is_remembered.then(|| {
-            let pages = self.ftl.logical_pages();
+            let pages = self.ftl.figures().logical_pages();
             let by_address = |page| before.of(Lpn(page), 0);
             Box::new(match self.ids.take() {
                 Some(noted) => noted.of_stage(of_tenant),

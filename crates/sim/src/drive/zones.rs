@@ -7,10 +7,10 @@ use serde_json::{json, Map, Value};
 
 use super::drive::{CommandSink, Drive, Front};
 use crate::ftl::zones::{
-    ZoneCounts, ZoneReport, ZoneState, ZoneStatus, COMMAND_NAMES, STATUS_COUNT,
+    ZoneCounts, ZoneReport, ZoneRequest, ZoneState, ZoneStatus, COMMAND_NAMES, STATUS_COUNT,
 };
 use crate::ftl::NoRoom;
-use crate::op::{HostCommand, HostOp, ZoneOp};
+use crate::op::{HostCommand, HostOp};
 use crate::units::Lpn;
 
 /// Commands carried out, and refused by status.
@@ -112,68 +112,28 @@ impl Front<'_> {
         sink: &mut S,
         command: &HostCommand,
     ) -> Result<(), NoRoom> {
-        let outcome = self.try_on_zone(sink, command);
-        if command.op.writes() && outcome == Ok(Ok(())) {
-            self.host.page_writes += u64::from(self.pages(command).len() as u32);
-        }
-        let status = outcome.err();
-        if status.is_some() {
-            self.host.sectors[command.op.index()] -= u64::from(command.sector_count);
-        }
-        if let Some(zones) = self.ftl.zones_mut() {
-            zones.note_command(command.op, status);
-        }
-        outcome.unwrap_or(Ok(()))
-    }
-
-    fn try_on_zone<S: CommandSink>(
-        &mut self,
-        sink: &mut S,
-        command: &HostCommand,
-    ) -> Result<Result<(), NoRoom>, ZoneStatus> {
         let pages = self.pages(command);
-        let (first, count) = (Lpn(pages.start), pages.end - pages.start);
-        let is_whole = pages.clone().all(|page| self.covers(command, page));
-        match command.op {
-            HostOp::Flush => Ok(Ok(())),
-            _ if command.op.writes() && (!is_whole || count == 0) => Err(ZoneStatus::InvalidField),
-            HostOp::Write => {
-                let written = self.ftl.write_zone(sink, first, count)?;
-                self.host.fua_writes += u64::from(command.is_fua);
-                Ok(written.map_err(|refused| self.refuse_in_zone(command, refused)))
+        let request = ZoneRequest {
+            op: command.op,
+            first: Lpn(pages.start),
+            count: pages.end - pages.start,
+            is_whole: pages.clone().all(|page| self.covers(command, page)),
+        };
+        let outcome = self.ftl.zone(sink, &request);
+        let Ok(done) = outcome else {
+            self.host.sectors[command.op.index()] -= u64::from(command.sector_count);
+            return Ok(());
+        };
+        if command.op == HostOp::Read {
+            for page in pages {
+                self.read_page(sink, Lpn(page), self.part(command, page));
             }
-            HostOp::Read => {
-                let zones = self.ftl.zones().ok_or(ZoneStatus::InvalidField)?;
-                zones.read(first.0, count)?;
-                for page in pages {
-                    self.read_page(sink, Lpn(page), self.part(command, page));
-                }
-                Ok(Ok(()))
-            }
-            HostOp::Trim | HostOp::TrimMapped => {
-                let zones = self.ftl.zones().ok_or(ZoneStatus::InvalidField)?;
-                if !is_whole || count != zones.limits().zone_pages {
-                    return Err(ZoneStatus::InvalidField);
-                }
-                self.ftl.reset_zone(sink, first)?;
-                Ok(Ok(()))
-            }
-            HostOp::Zone(op) => match op {
-                ZoneOp::Append | ZoneOp::Relocate => {
-                    let written = self.ftl.append_zone(sink, first, count)?;
-                    self.host.fua_writes += u64::from(command.is_fua);
-                    if let Some(zones) = self.ftl.zones_mut() {
-                        let done = written.err().map_or(count, |(done, _)| done);
-                        zones.note_appended(op == ZoneOp::Relocate, done);
-                    }
-                    Ok(written.map_err(|refused| self.refuse_in_zone(command, refused)))
-                }
-                ZoneOp::All(action) => self.ftl.act_on_zones(sink, action).map(Ok),
-                ZoneOp::One(action) => {
-                    self.ftl.act_on_zone(sink, self.first_page(command), action).map(Ok)
-                }
-            },
         }
+        if command.op.writes() {
+            self.host.fua_writes += u64::from(command.is_fua);
+            self.host.page_writes += if done.is_ok() { u64::from(request.count) } else { 0 };
+        }
+        done.map_err(|refused| self.refuse_in_zone(command, refused))
     }
 
     /// Refuses the rest of a write: a die had no erased block after `done` pages of it.

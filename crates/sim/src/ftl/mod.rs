@@ -14,6 +14,9 @@
 //! the whole map is in RAM, as in drives with 1 GB of DRAM per TB; [`mapping`] holds the other
 //! ways: a map in the flash, which is asked before a page is read or written, and maps of blocks,
 //! which decide in the pool's place where pages go (`mapping/asked`).
+//!
+//! Code outside this folder uses the public methods of [`Ftl`] only. Their arguments are in
+//! `orders`, their answers in `views`, `refresh` and `zones`.
 
 mod books;
 mod config;
@@ -21,6 +24,7 @@ pub mod gc;
 mod life;
 mod map;
 pub mod mapping;
+mod orders;
 mod pool;
 mod refresh;
 mod route;
@@ -35,27 +39,29 @@ pub use config::{
     StaticSlcCache, SteppedCollection, StripeParity, SuperblockConfig, WearConfig, WhenFull,
     WriteFrontiers, WritesComplete,
 };
-pub use life::{Dealt, DieFtl, DieList, FtlSnapshot, Volatile, ERASES_OF_RUN};
+pub use life::{Dealt, DieFtl, DieList, FtlSnapshot, Volatile};
 pub use mapping::{MappingConfig, MappingCounters};
+pub use orders::{End, Pending, Purpose, Setting, Traits};
 pub(crate) use pool::Reclaimed;
 pub use pool::{
     BlockState, FdpConfig, HandleCounts, Ids, Isolation, NoPlacement, PlacementConfig, StepOutcome,
     StreamsConfig, ENTRY_AHEAD, PAGE_AHEAD,
 };
+pub use refresh::Refreshing;
 pub use sink::{FlashSink, FtlCounters, MoveRun, MoveWay, NoRoom};
 pub use views::{BlockView, Figures, Room};
 
 use books::Books;
-use gc::Choosers;
 use map::Map;
 use mapping::{Request, Use};
-use pool::Pool;
+use pool::{Beginning, Pool};
 use route::Place;
 use zones::Zones;
 
 use crate::geometry::Geometry;
 use crate::nand::Media;
 use crate::op::Source;
+use crate::rng::Rng;
 use crate::striping::{DieRun, Turns};
 use crate::units::{BlockId, DieId, Lpn, Ppn};
 
@@ -89,8 +95,6 @@ pub struct Ftl {
     books: Books,
     pools: Vec<Pool>,
     route: Route,
-    /// The die of the last write that stalled.
-    stalled_die: DieId,
     request: Request,
     /// Whether the map entries of the next pages are in the cache of the map already.
     is_translated: bool,
@@ -115,26 +119,43 @@ impl Ftl {
             },
             pools,
             route,
-            stalled_die: DieId(0),
             request: Request::default(),
             is_translated: false,
             zones: Zones::of_drive(&config.mapping, setup),
         }
     }
 
-    /// Logical pages of the drive.
-    pub fn logical_pages(&self) -> u32 {
-        self.books.map.logical_pages()
+    /// Changes how it works from then on.
+    pub fn set(&mut self, setting: Setting<'_>) {
+        for (pool, die) in self.pools.iter_mut().zip(0..) {
+            match setting {
+                Setting::Cuts(may_come) => pool.log.may_be_cut = may_come,
+                Setting::Seed(seed) => pool.log.reseed(Rng::stream(seed, &format!("gc.{die}"))),
+                Setting::WearLimits(setup) => {
+                    pool.wear.limit = setup.worn_limit;
+                    if let Some(cache) = &mut pool.log.slc {
+                        cache.worn_limit = setup.slc_worn_limit;
+                    }
+                }
+                Setting::Choosers(choosers) => pool.log.consult(choosers),
+            }
+        }
     }
 
-    /// Connects victim policies that ask code outside the simulator to these choosers.
-    pub fn consult(&mut self, choosers: &dyn Choosers) {
-        self.pools.iter_mut().for_each(|pool| pool.log.consult(choosers));
-    }
-
-    /// Counts of operations.
-    pub fn counters(&self) -> &FtlCounters {
-        &self.books.counters
+    /// See [`Traits`].
+    #[inline]
+    pub fn traits(&self) -> Traits {
+        let turns = match self.route {
+            Route::InTurns(turns) => Some(turns),
+            _ => None,
+        };
+        Traits {
+            turns,
+            has_one_log: turns.is_some() && self.pools.len() == 1,
+            is_separable: self.is_separable(),
+            looks_up: self.books.translation.is_some(),
+            merges: self.pools.first().is_some_and(|pool| pool.scheme.is_some()),
+        }
     }
 
     /// The page that holds `lpn`.
@@ -143,31 +164,19 @@ impl Ftl {
         self.books.map.find(lpn)
     }
 
-    /// Prefetches the L2P entry of a coming address.
-    #[inline]
-    pub fn prefetch_entry(&self, lpn: Lpn) {
-        self.books.map.prefetch_entry(lpn);
-        if let Some(translation) = &self.books.translation {
-            translation.prefetch(lpn);
-        }
-    }
-
-    /// Prefetches the memory that an overwrite of a coming address will touch; its L2P entry should
-    /// already be in the processor's cache.
-    #[inline]
-    pub fn prefetch_page(&self, lpn: Lpn) {
-        self.books.map.prefetch_page(lpn);
-    }
-
-    /// Prefetches the memory that writes of coming addresses will touch: the memory that the L2P
+    /// Prefetches the memory that commands for coming addresses will touch: the memory that the L2P
     /// entries of the `next` ones point to, and the entries of the `later` ones. Many prefetches at
     /// once overlap their waits for memory.
-    pub fn prefetch_coming(&self, next: &[Lpn], later: &[Lpn]) {
+    #[inline]
+    pub fn prefetch(&self, next: &[Lpn], later: &[Lpn]) {
         for &lpn in later {
-            self.prefetch_entry(lpn);
+            self.books.map.prefetch_entry(lpn);
+            if let Some(translation) = &self.books.translation {
+                translation.prefetch(lpn);
+            }
         }
         for &lpn in next {
-            self.prefetch_page(lpn);
+            self.books.map.prefetch_page(lpn);
         }
     }
 
@@ -195,20 +204,11 @@ impl Ftl {
             Route::Dynamic(place) => return self.write_balanced(sink, lpn, place),
             Route::Mapped => return self.write_mapped(sink, lpn),
         };
-        let written = if sink.holds_back(DieId(die)) {
-            Err(NoRoom::Stalled)
+        if sink.holds_back(DieId(die)) {
+            Err(NoRoom::Stalled(DieId(die)))
         } else {
             self.pools[die as usize].write(&mut self.books, sink, lpn)
-        };
-        if written.is_err() {
-            self.stalled_die = DieId(die);
         }
-        written
-    }
-
-    /// Whether the die of a logical page is fixed and follows from its number alone.
-    pub fn takes_turns(&self) -> bool {
-        matches!(self.route, Route::InTurns(_))
     }
 
     /// Writes pages of the host in order, for sinks without time. Returns how many were written,
@@ -221,7 +221,7 @@ impl Ftl {
         sink: &mut S,
         lpns: &[u32],
     ) -> (usize, Result<(), NoRoom>) {
-        assert!(self.takes_turns(), "the dies of the pages are not known");
+        assert!(self.traits().turns.is_some(), "the dies of the pages are not known");
         let start = self.books.now;
         if let [pool] = &mut self.pools[..] {
             return pool.write_list(&mut self.books, sink, lpns, |place| start + place as u64);
@@ -261,15 +261,14 @@ impl Ftl {
         outcome
     }
 
-    /// Sets which handle each write of the host goes to, if the drive has handles.
-    pub fn set_ids(&mut self, ids: &Ids) {
+    /// Sets which handle each write of the host goes to, if the drive has handles; returns which it
+    /// was before.
+    pub fn place(&mut self, ids: &Ids) -> Ids {
+        let handles = self.pools[0].log.placement.handles.as_ref();
+        let before = handles.map_or_else(Ids::default, |handles| handles.ids.clone());
         self.pools.iter_mut().for_each(|pool| pool.log.placement.set_ids(ids));
         self.books.handle = 0;
-    }
-
-    /// Which handle a write of the host goes to; `None` without handles.
-    pub fn ids(&self) -> Option<&Ids> {
-        Some(&self.pools[0].log.placement.handles.as_ref()?.ids)
+        before
     }
 
     /// The next writes of the host are of this handle, where addresses do not decide.
@@ -283,32 +282,29 @@ impl Ftl {
         self.pools[0].log.placement.splits(Source::Host)
     }
 
-    /// The die of the last write that [`NoRoom::Stalled`].
-    pub fn stalled_die(&self) -> DieId {
-        self.stalled_die
-    }
-
-    /// Completes the open program units of host writes on every die, or programs the pages that
-    /// they hold.
-    pub fn pad<S: FlashSink>(&mut self, sink: &mut S) {
-        self.pools.iter_mut().for_each(|pool| pool.log.pad(&mut self.books, sink));
-    }
-
-    /// Completes those of one die.
-    pub fn pad_die<S: FlashSink>(&mut self, sink: &mut S, die: DieId) {
-        self.pools[die.0 as usize].log.pad(&mut self.books, sink);
-    }
-
-    /// Completes those of the die that holds a page.
-    pub fn pad_behind<S: FlashSink>(&mut self, sink: &mut S, lpn: Lpn) {
-        if let Some(ppn) = self.find(lpn) {
-            let die = self.die_of_page(ppn).0 as usize;
-            self.pools[die].log.pad(&mut self.books, sink);
+    /// Completes work that waits.
+    pub fn complete<S: FlashSink>(&mut self, sink: &mut S, pending: Pending) {
+        let books = &mut self.books;
+        match pending {
+            Pending::Units => self.pools.iter_mut().for_each(|pool| pool.log.pad(books, sink)),
+            Pending::UnitsOf(die) => self.pools[die.0 as usize].log.pad(books, sink),
+            Pending::UnitsBehind(lpn) => {
+                if let Some(ppn) = self.find(lpn) {
+                    let die = self.die_of_page(ppn).0 as usize;
+                    self.pools[die].log.pad(&mut self.books, sink);
+                }
+            }
+            Pending::AllUnits => {
+                self.pools.iter_mut().for_each(|pool| pool.log.complete_units(books, sink));
+            }
+            Pending::Merges => self.merge_all(sink),
+            Pending::Room => self.pools.iter_mut().for_each(|pool| pool.catch_up(books, sink)),
         }
     }
 
     /// The page of `lpn` holds nothing of value any more; false if it held nothing.
-    pub fn trim(&mut self, lpn: Lpn) -> bool {
+    pub fn trim<S: FlashSink>(&mut self, sink: &mut S, lpn: Lpn) -> bool {
+        self.translate(sink, lpn, Use::Change);
         let Some(old) = self.books.map.unbind(lpn) else { return false };
         self.kill(old);
         true
@@ -331,66 +327,39 @@ impl Ftl {
         &self.pools[die.0 as usize]
     }
 
-    /// The host pauses: the cache of a die of which all is folded takes writes again.
-    pub(crate) fn end_draining(&mut self, die: DieId) {
-        self.pools[die.0 as usize].end_draining();
-    }
-
-    /// Chooses a victim in a die; false when one is under collection already, or no block is worth
-    /// it.
-    pub fn begin_collection(&mut self, media: &Media, die: DieId) -> bool {
-        self.pools[die.0 as usize].begin_collection(&self.books, media)
-    }
-
-    /// Chooses the oldest block of a die's cache for folding, which then proceeds like a
-    /// collection; false when a collection is running, no block is cached, or no native block has
-    /// room for its pages before one is collected.
-    pub fn begin_fold(&mut self, media: &Media, die: DieId) -> bool {
-        self.pools[die.0 as usize].begin_fold(&self.books, media)
-    }
-
-    /// As [`Ftl::begin_fold`], for a block that is in the cache only temporarily: this always frees
-    /// space.
-    pub fn begin_fold_of_guest(&mut self, media: &Media, die: DieId) -> bool {
-        self.pools[die.0 as usize].begin_fold_of_guest(&self.books, media)
+    /// Begins to make room in a die, step by step; false when a collection is running already, or
+    /// no block is to be taken for this purpose.
+    pub fn begin(&mut self, media: &Media, die: DieId, purpose: Purpose) -> bool {
+        let (pool, books) = (&mut self.pools[die.0 as usize], &mut self.books);
+        match purpose {
+            Purpose::Collect => pool.begin_collection(books, media),
+            Purpose::Fold => pool.begin_fold(books, media),
+            Purpose::FoldGuest => pool.begin_fold_of_guest(books, media),
+            Purpose::Refresh(now) => pool.begin_refresh(books, media, now, Beginning::InSteps),
+        }
     }
 
     /// Moves up to `page_limit` live pages of the victim of a die, and emits its erase when none is
     /// left.
-    pub fn step_collection<S: FlashSink>(
-        &mut self,
-        sink: &mut S,
-        die: DieId,
-        page_limit: u32,
-    ) -> StepOutcome {
+    pub fn step<S: FlashSink>(&mut self, sink: &mut S, die: DieId, page_limit: u32) -> StepOutcome {
         if matches!(self.route, Route::Dynamic(_)) {
             self.complete_newer(sink, die, page_limit);
         }
         self.pools[die.0 as usize].step(&mut self.books, sink, page_limit)
     }
 
-    /// Ends the erase of a collected block: it joins the erased ones.
+    /// Takes note that work of dies has ended.
     ///
     /// # Panics
     /// When no erase of this block is running.
-    pub fn finish_collection(&mut self, die: DieId, block: BlockId) {
-        let finished = self.pools[die.0 as usize].finish().map(|collection| collection.victim);
-        assert!(finished == Some(block), "no erase of block {} is under way", block.0);
-    }
-
-    /// Folds and collects at once, in pools that have no erased block beyond the reserve and no
-    /// running collection, until they have one.
-    pub fn catch_up<S: FlashSink>(&mut self, sink: &mut S) {
-        for pool in &mut self.pools {
-            pool.catch_up(&mut self.books, sink);
-        }
-    }
-
-    /// Finishes collections whose erase was emitted and whose end no executor will report: required
-    /// when a stage in which collections ran in steps has ended, and its flash is idle.
-    pub fn settle(&mut self) {
-        for pool in &mut self.pools {
-            pool.finish();
+    pub fn finish(&mut self, end: End) {
+        match end {
+            End::Erase(die, block) => {
+                let finished = self.pools[die.0 as usize].finish().map(|it| it.victim);
+                assert!(finished == Some(block), "no erase of block {} is under way", block.0);
+            }
+            End::Burst(die) => self.pools[die.0 as usize].end_draining(),
+            End::Stage => self.pools.iter_mut().for_each(|pool| _ = pool.finish()),
         }
     }
 }

@@ -64,9 +64,7 @@ impl Ftl {
             self.complete_elsewhere(sink, die);
         }
         let pool = &mut self.pools[die.0 as usize];
-        let (ppn, old) = pool
-            .write_shared(&mut self.books, sink, lpn)
-            .inspect_err(|_| self.stalled_die = die)?;
+        let (ppn, old) = pool.write_shared(&mut self.books, sink, lpn)?;
         if let Some(old) = old {
             self.kill(old);
         }

@@ -131,9 +131,9 @@ pub trait FlashSink {
 /// Why a write found no room. A modelled condition, not a bug; nothing was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoRoom {
-    /// A running collection will make room: the write has to be retried when a block of its die was
-    /// erased. Only with sinks that collect in steps.
-    Stalled,
+    /// A running collection will make room: the write has to be retried when a block of this die
+    /// was erased. Only with sinks that collect in steps.
+    Stalled(DieId),
     /// The pool has no block left to write to: the drive takes no more writes.
     WornOut,
 }

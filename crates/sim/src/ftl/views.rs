@@ -1,6 +1,7 @@
 //! Read-only views of the firmware: of the whole drive, of the room in a die, of a block.
 
 use super::pool::{BlockState, HandleCounts, Pool, Reclaimed};
+use super::sink::FtlCounters;
 use super::Ftl;
 use crate::nand::Media;
 use crate::units::{BlockId, DieId, Ppn};
@@ -45,7 +46,19 @@ impl Ftl {
 }
 
 impl<'a> Figures<'a> {
-    /// Logical pages that hold data.
+    /// Counts of operations.
+    #[inline]
+    pub fn counters(self) -> &'a FtlCounters {
+        &self.0.books.counters
+    }
+
+    /// Logical pages.
+    #[inline]
+    pub fn logical_pages(self) -> u32 {
+        self.0.books.map.logical_pages()
+    }
+
+    /// Those that hold data.
     pub fn mapped_pages(self) -> u32 {
         self.0.books.map.mapped_count()
     }
@@ -87,6 +100,11 @@ impl<'a> Figures<'a> {
             both.for_each(|(sum, &counts)| *sum = sum.plus(counts));
         }
         sums
+    }
+
+    /// Whether the power may fail.
+    pub fn expects_cuts(self) -> bool {
+        self.0.pools.iter().any(|pool| pool.log.may_be_cut)
     }
 
     /// By logical page, the number of its page, or [`UNMAPPED`](crate::geometry::UNMAPPED).
@@ -160,7 +178,7 @@ impl Room<'_> {
 }
 
 impl BlockView<'_> {
-    /// What it is used for.
+    /// Its use.
     pub fn state(self) -> BlockState {
         self.pool.log.state(self.block)
     }

@@ -22,7 +22,7 @@ use super::run::Progress;
 use super::runner::Runner;
 use super::window::Window;
 use crate::drive::{total, Counts, Drive, HostCounters};
-use crate::ftl::FtlCounters;
+use crate::ftl::{End, FtlCounters};
 use crate::op::{SOURCE_COUNT, SOURCE_NAMES};
 use crate::timed::TimedStage;
 use crate::units::{Ns, SECTOR_BYTES};
@@ -74,7 +74,7 @@ impl CellRun {
             runner: Runner::new(feeds, stage, meter),
             is_done: false,
             idle_since: None,
-            start: (drive.host, *drive.ftl.counters()),
+            start: (drive.host, *drive.ftl.figures().counters()),
             lost_before: drive.errors.lost_of_host(),
             counts: Counts::of(drive),
             start_ops: drive.flash_ops(),
@@ -97,7 +97,7 @@ impl CellRun {
             let idle_since = stage.at_rest_since();
             meter.window.finish(idle_since);
             stage.give_back(drive, idle_since);
-            drive.ftl.settle();
+            drive.ftl.finish(End::Stage);
             drive.rest();
             self.idle_since = Some(idle_since);
         }
@@ -172,7 +172,7 @@ impl CellRun {
 
     /// Pages and blocks, by who asked for it, from the first command until the drive fell idle.
     fn flash(&self, drive: &Drive) -> Value {
-        let (now, then) = (drive.ftl.counters(), &self.start.1);
+        let (now, then) = (drive.ftl.figures().counters(), &self.start.1);
         let since = |now: &[u64; SOURCE_COUNT], then: &[u64; SOURCE_COUNT]| {
             std::array::from_fn::<u64, SOURCE_COUNT, _>(|source| now[source] - then[source])
         };
@@ -193,7 +193,7 @@ impl CellRun {
     /// Self-checks that take no look at every page; none fails unless the simulator is wrong.
     fn failures(&self, drive: &Drive) -> Vec<String> {
         let mut failures: Vec<String> = self.meter().window.failure().into_iter().collect();
-        let (now, then) = (drive.ftl.counters(), &self.start.1);
+        let (now, then) = (drive.ftl.figures().counters(), &self.start.1);
         if !now.moves_agree(then) {
             failures.push("pages read and programmed by collections differ".to_owned());
         }
@@ -246,7 +246,7 @@ impl IdleRun {
             if let Some(stage) = self.runner.stage_mut() {
                 stage.give_back(drive, self.span);
             }
-            drive.ftl.settle();
+            drive.ftl.finish(End::Stage);
             drive.rest();
             self.is_done = true;
         }

@@ -124,7 +124,7 @@ impl Consumed {
 
 /// What the dies did on the plain back end, which joins nothing and has one kind of blocks.
 fn plain_work(drive: &Drive, start: &Baseline, from_memory: &[u64; SOURCE_COUNT]) -> Work {
-    let (now, then) = (drive.ftl.counters(), &start.ftl);
+    let (now, then) = (drive.ftl.figures().counters(), &start.ftl);
     let since = |now: &[u64; SOURCE_COUNT], then: &[u64; SOURCE_COUNT]| {
         std::array::from_fn(|source| now[source] - then[source])
     };

@@ -18,7 +18,7 @@ fn pages(drive: &Drive, start: &Baseline) -> ([u64; SOURCE_COUNT], u64) {
     }
     let (now, then) = (&drive.errors.tally().uncorrectable, &start.tally.uncorrectable);
     let host = Source::Host as usize;
-    let reads = drive.ftl.counters().reads[host] - start.ftl.reads[host];
+    let reads = drive.ftl.figures().counters().reads[host] - start.ftl.reads[host];
     (std::array::from_fn(|source| now[source] - then[source]), reads)
 }
 

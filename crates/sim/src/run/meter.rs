@@ -367,7 +367,7 @@ impl StageMeter {
 
 /// Number of programs and erases up to now, of hosts and of the drive itself.
 fn flash_work(drive: &Drive) -> u64 {
-    let done = drive.ftl.counters();
+    let done = drive.ftl.figures().counters();
     done.programs.iter().chain(&done.erases).sum()
 }
 
@@ -412,7 +412,7 @@ impl CellMeter {
     /// Passes the reclaimed blocks to the window if a collection has ended since the last look.
     #[inline]
     fn look_at_reclaims(&mut self, drive: &Drive) {
-        let collections = drive.ftl.counters().erases[Source::Gc as usize];
+        let collections = drive.ftl.figures().counters().erases[Source::Gc as usize];
         if collections != self.reclaimed.1 {
             self.reclaimed.1 = collections;
             self.window.note_reclaims(self.reclaims(drive));

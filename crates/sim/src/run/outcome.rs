@@ -70,15 +70,15 @@ pub(crate) fn document(drive: &Drive, run: &Run, origin: &Value) -> Value {
 
 impl Measured<'_> {
     fn programs(&self) -> [u64; SOURCE_COUNT] {
-        difference(&self.drive.ftl.counters().programs, &self.start.ftl.programs)
+        difference(&self.drive.ftl.figures().counters().programs, &self.start.ftl.programs)
     }
 
     fn erases(&self) -> [u64; SOURCE_COUNT] {
-        difference(&self.drive.ftl.counters().erases, &self.start.ftl.erases)
+        difference(&self.drive.ftl.figures().counters().erases, &self.start.ftl.erases)
     }
 
     fn reads(&self) -> [u64; SOURCE_COUNT] {
-        difference(&self.drive.ftl.counters().reads, &self.start.ftl.reads)
+        difference(&self.drive.ftl.figures().counters().reads, &self.start.ftl.reads)
     }
 
     /// Bytes that the host read, wrote, trimmed.
@@ -101,7 +101,7 @@ impl Measured<'_> {
     fn metrics(&self) -> Value {
         let [read_bytes, written_bytes, trimmed_bytes, _] = self.host_bytes();
         let wear = Wear::of(self.drive);
-        let (counters, start) = (self.drive.ftl.counters(), &self.start.ftl);
+        let (counters, start) = (self.drive.ftl.figures().counters(), &self.start.ftl);
         let waf =
             (written_bytes > 0).then(|| self.nand_bytes_written() as f64 / written_bytes as f64);
         let erases = self.erases();
@@ -172,7 +172,7 @@ impl Measured<'_> {
     /// Figures of a map that is not in RAM, or of a map of blocks.
     fn mapping(&self) -> Option<Value> {
         let ftl = &self.drive.config.ftl;
-        let counters = self.drive.ftl.counters().mapping.since(self.start.ftl.mapping);
+        let counters = self.drive.ftl.figures().counters().mapping.since(self.start.ftl.mapping);
         if ftl.mapping.is_page() || ftl.mapping.zoned().is_some() {
             return None;
         }
@@ -454,7 +454,7 @@ impl Measured<'_> {
         // An interrupted run must answer at once; the audit looks at every page.
         let audit = if is_complete { self.drive.ftl.audit(&self.drive.media) } else { Ok(()) };
         let audited = if is_complete { "passed" } else { "not run: the result is partial" };
-        let moved = self.drive.ftl.counters().moves_agree(&self.start.ftl);
+        let moved = self.drive.ftl.figures().counters().moves_agree(&self.start.ftl);
         let (violations, unaccounted) = self.timed.map_or((0, 0), TimedStage::violations);
         let littles_law_holds =
             !is_complete || error.is_none_or(|error| error <= LITTLES_LAW_TOLERANCE);
@@ -514,7 +514,8 @@ impl Measured<'_> {
         }
         warnings.extend(self.drive.config.stress_warnings());
         warnings.extend(self.drive.config.plane_warning());
-        let parts = self.drive.ftl.counters().partial_programs - self.start.ftl.partial_programs;
+        let parts =
+            self.drive.ftl.figures().counters().partial_programs - self.start.ftl.partial_programs;
         let is_padded = self.programs()[Source::Pad as usize] + parts > 0;
         let has_write_back = self.drive.buffer_capacity() > 0 || is_padded;
         let kinds = ["flush commands", "writes with force unit access"];

@@ -23,7 +23,7 @@ pub(super) fn metrics(
     let mut counts: Vec<HandleCounts> =
         now.iter().zip(&start.handles).map(|(now, &then)| now.since(then)).collect();
     let mixed = counts.pop()?;
-    let (counters, then) = (drive.ftl.counters(), &start.ftl);
+    let (counters, then) = (drive.ftl.figures().counters(), &start.ftl);
     if let [only] = &mut counts[..] {
         let host = Source::Host as usize;
         only.host_pages = counters.programs[host] - then.programs[host];

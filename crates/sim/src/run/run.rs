@@ -15,7 +15,7 @@ use super::series::Series;
 use super::steady::SteadyWatch;
 use crate::drive::{total, Drive, HostCounters, Placed};
 use crate::ftl::zones::ZoneCounts;
-use crate::ftl::{FtlCounters, HandleCounts};
+use crate::ftl::{End, FtlCounters, HandleCounts};
 use crate::reads::ReadTally;
 use crate::timed::{Latencies, Observation, TimedStage, REST_MAX};
 use crate::units::{Ns, SECTOR_BYTES};
@@ -53,7 +53,7 @@ pub(crate) struct Baseline {
     pub(crate) ftl: FtlCounters,
     pub(crate) tally: ReadTally,
     pub(crate) buffered_pages: u64,
-    /// By handle, see [`crate::ftl::Ftl::handle_counts`].
+    /// By handle, see [`crate::ftl::Figures::handle_counts`].
     pub(crate) handles: Vec<HandleCounts>,
     pub(crate) zones: ZoneCounts,
 }
@@ -62,7 +62,7 @@ impl Baseline {
     pub(crate) fn of(drive: &Drive) -> Self {
         Self {
             host: drive.host,
-            ftl: *drive.ftl.counters(),
+            ftl: *drive.ftl.figures().counters(),
             tally: drive.errors.tally().clone(),
             buffered_pages: drive.buffered_pages() as u64,
             handles: drive.ftl.figures().handle_counts(),
@@ -215,7 +215,7 @@ impl Run {
             self.warnings.extend(ended_early(&runner, drive));
             self.warnings.extend(overloads(&runner));
         }
-        drive.ftl.settle();
+        drive.ftl.finish(End::Stage);
         drive.rest();
         drive.errors.settle();
         if drive.is_worn_out {
@@ -234,9 +234,9 @@ impl Run {
         }
         let written = (drive.host.sectors[1] - start.host.sectors[1]) * SECTOR_BYTES;
         let page_bytes = drive.geometry.page_bytes as f64;
-        let programs = drive
-            .geometry
-            .physical_pages_of(total(&drive.ftl.counters().programs) - total(&start.ftl.programs));
+        let programs = drive.geometry.physical_pages_of(
+            total(&drive.ftl.figures().counters().programs) - total(&start.ftl.programs),
+        );
         if is_steady == Some(false) {
             self.warnings
                 .push(format!("preconditioning stage `{label}` ended before WAF was steady"));

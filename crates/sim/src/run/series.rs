@@ -28,7 +28,9 @@ impl Totals {
             served_bytes: timed
                 .map_or(0, |stage| stage.host.ledger.tally.served_bytes.iter().take(2).sum()),
             written_bytes: drive.host.sectors[1] * SECTOR_BYTES,
-            programs: drive.geometry.physical_pages_of(drive.ftl.counters().programs.iter().sum()),
+            programs: drive
+                .geometry
+                .physical_pages_of(drive.ftl.figures().counters().programs.iter().sum()),
         }
     }
 }
@@ -95,8 +97,8 @@ impl Series {
         let erase_count_max = f64::from(wear.highest());
         let good_pages =
             drive.ftl.figures().good_blocks() as f64 * f64::from(drive.geometry.pages_per_block);
-        let spare = 1.0 - f64::from(drive.ftl.logical_pages()) / good_pages;
-        let retired = drive.ftl.counters().retired_blocks;
+        let spare = 1.0 - f64::from(drive.ftl.figures().logical_pages()) / good_pages;
+        let retired = drive.ftl.figures().counters().retired_blocks;
         [
             ("free_blocks", Some(drive.ftl.figures().erased_blocks() as f64)),
             ("erase_count_mean", Some(wear.erases() as f64 / blocks)),

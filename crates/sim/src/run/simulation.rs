@@ -11,6 +11,7 @@ use crate::config::ConfigError;
 use crate::drive::image::{self, ImageError};
 use crate::drive::{checkpoint, DeviceConfig, Drive, Placer};
 use crate::ftl::gc::Choosers;
+use crate::ftl::End;
 use crate::nand::EraseHistogram;
 use crate::op::HostCommand;
 use crate::reliability::conditions::StressConfig;
@@ -245,7 +246,7 @@ impl Simulation {
 
     /// Logical pages of the drive.
     pub(crate) fn logical_pages(&self) -> u32 {
-        self.drive.ftl.logical_pages()
+        self.drive.ftl.figures().logical_pages()
     }
 
     /// Logical pages that hold data, those that wait in the write buffer left out.
@@ -256,7 +257,7 @@ impl Simulation {
     /// Drops the running work, and settles erases whose end no executor will report.
     fn drop_work(&mut self) {
         self.work = Work::None;
-        self.drive.ftl.settle();
+        self.drive.ftl.finish(End::Stage);
         self.drive.place(None);
     }
 

@@ -68,7 +68,7 @@ impl Session {
     pub fn audit(&mut self) -> Result<(), String> {
         self.drive.ftl.audit(&self.drive.media)?;
         self.account()?;
-        for lpn in (0..self.drive.ftl.logical_pages()).map(Lpn) {
+        for lpn in (0..self.drive.ftl.figures().logical_pages()).map(Lpn) {
             let place = self.place(lpn);
             let outcome = self.contents().verify(lpn, place);
             if !self.faults.struck.contains(&lpn.0) {

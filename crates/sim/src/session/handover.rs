@@ -15,7 +15,7 @@ use super::request::Pace;
 use super::session::{Carrying, Session};
 use crate::config::ConfigError;
 use crate::drive::Checkpoint;
-use crate::ftl::BlockState;
+use crate::ftl::{BlockState, End, Pending, Setting};
 use crate::nand::{Latest, WearOut};
 use crate::op::{HostCommand, HostOp, Source};
 use crate::reads::ReadMemory;
@@ -61,11 +61,11 @@ impl Session {
         let mut sink = Instant { media, reader: Carrying(errors) };
         // A worn-out drive keeps data that it could not write in memory, and loses it.
         let _ = front.apply(&mut sink, &HostCommand::new(HostOp::Flush, 0, 0));
-        front.ftl.rest(&mut sink);
+        front.ftl.complete(&mut sink, Pending::Merges);
         // As at a mount: no block is erased before erases have to wait for programs.
-        front.ftl.catch_up(&mut sink);
-        front.ftl.complete_units(&mut sink);
-        drive.ftl.settle();
+        front.ftl.complete(&mut sink, Pending::Room);
+        front.ftl.complete(&mut sink, Pending::AllUnits);
+        drive.ftl.finish(End::Stage);
         let bits_per_cell = drive.config.nand.cell_type.bits();
         let written = |block: BlockId| {
             let holds = match drive.ftl.block(block).state() {
@@ -79,7 +79,7 @@ impl Session {
             drive.ftl.figures().blocks_by_age().into_iter().filter_map(written).collect();
         let places: Vec<u32> = drive.ftl.figures().places().collect();
         drive.media.adopt(&blocks, &places);
-        drive.ftl.expect_cuts();
+        drive.ftl.set(Setting::Cuts(true));
         let mut latest = vec![Latest::default(); places.len()];
         if let Some(contents) = &mut drive.media.contents {
             contents.latest(&mut latest, |_| true);
@@ -88,7 +88,7 @@ impl Session {
         }
         // The undo of taking a block out of use is not modelled: blocks stay until `into_used`.
         drive.config.nand.wear_out = WearOut::Ignore;
-        drive.ftl.wear_out(&drive.config.pool_setup(drive.seed));
+        drive.ftl.set(Setting::WearLimits(&drive.config.pool_setup(drive.seed)));
         let mounted = Checkpoint { latest: Arc::new(latest), since: settled_since(&drive) };
         let mut session = Self::of_drive(drive, Pace::Timed);
         session.mounted = mounted;
@@ -110,7 +110,8 @@ impl Session {
             for index in (0..pages).filter(|&it| is_whole || scars.is_suspect(block, it, erases)) {
                 let ppn = Ppn(first + index);
                 let lpn = Lpn(drive.media.lpn_at(ppn));
-                if lpn.0 >= drive.ftl.logical_pages() || drive.ftl.find(lpn) != Some(ppn) {
+                if lpn.0 >= drive.ftl.figures().logical_pages() || drive.ftl.find(lpn) != Some(ppn)
+                {
                     continue;
                 }
                 let before = drive.errors.lost_of_host();
@@ -135,9 +136,9 @@ impl Session {
         let drive = &mut self.drive;
         drive.media.disown();
         // Without cuts, erases do not have to wait for programs.
-        drive.ftl.expect_no_cuts();
+        drive.ftl.set(Setting::Cuts(false));
         drive.config.nand.wear_out = kept.wear_out;
-        drive.ftl.wear_out(&drive.config.pool_setup(drive.seed));
+        drive.ftl.set(Setting::WearLimits(&drive.config.pool_setup(drive.seed)));
         drive.clock = Ns(kept.clock.0.saturating_add(powered.0));
         drive.threads = kept.threads;
         drive.draw_seed = kept.draw_seed;

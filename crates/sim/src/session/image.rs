@@ -46,7 +46,7 @@ impl Session {
             return file.write_all(&image::save(&self.drive));
         };
         file.write_all(&image::save_before_contents(&self.drive))?;
-        let pages = || (0..self.drive.ftl.logical_pages()).map(Lpn);
+        let pages = || (0..self.drive.ftl.figures().logical_pages()).map(Lpn);
         let units = || pages().filter_map(|lpn| Some((lpn, self.saved(lpn)?)));
         file.write_all(CONTENTS_WORD)?;
         file.write_all(&CONTENTS_VERSION.to_le_bytes())?;
@@ -118,7 +118,7 @@ impl Session {
         if checksum(&words, bytes) != expected {
             return Err(format!("the contents of page {page} are damaged"));
         }
-        let pages = self.drive.ftl.logical_pages();
+        let pages = self.drive.ftl.figures().logical_pages();
         let place = (page < pages && lpn < pages).then(|| self.place(Lpn(page))).flatten();
         let Some(place) = place else {
             return Err(format!("the contents have page {page}, which the map does not"));

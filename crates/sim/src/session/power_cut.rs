@@ -19,7 +19,7 @@ use super::session::{Carrying, Session};
 use crate::config::ConfigError;
 use crate::controller::Working;
 use crate::drive::{Checkpoint, Counts, Drive, Mounting, Remains};
-use crate::ftl::{BlockState, Ftl};
+use crate::ftl::{BlockState, Ftl, Pending, Setting};
 use crate::nand::{BlockRest, Contents, Latest, ProgramUnits, Reach, Running, Unit};
 use crate::op::Source;
 use crate::run::Simulation;
@@ -55,7 +55,7 @@ impl Session {
         let mut session = Self::new(simulation, Pace::Untimed)?;
         let geometry = session.drive.geometry;
         session.contents().expect_cuts(&geometry);
-        session.drive.ftl.expect_cuts();
+        session.drive.ftl.set(Setting::Cuts(true));
         Ok(session)
     }
 
@@ -206,7 +206,7 @@ impl Session {
 
     /// Logical pages of the drive.
     pub fn logical_pages(&self) -> u32 {
-        self.drive.ftl.logical_pages()
+        self.drive.ftl.figures().logical_pages()
     }
 
     /// Number of block openings.
@@ -216,12 +216,12 @@ impl Session {
 
     /// Pages programmed by the flash, for any purpose.
     pub fn programmed(&self) -> u64 {
-        self.drive.ftl.counters().programs.iter().sum()
+        self.drive.ftl.figures().counters().programs.iter().sum()
     }
 
     /// Pages programmed for the host.
     pub fn host_programs(&self) -> u64 {
-        self.drive.ftl.counters().programs[Source::Host as usize]
+        self.drive.ftl.figures().counters().programs[Source::Host as usize]
     }
 
     /// Checks that all tables of the firmware agree with each other and with the flash.
@@ -307,8 +307,8 @@ impl Remains {
         }
         let (front, media, errors) = drive.split();
         let mut sink = Instant { media, reader: Carrying(errors) };
-        front.ftl.catch_up(&mut sink);
-        front.ftl.complete_units(&mut sink);
+        front.ftl.complete(&mut sink, Pending::Room);
+        front.ftl.complete(&mut sink, Pending::AllUnits);
         // Saved units that were not needed are released.
         drive.media.contents.iter_mut().for_each(|contents| contents.recount(&[]));
         report.programmed_pages = programs(&drive) - before;
@@ -335,7 +335,7 @@ pub(super) fn settled_since(drive: &Drive) -> u64 {
 }
 
 fn programs(drive: &Drive) -> u64 {
-    drive.ftl.counters().programs.iter().sum()
+    drive.ftl.figures().counters().programs.iter().sum()
 }
 
 /// With parity, the blocks that are not complete on the flash, each with the start of its

@@ -22,6 +22,7 @@ use super::unit_faults::Faults;
 use crate::config::ConfigError;
 use crate::drive::{Checkpoint, Counts, Drive};
 use crate::ftl::gc::GcConfig;
+use crate::ftl::End;
 use crate::nand::{Contents, Media, MediaError, Reach};
 use crate::op::{HostCommand, HostOp, Source};
 use crate::reads::{BlockRead, PageTypes, ReadErrors};
@@ -97,7 +98,7 @@ impl Session {
         Self::check(&simulation)?;
         let mut drive = simulation.into_drive();
         let unit_bytes = drive.geometry.page_bytes;
-        let pages = drive.ftl.logical_pages();
+        let pages = drive.ftl.figures().logical_pages();
         let protection = drive.config.host.protection.clone();
         drive.media.contents = Some(Box::new(Contents::new(
             unit_bytes as usize,
@@ -128,13 +129,13 @@ impl Session {
     /// A session of a drive that has contents.
     pub(super) fn of_drive(mut drive: Drive, pace: Pace) -> Self {
         let inside_max = drive.config.host.depth_max().max(1);
-        let (unit_bytes, pages) = (drive.geometry.page_bytes, drive.ftl.logical_pages());
+        let (unit_bytes, pages) = (drive.geometry.page_bytes, drive.ftl.figures().logical_pages());
         let faults = Faults::of(&drive.config.nand.faults);
         let stage = (pace == Pace::Timed).then(|| {
             let (host, latencies) = (Host::default(), Latencies::Left);
             let observation = Observation::default();
             let mut stage = TimedStage::new(&mut drive, &observation, &[&host], latencies);
-            if drive.ftl.expects_cuts() {
+            if drive.ftl.figures().expects_cuts() {
                 stage.expect_cuts(&drive);
             }
             // The host may always come again, so dies collect in its pauses.
@@ -536,7 +537,7 @@ impl Session {
             let now = stage.at_rest_since();
             stage.give_back(&mut self.drive, now);
         }
-        self.drive.ftl.settle();
+        self.drive.ftl.finish(End::Stage);
         let command = HostCommand::new(HostOp::Flush, 0, 0);
         // A worn-out drive keeps data that it could not write in memory, and loses it.
         let _ = self.carry_out(&[Part { command, held: Vec::new() }]);

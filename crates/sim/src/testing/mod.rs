@@ -207,7 +207,7 @@ impl CheckedFlash {
         self.media.program(ppn, lpn);
     }
 
-    /// Decides whether the FTL is to leave collections to [`Ftl::step_collection`].
+    /// Decides whether the FTL is to leave collections to [`Ftl::step`].
     pub fn collect_in_steps(&mut self, in_steps: bool) {
         assert!(!self.erasing.contains(&true), "an erase is not over");
         self.in_steps = in_steps;
@@ -398,8 +398,8 @@ impl Oracle {
     }
 
     /// Trims a page in both.
-    pub fn trim(&mut self, ftl: &mut Ftl, lpn: Lpn) {
-        assert_eq!(ftl.trim(lpn), self.pages.remove(&lpn).is_some(), "trim of {lpn:?}");
+    pub fn trim(&mut self, ftl: &mut Ftl, flash: &mut CheckedFlash, lpn: Lpn) {
+        assert_eq!(ftl.trim(flash, lpn), self.pages.remove(&lpn).is_some(), "trim of {lpn:?}");
     }
 
     /// Reads a page from both.
@@ -417,7 +417,7 @@ impl Oracle {
     /// # Panics
     /// At the first difference.
     pub fn check(&self, ftl: &Ftl, flash: &CheckedFlash) {
-        (0..ftl.logical_pages()).for_each(|lpn| self.check_page(ftl, flash, Lpn(lpn)));
+        (0..ftl.figures().logical_pages()).for_each(|lpn| self.check_page(ftl, flash, Lpn(lpn)));
         assert_eq!(ftl.figures().mapped_pages() as usize, self.pages.len());
         ftl.audit(flash.media()).expect("the audit passes");
     }

@@ -22,6 +22,7 @@ use crate::controller::breakdown::Part;
 use crate::controller::timeline::Lane;
 use crate::controller::{FlashOp, OpKind, NO_COMMAND};
 use crate::drive::{Drive, Front};
+use crate::ftl::Pending;
 use crate::host::path::{Leg, Way};
 use crate::host::read_ahead::FETCH;
 use crate::op::{HostCommand, HostOp, Source};
@@ -91,7 +92,7 @@ impl TimedStage {
     /// The FTL decides; operations are queued. A command that waits for nothing completes by an
     /// event at this instant, so that completions never nest.
     fn start(&mut self, drive: &mut Drive, index: u32) {
-        if drive.ftl.looks_up() && self.awaits_map(drive, index) {
+        if drive.ftl.traits().looks_up && self.awaits_map(drive, index) {
             return;
         }
         let command = self.host.path.slot(index).command;
@@ -102,7 +103,7 @@ impl TimedStage {
             ahead.begin(&command);
         }
         let is_data = matches!(command.op, HostOp::Read | HostOp::Write);
-        let calm = self.background.calm.filter(|_| is_data && !drive.ftl.looks_up());
+        let calm = self.background.calm.filter(|_| is_data && !drive.ftl.traits().looks_up);
         let (refused_sectors, waits, decode_ns, is_blocked, written) =
             self.with_sink(drive, index, |front, sink| {
                 let before = front.host.sectors[HostOp::Write.index()];
@@ -274,7 +275,7 @@ impl TimedStage {
     fn awaits_programs(&mut self, drive: &mut Drive, index: u32) -> bool {
         let waits = self.with_sink(drive, index, |front, sink| {
             if front.pads {
-                front.ftl.pad(sink);
+                front.ftl.complete(sink, Pending::Units);
             }
             if let Backend::Full(full) = &mut sink.backend {
                 sink.waits += u32::from(full.await_programs(index));

@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::instant::{Instant, Reader};
 use crate::drive::Drive;
-use crate::ftl::{Dealt, DieFtl, NoRoom, ERASES_OF_RUN};
+use crate::ftl::{Dealt, DieFtl, NoRoom};
 use crate::nand::Media;
 use crate::op::Source;
 use crate::reads::{BlockRead, PageTypes};
@@ -47,8 +47,8 @@ impl Reader for &mut Later {
 /// The pages to write.
 #[derive(Clone, Copy)]
 enum Writes<'a> {
-    /// These pages, in order.
-    List(&'a [u32]),
+    /// These pages, in order, on dies that take turns.
+    List(&'a [u32], Turns),
     /// A number of pages from the first on.
     Run(Lpn, u32),
 }
@@ -72,9 +72,9 @@ impl Post {
 }
 
 /// Lets neighbouring dies, from `first` on, write their pages.
-fn work(posts: &mut [Post], first: u32, writes: Writes<'_>, turns: Turns) {
+fn work(posts: &mut [Post], first: u32, writes: Writes<'_>) {
     match writes {
-        Writes::List(lpns) => {
+        Writes::List(lpns, turns) => {
             let dealt = Dealt::new(first..first + posts.len() as u32, lpns, turns);
             for (post, list) in posts.iter_mut().zip(dealt.lists()) {
                 post.write(|ftl, sink| ftl.write_list(sink, list));
@@ -92,13 +92,12 @@ impl Drive {
     /// Whether there are enough of these pages for several threads, and the dies may work apart.
     /// The number of threads does not matter: the result of a run must not depend on it.
     pub(crate) fn is_list_for_crew(&self, lpns: &[u32]) -> bool {
-        lpns.len() as u64 >= PAGES_MIN
-            && self.ftl.may_split(&self.media, || self.ftl.erases_of_list(lpns))
+        lpns.len() as u64 >= PAGES_MIN && self.ftl.may_split(&self.media, Some(lpns))
     }
 
     /// The same for `pages` consecutive pages.
     pub(crate) fn is_run_for_crew(&self, pages: u64) -> bool {
-        pages >= PAGES_MIN && self.ftl.may_split(&self.media, || ERASES_OF_RUN)
+        pages >= PAGES_MIN && self.ftl.may_split(&self.media, None)
     }
 
     /// Writes pages in order, as [`Drive::is_list_for_crew`] allows.
@@ -107,7 +106,8 @@ impl Drive {
     /// [`NoRoom`] when a die has no room left; the other dies have written their pages
     /// nevertheless.
     pub(crate) fn write_list_together(&mut self, lpns: &[u32]) -> Result<(), NoRoom> {
-        self.write_together(Writes::List(lpns), lpns.len() as u64)
+        let turns = self.ftl.traits().turns.expect("the dies of lists take turns");
+        self.write_together(Writes::List(lpns, turns), lpns.len() as u64)
     }
 
     /// Writes consecutive pages, as [`Drive::is_run_for_crew`] allows.
@@ -127,7 +127,6 @@ impl Drive {
                 Post { ftl, media, later, outcome: Ok(()) }
             })
             .collect();
-        let turns = self.ftl.turns();
         let dies = posts.len();
         let share = dies.div_ceil(self.threads.max(1));
         let firsts = (0..).step_by(share);
@@ -135,7 +134,7 @@ impl Drive {
         let task = || {
             let take = || shares.lock().unwrap_or_else(PoisonError::into_inner).pop();
             while let Some((posts, first)) = take() {
-                work(posts, first, writes, turns);
+                work(posts, first, writes);
             }
         };
         std::thread::scope(|scope| {

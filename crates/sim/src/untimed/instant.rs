@@ -6,7 +6,9 @@
 //! that it points to, 24 commands ahead. On a large drive this doubles the rate.
 
 use crate::drive::{aim_trim, CommandSink, Drive, Front};
-use crate::ftl::{CollectionConfig, FlashSink, MoveRun, MoveWay, NoRoom, ENTRY_AHEAD, PAGE_AHEAD};
+use crate::ftl::{
+    CollectionConfig, FlashSink, MoveRun, MoveWay, NoRoom, Pending, ENTRY_AHEAD, PAGE_AHEAD,
+};
 use crate::nand::{CellMode, Media};
 use crate::op::{HostCommand, HostOp, Source};
 use crate::reads::{BlockRead, PageTypes, ReadErrors};
@@ -195,13 +197,13 @@ impl Drive {
     /// Sectors of a page, if writes of whole pages may come as a list of pages: in a drive without
     /// caches whose pages take turns on the dies.
     pub(crate) fn list_page_sectors(&self) -> Option<u32> {
-        (self.is_plain() && self.ftl.takes_turns())
+        (self.is_plain() && self.ftl.traits().turns.is_some())
             .then_some((self.geometry.page_bytes / SECTOR_BYTES) as u32)
     }
 
     /// Largest number of pages of a list.
     pub(crate) fn list_pages_max(&self) -> u64 {
-        if self.ftl.is_separable() {
+        if self.ftl.traits().is_separable {
             CREW_PAGES
         } else {
             LIST_PAGES
@@ -226,13 +228,13 @@ impl Drive {
     }
 
     fn host_programs(&self) -> u64 {
-        self.ftl.counters().programs[Source::Host as usize]
+        self.ftl.figures().counters().programs[Source::Host as usize]
     }
 
     /// The pages of commands that write whole pages, each behind the last, in a drive that takes
     /// lists of pages; `None` of others.
     pub(crate) fn run_of(&mut self, commands: &[HostCommand]) -> Option<u64> {
-        if commands.is_empty() || !self.ftl.takes_turns() {
+        if commands.is_empty() || self.ftl.traits().turns.is_none() {
             return None;
         }
         let (pages, count) = self.split().0.run_length(commands);
@@ -288,10 +290,10 @@ impl Drive {
                 }
             }
             if let Some(coming) = commands.get(index + ENTRY_AHEAD) {
-                front.ftl.prefetch_entry(front.first_page(coming));
+                front.ftl.prefetch(&[], &[front.first_page(coming)]);
             }
             if let Some(coming) = commands.get(index + PAGE_AHEAD) {
-                front.ftl.prefetch_page(front.first_page(coming));
+                front.ftl.prefetch(&[front.first_page(coming)], &[]);
             }
             // Most commands of most workloads: a page, in a drive without caches.
             if let Some(lpn) = front.single_page(&commands[index]) {
@@ -334,7 +336,7 @@ impl Drive {
     /// at the end of a stage, since no command comes.
     pub(crate) fn rest(&mut self) {
         let (front, media, reader) = self.split();
-        front.ftl.rest(&mut Instant { media, reader });
+        front.ftl.complete(&mut Instant { media, reader }, Pending::Merges);
     }
 
     /// Brings superblocks whose collections run in steps to the state that timed writes would have
@@ -346,7 +348,7 @@ impl Drive {
             return;
         }
         let (front, media, errors) = self.split();
-        front.ftl.catch_up(&mut Instant { media, reader: errors });
+        front.ftl.complete(&mut Instant { media, reader: errors }, Pending::Room);
     }
 }
 

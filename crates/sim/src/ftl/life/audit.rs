@@ -68,7 +68,8 @@ impl Ftl {
         let (pages, _) = self.books.map.live_pages(block, self.block(block).written_pages());
         for &page in &pages {
             let lpn = media.oob_of_block(block)[page as usize];
-            let mapped = if lpn < self.logical_pages() { self.find(Lpn(lpn)) } else { None };
+            let mapped =
+                if lpn < self.books.map.logical_pages() { self.find(Lpn(lpn)) } else { None };
             if mapped.map(|ppn| ppn.0) != Some(first + page) {
                 return Err(format!(
                     "page {} holds logical page {lpn}, which maps to {mapped:?}",

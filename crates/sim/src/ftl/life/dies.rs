@@ -17,7 +17,7 @@ use crate::striping::{DieRun, Turns};
 use crate::units::Lpn;
 
 /// Erases of one block that a run of consecutive pages may cost: it passes each block once.
-pub const ERASES_OF_RUN: u64 = 64;
+const ERASES_OF_RUN: u64 = 64;
 /// A write amplification that a drive under writes of any kind may have.
 const WAF_MAX: u64 = 16;
 
@@ -127,36 +127,34 @@ impl DieFtl {
 }
 
 impl Ftl {
-    /// How the dies take turns.
-    ///
-    /// # Panics
-    /// When they do not.
-    pub fn turns(&self) -> Turns {
-        self.geometry.striping.turns().expect("dies take turns")
-    }
-
     /// Whether the dies share nothing and so may work apart.
-    pub fn is_separable(&self) -> bool {
+    #[inline]
+    pub(in crate::ftl) fn is_separable(&self) -> bool {
         self.books.map.is_separable()
     }
 
-    /// Whether the dies may work apart while no block is erased more often than `erases` (evaluated
-    /// only if blocks wear out): they share nothing, and none comes near the end of its life, which
-    /// would end the run in the middle.
-    pub fn may_split(&self, media: &Media, erases: impl FnOnce() -> u64) -> bool {
+    /// Whether the dies may work apart for a list of pages, or for a run of consecutive ones: they
+    /// share nothing, and none comes near the end of its life, which would end the work in the
+    /// middle.
+    pub fn may_split(&self, media: &Media, list: Option<&[u32]>) -> bool {
         let pool = &self.pools[0]; // all have the same limits
         let slc_limit = pool.log.slc.as_ref().map_or(u32::MAX, |cache| cache.worn_limit);
         let limit = pool.wear.limit.min(slc_limit);
+        let erases = || list.map_or(ERASES_OF_RUN, |lpns| self.erases_of_list(lpns));
         let is_far = || u64::from(media.erase_count_max()) + erases() < u64::from(limit);
         self.is_separable() && pool.log.failures.is_none() && (limit == u32::MAX || is_far())
     }
 
     /// Erases of a block that a list of pages may cost: as if all collections of the busiest die
     /// took the same one.
-    pub fn erases_of_list(&self, lpns: &[u32]) -> u64 {
+    fn erases_of_list(&self, lpns: &[u32]) -> u64 {
         let counts = counts_of_dies(lpns, self.turns());
         let most = counts.into_iter().max().unwrap_or(0) as u64;
         ERASES_OF_RUN + WAF_MAX * most / u64::from(self.geometry.pages_per_block)
+    }
+
+    fn turns(&self) -> Turns {
+        self.geometry.striping.turns().expect("dies take turns")
     }
 
     /// Takes the firmware apart; [`Ftl::join`] is to follow.

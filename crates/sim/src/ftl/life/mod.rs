@@ -10,5 +10,5 @@ mod dies;
 mod mounting;
 mod snapshot;
 
-pub use dies::{Dealt, DieFtl, DieList, ERASES_OF_RUN};
+pub use dies::{Dealt, DieFtl, DieList};
 pub use snapshot::{FtlSnapshot, Volatile};

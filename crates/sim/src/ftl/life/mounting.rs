@@ -9,7 +9,7 @@
 use crate::ftl::books::Books;
 use crate::ftl::pool::{BlockState, Log, HOST_FRONTIER};
 use crate::ftl::sink::FlashSink;
-use crate::ftl::{Ftl, FtlConfig, PoolSetup};
+use crate::ftl::{Ftl, FtlConfig, PoolSetup, Setting};
 use crate::geometry::UNMAPPED;
 use crate::nand::{CellMode, Media};
 use crate::units::{BlockId, DieId, Ppn};
@@ -26,7 +26,7 @@ impl Ftl {
         opening: impl Fn(BlockId) -> Option<u64>,
     ) -> Self {
         let mut ftl = Self::new(config, setup, media);
-        ftl.expect_cuts();
+        ftl.set(Setting::Cuts(true));
         ftl.books.map.mount(places);
         if ftl.pools.iter().any(|pool| pool.share.is_some()) {
             ftl.count_shares();
@@ -44,39 +44,6 @@ impl Ftl {
             if let Some(share) = &mut self.pools[die].share {
                 share.live_pages += 1;
             }
-        }
-    }
-
-    /// Prepares for power failures: before the erase of a block is issued, the programs that copy
-    /// its data elsewhere are.
-    pub fn expect_cuts(&mut self) {
-        self.pools.iter_mut().for_each(|pool| pool.log.may_be_cut = true);
-    }
-
-    /// Ends [`Ftl::expect_cuts`]: the power does not fail.
-    pub(crate) fn expect_no_cuts(&mut self) {
-        self.pools.iter_mut().for_each(|pool| pool.log.may_be_cut = false);
-    }
-
-    /// Sets the wear limits of blocks to those of `setup`.
-    pub(crate) fn wear_out(&mut self, setup: &PoolSetup) {
-        for pool in &mut self.pools {
-            pool.wear.limit = setup.worn_limit;
-            if let Some(cache) = &mut pool.log.slc {
-                cache.worn_limit = setup.slc_worn_limit;
-            }
-        }
-    }
-
-    /// Whether the power may fail.
-    pub fn expects_cuts(&self) -> bool {
-        self.pools.iter().any(|pool| pool.log.may_be_cut)
-    }
-
-    /// Completes all open program units, those of moved pages too.
-    pub(crate) fn complete_units<S: FlashSink>(&mut self, sink: &mut S) {
-        for pool in &mut self.pools {
-            pool.log.complete_units(&mut self.books, sink);
         }
     }
 

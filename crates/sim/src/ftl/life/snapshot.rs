@@ -17,7 +17,6 @@ use crate::ftl::zones::{Zones, ZonesSnapshot};
 use crate::ftl::{Ftl, FtlConfig, PoolSetup, Route};
 use crate::nand::{CellMode, Media};
 use crate::op::Source;
-use crate::rng::Rng;
 use crate::units::{BlockId, DieId, Lpn, Ppn};
 
 /// See the module.
@@ -35,6 +34,7 @@ pub struct FtlSnapshot {
 }
 
 /// The state that a snapshot lacks and a checkpoint needs, by pool.
+#[derive(Default)]
 pub struct Volatile {
     /// Collections since the host opened a block last.
     pub begun_in_vain: Vec<u32>,
@@ -113,8 +113,12 @@ impl PoolSnapshot {
 }
 
 impl Ftl {
-    /// Takes the state down.
-    pub fn snapshot(&self) -> FtlSnapshot {
+    /// Takes the state down: what a snapshot holds, and the rest.
+    pub fn save(&self) -> (FtlSnapshot, Volatile) {
+        (self.snapshot(), self.volatile())
+    }
+
+    fn snapshot(&self) -> FtlSnapshot {
         let states = self.pools.iter().flat_map(|pool| pool.log.states());
         let number = |&state: &BlockState| match state {
             BlockState::Erasing => BlockState::Erased as u8,
@@ -134,8 +138,7 @@ impl Ftl {
         }
     }
 
-    /// The part of the state that a snapshot lacks.
-    pub fn save_volatile(&self) -> Volatile {
+    fn volatile(&self) -> Volatile {
         let parts = |pool: &Pool| pool.log.parts.iter().map(|part| part.save()).collect();
         let times = |pool: &Pool| pool.log.refresh.as_ref().map(|queue| queue.save());
         Volatile {
@@ -145,11 +148,7 @@ impl Ftl {
         }
     }
 
-    /// Restores the part of the state that a snapshot lacks.
-    ///
-    /// # Errors
-    /// The refresh times are those of another drive.
-    pub fn restore_volatile(&mut self, saved: &Volatile) -> Result<(), String> {
+    fn restore_volatile(&mut self, saved: &Volatile) -> Result<(), String> {
         for (pool, &count) in self.pools.iter_mut().zip(&saved.begun_in_vain) {
             pool.moves.begun_in_vain = count;
         }
@@ -171,12 +170,12 @@ impl Ftl {
     /// The firmware of a drive on used media.
     ///
     /// # Errors
-    /// What in the snapshot contradicts the media or the configuration.
+    /// What in the state contradicts the media or the configuration.
     pub fn restore(
         config: &FtlConfig,
         setup: &PoolSetup,
         media: &Media,
-        snapshot: &FtlSnapshot,
+        (snapshot, volatile): (&FtlSnapshot, &Volatile),
     ) -> Result<Self, String> {
         let mut ftl = Self::new(config, setup, media);
         if snapshot.states.len() != ftl.geometry.block_count() as usize
@@ -211,6 +210,7 @@ impl Ftl {
         }
         ftl.rebuild_map(media)?;
         ftl.audit(media)?;
+        ftl.restore_volatile(volatile)?;
         Ok(ftl)
     }
 
@@ -239,7 +239,7 @@ impl Ftl {
 
     /// The map in the flash, and the blocks that are set apart for it.
     fn restore_translation(&mut self, snapshot: &FtlSnapshot, media: &Media) -> Result<(), String> {
-        let pages = self.logical_pages();
+        let pages = self.books.map.logical_pages();
         let (pools, books) = (&mut self.pools, &mut self.books);
         let is_sound = match (&mut books.translation, &snapshot.translation) {
             (None, None) => true,
@@ -291,7 +291,7 @@ impl Ftl {
             let (pages, _) = self.books.map.live_pages(block, self.block(block).written_pages());
             for &page in &pages {
                 let lpn = media.oob_of_block(block)[page as usize];
-                if lpn >= self.logical_pages() {
+                if lpn >= self.books.map.logical_pages() {
                     return Err(format!(
                         "page {} holds the logical page {lpn} of another drive",
                         first + page
@@ -305,13 +305,6 @@ impl Ftl {
             }
         }
         Ok(())
-    }
-
-    /// Sets the seed of the following random choices of the victim policies.
-    pub fn reseed(&mut self, seed: u64) {
-        for (die, pool) in self.pools.iter_mut().enumerate() {
-            pool.log.reseed(Rng::stream(seed, &format!("gc.{die}")));
-        }
     }
 
     /// New firmware for media without data, which leaves the blocks that are cache for good as
@@ -363,7 +356,6 @@ impl Ftl {
         self.books.now = 0;
         self.zones = Zones::of_drive(&config.mapping, setup);
         self.books.translation = Self::translation(config, setup, &self.pools);
-        self.stalled_die = DieId(0);
         self.route = Route::new(config, &self.geometry);
         erased
     }

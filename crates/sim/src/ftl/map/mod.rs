@@ -141,6 +141,7 @@ impl Map {
     }
 
     /// Whether every die has separate entries and live bits.
+    #[inline]
     pub(crate) fn is_separable(&self) -> bool {
         let bits_per_die = (self.geometry.blocks_per_die as usize) << self.geometry.page_bits;
         self.order.turns != Turns::One && bits_per_die.is_multiple_of(64)

@@ -44,12 +44,6 @@ impl Ftl {
         self.is_translated = is_translated;
     }
 
-    /// Whether commands have to wait for entries of the map.
-    #[inline]
-    pub fn looks_up(&self) -> bool {
-        self.books.translation.is_some()
-    }
-
     /// Map blocks that were erased change places with less worn erased blocks of their pools. Where
     /// erases are scheduled, this waits for a stage in which they are not.
     fn share_wear<S: FlashSink>(&mut self, sink: &mut S) {
@@ -80,8 +74,8 @@ impl Ftl {
     ) -> Result<(), NoRoom> {
         self.share_wear(sink);
         let die = self.geometry.die_of(lpn);
-        let written = if sink.holds_back(die) {
-            Err(NoRoom::Stalled)
+        if sink.holds_back(die) {
+            Err(NoRoom::Stalled(die))
         } else if self.books.translation.as_ref().is_some_and(|it| it.is_worn()) {
             Err(NoRoom::WornOut)
         } else {
@@ -93,11 +87,7 @@ impl Ftl {
                 self.translate(sink, lpn, Use::Change);
                 self.pools[die.0 as usize].write(&mut self.books, sink, lpn)
             }
-        };
-        if written.is_err() {
-            self.stalled_die = die;
         }
-        written
     }
 
     /// The following pages belong to a request of `page_count` pages.
@@ -106,28 +96,12 @@ impl Ftl {
         self.request = Request { number: self.request.number + 1, page_count };
     }
 
-    /// Whether it matters which pages belong to one request.
-    pub fn tells_requests(&self) -> bool {
-        self.merges() || self.looks_up()
-    }
-
-    /// Whether blocks of data and log blocks are merged.
-    pub fn merges(&self) -> bool {
-        self.pools[0].scheme.is_some()
-    }
-
     /// Completes the work that waits for the next write of the host, since none comes soon.
-    pub fn rest<S: FlashSink>(&mut self, sink: &mut S) {
+    pub(in crate::ftl) fn merge_all<S: FlashSink>(&mut self, sink: &mut S) {
         for pool in &mut self.pools {
             if let Some(scheme) = &mut pool.scheme {
                 scheme.settle(&mut pool.log, &mut self.books, sink);
             }
         }
-    }
-
-    /// As [`Ftl::trim`], after a look-up in the map if that is not in RAM.
-    pub fn trim_mapped<S: FlashSink>(&mut self, sink: &mut S, lpn: Lpn) -> bool {
-        self.translate(sink, lpn, Use::Change);
-        self.trim(lpn)
     }
 }

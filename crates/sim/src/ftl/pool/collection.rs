@@ -53,7 +53,7 @@ pub enum StepOutcome {
     /// This number of pages was moved; more are left.
     Moved(u32),
     /// No live page is left, and the erase of the block was emitted: when it has ended,
-    /// [`Ftl::finish_collection`](crate::ftl::Ftl::finish_collection) is due.
+    /// [`Ftl::finish`](crate::ftl::Ftl::finish) is due.
     Emptied(BlockId),
     /// No live page is left, and the worn block was taken out of use: the collection has ended.
     Retired(BlockId),

@@ -1,6 +1,5 @@
 //! How far an open block is written.
 
-use crate::ftl::Ftl;
 use crate::geometry::{Geometry, UNMAPPED};
 use crate::units::{BlockId, Ppn};
 
@@ -58,12 +57,5 @@ impl PartialPage {
     /// From what [`PartialPage::save`] gave.
     pub(in crate::ftl) fn restore([until, programs, erase_count]: [u32; 3]) -> Self {
         Self { until, programs, erase_count }
-    }
-}
-
-impl Ftl {
-    /// Whether all pages of the host go to one log, in the order in which they are written.
-    pub fn has_one_log(&self) -> bool {
-        self.takes_turns() && self.pools.len() == 1
     }
 }

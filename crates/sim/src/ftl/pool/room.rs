@@ -149,7 +149,7 @@ impl Pool {
             self.log.parts.swap(HOST_FRONTIER, MOVED_FRONTIER);
             Ok(())
         } else if self.moves.collection.is_some() {
-            Err(NoRoom::Stalled)
+            Err(NoRoom::Stalled(self.log.die))
         } else {
             Err(NoRoom::WornOut)
         }
@@ -203,7 +203,7 @@ impl Pool {
         }
     }
 
-    /// See [`crate::ftl::Ftl::catch_up`].
+    /// See [`crate::ftl::Pending::Room`].
     pub(crate) fn catch_up<S: FlashSink>(&mut self, books: &mut Books, sink: &mut S) {
         let free = self.log.frontiers[HOST_FRONTIER].free_pages();
         if let Some(cache) = &mut self.log.slc {

@@ -22,6 +22,8 @@
 
 mod on_flash;
 
+pub use on_flash::ZoneRequest;
+
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
@@ -263,7 +265,7 @@ impl Zones {
     }
 
     /// A command was carried out, or refused.
-    pub fn note_command(&mut self, op: HostOp, status: Option<ZoneStatus>) {
+    pub(super) fn note_command(&mut self, op: HostOp, status: Option<ZoneStatus>) {
         let row = &mut self.counts.commands[command_index(op)];
         row[status.map_or(0, |status| 1 + status as usize)] += 1;
         if let Some(status) = status {
@@ -272,7 +274,7 @@ impl Zones {
     }
 
     /// Counts pages that the host has appended: new data of its user, or moved data.
-    pub fn note_appended(&mut self, is_moved: bool, pages: u32) {
+    pub(super) fn note_appended(&mut self, is_moved: bool, pages: u32) {
         self.counts.appended[usize::from(is_moved)] += u64::from(pages);
     }
 

@@ -2,6 +2,7 @@
 
 use super::{ZoneAction, ZoneLimits, ZoneState, ZoneStatus, Zones};
 use crate::ftl::{FlashSink, Ftl, MappingConfig, NoRoom, PoolSetup};
+use crate::op::{HostOp, ZoneOp};
 use crate::units::Lpn;
 
 impl Zones {
@@ -21,6 +22,19 @@ impl Zones {
     }
 }
 
+/// A command for zones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ZoneRequest {
+    /// The operation.
+    pub op: HostOp,
+    /// Its first page.
+    pub first: Lpn,
+    /// Its pages.
+    pub count: u32,
+    /// Whether it covers all of them.
+    pub is_whole: bool,
+}
+
 impl Ftl {
     /// The zones of a drive that has some.
     #[inline]
@@ -28,21 +42,57 @@ impl Ftl {
         self.zones.as_deref()
     }
 
-    /// The same, to do what needs no flash.
-    pub fn zones_mut(&mut self) -> Option<&mut Zones> {
-        self.zones.as_deref_mut()
-    }
-
-    /// Writes pages at the write pointer of their zone. The outer error is why the zone does not
-    /// take them: nothing has changed then.
+    /// Carries out a command but for the reads of the flash, and counts it. The outer error is why
+    /// the zone does not take it: nothing has changed then.
     ///
     /// # Errors
-    /// See above. Inside, [`NoRoom`] and how many were written, where a die has no erased block
-    /// left: the zone can only be read from then on.
+    /// See above. Inside, [`NoRoom`] and how many pages were written, where a die has no erased
+    /// block left: the zone can only be read from then on.
     ///
     /// # Panics
     /// When the drive has no zones.
-    pub fn write_zone<S: FlashSink>(
+    pub fn zone<S: FlashSink>(
+        &mut self,
+        sink: &mut S,
+        request: &ZoneRequest,
+    ) -> Result<Result<(), (u32, NoRoom)>, ZoneStatus> {
+        let outcome = self.apply_to_zone(sink, request);
+        let zones = self.zones.as_deref_mut().expect("a zoned drive");
+        zones.note_command(request.op, outcome.err());
+        outcome
+    }
+
+    fn apply_to_zone<S: FlashSink>(
+        &mut self,
+        sink: &mut S,
+        &ZoneRequest { op, first, count, is_whole }: &ZoneRequest,
+    ) -> Result<Result<(), (u32, NoRoom)>, ZoneStatus> {
+        let zones = self.zones.as_deref_mut().expect("a zoned drive");
+        match op {
+            HostOp::Flush => Ok(Ok(())),
+            _ if op.writes() && (!is_whole || count == 0) => Err(ZoneStatus::InvalidField),
+            HostOp::Write => self.write_zone(sink, first, count),
+            HostOp::Read => zones.read(first.0, count).map(Ok),
+            HostOp::Trim | HostOp::TrimMapped => {
+                if !is_whole || count != zones.limits().zone_pages {
+                    return Err(ZoneStatus::InvalidField);
+                }
+                self.reset_zone(sink, first).map(Ok)
+            }
+            HostOp::Zone(ZoneOp::Append | ZoneOp::Relocate) => {
+                let written = self.append_zone(sink, first, count)?;
+                let zones = self.zones.as_deref_mut().expect("a zoned drive");
+                let done = written.err().map_or(count, |(done, _)| done);
+                zones.note_appended(op == HostOp::Zone(ZoneOp::Relocate), done);
+                Ok(written)
+            }
+            HostOp::Zone(ZoneOp::All(action)) => self.act_on_zones(sink, action).map(Ok),
+            HostOp::Zone(ZoneOp::One(action)) => self.act_on_zone(sink, first, action).map(Ok),
+        }
+    }
+
+    /// Writes pages at the write pointer of their zone.
+    fn write_zone<S: FlashSink>(
         &mut self,
         sink: &mut S,
         first: Lpn,
@@ -53,15 +103,8 @@ impl Ftl {
         Ok(self.program_in_zone(sink, first, count))
     }
 
-    /// Appends pages to the zone that begins at a page. The outer error is as of
-    /// [`Ftl::write_zone`].
-    ///
-    /// # Errors
-    /// See above. Inside, as there.
-    ///
-    /// # Panics
-    /// When the drive has no zones.
-    pub fn append_zone<S: FlashSink>(
+    /// Appends pages to the zone that begins at a page.
+    fn append_zone<S: FlashSink>(
         &mut self,
         sink: &mut S,
         start: Lpn,
@@ -91,13 +134,7 @@ impl Ftl {
     }
 
     /// Carries out an action on the zone that begins at a page.
-    ///
-    /// # Errors
-    /// Why it cannot be; nothing has changed then.
-    ///
-    /// # Panics
-    /// When the drive has no zones.
-    pub fn act_on_zone<S: FlashSink>(
+    fn act_on_zone<S: FlashSink>(
         &mut self,
         sink: &mut S,
         start: Lpn,
@@ -115,13 +152,7 @@ impl Ftl {
     }
 
     /// Carries out an action on all zones that it applies to.
-    ///
-    /// # Errors
-    /// As [`Zones::act_on_all`].
-    ///
-    /// # Panics
-    /// When the drive has no zones.
-    pub fn act_on_zones<S: FlashSink>(
+    fn act_on_zones<S: FlashSink>(
         &mut self,
         sink: &mut S,
         action: ZoneAction,
@@ -136,13 +167,7 @@ impl Ftl {
     }
 
     /// Resets the zone that begins at a page: its blocks are erased.
-    ///
-    /// # Errors
-    /// Why it cannot be; nothing has changed then.
-    ///
-    /// # Panics
-    /// When the drive has no zones.
-    pub fn reset_zone<S: FlashSink>(&mut self, sink: &mut S, start: Lpn) -> Result<(), ZoneStatus> {
+    fn reset_zone<S: FlashSink>(&mut self, sink: &mut S, start: Lpn) -> Result<(), ZoneStatus> {
         let zones = self.zones.as_deref_mut().expect("a zoned drive");
         let (zone, place) = zones.locate(start.0)?;
         if place != 0 {

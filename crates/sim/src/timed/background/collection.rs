@@ -10,7 +10,7 @@ use super::Background;
 use crate::controller::full::Urgency;
 use crate::controller::{FlashOp, OpKind, NO_COMMAND};
 use crate::drive::Drive;
-use crate::ftl::{NoRoom, StepOutcome};
+use crate::ftl::{End, NoRoom, Purpose, StepOutcome};
 use crate::op::{HostCommand, HostOp};
 use crate::superblock::HOLE;
 use crate::timed::backend::Backend;
@@ -70,7 +70,7 @@ impl Background {
         let (block, is_erased) = block_done(&clockwork.backend, drive, done);
         let die = drive.geometry.die_of_block(block);
         if is_erased && drive.ftl.room(die).victim() == Some(block) {
-            drive.ftl.finish_collection(die, block);
+            drive.ftl.finish(End::Erase(die, block));
             (self.quiet_die, self.calm) = (None, None);
             self.admit_stalled(clockwork, host, drive, die.0);
         }
@@ -143,7 +143,7 @@ impl Background {
             self.forget_touched();
             match written {
                 Ok(()) => {}
-                Err(NoRoom::Stalled) => return,
+                Err(NoRoom::Stalled(_)) => return,
                 Err(NoRoom::WornOut) => return self.reject_stalled(clockwork, host, drive, die),
             }
             if let Some(collector) = &mut self.collector {
@@ -166,7 +166,7 @@ impl Background {
             return;
         }
         if self.collector.as_ref().is_some_and(|it| it.is_resting(die)) {
-            drive.ftl.end_draining(id);
+            drive.ftl.finish(End::Burst(id));
         }
         loop {
             let refresh = self.refresh_pressing(clockwork, drive, id);
@@ -205,7 +205,7 @@ impl Background {
                 return;
             }
             let outcome = self.with_sink(clockwork, host, drive, NO_COMMAND, |front, sink| {
-                front.ftl.step_collection(sink, id, step_pages)
+                front.ftl.step(sink, id, step_pages)
             });
             match outcome {
                 StepOutcome::Retired(_) => self.admit_stalled(clockwork, host, drive, die),
@@ -223,11 +223,14 @@ impl Background {
         (refreshes, folds): (bool, bool),
     ) -> bool {
         let refresher = self.refresher.as_mut().filter(|_| refreshes);
-        refresher.is_some_and(|it| it.begin(drive, die, now))
-            || folds && drive.ftl.begin_fold(&drive.media, die)
-            || drive.ftl.begin_fold_of_guest(&drive.media, die)
-            || drive.ftl.begin_collection(&drive.media, die)
-            || drive.ftl.begin_fold(&drive.media, die)
+        if refresher.is_some_and(|it| it.begin(drive, die, now)) {
+            return true;
+        }
+        let mut begin = |purpose| drive.ftl.begin(&drive.media, die, purpose);
+        folds && begin(Purpose::Fold)
+            || begin(Purpose::FoldGuest)
+            || begin(Purpose::Collect)
+            || begin(Purpose::Fold)
     }
 
     /// There is no room and there will be none: the drive is worn out.

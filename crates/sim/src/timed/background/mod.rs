@@ -20,6 +20,7 @@ use super::host_side::HostSide;
 use super::sink::TimedSink;
 use crate::controller::{FlashOp, NO_COMMAND};
 use crate::drive::{Drive, Front};
+use crate::ftl::Pending;
 use crate::units::{DieId, Ns};
 use collector::{Calm, Pressing};
 use refresher::Refresher;
@@ -53,7 +54,7 @@ impl Background {
     }
 
     /// Starts the timers of refreshes and patrols.
-    pub(super) fn start(&self, clockwork: &mut Clockwork, drive: &Drive) {
+    pub(super) fn start(&self, clockwork: &mut Clockwork, drive: &mut Drive) {
         if let Some(refresher) = &self.refresher {
             refresher.start_timer(clockwork, drive);
             refresher.start_patrol(clockwork, drive);
@@ -192,7 +193,9 @@ impl Background {
         die: DieId,
     ) {
         if self.fill.as_ref().is_some_and(|fill| fill.is_due(clockwork, drive, die)) {
-            let pad = |front: &mut Front, sink: &mut TimedSink| front.ftl.pad_die(sink, die);
+            let pad = |front: &mut Front, sink: &mut TimedSink| {
+                front.ftl.complete(sink, Pending::UnitsOf(die))
+            };
             self.with_sink(clockwork, host, drive, NO_COMMAND, pad);
         }
     }

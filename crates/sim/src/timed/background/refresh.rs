@@ -47,7 +47,7 @@ impl Background {
         let Some(mut patrol) = drive.patrol.take() else { return };
         let mut read = |drive: &mut Drive, place| {
             self.with_sink(clockwork, host, drive, NO_COMMAND, |front, sink| {
-                front.ftl.patrol(sink, place)
+                front.ftl.refresh().patrol(sink, place)
             })
         };
         let mut behind = None;
@@ -60,10 +60,10 @@ impl Background {
             patrol.advance();
             if behind.is_none() {
                 behind = read(drive, (BlockId(0), 0));
-                patrol.count(drive.ftl.pages_to_patrol(&drive.media), clock);
+                patrol.count(drive.ftl.refresh().pages_to_patrol(&drive.media), clock);
             }
         } else {
-            patrol.count(drive.ftl.pages_to_patrol(&drive.media), clock);
+            patrol.count(drive.ftl.refresh().pages_to_patrol(&drive.media), clock);
         }
         patrol.place = behind.unwrap_or((BlockId(0), 0));
         drive.patrol = Some(patrol);
@@ -93,7 +93,7 @@ impl Background {
         let clock = refresher.clock(clockwork.now());
         refresher.note_whole(die, pressing, clock);
         self.with_sink(clockwork, host, drive, NO_COMMAND, |front, sink| {
-            front.ftl.refresh_at_once(sink, die, clock);
+            front.ftl.refresh().at_once(sink, die, clock);
         });
     }
 

@@ -15,6 +15,7 @@
 use super::collector::Pressing;
 use crate::controller::{FlashOp, OpKind};
 use crate::drive::Drive;
+use crate::ftl::Purpose;
 use crate::op::Source;
 use crate::timed::clockwork::{Clockwork, Event};
 use crate::units::{DieId, Ns};
@@ -48,9 +49,9 @@ impl Refresher {
         if drive.config.ftl.refresh.is_none() && drive.patrol.is_none() {
             return None;
         }
-        drive.ftl.start_clock(drive.clock);
+        drive.ftl.refresh().start_clock(drive.clock);
         if let Some(patrol) = &mut drive.patrol {
-            patrol.count(drive.ftl.pages_to_patrol(&drive.media), drive.clock);
+            patrol.count(drive.ftl.refresh().pages_to_patrol(&drive.media), drive.clock);
         }
         let dies = vec![DieState::default(); drive.geometry.die_count as usize];
         let mut refresher =
@@ -70,17 +71,17 @@ impl Refresher {
         let found = drive.errors.take_found();
         let mut dies = Vec::new();
         for block in found {
-            drive.ftl.ask_refresh(&drive.media, block, self.clock(now));
+            drive.ftl.refresh().ask(&drive.media, block, self.clock(now));
             dies.push(drive.geometry.die_of_block(block));
         }
         dies
     }
 
     /// Schedules when the first block may become due.
-    pub(super) fn start_timer(&self, clockwork: &mut Clockwork, drive: &Drive) {
+    pub(super) fn start_timer(&self, clockwork: &mut Clockwork, drive: &mut Drive) {
         let clock = self.clock(clockwork.now());
         let dies = (0..drive.geometry.die_count).map(DieId);
-        if let Some(next) = dies.filter_map(|die| drive.ftl.next_refresh(die, clock)).min() {
+        if let Some(next) = dies.filter_map(|die| drive.ftl.refresh().next(die, clock)).min() {
             clockwork.schedule(Ns(next.0 - clock.0), Event::Refresh);
         }
     }
@@ -117,8 +118,8 @@ impl Refresher {
     /// Begins a refresh of a die in steps; false if none is due.
     pub(super) fn begin(&mut self, drive: &mut Drive, die: DieId, now: Ns) -> bool {
         let clock = self.clock(now);
-        let since = drive.ftl.refresh_due(&drive.media, die, clock);
-        let begun = drive.ftl.begin_refresh(&drive.media, die, clock);
+        let since = drive.ftl.refresh().due(&drive.media, die, clock);
+        let begun = drive.ftl.begin(&drive.media, die, Purpose::Refresh(clock));
         if begun {
             let has_hurried = self.due(drive, die, now) == Some(Pressing::Hurries);
             self.dies[die.0 as usize].under_way = since.map(|since| (since, has_hurried));
@@ -137,7 +138,9 @@ impl Refresher {
     #[inline]
     fn due(&mut self, drive: &mut Drive, die: DieId, now: Ns) -> Option<Pressing> {
         let clock = self.clock(now);
-        if self.dies[die.0 as usize].under_way.is_none() && !drive.ftl.may_refresh(die, clock) {
+        if self.dies[die.0 as usize].under_way.is_none()
+            && !drive.ftl.refresh().may_be_due(die, clock)
+        {
             return None;
         }
         let is_over = drive.ftl.room(die).victim().is_none();
@@ -145,7 +148,7 @@ impl Refresher {
         if is_over && state.under_way.take().is_some_and(|(_, has_hurried)| has_hurried) {
             state.rests_until = clock + PATIENCE;
         }
-        let next = drive.ftl.refresh_due(&drive.media, die, clock);
+        let next = drive.ftl.refresh().due(&drive.media, die, clock);
         let since = state.under_way.map(|(since, _)| since).into_iter().chain(next).min()?;
         if clock < since + PATIENCE || clock < state.rests_until {
             return Some(Pressing::Waits);
