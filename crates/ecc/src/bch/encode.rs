@@ -61,7 +61,7 @@ impl Encoder {
                 cofactors.extend(&cofactor[1..]);
                 let shift = 64 * words - generator.degree + modulus.degree as usize;
                 let x_power = modulus.x_to(generator.degree + shift);
-                let place = modulus.mul(x_power, modulus.over_x_to(padding));
+                let place = modulus.mul(x_power, modulus.x_to_minus(padding));
                 modulus.mul(place, modulus.inverse(residue))
             })
             .collect();

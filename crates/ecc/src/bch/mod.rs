@@ -112,7 +112,7 @@ impl BchCode {
         let padding = bits::bytes_of(code_bits) * 8 - code_bits;
         let groups = &generator.groups;
         let weights: Vec<u64> =
-            groups.iter().map(|group| group.modulus.over_x_to(padding)).collect();
+            groups.iter().map(|group| group.modulus.x_to_minus(padding)).collect();
         let multipliers = Multipliers::new(path, &field);
         Ok(Self {
             t,

@@ -37,9 +37,11 @@ pub(super) struct Modulus {
 }
 
 impl Modulus {
-    /// The modulus `polynomial`, all of whose roots are powers of an element of order `order`.
+    /// The modulus `polynomial` of degree 1 to 64, all of whose roots are powers of an element of
+    /// order `order`.
     pub fn new(polynomial: u128, order: usize) -> Self {
         let degree = polynomial.ilog2();
+        debug_assert!((1..=64).contains(&degree), "degree {degree}");
         let low = (polynomial << (64 - degree)) as u64;
         // Long division of x^128 by M; the first quotient bit is known to be 1.
         let mut rest = u128::from(low) << 64;
@@ -97,8 +99,8 @@ impl Modulus {
         self.power(self.residue(2), exponent % self.order)
     }
 
-    /// The left-aligned residue of 1 / x^`exponent`.
-    pub fn over_x_to(&self, exponent: usize) -> u64 {
+    /// The left-aligned residue of x^-`exponent`.
+    pub fn x_to_minus(&self, exponent: usize) -> u64 {
         self.power(self.residue(2), self.order - exponent % self.order)
     }
 
@@ -133,7 +135,7 @@ mod tests {
         let polynomial = clmul(0b10_0101, 0b11_1101);
         let modulus = Modulus::new(polynomial, 31);
         assert_eq!((modulus.degree, modulus.x_to(31)), (10, modulus.one()));
-        assert_eq!(modulus.mul(modulus.over_x_to(9), modulus.x_to(9)), modulus.one());
+        assert_eq!(modulus.mul(modulus.x_to_minus(9), modulus.x_to(9)), modulus.one());
         // x^10 is the rest of the polynomial.
         assert_eq!(u128::from(modulus.x_to(10) >> 54), polynomial ^ 1 << 10);
         assert_eq!(modulus.residue(polynomial as u64), 0);

@@ -125,7 +125,7 @@ mod tests {
             let stream: Vec<u8> =
                 (0..64 * blocks).map(|i: usize| (i * i * 31 + i * 7 + 3) as u8).collect();
             let weights: Vec<u64> =
-                generator.groups.iter().map(|group| group.modulus.over_x_to(5)).collect();
+                generator.groups.iter().map(|group| group.modulus.x_to_minus(5)).collect();
             let long_hand: Vec<u64> = generator
                 .groups
                 .iter()
@@ -137,7 +137,7 @@ mod tests {
                             rest ^= modulus.residue(u64::from(byte >> bit & 1));
                         }
                     }
-                    modulus.mul(rest, modulus.over_x_to(5))
+                    modulus.mul(rest, modulus.x_to_minus(5))
                 })
                 .collect();
             for path in Path::all() {

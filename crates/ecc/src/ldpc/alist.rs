@@ -23,23 +23,15 @@ use super::matrix::{check_size, ParityMatrix, EDGES_MAX};
 /// [`MatrixError`] with the line and the accepted input.
 pub fn parse(text: &str) -> Result<ParityMatrix, MatrixError> {
     let mut lines = Lines::new(text);
-    let (line, [columns, rows]) = lines.pair("columns and rows")?;
-    check_size(columns, rows).map_err(|error| MatrixError::line(line, error.to_string()))?;
-    let (line, [column_weight_max, row_weight_max]) = lines.pair("the two largest weights")?;
-    if column_weight_max > rows || row_weight_max > columns {
-        let message = format!(
-            "largest weights {column_weight_max} and {row_weight_max}; accepted: at most {rows} in \
-             a column and {columns} in a row"
-        );
-        return Err(MatrixError::line(line, message));
-    }
+    let Sizes { columns, rows, column_weight_max, row_weight_max } = lines.sizes()?;
     let column_weights = lines.weights("column", columns, column_weight_max)?;
     let row_weights = lines.weights("row", rows, row_weight_max)?;
-    let sums: [usize; 2] = [column_weights.iter().sum(), row_weights.iter().sum()];
-    if sums[0] != sums[1] || sums[0] > EDGES_MAX {
+    let ones_by_columns: usize = column_weights.iter().sum();
+    let ones_by_rows: usize = row_weights.iter().sum();
+    if ones_by_columns != ones_by_rows || ones_by_columns > EDGES_MAX {
         let message = format!(
-            "{} ones by columns, {} by rows; accepted: equal numbers up to {EDGES_MAX}",
-            sums[0], sums[1]
+            "{ones_by_columns} ones by columns, {ones_by_rows} by rows; accepted: equal numbers up \
+             to {EDGES_MAX}"
         );
         return Err(MatrixError::line(lines.number, message));
     }
@@ -53,6 +45,14 @@ pub fn parse(text: &str) -> Result<ParityMatrix, MatrixError> {
     }
     lines.check_rows(&matrix_rows, &row_weights, row_weight_max, columns)?;
     ParityMatrix::from_rows(columns, &matrix_rows)
+}
+
+/// The numbers of the first two lines.
+struct Sizes {
+    columns: usize,
+    rows: usize,
+    column_weight_max: usize,
+    row_weight_max: usize,
 }
 
 /// The lines that hold numbers, with their place in the text.
@@ -87,13 +87,31 @@ impl<'a> Lines<'a> {
     fn numbers(&self, line: &str) -> Result<Vec<usize>, MatrixError> {
         line.split_ascii_whitespace()
             .map(|word| {
-                word.parse::<u32>().map(|number| number as usize).map_err(|_| {
-                    let shown: String = word.chars().take(20).collect();
-                    let message = format!("`{shown}`; accepted: whole numbers from 0");
-                    MatrixError::line(self.number, message)
-                })
+                // `parse` alone would take a sign.
+                let is_digits = word.bytes().all(|byte| byte.is_ascii_digit());
+                word.parse::<u32>().ok().filter(|_| is_digits).map(|it| it as usize).ok_or_else(
+                    || {
+                        let message = format!("{}; accepted: whole numbers from 0", quote(word));
+                        MatrixError::line(self.number, message)
+                    },
+                )
             })
             .collect()
+    }
+
+    /// The sizes of the matrix, checked.
+    fn sizes(&mut self) -> Result<Sizes, MatrixError> {
+        let (line, [columns, rows]) = self.pair("columns and rows")?;
+        check_size(columns, rows).map_err(|error| MatrixError::line(line, error.to_string()))?;
+        let (line, [column_weight_max, row_weight_max]) = self.pair("the two largest weights")?;
+        if column_weight_max > rows || row_weight_max > columns {
+            let message = format!(
+                "largest weights {column_weight_max} and {row_weight_max}; accepted: at most \
+                 {rows} in a column and {columns} in a row"
+            );
+            return Err(MatrixError::line(line, message));
+        }
+        Ok(Sizes { columns, rows, column_weight_max, row_weight_max })
     }
 
     fn pair(&mut self, wanted: &str) -> Result<(usize, [usize; 2]), MatrixError> {
@@ -183,17 +201,33 @@ impl<'a> Lines<'a> {
             if is_left_out {
                 continue;
             }
-            if self.list("row", index, weight, weight_max, columns)? != *row {
-                let message =
-                    format!("row {} lists other columns than those that list it", index + 1);
+            let list = self.list("row", index, weight, weight_max, columns)?;
+            if let Some((&by_row, &by_column)) = list.iter().zip(row).find(|(a, b)| a != b) {
+                // Both are ascending: the lesser of the two is missing in the other.
+                let (row, column) = (index + 1, by_row.min(by_column) + 1);
+                let message = if by_row < by_column {
+                    format!("row {row} lists column {column}, which does not list the row")
+                } else {
+                    format!("row {row} does not list column {column}, which lists the row")
+                };
                 return Err(MatrixError::line(self.number, message));
             }
         }
         match self.next(false) {
             None => Ok(()),
-            Some(_) => Err(MatrixError::line(self.number, "text after the last list")),
+            Some(line) => {
+                let message =
+                    format!("{} after the last list; accepted: the end of the text", quote(line));
+                Err(MatrixError::line(self.number, message))
+            }
         }
     }
+}
+
+/// The first 20 characters in backquotes.
+fn quote(text: &str) -> String {
+    let shown: String = text.chars().take(20).collect();
+    format!("`{shown}`")
 }
 
 #[cfg(test)]
@@ -228,7 +262,11 @@ mod tests {
             ("7 x", "line 1: `x`; accepted: whole numbers from 0"),
             ("7", "line 1: 1 numbers; accepted: 2, columns and rows"),
             ("4000000000 3\n3 4", "line 1: 4000000000 columns; accepted: 1 to 524288"),
-            (&format!("{HAMMING}1\n"), "line 15: text after the last list"),
+            ("7 +3", "line 1: `+3`; accepted: whole numbers from 0"),
+            (
+                &format!("{HAMMING}1\n"),
+                "line 15: `1` after the last list; accepted: the end of the text",
+            ),
         ] {
             assert_eq!(refused(text), error);
         }
@@ -250,7 +288,8 @@ mod tests {
                 "1 0 0\n",
                 "line 8: column 4 lists 1 ones and 2 zeros; accepted: 2 ones, zeros up to 3 in all",
             ),
-            ("1 4 5 7", "1 3 5 7", "line 12: row 1 lists other columns than those that list it"),
+            ("1 4 5 7", "1 3 5 7", "line 12: row 1 lists column 3, which does not list the row"),
+            ("1 4 5 7", "1 5 6 7", "line 12: row 1 does not list column 4, which lists the row"),
         ] {
             assert_eq!(refused(&HAMMING.replace(from, to)), error);
         }

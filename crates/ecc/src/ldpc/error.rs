@@ -40,7 +40,7 @@ impl MatrixError {
     }
 }
 
-/// Why a decoder cannot be set up like this.
+/// Why a decoder cannot be built from its settings.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum DecoderError {
     /// No decoder has this name.
@@ -51,12 +51,12 @@ pub enum DecoderError {
         /// All names, separated by commas.
         accepted: String,
     },
-    /// No iteration, or more than anybody waits for.
+    /// A number of iterations outside 1 to `iterations_max`.
     #[error("{iterations} iterations; accepted: 1 to {iterations_max}")]
     Iterations {
         /// The refused number.
         iterations: u32,
-        /// The most.
+        /// Largest accepted number.
         iterations_max: u32,
     },
     /// A factor that does not weaken messages.
@@ -70,7 +70,7 @@ pub enum DecoderError {
     Offset {
         /// The refused offset.
         offset: f32,
-        /// The largest.
+        /// Largest accepted offset.
         offset_max: f32,
     },
     /// The processor lacks the instructions that were asked for.

@@ -34,6 +34,8 @@ const MESSAGES: usize = 2 * MESSAGE_MAX + 1;
 const MAGNITUDE_MAX: usize = 4 * MESSAGE_MAX / 3;
 /// Error rates that have a finite LLR.
 const RBER: (f64, f64) = (1e-12, 0.49);
+/// Ones in a column of parity: but for the first block, which has three and is taken as the others.
+const PARITY_WEIGHT: usize = 2;
 /// Wrong words below this share no longer count.
 const DONE: f64 = 1e-9;
 
@@ -50,6 +52,16 @@ pub struct Evolution {
 type Channel = Vec<(i32, f64)>;
 
 impl Evolution {
+    /// Edges of the information blocks.
+    fn info_edges(&self) -> usize {
+        self.info_blocks * self.weight
+    }
+
+    /// Edges of the dual-diagonal parity blocks: three of the first, two of each other.
+    fn parity_edges(&self) -> usize {
+        PARITY_WEIGHT * self.rows + 1
+    }
+
     /// One of the package's own codes.
     ///
     /// # Errors
@@ -61,30 +73,35 @@ impl Evolution {
 
     /// Probability that a bit is wrong after each of up to `iterations` iterations, for cells of a
     /// raw bit error rate that are read 1, 3 or 7 times; ends early when no word is wrong any more.
+    ///
+    /// # Panics
+    /// For other numbers of reads.
     pub fn wrong_bits(&self, rber: f64, reads: u32, iterations: u32) -> Vec<f64> {
         let channel = channel(rber, reads);
-        let edges = (self.info_blocks * self.weight + 2 * self.rows + 1) as f64;
-        let others = edges / self.rows as f64 - 1.0;
-        let info_share = (self.info_blocks * self.weight) as f64 / edges;
+        let edges = (self.info_edges() + self.parity_edges()) as f64;
+        let other_bits = edges / self.rows as f64 - 1.0;
+        let info_share = self.info_edges() as f64 / edges;
         let blocks = (self.info_blocks + self.rows) as f64;
-        let mut silent = [0.0; MESSAGES];
-        silent[MESSAGE_MAX] = 1.0;
-        let mut layers = vec![silent; self.rows];
+        let mut all_zero = [0.0; MESSAGES];
+        all_zero[MESSAGE_MAX] = 1.0;
+        let mut layers = vec![all_zero; self.rows];
         let mut wrong = Vec::new();
         for _ in 0..iterations {
             for layer in 0..self.rows {
                 let mean = mean_without(&layers, Some(layer));
                 let info = sent_to_check(&channel, &sums(&mean, self.weight - 1));
-                let parity = sent_to_check(&channel, &sums(&mean, 1));
+                let parity = sent_to_check(&channel, &sums(&mean, PARITY_WEIGHT - 1));
                 let mix =
-                    |(one, other): (&f64, &f64)| info_share * one + (1.0 - info_share) * other;
-                let total: Vec<f64> = info.0.iter().zip(&parity.0).map(mix).collect();
-                let right: Vec<f64> = info.1.iter().zip(&parity.1).map(mix).collect();
-                layers[layer] = answer(&total, &right, others);
+                    |(info, parity): (&f64, &f64)| info_share * info + (1.0 - info_share) * parity;
+                let sent = Sent {
+                    shares: info.shares.iter().zip(&parity.shares).map(mix).collect(),
+                    leads: info.leads.iter().zip(&parity.leads).map(mix).collect(),
+                };
+                layers[layer] = check_message(&sent, other_bits);
             }
             let mean = mean_without(&layers, None);
             let info = wrong_share(&channel, &sums(&mean, self.weight));
-            let parity = wrong_share(&channel, &sums(&mean, 2));
+            let parity = wrong_share(&channel, &sums(&mean, PARITY_WEIGHT));
             let share = (self.info_blocks as f64 * info + self.rows as f64 * parity) / blocks;
             wrong.push(share);
             if share * (self.code_bits as f64) < DONE {
@@ -96,7 +113,11 @@ impl Evolution {
 
     /// Mean iterations of the slowest of `words` words, of those that are decoded within
     /// `iterations_max`: that number if hardly any is.
+    ///
+    /// # Panics
+    /// If `iterations_max` is 0, and for numbers of reads other than 1, 3 or 7.
     pub fn iterations_mean(&self, rber: f64, reads: u32, words: u32, iterations_max: u32) -> f64 {
+        assert!(iterations_max > 0, "iterations_max is 0");
         let bits = self.code_bits as f64 * f64::from(words);
         let wrong = self.wrong_bits(rber, reads, iterations_max);
         let left = |wrong: &f64| -libm::expm1(bits * libm::log1p(-wrong.min(0.5)));
@@ -117,9 +138,12 @@ impl Evolution {
 fn channel(rber: f64, reads: u32) -> Channel {
     let rber = rber.clamp(RBER.0, RBER.1);
     let hard = libm::log((1.0 - rber) / rber);
-    let bins = match llr_table(rber, reads as usize) {
-        Ok(table) if reads > 1 => table.bins.iter().map(|bin| (bin.llr, bin.if_zero)).collect(),
-        _ => vec![(hard, 1.0 - rber), (-hard, rber)],
+    let bins = if reads == 1 {
+        vec![(hard, 1.0 - rber), (-hard, rber)]
+    } else {
+        // The rate is inside the limits of the table, so only the number of reads can be wrong.
+        let table = llr_table(rber, reads as usize).expect("1, 3 or 7 reads");
+        table.bins.iter().map(|bin| (bin.llr, bin.if_zero)).collect()
     };
     let step = |(llr, probability): (f64, f64)| {
         let mut rounded = [0];
@@ -160,38 +184,49 @@ fn centred(sums: &[f64]) -> impl Iterator<Item = (i32, &f64)> {
     (-((sums.len() / 2) as i32)..).zip(sums)
 }
 
-/// By magnitude, up to [`MAGNITUDE_MAX`] and beyond: probability of what a bit 0 sends to a check,
-/// and by how much the right sign is more likely.
-fn sent_to_check(channel: &Channel, sums: &[f64]) -> (Vec<f64>, Vec<f64>) {
-    let (mut total, mut right) = (vec![0.0; MAGNITUDE_MAX + 1], vec![0.0; MAGNITUDE_MAX + 1]);
+/// The message of a bit 0 to a check, by magnitude; the last is [`MAGNITUDE_MAX`] and beyond.
+struct Sent {
+    /// Probability of the magnitude.
+    shares: Vec<f64>,
+    /// By how much the right sign is more probable than the wrong one.
+    leads: Vec<f64>,
+}
+
+/// What a bit 0 sends to a check, with the sum of the messages of its other checks.
+fn sent_to_check(channel: &Channel, sums: &[f64]) -> Sent {
+    let (mut shares, mut leads) = (vec![0.0; MAGNITUDE_MAX + 1], vec![0.0; MAGNITUDE_MAX + 1]);
     for &(llr, probability) in channel {
         for (sum, share) in centred(sums) {
             let value = llr + sum;
             let magnitude = (value.unsigned_abs() as usize).min(MAGNITUDE_MAX);
-            total[magnitude] += probability * share;
-            right[magnitude] += f64::from(value.signum()) * probability * share;
+            shares[magnitude] += probability * share;
+            leads[magnitude] += f64::from(value.signum()) * probability * share;
         }
     }
-    (total, right)
+    Sent { shares, leads }
 }
 
-/// What a check answers when each of `others` bits sends this: the product of their signs with
-/// three quarters of the least magnitude.
-fn answer(total: &[f64], right: &[f64], others: f64) -> [f64; MESSAGES] {
+/// The message of a check to a bit when each of its `other_bits` sends `sent`: the product of their
+/// signs with three quarters of the least magnitude.
+fn check_message(sent: &Sent, other_bits: f64) -> [f64; MESSAGES] {
     let mut message = [0.0; MESSAGES];
+    // Of one bit, and then of all of them: of this magnitude and more.
     let (mut share, mut lead) = (0.0, 0.0);
-    let mut above = (0.0, 0.0);
+    let (mut all_share_above, mut all_lead_above) = (0.0, 0.0);
     for magnitude in (0..=MAGNITUDE_MAX).rev() {
-        share += total[magnitude];
-        lead += right[magnitude];
-        // Probability that no magnitude is less, and by how much an even number of signs is wrong.
-        let all = libm::pow(share.clamp(0.0, 1.0), others);
-        let even = libm::pow(lead.clamp(0.0, 1.0), others);
-        let (least, leads) = ((all - above.0).max(0.0), even - above.1);
+        share += sent.shares[magnitude];
+        lead += sent.leads[magnitude];
+        // Probability that no magnitude is less, and by how much an even number of wrong signs is
+        // then more probable than an odd one.
+        let all_share = libm::pow(share.clamp(0.0, 1.0), other_bits);
+        let all_lead = libm::pow(lead.clamp(0.0, 1.0), other_bits);
+        // The same, with exactly this least magnitude.
+        let least_share = (all_share - all_share_above).max(0.0);
+        let least_lead = all_lead - all_lead_above;
         let size = 3 * magnitude / 4;
-        message[MESSAGE_MAX + size] += (0.5 * (least + leads)).max(0.0);
-        message[MESSAGE_MAX - size] += (0.5 * (least - leads)).max(0.0);
-        above = (all, even);
+        message[MESSAGE_MAX + size] += (0.5 * (least_share + least_lead)).max(0.0);
+        message[MESSAGE_MAX - size] += (0.5 * (least_share - least_lead)).max(0.0);
+        (all_share_above, all_lead_above) = (all_share, all_lead);
     }
     let whole: f64 = message.iter().sum();
     message.map(|share| share / whole)

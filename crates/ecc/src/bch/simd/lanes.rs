@@ -11,9 +11,10 @@ use super::{Scan, SCAN_VECTORS};
 
 /// Vectors of field elements in two planes.
 ///
-/// Every function needs the instructions of its set, and pointers to whole vectors.
-trait Lanes {
-    /// Elements in a vector.
+/// Safety: the caller of any function has enabled the instructions of its set; functions that take
+/// a pointer state the memory that they touch.
+pub(super) trait Lanes {
+    /// Elements in a vector: positions that [`scan`] covers with one.
     const WIDTH: usize;
     /// Words of a multiplier's row.
     const ROW: usize;
@@ -23,11 +24,15 @@ trait Lanes {
     type Operand: Copy;
 
     unsafe fn splat(byte: u8) -> Self::Vector;
+    /// Safety: [`Lanes::WIDTH`] bytes can be read at `from`, at any alignment.
     unsafe fn load(from: *const u8) -> Self::Vector;
+    /// Safety: [`Lanes::WIDTH`] bytes can be written at `to`, at any alignment.
     unsafe fn store(to: *mut u8, vector: Self::Vector);
     unsafe fn xor(a: Self::Vector, b: Self::Vector) -> Self::Vector;
     unsafe fn operand(low: Self::Vector, high: Self::Vector) -> Self::Operand;
     /// The sums of `sum` and the products of an operand by the constant of a row.
+    ///
+    /// Safety: [`Lanes::ROW`] words can be read at `row`.
     unsafe fn add_product(
         sum: [Self::Vector; 2],
         operand: Self::Operand,
@@ -37,7 +42,7 @@ trait Lanes {
     unsafe fn zeros(low: Self::Vector, high: Self::Vector) -> u64;
 }
 
-struct Avx512;
+pub(super) struct Avx512;
 
 impl Lanes for Avx512 {
     const WIDTH: usize = 64;
@@ -47,19 +52,19 @@ impl Lanes for Avx512 {
 
     #[inline(always)]
     unsafe fn splat(byte: u8) -> __m512i {
-        // SAFETY: the caller's: the instructions of the set, and whole vectors behind pointers.
+        // SAFETY: the caller has the instructions; no memory is touched.
         unsafe { _mm512_set1_epi8(byte.cast_signed()) }
     }
 
     #[inline(always)]
     unsafe fn load(from: *const u8) -> __m512i {
-        // SAFETY: the caller's: the instructions of the set, and whole vectors behind pointers.
+        // SAFETY: the caller has the instructions, and a vector to read at `from`.
         unsafe { _mm512_loadu_si512(from.cast()) }
     }
 
     #[inline(always)]
     unsafe fn store(to: *mut u8, vector: __m512i) {
-        // SAFETY: the caller's: the instructions of the set, and whole vectors behind pointers.
+        // SAFETY: the caller has the instructions, and a vector to write at `to`.
         unsafe {
             _mm512_storeu_si512(to.cast(), vector);
         }
@@ -67,7 +72,7 @@ impl Lanes for Avx512 {
 
     #[inline(always)]
     unsafe fn xor(a: __m512i, b: __m512i) -> __m512i {
-        // SAFETY: the caller's: the instructions of the set, and whole vectors behind pointers.
+        // SAFETY: the caller has the instructions; no memory is touched.
         unsafe { _mm512_xor_si512(a, b) }
     }
 
@@ -82,7 +87,7 @@ impl Lanes for Avx512 {
         [low, high]: [__m512i; 2],
         row: *const u64,
     ) -> [__m512i; 2] {
-        // SAFETY: the caller's: the instructions of the set, and whole vectors behind pointers.
+        // SAFETY: the caller has the instructions, and a whole row at `row`.
         unsafe {
             let part = |x, index: usize| {
                 let matrix = _mm512_set1_epi64((*row.add(index)).cast_signed());
@@ -98,12 +103,12 @@ impl Lanes for Avx512 {
 
     #[inline(always)]
     unsafe fn zeros(low: __m512i, high: __m512i) -> u64 {
-        // SAFETY: the caller's: the instructions of the set, and whole vectors behind pointers.
+        // SAFETY: the caller has the instructions; no memory is touched.
         unsafe { _mm512_testn_epi8_mask(_mm512_or_si512(low, high), _mm512_set1_epi8(-1)) }
     }
 }
 
-struct Avx2;
+pub(super) struct Avx2;
 
 impl Lanes for Avx2 {
     const WIDTH: usize = 32;
@@ -114,19 +119,19 @@ impl Lanes for Avx2 {
 
     #[inline(always)]
     unsafe fn splat(byte: u8) -> __m256i {
-        // SAFETY: the caller's: the instructions of the set, and whole vectors behind pointers.
+        // SAFETY: the caller has the instructions; no memory is touched.
         unsafe { _mm256_set1_epi8(byte.cast_signed()) }
     }
 
     #[inline(always)]
     unsafe fn load(from: *const u8) -> __m256i {
-        // SAFETY: the caller's: the instructions of the set, and whole vectors behind pointers.
+        // SAFETY: the caller has the instructions, and a vector to read at `from`.
         unsafe { _mm256_loadu_si256(from.cast()) }
     }
 
     #[inline(always)]
     unsafe fn store(to: *mut u8, vector: __m256i) {
-        // SAFETY: the caller's: the instructions of the set, and whole vectors behind pointers.
+        // SAFETY: the caller has the instructions, and a vector to write at `to`.
         unsafe {
             _mm256_storeu_si256(to.cast(), vector);
         }
@@ -134,13 +139,13 @@ impl Lanes for Avx2 {
 
     #[inline(always)]
     unsafe fn xor(a: __m256i, b: __m256i) -> __m256i {
-        // SAFETY: the caller's: the instructions of the set, and whole vectors behind pointers.
+        // SAFETY: the caller has the instructions; no memory is touched.
         unsafe { _mm256_xor_si256(a, b) }
     }
 
     #[inline(always)]
     unsafe fn operand(low: __m256i, high: __m256i) -> [__m256i; 4] {
-        // SAFETY: the caller's: the instructions of the set, and whole vectors behind pointers.
+        // SAFETY: the caller has the instructions; no memory is touched.
         unsafe {
             let mask = _mm256_set1_epi8(15);
             let upper = |x| _mm256_and_si256(_mm256_srli_epi16::<4>(x), mask);
@@ -154,7 +159,7 @@ impl Lanes for Avx2 {
         operand: [__m256i; 4],
         row: *const u64,
     ) -> [__m256i; 2] {
-        // SAFETY: the caller's: the instructions of the set, and whole vectors behind pointers.
+        // SAFETY: the caller has the instructions, and a whole row at `row`.
         unsafe {
             let mut sum = sum;
             for (plane, total) in sum.iter_mut().enumerate() {
@@ -170,7 +175,7 @@ impl Lanes for Avx2 {
 
     #[inline(always)]
     unsafe fn zeros(low: __m256i, high: __m256i) -> u64 {
-        // SAFETY: the caller's: the instructions of the set, and whole vectors behind pointers.
+        // SAFETY: the caller has the instructions; no memory is touched.
         unsafe {
             let both = _mm256_or_si256(low, high);
             let zero = _mm256_cmpeq_epi8(both, _mm256_setzero_si256());
@@ -179,10 +184,12 @@ impl Lanes for Avx2 {
     }
 }
 
-/// The row of any constant, on the stack.
+/// The row of any constant, on the stack: the sum of the rows of its four nibbles.
+///
+/// Safety: 64 rows can be read at `multipliers`.
 #[inline(always)]
 unsafe fn row_of<L: Lanes>(multipliers: *const u64, constant: u16) -> [u64; 16] {
-    // SAFETY: the caller's: the instructions of the set, and whole vectors behind pointers.
+    // SAFETY: the caller's table: the four rows read are among its 64.
     unsafe {
         let mut row = [0; 16];
         for nibble in 0..4 {
@@ -196,9 +203,15 @@ unsafe fn row_of<L: Lanes>(multipliers: *const u64, constant: u16) -> [u64; 16] 
     }
 }
 
+/// Chien search: the locator at the positions of [`SCAN_VECTORS`] vectors, then at the next.
+///
+/// `state` holds, for each term j, its value at the positions of the first vector; `steps` takes it
+/// to the other vectors and, the last of them, to the next round.
+///
+/// Safety: the lengths are those that [`super::scan`] checks.
 #[inline(always)]
 unsafe fn scan<L: Lanes>(job: &mut Scan<'_>, positions: &mut Vec<u32>) {
-    // SAFETY: the caller's: the instructions of the set, and whole vectors behind pointers.
+    // SAFETY: the caller has the instructions; `super::scan` has checked the lengths.
     unsafe {
         let (width, terms) = (L::WIDTH, job.coefficients.len());
         let state = job.state.as_mut_ptr();
@@ -238,6 +251,7 @@ unsafe fn scan<L: Lanes>(job: &mut Scan<'_>, positions: &mut Vec<u32>) {
                     }
                 }
             }
+            // The last two roots follow from a quadratic equation.
             if positions.len() + 2 >= terms {
                 return;
             }
@@ -247,7 +261,7 @@ unsafe fn scan<L: Lanes>(job: &mut Scan<'_>, positions: &mut Vec<u32>) {
 
 #[target_feature(enable = "avx512f,avx512bw,gfni")]
 pub unsafe fn scan_avx512(job: &mut Scan<'_>, positions: &mut Vec<u32>) {
-    // SAFETY: the caller's: the instructions of the set, and whole vectors behind pointers.
+    // SAFETY: the instructions are enabled here; the rest is the caller's.
     unsafe {
         scan::<Avx512>(job, positions);
     }
@@ -255,12 +269,17 @@ pub unsafe fn scan_avx512(job: &mut Scan<'_>, positions: &mut Vec<u32>) {
 
 #[target_feature(enable = "avx2")]
 pub unsafe fn scan_avx2(job: &mut Scan<'_>, positions: &mut Vec<u32>) {
-    // SAFETY: the caller's: the instructions of the set, and whole vectors behind pointers.
+    // SAFETY: the instructions are enabled here; the rest is the caller's.
     unsafe {
         scan::<Avx2>(job, positions);
     }
 }
 
+/// The algorithm riBM, see `key_equation.rs`: `planes` are the low and high bytes of delta, then
+/// those of theta; `gamma` is the row of the last exchanged discrepancy, and `length` the
+/// degree of the locator up to now.
+///
+/// Safety: the lengths are those that [`super::key_equation`] checks.
 #[inline(always)]
 unsafe fn key_equation<L: Lanes>(
     planes: &mut [u8],
@@ -268,7 +287,7 @@ unsafe fn key_equation<L: Lanes>(
     steps: usize,
     multipliers: &[u64],
 ) -> usize {
-    // SAFETY: the caller's: the instructions of the set, and whole vectors behind pointers.
+    // SAFETY: the caller has the instructions, and lengths that `super::key_equation` checks.
     unsafe {
         let stride = planes.len() / 4;
         let delta = [planes.as_mut_ptr(), planes.as_mut_ptr().add(stride)];
@@ -309,7 +328,7 @@ pub unsafe fn key_equation_avx512(
     steps: usize,
     multipliers: &[u64],
 ) -> usize {
-    // SAFETY: the caller's: the instructions of the set, and whole vectors behind pointers.
+    // SAFETY: the instructions are enabled here; the rest is the caller's.
     unsafe { key_equation::<Avx512>(planes, cells, steps, multipliers) }
 }
 
@@ -320,6 +339,6 @@ pub unsafe fn key_equation_avx2(
     steps: usize,
     multipliers: &[u64],
 ) -> usize {
-    // SAFETY: the caller's: the instructions of the set, and whole vectors behind pointers.
+    // SAFETY: the instructions are enabled here; the rest is the caller's.
     unsafe { key_equation::<Avx2>(planes, cells, steps, multipliers) }
 }

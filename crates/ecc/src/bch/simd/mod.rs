@@ -20,6 +20,8 @@ mod fold;
 mod lanes;
 
 pub(super) use fold::Fold;
+#[cfg(target_arch = "x86_64")]
+use lanes::Lanes;
 
 /// A way to compute: which vector instructions are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,9 +83,9 @@ impl Path {
         match self.0 {
             Kind::Portable => 0,
             #[cfg(target_arch = "x86_64")]
-            Kind::Avx2 => 32,
+            Kind::Avx2 => lanes::Avx2::WIDTH,
             #[cfg(target_arch = "x86_64")]
-            Kind::Avx512 => 64,
+            Kind::Avx512 => lanes::Avx512::WIDTH,
         }
     }
 
@@ -92,9 +94,9 @@ impl Path {
         match self.0 {
             Kind::Portable => 0,
             #[cfg(target_arch = "x86_64")]
-            Kind::Avx2 => 16,
+            Kind::Avx2 => lanes::Avx2::ROW,
             #[cfg(target_arch = "x86_64")]
-            Kind::Avx512 => 4,
+            Kind::Avx512 => lanes::Avx512::ROW,
         }
     }
 }
@@ -102,7 +104,7 @@ impl Path {
 /// Vectors of positions that [`scan`] takes together.
 pub(super) const SCAN_VECTORS: usize = 4;
 
-/// What [`scan`] looks through.
+/// A polynomial whose roots [`scan`] searches, and the tables for it.
 pub(super) struct Scan<'a> {
     /// The coefficient of degree 0.
     pub constant: u16,

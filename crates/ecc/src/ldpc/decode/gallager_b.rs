@@ -65,7 +65,8 @@ impl GallagerB {
         for &edge in edges {
             ones.add(self.messages[edge as usize]);
         }
-        // Twice the votes for 1 against the number of voters: all but the own edge.
+        // The voters on an edge are the other edges. With a 1 on the edge itself, which is among
+        // the counted ones, the majority is one vote higher.
         let others = weight.saturating_sub(1);
         let [without_zero, without_one] = [0, 1].map(|own| ones.majority(others, own, channel));
         for &edge in edges {
@@ -120,23 +121,24 @@ impl Votes {
 }
 
 /// The algorithm on LLRs of one type.
-pub(super) struct Of<'a, L> {
+pub(super) struct OnLlr<'a, L> {
     state: &'a mut GallagerB,
     llr: PhantomData<L>,
 }
 
-impl<'a, L> Of<'a, L> {
+impl<'a, L> OnLlr<'a, L> {
     pub fn new(state: &'a mut GallagerB) -> Self {
         Self { state, llr: PhantomData }
     }
 }
 
-impl<L: Llr> Engine for Of<'_, L> {
+impl<L: Llr> Engine for OnLlr<'_, L> {
     type Llr = L;
     const LANES: usize = LANES;
 
     #[inline(always)]
     fn begin<V: Bytes>(&mut self, graph: &Graph, llrs: &[L], frames: usize) {
+        // Bits that are not sent, and LLRs of 0, begin as the tie of their column.
         for (column, word) in (0_u32..).zip(&mut self.state.channel) {
             *word = if tie(column) { u64::MAX } else { 0 };
         }

@@ -466,7 +466,7 @@ impl Decoder {
         match config.algorithm {
             Algorithm::GallagerB => {
                 let engine = self.engines.gallager_b.get_or_insert_with(|| GallagerB::new(graph));
-                let mut engine = gallager_b::Of::<f32>::new(engine);
+                let mut engine = gallager_b::OnLlr::<f32>::new(engine);
                 each_batch(&mut engine, graph, config, self.path, &mut self.decisions, llrs, out);
             }
             Algorithm::WeightedBitFlip => {
@@ -516,7 +516,7 @@ impl Decoder {
             }
             Algorithm::GallagerB => {
                 let engine = self.engines.gallager_b.get_or_insert_with(|| GallagerB::new(graph));
-                let mut engine = gallager_b::Of::<i8>::new(engine);
+                let mut engine = gallager_b::OnLlr::<i8>::new(engine);
                 let out = &mut Output { hard, ok, iterations };
                 each_batch(&mut engine, graph, config, self.path, &mut self.decisions, llrs, out);
             }
