@@ -7,10 +7,15 @@
 //! order.
 
 use schemars::generate::SchemaGenerator;
-use schemars::{json_schema, Schema};
+use schemars::{json_schema, JsonSchema, Schema};
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
+
+/// The parameters of a kind that has none.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NoKeys {}
 
 /// A configuration that cannot be used: the user's to mend, nothing was run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -15,10 +15,20 @@ use serde::{Deserialize, Serialize};
 use super::arbitration::ArbitrationConfig;
 use super::interface::Interface;
 use super::link::LinkConfig;
-use crate::config::{name_or_mapping, ConfigError};
+use crate::config::{name_or_mapping, ConfigError, NoKeys};
 
 /// Most commands that any drive here holds at once.
 pub(super) const DEPTH_MAX: u32 = 1 << 20;
+
+/// Submission queues of `nvme` (identifiers of 16 bits, without that of the administration), and
+/// commands that wait in each (one entry of 65536 stays empty).
+const NVME_QUEUES_MAX: u32 = 65_535;
+const NVME_QUEUE_COMMANDS: u32 = 65_535;
+const NCQ_TAGS: u32 = 32;
+/// Assumed: see above.
+const SAS_COMMANDS: u32 = 254;
+const EMMC_TASKS: u32 = 32;
+const UFS_SLOTS: u32 = 32;
 
 /// Default depth of `ideal`.
 const IDEAL_DEPTH: u32 = 65_536;
@@ -41,17 +51,12 @@ pub enum ProtocolConfig {
     Ufs(NoKeys),
 }
 
-/// A protocol without parameters.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct NoKeys {}
-
 /// Parameters of `nvme`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct NvmeConfig {
     /// Submission queues, 1 to 65535; tenant `i` uses queue `i mod queues`; default 16.
-    #[schemars(range(min = 1, max = 65_535))]
+    #[schemars(range(min = 1, max = NVME_QUEUES_MAX))]
     pub queues: u32,
     /// Which queue is served next; default `round_robin`.
     #[serde(deserialize_with = "name_or_mapping")]
@@ -98,17 +103,20 @@ impl ProtocolConfig {
     }
 
     /// Commands that the interface lets the drive hold at once, and why.
-    fn depth_limit(&self) -> (u32, &'static str) {
+    fn depth_limit(&self) -> (u32, String) {
         match self {
-            Self::Ideal(_) => (DEPTH_MAX, "the most that is simulated"),
-            Self::Nvme(nvme) => {
-                (nvme.queues.saturating_mul(65_535).min(DEPTH_MAX), "nvme: 65535 per queue")
+            Self::Ideal(_) => (DEPTH_MAX, "the most that is simulated".into()),
+            Self::Nvme(nvme) => (
+                nvme.queues.saturating_mul(NVME_QUEUE_COMMANDS).min(DEPTH_MAX),
+                format!("nvme: {NVME_QUEUE_COMMANDS} per queue"),
+            ),
+            Self::SataNcq(_) => (NCQ_TAGS, format!("sata_ncq: {NCQ_TAGS} tags")),
+            Self::Sas(_) => (SAS_COMMANDS, format!("sas: {SAS_COMMANDS} commands, assumed")),
+            Self::Emmc(EmmcConfig { command_queue: true }) => {
+                (EMMC_TASKS, format!("emmc: {EMMC_TASKS} tasks in its queue"))
             }
-            Self::SataNcq(_) => (32, "sata_ncq: 32 tags"),
-            Self::Sas(_) => (254, "sas: 254 commands, assumed"),
-            Self::Emmc(EmmcConfig { command_queue: true }) => (32, "emmc: 32 tasks in its queue"),
-            Self::Emmc(_) => (1, "emmc without `command_queue: true`: one command"),
-            Self::Ufs(_) => (32, "ufs: 32 slots"),
+            Self::Emmc(_) => (1, "emmc without `command_queue: true`: one command".into()),
+            Self::Ufs(_) => (UFS_SLOTS, format!("ufs: {UFS_SLOTS} slots")),
         }
     }
 
@@ -132,8 +140,9 @@ impl ProtocolConfig {
             return Err(ConfigError::new("protocol", message));
         }
         if let Self::Nvme(nvme) = self {
-            if !(1..=65_535).contains(&nvme.queues) {
-                let message = format!("{} is out of range; accepted: 1 to 65535", nvme.queues);
+            if !(1..=NVME_QUEUES_MAX).contains(&nvme.queues) {
+                let message =
+                    format!("{} is out of range; accepted: 1 to {NVME_QUEUES_MAX}", nvme.queues);
                 return Err(ConfigError::new("protocol.queues", message));
             }
             nvme.arbitration.check().map_err(|error| error.under("protocol.arbitration"))?;

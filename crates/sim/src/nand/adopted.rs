@@ -9,7 +9,7 @@
 //! out. The bytes of all units are zeros. The caller passes the blocks in the order in which they
 //! were opened.
 
-use super::unit::Unit;
+use super::unit::{Unit, Version};
 use super::{CellMode, Media};
 use crate::geometry::UNMAPPED;
 use crate::units::BlockId;
@@ -43,7 +43,8 @@ impl Media {
             for ((place, &lpn), unit) in (first..).zip(written).zip(&mut units) {
                 let named = places.get(lpn as usize).filter(|&&named| named != UNMAPPED);
                 *unit = named.map(|&named| {
-                    Unit::new((lpn, if named == place { NEWEST } else { OLDER }), None)
+                    let version = if named == place { NEWEST } else { OLDER };
+                    Unit::new(Version { lpn, version }, None)
                 });
             }
             if let Some(history) = &mut contents.history {

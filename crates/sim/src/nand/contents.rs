@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use super::arena::{Arena, Slot};
 use super::history::History;
 use super::protection::Protection;
-use super::unit::Unit;
+use super::unit::{Unit, Version};
 use super::Media;
 use crate::units::{BlockId, Lpn, Ppn};
 
@@ -47,6 +47,23 @@ pub(super) struct Staged {
     pub(super) holds: u32,
     /// It reads as zeros since it was trimmed, so no program will come for it.
     pub(super) is_trim: bool,
+}
+
+/// A unit as images hold it.
+#[derive(Clone, Copy, Debug)]
+pub struct SavedUnit<'a> {
+    /// The page that it was written to.
+    pub lpn: u32,
+    /// Which write of that page.
+    pub version: u32,
+    /// Its stored bytes with their protection; `None` for zeros.
+    pub stored: Option<&'a [u8]>,
+    /// See [`Contents::seal_of`].
+    pub seal: u32,
+    /// A fault has changed it.
+    pub is_damaged: bool,
+    /// No decoder gives it back.
+    pub is_lost: bool,
 }
 
 /// See the module. Each [`Unit`] kept here is a holder of its slot.
@@ -124,11 +141,11 @@ impl Contents {
     /// The seal of a unit: see [`Protection`].
     pub fn seal_of(&self, unit: &Unit) -> u32 {
         let seal = unit.slot().map(|slot| self.arena.seal(slot));
-        self.protection.seal_of((unit.lpn, unit.version), seal, self.unit_bytes)
+        self.protection.seal_of(unit.of(), seal, self.unit_bytes)
     }
 
     /// A new unit of a page.
-    fn make(&mut self, of: (u32, u32), data: Option<&[u8]>) -> Unit {
+    fn make(&mut self, of: Version, data: Option<&[u8]>) -> Unit {
         let slot = data.map(|data| {
             let slot = self.arena.take();
             let stored = self.arena.bytes_mut(slot);
@@ -181,7 +198,7 @@ impl Contents {
     fn stage_as(&mut self, lpn: Lpn, data: Option<&[u8]>, is_trim: bool) {
         let version = &mut self.versions[lpn.0 as usize];
         *version = version.wrapping_add(1);
-        let of = (lpn.0, *version);
+        let of = Version { lpn: lpn.0, version: *version };
         let unit = self.make(of, data);
         let holds = self.staged.get(&lpn.0).map_or(0, |staged| staged.holds) + 1;
         self.insert_staged(Staged { unit, holds, is_trim });
@@ -254,8 +271,8 @@ impl Contents {
             Some(unit) if unit.is_lost() => fail("no decoder gives the data back"),
             Some(unit) => {
                 let stored = self.bytes_of(unit).zip(unit.slot().map(|it| self.arena.seal(it)));
-                let of = (unit.lpn, unit.version);
-                match self.protection.problem(of, stored, (lpn.0, version), self.unit_bytes) {
+                let expected = Version { lpn: lpn.0, version };
+                match self.protection.problem(unit.of(), stored, expected, self.unit_bytes) {
                     Some(what) => fail(what),
                     None => Ok(unit.slot()),
                 }
@@ -329,28 +346,26 @@ impl Contents {
     }
 
     /// Restores the saved unit of a page, with the newest version of that page, at its place in the
-    /// map. `stored` are its stored bytes with their protection, `seal` its
-    /// [seal](Contents::seal_of); the flags mark it as damaged and lost.
+    /// map.
     pub fn restore(
         &mut self,
         (lpn, newest): (Lpn, u32),
-        of: (u32, u32),
-        (stored, seal): (Option<&[u8]>, u32),
-        [is_damaged, is_lost]: [bool; 2],
+        saved: &SavedUnit<'_>,
         (block, index): (BlockId, u32),
         pages_per_block: u32,
     ) {
-        let slot = stored.map(|stored| {
+        let slot = saved.stored.map(|stored| {
             let slot = self.arena.take();
             self.arena.bytes_mut(slot).copy_from_slice(stored);
-            self.arena.set_seal(slot, seal);
+            self.arena.set_seal(slot, saved.seal);
             slot
         });
+        let of = Version { lpn: saved.lpn, version: saved.version };
         let mut unit = Unit::new(of, slot);
-        if is_damaged {
+        if saved.is_damaged {
             unit.set_damaged();
         }
-        if is_lost {
+        if saved.is_lost {
             unit.set_lost();
         }
         self.versions[lpn.0 as usize] = newest;
@@ -379,7 +394,7 @@ impl Contents {
             None => {
                 // Zeros that are stored as bytes, with their protection information.
                 let zeros = vec![0; self.unit_bytes];
-                let made = self.make((unit.lpn, unit.version), Some(&zeros));
+                let made = self.make(unit.of(), Some(&zeros));
                 made.slot().expect("it was made with bytes")
             }
         };
@@ -435,7 +450,7 @@ impl Media {
             let version = contents.versions[lpn.0 as usize];
             match contents.newest[lpn.0 as usize].checked_sub(1) {
                 Some(page) => contents.unit((BlockId(page / pages), page % pages)).copied(),
-                None => (version > 0).then(|| Unit::new((lpn.0, version), None)),
+                None => (version > 0).then(|| Unit::new(Version { lpn: lpn.0, version }, None)),
             }
         });
         let Some(unit) = unit else { return };

@@ -17,6 +17,7 @@ mod adopted;
 mod arena;
 mod config;
 mod contents;
+mod crc16;
 mod energy;
 mod erases;
 mod failures;
@@ -33,7 +34,7 @@ mod scars;
 mod unit;
 
 pub use config::{CellType, NandConfig, PageTimes, Timing, TimingConfig, WearOut};
-pub use contents::{Contents, MediaError};
+pub use contents::{Contents, MediaError, SavedUnit};
 pub use energy::EnergyConfig;
 pub use erases::EraseHistogram;
 pub use failures::{Failures, FailuresConfig};

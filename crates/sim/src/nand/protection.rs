@@ -19,16 +19,15 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::config::ConfigError;
+use super::crc16::guard;
+use super::unit::Version;
+use crate::config::{ConfigError, NoKeys};
 use crate::units::SECTOR_BYTES;
 
 /// Bytes of protection information of a sector.
 pub const INFORMATION_BYTES: usize = 8;
 /// Application tag of sectors that are not checked.
 const UNCHECKED: u16 = 0xFFFF;
-/// Polynomial of the guard, CRC-16/T10-DIF: x^16 + x^15 + x^11 + x^9 + x^8 + x^7 + x^5 + x^4 + x^2
-/// plus x plus 1.
-const POLYNOMIAL: u16 = 0x8BB7;
 const SECTOR: usize = SECTOR_BYTES as usize;
 
 /// Protection of the data of a served drive on its way to the flash and back.
@@ -36,17 +35,12 @@ const SECTOR: usize = SECTOR_BYTES as usize;
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Protection {
     /// Nothing: damaged data is returned without an error, and counted.
-    None(Bare),
+    None(NoKeys),
     /// A CRC-32 of logical page, version and data for each map unit.
-    Crc(Bare),
+    Crc(NoKeys),
     /// T10 protection information for each sector.
     Dif(Dif),
 }
-
-/// No parameters.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Bare {}
 
 /// T10 protection information.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -65,7 +59,7 @@ pub struct Dif {
 
 impl Default for Protection {
     fn default() -> Self {
-        Self::Crc(Bare {})
+        Self::Crc(NoKeys {})
     }
 }
 
@@ -75,6 +69,8 @@ impl Protection {
         *self == Self::default()
     }
 
+    /// Refuses parameters that the standard does not have.
+    ///
     /// # Errors
     /// [`ConfigError`] relative to the key.
     pub fn check(&self) -> Result<(), ConfigError> {
@@ -109,17 +105,12 @@ impl Protection {
 
     /// Writes the protection information of new data of a page behind it; returns its seal, with
     /// `crc` the CRC-32 of logical page, version and data.
-    pub(super) fn protect(
-        &self,
-        (lpn, version): (u32, u32),
-        stored: &mut [u8],
-        unit_bytes: usize,
-    ) -> u32 {
+    pub(super) fn protect(&self, of: Version, stored: &mut [u8], unit_bytes: usize) -> u32 {
         match self {
             Self::None(_) => 0,
-            Self::Crc(_) => checksum(lpn, version, stored),
+            Self::Crc(_) => checksum(of, stored),
             Self::Dif(dif) => {
-                dif.seal(stored, dif.reference_tag(lpn, unit_bytes), unit_bytes);
+                dif.seal(stored, dif.reference_tag(of.lpn, unit_bytes), unit_bytes);
                 0
             }
         }
@@ -127,42 +118,39 @@ impl Protection {
 
     /// The seal of a unit in images: `seal` if the unit has bytes, else that of zeros; with `dif`
     /// the reference tag of its first sector.
-    pub(super) fn seal_of(
-        &self,
-        (lpn, version): (u32, u32),
-        seal: Option<u32>,
-        unit_bytes: usize,
-    ) -> u32 {
+    pub(super) fn seal_of(&self, of: Version, seal: Option<u32>, unit_bytes: usize) -> u32 {
         match self {
             Self::None(_) => 0,
-            Self::Crc(_) => seal.unwrap_or_else(|| checksum(lpn, version, &[])),
-            Self::Dif(dif) => dif.reference_tag(lpn, unit_bytes),
+            Self::Crc(_) => seal.unwrap_or_else(|| checksum(of, &[])),
+            Self::Dif(dif) => dif.reference_tag(of.lpn, unit_bytes),
         }
     }
 
-    /// The error in a unit of a page and version (`of`), with its stored bytes and seal, or of
-    /// zeros, that is read as page `lpn` and `version`; `None` if there is none.
+    /// Why the unit found on the flash (`found`) is not the `expected` page and version; `None` if
+    /// it is. `stored` are its bytes and its seal, `None` for zeros.
     pub(super) fn problem(
         &self,
-        of: (u32, u32),
+        found: Version,
         stored: Option<(&[u8], u32)>,
-        (lpn, version): (u32, u32),
+        expected: Version,
         unit_bytes: usize,
     ) -> Option<&'static str> {
         match self {
             Self::None(_) => None,
-            Self::Crc(_) if of.0 != lpn => Some("the data is of another page"),
-            Self::Crc(_) if of.1 != version => Some("the data is of another version"),
+            Self::Crc(_) if found.lpn != expected.lpn => Some("the data is of another page"),
+            Self::Crc(_) if found.version != expected.version => {
+                Some("the data is of another version")
+            }
             Self::Crc(_) => {
                 let (bytes, seal) = stored?;
-                (seal != checksum(lpn, version, bytes))
+                (seal != checksum(expected, bytes))
                     .then_some("the checksum of the data does not fit")
             }
             Self::Dif(dif) => {
-                let first = dif.reference_tag(lpn, unit_bytes);
+                let first = dif.reference_tag(expected.lpn, unit_bytes);
                 match stored {
                     // Zeros have guards of zero, and tags that follow from the first.
-                    None => (dif.reference_tag(of.0, unit_bytes) != first)
+                    None => (dif.reference_tag(found.lpn, unit_bytes) != first)
                         .then_some("a reference tag does not fit"),
                     Some((bytes, _)) => dif.problem(bytes, first, unit_bytes),
                 }
@@ -210,8 +198,7 @@ impl Dif {
         {
             let half = |place: usize| u16::from_be_bytes([beside[place], beside[place + 1]]);
             let tag = u32::from(half(4)) << 16 | u32::from(half(6));
-            let is_checked = half(2) != UNCHECKED
-                || self.type_number == 3 && tag != u32::from_be_bytes([0xFF; 4]);
+            let is_checked = half(2) != UNCHECKED || self.type_number == 3 && tag != u32::MAX;
             if is_checked {
                 if half(0) != guard(sector) {
                     return Some("a guard tag does not fit");
@@ -230,68 +217,23 @@ impl Dif {
 }
 
 /// CRC-32 of logical page, version and bytes.
-fn checksum(lpn: u32, version: u32, bytes: &[u8]) -> u32 {
+fn checksum(of: Version, bytes: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
-    hasher.update(&lpn.to_le_bytes());
-    hasher.update(&version.to_le_bytes());
+    hasher.update(&of.lpn.to_le_bytes());
+    hasher.update(&of.version.to_le_bytes());
     hasher.update(bytes);
     hasher.finalize()
-}
-
-/// Contributions of a byte to the guard, by place in a word of eight bytes and by byte.
-const TABLES: [[u16; 256]; 8] = tables();
-
-const fn tables() -> [[u16; 256]; 8] {
-    let mut tables = [[0; 256]; 8];
-    let mut byte = 0;
-    while byte < 256 {
-        let mut crc = (byte as u16) << 8;
-        let mut bit = 0;
-        while bit < 8 {
-            crc = if crc & 0x8000 == 0 { crc << 1 } else { crc << 1 ^ POLYNOMIAL };
-            bit += 1;
-        }
-        tables[0][byte] = crc;
-        byte += 1;
-    }
-    let mut place = 1;
-    while place < 8 {
-        let mut byte = 0;
-        while byte < 256 {
-            let before = tables[place - 1][byte];
-            tables[place][byte] = before << 8 ^ tables[0][(before >> 8) as usize];
-            byte += 1;
-        }
-        place += 1;
-    }
-    tables
-}
-
-/// The guard of a sector: its CRC-16/T10-DIF, which begins with 0 and is not reflected.
-pub fn guard(data: &[u8]) -> u16 {
-    let mut crc = 0_u16;
-    let words = data.chunks_exact(8);
-    let rest = words.remainder();
-    for word in words {
-        let [high, low] = crc.to_be_bytes();
-        let mut next =
-            TABLES[7][usize::from(word[0] ^ high)] ^ TABLES[6][usize::from(word[1] ^ low)];
-        for (table, &byte) in TABLES[..6].iter().rev().zip(&word[2..]) {
-            next ^= table[usize::from(byte)];
-        }
-        crc = next;
-    }
-    for &byte in rest {
-        crc = crc << 8 ^ TABLES[0][usize::from(crc.to_be_bytes()[0] ^ byte)];
-    }
-    crc
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn stored(protection: &Protection, of: (u32, u32), data: &[u8]) -> (Vec<u8>, u32) {
+    fn version(lpn: u32, version: u32) -> Version {
+        Version { lpn, version }
+    }
+
+    fn stored(protection: &Protection, of: Version, data: &[u8]) -> (Vec<u8>, u32) {
         let mut bytes = data.to_vec();
         bytes.resize(protection.stored_bytes(data.len()), 0);
         let seal = protection.protect(of, &mut bytes, data.len());
@@ -303,27 +245,9 @@ mod tests {
         Protection::Dif(Dif { type_number, application_tag: 7, first_reference_tag })
     }
 
-    /// The check value of CRC-16/T10-DIF, and the division by hand, a bit at a time.
-    #[test]
-    fn the_guard_is_that_of_t10() {
-        assert_eq!(guard(b"123456789"), 0xD0DB);
-        assert_eq!((guard(&[]), guard(&[0; 512])), (0, 0));
-        let data: Vec<u8> = (0..521_u32).map(|it| (it * it % 251) as u8).collect();
-        for length in [1, 7, 8, 9, 511, 512, 521] {
-            let mut crc = 0_u16;
-            for &byte in &data[..length] {
-                crc ^= u16::from(byte) << 8;
-                for _ in 0..8 {
-                    crc = if crc & 0x8000 == 0 { crc << 1 } else { crc << 1 ^ 0x8BB7 };
-                }
-            }
-            assert_eq!(guard(&data[..length]), crc, "{length} bytes");
-        }
-    }
-
     #[test]
     fn information_is_laid_out_as_in_the_standard() {
-        let (bytes, _) = stored(&dif(2), (3, 1), &[0xFF; 1024]);
+        let (bytes, _) = stored(&dif(2), version(3, 1), &[0xFF; 1024]);
         let crc = guard(&[0xFF; 512]).to_be_bytes();
         // LBA 6 and 7, and the tag of LBA 0.
         assert_eq!(bytes[1024..1032], [crc[0], crc[1], 0, 7, 0, 0, 3, 0xEE]);
@@ -336,9 +260,10 @@ mod tests {
     fn every_changed_bit_is_found_out() {
         for type_number in 1..=3 {
             let protection = dif(type_number);
-            let (whole, seal) = stored(&protection, (3, 1), &[5; 512]);
-            let problem =
-                |bytes: &[u8]| protection.problem((3, 1), Some((bytes, seal)), (3, 1), 512);
+            let (whole, seal) = stored(&protection, version(3, 1), &[5; 512]);
+            let problem = |bytes: &[u8]| {
+                protection.problem(version(3, 1), Some((bytes, seal)), version(3, 1), 512)
+            };
             assert_eq!(problem(&whole), None);
             for bit in 0..whole.len() * 8 {
                 let mut bytes = whole.clone();
@@ -357,30 +282,34 @@ mod tests {
                 (dif(2), true, false),
                 (dif(3), false, false),
                 (Protection::default(), true, true),
-                (Protection::None(Bare {}), false, false),
+                (Protection::None(NoKeys {}), false, false),
             ] {
-                let stored = data.map(|data| stored(&protection, (4, 2), &data));
+                let stored = data.map(|data| stored(&protection, version(4, 2), &data));
                 let stored = stored.as_ref().map(|(bytes, seal)| (&bytes[..], *seal));
-                let problem = |as_of| protection.problem((4, 2), stored, as_of, 4096).is_some();
-                assert!(!problem((4, 2)));
-                assert_eq!((problem((5, 2)), problem((4, 3))), (finds_page, finds_version));
+                let problem =
+                    |as_of| protection.problem(version(4, 2), stored, as_of, 4096).is_some();
+                assert!(!problem(version(4, 2)));
+                assert_eq!(
+                    (problem(version(5, 2)), problem(version(4, 3))),
+                    (finds_page, finds_version)
+                );
             }
         }
     }
 
     #[test]
     fn sectors_with_the_escape_are_not_checked() {
-        let (mut bytes, seal) = stored(&dif(1), (3, 1), &[5; 512]);
+        let (mut bytes, seal) = stored(&dif(1), version(3, 1), &[5; 512]);
         bytes[514..516].fill(0xFF);
         bytes[0] = 6;
         let problem = |type_number, bytes: &[u8], as_of| {
-            dif(type_number).problem((3, 1), Some((bytes, seal)), as_of, 512)
+            dif(type_number).problem(version(3, 1), Some((bytes, seal)), as_of, 512)
         };
-        assert_eq!(problem(1, &bytes, (9, 1)), None);
+        assert_eq!(problem(1, &bytes, version(9, 1)), None);
         // Type 3 asks for both tags.
-        assert!(problem(3, &bytes, (3, 1)).is_some());
+        assert!(problem(3, &bytes, version(3, 1)).is_some());
         bytes[516..].fill(0xFF);
-        assert_eq!(problem(3, &bytes, (3, 1)), None);
+        assert_eq!(problem(3, &bytes, version(3, 1)), None);
     }
 
     #[test]

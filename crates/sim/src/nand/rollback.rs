@@ -398,6 +398,7 @@ impl Media {
 #[cfg(test)]
 mod tests {
     use super::super::protection::Protection;
+    use super::super::unit::Version;
     use super::*;
 
     /// Blocks of 16 pages that hold copies of page 3, of version 1; by block and page index.
@@ -410,7 +411,7 @@ mod tests {
         for &(block, index) in copies {
             let units =
                 contents.blocks[block as usize].get_or_insert_with(|| vec![None; 16].into());
-            units[index as usize] = Some(Unit::new((3, 1), None));
+            units[index as usize] = Some(Unit::new(Version { lpn: 3, version: 1 }, None));
         }
         contents
     }

@@ -12,6 +12,13 @@ const IS_LOST: u32 = 2;
 const SLOT_SHIFT: u32 = 2;
 const ZEROS: u32 = 1;
 
+/// Which data of a logical page: that of its write number `version`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Version {
+    pub(super) lpn: u32,
+    pub(super) version: u32,
+}
+
 /// The contents of one page of the flash: 12 bytes, also in an `Option`.
 ///
 /// Each place that keeps a unit with a slot is a holder of this slot.
@@ -26,8 +33,13 @@ pub struct Unit {
 
 impl Unit {
     /// Data of a page, `None` for zeros.
-    pub(super) fn new((lpn, version): (u32, u32), slot: Option<Slot>) -> Self {
-        Self { lpn, version, state: state(slot, 0) }
+    pub(super) fn new(of: Version, slot: Option<Slot>) -> Self {
+        Self { lpn: of.lpn, version: of.version, state: state(slot, 0) }
+    }
+
+    /// Which data it was written as.
+    pub(super) fn of(&self) -> Version {
+        Version { lpn: self.lpn, version: self.version }
     }
 
     /// The slot of its bytes, with their protection information; `None` for zeros.

@@ -15,7 +15,7 @@ use std::io::{self, Read, Write};
 
 use super::session::Session;
 use crate::drive::image::{self, contents_of, CONTENTS_WORD};
-use crate::nand::Unit;
+use crate::nand::{SavedUnit, Unit};
 use crate::units::Lpn;
 
 /// The format of the contents behind an image.
@@ -129,14 +129,8 @@ impl Session {
         }
         let pages_per_block = self.drive.geometry.pages_per_block;
         let stored = (length > 0).then_some(bytes);
-        self.contents().restore(
-            (Lpn(page), newest),
-            (lpn, version),
-            (stored, seal),
-            [is_damaged, is_lost],
-            place,
-            pages_per_block,
-        );
+        let saved = SavedUnit { lpn, version, stored, seal, is_damaged, is_lost };
+        self.contents().restore((Lpn(page), newest), &saved, place, pages_per_block);
         Ok(())
     }
 }
