@@ -5,7 +5,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::fields::{comma_fields, is_header, number, scaled, word_op};
+use super::fields::{comma_fields, is_header, number, scaled};
+use super::rwbs::word_op;
 use super::{Durability, Format, Line, LineReader, Request};
 use crate::units::Ns;
 

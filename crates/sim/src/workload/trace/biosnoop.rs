@@ -14,7 +14,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::fields::{number, quote, seconds, sectors, time, PassedOver, Rwbs};
+use super::fields::{number, quote, seconds, sectors, time};
+use super::rwbs::{PassedOver, Rwbs};
 use super::{Format, Line, LineReader, Request};
 use crate::units::Ns;
 
@@ -111,7 +112,7 @@ impl LineReader for Reader {
         let columns = &self.columns;
         let Some(blanks) = count.checked_sub(columns.count) else {
             if count + 1 == columns.count && words[columns.command] == "?" {
-                return Ok(self.without_address.one());
+                return Ok(self.without_address.pass_over());
             }
             return Err(format!("{count} columns instead of {}", columns.count));
         };
@@ -131,7 +132,7 @@ impl LineReader for Reader {
             return Ok(Line::Request(Request::flush(time, volume)));
         }
         let rwbs = match Rwbs::of(word(columns.kind)) {
-            Err(_) if size_bytes == 0 => return Ok(self.without_data.one()),
+            Err(_) if size_bytes == 0 => return Ok(self.without_data.pass_over()),
             other => other?,
         };
         match (rwbs.op, rwbs.flush(time, volume)) {
@@ -147,7 +148,7 @@ impl LineReader for Reader {
                 }))
             }
             (_, Some(flush)) => Ok(Line::Request(flush)),
-            (_, None) => Ok(self.without_data.one()),
+            (_, None) => Ok(self.without_data.pass_over()),
         }
     }
 

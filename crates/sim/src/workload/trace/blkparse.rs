@@ -19,7 +19,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::fields::{number, quote, seconds, sectors, Rwbs};
+use super::fields::{number, quote, seconds, sectors};
+use super::rwbs::Rwbs;
 use super::{Format, Line, LineReader, Request};
 
 /// Parameters of `blkparse`.

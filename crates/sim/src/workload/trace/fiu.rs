@@ -8,7 +8,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::fields::{between, number, sectors, word_op};
+use super::fields::{between, number, sectors};
+use super::rwbs::word_op;
 use super::{Durability, Format, Line, LineReader, Request};
 use crate::units::Ns;
 

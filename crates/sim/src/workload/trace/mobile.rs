@@ -9,7 +9,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::fields::{is_header, number, seconds, sectors, PassedOver, Rwbs};
+use super::fields::{is_header, number, seconds, sectors};
+use super::rwbs::{PassedOver, Rwbs};
 use super::{Format, Line, LineReader, Request};
 
 /// `mobile` has no parameters.
@@ -55,7 +56,7 @@ impl LineReader for Reader {
                 }))
             }
             (_, Some(flush)) => Ok(Line::Request(flush)),
-            (_, None) => Ok(self.without_data.one()),
+            (_, None) => Ok(self.without_data.pass_over()),
         }
     }
 

@@ -29,6 +29,7 @@ pub mod mqsim;
 pub mod msr;
 mod read;
 mod record;
+mod rwbs;
 pub mod served;
 pub mod spc;
 pub mod systor17;

@@ -7,7 +7,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::fields::{comma_fields, number, quote, PassedOver};
+use super::fields::{comma_fields, number, quote};
+use super::rwbs::PassedOver;
 use super::{Durability, Format, Line, LineReader, Request};
 use crate::op::HostOp;
 use crate::units::Ns;
@@ -54,7 +55,7 @@ impl LineReader for Reader {
             "write_zeroes" if flags & NO_HOLE != 0 => HostOp::Write,
             "trim" | "write_zeroes" => HostOp::Trim,
             "flush" => return Ok(Line::Request(Request::flush(time, VOLUME))),
-            "block_status" => return Ok(self.without_data.one()),
+            "block_status" => return Ok(self.without_data.pass_over()),
             other => return Err(format!("{} is no request of a served drive", quote(other))),
         };
         Ok(Line::Request(Request {

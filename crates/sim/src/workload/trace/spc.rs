@@ -9,7 +9,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::fields::{number, seconds, sectors, word_op};
+use super::fields::{number, seconds, sectors};
+use super::rwbs::word_op;
 use super::{mqsim, Durability, Format, Line, LineReader, Request};
 
 /// `spc` has no parameters.

@@ -11,7 +11,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::fields::{comma_fields, is_header, number, quote, seconds, word_op, PassedOver};
+use super::fields::{comma_fields, is_header, number, quote, seconds};
+use super::rwbs::{word_op, PassedOver};
 use super::{Durability, Format, Line, LineReader, Request};
 
 /// `systor17` has no parameters.
@@ -44,7 +45,7 @@ impl LineReader for Reader {
         let time = seconds("timestamp", time)?;
         let (offset_bytes, size_bytes) = (number("offset", offset)?, number("size", size)?);
         if op.is_empty() {
-            return Ok(self.without_type.one());
+            return Ok(self.without_type.pass_over());
         }
         let (op, durability) = (word_op(op)?, Durability::default());
         let volume = lun;

@@ -17,7 +17,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::fields::{comma_fields, is_header, number, scaled, sectors, word_op, PassedOver};
+use super::fields::{comma_fields, is_header, number, scaled, sectors};
+use super::rwbs::{word_op, PassedOver};
 use super::{Durability, Format, Line, LineReader, Request};
 use crate::op::HostOp;
 use crate::units::{Ns, SECTOR_BYTES};
@@ -92,10 +93,10 @@ impl Reader {
             0x08 | 0x28 | 0xa8 | 0x88 => HostOp::Read,
             0x0a | 0x2a | 0xaa | 0x8a => HostOp::Write,
             0x35 | 0x91 => return Ok(Line::Request(Request::flush(time?, VOLUME))),
-            _ => return Ok(self.other_commands.one()),
+            _ => return Ok(self.other_commands.pass_over()),
         };
         if len == 0 {
-            return Ok(self.without_data.one());
+            return Ok(self.without_data.pass_over());
         }
         Ok(Line::Request(Request {
             time: time?,
@@ -125,7 +126,7 @@ impl LineReader for Reader {
             op: word_op(op)?,
             durability: Durability::default(),
         };
-        Ok(if size_bytes == 0 { self.without_data.one() } else { Line::Request(request) })
+        Ok(if size_bytes == 0 { self.without_data.pass_over() } else { Line::Request(request) })
     }
 
     fn record_bytes(&mut self, head: &[u8]) -> Option<usize> {

@@ -1,0 +1,143 @@
+//! Operations of trace lines: the kernel's letters, other letters and words, and the requests that
+//! are passed over.
+
+use super::fields::quote;
+use super::{Durability, Line, Request};
+use crate::op::HostOp;
+use crate::units::Ns;
+
+/// RWBS, the letters of the kernel for a request: `[F] op flags`. F in front of an operation is a
+/// flush before it. Operations are R, W, D (discard), N (none) and F (flush); among the flags, F is
+/// force unit access. So `FWFS` is a flush and then a write with force unit access, `WFS` that
+/// write alone; `FN`, `FF` and `F` flush; so does `FWS` if it has no data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rwbs {
+    /// `None`: no operation, only the flush before it if `flushes_first`.
+    pub op: Option<HostOp>,
+    pub durability: Durability,
+}
+
+impl Rwbs {
+    pub(crate) fn of(text: &str) -> Result<Self, String> {
+        let unknown = || {
+            format!(
+                "rwbs {} is not `[F]` and an operation (R, W, D, N, F) with flags in capitals",
+                quote(text)
+            )
+        };
+        let letters = text.as_bytes();
+        if !letters.iter().all(u8::is_ascii_uppercase) {
+            return Err(unknown());
+        }
+        let (flushes_first, letters) = match letters {
+            [b'F', rest @ ..] if rest.first().is_some_and(|op| b"RWDNF".contains(op)) => {
+                (true, rest)
+            }
+            _ => (false, letters),
+        };
+        let (op, flags) = letters.split_first().ok_or_else(unknown)?;
+        let op = match op {
+            b'R' => Some(HostOp::Read),
+            b'W' => Some(HostOp::Write),
+            b'D' => Some(HostOp::Trim),
+            b'N' => None,
+            b'F' if flags.iter().all(|flag| b"FAMS".contains(flag)) => Some(HostOp::Flush),
+            _ => return Err(unknown()),
+        };
+        let is_fua = op == Some(HostOp::Write) && flags.contains(&b'F');
+        let flushes_first = flushes_first && op != Some(HostOp::Flush);
+        Ok(Self { op, durability: Durability { flushes_first, is_fua } })
+    }
+
+    /// The flush that a request without data asks for; `None` if it asks for none.
+    pub(crate) fn flush(self, time: Ns, volume: &str) -> Option<Request<'_>> {
+        let is_flush = self.op == Some(HostOp::Flush) || self.durability.flushes_first;
+        is_flush.then(|| Request::flush(time, volume))
+    }
+}
+
+/// Counts requests of a trace that a drive cannot replay.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PassedOver {
+    why: &'static str,
+    count: u64,
+}
+
+impl PassedOver {
+    /// `why` follows the word "request" or "requests".
+    pub(crate) fn new(why: &'static str) -> Self {
+        Self { why, count: 0 }
+    }
+
+    /// Counts one; returns a line that asks nothing of the drive.
+    pub(crate) fn pass_over(&mut self) -> Line<'static> {
+        self.count += 1;
+        Line::Other
+    }
+
+    /// A remark for the user.
+    pub(crate) fn remark(&self) -> Option<String> {
+        match self.count {
+            0 => None,
+            1 => Some(format!("1 request {} was passed over", self.why)),
+            count => Some(format!("{count} requests {} were passed over", self.why)),
+        }
+    }
+}
+
+/// The operation of a letter or word: `R`, `w`, `Read`, …
+pub(crate) fn word_op(text: &str) -> Result<HostOp, String> {
+    let is = |word: &str| text.eq_ignore_ascii_case(word);
+    // Single letters are all that most traces have.
+    match text.as_bytes() {
+        [b'R' | b'r'] => return Ok(HostOp::Read),
+        [b'W' | b'w'] => return Ok(HostOp::Write),
+        _ => {}
+    }
+    if is("read") {
+        Ok(HostOp::Read)
+    } else if is("write") {
+        Ok(HostOp::Write)
+    } else if is("d") || is("t") || is("trim") || is("discard") || is("unmap") {
+        Ok(HostOp::Trim)
+    } else {
+        Err(format!(
+            "{} is not an operation; accepted: R, W, D, T, read, write, trim, discard, unmap",
+            quote(text)
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The letters after `blk_fill_rwbs()` of the kernel.
+    #[test]
+    fn letters_of_the_kernel_tell_flushes_and_force_unit_access() {
+        use HostOp::{Flush, Read, Trim, Write};
+        for (text, op, flushes_first, is_fua) in [
+            ("W", Some(Write), false, false),
+            ("WS", Some(Write), false, false),
+            ("WFS", Some(Write), false, true),
+            ("FWS", Some(Write), true, false),
+            ("FWFSM", Some(Write), true, true),
+            ("RA", Some(Read), false, false),
+            ("DS", Some(Trim), false, false),
+            ("FN", None, true, false),
+            ("N", None, false, false),
+            ("F", Some(Flush), false, false),
+            ("FF", Some(Flush), false, false),
+            ("FS", Some(Flush), false, false),
+        ] {
+            let durability = Durability { flushes_first, is_fua };
+            let rwbs = Rwbs::of(text).unwrap();
+            assert_eq!(rwbs, Rwbs { op, durability }, "{text}");
+            let is_flush = flushes_first || op == Some(Flush);
+            assert_eq!(rwbs.flush(Ns(3), "a").is_some(), is_flush, "{text}");
+        }
+        for bad in ["", "X", "w", "FX", "W S", "S"] {
+            assert!(Rwbs::of(bad).is_err(), "{bad}");
+        }
+    }
+}
