@@ -20,7 +20,7 @@ use opennandlab_sim::device::{
     SubpageWrite, TrimLog,
 };
 use opennandlab_sim::nand::Unit;
-use opennandlab_sim::power_loss::{brown_out, pages_saved, strike, Facts};
+use opennandlab_sim::power_loss::{brown_out, interrupt_operations, pages_saved, CutEffects};
 use opennandlab_sim::rng::Rng;
 use opennandlab_sim::units::{Lpn, Ns};
 use serde_json::{json, Value};
@@ -45,7 +45,7 @@ pub struct Supply {
     /// Pages whose newest data is gone, and which the drive knows to have had some.
     unreadable: BTreeSet<u32>,
     cuts: u64,
-    facts: Facts,
+    facts: CutEffects,
     partial_saves: u64,
     mount_max: Ns,
 }
@@ -82,7 +82,7 @@ impl Supply {
             trims: vec![0; pages],
             unreadable: BTreeSet::new(),
             cuts: 0,
-            facts: Facts::default(),
+            facts: CutEffects::default(),
             partial_saves: 0,
             mount_max: Ns(0),
         };
@@ -132,7 +132,7 @@ impl Supply {
         let versions: Vec<u32> = session.known().map(|(version, _)| version).collect();
         let (mut remains, mut running, in_memory) = session.cut(at);
         brown_out(&mut running, Ns::from_us(self.config.ramp_us));
-        let struck = strike(&mut remains, &running, &self.config, &mut self.rng);
+        let struck = interrupt_operations(&mut remains, &running, &self.config, &mut self.rng);
         let units = remains.units_per_page();
         let pages = pages_saved(self.config.plp, at, self.program, units);
         let is_complete = self.save(&mut remains.saved, in_memory, pages);

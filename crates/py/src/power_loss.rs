@@ -2,7 +2,8 @@
 
 use opennandlab_sim::config::ConfigError;
 use opennandlab_sim::power_loss::{
-    check, self_test, Asked, Base, Campaign, Claims, HostLog, Life, Pattern, Reading, Tally, Target,
+    check, self_test, Campaign, Claims, HostLog, KnownPage, Life, LoggedWrite, Pattern, Reading,
+    Tally, Target,
 };
 use opennandlab_sim::units::Ns;
 use pyo3::prelude::*;
@@ -130,8 +131,11 @@ pub(crate) fn power_check(
     claims: (bool, bool, bool, bool),
 ) -> PyResult<String> {
     doorway(py, || {
-        let base: Vec<Base> = rows("base", &base)?
-            .map(|[version, has_data]| Base { version: version as u32, has_data: has_data > 0 })
+        let base: Vec<KnownPage> = rows("base", &base)?
+            .map(|[version, has_data]| KnownPage {
+                version: version as u32,
+                has_data: has_data > 0,
+            })
             .collect();
         let units = base.len();
         let mut log = HostLog::new(base);
@@ -140,7 +144,7 @@ pub(crate) fn power_check(
                 let message = format!("unit {lpn} of {units}");
                 return Err(ConfigError::new("asked", message).into());
             }
-            log.asked.push(Asked {
+            log.asked.push(LoggedWrite {
                 lpn: lpn as u32,
                 version: version as u32,
                 is_trim: bits & 1 > 0,

@@ -249,10 +249,10 @@ fn safe_wordlines_are_paid_for() {
         live(campaign(&json!({ "power": power }), FLUSHED, &[Target::UpperPage]), 5)
     };
     let [none, copied, skipped] = ["none", "backup_to_slc", "skip_pair_after_flush"].map(drive);
-    assert_eq!(none.programs[3], 0);
+    assert_eq!(none.pages.guard, 0);
     assert!(none.damaged_pages > 0 && copied.damaged_pages == 0 && skipped.damaged_pages == 0);
-    assert!(copied.programs[3] > 0 && skipped.programs[3] > 0);
-    let flush = |tally: &Tally| tally.flush_time.0 / tally.flush_time.1;
+    assert!(copied.pages.guard > 0 && skipped.pages.guard > 0);
+    let flush = |tally: &Tally| tally.flushes.sum_ns / tally.flushes.count;
     assert!(flush(&copied) > flush(&none), "{} {}", flush(&copied), flush(&none));
     assert!(copied.classes.is_empty() && skipped.classes.is_empty());
     // Of cuts at any time fewer hit a later pass.
@@ -532,7 +532,7 @@ fn marks_of_cuts_make_later_reads_fail() {
         let changes = merged(&aging, &json!({ "power": power }));
         let tally = live(campaign(&changes, FLUSHED, &Target::ALL), 5);
         assert_eq!(tally.errors, Vec::<String>::new());
-        tally.classes.get("retroactive_corruption").map_or(0, |&(cuts, _)| cuts)
+        tally.classes.get("retroactive_corruption").map_or(0, |it| it.cuts)
     };
     assert_eq!(faults(json!({})), 0);
     assert_eq!(faults(json!({"suspect_pages": "keep", "suspect_retention_factor": 1.0})), 0);

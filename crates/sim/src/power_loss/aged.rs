@@ -10,8 +10,9 @@
 //! often it was moved while the drive aged. What a cut has lost is no part of the base of the next.
 
 use super::check::Claims;
-use super::host_log::Base;
-use super::tally::{Tally, Target};
+use super::host_log::KnownPage;
+use super::tally::Tally;
+use super::target::Target;
 use super::trial::{How, Trial, Until};
 use super::workload::Pattern;
 use crate::config::ConfigError;
@@ -56,7 +57,7 @@ pub fn cut_aged(
     let device = simulation.config().clone();
     let options = device.power.clone().unwrap_or_default();
     let (session, kept) = Session::of_used(simulation)?;
-    let known = session.known().map(|(version, has_data)| Base { version, has_data });
+    let known = session.known().map(|(version, has_data)| KnownPage { version, has_data });
     let base = known.collect();
     let trial = Trial::new(&device, &options, asked.claims, asked.mount_limit, AUDIT_EVERY);
     let how = How {
@@ -72,7 +73,7 @@ pub fn cut_aged(
     let subject = trial.subject(session, base);
     let (subject, left) =
         trial.cut_with(subject, how, &mut rng, &mut tally, |it| Some(it.read_memory()));
-    tally.programs[1] += left.recovered_pages;
+    tally.pages.flash += left.recovered_pages;
     let reads = left.reads.unwrap_or_default();
     Ok((subject.session.into_used(&kept, left.powered, &reads), tally))
 }

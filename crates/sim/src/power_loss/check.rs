@@ -5,7 +5,7 @@
 //! this run is owed, the version that the page held before. Any version from the floor on that was
 //! issued is right, an older one is lost data, and anything else is no data of this page.
 
-use super::host_log::{Asked, HostLog};
+use super::host_log::{HostLog, LoggedWrite};
 use crate::drive::{FlushBehaviour, PowerLossConfig, SeqReorder, TrimLog};
 use crate::units::Ns;
 
@@ -176,7 +176,7 @@ struct Owed {
 
 /// How a drive came back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Return {
+pub struct MountOutcome {
     /// From power to ready; `None` when it never was.
     pub ready: Option<Ns>,
     /// The longest time that is no fault.
@@ -188,7 +188,7 @@ pub struct Return {
 pub fn check_drive(
     log: &HostLog,
     claims: Claims,
-    back: Return,
+    back: MountOutcome,
     reading: impl Fn(u32) -> Reading,
     again: Option<impl Fn(u32) -> Reading>,
 ) -> Vec<Fault> {
@@ -200,7 +200,7 @@ pub fn check_drive(
 pub(super) fn check_changed(
     log: &HostLog,
     claims: Claims,
-    back: Return,
+    back: MountOutcome,
     changed: impl Iterator<Item = u32>,
     reading: impl Fn(u32) -> Reading,
     again: Option<impl Fn(u32) -> Reading>,
@@ -263,7 +263,7 @@ fn check_pages(
     judge_order(log, claims, reading, faults);
 }
 
-fn note_asked(owed: &mut Owed, asked: &Asked, claims: Claims) {
+fn note_asked(owed: &mut Owed, asked: &LoggedWrite, claims: Claims) {
     owed.is_touched = true;
     owed.ceiling = owed.ceiling.max(asked.version);
     let by_flush = asked.is_covered && claims.honest_flush;
@@ -312,7 +312,7 @@ fn judge_order(
     reading: &impl Fn(u32) -> Reading,
     faults: &mut Vec<Fault>,
 ) {
-    let survives = |asked: &Asked| match reading(asked.lpn) {
+    let survives = |asked: &LoggedWrite| match reading(asked.lpn) {
         Reading::Data { lpn, version, .. } => lpn == asked.lpn && version >= asked.version,
         // A trim of this run, which is looked up in the log below.
         Reading::Empty => {
@@ -326,11 +326,11 @@ fn judge_order(
     if !(claims.ordered || faults.iter().any(|fault| fault.class == Class::LostFlushed)) {
         return;
     }
-    let (kept, missing): (Vec<&Asked>, Vec<&Asked>) =
+    let (kept, missing): (Vec<&LoggedWrite>, Vec<&LoggedWrite>) =
         log.asked.iter().partition(|asked| survives(asked));
     let last_kept = kept.iter().filter(|it| !it.is_trim).map(|it| it.issued).max();
     let Some(last_kept) = last_kept else { return };
-    let early = |it: &&&Asked| it.acked.is_some_and(|acked| acked < last_kept) && !it.is_trim;
+    let early = |it: &&&LoggedWrite| it.acked.is_some_and(|acked| acked < last_kept) && !it.is_trim;
     if claims.honest_flush {
         if let Some(gone) = missing.iter().filter(early).find(|it| it.is_covered) {
             faults.push(Fault {
@@ -357,20 +357,20 @@ fn judge_order(
 
 #[cfg(test)]
 mod tests {
-    use super::super::host_log::Base;
+    use super::super::host_log::KnownPage;
     use super::*;
 
     const CLAIMS: Claims = Claims { honest_flush: true, plp: false, ordered: false, rzat: true };
 
     const NONE: [u8; 0] = [];
 
-    fn wrote(lpn: u32, version: u32, at: u64) -> Asked {
+    fn wrote(lpn: u32, version: u32, at: u64) -> LoggedWrite {
         let (issued, acked) = (Ns(at), Some(Ns(at + 5)));
-        Asked { lpn, version, token: at, issued, acked, ..Asked::default() }
+        LoggedWrite { lpn, version, token: at, issued, acked, ..LoggedWrite::default() }
     }
 
-    fn covered(asked: Asked) -> Asked {
-        Asked { is_covered: true, ..asked }
+    fn covered(asked: LoggedWrite) -> LoggedWrite {
+        LoggedWrite { is_covered: true, ..asked }
     }
 
     fn data(lpn: u32, version: u32) -> Reading {
@@ -378,10 +378,10 @@ mod tests {
     }
 
     /// Four pages of version 1; guarantees that a drive with these answers has broken.
-    fn broken(asked: &[Asked], claims: Claims, answers: [Reading; 4]) -> Vec<u8> {
-        let mut log = HostLog::new(vec![Base { version: 1, has_data: true }; 4]);
+    fn broken(asked: &[LoggedWrite], claims: Claims, answers: [Reading; 4]) -> Vec<u8> {
+        let mut log = HostLog::new(vec![KnownPage { version: 1, has_data: true }; 4]);
         log.asked = asked.to_vec();
-        let back = Return { ready: Some(Ns(7)), limit: Ns(7) };
+        let back = MountOutcome { ready: Some(Ns(7)), limit: Ns(7) };
         let reading = |lpn: u32| answers[lpn as usize];
         let faults = check_drive(&log, claims, back, reading, Some(reading));
         let mut numbers: Vec<u8> = faults.iter().map(|fault| fault.guarantee).collect();
@@ -406,7 +406,7 @@ mod tests {
         assert_eq!(broken(&acked, CLAIMS, [zero, one, two, three]), NONE);
         assert_eq!(broken(&acked, plp, [zero, one, two, three]), [2]);
         // G3: a write in progress is old or new, and nothing else.
-        let under_way = [Asked { acked: None, ..wrote(0, 2, 0) }];
+        let under_way = [LoggedWrite { acked: None, ..wrote(0, 2, 0) }];
         for version in [1, 2] {
             assert_eq!(broken(&under_way, plp, [data(0, version), one, two, three]), NONE);
         }
@@ -442,10 +442,10 @@ mod tests {
     /// G9: the drive comes back, in time, and reads of a page agree.
     #[test]
     fn a_drive_as_a_whole_is_judged() {
-        let log = HostLog::new(vec![Base { version: 1, has_data: true }; 2]);
+        let log = HostLog::new(vec![KnownPage { version: 1, has_data: true }; 2]);
         let first = |lpn: u32| data(lpn, 1);
         let classes = |ready: Option<Ns>, again: fn(u32) -> Reading| {
-            let back = Return { ready, limit: Ns(100) };
+            let back = MountOutcome { ready, limit: Ns(100) };
             let faults = check_drive(&log, CLAIMS, back, first, Some(again));
             assert!(faults.iter().all(|fault| fault.guarantee == 9));
             faults.iter().map(|fault| (fault.class, fault.lpn)).collect::<Vec<_>>()

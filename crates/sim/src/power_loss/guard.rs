@@ -12,7 +12,7 @@
 
 use std::collections::BTreeMap;
 
-use super::physics::passes_of_block;
+use super::wordlines::{passes_of_block, Pass};
 use crate::drive::{LowerPageBackup, PowerLossConfig};
 use crate::session::Session;
 use crate::units::{BlockId, Ns};
@@ -25,12 +25,20 @@ struct Guarded {
     limit: u32,
 }
 
+/// A row of a block: the pages that are programmed at once, of all dies of a group.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    wordline: u32,
+    /// The row of the last pass of this wordline.
+    last_row: u32,
+}
+
 /// See the module.
 #[derive(Clone, Debug)]
 pub(super) struct Guard {
     kind: LowerPageBackup,
-    /// By row of a block: wordline, and the row of its last pass.
-    lines: Vec<(u32, u32)>,
+    /// By row of a block.
+    rows: Vec<Row>,
     blocks: BTreeMap<u32, Guarded>,
     program: Ns,
     /// Copies and pages left empty.
@@ -45,10 +53,12 @@ impl Guard {
             return None;
         }
         let places = passes_of_block(session.rows_per_block(), passes);
-        let last_of = |line| places.iter().rposition(|&(its, _)| its == line).unwrap_or(0) as u32;
-        let lines = places.iter().map(|&(line, _)| (line, last_of(line))).collect();
+        let last_row =
+            |wordline| places.iter().rposition(|it| it.wordline == wordline).unwrap_or(0) as u32;
+        let row = |it: &Pass| Row { wordline: it.wordline, last_row: last_row(it.wordline) };
+        let rows = places.iter().map(row).collect();
         let (kind, blocks) = (config.lower_page_backup, BTreeMap::new());
-        Some(Self { kind, lines, blocks, program, pages: 0 })
+        Some(Self { kind, rows, blocks, program, pages: 0 })
     }
 
     /// Makes the written pages safe; returns the delay of their acknowledgement.
@@ -60,7 +70,7 @@ impl Guard {
                 *known = Guarded { opening, limit: 0 };
             }
             let first = std::mem::replace(&mut known.limit, written);
-            let pages = exposed(session, &self.lines, self.kind, (block, first, written));
+            let pages = exposed(session, &self.rows, self.kind, (block, first, written));
             self.pages += pages;
             *copies.entry(session.die_of(block)).or_default() += pages;
         }
@@ -77,7 +87,7 @@ impl Guard {
 /// block.
 fn exposed(
     session: &Session,
-    lines: &[(u32, u32)],
+    rows: &[Row],
     kind: LowerPageBackup,
     (block, first, written): (BlockId, u32, u32),
 ) -> u64 {
@@ -87,11 +97,11 @@ fn exposed(
     let mut open: Vec<(u32, u32)> = Vec::new();
     let mut copied: Vec<(u32, u32)> = Vec::new();
     for &(member, page, row) in &places[first as usize..written as usize] {
-        let (line, last_row) = lines[row as usize];
+        let Row { wordline, last_row } = rows[row as usize];
         let is_last = |at: &(u32, u32, u32)| at.0 == member && at.2 == last_row;
         let is_whole = places[..written as usize].iter().any(is_last);
         if row < last_row && !is_whole {
-            open.push((member, line));
+            open.push((member, wordline));
             copied.push((member, page));
         }
     }
@@ -101,7 +111,7 @@ fn exposed(
     }
     let behind = places[written as usize..].iter();
     let mut skipped: Vec<(u32, u32)> = behind
-        .filter(|&&(member, _, row)| open.contains(&(member, lines[row as usize].0)))
+        .filter(|&&(member, _, row)| open.contains(&(member, rows[row as usize].wordline)))
         .map(|&(member, page, _)| (member, page))
         .collect();
     skipped.dedup();

@@ -4,7 +4,7 @@ use crate::units::Ns;
 
 /// A write or a trim of one logical page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct LoggedWrite {
     /// The page.
     pub lpn: u32,
     /// The number of this write or trim among those of the page.
@@ -25,7 +25,7 @@ pub struct Asked {
 
 /// What a page is known to hold before the first request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Base {
+pub struct KnownPage {
     /// The version of its last write or trim.
     pub version: u32,
     /// Whether it holds data.
@@ -36,9 +36,9 @@ pub struct Base {
 #[derive(Clone, Debug, Default)]
 pub struct HostLog {
     /// In the order in which they were issued.
-    pub asked: Vec<Asked>,
+    pub asked: Vec<LoggedWrite>,
     /// By logical page.
-    pub base: Vec<Base>,
+    pub base: Vec<KnownPage>,
     /// Flushes in progress: request, and the writes and trims that were acknowledged before it was
     /// issued. Of events at the same time, only their order shows which was first.
     flushes: Vec<(u64, Vec<u32>)>,
@@ -81,7 +81,7 @@ impl ByPage {
 
 impl HostLog {
     /// A host that knows this of the pages.
-    pub fn new(base: Vec<Base>) -> Self {
+    pub fn new(base: Vec<KnownPage>) -> Self {
         Self { base, ..Self::default() }
     }
 
@@ -95,9 +95,9 @@ impl HostLog {
     }
 
     /// A write or a trim of pages was issued: their numbers and versions.
-    pub fn ask(&mut self, like: Asked, pages: impl Iterator<Item = (u32, u32)>) {
+    pub fn ask(&mut self, like: LoggedWrite, pages: impl Iterator<Item = (u32, u32)>) {
         let first = self.asked.len() as u32;
-        self.asked.extend(pages.map(|(lpn, version)| Asked { lpn, version, ..like }));
+        self.asked.extend(pages.map(|(lpn, version)| LoggedWrite { lpn, version, ..like }));
         self.under_way.push((like.token, first..self.asked.len() as u32));
     }
 

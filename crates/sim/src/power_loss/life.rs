@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::check::Claims;
-use super::host_log::Base;
-use super::tally::{Tally, Target};
+use super::host_log::KnownPage;
+use super::tally::Tally;
+use super::target::Target;
 use super::trial::{How, Trial, Until};
 use super::workload::Pattern;
 use crate::config::ConfigError;
@@ -45,7 +46,7 @@ pub struct Life {
     campaign: Campaign,
     options: PowerLossConfig,
     first: Remains,
-    base: Vec<Base>,
+    base: Vec<KnownPage>,
     /// Simulated time of about as many requests as there are between two cuts, by pattern.
     spans: BTreeMap<Pattern, Ns>,
 }
@@ -84,7 +85,8 @@ impl Life {
         }
         let first = session.shut_down();
         let latest = first.latest(pages, None);
-        let base = latest.iter().map(|it| Base { version: it.version, has_data: it.place > 0 });
+        let base =
+            latest.iter().map(|it| KnownPage { version: it.version, has_data: it.place > 0 });
         let mut life =
             Self { base: base.collect(), options, first, spans: BTreeMap::new(), campaign };
         for pattern in life.campaign.patterns.clone() {

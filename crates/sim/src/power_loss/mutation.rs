@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::check::{check_drive, Claims, Class, Reading, Return};
-use super::host_log::{Asked, Base, HostLog};
+use super::check::{check_drive, Claims, Class, MountOutcome, Reading};
+use super::host_log::{HostLog, KnownPage, LoggedWrite};
 use crate::rng::Rng;
 use crate::units::Ns;
 
@@ -37,7 +37,7 @@ struct Case {
 impl Case {
     /// What the judge sees, each class once.
     fn classes(&self, claims: Claims) -> Vec<Class> {
-        let back = Return { ready: self.ready, limit: LIMIT };
+        let back = MountOutcome { ready: self.ready, limit: LIMIT };
         let answer = |lpn: u32| self.answers[lpn as usize];
         let again = Some(|lpn: u32| self.again[lpn as usize]);
         let faults = check_drive(&self.log, claims, back, answer, again);
@@ -50,7 +50,7 @@ impl Case {
 
 /// A run of a host that writes, trims and flushes; the drive answers with any version that it may.
 fn right(rng: &mut Rng) -> Case {
-    let base = (0..PAGES).map(|_| Base { version: 2 + rng.below(5) as u32, has_data: true });
+    let base = (0..PAGES).map(|_| KnownPage { version: 2 + rng.below(5) as u32, has_data: true });
     let mut log = HostLog::new(base.collect());
     let mut versions: Vec<u32> = log.base.iter().map(|it| it.version).collect();
     // A third of the pages is not touched, and the others in the order of their numbers, so that
@@ -61,7 +61,7 @@ fn right(rng: &mut Rng) -> Case {
             let lpn = rng.below(u64::from(PAGES * 2 / 3)) as u32;
             versions[lpn as usize] += 1;
             token += 1;
-            log.asked.push(Asked {
+            log.asked.push(LoggedWrite {
                 lpn,
                 version: versions[lpn as usize],
                 is_trim: rng.below(6) == 0,
@@ -242,8 +242,8 @@ mod tests {
     #[test]
     fn what_no_claim_promises_is_no_fault() {
         // Writes that were not flushed are lost, trims come back, and no order is kept.
-        let mut log = HostLog::new(vec![Base { version: 1, has_data: true }; 3]);
-        let asked = |lpn, version, is_trim, at| Asked {
+        let mut log = HostLog::new(vec![KnownPage { version: 1, has_data: true }; 3]);
+        let asked = |lpn, version, is_trim, at| LoggedWrite {
             lpn,
             version,
             is_trim,

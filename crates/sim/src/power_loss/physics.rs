@@ -39,7 +39,7 @@ pub enum PageAfter {
     Readable,
 }
 
-/// Draws it, for a share of the program that was done.
+/// Draws the state of a page, for the share of its program that was done.
 pub fn page_after(fraction: f64, rng: &mut Rng) -> PageAfter {
     let noise = SPREAD * rng.normal();
     if fraction < LOOKS_ERASED {
@@ -57,7 +57,10 @@ pub fn page_after(fraction: f64, rng: &mut Rng) -> PageAfter {
 /// slower and slower, so that they get as far as in half of this time.
 pub fn brown_out(running: &mut [Running], ramp: Ns) {
     let worked = ramp.0 / 2;
-    for it in running.iter_mut().filter(|_| worked > 0) {
+    if worked == 0 {
+        return;
+    }
+    for it in running {
         if it.left.0 <= worked {
             (it.fraction, it.left) = (1.0, Ns(0));
         } else {
@@ -71,18 +74,6 @@ pub fn brown_out(running: &mut [Running], ramp: Ns) {
 pub fn damages_earlier(fraction: f64, rng: &mut Rng) -> bool {
     let noise = libm::pow(10.0, SPREAD * rng.normal());
     DAMAGED_RBER * 4.0 * fraction * (1.0 - fraction) * noise > CORRECTABLE_RBER
-}
-
-/// The wordline and the pass of each page of a block whose wordlines are programmed in `passes`,
-/// in the order that keeps passes of one wordline apart: a pass follows when the wordline behind
-/// has had the one before (0; 1, 0'; 2, 1', 0"; ...).
-pub fn passes_of_block(page_count: u32, passes: u32) -> Vec<(u32, u32)> {
-    let wordlines = page_count.div_ceil(passes);
-    let mut order: Vec<(u32, u32)> =
-        (0..wordlines).flat_map(|line| (0..passes).map(move |pass| (line, pass))).collect();
-    order.sort_by_key(|&(line, pass)| (line + pass, pass));
-    order.truncate(page_count as usize);
-    order
 }
 
 #[cfg(test)]
@@ -125,17 +116,5 @@ mod tests {
         let mut same = [one(600)];
         brown_out(&mut same, Ns(0));
         assert_eq!(same, [one(600)]);
-    }
-
-    #[test]
-    fn passes_of_a_wordline_lie_apart() {
-        let mlc = passes_of_block(8, 2);
-        assert_eq!(mlc, [(0, 0), (1, 0), (0, 1), (2, 0), (1, 1), (3, 0), (2, 1), (3, 1)]);
-        let tlc = passes_of_block(12, 3);
-        assert_eq!(&tlc[..6], [(0, 0), (1, 0), (0, 1), (2, 0), (1, 1), (0, 2)]);
-        let mut all = tlc;
-        all.sort_unstable();
-        all.dedup();
-        assert_eq!(all.len(), 12);
     }
 }

@@ -7,9 +7,10 @@
 //! places of both            ─► root page    ┘   dies that hold data
 //! ```
 //! A trim is recorded before it takes effect, so a copy that it lets die is never erased before the
-//! record is safe. Changes of the map are recorded too, but a strong recovery does not need them:
-//! it finds them in the pages that were written since the checkpoint. Two roots are written in
-//! turn; a single one is overwritten in place, and is no root while it is written.
+//! record is safe. Changes of the map take pages of the journal too, but only a recovery that
+//! trusts them (`map_order: map_before_data`) reads them; any other finds the changes in the pages
+//! that were written since the checkpoint, so for it these journal pages are empty here. Two roots
+//! are written in turn; a single one is overwritten in place, and is no root while it is written.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -41,6 +42,7 @@ pub(super) struct Change {
 }
 
 #[derive(Clone, Debug)]
+/// A page of the records, or the pages of a checkpoint.
 enum Page {
     Journal { trims: Vec<Trim>, changes: Vec<Change> },
     Checkpoint,
@@ -55,23 +57,35 @@ pub(super) enum Writing {
     Root,
 }
 
+/// A page that is being written.
+#[derive(Clone, Debug)]
+struct InFlight {
+    page: Page,
+    ends: Ns,
+}
+
 /// See the module.
 #[derive(Clone, Debug)]
 pub(super) struct Records {
     /// By logical page, the version of its last trim that is recorded; empty before the first.
-    trims: Arc<Vec<u32>>,
+    trimmed_versions: Arc<Vec<u32>>,
     logical_pages: u32,
     /// What the last root names; `None` before the first.
     pub(super) checkpoint: Option<Arc<Checkpoint>>,
     /// Changes since, as far as they are recorded.
-    pub(super) changes: Vec<Change>,
-    waiting: VecDeque<(Page, Ns)>,
-    writing: Option<(Page, Ns, Ns)>,
-    changed: Vec<u32>,
+    pub(super) recorded_changes: Vec<Change>,
+    waiting: VecDeque<Page>,
+    in_flight: Option<InFlight>,
+    /// Logical pages whose change of the map no page of the journal holds yet.
+    unrecorded: Vec<u32>,
+    /// Pages that the host has written since the last checkpoint.
     since_checkpoint: u32,
+    /// The same at which the next checkpoint is written.
     interval: u32,
-    program: Ns,
-    checkpoint_time: Ns,
+    program_time: Ns,
+    /// Without its root.
+    checkpoint_only_time: Ns,
+    /// Whether the recovery reads the changes in the journal; if not, they are left out.
     trusts_map: bool,
     /// Pages of the journal, checkpoints and roots that were written.
     pub(super) pages_written: u64,
@@ -79,27 +93,27 @@ pub(super) struct Records {
 }
 
 impl Records {
-    /// Of a drive of `logical_pages` logical pages; a page of the records takes `program`.
+    /// Of a drive of `logical_pages` logical pages; a page of the records takes `program_time`.
     pub(super) fn new(
         config: &PowerLossConfig,
         logical_pages: u32,
         page_bytes: u64,
         dies: u32,
-        program: Ns,
+        program_time: Ns,
     ) -> Self {
         let checkpoint_pages = (u64::from(logical_pages) * 4).div_ceil(page_bytes).max(1);
         Self {
-            trims: Arc::default(),
+            trimmed_versions: Arc::default(),
             logical_pages,
             checkpoint: None,
-            changes: Vec::new(),
+            recorded_changes: Vec::new(),
             waiting: VecDeque::new(),
-            writing: None,
-            changed: Vec::new(),
+            in_flight: None,
+            unrecorded: Vec::new(),
             since_checkpoint: 0,
             interval: config.checkpoint_interval_units,
-            program,
-            checkpoint_time: Ns(checkpoint_pages.div_ceil(u64::from(dies)) * program.0),
+            program_time,
+            checkpoint_only_time: Ns(checkpoint_pages.div_ceil(u64::from(dies)) * program_time.0),
             trusts_map: config.map_order == MapOrder::MapBeforeData,
             pages_written: 0,
             checkpoint_pages,
@@ -109,78 +123,79 @@ impl Records {
     /// The drive is mounted: the recovery has written a checkpoint.
     pub(super) fn mounted(&mut self, session: &Session) {
         self.checkpoint = Some(Arc::new(session.mounted_checkpoint()));
-        self.changes.clear();
+        self.recorded_changes.clear();
         self.waiting.clear();
-        self.writing = None;
-        self.changed.clear();
+        self.in_flight = None;
+        self.unrecorded.clear();
         self.since_checkpoint = 0;
         self.pages_written += self.checkpoint_pages + 1;
     }
 
-    /// A trim is recorded.
-    pub(super) fn note_trim(&mut self, lpn: u32, version: u32) {
-        let trims = Arc::make_mut(&mut self.trims);
+    /// The record of a trim of a page is on the flash.
+    pub(super) fn set_trimmed(&mut self, lpn: u32, version: u32) {
+        let trims = Arc::make_mut(&mut self.trimmed_versions);
         trims.resize(self.logical_pages as usize, 0);
         let known = &mut trims[lpn as usize];
         *known = version.max(*known);
     }
 
     /// By logical page, the version of its last trim that is recorded; empty before the first.
-    pub(super) fn trims(&self) -> Arc<Vec<u32>> {
-        Arc::clone(&self.trims)
+    pub(super) fn trimmed_versions(&self) -> Arc<Vec<u32>> {
+        Arc::clone(&self.trimmed_versions)
     }
 
     /// How long a page of the records takes.
-    pub(super) fn program(&self) -> Ns {
-        self.program
+    pub(super) fn program_time(&self) -> Ns {
+        self.program_time
     }
 
     /// How long a checkpoint and its root take.
-    pub(super) fn checkpoint_time(&self) -> Ns {
-        self.checkpoint_time + self.program
+    pub(super) fn checkpoint_and_root_time(&self) -> Ns {
+        self.checkpoint_only_time + self.program_time
     }
 
     /// When the page that is being written is safe.
     pub(super) fn next_at(&self) -> Option<Ns> {
-        self.writing.as_ref().map(|&(_, _, ends)| ends)
+        self.in_flight.as_ref().map(|it| it.ends)
     }
 
-    /// The record that is being written, and the share of it that is done at a time.
-    pub(super) fn writing(&self, now: Ns) -> Option<(Writing, f64)> {
-        let (page, began, ends) = self.writing.as_ref()?;
-        let kind = match page {
+    /// The record that is being written.
+    pub(super) fn writing(&self) -> Option<Writing> {
+        Some(match self.in_flight.as_ref()?.page {
             Page::Journal { .. } => Writing::Journal,
             Page::Checkpoint => Writing::Checkpoint,
             Page::Root(_) => Writing::Root,
-        };
-        let time = (*ends - *began).0.max(1);
-        Some((kind, (now.0.saturating_sub(began.0)) as f64 / time as f64))
+        })
     }
 
     fn push(&mut self, page: Page, now: Ns) {
-        let time = if let Page::Checkpoint = page { self.checkpoint_time } else { self.program };
-        self.waiting.push_back((page, time));
-        self.go_on(now);
+        self.waiting.push_back(page);
+        self.write_next(now);
     }
 
-    fn go_on(&mut self, now: Ns) {
-        if self.writing.is_none() {
-            if let Some((page, time)) = self.waiting.pop_front() {
-                self.writing = Some((page, now, now + time));
+    /// Begins with the next page if none is being written.
+    fn write_next(&mut self, now: Ns) {
+        if self.in_flight.is_none() {
+            if let Some(page) = self.waiting.pop_front() {
+                let time = match page {
+                    Page::Checkpoint => self.checkpoint_only_time,
+                    Page::Journal { .. } | Page::Root(_) => self.program_time,
+                };
+                self.in_flight = Some(InFlight { page, ends: now + time });
             }
         }
     }
 
-    /// A trim is recorded, and takes effect when [`Records::advance`] gives it back.
-    pub(super) fn trim(&mut self, trim: Trim, now: Ns) {
+    /// Writes the record of a trim, which takes effect when [`Records::advance`] gives it back.
+    pub(super) fn write_trim(&mut self, trim: Trim, now: Ns) {
         self.push(Page::Journal { trims: vec![trim], changes: Vec::new() }, now);
     }
 
     /// The host has written a page.
     pub(super) fn wrote(&mut self, session: &Session, lpn: u32, now: Ns) {
         self.since_checkpoint += 1;
-        self.changed.push(lpn);
-        if self.changed.len() >= CHANGES_PER_PAGE {
+        self.unrecorded.push(lpn);
+        if self.unrecorded.len() >= CHANGES_PER_PAGE {
             self.write_changes(session, now);
         }
         if self.since_checkpoint >= self.interval {
@@ -198,7 +213,7 @@ impl Records {
 
     /// Records the changes of the map: at a flush, and when they fill a page.
     pub(super) fn write_changes(&mut self, session: &Session, now: Ns) {
-        let changed = std::mem::take(&mut self.changed);
+        let changed = std::mem::take(&mut self.unrecorded);
         if changed.is_empty() {
             return;
         }
@@ -216,33 +231,33 @@ impl Records {
     /// Lets pages become safe up to a time; trims that are recorded now take effect.
     pub(super) fn advance(&mut self, now: Ns) -> Vec<Trim> {
         let mut recorded = Vec::new();
-        while let Some((page, _, ends)) = self.writing.take_if(|(_, _, ends)| *ends <= now) {
+        while let Some(InFlight { page, ends }) = self.in_flight.take_if(|it| it.ends <= now) {
             self.pages_written += 1;
             match page {
                 Page::Journal { trims, changes } => {
                     for &(lpn, version) in trims.iter().flat_map(|trim| &trim.pages) {
-                        self.note_trim(lpn, version);
+                        self.set_trimmed(lpn, version);
                     }
                     recorded.extend(trims);
-                    self.changes.extend(changes);
+                    self.recorded_changes.extend(changes);
                 }
                 Page::Checkpoint => self.pages_written += self.checkpoint_pages - 1,
                 Page::Root(checkpoint) => {
                     self.checkpoint = Some(checkpoint);
-                    self.changes.clear();
+                    self.recorded_changes.clear();
                 }
             }
-            self.go_on(ends);
+            self.write_next(ends);
         }
         recorded
     }
 
     /// The power fails: records that are not safe are lost. Returns the one that was being written.
-    pub(super) fn cut(&mut self, now: Ns) -> Option<(Writing, f64)> {
-        let torn = self.writing(now);
+    pub(super) fn cut(&mut self) -> Option<Writing> {
+        let torn = self.writing();
         self.waiting.clear();
-        self.writing = None;
-        self.changed.clear();
+        self.in_flight = None;
+        self.unrecorded.clear();
         self.since_checkpoint = 0;
         torn
     }

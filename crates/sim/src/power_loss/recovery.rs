@@ -16,9 +16,10 @@ use std::collections::BTreeMap;
 
 use super::check::Reading;
 use super::host_log::HostLog;
-use super::physics::{damages_earlier, page_after, passes_of_block, PageAfter};
+use super::physics::{damages_earlier, page_after, PageAfter};
 use super::records::{Change, Records, Writing};
 use super::rig::{pages_saved, Aftermath};
+use super::wordlines::passes_of_block;
 use crate::drive::{
     Checkpoint, LowerPageBackup, MapOrder, Mounting, PowerLossConfig, Remains, SubpageWrite,
     SuspectPages,
@@ -33,7 +34,7 @@ const GARBAGE_TRIMS: u32 = 24;
 
 /// Effects of a cut that the host does not see.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Facts {
+pub struct CutEffects {
     /// Interrupted pages that cannot be read.
     pub torn_pages: u64,
     /// Earlier pages of their wordlines that cannot be read.
@@ -53,9 +54,9 @@ pub struct Facts {
 
 /// What a cut did to the flash of a drive whose pages hold bytes.
 #[derive(Clone, Debug, Default)]
-pub struct Struck {
+pub struct FlashAfterCut {
     /// Counts.
-    pub facts: Facts,
+    pub facts: CutEffects,
     /// Logical pages of which the map knows newer data than can be read: they give errors.
     pub unreadable: Vec<u32>,
     /// Logical pages that a mount has to move.
@@ -63,18 +64,146 @@ pub struct Struck {
 }
 
 /// Lets physics act on what a cut has interrupted.
-pub fn strike(
+pub fn interrupt_operations(
     remains: &mut Remains,
     running: &[Running],
     config: &PowerLossConfig,
     rng: &mut Rng,
-) -> Struck {
-    let mut facts = Facts { half_erased: remains.half_erased.len() as u64, ..Facts::default() };
-    let (mut over, mut mounting) = (BTreeMap::new(), Mounting::default());
-    for it in running {
-        interrupt(remains, it, config, rng, (&mut facts, &mut over, &mut mounting));
+) -> FlashAfterCut {
+    let Worked { facts, over, suspects } = Worked::on(remains, running, config, rng);
+    FlashAfterCut { facts, unreadable: over.into_keys().collect(), suspects }
+}
+
+/// The work of physics on a cut, until it is done.
+struct Worked {
+    facts: CutEffects,
+    /// Answers that differ from those of the flash, by logical page.
+    over: BTreeMap<u32, Reading>,
+    /// Logical pages that a mount has to move.
+    suspects: Vec<Lpn>,
+}
+
+impl Worked {
+    fn on(
+        remains: &mut Remains,
+        running: &[Running],
+        config: &PowerLossConfig,
+        rng: &mut Rng,
+    ) -> Self {
+        let half_erased = remains.half_erased.len() as u64;
+        let facts = CutEffects { half_erased, ..CutEffects::default() };
+        let mut worked = Self { facts, over: BTreeMap::new(), suspects: Vec::new() };
+        for it in running {
+            worked.interrupt(remains, it, config, rng);
+        }
+        worked
     }
-    Struck { facts, unreadable: over.into_keys().collect(), suspects: mounting.suspects }
+
+    /// One operation that the cut has interrupted.
+    fn interrupt(
+        &mut self,
+        remains: &mut Remains,
+        running: &Running,
+        config: &PowerLossConfig,
+        rng: &mut Rng,
+    ) {
+        let block = running.block;
+        let Some((first, limit)) = running.pages else {
+            // An interrupted erase; one that had not begun has taken nothing.
+            return;
+        };
+        if running.fraction >= 1.0 {
+            return;
+        }
+        // Units of one page of the flash share its fate.
+        let (mut last_page, mut after) = (None, PageAfter::Erased);
+        for index in first..limit {
+            let Some(unit) = remains.held().at(block, index).copied() else { continue };
+            if config.subpage_write == SubpageWrite::SubPage
+                && (0.1..0.95).contains(&running.fraction)
+            {
+                let older = remains.held().units_of(unit.lpn).iter().any(|it| it.2 < unit.version);
+                if older && !running.is_moved {
+                    let reading =
+                        Reading::Data { lpn: unit.lpn, version: unit.version, is_torn: true };
+                    self.over.insert(unit.lpn, reading);
+                }
+                continue;
+            }
+            let (member, page, _) = remains.flash_page(block, index);
+            if last_page.replace((member, page)) != Some((member, page)) {
+                after = page_after(running.fraction, rng);
+            }
+            match after {
+                PageAfter::Erased => remains.contents().clear(block, index),
+                PageAfter::Lost => {
+                    self.facts.torn_pages += 1;
+                    remains.contents().lose(block, index);
+                }
+                PageAfter::Readable => {
+                    remains.mark_suspect(block, index);
+                    if config.suspect_pages == SuspectPages::Relocate {
+                        self.suspects.push(Lpn(unit.lpn));
+                    }
+                }
+            }
+        }
+        if config.paired_scheme.passes() > 1 && running.fraction > 0.0 && running.fraction < 1.0 {
+            self.damage_earlier(remains, running, config, rng);
+        }
+    }
+
+    /// Damages earlier pages of the wordlines of an interrupted program.
+    fn damage_earlier(
+        &mut self,
+        remains: &mut Remains,
+        running: &Running,
+        config: &PowerLossConfig,
+        rng: &mut Rng,
+    ) {
+        let (first, _) = running.pages.unwrap_or_default();
+        let place = |index: u32| remains.flash_page(running.block, index);
+        let (member, _, row) = place(first);
+        let pages = remains.pages_per_block();
+        let rows = 1 + (0..pages).map(|index| place(index).2).max().unwrap_or(0);
+        let places = passes_of_block(rows, config.paired_scheme.passes());
+        let interrupted = places[row as usize];
+        let is_earlier = |&index: &u32| {
+            let (its_member, _, its_row) = place(index);
+            let its = places[its_row as usize];
+            its_member == member
+                && its.wordline == interrupted.wordline
+                && its.pass < interrupted.pass
+        };
+        let all_earlier: Vec<u32> = (0..pages).filter(is_earlier).collect();
+        let (mut last_page, mut is_hit) = (None, false);
+        for earlier in all_earlier {
+            let Some(unit) = remains.held().at(running.block, earlier).copied() else { continue };
+            if unit.is_lost() {
+                continue;
+            }
+            let page = remains.flash_page(running.block, earlier);
+            if last_page.replace(page) != Some(page) {
+                is_hit = damages_earlier(running.fraction, rng);
+            }
+            if config.lower_page_backup != LowerPageBackup::None {
+                self.facts.protected_pages += u64::from(is_hit);
+                self.suspects.push(Lpn(unit.lpn));
+                continue;
+            }
+            if is_hit {
+                self.facts.damaged_pages += 1;
+                remains.contents().lose(running.block, earlier);
+                let newer = remains.held().units_of(unit.lpn);
+                if newer.iter().all(|it| it.2 < unit.version) {
+                    // The map knows of the data, and an older copy is none.
+                    self.over.insert(unit.lpn, Reading::Error);
+                }
+            } else {
+                remains.mark_suspect(running.block, earlier);
+            }
+        }
+    }
 }
 
 /// A drive after a cut.
@@ -82,7 +211,7 @@ pub(super) struct Recovered {
     pub(super) session: Session,
     pub(super) records: Records,
     pub(super) report: MountReport,
-    pub(super) facts: Facts,
+    pub(super) facts: CutEffects,
     /// Answers that weak options give, by logical page.
     over: BTreeMap<u32, Reading>,
 }
@@ -136,7 +265,7 @@ pub(super) struct Prepared {
     pub(super) mounting: Mounting,
     records: Records,
     over: BTreeMap<u32, Reading>,
-    facts: Facts,
+    facts: CutEffects,
 }
 
 /// Lets physics and the firmware act on what a cut has left.
@@ -149,12 +278,8 @@ pub(super) fn prepare(
 ) -> Prepared {
     let Aftermath { mut remains, running, in_memory, mut records, torn_record, powered } =
         aftermath;
-    let mut facts = Facts { half_erased: remains.half_erased.len() as u64, ..Facts::default() };
-    let mut over = BTreeMap::new();
-    let mut mounting = Mounting::default();
-    for it in &running {
-        interrupt(&mut remains, it, config, rng, (&mut facts, &mut over, &mut mounting));
-    }
+    let Worked { mut facts, mut over, suspects } = Worked::on(&mut remains, &running, config, rng);
+    let mut mounting = Mounting { suspects, ..Mounting::default() };
     let units = remains.units_per_page();
     if let Some(pages) = pages_saved(config.plp, powered, program, units) {
         // What the host asked for, in its order; copies that are moved have their old place still.
@@ -170,7 +295,7 @@ pub(super) fn prepare(
         facts.is_partial_save = pages < placed.len();
         for (place, unit) in placed.into_iter().take(pages) {
             if log.asked[place].is_trim {
-                records.note_trim(unit.lpn, unit.version);
+                records.set_trimmed(unit.lpn, unit.version);
             } else {
                 facts.saved_pages += 1;
                 remains.saved.push(unit);
@@ -179,11 +304,11 @@ pub(super) fn prepare(
         // Trims that only memory knew.
         if !facts.is_partial_save {
             for it in log.asked.iter().filter(|it| it.is_trim && it.acked.is_some()) {
-                records.note_trim(it.lpn, it.version);
+                records.set_trimmed(it.lpn, it.version);
             }
         }
     }
-    if let Some((kind, _)) = torn_record {
+    if let Some(kind) = torn_record {
         let is_root = kind == Writing::Root;
         facts.is_dead = is_root && !config.root_pairs;
         if kind == Writing::Journal && !config.journal_crc {
@@ -193,7 +318,7 @@ pub(super) fn prepare(
             }
         }
     }
-    mounting.trims = records.trims();
+    mounting.trims = records.trimmed_versions();
     mounting.checkpoint.clone_from(&records.checkpoint);
     // The sequence number that the root gives from which on to count; here by page.
     mounting.versions = log.base.iter().map(|base| base.version).collect();
@@ -202,7 +327,7 @@ pub(super) fn prepare(
         *version = (*version).max(it.version);
     }
     if config.map_order == MapOrder::MapBeforeData {
-        believe(&remains, &records.changes, &mut over);
+        believe(&remains, &records.recorded_changes, &mut over);
     }
     Prepared { remains, mounting, records, over, facts }
 }
@@ -239,110 +364,6 @@ impl Prepared {
             records: self.records.clone(),
             over: self.over.clone(),
             facts: self.facts,
-        }
-    }
-}
-
-/// One operation that the cut has interrupted.
-fn interrupt(
-    remains: &mut Remains,
-    running: &Running,
-    config: &PowerLossConfig,
-    rng: &mut Rng,
-    (facts, over, mounting): (&mut Facts, &mut BTreeMap<u32, Reading>, &mut Mounting),
-) {
-    let block = running.block;
-    let Some((first, limit)) = running.pages else {
-        // An interrupted erase; one that had not begun has taken nothing.
-        return;
-    };
-    if running.fraction >= 1.0 {
-        return;
-    }
-    // Units of one page of the flash share its fate.
-    let (mut last_page, mut after) = (None, PageAfter::Erased);
-    for index in first..limit {
-        let Some(unit) = remains.held().at(block, index).copied() else { continue };
-        if config.subpage_write == SubpageWrite::SubPage && (0.1..0.95).contains(&running.fraction)
-        {
-            let older = remains.held().units_of(unit.lpn).iter().any(|it| it.2 < unit.version);
-            if older && !running.is_moved {
-                let reading = Reading::Data { lpn: unit.lpn, version: unit.version, is_torn: true };
-                over.insert(unit.lpn, reading);
-            }
-            continue;
-        }
-        let (member, page, _) = remains.flash_page(block, index);
-        if last_page.replace((member, page)) != Some((member, page)) {
-            after = page_after(running.fraction, rng);
-        }
-        match after {
-            PageAfter::Erased => remains.contents().clear(block, index),
-            PageAfter::Lost => {
-                facts.torn_pages += 1;
-                remains.contents().lose(block, index);
-            }
-            PageAfter::Readable => {
-                remains.mark_suspect(block, index);
-                if config.suspect_pages == SuspectPages::Relocate {
-                    mounting.suspects.push(Lpn(unit.lpn));
-                }
-            }
-        }
-    }
-    let passes = config.paired_scheme.passes();
-    if passes > 1 && running.fraction > 0.0 && running.fraction < 1.0 {
-        damage_earlier(remains, running, config, passes, rng, (facts, over, mounting));
-    }
-}
-
-/// Damages earlier pages of the wordlines of an interrupted program.
-fn damage_earlier(
-    remains: &mut Remains,
-    running: &Running,
-    config: &PowerLossConfig,
-    passes: u32,
-    rng: &mut Rng,
-    (facts, over, mounting): (&mut Facts, &mut BTreeMap<u32, Reading>, &mut Mounting),
-) {
-    let (first, _) = running.pages.unwrap_or_default();
-    let place = |index: u32| remains.flash_page(running.block, index);
-    let (member, _, row) = place(first);
-    let pages = remains.pages_per_block();
-    let rows = 1 + (0..pages).map(|index| place(index).2).max().unwrap_or(0);
-    let places = passes_of_block(rows, passes);
-    let (line, pass) = places[row as usize];
-    let is_earlier = |&index: &u32| {
-        let (its_member, _, its_row) = place(index);
-        let (its_line, its_pass) = places[its_row as usize];
-        its_member == member && its_line == line && its_pass < pass
-    };
-    let all_earlier: Vec<u32> = (0..pages).filter(is_earlier).collect();
-    let (mut last_page, mut is_hit) = (None, false);
-    for earlier in all_earlier {
-        let Some(unit) = remains.held().at(running.block, earlier).copied() else { continue };
-        if unit.is_lost() {
-            continue;
-        }
-        let page = remains.flash_page(running.block, earlier);
-        if last_page.replace(page) != Some(page) {
-            is_hit = damages_earlier(running.fraction, rng);
-        }
-        if config.lower_page_backup != LowerPageBackup::None {
-            facts.protected_pages += u64::from(is_hit);
-            mounting.suspects.push(Lpn(unit.lpn));
-            continue;
-        }
-        if is_hit {
-            facts.damaged_pages += 1;
-            remains.contents().lose(running.block, earlier);
-            let newer = remains.held().units_of(unit.lpn);
-            if newer.iter().all(|it| it.2 < unit.version) {
-                // The map knows of the data, and an older copy is none.
-                over.insert(unit.lpn, Reading::Error);
-            }
-        } else {
-            remains.mark_suspect(running.block, earlier);
         }
     }
 }

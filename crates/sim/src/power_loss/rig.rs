@@ -5,9 +5,11 @@
 //! drive, its records or a timer is handled first; the cut comes between two such events.
 
 use super::guard::Guard;
-use super::host_log::{Asked, Base, HostLog};
-use super::physics::{brown_out, passes_of_block};
+use super::host_log::{HostLog, KnownPage, LoggedWrite};
+use super::physics::brown_out;
 use super::records::{Records, Trim, Writing};
+use super::tally::Latency;
+use super::wordlines::passes_of_block;
 use super::workload::{Ask, Asking, Pattern};
 use crate::drive::{FlushBehaviour, Plp, PowerLossConfig, Remains, SeqReorder, TrimLog};
 use crate::nand::{Running, Unit};
@@ -43,7 +45,7 @@ enum Timer {
 pub(super) struct Subject {
     pub(super) session: Session,
     pub(super) records: Records,
-    pub(super) base: Vec<Base>,
+    pub(super) base: Vec<KnownPage>,
 }
 
 /// What a cut leaves for the recovery and the judge.
@@ -53,7 +55,7 @@ pub(super) struct Aftermath {
     /// What capacitors save or not.
     pub(super) in_memory: Vec<Unit>,
     pub(super) records: Records,
-    pub(super) torn_record: Option<(Writing, f64)>,
+    pub(super) torn_record: Option<Writing>,
     /// How long the drive had power.
     pub(super) powered: Ns,
 }
@@ -85,8 +87,8 @@ pub(super) struct Rig {
     /// Flushes and writes with force unit access in progress: request, whether it is a flush, and
     /// when it was issued.
     keeping: Vec<(u64, bool, Ns)>,
-    /// Time from request to acknowledgement of flushes, and how many.
-    flush_time: (u64, u64),
+    /// Times of flushes.
+    flushes: Latency,
 }
 
 impl Rig {
@@ -103,15 +105,15 @@ impl Rig {
         let passes = config.paired_scheme.passes();
         let later_rows = if passes > 1 {
             let rows = passes_of_block(session.rows_per_block(), passes);
-            rows.into_iter().map(|(_, pass)| pass > 0).collect()
+            rows.into_iter().map(|it| it.pass > 0).collect()
         } else {
             Vec::new()
         };
         Self {
             later_rows,
-            guard: Guard::new(&session, config, records.program()),
+            guard: Guard::new(&session, config, records.program_time()),
             keeping: Vec::new(),
-            flush_time: (0, 0),
+            flushes: Latency::default(),
             capacity: session.memory_pages(),
             is_write_through: config.seq_reorder == SeqReorder::InOrder && !config.has_capacitors(),
             session,
@@ -174,8 +176,8 @@ impl Rig {
     }
 
     /// How long a checkpoint and its root take.
-    pub(super) fn checkpoint_time(&self) -> Ns {
-        self.records.checkpoint_time()
+    pub(super) fn checkpoint_and_root_time(&self) -> Ns {
+        self.records.checkpoint_and_root_time()
     }
 
     /// Requests that were acknowledged.
@@ -196,15 +198,14 @@ impl Rig {
             && self.records.next_at().is_none()
     }
 
-    /// Pages that the host has written, and pages that were programmed, since the mount.
-    pub(super) fn programs(&self) -> (u64, u64) {
-        (self.session.host_programs(), self.session.programmed())
+    /// Pages that were programmed or left empty to keep others safe.
+    pub(super) fn guard_pages(&self) -> u64 {
+        self.guard.as_ref().map_or(0, |guard| guard.pages)
     }
 
-    /// Pages that were programmed or left empty to keep others safe, and the time of flushes: sum
-    /// and number.
-    pub(super) fn kept(&self) -> (u64, (u64, u64)) {
-        (self.guard.as_ref().map_or(0, |guard| guard.pages), self.flush_time)
+    /// Times from request to acknowledgement of flushes.
+    pub(super) fn flushes(&self) -> Latency {
+        self.flushes
     }
 
     pub(super) fn now(&self) -> Ns {
@@ -229,13 +230,10 @@ impl Rig {
             Moment::Erase => working().erases,
             Moment::LaterPass if self.later_rows.is_empty() => working().later_pass,
             Moment::LaterPass => self.session.programs_row(|row| self.later_rows[row as usize]),
-            Moment::Journal => {
-                matches!(self.records.writing(self.now), Some((Writing::Journal, _)))
+            Moment::Journal => self.records.writing() == Some(Writing::Journal),
+            Moment::Checkpoint => {
+                matches!(self.records.writing(), Some(Writing::Checkpoint | Writing::Root))
             }
-            Moment::Checkpoint => matches!(
-                self.records.writing(self.now),
-                Some((Writing::Checkpoint | Writing::Root, _))
-            ),
             Moment::FullMemory => {
                 self.session.staged_pages() * 2 >= self.capacity.clamp(1, 2 * self.depth)
             }
@@ -269,7 +267,8 @@ impl Rig {
                 self.begin(token, request, done);
                 let pages = first..first + count;
                 let version = |lpn| (lpn, self.session.version(Lpn(lpn)));
-                let like = Asked { token, issued: self.now, is_fua, ..Asked::default() };
+                let like =
+                    LoggedWrite { token, issued: self.now, is_fua, ..LoggedWrite::default() };
                 self.log.ask(like, pages.clone().map(version));
                 for lpn in pages {
                     self.records.wrote(&self.session, lpn, self.now);
@@ -281,11 +280,16 @@ impl Rig {
                     .filter(|&lpn| self.session.holds(Lpn(lpn)))
                     .map(|lpn| (lpn, self.session.version(Lpn(lpn)) + 1))
                     .collect();
-                let like = Asked { token, issued: self.now, is_trim: true, ..Asked::default() };
+                let like = LoggedWrite {
+                    token,
+                    issued: self.now,
+                    is_trim: true,
+                    ..LoggedWrite::default()
+                };
                 self.log.ask(like, pages.iter().copied());
                 let trim = Trim { token, first, count, pages };
                 match self.config.trim_log {
-                    TrimLog::Persistent => self.records.trim(trim, self.now),
+                    TrimLog::Persistent => self.records.write_trim(trim, self.now),
                     TrimLog::Volatile => self.begin_trim(&trim, done),
                 }
             }
@@ -382,8 +386,7 @@ impl Rig {
         if let Some(place) = self.keeping.iter().position(|&(its, ..)| its == token) {
             let (_, is_flush, issued) = self.keeping.swap_remove(place);
             if is_flush {
-                self.flush_time.0 += (at - issued).0;
-                self.flush_time.1 += 1;
+                self.flushes.note(at - issued);
             }
         }
         self.log.ack(token, at);
@@ -408,7 +411,7 @@ impl Rig {
 
     /// The power fails at a time that [`Rig::run`] has come to; the host keeps its log.
     pub(super) fn cut(mut self, at: Ns) -> (Aftermath, HostLog) {
-        let torn_record = self.records.cut(at);
+        let torn_record = self.records.cut();
         let (remains, mut running, in_memory) = self.session.cut(at);
         brown_out(&mut running, Ns::from_us(self.config.ramp_us));
         let records = self.records;

@@ -1,78 +1,68 @@
-//! The targets of cuts, and the sums of their findings.
+//! The sums of the findings of many cuts.
 
 use std::collections::BTreeMap;
 
 use serde_json::{json, Value};
 
-use super::rig::Moment;
+use crate::units::Ns;
 
-/// Where a cut is aimed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Target {
-    /// Any time.
-    Random,
-    /// While a collection programs.
-    Gc,
-    /// While a block is erased.
-    Erase,
-    /// While the journal is written.
-    Journal,
-    /// While a checkpoint or a root is written.
-    Checkpoint,
-    /// While a later page of a wordline is programmed.
-    UpperPage,
-    /// While the write buffer is full.
-    PlpDump,
-    /// Any time, and again at a step of the recovery.
-    Recovery,
+/// Cuts with a fault of a class.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClassCuts {
+    /// How many.
+    pub cuts: u64,
+    /// The first of them, counted from 0.
+    pub first_cut: u64,
 }
 
-impl Target {
-    /// All of them.
-    pub const ALL: [Self; 8] = [
-        Self::Random,
-        Self::Gc,
-        Self::Erase,
-        Self::Journal,
-        Self::Checkpoint,
-        Self::UpperPage,
-        Self::PlpDump,
-        Self::Recovery,
-    ];
+/// Pages that were programmed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pages {
+    /// Written by the host.
+    pub host: u64,
+    /// Programmed by the flash.
+    pub flash: u64,
+    /// Of the journal, checkpoints and roots.
+    pub record: u64,
+    /// Copied or left empty to keep earlier pages of wordlines safe.
+    pub guard: u64,
+}
 
-    /// Its name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Random => "random",
-            Self::Gc => "gc",
-            Self::Erase => "erase",
-            Self::Journal => "journal",
-            Self::Checkpoint => "checkpoint",
-            Self::UpperPage => "upper_page",
-            Self::PlpDump => "plp_dump",
-            Self::Recovery => "recovery",
-        }
+/// Times of mounts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MountTimes {
+    /// Sum in nanoseconds.
+    pub sum_ns: u64,
+    /// The longest in nanoseconds.
+    pub max_ns: u64,
+}
+
+/// Times from request to acknowledgement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Latency {
+    /// Sum in nanoseconds.
+    pub sum_ns: u64,
+    /// How many were added.
+    pub count: u64,
+}
+
+impl Latency {
+    /// Adds one time.
+    pub(super) fn note(&mut self, time: Ns) {
+        self.add(Self { sum_ns: time.0, count: 1 });
     }
 
-    /// The target of a name.
-    pub fn of_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.name() == name)
-    }
-
-    pub(super) fn moment(self) -> Moment {
-        match self {
-            Self::Random | Self::Recovery => Moment::Any,
-            Self::Gc => Moment::Moves,
-            Self::Erase => Moment::Erase,
-            Self::Journal => Moment::Journal,
-            Self::Checkpoint => Moment::Checkpoint,
-            Self::UpperPage => Moment::LaterPass,
-            Self::PlpDump => Moment::FullMemory,
-        }
+    /// Adds the times of `other`.
+    pub(super) fn add(&mut self, other: Self) {
+        self.sum_ns += other.sum_ns;
+        self.count += other.count;
     }
 }
 
-/// What lives have shown, which adds up.
+/// Guarantees, numbered from 1; see docs/power-loss.md.
+const GUARANTEES: u8 = 10;
+
+/// The findings of lives, which add up.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tally {
     /// Cuts.
@@ -84,13 +74,13 @@ pub struct Tally {
     /// Recoveries compared with one that looks at every page.
     pub audits: u64,
     /// By number of the guarantee, cuts with a fault of it.
-    pub violations: [u64; 11],
-    /// By class, cuts with a fault of it, and the first.
-    pub classes: BTreeMap<&'static str, (u64, u64)>,
+    pub violations: BTreeMap<u8, u64>,
+    /// By class of faults.
+    pub classes: BTreeMap<&'static str, ClassCuts>,
     /// Cuts by target.
     pub targets: BTreeMap<&'static str, u64>,
-    /// Sum and maximum of the time to be ready.
-    pub mount_time: (u64, u64),
+    /// Times from a cut until the drive is ready.
+    pub mounts: MountTimes,
     /// Interrupted pages that cannot be read.
     pub torn_pages: u64,
     /// Earlier pages that were damaged.
@@ -103,14 +93,12 @@ pub struct Tally {
     pub saved_pages: u64,
     /// Cuts after which the drive knew that its capacitors had not lasted.
     pub partial_saves: u64,
-    /// Pages that the host wrote, that the flash programmed, that hold records, and that keep
-    /// earlier pages of wordlines safe.
-    pub programs: [u64; 4],
-    /// Time from request to acknowledgement of writes and trims: sum in nanoseconds, and number of
-    /// pages.
-    pub ack_time: (u64, u64),
-    /// Time from request to acknowledgement of flushes: sum in nanoseconds, and how many.
-    pub flush_time: (u64, u64),
+    /// Pages that were programmed.
+    pub pages: Pages,
+    /// Writes and trims, by logical page.
+    pub acks: Latency,
+    /// Flushes.
+    pub flushes: Latency,
     /// Most pages that memory held at a cut.
     pub memory_pages_max: u64,
     /// Evidence: life, cut, class, fault in words.
@@ -120,52 +108,55 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Adds what another life has shown.
+    /// Adds the findings of another life, whose cuts are counted after these.
     pub fn add(&mut self, other: Self) {
         let before = self.cuts;
         self.cuts += other.cuts;
         self.requests += other.requests;
         self.pages_checked += other.pages_checked;
         self.audits += other.audits;
-        for (mine, its) in self.violations.iter_mut().zip(other.violations) {
-            *mine += its;
+        for (guarantee, cuts) in other.violations {
+            *self.violations.entry(guarantee).or_default() += cuts;
         }
-        for (class, (count, first)) in other.classes {
-            let known = self.classes.entry(class).or_insert((0, before + first));
-            known.0 += count;
+        for (class, found) in other.classes {
+            let first_cut = before + found.first_cut;
+            self.classes.entry(class).or_insert(ClassCuts { cuts: 0, first_cut }).cuts +=
+                found.cuts;
         }
         for (target, count) in other.targets {
             *self.targets.entry(target).or_default() += count;
         }
-        self.mount_time.0 += other.mount_time.0;
-        self.mount_time.1 = self.mount_time.1.max(other.mount_time.1);
+        self.mounts.sum_ns += other.mounts.sum_ns;
+        self.mounts.max_ns = self.mounts.max_ns.max(other.mounts.max_ns);
         self.torn_pages += other.torn_pages;
         self.damaged_pages += other.damaged_pages;
         self.protected_pages += other.protected_pages;
         self.half_erased += other.half_erased;
         self.saved_pages += other.saved_pages;
         self.partial_saves += other.partial_saves;
-        for (mine, its) in self.programs.iter_mut().zip(other.programs) {
-            *mine += its;
-        }
-        self.ack_time.0 += other.ack_time.0;
-        self.ack_time.1 += other.ack_time.1;
-        self.flush_time.0 += other.flush_time.0;
-        self.flush_time.1 += other.flush_time.1;
+        self.pages.host += other.pages.host;
+        self.pages.flash += other.pages.flash;
+        self.pages.record += other.pages.record;
+        self.pages.guard += other.pages.guard;
+        self.acks.add(other.acks);
+        self.flushes.add(other.flushes);
         self.memory_pages_max = self.memory_pages_max.max(other.memory_pages_max);
         self.evidence.extend(other.evidence);
         self.errors.extend(other.errors);
     }
 
-    /// The same as a document.
+    /// The tally in the form of the documents of campaigns.
     pub fn to_json(&self) -> Value {
         let classes: Vec<Value> = self
             .classes
             .iter()
-            .map(|(name, (count, first))| json!({"class": name, "cuts": count, "first_cut": first}))
+            .map(|(name, ClassCuts { cuts, first_cut })| {
+                json!({"class": name, "cuts": cuts, "first_cut": first_cut})
+            })
             .collect();
+        let cuts_of = |guarantee| self.violations.get(&guarantee).copied().unwrap_or(0);
         let violations: BTreeMap<String, u64> =
-            (1..=10).map(|number| (format!("G{number}"), self.violations[number])).collect();
+            (1..=GUARANTEES).map(|number| (format!("G{number}"), cuts_of(number))).collect();
         json!({
             "cuts": self.cuts,
             "requests": self.requests,
@@ -174,19 +165,19 @@ impl Tally {
             "violations": violations,
             "classes": classes,
             "targets": self.targets,
-            "recovery_ns": {"sum": self.mount_time.0, "max": self.mount_time.1},
+            "recovery_ns": {"sum": self.mounts.sum_ns, "max": self.mounts.max_ns},
             "torn_pages": self.torn_pages,
             "damaged_pages": self.damaged_pages,
             "protected_pages": self.protected_pages,
             "half_erased_blocks": self.half_erased,
             "saved_pages": self.saved_pages,
             "partial_saves": self.partial_saves,
-            "host_pages": self.programs[0],
-            "flash_pages": self.programs[1],
-            "record_pages": self.programs[2],
-            "guard_pages": self.programs[3],
-            "ack_ns": {"sum": self.ack_time.0, "pages": self.ack_time.1},
-            "flush_ns": {"sum": self.flush_time.0, "flushes": self.flush_time.1},
+            "host_pages": self.pages.host,
+            "flash_pages": self.pages.flash,
+            "record_pages": self.pages.record,
+            "guard_pages": self.pages.guard,
+            "ack_ns": {"sum": self.acks.sum_ns, "pages": self.acks.count},
+            "flush_ns": {"sum": self.flushes.sum_ns, "flushes": self.flushes.count},
             "memory_pages_max": self.memory_pages_max,
             "evidence": self.evidence,
             "errors": self.errors,

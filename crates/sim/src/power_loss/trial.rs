@@ -2,12 +2,13 @@
 
 use serde_json::json;
 
-use super::check::{check_changed, Claims, Class, Fault, Reading, Return};
-use super::host_log::{Base, HostLog};
+use super::check::{check_changed, Claims, Class, Fault, MountOutcome, Reading};
+use super::host_log::{HostLog, KnownPage};
 use super::records::Records;
-use super::recovery::{prepare, sound, Facts, Prepared, Recovered};
+use super::recovery::{prepare, sound, CutEffects, Prepared, Recovered};
 use super::rig::{Moment, Rig, Subject};
-use super::tally::{Tally, Target};
+use super::tally::{ClassCuts, Pages, Tally};
+use super::target::Target;
 use super::workload::Pattern;
 use crate::drive::{DeviceConfig, PowerLossConfig, TrimLog};
 use crate::reads::ReadMemory;
@@ -82,7 +83,7 @@ impl<'a> Trial<'a> {
     }
 
     /// A drive that was just mounted, or is to be treated so: its records begin again.
-    pub(super) fn subject(&self, session: Session, base: Vec<Base>) -> Subject {
+    pub(super) fn subject(&self, session: Session, base: Vec<KnownPage>) -> Subject {
         let geometry = self.device.geometry();
         let (page_bytes, dies) = (geometry.page_bytes, geometry.die_count);
         let pages = base.len() as u32;
@@ -124,8 +125,12 @@ impl<'a> Trial<'a> {
         reads: impl Fn(&Session) -> Option<ReadMemory>,
     ) -> (Subject, Left) {
         let How { life, cut, pattern, target, .. } = how;
-        let before = (subject.session.host_programs(), subject.session.programmed());
-        let pages_before = subject.records.pages_written;
+        let before = Pages {
+            host: subject.session.host_programs(),
+            flash: subject.session.programmed(),
+            record: subject.records.pages_written,
+            guard: 0,
+        };
         let checkpoint = subject.session.mounted_checkpoint();
         let asking = Rng::from_seed(rng.next_u64());
         let pages = (subject.base.len() as f64 * how.share) as u32;
@@ -136,32 +141,16 @@ impl<'a> Trial<'a> {
         };
         let stay = match target {
             Target::Erase => self.device.flash().timing().erase,
-            Target::Checkpoint => rig.checkpoint_time(),
+            Target::Checkpoint => rig.checkpoint_and_root_time(),
             _ => self.program,
         };
         let at = rig.run(end, target.moment(), stay, rng.unit());
-        tally.requests += rig.acked();
-        let mut error = |what: &str| tally.errors.push(format!("life {life}, cut {cut}: {what}"));
-        if rig.hangs() {
-            error("the drive hangs");
-        }
-        if rig.broken_rules() > 0 {
-            error("an order of the flash is broken");
-        }
-        let programs = rig.programs();
-        tally.programs[0] += programs.0 - before.0;
-        tally.programs[1] += programs.1 - before.1;
-        let (guard_pages, flush_time) = rig.kept();
-        tally.programs[3] += guard_pages;
-        tally.flush_time.0 += flush_time.0;
-        tally.flush_time.1 += flush_time.1;
-        *tally.targets.entry(target.name()).or_default() += 1;
+        note_traffic(tally, &mut rig, before, how);
         let reads = reads(rig.session());
         let (aftermath, log) = rig.cut(at);
         for it in &log.asked {
             if let Some(acked) = it.acked {
-                tally.ack_time.0 += (acked - it.issued).0;
-                tally.ack_time.1 += 1;
+                tally.acks.note(acked - it.issued);
             }
         }
         let in_memory = aftermath.in_memory.len() as u64;
@@ -199,10 +188,10 @@ impl<'a> Trial<'a> {
         let mut base = log.base;
         base.clear();
         let known = recovered.session.known();
-        base.extend(known.map(|(version, has_data)| Base { version, has_data }));
+        base.extend(known.map(|(version, has_data)| KnownPage { version, has_data }));
         let recovered_pages = recovered.report.programmed_pages;
         let subject = Subject { session: recovered.session, records: recovered.records, base };
-        tally.programs[2] += subject.records.pages_written - pages_before;
+        tally.pages.record += subject.records.pages_written - before.record;
         tally.cuts += 1;
         (subject, Left { powered: at, reads, recovered_pages })
     }
@@ -226,7 +215,7 @@ impl<'a> Trial<'a> {
         pages: impl Iterator<Item = u32>,
     ) -> Vec<Fault> {
         let ready = (!recovered.facts.is_dead).then_some(recovered.report.time);
-        let back = Return { ready, limit: self.mount_limit };
+        let back = MountOutcome { ready, limit: self.mount_limit };
         // A second recovery is held against this one elsewhere; a session answers as its flash is.
         let again: Option<fn(u32) -> Reading> = None;
         let look = recovered.session.look();
@@ -266,8 +255,27 @@ fn mount(prepared: Prepared) -> Recovered {
     }
 }
 
+/// Adds the traffic before a cut; `before` are the pages of the drive before it.
+fn note_traffic(tally: &mut Tally, rig: &mut Rig, before: Pages, how: How) {
+    let How { life, cut, target, .. } = how;
+    tally.requests += rig.acked();
+    let mut error = |what: &str| tally.errors.push(format!("life {life}, cut {cut}: {what}"));
+    if rig.hangs() {
+        error("the drive hangs");
+    }
+    if rig.broken_rules() > 0 {
+        error("an order of the flash is broken");
+    }
+    tally.pages.host += rig.session().host_programs() - before.host;
+    tally.pages.flash += rig.session().programmed() - before.flash;
+    tally.pages.guard += rig.guard_pages();
+    tally.flushes.add(rig.flushes());
+    *tally.targets.entry(target.name()).or_default() += 1;
+}
+
+/// Adds the effects of a cut and the faults after it.
 fn note(tally: &mut Tally, recovered: &Recovered, faults: &[Fault], how: How, at: Ns) {
-    let Facts { torn_pages, damaged_pages, protected_pages, half_erased, saved_pages, .. } =
+    let CutEffects { torn_pages, damaged_pages, protected_pages, half_erased, saved_pages, .. } =
         recovered.facts;
     tally.torn_pages += torn_pages;
     tally.damaged_pages += damaged_pages;
@@ -275,21 +283,20 @@ fn note(tally: &mut Tally, recovered: &Recovered, faults: &[Fault], how: How, at
     tally.half_erased += half_erased;
     tally.saved_pages += saved_pages;
     tally.partial_saves += u64::from(recovered.facts.is_partial_save);
-    tally.mount_time.0 += recovered.report.time.0;
-    tally.mount_time.1 = tally.mount_time.1.max(recovered.report.time.0);
+    tally.mounts.sum_ns += recovered.report.time.0;
+    tally.mounts.max_ns = tally.mounts.max_ns.max(recovered.report.time.0);
     let mut guarantees: Vec<u8> = faults.iter().map(|fault| fault.guarantee).collect();
     guarantees.sort_unstable();
     guarantees.dedup();
     for number in guarantees {
-        tally.violations[usize::from(number)] += 1;
+        *tally.violations.entry(number).or_default() += 1;
     }
     let mut classes: Vec<Class> = faults.iter().map(|fault| fault.class).collect();
     classes.sort_unstable();
     classes.dedup();
     for class in classes {
-        let cuts = tally.cuts;
-        let known = tally.classes.entry(class.name()).or_insert((0, cuts));
-        known.0 += 1;
+        let first_cut = tally.cuts;
+        tally.classes.entry(class.name()).or_insert(ClassCuts { cuts: 0, first_cut }).cuts += 1;
         let kept = tally.evidence.iter().filter(|it| it["class"] == class.name()).count();
         let fault = faults.iter().find(|fault| fault.class == class);
         if let Some(fault) = fault.filter(|_| kept < EVIDENCE_MAX) {
