@@ -282,31 +282,8 @@ pub(super) fn prepare(
     let mut mounting = Mounting { suspects, ..Mounting::default() };
     let units = remains.units_per_page();
     if let Some(pages) = pages_saved(config.plp, powered, program, units) {
-        // What the host asked for, in its order; copies that are moved have their old place still.
-        let asked = log.by_page();
-        let place = |unit: &Unit| {
-            let mut own = asked.of(unit.lpn);
-            own.find(|&place| log.asked[place].version == unit.version)
-        };
-        let mut placed: Vec<(usize, Unit)> =
-            in_memory.into_iter().filter_map(|unit| Some((place(&unit)?, unit))).collect();
-        placed.sort_by_key(|&(place, _)| place);
-        placed.dedup_by_key(|&mut (place, _)| place);
-        facts.is_partial_save = pages < placed.len();
-        for (place, unit) in placed.into_iter().take(pages) {
-            if log.asked[place].is_trim {
-                records.set_trimmed(unit.lpn, unit.version);
-            } else {
-                facts.saved_pages += 1;
-                remains.saved.push(unit);
-            }
-        }
-        // Trims that only memory knew.
-        if !facts.is_partial_save {
-            for it in log.asked.iter().filter(|it| it.is_trim && it.acked.is_some()) {
-                records.set_trimmed(it.lpn, it.version);
-            }
-        }
+        facts.is_partial_save = save(in_memory, pages, log, &mut remains.saved, &mut records);
+        facts.saved_pages = remains.saved.len() as u64;
     }
     if let Some(kind) = torn_record {
         let is_root = kind == Writing::Root;
@@ -330,6 +307,42 @@ pub(super) fn prepare(
         believe(&remains, &records.recorded_changes, &mut over);
     }
     Prepared { remains, mounting, records, over, facts }
+}
+
+/// Saves what memory holds as far as capacitors last, for `pages` pages; returns whether they did
+/// not last.
+fn save(
+    in_memory: Vec<Unit>,
+    pages: usize,
+    log: &HostLog,
+    saved: &mut Vec<Unit>,
+    records: &mut Records,
+) -> bool {
+    // What the host asked for, in its order; copies that are moved have their old place still.
+    let asked = log.by_page();
+    let place = |unit: &Unit| {
+        let mut own = asked.of(unit.lpn);
+        own.find(|&place| log.asked[place].version == unit.version)
+    };
+    let mut placed: Vec<(usize, Unit)> =
+        in_memory.into_iter().filter_map(|unit| Some((place(&unit)?, unit))).collect();
+    placed.sort_by_key(|&(place, _)| place);
+    placed.dedup_by_key(|&mut (place, _)| place);
+    let is_partial = pages < placed.len();
+    for (place, unit) in placed.into_iter().take(pages) {
+        if log.asked[place].is_trim {
+            records.set_trimmed(unit.lpn, unit.version);
+        } else {
+            saved.push(unit);
+        }
+    }
+    // Trims that only memory knew.
+    if !is_partial {
+        for it in log.asked.iter().filter(|it| it.is_trim && it.acked.is_some()) {
+            records.set_trimmed(it.lpn, it.version);
+        }
+    }
+    is_partial
 }
 
 impl Prepared {

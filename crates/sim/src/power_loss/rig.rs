@@ -252,27 +252,9 @@ impl Rig {
         let token = self.next_token;
         self.next_token += 1;
         self.under_way += 1;
-        let unit = self.session.unit_bytes();
-        let range = |first: u32, count: u32| (u64::from(first) * unit, u64::from(count) * unit);
         match ask {
             Ask::Write { first, count, is_fua } if self.is_free(first, count) => {
-                self.changing.push((token, first, count));
-                let (offset, length) = range(first, count);
-                let is_through = is_fua || self.is_write_through || self.charges();
-                let request =
-                    Request::Zero { offset, length, is_fua: is_through, is_allocated: true };
-                if is_fua {
-                    self.keeping.push((token, false, self.now));
-                }
-                self.begin(token, request, done);
-                let pages = first..first + count;
-                let version = |lpn| (lpn, self.session.version(Lpn(lpn)));
-                let like =
-                    LoggedWrite { token, issued: self.now, is_fua, ..LoggedWrite::default() };
-                self.log.ask(like, pages.clone().map(version));
-                for lpn in pages {
-                    self.records.wrote(&self.session, lpn, self.now);
-                }
+                self.write(token, first, count, is_fua, done);
             }
             Ask::Trim { first, count } if self.is_free(first, count) => {
                 self.changing.push((token, first, count));
@@ -297,7 +279,7 @@ impl Rig {
             Ask::Read { first, count }
             | Ask::Write { first, count, .. }
             | Ask::Trim { first, count } => {
-                let (offset, length) = range(first, count);
+                let (offset, length) = self.range(first, count);
                 self.begin(token, Request::Read { offset, length }, done);
             }
             Ask::Flush => {
@@ -318,6 +300,30 @@ impl Rig {
                 self.records.write_changes(&self.session, self.now);
             }
         }
+    }
+
+    fn write(&mut self, token: u64, first: u32, count: u32, is_fua: bool, done: &mut Vec<Done>) {
+        self.changing.push((token, first, count));
+        let (offset, length) = self.range(first, count);
+        let is_through = is_fua || self.is_write_through || self.charges();
+        let request = Request::Zero { offset, length, is_fua: is_through, is_allocated: true };
+        if is_fua {
+            self.keeping.push((token, false, self.now));
+        }
+        self.begin(token, request, done);
+        let pages = first..first + count;
+        let version = |lpn| (lpn, self.session.version(Lpn(lpn)));
+        let like = LoggedWrite { token, issued: self.now, is_fua, ..LoggedWrite::default() };
+        self.log.ask(like, pages.clone().map(version));
+        for lpn in pages {
+            self.records.wrote(&self.session, lpn, self.now);
+        }
+    }
+
+    /// Offset and length of pages in bytes.
+    fn range(&self, first: u32, count: u32) -> (u64, u64) {
+        let unit = self.session.unit_bytes();
+        (u64::from(first) * unit, u64::from(count) * unit)
     }
 
     /// Whether the capacitors charge still, and the drive waits for them.
@@ -344,11 +350,8 @@ impl Rig {
     }
 
     fn begin_trim(&mut self, trim: &Trim, done: &mut Vec<Done>) {
-        let unit = self.session.unit_bytes();
-        let request = Request::Trim {
-            offset: u64::from(trim.first) * unit,
-            length: u64::from(trim.count) * unit,
-        };
+        let (offset, length) = self.range(trim.first, trim.count);
+        let request = Request::Trim { offset, length };
         self.begin(trim.token, request, done);
     }
 

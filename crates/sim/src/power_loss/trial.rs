@@ -155,25 +155,10 @@ impl<'a> Trial<'a> {
         }
         let in_memory = aftermath.in_memory.len() as u64;
         tally.memory_pages_max = tally.memory_pages_max.max(in_memory);
-        let mut prepared = prepare(aftermath, &log, self.options, self.program, rng);
-        let mut faults = Vec::new();
+        let prepared = prepare(aftermath, &log, self.options, self.program, rng);
         let is_audit = cut % self.audit_every == self.audit_every - 1;
-        let whole = (is_audit || target == Target::Recovery).then(|| {
-            let mut whole = prepared.copy();
-            whole.mounting.checkpoint = None;
-            whole
-        });
-        if target == Target::Recovery {
-            prepared.mounting.until = Some(rng.below(u64::from(prepared.steps())) as u32);
-        }
-        let mut recovered = mount(prepared);
-        if let Some(whole) = whole {
-            tally.audits += 1;
-            faults.extend(self.differs(&recovered, &mount(whole), log.base.len()));
-            if let Err(error) = recovered.session.audit_tables() {
-                tally.errors.push(format!("life {life}, cut {cut}: {error}"));
-            }
-        }
+        let (mut recovered, unstable) =
+            self.recover(prepared, how, is_audit, log.base.len(), rng, tally);
         recovered.read_marked();
         let changed = recovered.changed(&log, &checkpoint);
         let found = self.judge(&recovered, &log, changed.into_iter());
@@ -181,7 +166,7 @@ impl<'a> Trial<'a> {
             let what = "a check of all pages finds other faults than one of those that changed";
             tally.errors.push(format!("life {life}, cut {cut}: {what}"));
         }
-        faults.extend(found);
+        let faults: Vec<Fault> = unstable.into_iter().chain(found).collect();
         tally.pages_checked += log.base.len() as u64;
         note(tally, &recovered, &faults, how, at);
         // Reuses the memory of the old base.
@@ -194,6 +179,36 @@ impl<'a> Trial<'a> {
         tally.pages.record += subject.records.pages_written - before.record;
         tally.cuts += 1;
         (subject, Left { powered: at, reads, recovered_pages })
+    }
+
+    /// Mounts, and compares with a mount that looks at every page if there is an audit or the
+    /// power fails again: the fault if they differ.
+    fn recover(
+        &self,
+        mut prepared: Prepared,
+        how: How,
+        is_audit: bool,
+        pages: usize,
+        rng: &mut Rng,
+        tally: &mut Tally,
+    ) -> (Recovered, Option<Fault>) {
+        let How { life, cut, target, .. } = how;
+        let whole = (is_audit || target == Target::Recovery).then(|| {
+            let mut whole = prepared.copy();
+            whole.mounting.checkpoint = None;
+            whole
+        });
+        if target == Target::Recovery {
+            prepared.mounting.until = Some(rng.below(u64::from(prepared.steps())) as u32);
+        }
+        let recovered = mount(prepared);
+        let Some(whole) = whole else { return (recovered, None) };
+        tally.audits += 1;
+        let unstable = self.differs(&recovered, &mount(whole), pages);
+        if let Err(error) = recovered.session.audit_tables() {
+            tally.errors.push(format!("life {life}, cut {cut}: {error}"));
+        }
+        (recovered, unstable)
     }
 
     /// Lets the host work until `count` requests are acknowledged, and a share of a program longer.
