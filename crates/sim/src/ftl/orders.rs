@@ -50,6 +50,7 @@ pub enum Pending {
 
 /// Properties of a drive's firmware that do not change while it runs.
 #[derive(Clone, Copy, Debug)]
+#[allow(clippy::struct_excessive_bools)] // each is independent of the others
 pub struct Traits {
     /// How the dies take turns, if the die of a logical page is fixed and follows from its number
     /// alone.

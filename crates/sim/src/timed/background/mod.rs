@@ -194,7 +194,7 @@ impl Background {
     ) {
         if self.fill.as_ref().is_some_and(|fill| fill.is_due(clockwork, drive, die)) {
             let pad = |front: &mut Front, sink: &mut TimedSink| {
-                front.ftl.complete(sink, Pending::UnitsOf(die))
+                front.ftl.complete(sink, Pending::UnitsOf(die));
             };
             self.with_sink(clockwork, host, drive, NO_COMMAND, pad);
         }
