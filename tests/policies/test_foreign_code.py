@@ -269,9 +269,9 @@ READING: dict[str, list[Words]] = {
     "theory scaling": [lambda at: ["--config", device_file(at)]],
 }
 # Commands that open no file but what the user typed to be run (his device, workload or model), or
-# none at all. `ui` has tests of its own below.
+# files of other simulators, which name no code, or none at all. `ui` has tests of its own below.
 OWN = {
-    "quick", "check-data",
+    "quick", "check-data", "config from",
     "attach", "detach", "app script", "app state", "app suites", "emmc check", "power run",
     "power study", "power self-test", "power files", "power cut", "power off", "power on",
     "characterise", "validate", "plugins", "ui", "config schema", "config presets", "theory waf",
