@@ -334,6 +334,17 @@ def test_a_part_of_a_trace_is_counted_in_the_trace(tmp_path: Path) -> None:
     assert kind(found, "Relay_Count") == "dropped"
 
 
+def test_a_trace_elsewhere_is_not_opened(tmp_path: Path) -> None:
+    """A workload file could have any readable file of the user opened and counted."""
+    (tmp_path / "t.trace").write_text(REQUESTS)
+    (tmp_path / "inside").mkdir()
+    (tmp_path / "inside" / "link").symlink_to(tmp_path / "t.trace")
+    for path in ("../t.trace", str(tmp_path / "t.trace"), "link"):
+        flow = trace(File_Path=path, Percentage_To_Be_Executed=60)
+        found = made(tmp_path / "inside", drive(), scenarios(flow))
+        assert kind(found, "Percentage_To_Be_Executed") == "dropped"
+
+
 WORDS = {
     "HostInterface_Type": ("NVME", "SATA"),
     "Caching_Mechanism": ("SIMPLE", "ADVANCED"),

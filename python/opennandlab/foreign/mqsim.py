@@ -147,15 +147,21 @@ def _flow(element: Element, path: Path, group: str) -> dict[str, Any]:
     values |= {"kind": element.name, "entries": entries, "path": path}
     if element.name == flows.TRACE:
         flows.need(values, "File_Path")
-        values["requests"] = _requests(path.parent / values["File_Path"], values)
+        values["requests"] = _requests(path.parent, values)
     return values
 
 
-def _requests(trace: Path, values: Mapping[str, Any]) -> int | None:
-    """Count the requests of a trace as MQSim does; None if not asked or not possible."""
+def _requests(folder: Path, values: Mapping[str, Any]) -> int | None:
+    """Count the requests of a trace as MQSim does; None if not asked or not possible.
+
+    The workload file is of another author: only traces in its own folder are opened.
+    """
     if values.get("Percentage_To_Be_Executed", 100) == 100:
         return None
     try:
+        trace = (folder / values["File_Path"]).resolve()
+        if not trace.is_relative_to(folder.resolve()):
+            return None
         if not stat.S_ISREG(trace.stat().st_mode) or trace.stat().st_size > TRACE_BYTES_MAX:
             return None
         count = 0

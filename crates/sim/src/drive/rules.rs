@@ -473,7 +473,7 @@ const OF_CUTS: &[Rule<DeviceConfig>] = &[
         (reserve < needed).then(|| {
             format!(
                 "{} erased blocks in reserve are too few for a drive that is cut: a mount closes \
-                 the open blocks, and has to collect beside them; accepted: {} or more",
+                 the open blocks, and has to collect as well; accepted: {} or more",
                 reserve * members,
                 needed * members
             )

@@ -356,7 +356,7 @@ impl Ftl {
         match end {
             End::Erase(die, block) => {
                 let finished = self.pools[die.0 as usize].finish().map(|it| it.victim);
-                assert!(finished == Some(block), "no erase of block {} is under way", block.0);
+                assert!(finished == Some(block), "no erase of block {} is running", block.0);
             }
             End::Burst(die) => self.pools[die.0 as usize].end_draining(),
             End::Stage => self.pools.iter_mut().for_each(|pool| _ = pool.finish()),
