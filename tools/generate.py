@@ -22,7 +22,7 @@ import notebooks
 from document_page import document_page
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -31,19 +31,30 @@ Schema = dict[str, Any]
 NOTICE = "<!-- Written by tools/generate.py; edit the declarations, then run `make generate`. -->"
 
 
-def schema_page(schema: Schema, title: str) -> str:
+def schema_page(schema: Schema, title: str, everyday: frozenset[str] = frozenset()) -> str:
     """Return the reference page of a schema: a table for every mapping in it.
 
     Args:
         schema: A JSON schema as `schemars` writes it, definitions in `$defs`.
         title: The heading of the page.
+        everyday: Dotted paths of the keys that come first, in a part of their own; none for a
+            page in one part.
 
     Returns:
         Markdown.
     """
-    lines = [f"# {title}", "", NOTICE, ""]
-    lines += [_sentence(schema), ""]
-    lines += _sections(schema, _Definitions(schema), path="")
+    definitions = _Definitions(schema)
+    lines = [f"# {title}", "", NOTICE, "", _sentence(schema), ""]
+    if not everyday:
+        lines += _sections(schema, definitions, "", lambda _path: True)
+    for heading, text, shows in (
+        ("Everyday keys", "Those that a preset or an example sets.", everyday.__contains__),
+        ("Expert keys", "The others. Each has a default.", lambda path: path not in everyday),
+    ):
+        if everyday:
+            lines += [f"## {heading}", "", text, ""]
+            part = _sections(schema, definitions, "", shows)
+            lines += [f"#{line}" if line.startswith("##") else line for line in part]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -67,25 +78,31 @@ class _Definitions:
         return schema
 
 
-def _sections(schema: Schema, definitions: _Definitions, path: str) -> Iterator[str]:
-    """Yield the table of a mapping, then the sections of the mappings inside it."""
-    properties = _properties(schema, definitions)
-    if properties:
-        yield from ["| key | takes | default | meaning |", "|---|---|---|---|"]
-        for key, value in properties.items():
-            default = _default(key, value, schema, definitions)
-            yield f"| `{key}` | {_takes(value, definitions)} | {default} | {_cell(value)} |"
-        yield ""
-    for key, value in properties.items():
-        inner = f"{path}.{key}" if path else key
+def _sections(
+    schema: Schema, definitions: _Definitions, path: str, shows: Callable[[str], bool]
+) -> Iterator[str]:
+    """Yield the table of a mapping's keys that are shown, then the sections of mappings in it."""
+    properties = {
+        f"{path}.{key}" if path else key: value
+        for key, value in _properties(schema, definitions).items()
+    }
+    rows = [
+        f"| `{key}` | {_takes(value, definitions)} | {_default(key, value, schema, definitions)} "
+        f"| {_cell(value)} |"
+        for inner, value in properties.items()
+        if shows(inner) and (key := inner.rpartition(".")[2])
+    ]
+    if rows:
+        yield from ["| key | takes | default | meaning |", "|---|---|---|---|", *rows, ""]
+    for inner, value in properties.items():
         items = definitions.resolve(value["items"]) if "items" in value else value
         inner_mapping, kinds = _mapping(items, definitions), _kinds(items, definitions)
-        if inner_mapping or kinds:
-            yield from [f"{_heading(inner)} `{inner}`", "", _sentence(value), ""]
-        if inner_mapping:
-            yield from _sections(inner_mapping, definitions, inner)
-        if kinds:
-            yield from _kind_table(items, definitions)
+        below = list(_sections(inner_mapping, definitions, inner, shows)) if inner_mapping else []
+        if kinds and shows(inner):
+            below += _kind_table(items, definitions)
+        if below:
+            about = [_sentence(value), ""] if shows(inner) else []
+            yield from [f"{_heading(inner)} `{inner}`", "", *about, *below]
 
 
 def _kind_table(schema: Schema, definitions: _Definitions) -> Iterator[str]:
@@ -274,6 +291,24 @@ def _plain(text: str | None) -> str:
     return (text or "").replace("\b\n", "").strip()
 
 
+def _everyday() -> frozenset[str]:
+    """Return the paths of the device keys that a preset or an example sets."""
+    from opennandlab.base.files import read_yaml
+
+    found = set()
+    for folder in (ROOT / "python/opennandlab/presets", ROOT / "examples"):
+        for file in folder.glob("*.yaml"):
+            found |= set(_paths(read_yaml(file)))
+    return frozenset(found)
+
+
+def _paths(document: dict[str, Any], path: str = "") -> Iterator[str]:
+    for key, value in document.items():
+        yield (inner := f"{path}.{key}" if path else key)
+        if isinstance(value, dict):
+            yield from _paths(value, inner)
+
+
 def outputs() -> dict[str, str]:
     """Return every generated file: path below the root to its text."""
     from opennandlab.documents.schema import FAMILIES, schemas
@@ -283,7 +318,11 @@ def outputs() -> dict[str, str]:
         page = (
             document_page(schema(), f"The document `opennandlab.{kind}/1`", NOTICE)
             if kind in FAMILIES
-            else schema_page(schema(), f"{kind.capitalize()} keys")
+            else schema_page(
+                schema(),
+                f"{kind.capitalize()} keys",
+                _everyday() if kind == "device" else frozenset(),
+            )
         )
         files[f"docs/reference/{kind}.md"] = page
     return files

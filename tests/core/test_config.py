@@ -274,3 +274,19 @@ def test_a_refusal_speaks_of_the_file_not_of_the_parser(device: Any, words: str)
         onl.load_device(device)
     for residue in ("column", "u32", "f64", "struct", "enum"):
         assert residue not in str(refusal.value)
+
+
+def test_ratios_have_a_name_that_states_the_unit(tmp_path: Path) -> None:
+    own = {"ftl": {"over_provisioning_ratio": 0.2, "gc_trigger_free_ratio": 0.3}}
+    today = {"ftl": {"over_provisioning_pct": 0.2, "gc_trigger_free_pct": 0.3}}
+    file = tmp_path / "own.yaml"
+    file.write_text("ftl:\n  # Mine.\n  over_provisioning_ratio: 0.2\n")
+    assert onl.load_device(own).to_dict() == onl.load_device(today).to_dict()
+    key = "ftl.over_provisioning_pct"
+    changed = onl.load_device(own, {"ftl.over_provisioning_ratio": 0.3})
+    assert (changed[key], changed.origin(key)) == (0.3, "given: --set")
+    assert onl.load_device(own, {key: 0.4})[key] == 0.4
+    assert changed.replace({"ftl.over_provisioning_ratio": 0.5})[key] == 0.5
+    assert onl.load_device(file).origin(key) == "Mine."
+    with pytest.raises(onl.ConfigError, match=r"`over_provisioning_pct` is given too"):
+        onl.load_device({"ftl": {"over_provisioning_pct": 0.2, "over_provisioning_ratio": 0.2}})

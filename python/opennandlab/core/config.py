@@ -33,6 +33,12 @@ Source = str | Path | Mapping[str, Any]
 BY_HAND = "given: --set"
 
 
+# Two ratios have keys that end in `_pct`; these names, which state the unit, are accepted for them.
+RATIOS = {
+    f"ftl.{name}_ratio": f"ftl.{name}_pct" for name in ("over_provisioning", "gc_trigger_free")
+}
+
+
 class Resolved(Protocol):
     """What the core holds of a document: it was read and checked, and never changes."""
 
@@ -352,7 +358,7 @@ def _device(
     for path, value in _changes(overrides).items():
         set_path(document, path, value)
         given[path] = BY_HAND
-    return document, name, given
+    return document, name, {RATIOS.get(path, path): origin for path, origin in given.items()}
 
 
 def load_workload(
@@ -526,7 +532,7 @@ def set_path(document: dict[str, Any], path: str, value: object) -> None:
     """
     if not isinstance(path, str):
         raise ConfigError(".", f"`{path}` is not a key; accepted: a dotted path as text")
-    *parents, last = path.split(".")
+    *parents, last = RATIOS.get(path, path).split(".")
     here = document
     for part in parents:
         inner = here.get(part)
@@ -539,6 +545,22 @@ def set_path(document: dict[str, Any], path: str, value: object) -> None:
         here[part] = inner
         here = inner
     here[last] = value
+    _rename_ratios(document)
+
+
+def _rename_ratios(document: dict[str, Any]) -> None:
+    """Give ratios the keys that the core reads; see `RATIOS`.
+
+    Raises:
+        ConfigError: when a device has both names of one.
+    """
+    ftl = document.get("ftl")
+    for path, standard in RATIOS.items():
+        name, key = path.removeprefix("ftl."), standard.removeprefix("ftl.")
+        if isinstance(ftl, dict) and name in ftl:
+            if key in ftl:
+                raise ConfigError(path, f"`{key}` is given too; accepted: one of both")
+            ftl[key] = ftl.pop(name)
 
 
 def _resolve_device(
@@ -580,6 +602,12 @@ def _replay_again(text: str, name: str, device: DeviceConfig) -> ReplayConfig:
 
 def _read(source: Source, *, kind: str, folder: Path) -> tuple[dict[str, Any], str, Path | None]:
     """Return the unresolved document, what to call it, and its file."""
+    document, name, file = _found(source, kind, folder)
+    _rename_ratios(document)
+    return document, name, file
+
+
+def _found(source: Source, kind: str, folder: Path) -> tuple[dict[str, Any], str, Path | None]:
     if isinstance(source, Mapping):
         try:
             return thawed(source), "custom", None

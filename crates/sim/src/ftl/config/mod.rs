@@ -120,8 +120,8 @@ impl Default for WearConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FtlConfig {
-    /// Over-provisioning as a ratio (despite the name): `(T - U) / U`, T good data pages, U logical
-    /// pages.
+    /// Over-provisioning as a ratio: `(T - U) / U`, T good data pages, U logical pages;
+    /// `over_provisioning_ratio` is accepted too.
     pub over_provisioning_pct: f64,
     /// How logical pages are mapped: page by page (`page`), with the map in the flash and a part of
     /// it in RAM (`dftl`), or by blocks (`block`, `bast`, `fast`).
@@ -131,7 +131,7 @@ pub struct FtlConfig {
     #[serde(deserialize_with = "name_or_mapping")]
     pub gc_policy: GcConfig,
     /// GC starts when erased blocks fall to this share of the spare blocks `(T - U) / pages per
-    /// block`; 0 to 1.
+    /// block`; 0 to 1. `gc_trigger_free_ratio` is accepted too.
     pub gc_trigger_free_pct: f64,
     /// The same threshold in blocks per device; overrides `gc_trigger_free_pct`. At least one block
     /// per die is kept; with superblocks, whole ones.
