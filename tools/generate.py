@@ -49,7 +49,7 @@ def schema_page(schema: Schema, title: str, everyday: frozenset[str] = frozenset
         lines += _sections(schema, definitions, "", lambda _path: True)
     for heading, text, shows in (
         ("Everyday keys", "Those that a preset or an example sets.", everyday.__contains__),
-        ("Expert keys", "The others. Each has a default.", lambda path: path not in everyday),
+        ("Expert keys", "The others; no drive needs them.", lambda path: path not in everyday),
     ):
         if everyday:
             lines += [f"## {heading}", "", text, ""]
