@@ -286,7 +286,8 @@ def test_ratios_have_a_name_that_states_the_unit(tmp_path: Path) -> None:
     changed = onl.load_device(own, {"ftl.over_provisioning_ratio": 0.3})
     assert (changed[key], changed.origin(key)) == (0.3, "given: --set")
     assert onl.load_device(own, {key: 0.4})[key] == 0.4
-    assert changed.replace({"ftl.over_provisioning_ratio": 0.5})[key] == 0.5
+    replaced = onl.load_device("mlc_enterprise").replace({"ftl.over_provisioning_ratio": 0.5})
+    assert (replaced[key], replaced.origin(key)) == (0.5, "given: mlc_enterprise")
     assert onl.load_device(file).origin(key) == "Mine."
     with pytest.raises(onl.ConfigError, match=r"`over_provisioning_pct` is given too"):
         onl.load_device({"ftl": {"over_provisioning_pct": 0.2, "over_provisioning_ratio": 0.2}})

@@ -230,7 +230,7 @@ class DeviceConfig(Document):
         for path, value in _changes(changes).items():
             set_path(document, path, value)
         paths = [
-            f"{path}.{leaf}" if leaf else path
+            f"{RATIOS.get(path, path)}.{leaf}" if leaf else RATIOS.get(path, path)
             for path, value in changes.items()
             for leaf in ([leaf for leaf, _ in leaves(value)] if isinstance(value, dict) else [""])
         ]
