@@ -9,7 +9,7 @@
 //! later read of all of them senses once.
 
 use super::drive::{CommandSink, Front};
-use crate::ftl::{NoRoom, Pending};
+use crate::ftl::{NoRoom, Pending, Touched};
 use crate::host::cache::write::LOOK_AHEAD;
 use crate::host::cache::{Leaving, Offer, Part, WriteCache};
 use crate::op::{HostCommand, HostOp, Source};
@@ -74,10 +74,13 @@ impl Front<'_> {
         let mut pages = [Lpn(0); 2 * LOOK_AHEAD];
         let count = buffer.coming(&mut pages);
         let (next, later) = pages[..count].split_at(count.min(LOOK_AHEAD));
+        for &lpn in later {
+            self.ftl.prefetch(lpn, Touched::Entry);
+        }
         for &lpn in next {
             buffer.prefetch(lpn);
+            self.ftl.prefetch(lpn, Touched::Page);
         }
-        self.ftl.prefetch(next, later);
         if merges {
             let places = next.iter().filter_map(|&lpn| self.ftl.find(lpn));
             places.for_each(|ppn| sink.expect_read(ppn));

@@ -14,7 +14,7 @@ use super::patrol::Patrol;
 use super::placement_ids::{CommandIds, SharedPlacer};
 use super::power_loss::PowerLossConfig;
 use crate::ftl::gc::Choosers;
-use crate::ftl::{FlashSink, Ftl, NoRoom, Pending, Setting};
+use crate::ftl::{FlashSink, Ftl, NoRoom, Pending, Setting, Touched};
 use crate::geometry::Geometry;
 use crate::host::cache::{CleanCaches, Copied, Found, Part, WriteCache};
 use crate::host::read_ahead::ReadAhead;
@@ -211,13 +211,13 @@ impl Drive {
     /// Prefetches the L2P entry of a coming command's first page.
     #[inline]
     pub(crate) fn prefetch_entry(&self, coming: &HostCommand) {
-        self.ftl.prefetch(&[], &[self.first_page(coming)]);
+        self.ftl.prefetch(self.first_page(coming), Touched::Entry);
     }
 
     /// Prefetches the memory that the L2P entry of a coming command's first page points to.
     #[inline]
     pub(crate) fn prefetch_page(&self, coming: &HostCommand) {
-        self.ftl.prefetch(&[self.first_page(coming)], &[]);
+        self.ftl.prefetch(self.first_page(coming), Touched::Page);
     }
 
     pub(crate) fn first_page(&self, command: &HostCommand) -> Lpn {

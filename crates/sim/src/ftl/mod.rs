@@ -41,7 +41,7 @@ pub use config::{
 };
 pub use life::{Dealt, DieFtl, DieList, FtlSnapshot, Volatile};
 pub use mapping::{MappingConfig, MappingCounters};
-pub use orders::{End, Pending, Purpose, Setting, Traits};
+pub use orders::{End, Pending, Purpose, Setting, Touched, Traits};
 pub(crate) use pool::Reclaimed;
 pub use pool::{
     BlockState, FdpConfig, HandleCounts, Ids, Isolation, NoPlacement, PlacementConfig, StepOutcome,
@@ -89,12 +89,29 @@ impl Route {
     }
 }
 
+impl Traits {
+    fn of(route: Route, books: &Books, pools: &[Pool]) -> Self {
+        let turns = match route {
+            Route::InTurns(turns) => Some(turns),
+            _ => None,
+        };
+        Self {
+            turns,
+            has_one_log: turns.is_some() && pools.len() == 1,
+            is_separable: books.map.is_separable(),
+            looks_up: books.translation.is_some(),
+            merges: pools.first().is_some_and(|pool| pool.scheme.is_some()),
+        }
+    }
+}
+
 /// The volatile state of the drive's firmware.
 pub struct Ftl {
     geometry: Geometry,
     books: Books,
     pools: Vec<Pool>,
     route: Route,
+    traits: Traits,
     request: Request,
     /// Whether the map entries of the next pages are in the cache of the map already.
     is_translated: bool,
@@ -106,17 +123,19 @@ impl Ftl {
     pub fn new(config: &FtlConfig, setup: &PoolSetup, media: &Media) -> Self {
         let geometry = setup.geometry;
         let pool = |die| Pool::new(DieId(die), config, setup, media, None);
-        let route = Route::new(config, &geometry);
         let pools: Vec<Pool> = (0..geometry.die_count).map(pool).collect();
+        let books = Books {
+            map: Map::new(geometry, setup.logical_pages),
+            counters: FtlCounters::default(),
+            now: 0,
+            translation: Self::translation(config, setup, &pools),
+            handle: 0,
+        };
+        let route = Route::new(config, &geometry);
         Self {
             geometry,
-            books: Books {
-                map: Map::new(geometry, setup.logical_pages),
-                counters: FtlCounters::default(),
-                now: 0,
-                translation: Self::translation(config, setup, &pools),
-                handle: 0,
-            },
+            traits: Traits::of(route, &books, &pools),
+            books,
             pools,
             route,
             request: Request::default(),
@@ -145,17 +164,7 @@ impl Ftl {
     /// See [`Traits`].
     #[inline]
     pub fn traits(&self) -> Traits {
-        let turns = match self.route {
-            Route::InTurns(turns) => Some(turns),
-            _ => None,
-        };
-        Traits {
-            turns,
-            has_one_log: turns.is_some() && self.pools.len() == 1,
-            is_separable: self.is_separable(),
-            looks_up: self.books.translation.is_some(),
-            merges: self.pools.first().is_some_and(|pool| pool.scheme.is_some()),
-        }
+        self.traits
     }
 
     /// The page that holds `lpn`.
@@ -164,19 +173,18 @@ impl Ftl {
         self.books.map.find(lpn)
     }
 
-    /// Prefetches the memory that commands for coming addresses will touch: the memory that the L2P
-    /// entries of the `next` ones point to, and the entries of the `later` ones. Many prefetches at
-    /// once overlap their waits for memory.
+    /// Prefetches memory that a command for a coming address will touch. Many prefetches at once
+    /// overlap their waits for memory.
     #[inline]
-    pub fn prefetch(&self, next: &[Lpn], later: &[Lpn]) {
-        for &lpn in later {
-            self.books.map.prefetch_entry(lpn);
-            if let Some(translation) = &self.books.translation {
-                translation.prefetch(lpn);
+    pub fn prefetch(&self, lpn: Lpn, touched: Touched) {
+        match touched {
+            Touched::Entry => {
+                self.books.map.prefetch_entry(lpn);
+                if let Some(translation) = &self.books.translation {
+                    translation.prefetch(lpn);
+                }
             }
-        }
-        for &lpn in next {
-            self.books.map.prefetch_page(lpn);
+            Touched::Page => self.books.map.prefetch_page(lpn),
         }
     }
 

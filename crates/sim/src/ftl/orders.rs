@@ -48,6 +48,15 @@ pub enum Pending {
     Room,
 }
 
+/// Memory that a command touches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Touched {
+    /// The L2P entry of its page.
+    Entry,
+    /// The state of the page to which the entry points, which should have been fetched before.
+    Page,
+}
+
 /// Properties of a drive's firmware that do not change while it runs.
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::struct_excessive_bools)] // each is independent of the others

@@ -3,19 +3,16 @@
 //! One branch per call, always taken the same way; a type parameter would double the text of the
 //! stage in the binary for nothing that could be measured.
 
-use serde_json::{json, Value};
-
 use super::observation::Observation;
-use crate::controller::breakdown::Parts;
-use crate::controller::full::{Full, Setup, Urgency};
+use crate::controller::full::{Full, Setup};
 use crate::controller::plain::Plain;
 use crate::controller::timeline::Timeline;
-use crate::controller::{Cut, FlashOp, OpKind, Work, Working};
+use crate::controller::{Cut, FlashOp, OpKind, Working};
 use crate::drive::Drive;
 use crate::engine::Engine;
 use crate::ftl::WritesComplete;
 use crate::op::{Source, SOURCE_COUNT};
-use crate::units::{BlockId, DieId, Ns, Ppn};
+use crate::units::{DieId, Ns, Ppn};
 
 /// See the module.
 pub(crate) enum Backend {
@@ -48,6 +45,24 @@ impl Backend {
         Self::Full(Box::new(full))
     }
 
+    /// The full back end, for work that the plain one does not do.
+    #[inline]
+    pub(crate) fn full(&self) -> Option<&Full> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Full(full) => Some(full),
+        }
+    }
+
+    /// See [`Backend::full`].
+    #[inline]
+    pub(crate) fn full_mut(&mut self) -> Option<&mut Full> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Full(full) => Some(full),
+        }
+    }
+
     /// Number of page types.
     pub(crate) fn page_types(&self) -> u32 {
         match self {
@@ -61,22 +76,6 @@ impl Backend {
         match self {
             Self::Plain(plain) => plain.pending(),
             Self::Full(full) => full.done.pending(),
-        }
-    }
-
-    /// All operations of a command are queued.
-    #[inline]
-    pub(crate) fn release(&mut self, engine: &mut Engine) {
-        if let Self::Full(full) = self {
-            full.release(engine);
-        }
-    }
-
-    /// Asks for what a read of a page of the flash will touch.
-    #[inline]
-    pub(crate) fn expect_read(&self, page: Ppn) {
-        if let Self::Full(full) = self {
-            full.flash.expect_read(page);
         }
     }
 
@@ -111,51 +110,15 @@ impl Backend {
         }
     }
 
-    /// The next operation that is done, if it is a run of pages that leave the write buffer.
-    #[inline]
-    pub(crate) fn take_freed(&mut self) -> Option<FlashOp> {
-        match self {
-            Self::Plain(_) => None,
-            Self::Full(full) => full.done.take_freed(),
-        }
-    }
-
     /// Whether completed operations wait to be taken.
     pub(crate) fn has_completed(&self) -> bool {
         matches!(self, Self::Full(full) if !full.done.is_empty())
     }
 
-    /// What the operation taken last spent its time on, when observed.
-    pub(crate) fn parts(&self) -> Parts {
-        match self {
-            Self::Plain(_) => Parts::default(),
-            Self::Full(full) => *full.done.parts(),
-        }
-    }
-
     /// Whether dies may be lost.
     #[inline]
     pub(crate) fn may_lose_dies(&self) -> bool {
-        match self {
-            Self::Plain(_) => false,
-            Self::Full(full) => full.flash.may_lose_dies(),
-        }
-    }
-
-    /// Whether a die of the flash is lost at a time.
-    pub(crate) fn is_lost(&self, die: DieId, now: Ns) -> bool {
-        match self {
-            Self::Plain(_) => false,
-            Self::Full(full) => full.flash.is_lost(die, now),
-        }
-    }
-
-    /// Whether all erases of these blocks of the flash have ended.
-    pub(crate) fn are_erased(&self, blocks: impl Iterator<Item = BlockId>) -> bool {
-        match self {
-            Self::Plain(_) => true,
-            Self::Full(full) => full.flash.blocks.are_erased(blocks),
-        }
+        self.full().is_some_and(|full| full.flash.may_lose_dies())
     }
 
     /// Where the flash has got to when the power fails now; `events` were to come.
@@ -200,14 +163,6 @@ impl Backend {
         }
     }
 
-    /// Makes each later erase wait until all programs that were ordered before it are on the flash,
-    /// as a drive that may lose power requires.
-    pub(crate) fn keep_order_of_erases(&mut self) {
-        if let Self::Full(full) = self {
-            full.keep_order_of_erases();
-        }
-    }
-
     /// Operations that wait on the dies of a pool.
     pub(crate) fn load(&self, die: DieId) -> u32 {
         match self {
@@ -227,64 +182,13 @@ impl Backend {
 
     /// Whether operations of a collection wait on the dies of a pool.
     pub(crate) fn collection_waits(&self, die: DieId) -> bool {
-        match self {
-            Self::Plain(_) => false,
-            Self::Full(full) => full.flash.dies.collection_waits(die),
-        }
-    }
-
-    /// Sets the urgency of a pool's collection.
-    pub(crate) fn set_urgency(&mut self, die: DieId, urgency: Urgency) {
-        if let Self::Full(full) = self {
-            full.flash.dies.set_urgency(die, urgency);
-        }
+        self.full().is_some_and(|full| full.flash.dies.collection_waits(die))
     }
 
     /// The timeline, when one is recorded.
     #[inline]
     pub(crate) fn recorder(&mut self) -> Option<&mut Timeline> {
-        match self {
-            Self::Plain(_) => None,
-            Self::Full(full) => full.flash.watch.timeline.as_deref_mut(),
-        }
-    }
-
-    /// Spans of activity, when recorded.
-    pub(crate) fn timeline(&self) -> Option<Value> {
-        match self {
-            Self::Plain(_) => None,
-            Self::Full(full) => Some(full.flash.watch.timeline.as_ref()?.to_json()),
-        }
-    }
-
-    /// What the full back end did until `until`.
-    pub(crate) fn activity(&self, until: Ns) -> Option<Value> {
-        let Self::Full(full) = self else { return None };
-        let tally = full.flash.watch.tally;
-        let (dies, channels) = full.flash.utilization(until);
-        Some(json!({
-            "die_busy_ratio": dies,
-            "channel_busy_ratio": channels,
-            "multi_plane_ops": tally.multi_plane_ops,
-            "suspensions": tally.suspensions,
-            "memory_reads": tally.memory_reads,
-            "copybacks": tally.copybacks,
-            "retry_steps": tally.retry_steps,
-        }))
-    }
-
-    /// Whether it counts what the dies do.
-    #[inline]
-    pub(crate) fn counts_work(&self) -> bool {
-        matches!(self, Self::Full(full) if full.flash.watch.work.is_some())
-    }
-
-    /// The work of the dies, if it is counted.
-    pub(crate) fn work(&self) -> Option<&Work> {
-        match self {
-            Self::Plain(_) => None,
-            Self::Full(full) => full.flash.watch.work.as_deref(),
-        }
+        self.full_mut()?.flash.watch.timeline.as_deref_mut()
     }
 
     /// Reads of the plain back end that its memory served, by source.
@@ -292,14 +196,6 @@ impl Backend {
         match self {
             Self::Plain(plain) => plain.memory_reads(),
             Self::Full(_) => [0; SOURCE_COUNT],
-        }
-    }
-
-    /// Operations against the rules of the flash.
-    pub(crate) fn violations(&self) -> u64 {
-        match self {
-            Self::Plain(_) => 0,
-            Self::Full(full) => full.flash.watch.tally.violations,
         }
     }
 }

@@ -18,7 +18,7 @@ use super::backend::Backend;
 use super::clockwork::Event;
 use super::sink::TimedSink;
 use super::stage::{Step, TimedStage};
-use crate::controller::breakdown::Part;
+use crate::controller::breakdown::{Part, Parts};
 use crate::controller::timeline::Lane;
 use crate::controller::{FlashOp, OpKind, NO_COMMAND};
 use crate::drive::{Drive, Front};
@@ -261,7 +261,11 @@ impl TimedStage {
                 Some(op) if op.source() == Source::Rebuild => {
                     ledger.credit(index, Part::Rebuild, now);
                 }
-                Some(_) => ledger.credit_operation(index, &self.clockwork.backend.parts(), now),
+                Some(_) => {
+                    let full = self.clockwork.backend.full();
+                    let parts = full.map_or_else(Parts::default, |full| *full.done.parts());
+                    ledger.credit_operation(index, &parts, now);
+                }
             }
         }
         if self.host.path.has_pauses() {

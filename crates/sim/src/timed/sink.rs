@@ -7,6 +7,7 @@
 use super::backend::Backend;
 use super::background::{Collector, FillTimer, Stalled};
 use super::host_side::{CacheSlots, FailingRead};
+use crate::controller::full::Full;
 use crate::controller::{Detail, FlashOp, OpKind, NO_COMMAND};
 use crate::drive::CommandSink;
 use crate::engine::Engine;
@@ -61,7 +62,9 @@ pub(super) struct TimedSink<'a> {
 /// the nearest caches.
 pub(crate) fn expect_read(media: &Media, errors: &ReadErrors, backend: &Backend, ppn: Ppn) {
     errors.page_types().prefetch(media.geometry().page_index(ppn));
-    backend.expect_read(flash_page(media, ppn));
+    if let Some(full) = backend.full() {
+        full.flash.expect_read(flash_page(media, ppn));
+    }
 }
 
 /// The page of the flash that is a page of the FTL.
@@ -161,7 +164,8 @@ impl TimedSink<'_> {
 
     /// Number of flash pages that hold these pages of a block, if work is counted.
     fn flash_pages(&self, geometry: &Geometry, page_indices: &[u32]) -> u16 {
-        if !self.backend.counts_work() {
+        let counts_work = |full: &Full| full.flash.watch.work.is_some();
+        if !self.backend.full().is_some_and(counts_work) {
             return 0;
         }
         let page = |&index: &u32| geometry.physical_index(index);

@@ -106,7 +106,9 @@ impl TimedStage {
     /// The power may fail: erases wait for the programs that were ordered before them, and flushes
     /// for whole program units.
     pub(crate) fn expect_cuts(&mut self, drive: &Drive) {
-        self.clockwork.backend.keep_order_of_erases();
+        if let Some(full) = self.clockwork.backend.full_mut() {
+            full.keep_order_of_erases();
+        }
         if drive.config.pool_setup(drive.seed).units.stages(false) {
             self.host.settle_flushes();
         }
@@ -207,14 +209,15 @@ impl TimedStage {
 
     /// What the dies have done, where the back end counts that.
     pub(crate) fn work(&self) -> Option<&Work> {
-        self.clockwork.backend.work()
+        self.clockwork.backend.full()?.flash.watch.work.as_deref()
     }
 
     /// Operations against the rules of the flash, and commands whose parts do not sum to their
     /// latency: zero, or the simulator is wrong.
     pub(crate) fn violations(&self) -> (u64, u64) {
         let mismatches = self.host.ledger.breakdown().map_or(0, Breakdown::mismatches);
-        (self.clockwork.backend.violations(), mismatches)
+        let full = self.clockwork.backend.full();
+        (full.map_or(0, |full| full.flash.watch.tally.violations), mismatches)
     }
 
     /// Whether there are submission queues between which nothing ever had to be chosen.
@@ -224,14 +227,15 @@ impl TimedStage {
 
     /// Spans of activity, when recorded.
     pub(crate) fn timeline(&self) -> Option<Value> {
-        self.clockwork.backend.timeline()
+        let timeline = &self.clockwork.backend.full()?.flash.watch.timeline;
+        Some(timeline.as_ref()?.to_json())
     }
 
     /// What the full back end did and how busy dies, channels and link were; `None` on the plain
     /// one.
     pub(crate) fn activity(&self) -> Option<Value> {
         let until = self.host.ledger.tally.last_completion;
-        let mut activity = self.clockwork.backend.activity(until)?;
+        let mut activity = self.clockwork.backend.full()?.flash.activity(until);
         let span = (until.0 as f64).max(1.0);
         if let Some([to_drive, to_host]) = self.host.path.link_busy() {
             activity["link_busy_ratio"] =

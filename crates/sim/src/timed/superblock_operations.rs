@@ -9,6 +9,7 @@
 
 use super::host_side::FailingRead;
 use super::sink::TimedSink;
+use crate::controller::full::Full;
 use crate::controller::{FlashOp, OpKind};
 use crate::host::read_ahead::FETCH;
 use crate::nand::CellMode;
@@ -118,7 +119,8 @@ impl TimedSink<'_> {
 
     /// Whether a die of the flash is lost now.
     pub(super) fn is_lost(&self, die: DieId) -> bool {
-        self.backend.may_lose_dies() && self.backend.is_lost(die, self.engine.now())
+        let is_lost = |full: &Full| full.flash.is_lost(die, self.engine.now());
+        self.backend.may_lose_dies() && self.backend.full().is_some_and(is_lost)
     }
 
     /// Whether a block of a drive without superblocks is on a die that is lost.

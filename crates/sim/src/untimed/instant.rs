@@ -7,7 +7,8 @@
 
 use crate::drive::{aim_trim, CommandSink, Drive, Front};
 use crate::ftl::{
-    CollectionConfig, FlashSink, MoveRun, MoveWay, NoRoom, Pending, ENTRY_AHEAD, PAGE_AHEAD,
+    CollectionConfig, FlashSink, MoveRun, MoveWay, NoRoom, Pending, Touched, ENTRY_AHEAD,
+    PAGE_AHEAD,
 };
 use crate::nand::{CellMode, Media};
 use crate::op::{HostCommand, HostOp, Source};
@@ -290,10 +291,10 @@ impl Drive {
                 }
             }
             if let Some(coming) = commands.get(index + ENTRY_AHEAD) {
-                front.ftl.prefetch(&[], &[front.first_page(coming)]);
+                front.ftl.prefetch(front.first_page(coming), Touched::Entry);
             }
             if let Some(coming) = commands.get(index + PAGE_AHEAD) {
-                front.ftl.prefetch(&[front.first_page(coming)], &[]);
+                front.ftl.prefetch(front.first_page(coming), Touched::Page);
             }
             // Most commands of most workloads: a page, in a drive without caches.
             if let Some(lpn) = front.single_page(&commands[index]) {

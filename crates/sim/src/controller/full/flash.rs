@@ -7,6 +7,8 @@
 //! It takes transactions and returns them when they have ended. [`Full`](super::Full) knows which
 //! operations wait for them, and chooses the next on the die.
 
+use serde_json::{json, Value};
+
 use super::blocks::{Blocks, Written};
 use super::bus::{Channel, Request, Use};
 use super::design::{Design, Order, Setup};
@@ -97,13 +99,22 @@ impl Flash {
         is_held
     }
 
-    /// Busy share of all dies and of all channels of the time until `now`.
-    pub fn utilization(&self, now: Ns) -> (f64, f64) {
-        let span = (now.0 as f64).max(1.0);
+    /// How busy dies and channels were until `until`, on average, and what the dies did.
+    pub fn activity(&self, until: Ns) -> Value {
+        let span = (until.0 as f64).max(1.0);
         let dies = self.dies.busy(self.design.geometry.planes_per_die);
         let channels: u64 = self.channels.iter().map(|channel| channel.busy.0).sum();
         let share = |busy: u64, count: usize| busy as f64 / span / count as f64;
-        (share(dies, self.dies.all.len()), share(channels, self.channels.len()))
+        let tally = self.watch.tally;
+        json!({
+            "die_busy_ratio": share(dies, self.dies.all.len()),
+            "channel_busy_ratio": share(channels, self.channels.len()),
+            "multi_plane_ops": tally.multi_plane_ops,
+            "suspensions": tally.suspensions,
+            "memory_reads": tally.memory_reads,
+            "copybacks": tally.copybacks,
+            "retry_steps": tally.retry_steps,
+        })
     }
 
     /// Where the flash has got to when the power fails now.
@@ -202,7 +213,7 @@ impl Flash {
             self.channels[die.channel as usize].promote(index);
         }
         if self.design.suspend.is_some() && self.is_programmed(op, detail) {
-            self.consider_suspending(engine, index);
+            self.suspend_if_permitted(engine, index);
         }
     }
 

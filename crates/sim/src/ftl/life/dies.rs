@@ -127,12 +127,6 @@ impl DieFtl {
 }
 
 impl Ftl {
-    /// Whether the dies share nothing and so may work apart.
-    #[inline]
-    pub(in crate::ftl) fn is_separable(&self) -> bool {
-        self.books.map.is_separable()
-    }
-
     /// Whether the dies may work apart for a list of pages, or for a run of consecutive ones: they
     /// share nothing, and none comes near the end of its life, which would end the work in the
     /// middle.
@@ -142,7 +136,7 @@ impl Ftl {
         let limit = pool.wear.limit.min(slc_limit);
         let erases = || list.map_or(ERASES_OF_RUN, |lpns| self.erases_of_list(lpns));
         let is_far = || u64::from(media.erase_count_max()) + erases() < u64::from(limit);
-        self.is_separable() && pool.log.failures.is_none() && (limit == u32::MAX || is_far())
+        self.traits.is_separable && pool.log.failures.is_none() && (limit == u32::MAX || is_far())
     }
 
     /// Erases of a block that a list of pages may cost: as if all collections of the busiest die
@@ -162,7 +156,7 @@ impl Ftl {
     /// # Panics
     /// When it may not be taken apart.
     pub fn split(&mut self) -> Vec<DieFtl> {
-        assert!(self.is_separable(), "the dies share a table");
+        assert!(self.traits.is_separable, "the dies share a table");
         let (start, turns) = (self.books.now, self.turns());
         let handle = self.books.handle;
         let maps = self.books.map.take().split();

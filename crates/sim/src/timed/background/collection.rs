@@ -189,7 +189,9 @@ impl Background {
                 return;
             };
             let (step_pages, is_resting) = (collector.step_pages(die), collector.is_resting(die));
-            clockwork.backend.set_urgency(id, urgency);
+            if let Some(full) = clockwork.backend.full_mut() {
+                full.flash.dies.set_urgency(id, urgency);
+            }
             if clockwork.backend.collection_waits(id) {
                 let pages = alike();
                 self.note_quiet(quiet_die, true, pages);
@@ -346,7 +348,7 @@ fn block_done(backend: &Backend, drive: &Drive, done: FlashOp) -> (BlockId, bool
     let (block, is_erase) = (block_of(drive, done), done.kind() == OpKind::Erase);
     let Some(members) = drive.media.superblocks() else { return (block, is_erase) };
     let all = members.of(block).iter().filter(|&&own| own != HOLE).map(|&own| BlockId(own));
-    let is_erased = is_erase && backend.are_erased(all);
+    let is_erased = is_erase && backend.full().is_none_or(|full| full.flash.blocks.are_erased(all));
     (block, is_erased)
 }
 

@@ -111,7 +111,9 @@ impl Background {
         let outcome = work(&mut front, &mut sink);
         host.path.note_lost(slot, sink.errors.lost_of_host() > lost_before);
         let programmed = sink.programmed_pages;
-        clockwork.backend.release(&mut clockwork.engine);
+        if let Some(full) = clockwork.backend.full_mut() {
+            full.release(&mut clockwork.engine);
+        }
         let now = clockwork.now();
         host.path.note_programmed(now, programmed * drive.geometry.page_bytes);
         if let Some(timeline) = clockwork.backend.recorder() {
@@ -171,7 +173,7 @@ impl Background {
         if !is_alone || host.cache.is_awaited() {
             return;
         }
-        while let Some(op) = clockwork.backend.take_freed() {
+        while let Some(op) = clockwork.backend.full_mut().and_then(|full| full.done.take_freed()) {
             let now = clockwork.now();
             if let Some(collector) = &mut self.collector {
                 collector.last_done = now;
