@@ -10,15 +10,8 @@ import pytest
 
 import opennandlab as onl
 from opennandlab.base.hints import nearest
-from opennandlab.core.config import (
-    PRESETS,
-    device_presets,
-    leaves,
-    load_replay,
-    parse_overrides,
-    set_path,
-    workload_presets,
-)
+from opennandlab.core.config import PRESETS, device_presets, leaves, load_replay, workload_presets
+from opennandlab.core.overrides import parse_overrides, set_path
 from places import ROOT
 
 

@@ -219,7 +219,7 @@ def ignore_signals() -> None:
 
 def split_sets(assignments: list[str] | None) -> tuple[dict[str, Any], dict[str, Any]]:
     """Split `--set` into the overrides of the device and those of the workload."""
-    from opennandlab.core.config import parse_overrides
+    from opennandlab.core.overrides import parse_overrides
 
     device: dict[str, Any] = {}
     workload: dict[str, Any] = {}

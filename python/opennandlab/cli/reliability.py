@@ -426,7 +426,8 @@ def life(given: LifeOptions) -> None:
 
     Exit code 1 when the limit is not met.
     """
-    from opennandlab.core.config import own_device, parse_overrides
+    from opennandlab.core.config import own_device
+    from opennandlab.core.overrides import parse_overrides
     from opennandlab.reliability import drive_life_test, life_test
 
     device = own_device(given.config, parse_overrides(given.sets or []))
@@ -521,7 +522,8 @@ def _draw(
 def _device(config: str | None, sets: list[str] | None) -> "DeviceConfig | None":
     """Return the device of `--config` and `--set`; None without one."""
     from opennandlab.base.errors import ConfigError
-    from opennandlab.core.config import own_device, parse_overrides
+    from opennandlab.core.config import own_device
+    from opennandlab.core.overrides import parse_overrides
 
     if config is None:
         if sets:

@@ -119,7 +119,7 @@ class ReplayOptions(MeasuredRunOptions):
 def replay(given: ReplayOptions) -> None:
     """Replay a block trace: open loop by arrival time, or closed loop."""
     from opennandlab.base.errors import ConfigError
-    from opennandlab.core.config import set_path
+    from opennandlab.core.overrides import set_path
     from opennandlab.core.run import Start, prepare_replay
 
     if given.wrap + given.scale + (given.beyond is not Beyond.ERROR) > 1:

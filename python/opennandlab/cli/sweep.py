@@ -150,7 +150,7 @@ def _definition(
 ) -> "Sweep":
     from opennandlab.base.errors import ConfigError
     from opennandlab.base.plain import to_json
-    from opennandlab.core.config import parse_overrides
+    from opennandlab.core.overrides import parse_overrides
     from opennandlab.studies.sweeps.axes import Axis
     from opennandlab.studies.sweeps.definition import Sweep
 

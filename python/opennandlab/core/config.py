@@ -17,9 +17,10 @@ from typing import Any, Protocol
 from opennandlab import _core
 from opennandlab.base.canonical import canonical_json
 from opennandlab.base.errors import ConfigError
-from opennandlab.base.files import is_there, parse_yaml, read_yaml
+from opennandlab.base.files import is_there, read_yaml
 from opennandlab.base.hints import hints, nearest
 from opennandlab.base.plain import comments, frozen, leaves, refuse_lists, thawed, to_json
+from opennandlab.core.overrides import RATIOS, changes_by_path, rename_ratios, set_path
 from opennandlab.core.own import namings, with_names, with_records, with_registered
 from opennandlab.policies import placer, plugins
 from opennandlab.policies import policy as policies
@@ -31,12 +32,6 @@ Source = str | Path | Mapping[str, Any]
 
 # Where a key of a device comes from that was set by hand: see `by_hand`.
 BY_HAND = "given: --set"
-
-
-# Two ratios have keys that end in `_pct`; these names, which state the unit, are accepted for them.
-RATIOS = {
-    f"ftl.{name}_ratio": f"ftl.{name}_pct" for name in ("over_provisioning", "gc_trigger_free")
-}
 
 
 class Resolved(Protocol):
@@ -227,10 +222,11 @@ class DeviceConfig(Document):
             ConfigError: when the core refuses the changed device.
         """
         document = self.to_dict()
-        for path, value in _changes(changes).items():
+        changes = changes_by_path(changes)
+        for path, value in changes.items():
             set_path(document, path, value)
         paths = [
-            f"{RATIOS.get(path, path)}.{leaf}" if leaf else RATIOS.get(path, path)
+            f"{path}.{leaf}" if leaf else path
             for path, value in changes.items()
             for leaf in ([leaf for leaf, _ in leaves(value)] if isinstance(value, dict) else [""])
         ]
@@ -355,7 +351,7 @@ def _device(
     given = {path: "" for path, _ in leaves(document)}
     if file is not None:
         given |= comments(file.read_text(encoding="utf-8-sig"))
-    for path, value in _changes(overrides).items():
+    for path, value in changes_by_path(overrides).items():
         set_path(document, path, value)
         given[path] = BY_HAND
     return document, name, {RATIOS.get(path, path): origin for path, origin in given.items()}
@@ -391,7 +387,7 @@ def load_workload(
         document, name = source.to_dict(), source.name
     else:
         document, name = _workload(source, device)
-    for path, value in _changes(overrides or {}).items():
+    for path, value in changes_by_path(overrides or {}).items():
         set_path(document, path, value)
     if fresh:
         document["precondition"] = []
@@ -466,17 +462,6 @@ def load_steps(steps: Iterable[Mapping[str, Any]]) -> Steps:
     return resolved
 
 
-def _changes(changes: object) -> Mapping[str, Any]:
-    """Return changes by dotted path.
-
-    Raises:
-        ConfigError: for anything that is not a mapping.
-    """
-    if not isinstance(changes, Mapping):
-        raise ConfigError(".", f"`{changes}` are no changes; accepted: dotted path to value")
-    return changes
-
-
 def device_presets() -> list[str]:
     """Return the names of the device presets."""
     return sorted(path.stem for path in PRESETS.glob("*.yaml"))
@@ -495,72 +480,6 @@ def presets() -> dict[str, list[str]]:
     (True, ['W1', 'W2'])
     """
     return {"devices": device_presets(), "workloads": workload_presets()}
-
-
-def parse_overrides(assignments: list[str]) -> dict[str, Any]:
-    """Read `key=value` texts of the command line; values as YAML types them.
-
-    Raises:
-        ConfigError: for text without `=`, and for a key that is not a dotted path.
-
-    >>> parse_overrides(["ftl.gc_policy=greedy", "nand.channels=4"])
-    {'ftl.gc_policy': 'greedy', 'nand.channels': 4}
-    """
-    overrides: dict[str, Any] = {}
-    for assignment in assignments:
-        path, equals, text = assignment.partition("=")
-        path = path.strip()
-        if not equals or not path or not all(path.split(".")):
-            raise ConfigError(".", f"--set {assignment}: accepted: dotted.key=value")
-        overrides[path] = parse_yaml(text, f"--set {path}")
-    return overrides
-
-
-def set_path(document: dict[str, Any], path: str, value: object) -> None:
-    """Set the value at a dotted path, making mappings on the way.
-
-    A name on the way stands for its mapping: `gc_policy: d_choices` and `ftl.gc_policy.d=3` give
-    `{kind: d_choices, d: 3}`.
-
-    Raises:
-        ConfigError: when the path leads through a number or a list.
-
-    >>> document = {"ftl": {"gc_policy": "d_choices"}}
-    >>> set_path(document, "ftl.gc_policy.d", 3)
-    >>> document
-    {'ftl': {'gc_policy': {'kind': 'd_choices', 'd': 3}}}
-    """
-    if not isinstance(path, str):
-        raise ConfigError(".", f"`{path}` is not a key; accepted: a dotted path as text")
-    *parents, last = RATIOS.get(path, path).split(".")
-    here = document
-    for part in parents:
-        inner = here.get(part)
-        if inner is None:
-            inner = {}
-        elif isinstance(inner, str):
-            inner = {"kind": inner}
-        elif not isinstance(inner, dict):
-            raise ConfigError(path, f"`{part}` is `{inner}`, which has no keys inside")
-        here[part] = inner
-        here = inner
-    here[last] = value
-    _rename_ratios(document)
-
-
-def _rename_ratios(document: dict[str, Any]) -> None:
-    """Give ratios the keys that the core reads; see `RATIOS`.
-
-    Raises:
-        ConfigError: when a device has both names of one.
-    """
-    ftl = document.get("ftl")
-    for path, standard in RATIOS.items():
-        name, key = path.removeprefix("ftl."), standard.removeprefix("ftl.")
-        if isinstance(ftl, dict) and name in ftl:
-            if key in ftl:
-                raise ConfigError(path, f"`{key}` is given too; accepted: one of both")
-            ftl[key] = ftl.pop(name)
 
 
 def _resolve_device(
@@ -603,7 +522,7 @@ def _replay_again(text: str, name: str, device: DeviceConfig) -> ReplayConfig:
 def _read(source: Source, *, kind: str, folder: Path) -> tuple[dict[str, Any], str, Path | None]:
     """Return the unresolved document, what to call it, and its file."""
     document, name, file = _found(source, kind, folder)
-    _rename_ratios(document)
+    rename_ratios(document)
     return document, name, file
 
 

@@ -214,7 +214,7 @@ def asked(given: TestOptions, options: tuple["Option", ...] = ()) -> Asked:
     Raises:
         ConfigError: for a value that cannot be.
     """
-    from opennandlab.core.config import parse_overrides
+    from opennandlab.core.overrides import parse_overrides
     from opennandlab.pts.bench.document import Remarks
     from opennandlab.targets.consent import Consent
     from opennandlab.targets.opening import Request

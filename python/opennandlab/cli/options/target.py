@@ -55,7 +55,7 @@ class TargetOptions(Options):
             seed: Of all draws when a simulated drive is made.
             folder: Where fio's files go; None for a temporary place.
         """
-        from opennandlab.core.config import parse_overrides
+        from opennandlab.core.overrides import parse_overrides
         from opennandlab.targets.consent import Consent
         from opennandlab.targets.opening import Request
 

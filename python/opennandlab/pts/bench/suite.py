@@ -232,7 +232,7 @@ def _varied(job: Job, key: str, text: str, set_already: Collection[str]) -> Job:
     # A name is a file name: no slash, no dot in front.
     name = f"{job.name}-{re.sub(r'[^A-Za-z0-9]+', '-', key)}-{re.sub(r'[^A-Za-z0-9.]+', '-', text)}"
     if "." in key:
-        from opennandlab.core.config import parse_overrides
+        from opennandlab.core.overrides import parse_overrides
 
         if key in set_already:
             raise ConfigError(key, "is in --set and in --vary; accepted: in one of them")

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from opennandlab.base.errors import ConfigError
-from opennandlab.core.config import DeviceConfig, load_device, set_path
+from opennandlab.core.config import DeviceConfig, load_device
+from opennandlab.core.overrides import set_path
 from opennandlab.documents.pts import PtsDocument
 from opennandlab.documents.pts_header import Header
 from opennandlab.pts.bench.cells import REQUESTS_MAX

@@ -10,7 +10,8 @@ from typing import Any
 
 from opennandlab.base.errors import OutputError
 from opennandlab.base.files import is_there, parse_yaml
-from opennandlab.core.config import PRESETS, set_path
+from opennandlab.core.config import PRESETS
+from opennandlab.core.overrides import set_path
 
 WIDTH = 96
 

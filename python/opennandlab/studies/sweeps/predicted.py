@@ -10,7 +10,8 @@ from typing import Any
 from opennandlab import _core
 from opennandlab.base.errors import ConfigError
 from opennandlab.base.plain import to_json
-from opennandlab.core.config import DeviceConfig, set_path
+from opennandlab.core.config import DeviceConfig
+from opennandlab.core.overrides import set_path
 from opennandlab.theory.prediction import predicted_waf
 
 # A curve of some fifty of them takes a second for so many.

@@ -16,9 +16,9 @@ from opennandlab.core.config import (
     load_workload,
     read_device,
     read_workload,
-    set_path,
 )
 from opennandlab.core.memory import available_beside
+from opennandlab.core.overrides import set_path
 from opennandlab.core.result import Result
 from opennandlab.core.run import SEED, benchmark, replay
 from opennandlab.core.slices import Progress
