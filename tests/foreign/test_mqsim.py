@@ -20,7 +20,7 @@ from opennandlab.base.errors import ConfigError
 from opennandlab.foreign import mqsim_device, mqsim_flows
 from opennandlab.foreign.conversion import Conversion
 from opennandlab.foreign.converting import Request, convert
-from opennandlab.foreign.table import Row
+from opennandlab.foreign.table import Row, Values
 from places import ROOT
 
 SHARED = ROOT.parent / "shared" / "migrate"
@@ -177,12 +177,12 @@ def test_the_sectors_of_flows_are_shares_of_their_planes() -> None:
         "Plane_No_Per_Die": 1, "Block_No_Per_Plane": 64, "Page_No_Per_Block": 64,
         "Page_Capacity": 8192, "Overprovisioning_Ratio": 0.07, "HostInterface_Type": "NVME",
     }  # fmt: skip
-    flow = {"group": "1.1", "Channel_IDs": (0, 1), "Chip_IDs": (0,), "Die_IDs": (0,),
-            "Plane_IDs": (0,)}  # fmt: skip
-    assert mqsim_flows.sectors([flow], values) == [121_896]
-    assert mqsim_flows.sectors([flow, flow], values) == [60_948, 60_948]
-    alone = flow | {"Channel_IDs": (1,)}
-    assert mqsim_flows.sectors([flow, alone], values) == [60_948 + 30_474, 30_474]
+    drive = Values(values)
+    flow = Values({"Channel_IDs": (0, 1), "Chip_IDs": (0,), "Die_IDs": (0,), "Plane_IDs": (0,)})
+    assert mqsim_flows.sectors([flow], drive) == [121_896]
+    assert mqsim_flows.sectors([flow, flow], drive) == [60_948, 60_948]
+    alone = Values(flow | {"Channel_IDs": (1,)})
+    assert mqsim_flows.sectors([flow, alone], drive) == [60_948 + 30_474, 30_474]
 
 
 def test_letters_of_dies_and_chips_become_one_where_they_are_neighbours() -> None:
@@ -243,7 +243,8 @@ def test_every_element_is_a_row_and_an_unknown_one_too(tmp_path: Path) -> None:
     found = made(tmp_path, device, workload)
     unknown = {row.source for row in found.rows if row.note == "not known"}
     assert unknown == {
-        "Device_Parameter_Set/New_Key", "New_Key@unit", "Device_Parameter_Set/More/A",
+        "Device_Parameter_Set/New_Key", "Device_Parameter_Set/New_Key@unit",
+        "Device_Parameter_Set/More/A",
         "Flash_Parameter_Set/Seed", "1.2/Zzz", "MQSim_IO_Scenarios/Loose",
     }  # fmt: skip
     assert all(
@@ -259,34 +260,20 @@ def test_every_element_is_a_row_and_an_unknown_one_too(tmp_path: Path) -> None:
 
 def test_an_empty_device_is_that_of_mqsim_and_says_so(tmp_path: Path) -> None:
     found = made(tmp_path, "<Execution_Parameter_Set/>")
-    assert {row.kind for row in found.rows if row.source in mqsim_device.DEVICE_FIELDS} == {
-        "defaulted"
-    }
+    sections = {name: one.section for name, one in mqsim_device.TABLE.fields.items()}
+    assert {row.kind for row in found.rows if sections.get(row.source) == ""} == {"defaulted"}
     # Each key of the result has a row.
     assert {row.key for row in found.rows} - {""} == set(found.device.keys)
     assert found.device.keys["nand.channels"] == 8
     assert found.device.keys["nand.timing.bus_mt_s"] == 300
 
 
-def test_each_element_of_the_tables_has_one_row() -> None:
-    tables = [
-        (mqsim_device.HOST_FIELDS | mqsim_device.DEVICE_FIELDS | mqsim_device.FLASH_FIELDS,
-         mqsim_device.RULES),
-        *((mqsim_flows.FIELDS[name], mqsim_flows.RULES[name]) for name in mqsim_flows.FIELDS),
-    ]  # fmt: skip
-    for fields, rules in tables:
-        named = [name for rule in rules for name in rule.fields]
-        assert sorted(named) == sorted(fields)
-
-
 def test_the_elements_of_the_map_are_known() -> None:
     table = SHARED / "maps" / "mqsim.tsv"
     if not table.exists():
         pytest.skip("the map is not beside the checkout")
-    known = set(mqsim_device.HOST_FIELDS | mqsim_device.DEVICE_FIELDS | mqsim_device.FLASH_FIELDS)
-    known |= set(mqsim_flows.FIELDS[mqsim_flows.SYNTHETIC]) | set(
-        mqsim_flows.FIELDS[mqsim_flows.TRACE]
-    )
+    tables = (mqsim_device.TABLE, *mqsim_flows.TABLES.values())
+    known = {name for one in tables for name in one.fields}
     for line in table.read_text().splitlines():
         first = line.partition("\t")[0]
         if line.startswith(("#", "(")):
@@ -439,7 +426,7 @@ TEXT = st.sampled_from(
 )
 
 
-NAMES = st.sampled_from(sorted(mqsim_device.DEVICE_FIELDS | mqsim_device.FLASH_FIELDS))
+NAMES = st.sampled_from(sorted(mqsim_device.TABLE.fields))
 
 
 @given(changes=st.dictionaries(NAMES, TEXT, max_size=4))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from fractions import Fraction
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -14,11 +16,18 @@ from hypothesis import strategies as st
 import opennandlab as onl
 from foreign_files import HEADER, INI, SCRIPT
 from opennandlab.base.errors import ConfigError
-from opennandlab.foreign import femu, nvmevirt, simplessd
+from opennandlab.foreign import (
+    femu,
+    femu_zones,
+    mqsim_device,
+    mqsim_flows,
+    nvmevirt,
+    simplessd,
+)
 from opennandlab.foreign.arithmetic import evaluated
 from opennandlab.foreign.conversion import Conversion
 from opennandlab.foreign.converting import Request, convert
-from opennandlab.foreign.table import Entry
+from opennandlab.foreign.table import ARITHMETIC, FOLDER, KINDS
 from places import ROOT
 
 SHARED = ROOT.parent / "shared" / "migrate"
@@ -260,15 +269,41 @@ def test_what_cannot_be_used_of_simplessd_is_refused(
         made(tmp_path, text, format="simplessd")
 
 
-def test_each_key_of_the_tables_has_one_row() -> None:
-    for fields, rules in (
-        (femu.FIELDS, femu.RULES),
-        (femu.FIELDS, femu.rules([Entry("femu_mode", "3", "")])),
-        (nvmevirt.fields(()), nvmevirt.RULES),
-        (simplessd.FIELDS, simplessd.RULES),
-    ):
-        named = [name for rule in rules for name in rule.fields]
-        assert sorted(named) == sorted(fields)
+TABLES = {
+    mqsim_device: [mqsim_device.TABLE],
+    mqsim_flows: list(mqsim_flows.TABLES.values()),
+    femu: [femu.BLOCKS, femu.ZONES],
+    nvmevirt: [nvmevirt.table(())],
+    simplessd: [simplessd.TABLE],
+}
+
+
+@pytest.mark.parametrize("module", TABLES)
+def test_each_key_of_the_tables_has_one_row_and_each_word_of_them_a_meaning(
+    module: ModuleType,
+) -> None:
+    for table in TABLES[module]:
+        named = [name for rule in table.rules for name in rule.fields]
+        assert sorted(named) == sorted(table.fields)
+        for case in (case for rule in table.rules for case in rule.cases):
+            assert case.kind.rstrip("*-") in {*KINDS, "refused"}
+            word = case.how.partition(" ")[0]
+            if case.kind == "refused":
+                assert word in table.fields
+            elif word.startswith(":"):
+                json.loads(case.how[1:])
+            elif not word.startswith("/") and word not in ARITHMETIC:
+                assert callable(table.rules[0].functions[f"_{word}"]), word
+
+
+def test_each_function_of_a_value_is_in_a_table() -> None:
+    """A function that no line names would be dead, and no tool would say so."""
+    text = "\n".join(path.read_text() for path in FOLDER.glob("*.tsv"))
+    cells = {word.partition(" ")[0] for line in text.splitlines() for word in line.split("\t")}
+    for module in (*TABLES, femu_zones):
+        source = Path(str(module.__file__)).read_text()
+        for name in re.findall(r"^def _(\w+)\(", source, re.MULTILINE):
+            assert name in cells or source.count(f"_{name}(") > 1, name
 
 
 def test_the_keys_of_the_map_are_known() -> None:
@@ -281,7 +316,7 @@ def test_the_keys_of_the_map_are_known() -> None:
             for key in re.findall(
                 r"[a-z]\w+", rest[0].partition(" 1-4")[0].replace("(op_pcent 0)", "")
             ):
-                known = any(one == key or one.endswith(key) for one in femu.FIELDS)
+                known = any(one == key or one.endswith(key) for one in femu.BLOCKS.fields)
                 assert known, key
 
 

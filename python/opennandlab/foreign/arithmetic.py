@@ -13,6 +13,7 @@ from fractions import Fraction
 # Tokens of a text, and names inside of names.
 TOKENS_MAX = 200
 DEPTH_MAX = 20
+DIGITS_MAX = 24
 LARGEST = 1 << 64
 TOKEN = re.compile(
     r"\s*(?:(?P<number>\d+\.\d*|\.\d+|\d+)(?P<suffix>[uUlLfF]*)(?!\w)"
@@ -20,117 +21,9 @@ TOKEN = re.compile(
 )
 UNITS = {"KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
 ACCEPTED = "numbers, + - * / ( ), KB( ), MB( ), GB( ), and names of such"
+RANKS = {"+": 0, "-": 0, "*": 1, "/": 1}
 
 Number = int | Fraction
-
-
-class Arithmetic:
-    """The value of one text.
-
-    Args:
-        text: Of it.
-        look_up: Gives the value of a name; raises `ValueError` for one that has none.
-    """
-
-    def __init__(self, text: str, look_up: Callable[[str], Number]) -> None:
-        """Cut the text into tokens."""
-        self.look_up = look_up
-        self.tokens: list[re.Match[str]] = []
-        place = 0
-        text = text.strip()
-        while place < len(text):
-            found = TOKEN.match(text, place)
-            if found is None or len(self.tokens) >= TOKENS_MAX:
-                raise ValueError(ACCEPTED)
-            self.tokens.append(found)
-            place = found.end()
-        self.place = 0
-        self.depth = 0
-
-    def value(self) -> Number:
-        """Return the value.
-
-        Raises:
-            ValueError: with the accepted form.
-        """
-        found = self._sum()
-        if self.place < len(self.tokens):
-            raise ValueError(ACCEPTED)
-        return found
-
-    def _next(self) -> re.Match[str] | None:
-        return self.tokens[self.place] if self.place < len(self.tokens) else None
-
-    def _takes(self, signs: str) -> str:
-        found = self._next()
-        sign = found.group("sign") if found else None
-        if not sign or sign not in signs:
-            return ""
-        self.place += 1
-        return sign
-
-    def _sum(self) -> Number:
-        self.depth += 1
-        if self.depth > DEPTH_MAX:
-            raise ValueError(f"parentheses up to {DEPTH_MAX} deep")
-        found = self._product()
-        while sign := self._takes("+-"):
-            other = self._product()
-            found = self._bounded(found + other if sign == "+" else found - other)
-        self.depth -= 1
-        return found
-
-    def _product(self) -> Number:
-        found: Number = self._one()
-        while sign := self._takes("*/"):
-            other: Number = self._one()
-            if sign == "*":
-                found = self._bounded(found * other)
-            elif other == 0:
-                raise ValueError("no division by 0")
-            elif isinstance(found, int) and isinstance(other, int):
-                quotient = abs(found) // abs(other)
-                found = quotient if (found < 0) == (other < 0) else -quotient
-            else:
-                found = Fraction(found) / other
-        return found
-
-    def _one(self) -> Number:
-        token = self._next()
-        if token is None:
-            raise ValueError(ACCEPTED)
-        self.place += 1
-        if sign := token.group("sign"):
-            if sign in "+-":
-                self.depth += 1
-                if self.depth > DEPTH_MAX:
-                    raise ValueError(f"signs up to {DEPTH_MAX} in a row")
-                found = self._one()
-                self.depth -= 1
-                return found if sign == "+" else -found
-            if sign == "(":
-                return self._closed()
-            raise ValueError(ACCEPTED)
-        if name := token.group("name"):
-            if name in UNITS and self._takes("("):
-                return self._bounded(UNITS[name] * self._closed())
-            return self.look_up(name)
-        text = token.group("number")
-        if len(text) > 24:
-            raise ValueError("numbers of up to 24 digits")
-        return Fraction(text) if "." in text else int(text)
-
-    def _closed(self) -> Number:
-        found = self._sum()
-        if not self._takes(")"):
-            raise ValueError(ACCEPTED)
-        return found
-
-    @staticmethod
-    def _bounded(found: Number) -> Number:
-        if not -LARGEST <= found <= LARGEST:
-            raise ValueError("numbers up to 2^64")
-        return found
 
 
 def evaluated(text: str, names: Callable[[str], str | None]) -> Number:
@@ -161,4 +54,79 @@ def _evaluated(
             raise ValueError(f"names that do not lead to themselves, as `{name}` does")
         return _evaluated(found, names, (*inside, name), steps)
 
-    return Arithmetic(text, look_up).value()
+    parser = _Parser(text.strip(), look_up)
+    found = parser.sum(0, 0)
+    if parser.tokens:
+        raise ValueError(ACCEPTED)
+    return found
+
+
+class _Parser:
+    def __init__(self, text: str, look_up: Callable[[str], Number]) -> None:
+        self.look_up = look_up
+        # Reversed: the next is the last.
+        self.tokens: list[re.Match[str]] = []
+        place = 0
+        while place < len(text):
+            found = TOKEN.match(text, place)
+            if found is None or len(self.tokens) >= TOKENS_MAX:
+                raise ValueError(ACCEPTED)
+            self.tokens.append(found)
+            place = found.end()
+        self.tokens.reverse()
+
+    def sum(self, rank: int, depth: int) -> Number:
+        """Return the value of what follows, as far as signs bind as fast as `rank` or faster."""
+        if depth > DEPTH_MAX:
+            raise ValueError(f"parentheses and signs up to {DEPTH_MAX} deep")
+        found = self.one(depth)
+        while self.tokens and RANKS.get(sign := self.tokens[-1].group("sign"), -1) >= rank:
+            self.tokens.pop()
+            other = self.sum(RANKS[sign] + 1, depth)
+            found = _bounded(_combined(sign, found, other))
+        return found
+
+    def one(self, depth: int) -> Number:
+        if not self.tokens:
+            raise ValueError(ACCEPTED)
+        number, _, name, sign = self.tokens.pop().groups()
+        if number:
+            if len(number) > DIGITS_MAX:
+                raise ValueError(f"numbers of up to {DIGITS_MAX} digits")
+            return Fraction(number) if "." in number else int(number)
+        if name:
+            if name in UNITS and self.tokens and self.tokens[-1].group("sign") == "(":
+                self.tokens.pop()
+                return _bounded(UNITS[name] * self.closed(depth))
+            return self.look_up(name)
+        if sign in "+-":
+            found = self.sum(2, depth + 1)
+            return -found if sign == "-" else found
+        if sign == "(":
+            return self.closed(depth)
+        raise ValueError(ACCEPTED)
+
+    def closed(self, depth: int) -> Number:
+        found = self.sum(0, depth + 1)
+        if not self.tokens or self.tokens.pop().group("sign") != ")":
+            raise ValueError(ACCEPTED)
+        return found
+
+
+def _combined(sign: str, one: Number, other: Number) -> Number:
+    if sign in "+-":
+        return one + other if sign == "+" else one - other
+    if sign == "*":
+        return one * other
+    if other == 0:
+        raise ValueError("no division by 0")
+    if isinstance(one, int) and isinstance(other, int):
+        quotient = abs(one) // abs(other)
+        return quotient if (one < 0) == (other < 0) else -quotient
+    return Fraction(one) / other
+
+
+def _bounded(found: Number) -> Number:
+    if not -LARGEST <= found <= LARGEST:
+        raise ValueError("numbers up to 2^64")
+    return found

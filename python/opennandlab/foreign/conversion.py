@@ -24,13 +24,7 @@ WIDTH = 92
 
 @dataclass
 class WorkloadFile:
-    """A workload of another simulator.
-
-    Args:
-        name: Of it.
-        own: Keys of the workload itself.
-        tenants: Name and keys of each tenant.
-    """
+    """A workload of another simulator: its own keys, and names and keys of its tenants."""
 
     name: str
     own: Translation
@@ -45,8 +39,7 @@ class WorkloadFile:
         """Return its YAML text; the first line is a comment."""
         lines = [f"# {legible(title)}", f"name: {flow(self.name)}", "tenants:"]
         for name, one in self.tenants:
-            lines.append(f"  - name: {flow(name)}")
-            lines += _lines(nested(one.keys), one.origins, "", 4)
+            lines += [f"  - name: {flow(name)}", *_lines(nested(one.keys), one.origins, "", 4)]
         lines += _lines(nested(self.own.keys), self.own.origins, "", 0)
         return "\n".join(lines) + "\n"
 
@@ -91,8 +84,7 @@ class Conversion:
 
     def change(self, key: str, value: object, note: str) -> None:
         """Give a key of the device another value than the files ask for."""
-        self.device.keys[key] = value
-        self.device.origins[key] = f"{self.device.origins[key].rstrip('.')}; {note}."
+        self.device.set(key, value, f"{self.device.origins[key].rstrip('.')}; {note}.")
         for place, row in enumerate(self.rows):
             if row.key == key:
                 kind = "defaulted" if row.kind == "defaulted" else "approximated"

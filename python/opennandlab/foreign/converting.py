@@ -19,7 +19,7 @@ from opennandlab.base.foreign import FORMATS, format_of
 from opennandlab.core.config import DeviceConfig, load_device, load_workload
 from opennandlab.foreign import femu, mqsim, nvmevirt, simplessd
 from opennandlab.foreign.conversion import Conversion, WorkloadFile
-from opennandlab.foreign.table import Row, translate
+from opennandlab.foreign.table import Row, read, translate
 from opennandlab.foreign.xml_text import BYTES_MAX
 
 RESERVE = "ftl.gc_reserve_blocks"
@@ -60,11 +60,7 @@ def convert(request: Request) -> Conversion:
     else:
         if len(texts) > 1:
             raise ConfigError("FILE", f"{len(texts)} files; accepted of {found}: one")
-        path, raw = texts[0]
-        text = _decoded(path, raw)
-        made = {"femu": _femu, "nvmevirt": _nvmevirt, "simplessd": _simplessd}[found](
-            path, text, request
-        )
+        made = _converted(found, *texts[0], request)
     device = _fitted(made)
     for workload in made.workloads:
         _check(workload, device)
@@ -86,13 +82,6 @@ def _raw(path: Path) -> bytes:
         raise ConfigError("FILE", f"{path}: {error.strerror or error}{hint}") from error
 
 
-def _decoded(path: Path, raw: bytes) -> str:
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ConfigError("FILE", f"{path}: byte {error.start} is not UTF-8 text") from error
-
-
 def _format(texts: Sequence[tuple[Path, bytes]]) -> str:
     found = {path: format_of(raw) for path, raw in texts}
     for path, name in found.items():
@@ -106,39 +95,36 @@ def _format(texts: Sequence[tuple[Path, bytes]]) -> str:
     return str(names[0])
 
 
-def _name(path: Path) -> str:
-    return inert(path.stem) or "drive"
-
-
-def _femu(path: Path, text: str, request: Request) -> Conversion:
-    entries = femu.entries(text, path.name)
-    made, _ = translate(entries, femu.FIELDS, femu.rules(entries), as_run=request.as_run)
-    return Conversion("femu", _name(path), made, rows=made.rows)
-
-
-def _nvmevirt(path: Path, text: str, request: Request) -> Conversion:
-    if request.memmap_bytes is None:
-        raise ConfigError("--memmap-size", "is missing; accepted: a size such as 64GiB")
-    given = nvmevirt.entries(text, path.name, request.model)
-    fields = nvmevirt.fields(given.entries)
-    more: dict[str, Any] = {"memmap_size": request.memmap_bytes}
-    more["shape"] = nvmevirt.shape_of(given.entries, fields, request.memmap_bytes)
-    made, _ = translate(given.entries, fields, nvmevirt.RULES, as_run=request.as_run, more=more)
-    if given.apart:
-        source, note = f"({given.apart} defines outside of the model)", "names of models and types"
-        made.rows.append(Row(source, "", "", "", "dropped", note=note))
-    return Conversion("nvmevirt", request.model or _name(path), made, rows=made.rows)
-
-
-def _simplessd(path: Path, text: str, request: Request) -> Conversion:
-    entries = simplessd.entries(text, path.name)
+def _converted(simulator: str, path: Path, raw: bytes, request: Request) -> Conversion:
+    """Translate the one file of FEMU, NVMeVirt or SimpleSSD."""
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConfigError("FILE", f"{path}: byte {error.start} is not UTF-8 text") from error
+    apart = 0
+    name = inert(path.stem) or "drive"
+    if simulator == "femu":
+        entries = femu.entries(text, path.name)
+        table = femu.table(entries)
+    elif simulator == "simplessd":
+        entries = simplessd.entries(text, path.name)
+        table = simplessd.TABLE.of(entries)
+    else:
+        if request.memmap_bytes is None:
+            raise ConfigError("--memmap-size", "is missing; accepted: a size such as 64GiB")
+        entries, apart = nvmevirt.entries(text, path.name, request.model)
+        table = nvmevirt.table(entries)
+        name = request.model or name
+    values, unused = read(entries, table.fields)
+    if simulator == "nvmevirt":
+        nvmevirt.lay_out(values, request.memmap_bytes or 0)
     sections = {one.name.partition(".")[0] for one in entries}
-    fields = simplessd.with_silent(simplessd.FIELDS, entries)
-    more = {"has_sata": "sata" in sections and "nvme" not in sections}
-    unused = "nvme" if more["has_sata"] else "sata"
-    rules = [*simplessd.RULES, *simplessd.silent_rules(entries, unused)]
-    made, _ = translate(entries, fields, rules, as_run=request.as_run, more=more)
-    return Conversion("simplessd", _name(path), made, rows=made.rows)
+    values["has_sata"] = "sata" in sections and "nvme" not in sections
+    made = translate(entries, table, values, unused, as_run=request.as_run)
+    if apart:
+        source, note = f"({apart} defines outside of the model)", "names of models and types"
+        made.rows.append(Row(source, "", "", "", "dropped", note=note))
+    return Conversion(simulator, name, made, rows=made.rows)
 
 
 def _fitted(made: Conversion) -> DeviceConfig:
@@ -147,13 +133,8 @@ def _fitted(made: Conversion) -> DeviceConfig:
     Raises:
         ConfigError: for a device that the core refuses, with the origin of the key.
     """
-    try:
-        return load_device(made.document())
-    except ConfigError as error:
-        wanted = made.device.keys.get(RESERVE)
-        if wanted is None:
-            raise _with_origin(made, error) from error
-    document = made.document()
+    document: dict[str, Any] = made.document()
+    wanted: int = made.device.keys.get(RESERVE, 0)
 
     def fits(blocks: int) -> bool:
         document["ftl"]["gc_reserve_blocks"] = blocks
@@ -163,14 +144,12 @@ def _fitted(made: Conversion) -> DeviceConfig:
             return False
         return True
 
-    step = next(filter(fits, _steps(document)), None)
-    if step is None:
-        document["ftl"].pop("gc_reserve_blocks")
-        try:
-            load_device(document)
-        except ConfigError as error:
-            raise _with_origin(made, error) from error
-        raise ConfigError(RESERVE, f"`{wanted}`, and no smaller reserve fits either")
+    try:
+        return load_device(document)
+    except ConfigError as error:
+        step = next(filter(fits, _steps(document)), None) if wanted else None
+        if step is None:
+            raise _with_origin(made, document, error) from error
     best, limit = 1, wanted // step + 1
     while limit - best > 1:
         middle = (best + limit) // 2
@@ -190,12 +169,19 @@ def _steps(document: Mapping[str, Any]) -> list[int]:
     return [dies, dies * nand["planes_per_die"]]
 
 
-def _with_origin(made: Conversion, error: ConfigError) -> ConfigError:
-    """Return an error of the core with the key of the source behind it."""
+def _with_origin(made: Conversion, document: Mapping[str, Any], error: ConfigError) -> ConfigError:
+    """Return an error of the core, not about the reserve if there is another, with its origin."""
+    wanted = document["ftl"].pop("gc_reserve_blocks", None)
+    if wanted is not None:
+        try:
+            load_device(document)
+        except ConfigError as other:
+            error = other
+        else:
+            wanted = made.device.keys[RESERVE]
+            return ConfigError(RESERVE, f"`{wanted}`, and no smaller reserve fits either")
     path = error.path
     while path and path not in made.device.origins:
         path = path.rpartition(".")[0]
-    origin = made.device.origins.get(path)
-    return ConfigError(
-        error.path, f"{error.message} (from {origin.rstrip('.')})" if origin else error.message
-    )
+    origin = made.device.origins.get(path, "").rstrip(".")
+    return ConfigError(error.path, f"{error.message} (from {origin})" if origin else error.message)

@@ -10,24 +10,38 @@ workload.xml   MQSim_IO_Scenarios ─► scenario ─► flows of requests: tena
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from opennandlab.base.errors import ConfigError, inert
-from opennandlab.foreign import mqsim_device as device
-from opennandlab.foreign import mqsim_flows as flows
+from opennandlab.foreign import mqsim_device, mqsim_flows
 from opennandlab.foreign.conversion import Conversion, WorkloadFile, merged
-from opennandlab.foreign.table import ABSENT, UNKNOWN, Entry, Row, Translation, read, translate
+from opennandlab.foreign.mqsim_flows import SYNTHETIC, TABLES, TRACE
+from opennandlab.foreign.table import ABSENT, Entry, Row, Translation, Values, lost, read, translate
 from opennandlab.foreign.xml_text import Element, parse
 
 DEVICE, SCENARIOS, SCENARIO = "Execution_Parameter_Set", "MQSim_IO_Scenarios", "IO_Scenario"
+# The sections of a device file: where each stands, and its name in the table.
+HOST, DRIVE, FLASH = "Host_Parameter_Set", "Device_Parameter_Set", "Flash_Parameter_Set"
+SECTIONS = {DEVICE: {HOST, DRIVE}, DRIVE: {FLASH}}
+SHORT = {HOST: "Host", DRIVE: "", FLASH: "Flash"}
 # Most that is read of a trace to count its requests.
 TRACE_BYTES_MAX = 1 << 30
 TRACE_LINE_BYTES_MAX = 4096
 TRACE_COLUMNS = 5
 TENANTS_MAX = 64
+
+
+@dataclass
+class Flow:
+    """A flow of a scenario: its kind, entries and values, and rows of entries not used."""
+
+    kind: str
+    entries: list[Entry]
+    values: Values
+    unused: list[Row]
 
 
 def convert(texts: Sequence[tuple[Path, bytes]], *, as_run: bool) -> Conversion:
@@ -48,35 +62,50 @@ def convert(texts: Sequence[tuple[Path, bytes]], *, as_run: bool) -> Conversion:
     if DEVICE not in roots:
         raise ConfigError("FILE", f"no {DEVICE} (ssdconfig.xml), which a workload file needs")
     path, root = roots[DEVICE]
-    scenarios: list[list[dict[str, Any]]] = []
+    scenarios: list[list[Flow]] = []
     unknown: list[Row] = []
     if SCENARIOS in roots:
         scenarios, unknown = _scenarios(*roots[SCENARIOS])
-    entries = list(_entries(root, path.name, DEVICE))
-    fields = device.HOST_FIELDS | device.DEVICE_FIELDS | device.FLASH_FIELDS
-    more = _of_flows([flow for scenario in scenarios for flow in scenario])
-    made, values = translate(entries, fields, device.RULES, as_run=as_run, more=more)
+    entries = [*_attributes(root, path.name, DEVICE), *_device(root, path.name)]
+    values, unused = read(entries, mqsim_device.TABLE.fields)
+    flows = [flow.values for scenario in scenarios for flow in scenario]
+    values["modes"] = [flow["Device_Level_Data_Caching_Mode"] for flow in flows]
+    values["flows"] = len(flows)
+    values["cached"] = any("CACHE" in mode for mode in values["modes"] or ["WRITE_CACHE"])
+    values["depth"] = max((f.get("Average_No_of_Reqs_in_Queue", 1) for f in flows), default=1)
+    made = translate(entries, mqsim_device.TABLE, values, unused, as_run=as_run)
     found = Conversion("mqsim", inert(path.stem) or "drive", made, rows=[*made.rows])
     for number, scenario in enumerate(scenarios, 1):
-        _add(found, scenario, values, number, as_run=as_run)
+        _add(found, scenario, values, f"{inert(roots[SCENARIOS][0].stem)}-{number}", as_run=as_run)
     found.rows += unknown
     return found
 
 
-def _entries(element: Element, file: str, section: str) -> Iterator[Entry]:
-    """Yield the elements of a device file; one in another section than its own has its name."""
-    known = device.FIELDS.get(section, {})
+def _device(element: Element, file: str) -> Iterator[Entry]:
+    """Yield what is in a section of a device file, and its inner sections."""
+    short, fields = SHORT.get(element.name), mqsim_device.TABLE.fields
+    known = [name for name, one in fields.items() if one.section == short]
     for one in element.inside:
-        place = f"{file}:{one.line}"
-        if one.name in device.SECTIONS.get(section, ()) and not one.text.strip():
+        if one.name in SECTIONS.get(element.name, ()) and not one.text.strip():
             yield from _attributes(one, file, one.name)
-            yield from _entries(one, file, one.name)
-        elif one.inside:
-            yield from _unknown(one, file, f"{section}/{one.name}")
+            yield from _device(one, file)
         else:
-            name = one.name if one.name in known else f"{section}/{one.name}"
-            yield Entry(name, one.text, place)
-            yield from _attributes(one, file, one.name)
+            yield from _leaves(one, file, f"{element.name}/{one.name}", known)
+
+
+def _leaves(
+    element: Element, file: str, label: str, known: Collection[str] = (), group: str = ""
+) -> Iterator[Entry]:
+    """Yield an element or all within it, and attributes; what is not known has its path."""
+    if element.inside:
+        yield from _attributes(element, file, label)
+        for one in element.inside:
+            yield from _leaves(one, file, f"{label}/{one.name}")
+    else:
+        names = (element.name, group) if element.name in known else (label, "")
+        entry = Entry(names[0], element.text, f"{file}:{element.line}", names[1])
+        yield entry
+        yield from _attributes(element, file, entry.label)
 
 
 def _attributes(one: Element, file: str, label: str) -> Iterator[Entry]:
@@ -84,71 +113,46 @@ def _attributes(one: Element, file: str, label: str) -> Iterator[Entry]:
         yield Entry(f"{label}@{name}", text, f"{file}:{one.line}")
 
 
-def _unknown(element: Element, file: str, label: str) -> Iterator[Entry]:
-    """Yield the parts of an element that is not known."""
-    yield from _attributes(element, file, label)
-    for one in element.inside:
-        if one.inside:
-            yield from _unknown(one, file, f"{label}/{one.name}")
-        else:
-            yield Entry(f"{label}/{one.name}", one.text, f"{file}:{one.line}")
-            yield from _attributes(one, file, f"{label}/{one.name}")
-
-
-def _scenarios(path: Path, root: Element) -> tuple[list[list[dict[str, Any]]], list[Row]]:
-    """Return the values of each flow of each scenario, and rows of unknown elements."""
-    found: list[list[dict[str, Any]]] = []
-    apart: list[Entry] = list(_attributes(root, path.name, SCENARIOS))
+def _scenarios(path: Path, root: Element) -> tuple[list[list[Flow]], list[Row]]:
+    """Return the flows of each scenario, and rows of elements that are not known."""
+    found: list[list[Flow]] = []
+    apart = list(_attributes(root, path.name, SCENARIOS))
     for one in root.inside:
         if one.name != SCENARIO:
-            apart += _loose(one, path.name, SCENARIOS)
+            apart += _leaves(one, path.name, f"{SCENARIOS}/{one.name}")
             continue
         apart += _attributes(one, path.name, SCENARIO)
-        scenario: list[dict[str, Any]] = []
+        scenario: list[Flow] = []
         for flow in one.inside:
-            if flow.name not in flows.FIELDS:
-                apart += _loose(flow, path.name, SCENARIO)
+            if flow.name not in TABLES:
+                apart += _leaves(flow, path.name, f"{SCENARIO}/{flow.name}")
                 continue
-            group = f"{len(found) + 1}.{len(scenario) + 1}"
-            scenario.append(_flow(flow, path, group))
+            scenario.append(_flow(flow, path, f"{len(found) + 1}.{len(scenario) + 1}"))
         if not scenario:
             raise ConfigError("FILE", f"{path.name}:{one.line}: a scenario without a flow")
         if len(scenario) > TENANTS_MAX:
             message = f"{path.name}:{one.line}: {len(scenario)} flows; accepted: {TENANTS_MAX}"
             raise ConfigError("FILE", message)
         found.append(scenario)
-    rows = [Row(e.label, e.text.strip(), "", e.place, "dropped", note=UNKNOWN, figures=True)
-            for e in apart]  # fmt: skip
     if not found:
         raise ConfigError("FILE", f"{path.name}: no {SCENARIO} in it")
-    return found, rows
+    return found, [lost(entry) for entry in apart]
 
 
-def _loose(one: Element, file: str, section: str) -> Iterator[Entry]:
-    label = f"{section}/{one.name}"
-    if one.inside:
-        yield from _unknown(one, file, label)
-    else:
-        yield Entry(label, one.text, f"{file}:{one.line}")
-
-
-def _flow(element: Element, path: Path, group: str) -> dict[str, Any]:
-    """Return the values of a flow, and its entries."""
-    entries: list[Entry] = list(_attributes(element, path.name, f"{group}/{element.name}"))
+def _flow(element: Element, path: Path, group: str) -> Flow:
+    fields = TABLES[element.name].fields
+    entries = list(_attributes(element, path.name, f"{group}/{element.name}"))
     for one in element.inside:
-        if one.inside:
-            entries += _unknown(one, path.name, f"{group}/{one.name}")
-        else:
-            entries.append(Entry(one.name, one.text, f"{path.name}:{one.line}", group))
-            entries += _attributes(one, path.name, f"{group}/{one.name}")
-    values, _ = read(entries, flows.FIELDS[element.name])
-    values |= {"group": group}
-    flows.need(values, "Device_Level_Data_Caching_Mode")
-    values |= {"kind": element.name, "entries": entries, "path": path}
-    if element.name == flows.TRACE:
-        flows.need(values, "File_Path")
-        values["requests"] = _requests(path.parent, values)
-    return values
+        entries += _leaves(one, path.name, f"{group}/{one.name}", fields, group)
+    values, unused = read(entries, fields)
+    values.group, values.missing = f"{group}/", "is missing, and MQSim has no default for it"
+    needed = ("Device_Level_Data_Caching_Mode", *(["File_Path"] if element.name == TRACE else []))
+    for name in needed:
+        values[name]  # refused if it is not there
+    values["requests"] = _requests(path.parent, values)
+    if element.name == TRACE:
+        values["path"] = str(path.parent / values["File_Path"])
+    return Flow(element.name, entries, values, unused)
 
 
 def _requests(folder: Path, values: Mapping[str, Any]) -> int | None:
@@ -175,50 +179,29 @@ def _requests(folder: Path, values: Mapping[str, Any]) -> int | None:
     return count
 
 
-def _of_flows(all_flows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return what the rules of the device know of flows."""
-    depths = [flow.get("Average_No_of_Reqs_in_Queue", 1) for flow in all_flows]
-    return {
-        "modes": [flow["Device_Level_Data_Caching_Mode"] for flow in all_flows],
-        "depth": max(depths, default=1),
-    }
-
-
 def _add(
-    made: Conversion,
-    scenario: Sequence[dict[str, Any]],
-    values: Mapping[str, Any],
-    number: int,
-    *,
-    as_run: bool,
+    made: Conversion, scenario: Sequence[Flow], device: Values, name: str, *, as_run: bool
 ) -> None:
     """Translate a scenario: a workload of its synthetic flows, a replay of each trace."""
-    path: Path = scenario[0]["path"]
-    tenants: list[tuple[str, Translation]] = []
+    workload = WorkloadFile(name, Translation())
     rows: list[Row] = []
-    parts = list(flows.parts(scenario, values))
-    mixed = len({flow["kind"] for flow in scenario}) > 1
-    for place, (flow, part) in enumerate(zip(scenario, parts, strict=True), 1):
-        kind = flow["kind"]
-        more = {**part, "group": flow["group"], "requests": flow.get("requests")}
-        one, _ = translate(
-            flow["entries"], flows.FIELDS[kind], flows.RULES[kind], as_run=as_run, more=more
-        )
+    mqsim_flows.divide([flow.values for flow in scenario], device)
+    for place, flow in enumerate(scenario, 1):
+        one = translate(flow.entries, TABLES[flow.kind], flow.values, flow.unused, as_run=as_run)
         rows += one.rows
-        if kind == flows.SYNTHETIC:
-            tenants.append((f"flow-{place}", one))
+        if flow.kind == SYNTHETIC:
+            workload.tenants.append((f"flow-{place}", one))
             continue
-        made.replays.append(_replay(flow, one))
+        made.replays.append(_replay(flow.values["path"], one))
         if len(scenario) > 1:
             note = "replayed alone, beside the other flows there"
-            rows.append(_lost(f"(flow {flow['group']})", note))
-    if tenants:
-        workload = WorkloadFile(f"{inert(path.stem)}-{number}", Translation(), tenants)
-        rows = _together(workload, rows, values, scenario)
+            rows.append(_lost(f"(flow {flow.values.group[:-1]})", note))
+    if workload.tenants:
+        rows = _together(workload, rows, device, scenario)
         made.workloads.append(workload)
-        if mixed:
+        if len(workload.tenants) < len(scenario):
             note = "tenants alone, without the traces that run beside them there"
-            rows.append(_lost(f"(scenario {number})", note))
+            rows.append(_lost(f"(scenario {name.rpartition('-')[2]})", note))
     made.rows += rows
 
 
@@ -227,10 +210,7 @@ def _lost(source: str, note: str) -> Row:
 
 
 def _together(
-    workload: WorkloadFile,
-    rows: list[Row],
-    values: Mapping[str, Any],
-    scenario: Sequence[Mapping[str, Any]],
+    workload: WorkloadFile, rows: list[Row], device: Values, scenario: Sequence[Flow]
 ) -> list[Row]:
     """Give a workload what its tenants share, and return the rows with what that changes."""
     totals = [one.keys.pop("total") for _, one in workload.tenants]
@@ -238,16 +218,12 @@ def _together(
     total, note = merged(totals)
     of_what = origins[0] if len(set(origins)) == 1 else " ".join(origins)
     workload.own.set("total", total, of_what)
+    steady = device["Enabled_Preconditioning"]
     steps: list[dict[str, Any]] = [{"kind": "sequential_fill"}]
-    writes = any(flow.get("Read_Percentage", 0) < 100 for flow in scenario)
-    if values["Enabled_Preconditioning"] and writes:
+    if steady and any(flow.values.get("Read_Percentage", 0) < 100 for flow in scenario):
         steps.append({"kind": "workload", "until": "steady"})
-    enabled = "on" if values["Enabled_Preconditioning"] else "off"
-    workload.own.set(
-        "precondition",
-        steps,
-        f"Initial_Occupancy_Percentage; Enabled_Preconditioning is {enabled}.",
-    )
+    origin = "Initial_Occupancy_Percentage; Enabled_Preconditioning is "
+    workload.own.set("precondition", steps, f"{origin}{'on' if steady else 'off'}.")
     if not note:
         return rows
     return [
@@ -258,9 +234,8 @@ def _together(
     ]
 
 
-def _replay(flow: Mapping[str, Any], one: Translation) -> list[str]:
+def _replay(path: str, one: Translation) -> list[str]:
     """Return the arguments of `replay` for a flow of a trace."""
-    path = str(flow["path"].parent / flow["File_Path"])
     # One that begins with a dash would be an option.
     path = f"./{path}" if path.startswith("-") else path
     found = [path, "--trace-format", "mqsim", "--beyond", "wrap"]

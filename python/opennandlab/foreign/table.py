@@ -1,27 +1,46 @@
 """Tables of keys, and the one mechanism that makes rows and a document of them.
 
+A file of `tables/` has a line for each key of the other simulator, columns between tabs:
+
 ```text
-Field  name there, unit there, how its text is read, its default there
-Rule   names there ──► our key, by a function of all values; class and note of the row
+names there  unit there  accepted  default there  our key  class  how  note
+? condition                                                class  how  note
 ```
-A rule may find two values: as *written* in the file, and as *run* by the other simulator.
+`names` with blanks between are alike, `section:` may stand before one, `*` is any text, and a
+name in parentheses is a constant of the other simulator in no file. `accepted` is `1..2^20`,
+`>0.0..1.0` (a decimal number above 0), `A/B` (one of these words), `bool`, `text`, or a function of
+the module. `"` as our key: part of the value of the line above. A star behind the class: what is
+lost changes figures; a minus: it does not. `refused`: an error of the key that `how` names. `$name`
+in a note is a value. `how` our value is found; empty, and it is not set:
+
+```text
+= (name)  a value      /1000  a share of it      product  of all names      lower  its word
+share     r/(1-r)      :0.29  this JSON value    else     a function of the module, and its words
+```
+Of the lines `?` the first counts whose conditions all hold, such as `NAME=A/B`, `NAME!=A`,
+`NAME>=$OTHER` and `.>0`, where a dot is the key itself. A function may find two values: as
+*written* in the file, and as *run* by the other simulator.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from string import Template
 from typing import Any
 
 from opennandlab.base.errors import ConfigError
 
+FOLDER = Path(__file__).parent / "tables"
+COLUMNS = 8
 # Classes of rows, best first.
 KINDS = ("exact", "converted", "approximated", "defaulted", "unread", "dropped")
 UNKNOWN = "not known"
-# Largest whole number that is read.
-WHOLE_MAX = (1 << 64) - 1
 
 
 class Absent:
@@ -33,18 +52,27 @@ class Absent:
 
 
 ABSENT = Absent()
+Reader = Callable[[str], Any]
+
+
+class Values(dict[str, Any]):
+    """Values by name; asking for one that is not there refuses the file."""
+
+    missing = "is missing"
+    group = ""
+
+    def __missing__(self, name: str) -> Any:  # noqa: ANN401 (it never returns)
+        """Refuse.
+
+        Raises:
+            ConfigError: always.
+        """
+        raise ConfigError(f"{self.group}{name}", self.missing)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A key with its value in a file.
-
-    Args:
-        name: Of the element, option, define or key.
-        text: Its value.
-        place: File and line.
-        group: Of keys, such as a flow; before its name in rows.
-    """
+    """A key with its value in a file; `group`, such as a flow, stands before its name in rows."""
 
     name: str
     text: str
@@ -56,23 +84,33 @@ class Entry:
         """Its name in rows."""
         return f"{self.group}/{self.name}" if self.group else self.name
 
+    @property
+    def line(self) -> str:
+        """Its text on one line."""
+        return " ".join(self.text.split())
 
-Reader = Callable[[str], Any]
+
+def lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield lines with their numbers; a backslash at its end joins one with the next."""
+    whole, first = "", 0
+    for number, line in enumerate(text.splitlines(), 1):
+        first = first or number
+        whole += line.removesuffix("\\")
+        if not line.endswith("\\"):
+            yield first, whole
+            whole, first = "", 0
+    if whole:
+        yield first, whole
 
 
 @dataclass(frozen=True)
 class Field:
-    """A key of another simulator.
-
-    Args:
-        unit: Of its value there.
-        read: Makes a value of its text; raises `ValueError` with the accepted form.
-        default: Value there if it is missing; `ABSENT`: nothing.
-    """
+    """A key of another simulator; `ABSENT` as its default: nothing."""
 
     unit: str
     read: Reader
     default: Any = ABSENT
+    section: str = ""
 
 
 @dataclass(frozen=True)
@@ -82,8 +120,8 @@ class Found:
     Args:
         written: Value of our key, as in the file; `ABSENT`: the key is not set.
         run: Value as the other simulator runs it; `ABSENT`: the same.
-        kind: Class of the row; empty: that of the rule.
-        note: Of the row; empty: that of the rule.
+        kind: Class of the row; empty: that of the table.
+        note: Of the row; empty: that of the table.
         figures: Whether the loss changes figures; None: as the class has it.
         unused: Names whose values have no effect there: their rows are `unread`.
     """
@@ -96,34 +134,158 @@ class Found:
     unused: tuple[str, ...] = ()
 
 
-Values = Mapping[str, Any]
+@dataclass(frozen=True)
+class Case:
+    """What becomes of keys under a condition: the last columns of a line."""
+
+    conditions: tuple[str, ...]
+    kind: str
+    how: str
+    note: str
+
+    def holds(self, values: Values, name: str) -> bool:
+        """Return whether all conditions do, for a key."""
+        return all(_holds(one, values, name) for one in self.conditions)
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What becomes of keys of another simulator.
+    """What becomes of keys of another simulator: a line of a table and those that belong to it."""
 
-    Args:
-        names: Keys there whose rows it makes, with spaces between; in parentheses, a constant of
-            the other simulator in no file.
-        key: Ours, by dotted path; empty for none.
-        kind: Class of the rows.
-        note: Why, for the report.
-        value: Our value from all values there; None: nothing is set.
-        figures: Whether a dropped key changes figures.
-    """
-
-    names: str
+    names: tuple[str, ...]
     key: str
-    kind: str
-    note: str = ""
-    value: Callable[[Values], Any] | None = None
-    figures: bool = False
+    cases: tuple[Case, ...]
+    functions: Mapping[str, Any] = field(compare=False, repr=False)
 
     @property
-    def fields(self) -> list[str]:
+    def fields(self) -> tuple[str, ...]:
         """The keys there."""
-        return [] if self.names.startswith("(") else self.names.split()
+        return () if self.names[0].startswith("(") else self.names
+
+    def find(self, values: Values) -> Found:
+        """Return what becomes of the values of a file.
+
+        Raises:
+            ConfigError: for values that are refused.
+        """
+        case = next(one for one in self.cases if one.holds(values, self.names[0]))
+        kind = case.kind.rstrip("*-")
+        note = Template(case.note).safe_substitute(values) if "$" in case.note else case.note
+        if kind == "refused":
+            raise ConfigError(f"{values.group}{case.how}", note)
+        found = self._found(values, case.how)
+        figures = found.figures
+        if figures is None:
+            loses = (found.kind or kind) == "approximated" or case.kind.endswith("*")
+            figures = loses and not case.kind.endswith("-")
+        return replace(found, kind=found.kind or kind, note=found.note or note, figures=figures)
+
+    def _found(self, values: Values, how: str) -> Found:
+        if how.startswith(":"):
+            return Found(json.loads(how[1:]))
+        word, *more = how.split(" ")
+        name = more[0] if more else self.names[0]
+        if word in ARITHMETIC:
+            return Found(ARITHMETIC[word](values, name, self.names))
+        if word.startswith("/"):
+            return Found(values[name] / int(word[1:]))
+        found = self.functions[f"_{word}"](values, *more)
+        return found if isinstance(found, Found) else Found(found)
+
+
+ARITHMETIC: Mapping[str, Callable[[Values, str, tuple[str, ...]], Any]] = {
+    "": lambda *_: ABSENT,
+    "=": lambda values, name, _: values[name],
+    "lower": lambda values, name, _: values[name].lower() if name in values else ABSENT,
+    "product": lambda values, _, names: math.prod(values[name] for name in names),
+    "share": lambda values, name, _: values[name] / (1 - values[name]),
+}
+
+
+def _holds(condition: str, values: Values, name: str) -> bool:
+    """Return whether a condition holds, for a key."""
+    left, sign, right = re.split("(!=|>=|=|>)", condition, maxsplit=1)
+    value = values.get(name if left == "." else left)
+    if value is None and left != "." and right != "None":
+        value = values[left]  # refuses
+    other: Any = values[right[1:]] if right.startswith("$") else right
+    if ">" in sign:
+        return bool(value and (value > int(other) or (sign == ">=" and value == int(other))))
+    return (_text(value) in _text(other).split("/")) == (sign == "=")
+
+
+@dataclass(frozen=True)
+class Table:
+    """The keys of a file, and what becomes of them."""
+
+    fields: Mapping[str, Field]
+    rules: tuple[Rule, ...]
+
+    def of(self, entries: Iterable[Entry]) -> Table:
+        """Return it with the names of entries in the place of those with a star."""
+        fields = {name: one for name, one in self.fields.items() if "*" not in name}
+        rules: list[Rule] = []
+        for rule in self.rules:
+            names = [rule.names[0]]
+            if "*" in names[0]:
+                hits = [one.name for one in entries if fnmatchcase(one.name, names[0])]
+                names = [name for name in dict.fromkeys(hits) if name not in fields]
+                fields |= dict.fromkeys(names, self.fields[rule.names[0]])
+                rules += [replace(rule, names=(name,)) for name in names]
+            else:
+                rules.append(rule)
+        return Table(fields, tuple(rules))
+
+
+def load(
+    functions: Mapping[str, Any], *files: str, section: str | None = None, other: str = ""
+) -> Table:
+    """Return a table.
+
+    Args:
+        functions: Of the module whose table it is.
+        files: Names of files of `tables/`.
+        section: Lines of other sections are left out; None: none is.
+        other: Why keys of other sections are `unread`, instead of not known.
+    """
+    fields: dict[str, Field] = {}
+    rules: list[Rule] = []
+    alike = 0  # rules of the last line
+    texts = [(FOLDER / f"{name}.tsv").read_text(encoding="utf-8") for name in files]
+    for line in "".join(texts).splitlines():
+        if line.startswith("#"):
+            continue
+        cells = line.split("\t")
+        names, unit, accepted, default, key, kind, how, note = cells + [""] * (COLUMNS - len(cells))
+        if names.startswith("? "):
+            case = Case(tuple(names[2:].split(" ")), kind, how, note)
+            for place in range(len(rules) - alike, len(rules)):
+                cases = rules[place].cases
+                rules[place] = replace(rules[place], cases=(*cases[:-1], case, cases[-1]))
+            continue
+        alike = alike if key == '"' else 0
+        for name in [names] if "(" in names else names.split():
+            of, _, one = name.rpartition(":")
+            apart = section is not None and of not in {"", section}
+            if accepted and (other or not apart):
+                read = reader(accepted, functions)
+                fields[one] = Field(unit, read, read_default(default, read), of)
+            if apart:
+                continue
+            if key == '"':
+                rules[-1] = replace(rules[-1], names=(*rules[-1].names, one))
+            else:
+                rules.append(Rule((one,), key, (Case((), kind, how, note),), functions))
+                alike += 1
+    named = {name for rule in rules for name in rule.names}
+    unread = (Case((), "unread", "", other),)
+    rules += [Rule((name,), "", unread, functions) for name in fields if name not in named]
+    return Table(fields, tuple(rules))
+
+
+def read_default(text: str, read: Reader) -> Any:  # noqa: ANN401 (as varied as the files)
+    """Return a default of a table; `""` is an empty text."""
+    return read(text.strip('"')) if text else ABSENT
 
 
 @dataclass(frozen=True)
@@ -143,19 +305,15 @@ class Row:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON has it; keys without a value are left out."""
-        given = {
-            "source": self.source,
-            "value": self.value,
-            "unit": self.unit,
-            "place": self.place,
-            "class": self.kind,
-            "key": self.key,
-            "as_written": self.written,
-            "as_run": self.run,
-            "note": self.note,
-            "changes_figures": self.figures,
-        }
+        names = {"kind": "class", "written": "as_written", "run": "as_run"}
+        names["figures"] = "changes_figures"
+        given = {names.get(name, name): value for name, value in vars(self).items()}
         return {name: value for name, value in given.items() if value not in ("", ABSENT)}
+
+
+def lost(entry: Entry) -> Row:
+    """Return the row of a key that no table has."""
+    return _row(entry, "", "dropped", note=UNKNOWN, figures=True)
 
 
 @dataclass
@@ -172,116 +330,84 @@ class Translation:
         self.origins[key] = origin
 
 
-def read(entries: Iterable[Entry], fields: Mapping[str, Field]) -> tuple[dict[str, Any], list[Row]]:
+def read(entries: Iterable[Entry], fields: Mapping[str, Field]) -> tuple[Values, list[Row]]:
     """Return values by name, defaults filled in, and rows of entries that are not used.
 
     Raises:
         ConfigError: for a text that is no value of its field, with file and line.
     """
-    values = {name: one.default for name, one in fields.items() if one.default is not ABSENT}
+    values = Values({name: f.default for name, f in fields.items() if f.default is not ABSENT})
     rows: list[Row] = []
     last: dict[str, Entry] = {}
     for entry in entries:
         if entry.name not in fields:
-            rows.append(_row(entry, "", "dropped", note=UNKNOWN, figures=True))
+            rows.append(lost(entry))
             continue
         if before := last.get(entry.name):
             note = f"given again at {entry.place}, and the last one counts"
             rows.append(_row(before, fields[entry.name].unit, "unread", note=note))
         last[entry.name] = entry
-        values[entry.name] = parsed(entry, fields[entry.name])
+        try:
+            values[entry.name] = fields[entry.name].read(entry.text.strip())
+        except ValueError as error:
+            message = f"`{entry.text.strip()}` at {entry.place}; accepted: {error}"
+            raise ConfigError(entry.label, message) from error
     return values, rows
 
 
-def parsed(entry: Entry, one: Field) -> Any:  # noqa: ANN401 (as varied as the files)
-    """Return the value of an entry.
-
-    Raises:
-        ConfigError: with file, line and the accepted form.
-    """
-    try:
-        return one.read(entry.text.strip())
-    except ValueError as error:
-        message = f"`{entry.text.strip()}` at {entry.place}; accepted: {error}"
-        raise ConfigError(entry.label, message) from error
-
-
 def translate(
-    entries: Sequence[Entry],
-    fields: Mapping[str, Field],
-    rules: Iterable[Rule],
-    *,
-    as_run: bool,
-    more: Mapping[str, Any] | None = None,
-) -> tuple[Translation, dict[str, Any]]:
-    """Return what becomes of entries, and their values by name.
+    entries: Sequence[Entry], table: Table, values: Values, unused: Iterable[Row], *, as_run: bool
+) -> Translation:
+    """Return what becomes of entries.
 
     Args:
         entries: Of the file.
-        fields: That it may have.
-        rules: What becomes of it.
+        table: Of its keys.
+        values: Of the entries, and what else the rules know.
+        unused: Rows of entries that no rule sees.
         as_run: Take values as the other simulator runs them, not as written.
-        more: Further values for the rules.
 
     Raises:
-        ConfigError: for values that are none, and those that a rule refuses.
+        ConfigError: for values that a rule refuses.
     """
-    values, unused = read(entries, fields)
-    values |= more or {}
     given = {entry.name: entry for entry in entries}
     made = Translation()
-    for rule in rules:
-        found = _found(rule, values)
-        run = found.written if found.run is ABSENT else found.run
-        ours = run if as_run else found.written
-        kind = found.kind or rule.kind
+    for rule in table.rules:
+        found = rule.find(values)
+        ours = found.run if as_run and found.run is not ABSENT else found.written
         if rule.key and ours is not ABSENT:
             counted = [name for name in rule.fields if name not in found.unused]
-            made.set(rule.key, ours, _origin(rule, counted, given, fields, kind))
-        made.rows += _rows(rule, found, given, fields, kind)
-    order = {entry: place for place, entry in enumerate(entries)}
+            made.set(rule.key, ours, _origin(rule, counted, given, table.fields, found.kind))
+        made.rows += _rows(rule, found, given, table.fields)
     made.rows += unused
-    places = {(entry.label, entry.place): order[entry] for entry in entries}
-    made.rows.sort(key=lambda row: places.get((row.source, row.place), len(order)))
-    return made, values
-
-
-def _found(rule: Rule, values: Values) -> Found:
-    if rule.value is None:
-        return Found()
-    found = rule.value(values)
-    return found if isinstance(found, Found) else Found(found)
+    places = {(entry.label, entry.place): place for place, entry in enumerate(entries)}
+    made.rows.sort(key=lambda row: places.get((row.source, row.place), len(places)))
+    return made
 
 
 def _rows(
-    rule: Rule, found: Found, given: Mapping[str, Entry], fields: Mapping[str, Field], kind: str
+    rule: Rule, found: Found, given: Mapping[str, Entry], fields: Mapping[str, Field]
 ) -> list[Row]:
-    note = found.note or rule.note
-    loses = found.figures
-    if loses is None:
-        loses = kind == "approximated" or (kind == "dropped" and rule.figures)
-    written, run = found.written, found.run
-    told = {"note": note, "figures": loses, "written": written}
+    kind, note, written, run = found.kind, found.note, found.written, found.run
+    told = {"note": note, "figures": found.figures, "written": written}
     told["run"] = ABSENT if run is ABSENT or run == written else run
     key = rule.key if written is not ABSENT or run is not ABSENT else ""
     if not rule.fields:
-        return [Row(rule.names, "", "", "", kind, key, **told)] if key or note else []
+        return [Row(rule.names[0], "", "", "", kind, key, **told)] if key or note else []
     rows = []
     for name in rule.fields:
-        if name in given and name in found.unused:
-            rows.append(_row(given[name], fields[name].unit, "unread", note=note))
-        elif name in found.unused:
-            continue
-        elif name in given:
-            rows.append(_row(given[name], fields[name].unit, kind, key=key, **told))
-        elif fields[name].default is not ABSENT and key:
-            value = _text(fields[name].default)
-            rows.append(Row(name, value, fields[name].unit, "", "defaulted", key, **told))
+        one, default = given.get(name), fields[name].default
+        if name in found.unused:
+            rows += [_row(one, fields[name].unit, "unread", note=note)] if one else []
+        elif one:
+            rows.append(_row(one, fields[name].unit, kind, key=key, **told))
+        elif default is not ABSENT and key:
+            rows.append(Row(name, _text(default), fields[name].unit, "", "defaulted", key, **told))
     return rows
 
 
 def _row(entry: Entry, unit: str, kind: str, **told: Any) -> Row:  # noqa: ANN401
-    return Row(entry.label, " ".join(entry.text.split()), unit, entry.place, kind, **told)
+    return Row(entry.label, entry.line, unit, entry.place, kind, **told)
 
 
 def _origin(
@@ -293,32 +419,49 @@ def _origin(
 ) -> str:
     """Return the comment above a key: the origin of its value."""
     used = [given[name] for name in names if name in given]
-    parts = [f"{entry.label} {' '.join(entry.text.split())}" for entry in used]
+    parts = [f"{entry.label} {entry.line}" for entry in used]
     parts += [
         f"{name} {_text(fields[name].default)} (default there)"
         for name in names
         if name not in given and fields[name].default is not ABSENT
     ]
     where = f"{used[0].place.rpartition(':')[0]}: " if used else ""
-    text = ", ".join(parts) or f"of that program: {rule.names.strip('()')}"
+    text = ", ".join(parts) or f"of that program: {' '.join(rule.names).strip('()')}"
     return f"{where}{text}; {kind}."
 
 
 def _text(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, list | tuple | set):
-        return ",".join(map(str, value))
-    return f"{value}"
+    return str(value).lower() if isinstance(value, bool) else f"{value}"
 
 
-def whole(first: int = 0, last: int = WHOLE_MAX) -> Reader:
-    """Return a reader of whole numbers.
+def reader(accepted: str, functions: Mapping[str, Any]) -> Reader:
+    """Return what reads a value: see the top of this file.
 
-    >>> whole(1, 9)("7")
-    7
+    >>> reader("1..2^4", {})("16"), reader(">0.0..0.8", {})("0.07"), reader("A/B", {})("a")
+    (16, 0.07, 'A')
     """
+    if accepted in {"bool", "text"}:
+        return _truth if accepted == "bool" else str
+    if f"_{accepted}" in functions:
+        return functions[f"_{accepted}"]  # type: ignore[no-any-return]
+    first, dots, last = accepted.partition("..")
+    if not dots:
+        return _word(accepted.split("/"))
+    if "." in first or "." in last:
+        return _decimal(float(first.strip(">")), float(last), above=first.startswith(">"))
+    return _whole(_bound(first), _bound(last))
 
+
+def _bound(text: str) -> int:
+    """Return a bound, such as -2^31 or 2^32-1."""
+    found = re.fullmatch(r"(-?)(\d+)(?:\^(\d+))?(-1)?", text)
+    if found is None:
+        raise ValueError(text)
+    sign, base, power, less = found.groups()
+    return int(f"{sign}1") * int(pow(int(base), int(power or 1))) - bool(less)
+
+
+def _whole(first: int, last: int) -> Reader:
     def take(text: str) -> int:
         if re.fullmatch(r"[+-]?[0-9]{1,24}", text) and first <= int(text) <= last:
             return int(text)
@@ -327,18 +470,11 @@ def whole(first: int = 0, last: int = WHOLE_MAX) -> Reader:
     return take
 
 
-def decimal(first: float = 0.0, last: float = 1e18, *, above: bool = False) -> Reader:
-    """Return a reader of decimal numbers; `above`: `first` itself is refused.
-
-    >>> decimal(0.0, 1.0)("0.07")
-    0.07
-    """
-
+def _decimal(first: float, last: float, *, above: bool) -> Reader:
     def take(text: str) -> float:
         if re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", text[:64]):
             value = float(text[:64])
-            begins = value > first if above else value >= first
-            if math.isfinite(value) and begins and value <= last:
+            if (value > first if above else value >= first) and value <= last:
                 return value
         start = f"above {first:g}" if above else f"from {first:g}"
         raise ValueError(f"a number {start} to {last:g}")
@@ -346,12 +482,8 @@ def decimal(first: float = 0.0, last: float = 1e18, *, above: bool = False) -> R
     return take
 
 
-def word(*accepted: str) -> Reader:
-    """Return a reader of one of some words; small letters count as large ones.
-
-    >>> word("NVME", "SATA")("nvme")
-    'NVME'
-    """
+def _word(accepted: Sequence[str]) -> Reader:
+    """Return a reader of one of some words; small letters count as large ones."""
 
     def take(text: str) -> str:
         if text.upper() in accepted:
@@ -361,30 +493,7 @@ def word(*accepted: str) -> Reader:
     return take
 
 
-def truth(text: str) -> bool:
-    """Read `true` or `false`.
-
-    Raises:
-        ValueError: for anything else.
-    """
+def _truth(text: str) -> bool:
     if text.lower() in {"true", "false"}:
         return text.lower() == "true"
     raise ValueError("true or false")
-
-
-def plain(text: str) -> str:
-    """Read any text."""
-    return text
-
-
-def always(value: object) -> Callable[[Values], Any]:
-    """Return a rule that takes a value whatever the file has."""
-    return lambda _values: value
-
-
-# No simulator of these models bit errors.
-ERROR_FREE = (
-    Rule("(no bit errors)", "nand.rber_floor", "exact", value=always(0.0)),
-    Rule("(no bit errors)", "nand.rber_ceil", "exact", value=always(0.0)),
-    Rule("(no error correction)", "ecc.algorithm", "exact", value=always("none")),
-)

@@ -30,61 +30,7 @@ class Element:
     attributes: dict[str, str] = field(default_factory=dict)
 
 
-class _Builder:
-    """Makes elements of what the parser reports."""
-
-    def __init__(self, origin: str) -> None:
-        self.origin = origin
-        self.parser = expat.ParserCreate()
-        self.parser.buffer_text = True
-        self.open: list[Element] = []
-        self.root: Element | None = None
-        self.count = 0
-        self.parser.StartElementHandler = self.start
-        self.parser.EndElementHandler = self.end
-        self.parser.CharacterDataHandler = self.characters
-        self.parser.StartDoctypeDeclHandler = self.doctype
-        self.parser.EntityDeclHandler = self.doctype
-        self.parser.ExternalEntityRefHandler = self.doctype
-        self.parser.UnparsedEntityDeclHandler = self.doctype
-
-    def start(self, name: str, attributes: dict[str, str]) -> None:
-        self.count += 1
-        if self.count > ELEMENTS_MAX:
-            self.refuse(f"more than {ELEMENTS_MAX} elements")
-        if len(self.open) >= DEPTH_MAX:
-            self.refuse(f"elements nested more than {DEPTH_MAX} deep")
-        one = Element(name, self.parser.CurrentLineNumber, attributes=attributes)
-        if self.open:
-            self.open[-1].inside.append(one)
-        else:
-            self.root = one
-        self.open.append(one)
-
-    def end(self, name: str) -> None:
-        del name
-        one = self.open.pop()
-        if one.inside and one.text.strip():
-            self.refuse(f"text between the elements of `{one.name}`; accepted: elements alone")
-
-    def characters(self, data: str) -> None:
-        one = self.open[-1]
-        if one.inside and data.isspace():
-            return
-        one.text += data
-        if len(one.text) > TEXT_CHARS_MAX:
-            self.refuse(f"a text of more than {TEXT_CHARS_MAX >> 10} KiB in `{one.name}`")
-
-    def doctype(self, *given: object) -> int:
-        del given
-        self.refuse("a document type or an entity; accepted: XML without DTD and entities")
-        return 0
-
-    def refuse(self, message: str) -> None:
-        raise ConfigError(".", f"{self.origin}:{self.parser.CurrentLineNumber}: {message}")
-
-
-def parse(raw: bytes, origin: str) -> Element:
+def parse(raw: bytes, origin: str) -> Element:  # noqa: C901 (handlers share what they count)
     """Return the root of an XML text.
 
     Args:
@@ -94,13 +40,49 @@ def parse(raw: bytes, origin: str) -> Element:
     Raises:
         ConfigError: with the line, for other texts, a document type, and too many elements.
     """
-    builder = _Builder(origin)
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    top = Element("", 0)
+    opened, count = [top], 0
+
+    def refuse(message: str) -> None:
+        raise ConfigError(".", f"{origin}:{parser.CurrentLineNumber}: {message}")
+
+    def start(name: str, attributes: dict[str, str]) -> None:
+        nonlocal count
+        count += 1
+        if count > ELEMENTS_MAX:
+            refuse(f"more than {ELEMENTS_MAX} elements")
+        if len(opened) > DEPTH_MAX:
+            refuse(f"elements nested more than {DEPTH_MAX} deep")
+        one = Element(name, parser.CurrentLineNumber, attributes=attributes)
+        opened[-1].inside.append(one)
+        opened.append(one)
+
+    def end(_: str) -> None:
+        one = opened.pop()
+        if one.inside and one.text.strip():
+            refuse(f"text between the elements of `{one.name}`; accepted: elements alone")
+
+    def characters(data: str) -> None:
+        one = opened[-1]
+        if not (one.inside and data.isspace()):
+            one.text += data
+        if len(one.text) > TEXT_CHARS_MAX:
+            refuse(f"a text of more than {TEXT_CHARS_MAX >> 10} KiB in `{one.name}`")
+
+    def doctype(*_: object) -> int:
+        refuse("a document type or an entity; accepted: XML without DTD and entities")
+        return 0
+
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    parser.CharacterDataHandler = characters
+    parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = doctype
+    parser.ExternalEntityRefHandler = parser.UnparsedEntityDeclHandler = doctype
     try:
-        builder.parser.Parse(raw, True)  # noqa: FBT003 (by place alone)
+        parser.Parse(raw, True)  # noqa: FBT003 (by place alone)
     except (expat.ExpatError, ValueError, LookupError) as error:
-        line = getattr(error, "lineno", builder.parser.CurrentLineNumber)
+        line = getattr(error, "lineno", parser.CurrentLineNumber)
         reason = expat.ErrorString(error.code) if isinstance(error, expat.ExpatError) else error
         raise ConfigError(".", f"{origin}:{line}: {reason}; accepted: XML") from error
-    if builder.root is None:
-        raise ConfigError(".", f"{origin}: no element; accepted: XML")
-    return builder.root
+    return top.inside[0]
