@@ -90,13 +90,14 @@ def translate_files(given: FromOptions) -> None:
         raise ConfigError("--strict", message)
     title = f"Made of {', '.join(file.name for file in given.files)} ({found.format})"
     title += ", as that simulator runs it." if given.as_run else ", as written."
-    texts = {given.output: found.text(title)}
-    texts |= dict(
-        zip(_names(given, found), (one.text(title) for one in found.workloads), strict=False)
-    )
-    for path, text in texts.items():
+    written = {given.output: found.text(title)}
+    if path := given.workload_output:
+        for one in found.workloads:
+            end = f"-{one.name.rpartition('-')[2]}" if len(found.workloads) > 1 else ""
+            written[path.with_name(f"{path.stem}{end}{path.suffix}")] = one.text(title)
+    for path, text in written.items():
         write_atomically(path, text.encode())
-    _print(given, found, list(texts))
+    _print(given, found, list(written))
 
 
 def _same(one: Path, other: Path) -> bool:
@@ -106,48 +107,31 @@ def _same(one: Path, other: Path) -> bool:
         return False
 
 
-def _names(given: FromOptions, found: "Conversion") -> list[Path]:
-    """Return where the workloads go; none without a name."""
-    path = given.workload_output
-    if path is None:
-        return []
-    if len(found.workloads) == 1:
-        return [path]
-    ends = [one.name.rpartition("-")[2] for one in found.workloads]
-    return [path.with_name(f"{path.stem}-{end}{path.suffix}") for end in ends]
-
-
-def _commands(given: FromOptions, found: "Conversion", written: list[Path]) -> list[str]:
+def _print(given: FromOptions, found: "Conversion", written: list[Path]) -> None:
     device = ["-c", str(given.output)]
     made = [["benchmark", "-w", str(path), *device] for path in written[1:]]
     made += [["replay", one[0], *device, *one[1:]] for one in found.replays]
-    return [shlex.join(["opennandlab", *words]) for words in made]
-
-
-def _print(given: FromOptions, found: "Conversion", written: list[Path]) -> None:
-    from opennandlab.foreign.table import KINDS
-
-    commands = _commands(given, found, written)
+    commands = [shlex.join(["opennandlab", *words]) for words in made]
+    counts = found.counts()
     if given.as_json:
         document = {
             "format": found.format,
             "as_run": given.as_run,
             "written": [str(path) for path in written],
             "commands": commands,
-            "counts": found.counts(),
+            "counts": counts,
             "rows": [row.to_dict() for row in found.rows],
         }
         terminal.emit_json(document)
     if given.as_json or given.quiet:
         return
     console = terminal.stdout()
-    for kind in KINDS:
+    for kind in filter(counts.get, counts):
         of_kind = [row for row in found.rows if row.kind == kind]
-        if of_kind:
-            console.print(table(kind, of_kind, as_run=given.as_run))
-            console.print()
-    counts = ", ".join(f"{count} {kind}" for kind, count in found.counts().items() if count)
-    console.print(f"{len(found.rows)} rows: {counts}", markup=False)
+        console.print(table(kind, of_kind, as_run=given.as_run))
+        console.print()
+    told = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
+    console.print(f"{len(found.rows)} rows: {told}", markup=False)
     console.print(f"*{len(found.losses())} of them lose what changes figures", markup=False)
     for path in written:
         console.print(f"wrote {path}", markup=False)
@@ -161,10 +145,13 @@ def table(kind: str, rows: "list[Row]", *, as_run: bool) -> terminal.Grid:
     """Return the rows of a class; what follows from several keys there is shown once."""
     cells, before = [], ("", "")
     for row in rows:
-        told = _ours(row, as_run=as_run), _why(row)
-        star = "*" if row.figures else ""
-        there = " ".join(filter(None, (f"{row.source}{star}", _short(row.value), row.unit)))
-        cells.append([there, *(("", "") if told == before else told)])
+        value = row.to_dict()
+        written, run = (_value(value.get(f"as_{word}", "")) for word in ("written", "run"))
+        both = f"as written {written}, as run {run}" if "as_run" in value else ""
+        ours = f"{row.key} {run if as_run and both else written}".strip()
+        told = ours, "; ".join(filter(None, (row.note, both)))
+        there = f"{row.source}{'*' if row.figures else ''} {_short(row.value)}".strip()
+        cells.append([f"{there} {row.unit}".strip(), *(("", "") if told == before else told)])
         before = told
     columns = [place for place in (1, 2) if any(line[place] for line in cells)]
     heads = [kind, *(("", "here", "why")[place] for place in columns)]
@@ -172,32 +159,12 @@ def table(kind: str, rows: "list[Row]", *, as_run: bool) -> terminal.Grid:
     return terminal.Grid(heads, lines, left=tuple(range(len(heads))))
 
 
-def _ours(row: "Row", *, as_run: bool) -> str:
-    from opennandlab.foreign.table import ABSENT
-
-    value = row.run if as_run and row.run is not ABSENT else row.written
-    return f"{row.key} {_value(value)}".strip()
-
-
-def _why(row: "Row") -> str:
-    """Return why a row is as it is, and both values if they differ."""
-    from opennandlab.foreign.table import ABSENT
-
-    both = f"as written {_value(row.written)}, as run {_value(row.run)}"
-    return "; ".join(filter(None, (row.note, both if row.run is not ABSENT else "")))
-
-
 def _value(value: Any) -> str:  # noqa: ANN401 (of any key)
-    from opennandlab.foreign.table import ABSENT
-
-    if value is ABSENT:
-        return ""
     if isinstance(value, str):
         return value
     if isinstance(value, float):
         return f"{value:.10g}"
-    text = json.dumps(value).replace('"', "")
-    return _short(text)
+    return "not set" if value is None else _short(json.dumps(value).replace('"', ""))
 
 
 def _short(text: str) -> str:

@@ -145,10 +145,6 @@ def _fast(values: Values) -> dict[str, Any]:
     return {"kind": "fast", "log_blocks": max(FAST_LOG_BLOCKS, _dies(values))}
 
 
-def _link(values: Values) -> dict[str, Any]:
-    return {"kind": "custom", "mb_s": values["pcie_bandwidth_mbps"]}
-
-
 FUNCTIONS = vars(femu_zones) | globals()
 BLOCKS = load(FUNCTIONS, "femu", "common", section="Block", other="of femu_mode 3")
 ZONES = load(FUNCTIONS, "femu", "common", section="Zones", other="of femu_mode 1")

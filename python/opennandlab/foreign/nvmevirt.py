@@ -177,14 +177,15 @@ def lay_out(values: Values, memmap_bytes: int) -> None:
         blocks = _counted(values, "BLKS_PER_PLN")
         block = -(-(capacity // parts) // (blocks * (planes // parts)))
         pages = -(-block // shot) * (shot // page)
-    values.update(capacity=capacity, raw=pages * page * blocks * planes, parts=parts, dies=dies)
-    values.update(pages=pages, blocks=blocks, zoned=zoned, shot=shot // page)
+    values.update(capacity=capacity, raw=pages * page * blocks * planes, dies=dies, zoned=zoned)
+    values.update(pages=pages, blocks=blocks, shot=shot // page, group=dies // parts)
+    values.update(zones=blocks - 1, zone_share=1 / max(blocks - 1, 1), reserve=RESERVE_LINES * dies)
     values["bits"] = len(BITS[values["CELL_MODE"]])
     values["buffer"] = _need(values, "GLOBAL_WB_SIZE") // page
 
 
-def _ns(values: Values, name: str) -> float:
-    return _need(values, name) / 1000
+def _ns(values: Values, name: str, share: str = "") -> float:
+    return _need(values, name) / 1000 / (int(values[share]) if share else 1)
 
 
 def _reads(values: Values) -> Found:
@@ -201,10 +202,6 @@ def _program(values: Values) -> dict[str, Any]:
     return {"kind": "one_shot", "t_wordline_us": _ns(values, "NAND_PROG_LATENCY")}
 
 
-def _share_of_shot(values: Values) -> Any:  # noqa: ANN401 (a rule)
-    return _ns(values, "NAND_PROG_LATENCY") / values["shot"]
-
-
 def _spare(values: Values) -> Found:
     """The size of the namespace is cut to whole percents there."""
     raw, ratio = values["raw"], float(values["OP_AREA_PERCENT"])
@@ -212,23 +209,6 @@ def _spare(values: Values) -> Found:
     if raw <= space:
         raise ConfigError("OP_AREA_PERCENT", f"`{ratio:g}` leaves no spare; accepted: more")
     return Found(raw / space - 1, note=f"a namespace of {space} B on {raw} B")
-
-
-def _block_of_each(values: Values) -> Any:  # noqa: ANN401 (a rule)
-    return 1 / (values["blocks"] - 1)
-
-
-def _mapping(values: Values) -> dict[str, Any]:
-    zones = {f"{word}_zones_max": values["blocks"] - 1 for word in ("open", "active")}
-    return {"kind": "zoned", "zone_bytes": _counted(values, "ZONE_SIZE"), **zones}
-
-
-def _superblock(values: Values) -> dict[str, Any]:
-    return {"kind": "superblock", "dies": values["dies"] // values["parts"]}
-
-
-def _reserve(values: Values) -> Any:  # noqa: ANN401 (a rule)
-    return RESERVE_LINES * values["dies"]
 
 
 def _megabytes(values: Values, name: str) -> float:

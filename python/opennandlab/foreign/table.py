@@ -11,7 +11,7 @@ name in parentheses is a constant of the other simulator in no file. `accepted` 
 `>0.0..1.0` (a decimal number above 0), `A/B` (one of these words), `bool`, `text`, or a function of
 the module. `"` as our key: part of the value of the line above. A star behind the class: what is
 lost changes figures; a minus: it does not. `refused`: an error of the key that `how` names. `$name`
-in a note is a value. `how` our value is found; empty, and it is not set:
+in a note or in JSON is a value. `how` our value is found; empty, and it is not set:
 
 ```text
 = (name)  a value      /1000  a share of it      product  of all names      lower  its word
@@ -43,15 +43,8 @@ KINDS = ("exact", "converted", "approximated", "defaulted", "unread", "dropped")
 UNKNOWN = "not known"
 
 
-class Absent:
-    """A value that is not set."""
-
-    def __bool__(self) -> bool:
-        """Return false: it is none."""
-        return False
-
-
-ABSENT = Absent()
+# A value that is not set.
+ABSENT: Any = object()
 Reader = Callable[[str], Any]
 
 
@@ -119,7 +112,7 @@ class Found:
 
     Args:
         written: Value of our key, as in the file; `ABSENT`: the key is not set.
-        run: Value as the other simulator runs it; `ABSENT`: the same.
+        run: Value as the other simulator runs it; `ABSENT`: the same, None: the key is not set.
         kind: Class of the row; empty: that of the table.
         note: Of the row; empty: that of the table.
         figures: Whether the loss changes figures; None: as the class has it.
@@ -143,10 +136,6 @@ class Case:
     how: str
     note: str
 
-    def holds(self, values: Values, name: str) -> bool:
-        """Return whether all conditions do, for a key."""
-        return all(_holds(one, values, name) for one in self.conditions)
-
 
 @dataclass(frozen=True)
 class Rule:
@@ -168,7 +157,8 @@ class Rule:
         Raises:
             ConfigError: for values that are refused.
         """
-        case = next(one for one in self.cases if one.holds(values, self.names[0]))
+        name = self.names[0]
+        case = next(c for c in self.cases if all(_holds(one, values, name) for one in c.conditions))
         kind = case.kind.rstrip("*-")
         note = Template(case.note).safe_substitute(values) if "$" in case.note else case.note
         if kind == "refused":
@@ -182,7 +172,7 @@ class Rule:
 
     def _found(self, values: Values, how: str) -> Found:
         if how.startswith(":"):
-            return Found(json.loads(how[1:]))
+            return Found(json.loads(Template(how[1:]).safe_substitute(values)))
         word, *more = how.split(" ")
         name = more[0] if more else self.names[0]
         if word in ARITHMETIC:
@@ -269,7 +259,8 @@ def load(
             apart = section is not None and of not in {"", section}
             if accepted and (other or not apart):
                 read = reader(accepted, functions)
-                fields[one] = Field(unit, read, read_default(default, read), of)
+                usual = read(default.strip('"')) if default else ABSENT
+                fields[one] = Field(unit, read, usual, of)
             if apart:
                 continue
             if key == '"':
@@ -281,11 +272,6 @@ def load(
     unread = (Case((), "unread", "", other),)
     rules += [Rule((name,), "", unread, functions) for name in fields if name not in named]
     return Table(fields, tuple(rules))
-
-
-def read_default(text: str, read: Reader) -> Any:  # noqa: ANN401 (as varied as the files)
-    """Return a default of a table; `""` is an empty text."""
-    return read(text.strip('"')) if text else ABSENT
 
 
 @dataclass(frozen=True)
@@ -375,7 +361,7 @@ def translate(
     for rule in table.rules:
         found = rule.find(values)
         ours = found.run if as_run and found.run is not ABSENT else found.written
-        if rule.key and ours is not ABSENT:
+        if rule.key and ours is not ABSENT and ours is not None:
             counted = [name for name in rule.fields if name not in found.unused]
             made.set(rule.key, ours, _origin(rule, counted, given, table.fields, found.kind))
         made.rows += _rows(rule, found, given, table.fields)
