@@ -9,6 +9,7 @@ workload.xml   MQSim_IO_Scenarios ─► scenario ─► flows of requests: tena
 
 from __future__ import annotations
 
+import math
 import stat
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ from typing import Any
 from opennandlab.base.errors import ConfigError, inert
 from opennandlab.foreign import mqsim_device, mqsim_flows
 from opennandlab.foreign.conversion import Conversion, WorkloadFile, merged
-from opennandlab.foreign.mqsim_flows import SYNTHETIC, TABLES, TRACE
+from opennandlab.foreign.mqsim_flows import SECTOR_BYTES, SYNTHETIC, TABLES, TRACE
 from opennandlab.foreign.table import ABSENT, Entry, Row, Translation, Values, lost, read, translate
 from opennandlab.foreign.xml_text import Element, parse
 
@@ -69,16 +70,39 @@ def convert(texts: Sequence[tuple[Path, bytes]], *, as_run: bool) -> Conversion:
     entries = [*_attributes(root, path.name, DEVICE), *_device(root, path.name)]
     values, unused = read(entries, mqsim_device.TABLE.fields)
     flows = [flow.values for scenario in scenarios for flow in scenario]
-    values["modes"] = [flow["Device_Level_Data_Caching_Mode"] for flow in flows]
-    values["flows"] = len(flows)
-    values["cached"] = any("CACHE" in mode for mode in values["modes"] or ["WRITE_CACHE"])
-    values["depth"] = max((f.get("Average_No_of_Reqs_in_Queue", 1) for f in flows), default=1)
+    values |= _of_flows(flows, values["Page_Capacity"])
     made = translate(entries, mqsim_device.TABLE, values, unused, as_run=as_run)
     found = Conversion("mqsim", inert(path.stem) or "drive", made, rows=[*made.rows])
     for number, scenario in enumerate(scenarios, 1):
         _add(found, scenario, values, f"{inert(roots[SCENARIOS][0].stem)}-{number}", as_run=as_run)
     found.rows += unknown
     return found
+
+
+def _of_flows(flows: Sequence[Values], page: int) -> dict[str, Any]:
+    """Return what the rules of the device know of flows: such as what divides their requests."""
+    sizes = [
+        flow[name] * SECTOR_BYTES
+        for flow in flows
+        for name in ("Average_Request_Size", "Address_Alignment_Unit")
+        if name in flow
+    ]
+    unit = math.gcd(page, *sizes)
+    written = not flows or any(flow.get("Read_Percentage", 0) < 100 for flow in flows)
+    classes = len({flow.get("Priority_Class") for flow in flows})
+    parts = "none" if unit == page else "all" if written else "reads"
+    modes = [flow["Device_Level_Data_Caching_Mode"] for flow in flows]
+    return {
+        "unit": unit,
+        "parts": parts,
+        "written": written,
+        "classes": classes,
+        "modes": modes,
+        "flows": len(flows),
+        "queues": max(16, len(flows)),
+        "cached": any("CACHE" in mode for mode in modes or ["WRITE_CACHE"]),
+        "depth": max((flow.get("Average_No_of_Reqs_in_Queue", 1) for flow in flows), default=1),
+    }
 
 
 def _device(element: Element, file: str) -> Iterator[Entry]:

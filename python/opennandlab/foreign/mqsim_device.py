@@ -7,6 +7,7 @@ it calls. Times are nanoseconds, sectors 512 bytes.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from opennandlab.base.errors import ConfigError
@@ -18,6 +19,8 @@ PACKET_SHARE = 128 / 156
 FREE_BUS_MT_S = 1e6
 # Least threshold of collection, in blocks of a plane.
 RESERVE_MIN = 10
+# Longest that a write waits for reads here.
+STARVATION_US_MAX = 1e7
 # What MQSim's wear leveling does whatever the file has.
 WEAR_DONE = {"kind": "static", "threshold": 100}
 CACHE_PAGES_MAX = 1 << 24
@@ -52,18 +55,31 @@ def _bus(values: Values) -> Found:
     return Found(rate * width, run, note=note)
 
 
+def _dies(values: Values) -> Found:
+    """A chip gets a command only when all of its dies are idle: it is what works by itself."""
+    chips, dies = values["Chip_No_Per_Channel"], values["Die_No_Per_Chip"]
+    note = "product" if dies == 1 else "product; the dies of a chip take turns there, as its planes"
+    return Found(chips * dies, chips, note=note)
+
+
+def _planes(values: Values) -> Found:
+    count = values["Plane_No_Per_Die"]
+    return Found(count, count * values["Die_No_Per_Chip"])
+
+
 def _suspend(values: Values) -> Found:
+    """The case that would suspend falls through to the one that refuses in TSU_*.cpp."""
     support = values["CMD_Suspension_Support"]
     erase, program = "ERASE" in support, "PROGRAM" in support
     if support == "NONE":
         return Found(kind="exact", note="none", unused=SUSPEND_TIMES)
-    times = [values[name] for name in SUSPEND_TIMES]
-    found = {"erase": erase, "program": program, "suspend_us": times[not erase] / 1000}
-    if not (erase and program):
-        return Found(found, unused=(SUSPEND_TIMES[erase],))
-    if times[0] != times[1]:
-        return Found(found, kind="approximated", note="one time here: that of erases")
-    return Found(found)
+    time = values[SUSPEND_TIMES[not erase]] / 1000
+    return Found({"erase": erase, "program": program, "suspend_us": time}, None)
+
+
+def _scheduler(_: Values, kind: str) -> Found:
+    """However long a write waits there, a read goes first."""
+    return Found(kind, {"kind": "priority", "write_starvation_us": STARVATION_US_MAX})
 
 
 def _reserve(values: Values) -> Found:
@@ -74,10 +90,6 @@ def _reserve(values: Values) -> Found:
 
 def _drawn(values: Values) -> dict[str, Any]:
     return {"kind": "d_choices", "d": max(values["Block_No_Per_Plane"].bit_length() - 1, 1)}
-
-
-def _queues(values: Values) -> dict[str, Any]:
-    return {"kind": "nvme", "queues": max(16, values["flows"])}
 
 
 def _collection(values: Values) -> Found:
@@ -103,13 +115,19 @@ def _map(values: Values) -> Found:
     pages = planes(values) * values["Block_No_Per_Plane"] * values["Page_No_Per_Block"]
     entry = math.ceil((2 * math.log2(pages) + values["Page_Capacity"] // 512) / 8)
     entries = values["CMT_Capacity"] // entry
-    note = f"{entries} entries of {entry} B there, of 4 B here"
-    return Found({"kind": "dftl", "cache_bytes": 4 * entries}, note=note)
+    units = values["Page_Capacity"] // values["unit"] if values["parts"] == "reads" else 1
+    note = f"{entries} entries of {entry} B there, of {4 * units} B here"
+    return Found({"kind": "dftl", "cache_bytes": 4 * entries * units}, note=note)
 
 
 def _allocation(values: Values) -> Found:
+    """As run, dies of a chip are planes of it: D and P become one letter before W and D do."""
     scheme = order("Plane_Allocation_Scheme", values["Plane_Allocation_Scheme"])
-    return letters(scheme, {"W": values["Chip_No_Per_Channel"], "D": values["Die_No_Per_Chip"]})
+    chips, dies = values["Chip_No_Per_Channel"], values["Die_No_Per_Chip"]
+    found = letters(scheme, {"W": chips, "D": dies})
+    run = merged(scheme, "DP", {"D": dies, "P": values["Plane_No_Per_Die"]})
+    kind = "approximated" if "approximated" in {found.kind, run.kind} else ""
+    return replace(found, run=run.written.replace("W", "D"), kind=kind)
 
 
 def order(name: str, text: str) -> str:
@@ -133,12 +151,17 @@ def letters(scheme: str, counts: dict[str, int]) -> Found:
     >>> letters("CWPD", {"W": 4, "D": 2}).kind, letters("CWPD", {"W": 4, "D": 1}).written
     ('approximated', 'CDP')
     """
-    single = next((letter for letter in "DW" if counts[letter] == 1), None)
-    first, second = sorted("DW", key=scheme.index)
-    ours = scheme.replace(single or second, "").replace("W", "D")
-    if single or first + second in scheme:
-        return Found(ours, note="W and D are one letter here")
-    return Found(ours, kind="approximated", note="W and D are one letter here: the first")
+    found = merged(scheme, "WD", counts)
+    return replace(found, note=f"W and D are one letter here{': the first' if found.kind else ''}")
+
+
+def merged(scheme: str, pair: str, counts: dict[str, int]) -> Found:
+    """Return an order in which two letters are one, the second: that of which there are several."""
+    single = next((letter for letter in reversed(pair) if counts[letter] == 1), None)
+    first, second = sorted(pair, key=scheme.index)
+    ours = scheme.replace(single or second, "").replace(pair[0], pair[1])
+    near = single or first + second in scheme
+    return Found(ours, kind="" if near else "approximated")
 
 
 def _cache(values: Values, verb: str) -> Found:

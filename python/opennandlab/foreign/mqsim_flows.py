@@ -67,7 +67,10 @@ def divide(flows: Sequence[Values], device: Values) -> None:
     shared = {
         "modes": len({flow["Device_Level_Data_Caching_Mode"] for flow in flows}),
         "classes": len({flow.get("Priority_Class") for flow in flows}),
-        **{name: device[name] for name in ("HostInterface_Type", "Enabled_Preconditioning")},
+        **{
+            name: device[name]
+            for name in ("HostInterface_Type", "Enabled_Preconditioning", "written")
+        },
     }
     begin = 0
     for flow, count in zip(flows, found, strict=True):
@@ -153,10 +156,6 @@ def _arrivals(values: Values) -> Found:
 
 def _seconds(values: Values) -> dict[str, float]:
     return {"seconds": values["Stop_Time"] / 1e9}
-
-
-def _ios(values: Values) -> dict[str, int]:
-    return {"ios": values["Total_Requests_To_Generate"]}
 
 
 def _percentage(values: Values) -> int:
