@@ -291,7 +291,7 @@ def test_each_key_of_the_tables_has_one_row_and_each_word_of_them_a_meaning(
             if case.kind == "refused":
                 assert word in table.fields
             elif word.startswith(":"):
-                json.loads(case.how[1:])
+                json.loads(re.sub(r"\$\w+", "0", case.how[1:]))
             elif not word.startswith("/") and word not in ARITHMETIC:
                 assert callable(table.rules[0].functions[f"_{word}"]), word
 

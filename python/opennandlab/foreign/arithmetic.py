@@ -6,6 +6,7 @@ as C divides them.
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable
 from fractions import Fraction
@@ -21,8 +22,6 @@ TOKEN = re.compile(
 )
 UNITS = {"KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
 ACCEPTED = "numbers, + - * / ( ), KB( ), MB( ), GB( ), and names of such"
-RANKS = {"+": 0, "-": 0, "*": 1, "/": 1}
-
 Number = int | Fraction
 
 
@@ -80,10 +79,12 @@ class _Parser:
         if depth > DEPTH_MAX:
             raise ValueError(f"parentheses and signs up to {DEPTH_MAX} deep")
         found = self.one(depth)
-        while self.tokens and RANKS.get(sign := self.tokens[-1].group("sign"), -1) >= rank:
+        while self.tokens and (sign := self.tokens[-1].group("sign")) in SIGNS:
+            of_sign, combined = SIGNS[sign]
+            if of_sign < rank:
+                break
             self.tokens.pop()
-            other = self.sum(RANKS[sign] + 1, depth)
-            found = _bounded(_combined(sign, found, other))
+            found = _bounded(combined(found, self.sum(of_sign + 1, depth)))
         return found
 
     def one(self, depth: int) -> Number:
@@ -113,20 +114,23 @@ class _Parser:
         return found
 
 
-def _combined(sign: str, one: Number, other: Number) -> Number:
-    if sign in "+-":
-        return one + other if sign == "+" else one - other
-    if sign == "*":
-        return one * other
+def _divided(one: Number, other: Number) -> Number:
     if other == 0:
         raise ValueError("no division by 0")
-    if isinstance(one, int) and isinstance(other, int):
-        quotient = abs(one) // abs(other)
-        return quotient if (one < 0) == (other < 0) else -quotient
-    return Fraction(one) / other
+    quotient = Fraction(one) / other
+    return int(quotient) if isinstance(one, int) and isinstance(other, int) else quotient
 
 
 def _bounded(found: Number) -> Number:
     if not -LARGEST <= found <= LARGEST:
         raise ValueError("numbers up to 2^64")
     return found
+
+
+# How fast each binds, and what it does.
+SIGNS: dict[str, tuple[int, Callable[[Number, Number], Number]]] = {
+    "+": (0, operator.add),
+    "-": (0, operator.sub),
+    "*": (1, operator.mul),
+    "/": (1, _divided),
+}

@@ -171,15 +171,14 @@ def _steps(document: Mapping[str, Any]) -> list[int]:
 
 def _with_origin(made: Conversion, document: Mapping[str, Any], error: ConfigError) -> ConfigError:
     """Return an error of the core, not about the reserve if there is another, with its origin."""
-    wanted = document["ftl"].pop("gc_reserve_blocks", None)
-    if wanted is not None:
-        try:
-            load_device(document)
-        except ConfigError as other:
-            error = other
-        else:
-            wanted = made.device.keys[RESERVE]
-            return ConfigError(RESERVE, f"`{wanted}`, and no smaller reserve fits either")
+    document["ftl"].pop("gc_reserve_blocks", None)
+    try:
+        load_device(document)
+    except ConfigError as other:
+        error = other
+    else:
+        wanted = made.device.keys[RESERVE]
+        return ConfigError(RESERVE, f"`{wanted}`, and no smaller reserve fits either")
     path = error.path
     while path and path not in made.device.origins:
         path = path.rpartition(".")[0]

@@ -38,6 +38,7 @@ from opennandlab.base.errors import ConfigError
 
 FOLDER = Path(__file__).parent / "tables"
 COLUMNS = 8
+DECIMAL = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?"
 # Classes of rows, best first.
 KINDS = ("exact", "converted", "approximated", "defaulted", "unread", "dropped")
 UNKNOWN = "not known"
@@ -426,60 +427,47 @@ def reader(accepted: str, functions: Mapping[str, Any]) -> Reader:
     >>> reader("1..2^4", {})("16"), reader(">0.0..0.8", {})("0.07"), reader("A/B", {})("a")
     (16, 0.07, 'A')
     """
-    if accepted in {"bool", "text"}:
-        return _truth if accepted == "bool" else str
+    if accepted == "text":
+        return str
     if f"_{accepted}" in functions:
         return functions[f"_{accepted}"]  # type: ignore[no-any-return]
-    first, dots, last = accepted.partition("..")
-    if not dots:
-        return _word(accepted.split("/"))
-    if "." in first or "." in last:
-        return _decimal(float(first.strip(">")), float(last), above=first.startswith(">"))
-    return _whole(_bound(first), _bound(last))
+    if ".." in accepted:
+        return _number(*accepted.split(".."))
+    words = ["true", "false"] if accepted == "bool" else accepted.split("/")
 
-
-def _bound(text: str) -> int:
-    """Return a bound, such as -2^31 or 2^32-1."""
-    found = re.fullmatch(r"(-?)(\d+)(?:\^(\d+))?(-1)?", text)
-    if found is None:
-        raise ValueError(text)
-    sign, base, power, less = found.groups()
-    return int(f"{sign}1") * int(pow(int(base), int(power or 1))) - bool(less)
-
-
-def _whole(first: int, last: int) -> Reader:
-    def take(text: str) -> int:
-        if re.fullmatch(r"[+-]?[0-9]{1,24}", text) and first <= int(text) <= last:
-            return int(text)
-        raise ValueError(f"a whole number from {first} to {last}")
+    def take(text: str) -> Any:  # noqa: ANN401 (a word or a truth)
+        """Small letters count as large ones."""
+        if accepted == "bool" and text.lower() in words:
+            return text.lower() == "true"
+        if text.upper() in words:
+            return text.upper()
+        raise ValueError(" or ".join(words) if accepted == "bool" else ", ".join(words))
 
     return take
 
 
-def _decimal(first: float, last: float, *, above: bool) -> Reader:
+def _number(begin: str, end: str) -> Reader:
+    """Return a reader of numbers up to and with a bound; of whole ones if the bounds are such."""
+    above, is_whole = begin.startswith(">"), "." not in begin
+    first, last = _bound(begin.strip(">")), _bound(end)
+    form = r"[+-]?[0-9]{1,24}" if is_whole else DECIMAL
+    kind = "whole number" if is_whole else "number"
+    start = f"{'above' if above else 'from'} {first if is_whole else f'{first:g}'}"
+
     def take(text: str) -> float:
-        if re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", text[:64]):
-            value = float(text[:64])
+        if re.fullmatch(form, text[:64]):
+            value = int(text) if is_whole else float(text[:64])
             if (value > first if above else value >= first) and value <= last:
                 return value
-        start = f"above {first:g}" if above else f"from {first:g}"
-        raise ValueError(f"a number {start} to {last:g}")
+        raise ValueError(f"a {kind} {start} to {last if is_whole else f'{last:g}'}")
 
     return take
 
 
-def _word(accepted: Sequence[str]) -> Reader:
-    """Return a reader of one of some words; small letters count as large ones."""
-
-    def take(text: str) -> str:
-        if text.upper() in accepted:
-            return text.upper()
-        raise ValueError(", ".join(accepted))
-
-    return take
-
-
-def _truth(text: str) -> bool:
-    if text.lower() in {"true", "false"}:
-        return text.lower() == "true"
-    raise ValueError("true or false")
+def _bound(text: str) -> float:
+    """Return a bound, such as 0.8, -2^31 or 2^32-1."""
+    if "^" not in text:
+        return float(text) if "." in text else int(text)
+    base, _, power = text.removesuffix("-1").partition("^")
+    value: int = abs(int(base)) ** int(power)
+    return (-value if base.startswith("-") else value) - text.endswith("-1")
