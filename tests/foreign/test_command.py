@@ -70,6 +70,11 @@ def test_strict_refuses_what_changes_figures_and_writes_nothing(cli: Cli, files:
     assert run.returncode == 2
     assert "GC_Exec_Threshold" in json.loads(run.stdout)["error"]["message"]
     assert not (files / "d.yaml").exists()
+    flow = synthetic(Read_Percentage=100)
+    (files / "workload.xml").write_text(scenarios(flow))
+    words = ("ssdconfig.xml", "workload.xml", "-o", "d.yaml", "--strict", "--json")
+    # Without writes nothing is collected, and no cache is used.
+    assert json.loads(cli("config", "from", *words).stdout)["counts"]["exact"]
     (files / "run.sh").write_text(SCRIPT.replace("gc_thres_pcent=75", "gc_thres_pcent=95"))
     assert cli("config", "from", "run.sh", "-o", "d.yaml", "--strict").returncode == 0
 

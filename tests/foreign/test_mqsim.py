@@ -116,6 +116,57 @@ def test_flows_wait_as_long_as_in_mqsim(
     assert result.metrics["latency_us"]["all"]["mean"] == pytest.approx(expected, rel=0.02, abs=1)
 
 
+CHIPS: dict[str, Any] = {
+    "Overprovisioning_Ratio": "0.25", "Channel_Transfer_Rate": 400, "Chip_No_Per_Channel": 2,
+    "Die_No_Per_Chip": 2, "Plane_No_Per_Die": 2,
+}  # fmt: skip
+EVERYWHERE = {
+    "Chip_IDs": "0,1",
+    "Die_IDs": "0,1",
+    "Plane_IDs": "0,1",
+    "Working_Set_Percentage": 100,
+}
+
+
+# What MQSim 7ec40e3 printed for these flows on 4 chips of 2 dies of 2 planes, us: share of reads,
+# sectors, queue depth, mean. With dies that work by themselves the last takes 1238.
+@pytest.mark.parametrize(
+    ("reads", "sectors", "depth", "expected"),
+    [(100, 8, 1, 84), (100, 8, 8, 211), (0, 16, 1, 769), (0, 16, 8, 1831)],
+)
+def test_chips_work_by_themselves_and_parts_of_pages_cross_the_bus(
+    reads: int, sectors: int, depth: int, expected: int, tmp_path: Path
+) -> None:
+    flow = synthetic(
+        Address_Alignment_Unit=16, Average_Request_Size=sectors, Read_Percentage=reads,
+        Average_No_of_Reqs_in_Queue=depth, Stop_Time=0, Total_Requests_To_Generate=4000,
+        **EVERYWHERE,
+    )  # fmt: skip
+    found = made(tmp_path, drive(**CHIPS), scenarios(flow), as_run=True)
+    result = onl.benchmark(onl.load_device(found.document()), found.workloads[0].document())
+    assert result.metrics["latency_us"]["all"]["mean"] == pytest.approx(expected, rel=0.02, abs=1)
+    # Nothing that is lost matters to reads: there is no collection, and no cache.
+    assert bool(found.losses()) == (reads < 100)
+
+
+def test_dies_of_a_chip_are_its_planes_as_run(tmp_path: Path) -> None:
+    written, run = keys(tmp_path, **CHIPS), keys(tmp_path, as_run=True, **CHIPS)
+    shape = "nand.dies_per_channel", "nand.planes_per_die", "ftl.gc_reserve_blocks"
+    assert [written[name] for name in shape] == [4, 2, 10 * 16]
+    assert [run[name] for name in shape] == [2, 4, 10 * 16]
+    assert "controller.suspend" in written
+    assert "controller.suspend" not in run
+    assert run["controller.scheduler"]["kind"] == "priority"
+
+
+def test_the_letters_of_dies_and_planes_become_one_as_run(tmp_path: Path) -> None:
+    for scheme in map("".join, permutations("CWDP")):
+        found = keys(tmp_path, as_run=True, Plane_Allocation_Scheme=scheme, **CHIPS)
+        first = scheme.replace("D", "P") if scheme.index("D") < scheme.index("P") else scheme
+        ours = "".join(dict.fromkeys(first.replace("D", "P").replace("W", "D")))
+        assert found["ftl.allocation"] == ours
+
+
 @pytest.mark.parametrize(
     ("rate", "as_run"),
     [(300, 333.333333), (333, 333.333333), (400, 500), (533, 1000), (1000, 1000), (1001, 1e6)],

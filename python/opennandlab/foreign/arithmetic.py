@@ -127,7 +127,7 @@ def _bounded(found: Number) -> Number:
     return found
 
 
-# How fast each binds, and what it does.
+# Rank (the higher binds first) and operation.
 SIGNS: dict[str, tuple[int, Callable[[Number, Number], Number]]] = {
     "+": (0, operator.add),
     "-": (0, operator.sub),

@@ -89,8 +89,10 @@ class Conversion:
             if row.key == key:
                 kind = "defaulted" if row.kind == "defaulted" else "approximated"
                 told = f"{row.note}; {note}" if row.note else note
+                # Approximated without a loss: the key does not matter to what is run.
+                figures = row.figures or row.kind != "approximated"
                 self.rows[place] = replace(
-                    row, kind=kind, written=value, run=ABSENT, note=told, figures=True
+                    row, kind=kind, written=value, run=ABSENT, note=told, figures=figures
                 )
 
 

@@ -24,7 +24,7 @@ from opennandlab.foreign.table import ABSENT, Entry, Row, Translation, Values, l
 from opennandlab.foreign.xml_text import Element, parse
 
 DEVICE, SCENARIOS, SCENARIO = "Execution_Parameter_Set", "MQSim_IO_Scenarios", "IO_Scenario"
-# The sections of a device file: where each stands, and its name in the table.
+# The sections of a device file: those inside of each, and their names in the table.
 HOST, DRIVE, FLASH = "Host_Parameter_Set", "Device_Parameter_Set", "Flash_Parameter_Set"
 SECTIONS = {DEVICE: {HOST, DRIVE}, DRIVE: {FLASH}}
 SHORT = {HOST: "Host", DRIVE: "", FLASH: "Flash"}
@@ -106,7 +106,7 @@ def _of_flows(flows: Sequence[Values], page: int) -> dict[str, Any]:
 
 
 def _device(element: Element, file: str) -> Iterator[Entry]:
-    """Yield what is in a section of a device file, and its inner sections."""
+    """Yield the entries of a section of a device file, and of its inner sections."""
     short, fields = SHORT.get(element.name), mqsim_device.TABLE.fields
     known = [name for name, one in fields.items() if one.section == short]
     for one in element.inside:
@@ -120,7 +120,7 @@ def _device(element: Element, file: str) -> Iterator[Entry]:
 def _leaves(
     element: Element, file: str, label: str, known: Collection[str] = (), group: str = ""
 ) -> Iterator[Entry]:
-    """Yield an element or all within it, and attributes; what is not known has its path."""
+    """Yield an element or all within it, and attributes; unknown ones have their path."""
     if element.inside:
         yield from _attributes(element, file, label)
         for one in element.inside:
@@ -153,7 +153,8 @@ def _scenarios(path: Path, root: Element) -> tuple[list[list[Flow]], list[Row]]:
                 continue
             scenario.append(_flow(flow, path, f"{len(found) + 1}.{len(scenario) + 1}"))
         if not scenario:
-            raise ConfigError("FILE", f"{path.name}:{one.line}: a scenario without a flow")
+            message = f"{path.name}:{one.line}: a scenario without a flow; accepted: "
+            raise ConfigError("FILE", message + " and ".join(TABLES))
         if len(scenario) > TENANTS_MAX:
             message = f"{path.name}:{one.line}: {len(scenario)} flows; accepted: {TENANTS_MAX}"
             raise ConfigError("FILE", message)

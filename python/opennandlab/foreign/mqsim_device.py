@@ -56,7 +56,7 @@ def _bus(values: Values) -> Found:
 
 
 def _dies(values: Values) -> Found:
-    """A chip gets a command only when all of its dies are idle: it is what works by itself."""
+    """A chip gets a command only when all of its dies are idle, so dies do not overlap."""
     chips, dies = values["Chip_No_Per_Channel"], values["Die_No_Per_Chip"]
     note = "product" if dies == 1 else "product; the dies of a chip take turns there, as its planes"
     return Found(chips * dies, chips, note=note)

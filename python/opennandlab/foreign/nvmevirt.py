@@ -1,8 +1,8 @@
 """NVMeVirt 61c90f7: the `#define` lines of one model of `ssd_config.h`.
 
 Read from its source: `ssd.c`, `conv_ftl.c`, `zns_ftl.c`, `main.c`; what becomes of each define is
-in tables/nvmevirt.tsv. Which lines are of the model is told by `#if (BASE_SSD == NAME)`; what else
-a preprocessor knows is refused. How much flash there is follows from the memory that the module is
+in tables/nvmevirt.tsv. `#if (BASE_SSD == NAME)` gives the lines of a model; other conditions of a
+preprocessor are refused. How much flash there is follows from the memory that the module is
 given: `--memmap-size`.
 """
 

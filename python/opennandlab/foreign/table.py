@@ -6,11 +6,11 @@ A file of `tables/` has a line for each key of the other simulator, columns betw
 names there  unit there  accepted  default there  our key  class  how  note
 ? condition                                                class  how  note
 ```
-`names` with blanks between are alike, `section:` may stand before one, `*` is any text, and a
+`names` with blanks between are alike, one may begin with `section:`, `*` is any text, and a
 name in parentheses is a constant of the other simulator in no file. `accepted` is `1..2^20`,
 `>0.0..1.0` (a decimal number above 0), `A/B` (one of these words), `bool`, `text`, or a function of
-the module. `"` as our key: part of the value of the line above. A star behind the class: what is
-lost changes figures; a minus: it does not. `refused`: an error of the key that `how` names. `$name`
+the module. `"` as our key: part of the value of the line above. A star behind the class: the
+loss changes figures; a minus: it does not. `refused`: an error of the key that `how` names. `$name`
 in a note or in JSON is a value. `how` our value is found; empty, and it is not set:
 
 ```text
@@ -66,7 +66,7 @@ class Values(dict[str, Any]):
 
 @dataclass(frozen=True)
 class Entry:
-    """A key with its value in a file; `group`, such as a flow, stands before its name in rows."""
+    """A key with its value in a file; its name in rows begins with the group, such as a flow."""
 
     name: str
     text: str

@@ -30,7 +30,7 @@ class Element:
     attributes: dict[str, str] = field(default_factory=dict)
 
 
-def parse(raw: bytes, origin: str) -> Element:  # noqa: C901 (handlers share what they count)
+def parse(raw: bytes, origin: str) -> Element:  # noqa: C901 (handlers share state)
     """Return the root of an XML text.
 
     Args:
