@@ -149,6 +149,14 @@ def test_chips_work_by_themselves_and_parts_of_pages_cross_the_bus(
     assert bool(found.losses()) == (reads < 100)
 
 
+def test_a_drive_takes_as_many_commands_as_mqsim_fetches(tmp_path: Path) -> None:
+    device = drive(Queue_Fetch_Size=16)
+    for flows, depth in ((synthetic(), 16), (synthetic() * 2, 32)):
+        found = made(tmp_path, device, scenarios(flows), as_run=True).device.keys
+        assert found["host.queue_depth_max"] == depth
+    assert keys(tmp_path, Queue_Fetch_Size=16)["host.queue_depth_max"] == 65_535
+
+
 def test_dies_of_a_chip_are_its_planes_as_run(tmp_path: Path) -> None:
     written, run = keys(tmp_path, **CHIPS), keys(tmp_path, as_run=True, **CHIPS)
     shape = "nand.dies_per_channel", "nand.planes_per_die", "ftl.gc_reserve_blocks"

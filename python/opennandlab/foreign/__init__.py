@@ -1,13 +1,12 @@
 """Device and workload files of other simulators, translated key by key.
 
 ```text
-files ──► reader ──► Entry: name, text, place       xml_text  femu  nvmevirt  simplessd
-                       │    Field: unit, type, default there   a table per simulator
-                       │    Rule: our key, how, class, note    a table per simulator
-                       ▼
-                     Row: nothing vanishes          table
-                       └──► YAML with origins, checked by the core   writing
+files ──► reader ──► Entry: name, text, place          mqsim  femu  nvmevirt  simplessd
+                       │    a line of tables/NAME.tsv    unit, accepted, default, our key, how, note
+                       ▼    functions of the module      what a line cannot say
+                     Row: nothing vanishes               table
+                       └──► YAML with origins, checked by the core   conversion, converting
 ```
-The report and the YAML file are both made from the two tables. Each table names the version of the
-simulator from whose source it was read.
+The report and the YAML file are both made from the tables. Each names the version of the simulator
+from whose source it was read.
 """

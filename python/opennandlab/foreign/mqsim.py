@@ -33,6 +33,8 @@ TRACE_BYTES_MAX = 1 << 30
 TRACE_LINE_BYTES_MAX = 4096
 TRACE_COLUMNS = 5
 TENANTS_MAX = 64
+NOTE = "replayed alone, beside the other flows there"
+ALONE = Row("", "", "", "", "approximated", note=NOTE, figures=True)
 
 
 @dataclass
@@ -69,8 +71,7 @@ def convert(texts: Sequence[tuple[Path, bytes]], *, as_run: bool) -> Conversion:
         scenarios, unknown = _scenarios(*roots[SCENARIOS])
     entries = [*_attributes(root, path.name, DEVICE), *_device(root, path.name)]
     values, unused = read(entries, mqsim_device.TABLE.fields)
-    flows = [flow.values for scenario in scenarios for flow in scenario]
-    values |= _of_flows(flows, values["Page_Capacity"])
+    values |= _of_flows(scenarios, values["Page_Capacity"])
     made = translate(entries, mqsim_device.TABLE, values, unused, as_run=as_run)
     found = Conversion("mqsim", inert(path.stem) or "drive", made, rows=[*made.rows])
     for number, scenario in enumerate(scenarios, 1):
@@ -79,29 +80,23 @@ def convert(texts: Sequence[tuple[Path, bytes]], *, as_run: bool) -> Conversion:
     return found
 
 
-def _of_flows(flows: Sequence[Values], page: int) -> dict[str, Any]:
+def _of_flows(scenarios: Sequence[Sequence[Flow]], page: int) -> dict[str, Any]:
     """Return what the rules of the device know of flows: such as what divides their requests."""
-    sizes = [
-        flow[name] * SECTOR_BYTES
-        for flow in flows
-        for name in ("Average_Request_Size", "Address_Alignment_Unit")
-        if name in flow
-    ]
+    flows = [flow.values for scenario in scenarios for flow in scenario]
+    names = ("Average_Request_Size", "Address_Alignment_Unit")
+    sizes = [flow[name] * SECTOR_BYTES for flow in flows for name in names if name in flow]
     unit = math.gcd(page, *sizes)
     written = not flows or any(flow.get("Read_Percentage", 0) < 100 for flow in flows)
-    classes = len({flow.get("Priority_Class") for flow in flows})
-    parts = "none" if unit == page else "all" if written else "reads"
     modes = [flow["Device_Level_Data_Caching_Mode"] for flow in flows]
     return {
         "unit": unit,
-        "parts": parts,
+        "parts": "none" if unit == page else "all" if written else "reads",
         "written": written,
-        "classes": classes,
+        "classes": len({flow.get("Priority_Class") for flow in flows}),
         "modes": modes,
-        "flows": len(flows),
+        "flows": max(map(len, scenarios), default=0),
         "queues": max(16, len(flows)),
         "cached": any("CACHE" in mode for mode in modes or ["WRITE_CACHE"]),
-        "depth": max((flow.get("Average_No_of_Reqs_in_Queue", 1) for flow in flows), default=1),
     }
 
 
@@ -171,12 +166,10 @@ def _flow(element: Element, path: Path, group: str) -> Flow:
         entries += _leaves(one, path.name, f"{group}/{one.name}", fields, group)
     values, unused = read(entries, fields)
     values.group, values.missing = f"{group}/", "is missing, and MQSim has no default for it"
-    needed = ("Device_Level_Data_Caching_Mode", *(["File_Path"] if element.name == TRACE else []))
-    for name in needed:
-        values[name]  # refused if it is not there
-    values["requests"] = _requests(path.parent, values)
+    values["Device_Level_Data_Caching_Mode"]  # refused if it is not there
     if element.name == TRACE:
-        values["path"] = str(path.parent / values["File_Path"])
+        values |= {"path": str(path.parent / values["File_Path"])}
+    values["requests"] = _requests(path.parent, values)
     return Flow(element.name, entries, values, unused)
 
 
@@ -219,19 +212,14 @@ def _add(
             continue
         made.replays.append(_replay(flow.values["path"], one))
         if len(scenario) > 1:
-            note = "replayed alone, beside the other flows there"
-            rows.append(_lost(f"(flow {flow.values.group[:-1]})", note))
+            rows.append(replace(ALONE, source=f"(flow {flow.values.group[:-1]})"))
     if workload.tenants:
         rows = _together(workload, rows, device, scenario)
         made.workloads.append(workload)
         if len(workload.tenants) < len(scenario):
             note = "tenants alone, without the traces that run beside them there"
-            rows.append(_lost(f"(scenario {name.rpartition('-')[2]})", note))
+            rows.append(replace(ALONE, source=f"(scenario {name.rpartition('-')[2]})", note=note))
     made.rows += rows
-
-
-def _lost(source: str, note: str) -> Row:
-    return Row(source, "", "", "", "approximated", note=note, figures=True)
 
 
 def _together(

@@ -180,6 +180,11 @@ def _cache(values: Values, verb: str) -> Found:
     return Found(found | ({"mode": "write_back"} if verb == "WRITE" else {}), note=note)
 
 
+def _depth(values: Values) -> Found:
+    taken = values["Queue_Fetch_Size"] * max(values["flows"], 1)
+    return Found(values["IO_Queue_Depth"], min(values["IO_Queue_Depth"], taken))
+
+
 def _link(values: Values) -> Any:  # noqa: ANN401 (a rule)
     rate = values["PCIe_Lane_Bandwidth"] * values["PCIe_Lane_Count"] * 1000
     return {"kind": "custom", "mb_s": rate, "efficiency": round(PACKET_SHARE, 9)}
