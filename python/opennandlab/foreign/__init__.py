@@ -3,7 +3,7 @@
 ```text
 files ──► reader ──► Entry: name, text, place          mqsim  femu  nvmevirt  simplessd
                        │    a line of tables/NAME.tsv    unit, accepted, default, our key, how, note
-                       ▼    functions of the module      what a line cannot say
+                       ▼    functions of the module      computed values
                      Row: nothing vanishes               table
                        └──► YAML with origins, checked by the core   conversion, converting
 ```

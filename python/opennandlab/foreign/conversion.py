@@ -89,7 +89,7 @@ class Conversion:
             if row.key == key:
                 kind = "defaulted" if row.kind == "defaulted" else "approximated"
                 told = f"{row.note}; {note}" if row.note else note
-                # Approximated without a loss: the key does not matter to what is run.
+                # Approximated without a loss: the key has no effect on the workloads.
                 figures = row.figures or row.kind != "approximated"
                 self.rows[place] = replace(
                     row, kind=kind, written=value, run=ABSENT, note=told, figures=figures

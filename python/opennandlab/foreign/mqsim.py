@@ -13,6 +13,8 @@ import math
 import stat
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -182,19 +184,15 @@ def _requests(folder: Path, values: Mapping[str, Any]) -> int | None:
         return None
     try:
         trace = (folder / values["File_Path"]).resolve()
-        if not trace.is_relative_to(folder.resolve()):
+        found = trace.stat()
+        is_plain = stat.S_ISREG(found.st_mode) and found.st_size <= TRACE_BYTES_MAX
+        if not is_plain or not trace.is_relative_to(folder.resolve()):
             return None
-        if not stat.S_ISREG(trace.stat().st_mode) or trace.stat().st_size > TRACE_BYTES_MAX:
-            return None
-        count = 0
         with trace.open("rb") as stream:
-            while line := stream.readline(TRACE_LINE_BYTES_MAX):
-                if len(line.split()) != TRACE_COLUMNS:
-                    break
-                count += 1
+            lines = iter(partial(stream.readline, TRACE_LINE_BYTES_MAX), b"")
+            return sum(1 for _ in takewhile(lambda one: len(one.split()) == TRACE_COLUMNS, lines))
     except (OSError, ValueError):
         return None
-    return count
 
 
 def _add(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from itertools import product
+from itertools import accumulate, product
 
 from opennandlab.base.errors import ConfigError
 from opennandlab.foreign.table import Found, Values, load
@@ -72,12 +72,11 @@ def divide(flows: Sequence[Values], device: Values) -> None:
             for name in ("HostInterface_Type", "Enabled_Preconditioning", "written")
         },
     }
-    begin = 0
-    for flow, count in zip(flows, found, strict=True):
+    ends = list(accumulate(found))
+    for flow, count, end in zip(flows, found, ends, strict=True):
         places = PLACES.items() if device["HostInterface_Type"] == "NVME" else ()
         everywhere = all(len(flow[name]) == device[given] for name, given in places)
-        flow.update(shared, everywhere=everywhere, part=(begin, begin + count, sum(found)))
-        begin += count
+        flow.update(shared, everywhere=everywhere, part=(end - count, end, ends[-1]))
 
 
 def _range(values: Values) -> Found:
