@@ -199,14 +199,14 @@ def test_ctrl_c_is_heard_where_python_drops_it(monkeypatch: pytest.MonkeyPatch) 
         def __del__(self) -> None:
             signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setitem(_ending._raised, "at_s", float("-inf"))
+    monkeypatch.setattr(_ending._asked, "raised_at_s", float("-inf"))
     _process.prepare()
-    _ending.hear()
+    _ending.raise_if_asked()
     it = Leaving()
     del it
     with pytest.raises(KeyboardInterrupt):
-        _ending.hear()
-    _ending.hear()
+        _ending.raise_if_asked()
+    _ending.raise_if_asked()
 
 
 def test_a_job_in_the_background_can_be_interrupted(folder: Path) -> None:
@@ -222,7 +222,7 @@ def test_a_job_in_the_background_can_be_interrupted(folder: Path) -> None:
 
 def test_signals_that_come_together_interrupt_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each thread of a parent that dies tells its child; the second may not break off the end."""
-    monkeypatch.setitem(_ending._raised, "at_s", float("-inf"))
+    monkeypatch.setattr(_ending._asked, "raised_at_s", float("-inf"))
     _process.prepare()
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGTERM)
@@ -232,4 +232,4 @@ def test_signals_that_come_together_interrupt_once(monkeypatch: pytest.MonkeyPat
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
-        _ending.hear()
+        _ending.raise_if_asked()

@@ -119,7 +119,7 @@ def endurance(given: EnduranceOptions) -> None:
         with Store.open(given.output) as kept, shown(said, quiet=given.quiet) as watch:
 
             def told(suite: str, state: "Progress | None") -> None:
-                _ending.hear()
+                _ending.raise_if_asked()
                 now["suite"] = suite
                 if watch is not None:
                     watch(state)

@@ -84,7 +84,7 @@ def files(given: FilesOptions) -> None:
     words = ["opennandlab", "power", "files", "--cuts", str(given.cuts), "--rows", str(given.rows),
              "--seed", str(given.seed), "--output", str(given.output)]  # fmt: skip
     with shown(str, quiet=given.quiet) as watch:
-        told = _ending.hearing(watch)
+        told = _ending.raising(watch)
         campaign = Campaign(wanted, given.output, jobs=given.jobs or cores(), watch=told)
         _note_known(campaign, quiet=given.quiet)
         is_partial = _carried_out(campaign)

@@ -113,7 +113,7 @@ def carry_out(given: RunOptions) -> "tuple[Campaign, PowerDocument, str]":
 
     with shown(progress, quiet=given.quiet) as watch:
         try:
-            campaign = Campaign(settings, disk, supply, given.output, _ending.hearing(watch))
+            campaign = Campaign(settings, disk, supply, given.output, _ending.raising(watch))
         except OSError as error:
             raise OutputError(f"{given.address}: {error.strerror or error}") from error
         _note_known(campaign, quiet=given.quiet)

@@ -49,7 +49,7 @@ def prepare() -> None:
     # A shell starts background jobs with SIGINT ignored; a long run must be stoppable there too.
     # A scheduler, a service manager and `timeout` send SIGTERM: it means the same.
     for number in STOPPING:
-        signal.signal(number, _ending.end)
+        signal.signal(number, _ending.on_signal)
     if sys.stderr is None:
         sys.stderr = _nowhere(2)
     for stream in (sys.stdout, sys.stderr):

@@ -65,6 +65,13 @@ def emit_json(document: object) -> None:
     sys.stdout.flush()
 
 
+def plain_lines(*lines: str) -> None:
+    """Print lines as they are: never broken, and nothing in them is markup."""
+    console = stdout()
+    for line in lines:
+        console.print(line, markup=False, emoji=False, soft_wrap=True)
+
+
 def note(text: str, *, style: str | None = None) -> None:
     """Print a diagnostic; one that nobody can receive changes no outcome."""
     from rich.text import Text

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import typer
 
 from opennandlab.cli._progress import shown
-from opennandlab.cli._streams import duration, emit_json, note, stderr, stdout
+from opennandlab.cli._streams import duration, emit_json, note, plain_lines, stderr, stdout
 from opennandlab.cli._tables import Grid, plain_table
 
 if TYPE_CHECKING:
@@ -30,7 +30,16 @@ INTERRUPTED = 130
 # What `--state image:FILE` reads, where it is named beside other inputs.
 IMAGE = "the image of --state"
 
-__all__ = ["Grid", "duration", "emit_json", "note", "plain_table", "stderr", "stdout"]
+__all__ = [
+    "Grid",
+    "duration",
+    "emit_json",
+    "note",
+    "plain_lines",
+    "plain_table",
+    "stderr",
+    "stdout",
+]
 
 # Options that draw: the form follows from the ending, which is checked before a run.
 DRAWING = ("--plot", "--breakdown-plot")

@@ -1,5 +1,6 @@
 """`attach`: a served drive as a block device of this machine, or how to make it one."""
 
+import shlex
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
@@ -14,38 +15,39 @@ class AttachOptions(Printed):
     """Options of `attach`."""
 
     socket: Annotated[Path, flag("Unix socket of the server.", metavar="PATH")]
-    run: Annotated[bool, flag("Do it, through FUSE; needs root.")] = False
+    run: Annotated[bool, flag("Run the commands, through FUSE; needs root.")] = False
     mount: Annotated[Path | None, flag("Make a file system and mount it here.", metavar="DIR")] = (
         None
     )
-    fs: Annotated[str, flag("Its kind.", metavar="ext4|xfs|btrfs")] = "ext4"
+    fs: Annotated[str, flag("Kind of the file system.", metavar="ext4|xfs|btrfs")] = "ext4"
 
 
 def attach(given: AttachOptions) -> None:
     """Print the commands that attach a served drive and those that detach it, or run them."""
+    if given.run:
+        _attach(given)
+    else:
+        _print_recipe(given)
+
+
+def _attach(given: AttachOptions) -> None:
     from opennandlab.serving import recipes
 
-    if given.run:
-        made = recipes.attach(given.socket, given.mount, given.fs)
-        if given.as_json:
-            terminal.emit_json({"attached": asdict(made)})
-        elif not given.quiet:
-            place = made.mount or made.device
-            lines = [f"attached {made.device}", f"detach: opennandlab detach {place} --run"]
-            for text in lines:
-                terminal.stdout().print(text, markup=False, soft_wrap=True, highlight=False)
-        return
-    chosen = recipes.recipe(given.socket, given.mount, given.fs)
+    made = recipes.attach(given.socket, given.mount, given.fs)
+    undo = ("opennandlab", "detach", made.mount or made.device, "--run")
     if given.as_json:
-        terminal.emit_json({"recipe": asdict(chosen), "uri": recipes.uri(given.socket)})
-        return
-    if given.quiet:
-        return
-    lines = [
-        f"# {chosen.reason}; a guest of QEMU takes {recipes.uri(given.socket)}",
-        *chosen.up,
-        "# to detach:",
-        *chosen.down,
-    ]
-    for text in lines:
-        terminal.stdout().print(text, markup=False, soft_wrap=True, highlight=False)
+        terminal.emit_json({"attached": asdict(made)})
+    elif not given.quiet:
+        terminal.plain_lines(f"attached {made.device}", f"detach: {shlex.join(undo)}")
+
+
+def _print_recipe(given: AttachOptions) -> None:
+    from opennandlab.serving import recipes
+
+    recipe, uri = recipes.recipe(given.socket, given.mount, given.fs), recipes.uri(given.socket)
+    if given.as_json:
+        terminal.emit_json({"recipe": asdict(recipe), "uri": uri})
+    elif not given.quiet:
+        terminal.plain_lines(
+            f"# {recipe.reason}; for QEMU, give {uri}", *recipe.up, "# to detach:", *recipe.down
+        )

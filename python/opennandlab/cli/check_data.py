@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli._ending import hearing
+from opennandlab.cli._ending import raising
 from opennandlab.cli._gate import gate_plan
 from opennandlab.cli._progress import Clock, shown
 from opennandlab.cli.options.common import SEED_MAX, Printed
@@ -62,7 +62,7 @@ def check_data(given: CheckDataOptions) -> None:
             raw.capacity_bytes, raw.sector_bytes, is_full=given.full, cache_bytes=cache_bytes
         )
         with shown(_Line(), quiet=given.quiet) as watch:
-            verdict = Check(raw, plan, tag, hearing(watch)).run()
+            verdict = Check(raw, plan, tag, raising(watch)).run()
     finally:
         raw.close()
     if given.as_json:

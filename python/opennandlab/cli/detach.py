@@ -14,9 +14,13 @@ class DetachOptions(Printed):
 
     name: Annotated[
         str,
-        argument("Its mount point, or its loop device.", metavar="DIR|DEVICE", show_default=False),
+        argument(
+            "Its mount point, its loop device, or the socket of its server.",
+            metavar="DIR|DEVICE|SOCKET",
+            show_default=False,
+        ),
     ]
-    run: Annotated[bool, flag("Do it, instead of printing how.")] = False
+    run: Annotated[bool, flag("Run the commands, instead of printing them.")] = False
 
 
 def detach(given: DetachOptions) -> None:
@@ -28,12 +32,6 @@ def detach(given: DetachOptions) -> None:
         recipes.detach(made)
     if given.as_json:
         terminal.emit_json({"detached" if given.run else "attached": asdict(made)})
-    elif not given.run and not given.quiet:
-        mounted = [] if made.mount is None else [f"umount {made.mount}"]
-        for text in (
-            *mounted,
-            f"losetup --detach {made.device}",
-            f"umount {made.file}",
-            f"rm {made.file}",
-        ):
-            terminal.stdout().print(text, markup=False, soft_wrap=True, highlight=False)
+    elif not given.quiet:
+        done = [f"detached {made.device}"]
+        terminal.plain_lines(*(done if given.run else recipes.commands_down(made)))

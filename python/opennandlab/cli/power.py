@@ -87,7 +87,7 @@ def run(given: RunOptions) -> None:
     with shown(_line, quiet=given.quiet) as watch:
 
         def told(done: int) -> None:
-            _ending.hear()
+            _ending.raise_if_asked()
             if watch is not None:
                 watch((done, campaign.cuts_wanted))
 
@@ -292,7 +292,7 @@ def study(given: StudyOptions) -> None:
 
     terminal.check_folder(given.output)
     with shown(str, quiet=given.quiet) as watch:
-        found = list(rows(given.cuts, given.seed, given.jobs or cores(), _ending.hearing(watch)))
+        found = list(rows(given.cuts, given.seed, given.jobs or cores(), _ending.raising(watch)))
     made = [
         {"option": one.row.option, "value": one.row.value, "must": list(one.row.must),
          "may": list(one.row.may), "problems": list(one.problems),

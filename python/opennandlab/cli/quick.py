@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli._ending import hearing
+from opennandlab.cli._ending import raising
 from opennandlab.cli._gate import gate_plan
 from opennandlab.cli._progress import Clock, shown
 from opennandlab.cli.options.common import Printed, Seed
@@ -75,7 +75,7 @@ def quick(given: QuickOptions) -> None:
     target = open_target(request)
     try:
         with shown(_Line(), quiet=given.quiet) as watch:
-            found = run_quick(target, settings, hearing(watch))
+            found = run_quick(target, settings, raising(watch))
         _show(given, target, settings, found)
     finally:
         target.close()

@@ -39,11 +39,11 @@ class Attached:
     """What was made, so that it can be taken down.
 
     Args:
-        socket: Of the server.
-        file: Where FUSE shows the drive.
+        socket: Socket of the server.
+        file: File as which FUSE shows the drive.
         device: The loop device.
-        mount: Where it is mounted; None if it is not.
-        pid: Of `nbdfuse`.
+        mount: Its mount point; None if it is not mounted.
+        pid: Process of `nbdfuse`.
     """
 
     socket: str
@@ -59,7 +59,7 @@ class Recipe:
 
     Args:
         way: `nbd`, `ublk` or `fuse`.
-        reason: Why this one.
+        reason: Why this way was chosen.
         up: Commands that attach.
         down: Commands that detach.
     """
@@ -79,7 +79,7 @@ def recipe(socket: Path, mount: Path | None, fs: str) -> Recipe:
     """Choose the recipe for this machine.
 
     Args:
-        socket: Of the server.
+        socket: Socket of the server.
         mount: Where to mount a file system; None for the bare device.
         fs: `ext4`, `xfs` or `btrfs`.
 
@@ -105,12 +105,27 @@ def recipe(socket: Path, mount: Path | None, fs: str) -> Recipe:
             f"nbdfuse {file} '{uri(socket)}' &",
             f"losetup --find --show --direct-io=on {file}   # prints the device",
         ]
-        down = [f"losetup --detach {device}", f"umount {file}", f"rm {file}"]
+        down = _loop_down(device, f"{socket.absolute()}.disk")
     if mount is not None:
         place = shlex.quote(str(mount))
         up += [f"mkfs.{fs} {device}   # unless it has one already", f"mount {device} {place}"]
         down.insert(0, f"umount {place}")
     return Recipe(way, reason, up, down)
+
+
+def commands_down(made: Attached) -> list[str]:
+    """Return the commands that take down what `attach` made, for a shell.
+
+    >>> commands_down(Attached("s", "s.disk", "/dev/loop7", "/mnt/my drive", 1))[0]
+    "umount '/mnt/my drive'"
+    """
+    mounted = [] if made.mount is None else [shlex.join(("umount", made.mount))]
+    return mounted + _loop_down(made.device, made.file)
+
+
+def _loop_down(device: str, file: str) -> list[str]:
+    commands = ("losetup", "--detach", device), ("umount", file), ("rm", file)
+    return [shlex.join(command) for command in commands]
 
 
 def attach(socket: Path, mount: Path | None, fs: str) -> Attached:
