@@ -34,7 +34,7 @@ class FilesOptions(Printed):
             show_default=False,
         ),
     ] = None
-    cuts: Annotated[int, flag("Of each database and disk.")] = 25
+    cuts: Annotated[int, flag("Cuts of each database and disk.")] = 25
     rows: Annotated[int, flag("Commits of each database.")] = 200
     mode: Annotated[
         list[str] | None,

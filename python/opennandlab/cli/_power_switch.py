@@ -13,7 +13,9 @@ from opennandlab.cli.options.rows import flag
 class SwitchOptions(Printed):
     """Options of `cut`, `off` and `on`."""
 
-    socket: Annotated[Path, flag("Of `serve --power-socket`.", metavar="PATH", show_default=False)]
+    socket: Annotated[
+        Path, flag("Socket of `serve --power-socket`.", metavar="PATH", show_default=False)
+    ]
 
 
 def cut(given: SwitchOptions) -> None:

@@ -55,24 +55,26 @@ class ImportOptions(Printed):
             show_default=False,
         ),
     ] = None
-    output: Annotated[Path | None, flag("Write the document.", "-o", metavar="FILE.json")] = None
+    output: Annotated[
+        Path | None, flag("Write the document to this file.", "-o", metavar="FILE.json")
+    ] = None
     references: Annotated[bool, flag("List the published tables that are shipped.", "--list")] = (
         False
     )
     test: Annotated[TestName | None, flag("The test. Default: by the figures.")] = None
-    unit: Annotated[str | None, flag("Of a wide table: iops, mb_s, art_ms, …", metavar="UNIT")] = (
-        None
-    )
+    unit: Annotated[
+        str | None, flag("Unit of a wide table: iops, mb_s, art_ms, …", metavar="UNIT")
+    ] = None
     pattern: Annotated[PatternName | None, flag("Take these jobs of fio only.")] = None
     threads: Annotated[int | None, flag("Threads (TC); of fio, these jobs only.", min=1)] = None
     queue_depth: Annotated[int | None, flag("Outstanding per thread (QD), likewise.", min=1)] = None
     any_order: Annotated[bool, flag("Take the mixes of a table in any order.")] = False
-    allow_cut: Annotated[
-        bool, flag("Of an output of fio that breaks off, take the complete jobs.")
-    ] = False
+    allow_cut: Annotated[bool, flag("Take the complete jobs of a truncated output of fio.")] = False
     name: Annotated[str | None, flag("Name of the document.", metavar="NAME")] = None
     model: Annotated[str | None, flag("Model of the drive.", metavar="TEXT")] = None
-    capacity: Annotated[str | None, flag("Of the drive, such as 233GiB.", metavar=SIZE)] = None
+    capacity: Annotated[
+        str | None, flag("Capacity of the drive, such as 233GiB.", metavar=SIZE)
+    ] = None
     amount: Annotated[
         str | None,
         flag("Amount of the drive that was tested, in 2048 segments.", "--ar-amount", metavar=SIZE),

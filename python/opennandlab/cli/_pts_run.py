@@ -360,7 +360,7 @@ def _span(least_s: float | None, most_s: float) -> str:
 def progress_line(
     *, quiet: bool
 ) -> contextlib.AbstractContextManager[Callable[["Progress"], None] | None]:
-    """Return what shows how far a test is."""
+    """Return the progress line of a test."""
     return shown(line, quiet=quiet)
 
 

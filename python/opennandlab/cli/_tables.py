@@ -92,7 +92,7 @@ class _Column:
 
     @cached_property
     def least(self) -> int:
-        """How narrow it can be made."""
+        """The least width at which no word is broken."""
         return max(_word_width(self.head), *map(_least, self.cells), 0)
 
 
@@ -139,7 +139,7 @@ class Grid:
     """A table of words and numbers; printed, it takes the room that there is.
 
     Args:
-        heads: Of the columns.
+        heads: Heads of the columns.
         lines: Cells of each row; those that are missing at its end are empty.
         labels: So many columns, the first, say what a row is; blocks repeat them.
         left: Columns whose cells stand on the left; the others stand on the right.

@@ -137,10 +137,12 @@ class RunOptions(AgingOptions):
     relative: Annotated[bool, flag("Run the suite on the young and clean drive as well.")] = False
     runs: Annotated[int, flag("How often each case is run.", min=1, max=1000)] = 5
     idle_ms: Annotated[int, flag("Pause between iterations.", min=0, max=3_600_000)] = 0
-    journal: Annotated[str, flag("Of databases, live: truncate, delete, persist or wal.")] = (
-        "truncate"
-    )
-    sync: Annotated[str, flag("Of databases, live: full, extra or normal.")] = "full"
+    journal: Annotated[
+        str, flag("Journal of databases, live: truncate, delete, persist or wal.")
+    ] = "truncate"
+    sync: Annotated[
+        str, flag("Setting `synchronous` of databases, live: full, extra or normal.")
+    ] = "full"
     page: Annotated[int, flag("Bytes of a page of databases, live.")] = 4096
     evict: Annotated[
         str, flag("How pages leave the cache, live: auto, drop_caches or dontneed.")
@@ -284,7 +286,7 @@ class ScriptOptions(Options):
     """Options of `script`."""
 
     case: Annotated[str, argument("The case.", show_default=False)]
-    iterations: Annotated[int, flag("How often.", min=0, max=1_000_000)] = 1
+    iterations: Annotated[int, flag("Iterations of the case.", min=0, max=1_000_000)] = 1
     size: SizeOption = None
     seed: Seed = 42
 

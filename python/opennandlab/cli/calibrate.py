@@ -29,7 +29,7 @@ class CalibrateOptions(Printed):
     """Options of `calibrate`."""
 
     device: Annotated[
-        str, flag("The device before.", "-d", metavar="PRESET|FILE", callback=typed_device)
+        str, flag("The device to calibrate.", "-d", metavar="PRESET|FILE", callback=typed_device)
     ]
     to: Annotated[
         str,
@@ -174,7 +174,7 @@ def _places(
 
 
 def line(state: "Progress") -> str:
-    """Return how far a calibration is.
+    """Return the text of the progress line of a calibration.
 
     >>> from opennandlab.studies.calibration.objective import Progress
     >>> line(Progress("search", 40, 200, 12.34, 20.0))
@@ -190,7 +190,7 @@ def line(state: "Progress") -> str:
 
 
 def _command() -> str:
-    """Return what was typed."""
+    """Return the command line, if it is that of `calibrate`; empty otherwise."""
     return shlex.join(["opennandlab", *sys.argv[1:]]) if sys.argv[1:2] == ["calibrate"] else ""
 
 

@@ -15,7 +15,7 @@ class DetachOptions(Printed):
     name: Annotated[
         str,
         argument(
-            "Its mount point, its loop device, or the socket of its server.",
+            "Mount point, loop device, or socket of the server.",
             metavar="DIR|DEVICE|SOCKET",
             show_default=False,
         ),

@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,8 +15,8 @@ from opennandlab.cli._progress import shown
 from opennandlab.cli._typed import typed, typed_each
 from opennandlab.cli.options.code import (
     CODE_HELP,
+    Arithmetic,
     ArithmeticOptions,
-    AxisOf,
     ChannelOptions,
     CodeText,
     DecoderOptions,
@@ -66,7 +67,7 @@ def curve(given: CurveOptions) -> None:
     from opennandlab.ecc.curves import CurveInterrupted
     from opennandlab.ecc.curves import curve as measure
 
-    given.refuse_unheard([given.code])
+    given.refuse_of_bch([given.code])
     terminal.check_outputs({"--output": given.output, "--plot": given.plot})
     look = given.look()
     interrupted = False
@@ -113,7 +114,7 @@ def compare(given: CompareOptions) -> None:
     from opennandlab.documents.record import plain
     from opennandlab.ecc.comparing import CompareInterrupted, UnlikeCodesError, measure
 
-    given.refuse_unheard(given.codes)
+    given.refuse_of_bch(given.codes)
     terminal.check_outputs({"--output": given.output, "--plot": given.plot})
     look = given.look()
     interrupted = False
@@ -145,6 +146,13 @@ def compare(given: CompareOptions) -> None:
     _end(interrupted=interrupted, output=given.output, quiet=given.quiet)
 
 
+class Axis(str, Enum):
+    """The quantity in the column `x` of a CSV file."""
+
+    RBER = "rber"
+    EBN0_DB = "ebn0_db"
+
+
 @dataclass(frozen=True, kw_only=True)
 class PlotOptions(DrawnOptions):
     """Options of `plot`."""
@@ -161,7 +169,7 @@ class PlotOptions(DrawnOptions):
     ] = None
     where: Where = None
     store: Place = None
-    x: Annotated[AxisOf | None, flag("Meaning of the column `x`, if no file states it.")] = None
+    x: Annotated[Axis | None, flag("Meaning of the column `x`, if no file states it.")] = None
     title: Annotated[str, flag("Title of the figure.")] = ""
     quiet: Quiet = False
 
@@ -200,8 +208,10 @@ class SpeedOptions(ArithmeticOptions, ChannelOptions, Printed):
     """Options of `speed`."""
 
     code: CodeText
-    bit_errors: Annotated[int | None, flag("Wrong bits in each frame, or")] = None
-    points: Annotated[str | None, flag("points of the channel, as for `curve`.")] = None
+    bit_errors: Annotated[int | None, flag("Wrong bits in each frame; not with --points.")] = None
+    points: Annotated[
+        str | None, flag("Points of the channel, as for `curve`; not with --bit-errors.")
+    ] = None
     seconds: Annotated[float, flag("Time for each point.")] = 3.0
     seed: Seed = 42
 
@@ -211,13 +221,13 @@ def speed(given: SpeedOptions) -> None:
     """Decoding speed of one thread, in 10^6 bits per second of processor time."""
     from opennandlab.ecc.timing import speed as measure
 
-    given.refuse_unheard([given.code])
+    given.refuse_of_bch([given.code])
     document = measure(
         given.code,
         bit_errors=given.bit_errors,
         points=given.points,
         channel=given.channel_of(),
-        decoder=given.settings(is_fast=True),
+        decoder=given.chosen_decoder(prefers_int8=True),
         seconds=given.seconds,
         seed=given.seed,
     )
@@ -343,7 +353,7 @@ def decode(given: DecodeOptions) -> None:
             given.source,
             given.target,
             code=given.code,
-            decoder=given.made(),
+            decoder=given.decoder_with(Arithmetic.AUTO, prefers_int8=True),
             injection=given.injection(),
             rber=given.rber,
         )
@@ -393,7 +403,7 @@ def _end(*, interrupted: bool, output: Path | None, quiet: bool) -> None:
 def _progress(
     *, quiet: bool
 ) -> contextlib.AbstractContextManager[Callable[["Progress"], None] | None]:
-    """Return what shows how far a curve is."""
+    """Return the progress line of a curve."""
     return shown(_line, quiet=quiet)
 
 

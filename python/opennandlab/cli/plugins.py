@@ -57,7 +57,7 @@ def plugins(given: PluginsOptions) -> None:
 
 
 def _status(plugin: "Plugin", count: int, known: list[str], *, load: bool) -> dict[str, Any]:
-    """Return what a name is worth."""
+    """Return what decides whether a name can be used: does it load, is it hidden, a clash."""
     from opennandlab.base.errors import ConfigError
 
     loads, error = None, None
@@ -76,7 +76,7 @@ def _status(plugin: "Plugin", count: int, known: list[str], *, load: bool) -> di
 
 
 def _words(row: dict[str, Any]) -> str:
-    """Say what a name is worth."""
+    """Return in words whether a name can be used."""
     words = {None: "not loaded", True: "loads", False: f"fails: {row['error']}"}[row["loads"]]
     if row["hidden"]:
         words += "; hidden by the built-in name"

@@ -265,7 +265,7 @@ EVIDENCE = ("cut", "workload", "at", "cut_ns", "class", "guarantee", "unit", "fo
 
 
 def plain_one(found: dict[str, Any]) -> dict[str, Any]:
-    """Return what is told of a fault."""
+    """Return the fields of a fault that are printed."""
     return {key: found[key] for key in EVIDENCE}
 
 
@@ -274,7 +274,9 @@ class StudyOptions(Printed):
     """Options of `study`."""
 
     output: Output
-    cuts: Annotated[int, flag("Of each row; with fewer a weak option may show no fault.")] = 500
+    cuts: Annotated[int, flag("Cuts of each row; with fewer a weak option may show no fault.")] = (
+        500
+    )
     seed: Seed = 42
     jobs: Jobs = None
 

@@ -145,10 +145,12 @@ class SteadyStateOptions(Printed):
     file: Annotated[
         str | None, flag("The same from a file or stdin; also a log of fio.", metavar="FILE|-")
     ] = None
-    column: Annotated[
-        str | None, flag("Of a table: the column of the values.", metavar="N|NAME")
-    ] = None
-    direction: Annotated[Direction | None, flag("Of a log of fio: which requests.")] = None
+    column: Annotated[str | None, flag("Column of the values, in a table.", metavar="N|NAME")] = (
+        None
+    )
+    direction: Annotated[Direction | None, flag("Direction of the requests, in a log of fio.")] = (
+        None
+    )
     require_steady: Annotated[bool, flag("End with exit code 1 unless steady.")] = False
 
 

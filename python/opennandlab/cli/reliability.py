@@ -84,7 +84,7 @@ class StressOptions(Printed):
     reads: Reads = 0.0
 
     def stress(self) -> dict[str, float]:
-        """Return it, as models take it."""
+        """Return the stress, as models take it."""
         return _stress(self.pe, self.retention_h, self.temperature_c, self.reads)
 
 

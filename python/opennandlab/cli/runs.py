@@ -98,7 +98,7 @@ def list_(given: ListOptions) -> None:
 class ShowOptions(Printed):
     """Options of `show`."""
 
-    key: Annotated[str, argument("Its first digits are enough.", metavar="KEY")]
+    key: Annotated[str, argument("Key of the run, or its first digits.", metavar="KEY")]
     store: Place = None
     output: Annotated[
         Path | None, flag("Write the document, as the run itself would have.", "-o")
@@ -222,7 +222,7 @@ def plot(given: PlotOptions) -> None:
 class RerunOptions(Options):
     """Options of `rerun`."""
 
-    key: Annotated[str, argument("Its first digits are enough.", metavar="KEY")]
+    key: Annotated[str, argument("Key of the run, or its first digits.", metavar="KEY")]
     store: Place = None
     as_json: Json = False
     quiet: Quiet = False

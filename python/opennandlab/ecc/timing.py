@@ -39,8 +39,8 @@ def speed(  # noqa: PLR0913 - one argument for each thing that is to be chosen
 
     Args:
         code: As for `curve`.
-        bit_errors: Wrong bits in each frame, or
-        points: of the channel, one measurement each.
+        bit_errors: Wrong bits in each frame; None if `points` is given.
+        points: Points of the channel, one measurement each; None if `bit_errors` is given.
         channel: As for `curve`; with `bit_errors` the rate that LLRs are computed for is theirs.
         decoder: Of an LDPC code given as text; default layered min-sum in 8 bits.
         seconds: Time for each measurement, of a processor.

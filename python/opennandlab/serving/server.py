@@ -75,7 +75,7 @@ class Plan:
         device: The drive, fresh; None when `image` brings one.
         image: A saved drive, which is also saved again in the end.
         save_image: Where it is saved instead.
-        seed: Of what is drawn at random.
+        seed: Seed of all randomness.
         timing: `real`, `off` or `scaled:K`.
         socket: Path of the Unix socket.
         tcp: `ADDRESS:PORT`.

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
 from opennandlab.cli._typed import typed
 from opennandlab.cli.options.common import Printed, Seed
@@ -27,18 +27,11 @@ class Method(str, Enum):
 
 
 class Arithmetic(str, Enum):
-    """In what numbers a decoder computes."""
+    """The type of the numbers that a decoder computes with."""
 
     AUTO = "auto"
     INT8 = "int8"
     FLOAT32 = "float32"
-
-
-class AxisOf(str, Enum):
-    """What the column `x` of a CSV file is."""
-
-    RBER = "rber"
-    EBN0_DB = "ebn0_db"
 
 
 CODE_HELP = (
@@ -62,32 +55,31 @@ class DecoderOptions(Options):
     scale: Annotated[float, flag("Factor of normalised min-sum.")] = 0.75
     offset: Annotated[float, flag("Offset of offset min-sum, LLR.")] = 0.5
 
-    def refuse_unheard(self, codes: Sequence[str]) -> None:
-        """Refuse settings of the decoder if all codes are BCH codes, which have but one.
+    def decoder_with(
+        self, arithmetic: Arithmetic, *, prefers_int8: bool, stop: bool = True
+    ) -> "Decoder":
+        """Return the decoder.
+
+        Args:
+            arithmetic: The type of its numbers.
+            prefers_int8: Whether `auto` is `int8` for min-sum; `float32` otherwise.
+            stop: Whether a zero syndrome ends the iterations.
 
         Raises:
-            ConfigError: for the first that was given.
+            ConfigError: for settings that no decoder has.
         """
-        if all(code.startswith("bch:") for code in codes):
-            names = ("decoder", "iterations", "scale", "offset", "arithmetic", "fixed_iterations")
-            self.refuse(names, "on BCH codes; accepted: with LDPC codes")
-
-    def made(
-        self, arithmetic: Arithmetic = Arithmetic.AUTO, *, stop: bool = True, is_fast: bool = True
-    ) -> "Decoder":
-        """Return the decoder; if speed is meant, `auto` is the arithmetic of controllers."""
         from opennandlab.ecc.codes import Decoder
 
         number = arithmetic.value
         if arithmetic is Arithmetic.AUTO:
             is_min_sum = self.decoder.endswith(("-nms", "-oms"))
-            number = "int8" if is_fast and is_min_sum else "float32"
+            number = "int8" if prefers_int8 and is_min_sum else "float32"
         return Decoder(self.decoder, self.iterations, self.scale, self.offset, number, stop=stop)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ArithmeticOptions(DecoderOptions):
-    """The decoder, and in what numbers it computes."""
+    """The decoder, and the type of its numbers."""
 
     arithmetic: Annotated[
         Arithmetic,
@@ -97,9 +89,21 @@ class ArithmeticOptions(DecoderOptions):
     ] = Arithmetic.AUTO
     fixed_iterations: Annotated[bool, flag("Do not stop at a zero syndrome.")] = False
 
-    def settings(self, *, is_fast: bool = False) -> "Decoder":
-        """Return the decoder."""
-        return self.made(self.arithmetic, stop=not self.fixed_iterations, is_fast=is_fast)
+    def refuse_of_bch(self, codes: Sequence[str]) -> None:
+        """Refuse settings of the decoder if all codes are BCH codes, whose decoder has none.
+
+        Raises:
+            ConfigError: for the first that was given.
+        """
+        if all(code.startswith("bch:") for code in codes):
+            names = ("decoder", "iterations", "scale", "offset", "arithmetic", "fixed_iterations")
+            self.refuse(names, "on BCH codes; accepted: with LDPC codes")
+
+    def chosen_decoder(self, *, prefers_int8: bool) -> "Decoder":
+        """Return the decoder, as `decoder_with`."""
+        return self.decoder_with(
+            self.arithmetic, prefers_int8=prefers_int8, stop=not self.fixed_iterations
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +121,7 @@ class SensingOptions(Options):
     spacing: Annotated[float | None, flag("Distance of evenly spaced reads, same unit.")] = None
 
     def voltages(self) -> list[float] | None:
-        """Return where a page is read.
+        """Return the voltages at which a page is read; None for the default.
 
         Raises:
             ConfigError: for a word that is no number.
@@ -154,7 +158,7 @@ class ChannelOptions(SensingOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class StateOptions(Options):
-    """The states of a cell, and for which error rate bits are judged."""
+    """The widths of the states of a cell, and the error rate that LLRs are computed for."""
 
     sigma_ratio: Annotated[float, flag("Width of the lower state (bit 1) over the upper's.")] = 1.0
     llr_rber: Annotated[
@@ -178,7 +182,7 @@ class DrawnOptions(Options):
     target: Annotated[float | None, flag("Draw a level line, such as 1e-11.", metavar="FER")] = None
 
     def look(self, title: str = "") -> "Look":
-        """Return how it looks."""
+        """Return the content and the title of the figure."""
         from opennandlab.ecc.charts import Look
 
         return Look(self.limits, self.ber, self.target, title)
@@ -193,10 +197,22 @@ class InjectionOptions(Options):
     seed: Seed = 42
 
     def injection(self) -> "Injection":
-        """Return which."""
+        """Return the errors to inject."""
         from opennandlab.ecc.container import Injection
 
         return Injection(self.inject_ber, self.inject_errors, self.seed)
+
+
+class Measuring(TypedDict):
+    """Arguments of `ecc.curve` and `ecc.comparing.measure`."""
+
+    decoder: "Decoder"
+    errors: int
+    max_frames: int
+    method: str
+    seed: int
+    zero_codeword: bool
+    threads: int | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,14 +245,14 @@ class MeasuredOptions(ArithmeticOptions, ChannelOptions, StateOptions, DrawnOpti
         Path | None, flag("Plot into this HTML, SVG, PNG or PDF file.", metavar="FILE")
     ] = None
 
-    def measuring(self) -> dict[str, Any]:
+    def measuring(self) -> Measuring:
         """Return the arguments of a measurement.
 
         Raises:
             ConfigError: for a number of frames that cannot be.
         """
         return {
-            "decoder": self.settings(),
+            "decoder": self.chosen_decoder(prefers_int8=False),
             "errors": self.errors,
             "max_frames": _frames(self.max_frames),
             "method": self.method.value,
@@ -248,8 +264,9 @@ class MeasuredOptions(ArithmeticOptions, ChannelOptions, StateOptions, DrawnOpti
 
 def _frames(value: float) -> int:
     from opennandlab.base.errors import ConfigError
+    from opennandlab.ecc.curves import FRAMES_MAX
 
     # Written 1e6 more often than 1000000, so it arrives as a float.
-    if not 1.0 <= value <= 1e15 or value != int(value):
+    if not 1 <= value <= FRAMES_MAX or value != int(value):
         raise ConfigError("max_frames", f"{value:g} is refused; accepted: 1 to 1e15, whole")
     return int(value)

@@ -75,12 +75,12 @@ class RunOptions(Printed):
         ),
     ] = None
     disk: Annotated[str | None, flag("A whole block device.", "--device", metavar="/dev/…")] = None
-    power_off: Annotated[str | None, flag("Cuts the power of that drive.", metavar="COMMAND")] = (
-        None
-    )
-    power_on: Annotated[str | None, flag("Gives it back.", metavar="COMMAND")] = None
+    power_off: Annotated[
+        str | None, flag("Command that cuts the power of that drive.", metavar="COMMAND")
+    ] = None
+    power_on: Annotated[str | None, flag("Command that turns it on.", metavar="COMMAND")] = None
     power_socket: Annotated[
-        Path | None, flag("Instead of both: of `serve --power-socket`.", metavar="PATH")
+        Path | None, flag("Instead of both: the socket of `serve --power-socket`.", metavar="PATH")
     ] = None
     switch_s: Annotated[float, flag("Time that each of these commands may take, seconds.")] = 60.0
     span_mib: Annotated[int, flag("MiB from the beginning of that drive that are written.")] = 64
@@ -90,7 +90,7 @@ class RunOptions(Printed):
     )
     destructive: Annotated[bool, flag("Allow all data on it to be destroyed.")] = False
     i_know: Annotated[
-        str | None, flag("Of a device: its serial number or name.", metavar="SERIAL|NAME")
+        str | None, flag("Serial number or name of the device.", metavar="SERIAL|NAME")
     ] = None
     force: Annotated[bool, flag("Overwrite a partition table or file system.")] = False
 

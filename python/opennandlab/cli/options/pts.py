@@ -166,14 +166,14 @@ class Asked:
 
     Args:
         request: The target.
-        settings: Of the tests.
+        settings: Settings of the tests.
         output: Directory for all files.
-        resume: Go on with the run there.
+        resume: Continue the run there.
         vary: Parameter to vary, and its values.
         dry_run: Only print the plan.
         as_json: One JSON document on stdout.
         quiet: Nothing but errors.
-        remarks: What was said of the run by hand.
+        remarks: Remarks on the run, given by hand.
         require_steady: Whether a test that is not steady fails the command.
         is_profile_chosen: Whether the profile was given, not only the default.
     """
@@ -205,11 +205,11 @@ def _only(vary: list[str] | None) -> str | None:
 
 
 def asked(given: TestOptions, options: tuple["Option", ...] = ()) -> Asked:
-    """Return what a command line means.
+    """Return the request of a command line.
 
     Args:
         given: The command line.
-        options: Of the test.
+        options: Options of the test.
 
     Raises:
         ConfigError: for a value that cannot be.
@@ -287,7 +287,7 @@ def command_of(
     Args:
         run: The command.
         summary: For `--help`.
-        options: Of the test.
+        options: Options of the test.
         more: Rows between both, by name; their default is None.
     """
     run.__doc__ = summary

@@ -126,7 +126,7 @@ def parameter(name: str, hint: Any, default: Any = MISSING) -> inspect.Parameter
     """Return a row as typer reads it.
 
     Args:
-        name: Of the field.
+        name: Name of the field.
         hint: Its type, with `flag` or `argument`.
         default: Its value; left out: the option is needed.
 

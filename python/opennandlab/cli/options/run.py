@@ -68,10 +68,10 @@ class MeasuredRunOptions(Printed):
     allow_code: AllowCode = False
 
     def observation(self) -> "Observation":
-        """Return what is watched.
+        """Return the observation of the run: breakdown, timeline, or neither.
 
         Raises:
-            ConfigError: for a window that is none.
+            ConfigError: for an invalid window.
         """
         from opennandlab.core.observation import Observation, parse_window
 
