@@ -1,10 +1,9 @@
-"""Values as JSON has them: what else YAML and Python know is turned, or refused by its path."""
+"""Documents as JSON: other values of YAML and Python are converted, or refused with their path."""
 
 from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, TypeGuard
@@ -14,10 +13,12 @@ from opennandlab.base.errors import ConfigError
 
 
 def to_json(document: object) -> str:
-    """Return JSON for the core; YAML knows types that it does not.
+    """Return a document as JSON for the core; numpy scalars become numbers, tuples lists.
 
     Raises:
-        ConfigError: for dates, NaN, infinities and cycles, with their dotted path.
+        ConfigError: with the dotted path, for a value that JSON or the core cannot hold: NaN, an
+            infinity, an integer beyond 2^64, half a surrogate pair, a date or another type, a key
+            that is no text or number, keys that are equal as text, a cycle.
     """
     try:
         return json.dumps(_plain(document, ""), allow_nan=False)
@@ -36,9 +37,13 @@ def _plain(value: object, path: str) -> object:
     if value is None or isinstance(value, str | bool | int | float):
         return value
     if isinstance(value, Mapping):
+        keys = [_key(key, path) for key in value]
+        if len(set(keys)) < len(keys):
+            twice = next(key for key in keys if keys.count(key) > 1)
+            raise ConfigError(path or ".", f"the key `{twice}` is given twice, as text and number")
         return {
-            _key(key, path): _plain(inner, f"{path}.{key}" if path else str(key))
-            for key, inner in value.items()
+            key: _plain(inner, f"{path}.{key}" if path else key)
+            for key, inner in zip(keys, value.values(), strict=True)
         }
     if isinstance(value, list | tuple):
         return [_plain(inner, f"{path}[{index}]") for index, inner in enumerate(value)]
@@ -48,7 +53,11 @@ def _plain(value: object, path: str) -> object:
 
 
 def _key(key: object, path: str) -> str:
-    """Return a key as text; lists and mappings are values, not keys."""
+    """Return a key as text.
+
+    Raises:
+        ConfigError: for one that is neither text nor number, and for half a surrogate pair.
+    """
     if isinstance(key, str | bool | int | float):
         text = str(key)
         if not oddity(text):
@@ -57,7 +66,7 @@ def _key(key: object, path: str) -> str:
 
 
 def frozen(value: Any) -> Any:  # noqa: ANN401 (as varied as JSON)
-    """Return what JSON gives as what nobody can change."""
+    """Return a copy that cannot be changed: mappings read-only, lists as tuples."""
     if isinstance(value, dict):
         return MappingProxyType({key: frozen(inner) for key, inner in value.items()})
     if isinstance(value, list):
@@ -66,7 +75,7 @@ def frozen(value: Any) -> Any:  # noqa: ANN401 (as varied as JSON)
 
 
 def thawed(value: Any) -> Any:  # noqa: ANN401 (as varied as JSON)
-    """Return mappings and lists that may be changed freely."""
+    """Return a copy that may be changed: mappings as dicts, lists and tuples as lists."""
     if isinstance(value, Mapping):
         return {key: thawed(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -87,44 +96,6 @@ def leaves(document: object, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, document
 
 
-def comments(text: str) -> dict[str, str]:
-    r"""Return the comment right above each key of a block-style YAML text, by dotted path.
-
-    >>> comments("nand:\n  # Datasheet, page 3.\n  channels: 4\n  dies_per_channel: 2\n")
-    {'nand.channels': 'Datasheet, page 3.'}
-    """
-    found: dict[str, str] = {}
-    parents: list[tuple[int, str]] = []
-    above: list[str] = []
-    for line in text.splitlines():
-        stripped = line.strip()
-        if stripped.startswith("#"):
-            above.append(stripped.lstrip("# "))
-            continue
-        key = re.match(r"( *)([\w-]+):(?: |$)", line)
-        if key:
-            depth = len(key.group(1))
-            parents = [parent for parent in parents if parent[0] < depth] + [(depth, key.group(2))]
-            if above and len(parents) > 1:
-                found[".".join(name for _, name in parents)] = " ".join(above)
-        above = []
-    return found
-
-
-def refuse_lists(given: object, resolved: object, path: str = "") -> None:
-    """Refuse lists where keys belong: the core would take them as values in order."""
-    if given is None or isinstance(given, str | int | float):
-        return
-    if isinstance(given, list) and isinstance(resolved, Mapping):
-        raise ConfigError(path, "a list was given; accepted: a mapping of keys to values")
-    if isinstance(given, Mapping) and isinstance(resolved, Mapping):
-        for key, value in given.items():
-            refuse_lists(value, resolved.get(str(key)), f"{path}.{key}" if path else str(key))
-    elif isinstance(given, list) and isinstance(resolved, list):
-        for index, (one, other) in enumerate(zip(given, resolved, strict=False)):
-            refuse_lists(one, other, f"{path}[{index}]")
-
-
 def is_number(value: object) -> TypeGuard[int | float]:
-    """Tell whether a value is a number; true and false are none."""
+    """Return whether a value is a number; `True` and `False` are none."""
     return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,8 +1,8 @@
 """Devices and workloads as Python sees them: read-only views of what the Rust core resolved.
 
-No key is declared here. YAML becomes a dict, the core fills the defaults, refuses what it does not
-know and hands out what it holds from then on (`core`): it is read and checked once, and whatever
-runs takes that. Python adds what only it can: preset names, files and `--set` overrides.
+YAML becomes a dict; the core refuses unknown keys, fills in the defaults and returns an object of
+its own, the attribute `core`, which every run takes: a document is read and checked once. Keys are
+declared in Rust. Python adds preset names, files, `--set`, and code of the user's.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from opennandlab.base.canonical import canonical_json
 from opennandlab.base.errors import ConfigError
 from opennandlab.base.files import is_there, read_yaml
 from opennandlab.base.hints import hints, nearest
-from opennandlab.base.plain import comments, frozen, leaves, refuse_lists, thawed, to_json
+from opennandlab.base.plain import frozen, leaves, thawed, to_json
+from opennandlab.core.given import comments, refuse_lists
 from opennandlab.core.overrides import RATIOS, changes_by_path, rename_ratios, set_path
 from opennandlab.core.own import namings, with_names, with_records, with_registered
 from opennandlab.policies import placer, plugins
@@ -29,13 +30,15 @@ from opennandlab.policies.source import admit, admitted, trust
 PRESETS = Path(__file__).parent.parent / "presets"
 
 Source = str | Path | Mapping[str, Any]
+# Replaces the names of the user's code in a document; the policy, if it is an object.
+Naming = Callable[[dict[str, Any]], tuple[dict[str, Any], policies.Policy | None]]
 
-# Where a key of a device comes from that was set by hand: see `by_hand`.
+# The origin of a key that `--set` gave: see `by_hand`.
 BY_HAND = "given: --set"
 
 
 class Resolved(Protocol):
-    """What the core holds of a document: it was read and checked, and never changes."""
+    """A document in the core: read, checked, and never changed."""
 
     def json(self) -> str:
         """Return the document, every default filled in."""
@@ -45,12 +48,12 @@ class Document(Mapping[str, Any]):
     """An immutable resolved document; keys by dotted path, attribute or nesting.
 
     Args:
-        core: What the core holds of it.
-        name: What the user called it: a preset, a file, or `custom`.
+        core: The document in the core.
+        name: Name that the user gave: a preset, a file, or `custom`.
     """
 
     def __init__(self, core: Resolved, name: str = "custom") -> None:
-        """Keep the document beside what the core holds of it."""
+        """Keep the document as canonical JSON."""
         self._json = canonical_json(json.loads(core.json()))
         self.name = name
 
@@ -110,7 +113,7 @@ class Document(Mapping[str, Any]):
 
 
 def map_unit_bytes(device: Mapping[str, Any]) -> int:
-    """Return what the map of a resolved device maps, in bytes: a page, unless it says otherwise."""
+    """Return the unit of the map of a resolved device, in bytes: by default a page."""
     return int(device["ftl"].get("map_unit_bytes") or device["nand"]["page_size_bytes"])
 
 
@@ -140,15 +143,21 @@ class DeviceConfig(Document):
         """Return a new drive of this device.
 
         Raises:
-            ConfigError: when its policy cannot be asked.
+            ConfigError: when its policy cannot be used.
         """
         return self.consulted(_core.Drive(self.core, seed))
 
     def consulted(self, core: _core.Drive) -> _core.Drive:
-        """Return a drive of this device that asks its policy, if that is the user's own.
+        """Attach the user's policy of garbage collection, if there is one, and of placement.
+
+        Args:
+            core: A drive of this device.
+
+        Returns:
+            The drive.
 
         Raises:
-            ConfigError: when it is not there, or its source is another one than is recorded.
+            ConfigError: when a policy is not found, or its source differs from the recorded one.
         """
         record = self["ftl.gc_policy"]
         if record["kind"] == "python":
@@ -171,7 +180,7 @@ class DeviceConfig(Document):
                 None changes nothing.
 
         Raises:
-            ConfigError: for what cannot be asked.
+            ConfigError: for an object that is no policy.
         """
         if thing is None:
             return self
@@ -182,12 +191,12 @@ class DeviceConfig(Document):
         return _resolve_device(document, self.name, given, found)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle what the document says; the core reads it again, and code that ran may run."""
-        return _device_again, (self._json, self.name, dict(self.given), admitted())
+        """Pickle the document, which the core reads again, and the code that was allowed to run."""
+        return _unpickle_device, (self._json, self.name, dict(self.given), admitted())
 
     @cached_property
     def effective(self) -> Mapping[str, Any]:
-        """What follows from the keys, such as capacities, spare factors and memory needs."""
+        """Values that follow from the keys, such as capacities, spare factors, memory needs."""
         found: Mapping[str, Any] = frozen(json.loads(self.core.effective()))
         return found
 
@@ -201,10 +210,10 @@ class DeviceConfig(Document):
         """Return the source of a key: its comment in the file, document, assumption, or default."""
         around, is_given = path, path in self.given
         while around:
-            # A comment above a mapping in braces speaks for all that is in it.
+            # A comment above a mapping in braces holds for all its keys.
             if self.given.get(around):
                 return self.given[around]
-            # Of what was given by its name alone, the kind was given and the rest follows.
+            # A mapping given by a name alone: its `kind` was given, the other keys follow.
             if not is_given and around in self.given:
                 return f"given: {self.name}" if path == f"{around}.kind" else "default"
             if not is_given and around in self.sources:
@@ -239,21 +248,21 @@ class WorkloadConfig(Document):
     """A workload resolved for one device."""
 
     def __init__(self, core: _core.Workload, name: str, device: DeviceConfig) -> None:
-        """Keep the document, and for which device it was resolved."""
+        """Keep the document and its device."""
         super().__init__(core, name)
         self.core = core
         self.device = device
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle what the document says; the core reads it again."""
-        return _workload_again, (self._json, self.name, self.device)
+        """Pickle the document, which the core reads again."""
+        return _unpickle_workload, (self._json, self.name, self.device)
 
 
 class ReplayConfig(Document):
     """The options of a replay, resolved for one device."""
 
     def __init__(self, core: _core.Replay, name: str, device: DeviceConfig) -> None:
-        """Keep the document, and for which device it was resolved."""
+        """Keep the document and its device."""
         super().__init__(core, name)
         self.core = core
         self.device = device
@@ -268,8 +277,8 @@ class ReplayConfig(Document):
         return ReplayConfig(self.core.of(file, digest), self.name, self.device)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle what the document says; the core reads it again."""
-        return _replay_again, (self._json, self.name, self.device)
+        """Pickle the document, which the core reads again."""
+        return _unpickle_replay, (self._json, self.name, self.device)
 
 
 class Steps(Document):
@@ -304,7 +313,7 @@ def load_device(source: Source, overrides: Mapping[str, Any] | None = None) -> D
 
 
 def own_device(source: Source, overrides: Mapping[str, Any] | None = None) -> DeviceConfig:
-    """Load a device that the user of a command named: what its file names may be run.
+    """Load a device that the user named on the command line: the code that it names may run.
 
     Raises:
         ConfigError: as `load_device`.
@@ -315,10 +324,10 @@ def own_device(source: Source, overrides: Mapping[str, Any] | None = None) -> De
 
 
 def trust_device(source: str) -> None:
-    """Let be run what a device file names that the user of a command named.
+    """Allow the code that a device file names to run: the user named that file on the command line.
 
     Raises:
-        ConfigError: for what is no device file.
+        ConfigError: if it is no device file.
     """
     trust(namings(read_device(source)))
 
@@ -326,9 +335,9 @@ def trust_device(source: str) -> None:
 def described_device(
     source: Source, overrides: Mapping[str, Any] | None = None
 ) -> tuple[DeviceConfig, dict[str, str]]:
-    """Return a device of whose code nothing is run, and what it names of that, by key.
+    """Return a device without running code that it names, and the names of that code by key.
 
-    An error model in Python says what it is when it is run: the usual one stands in its place.
+    An error model in Python describes itself only when it is run: the default takes its place.
 
     Raises:
         ConfigError: as `load_device`.
@@ -346,7 +355,7 @@ def described_device(
 def _device(
     source: Source, overrides: Mapping[str, Any]
 ) -> tuple[dict[str, Any], str, dict[str, str]]:
-    """Return a device as it stands in its file, with changes, its name and where keys are from."""
+    """Return the unresolved device with changes, its name, and the origin of each given key."""
     document, name, file = _read(source, kind="device", folder=PRESETS)
     given = {path: "" for path, _ in leaves(document)}
     if file is not None:
@@ -379,7 +388,7 @@ def load_workload(
     >>> onl.load_workload("W1", onl.load_device("tlc_standard"))["queue_depth"]
     1
     """
-    if not hasattr(device, "json"):
+    if not isinstance(device, DeviceConfig):
         raise ConfigError(".", f"`{device}` is not a DeviceConfig; `load_device` makes one")
     if isinstance(source, WorkloadConfig):
         if source.device == device and not overrides and not fresh:
@@ -400,10 +409,10 @@ def load_workload(
 
 
 def _workload(source: Source, device: DeviceConfig) -> tuple[dict[str, Any], str]:
-    """Return a workload as it stands in its preset or file, or as a plug-in of this name gives it.
+    """Return an unresolved workload of a preset, a file or a plug-in, and its name.
 
     Raises:
-        ConfigError: for a name that nothing has.
+        ConfigError: for an unknown name.
     """
     try:
         return _read(source, kind="workload", folder=PRESETS / "workloads")[:2]
@@ -416,19 +425,19 @@ def _workload(source: Source, device: DeviceConfig) -> tuple[dict[str, Any], str
 
 
 def read_device(source: Source) -> dict[str, Any]:
-    """Return a device as it stands in its preset or file, nothing filled in.
+    """Return a device as its preset or file has it, without defaults.
 
     Raises:
-        ConfigError: for an unknown name, and for what is no YAML mapping.
+        ConfigError: for an unknown name, and for a file that is no YAML mapping.
     """
     return _read(source, kind="device", folder=PRESETS)[0]
 
 
 def read_workload(source: Source) -> dict[str, Any]:
-    """Return a workload as it stands in its preset or file, nothing filled in.
+    """Return a workload as its preset or file has it, without defaults.
 
     Raises:
-        ConfigError: for an unknown name, and for what is no YAML mapping.
+        ConfigError: for an unknown name, and for a file that is no YAML mapping.
     """
     return _read(source, kind="workload", folder=PRESETS / "workloads")[0]
 
@@ -473,7 +482,7 @@ def workload_presets() -> list[str]:
 
 
 def presets() -> dict[str, list[str]]:
-    """Return the names that the package brings, by what they stand for.
+    """Return the names of the devices and the workloads of the package.
 
     >>> import opennandlab as onl
     >>> "tlc_standard" in onl.presets()["devices"], onl.presets()["workloads"][:2]
@@ -487,7 +496,7 @@ def _resolve_device(
     name: str,
     given: Mapping[str, str],
     policy: policies.Policy | None = None,
-    names: Callable[[dict[str, Any]], tuple[dict[str, Any], policies.Policy | None]] = with_names,
+    names: Naming = with_names,
 ) -> DeviceConfig:
     if policy is None:
         document, policy = names(document)
@@ -504,23 +513,23 @@ def _resolve_device(
     return device
 
 
-def _device_again(
+def _unpickle_device(
     text: str, name: str, given: dict[str, str], known: list[tuple[str, str]]
 ) -> DeviceConfig:
     admit(known)
     return DeviceConfig(_core.Device(text), name, given)
 
 
-def _workload_again(text: str, name: str, device: DeviceConfig) -> WorkloadConfig:
+def _unpickle_workload(text: str, name: str, device: DeviceConfig) -> WorkloadConfig:
     return WorkloadConfig(_core.Workload(text, device.core), name, device)
 
 
-def _replay_again(text: str, name: str, device: DeviceConfig) -> ReplayConfig:
+def _unpickle_replay(text: str, name: str, device: DeviceConfig) -> ReplayConfig:
     return ReplayConfig(_core.Replay(text, device.core), name, device)
 
 
 def _read(source: Source, *, kind: str, folder: Path) -> tuple[dict[str, Any], str, Path | None]:
-    """Return the unresolved document, what to call it, and its file."""
+    """Return the unresolved document, its name, and its file; None for a mapping."""
     document, name, file = _found(source, kind, folder)
     rename_ratios(document)
     return document, name, file
