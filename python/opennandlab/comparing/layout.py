@@ -49,7 +49,7 @@ class Glyphs:
         times: Before a factor.
         over: Before its inverse.
         dots: For what is left out.
-        micro: Of units.
+        micro: The sign of micro in units.
         reach: Before how far an interval reaches.
     """
 

@@ -105,7 +105,7 @@ def _cells(row: Row, screen: Screen) -> list[Cell]:
 
 
 def _files(found: Comparison) -> tuple[Section, ...]:
-    """Return which file each document is."""
+    """Return the file of each document."""
     if found.sources is None:
         return ()
     rows = tuple(zip(found.names, found.sources, strict=True))

@@ -35,10 +35,10 @@ class Subject:
 
 @dataclass(frozen=True)
 class Side:
-    """Documents of one family that stand beside each other.
+    """Documents of one family, one column each.
 
     Args:
-        family: Their family.
+        family: The family of all documents.
         subjects: The columns; the first is what the others are measured against.
         comparison: What came out.
         main: Paths of the rows that are shown without `--all`, in order.
@@ -61,7 +61,7 @@ class Side:
         return tuple(path for path, row in rows if any(it is not None for it in row.values))
 
     def summary(self) -> list[str]:
-        """How each stands against the first, in a sentence; nothing where no family says so."""
+        """Return a sentence for each document, how it compares with the first; may be empty."""
         return self.family.summary(self.documents, self.comparison.names)
 
 

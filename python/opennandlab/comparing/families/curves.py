@@ -128,7 +128,7 @@ class Curves(Family):
         )  # fmt: skip
 
     def doubts(self, documents: Sequence[CurveDocument]) -> Iterator[Finding]:
-        """Yield what makes rates less sure."""
+        """Yield reasons why rates are less certain."""
         partial = [bool(one.partial) for one in documents]
         yield from remarks("{}: partial, the run was interrupted", partial)
         words = [one.codewords for one in documents]

@@ -1,7 +1,7 @@
-"""Life tests, of both kinds: by the models alone, and of a simulated drive.
+"""Comparison of life tests, of both kinds: by the models alone, and of a simulated drive.
 
-Two tests are of one thing where drive class, bytes written, and hours and temperature without power
-are equal; then UBER tells the drives apart.
+Tests may be compared if drive class, bytes written, and hours and temperature without power are
+equal; the drives then differ in their UBER.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from opennandlab.documents.life import DriveLifeTest, LifeTest
 from opennandlab.documents.record import JsonObject, plain, read
 
 Test = LifeTest | DriveLifeTest
-# Path -> what a table calls it, and which way is better; these are shown, `--all` shows the rest.
+# Numbers that are shown without `--all`: path -> label in a table, and which way is better.
 MAIN: dict[str, tuple[str, Better | None]] = {
     "passed": ("Passed (1) or not (0)", "higher"),
     "uber": ("UBER", "lower"),
@@ -37,9 +37,9 @@ REST_BETTER: dict[str, Better] = {
     "pe_cycles_rated": "higher",
     "worn_out": "lower",
 }
-# What the 95 % interval of the document is of.
+# Numbers whose 95 % interval is `uber_low` to `uber_high` of the document.
 OBSERVED = {"uber_observed", "uber_drawn"}
-# Of a test, not of what it found.
+# Fields of a document that are no results.
 SETTINGS = {"seed", "uber_low", "uber_high"}
 
 
@@ -49,7 +49,7 @@ class LifeTests(Family):
     shows_intervals = True
 
     def __init__(self, kind: type[Test], name: str) -> None:
-        """Take the kind."""
+        """Keep the type of the documents and its name in messages."""
         self.name = name
         self.kinds = (kind,)
         self._kind = kind
@@ -57,12 +57,10 @@ class LifeTests(Family):
     def opened(self, document: JsonObject, name: str) -> Test:
         """Return the record."""
         del name
-        if self._kind is LifeTest:
-            return read(document, LifeTest)[0]
-        return read(document, DriveLifeTest)[0]
+        return read(document, self._kind)[0]
 
     def numbers(self, document: Test) -> dict[str, Number]:
-        """Return what was found, by path."""
+        """Return the results by path, those of `MAIN` first."""
         flat = dict(_numbers(plain(document)))
         main = [path for path in MAIN if path in flat]
         rest = [path for path in flat if path not in MAIN]
@@ -79,33 +77,35 @@ class LifeTests(Family):
         }
 
     def objections(self, documents: Sequence[Test]) -> Iterator[Finding]:
-        """Yield other classes and conditions."""
+        """Yield different drive classes, bytes written, and conditions of retention."""
         for what, values in {
-            "drive classes": [one.drive_class for one in documents],
-            "bytes written by the host": [f"{one.tbw_tb:.4g} TB" for one in documents],
+            "drive classes": [test.drive_class for test in documents],
+            "bytes written by the host": [f"{test.tbw_tb:.4g} TB" for test in documents],
             "retention": [
-                f"{one.retention_h:.4g} h at {one.retention_c:g} °C" for one in documents
+                f"{test.retention_h:.4g} h at {test.retention_c:g} °C" for test in documents
             ],
         }.items():
             yield from differing(what, values, values)
 
     def doubts(self, documents: Sequence[Test]) -> Iterator[Finding]:
-        """Yield other seeds, sources of the WAF, scales, and what the tests warn of."""
-        models = [one.model if isinstance(one, LifeTest) else one.device for one in documents]
-        if len(set(models)) == 1:
-            seeds = [str(one.seed) for one in documents]
+        """Yield different seeds of the same subject, early wear-out, and warnings of the tests."""
+        subjects = {test.model if isinstance(test, LifeTest) else test.device for test in documents}
+        if len(subjects) == 1:
+            seeds = [str(test.seed) for test in documents]
             yield from differing("seeds", seeds, seeds)
-        yield from remarks("{}: worn out before the end", [_worn(one) for one in documents])
-        told = [one.warnings if isinstance(one, DriveLifeTest) else [] for one in documents]
-        for text in dict.fromkeys(text for one in told for text in one):
-            yield from remarks(f"{{}}: {text}", [text in one for one in told])
+        yield from remarks(
+            "{}: worn out before the end", [_is_worn_out(test) for test in documents]
+        )
+        warnings = [test.warnings if isinstance(test, DriveLifeTest) else [] for test in documents]
+        for text in dict.fromkeys(text for texts in warnings for text in texts):
+            yield from remarks(f"{{}}: {text}", [text in texts for texts in warnings])
 
 
 FAMILY = LifeTests(LifeTest, "a life test by the models")
 DRIVES = LifeTests(DriveLifeTest, "a life test of a simulated drive")
 
 
-def _worn(test: Test) -> bool:
+def _is_worn_out(test: Test) -> bool:
     return isinstance(test, DriveLifeTest) and test.worn_out
 
 
@@ -118,7 +118,7 @@ def _better(path: str) -> Better | None:
 
 
 def _numbers(found: object, path: str = "") -> Iterator[tuple[str, float | None]]:
-    """Yield numbers by path; whether something holds is 1 or 0."""
+    """Yield the numbers of a document by path; true is 1, false 0, and settings are left out."""
     if isinstance(found, dict):
         for key, value in found.items():
             if path or key not in SETTINGS:

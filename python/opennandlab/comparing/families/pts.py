@@ -254,7 +254,7 @@ def better(path: str, units: dict[str, str]) -> Better | None:
 
 
 def _label(path: str) -> str:
-    """Return what a table calls a number."""
+    """Return the label of a number in a table."""
     if not path.startswith("steady_state."):
         return spoken_path(path)
     of, _, metric = path.removeprefix("steady_state.").rpartition(".")
