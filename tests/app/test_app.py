@@ -165,7 +165,7 @@ def test_ctrl_c_keeps_what_was_run(tmp_path: Path) -> None:
             raise KeyboardInterrupt
 
     outcome = live.run(plan(tmp_path), stop)
-    assert outcome.partial
+    assert outcome.is_partial
     assert [one.case for run in outcome.samples for one in run] == ["contact"]
     assert not any(tmp_path.iterdir())
     assert not outcome.checks[0].passed
@@ -204,7 +204,7 @@ def test_a_full_disk_is_an_error_that_names_the_operation(
         live.run(plan(tmp_path, suite=Suite("light", {"gallery": 1})))
     # What had ended before is kept: the contacts, which SQLite writes.
     outcome = live.run(plan(tmp_path))
-    assert outcome.partial
+    assert outcome.is_partial
     assert "No space left" in outcome.failure
     assert [one.case for run in outcome.samples for one in run] == ["contact"]
     assert [check.name for check in outcome.checks if not check.passed] == [

@@ -74,8 +74,8 @@ def assemble(  # noqa: PLR0913 (most of them by name)
         "device": outcome.device,
         "environment": plain(outcome.environment),
         "checks": [plain(one) for one in outcome.checks],
-        "passed": all(one.passed for one in outcome.checks) and not outcome.partial,
-        "partial": outcome.partial,
+        "passed": all(one.passed for one in outcome.checks) and not outcome.is_partial,
+        "partial": outcome.is_partial,
         "run": plain(
             AppRun(
                 version=_core.version(),

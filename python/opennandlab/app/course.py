@@ -162,8 +162,8 @@ def relative(document: AppDocument, young: AppDocument) -> AppRelative | None:
     """Return ratios to the same suite on the young and clean drive; None where one was cut short.
 
     Args:
-        document: Of the drive in its state.
-        young: Of the drive young and clean.
+        document: Document of the drive in its state.
+        young: Document of the drive young and clean.
     """
     ours, theirs = document.requests, young.requests
     if not (document.total_ms and young.total_ms and ours and theirs):

@@ -15,8 +15,8 @@ class Draw:
     """A named stream of random choices.
 
     Args:
-        seed: Of the run.
-        name: Of the stream.
+        seed: Seed of the run.
+        name: Name of the stream.
 
     >>> Draw(42, "web").below(1000) == Draw(42, "web").below(1000)
     True

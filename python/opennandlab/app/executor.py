@@ -44,12 +44,12 @@ Eviction = Literal["drop_caches", "dontneed"]
 
 @dataclass(frozen=True)
 class Profile:
-    """How SQLite keeps its promises.
+    """Settings of SQLite: how it makes a transaction durable.
 
     Args:
         journal: `truncate`, `delete`, `persist` or `wal`.
         sync: `full`, `extra` or `normal`.
-        page_bytes: Of a database.
+        page_bytes: Page size of a database.
 
     Raises:
         ConfigError: for anything else.
@@ -110,8 +110,8 @@ class Executor:
 
     Args:
         root: The directory, which exists.
-        profile: Of databases.
-        seed: Of what is written.
+        profile: Settings of databases.
+        seed: Seed of what is written.
         compress_ratio: Share of the bytes that a compressor could take away, 0 to below 1.
         eviction: How pages leave the cache.
         clock: Nanoseconds of a monotonic clock.

@@ -42,12 +42,12 @@ class Plan:
     Args:
         path: The directory; a fresh one is made below it.
         suite: Cases and counts.
-        seed: Of scripts and contents.
+        seed: Seed of scripts and contents.
         runs: How often each case is run.
-        profile: Of databases.
+        profile: Settings of databases.
         sizes: Sizes that differ from the defaults, by case and name.
         idle_ms: The user's pause between iterations.
-        compress_ratio: Of what is written.
+        compress_ratio: Share of the written bytes that compresses away.
         evict: `auto`, `drop_caches` or `dontneed`.
         may_fill: Whether a suite may fill the file system.
         fill_rounds: How often a quarter of the photos is deleted and written anew.
@@ -125,11 +125,11 @@ def run(plan: Plan, watch: Watcher | None = None) -> Outcome:
     try:
         live.all()
     except KeyboardInterrupt:
-        outcome.partial = True
+        outcome.is_partial = True
     except OutputError as error:
         if not any(outcome.samples):
             raise
-        outcome.partial, outcome.failure = True, str(error)
+        outcome.is_partial, outcome.failure = True, str(error)
     return live.finished()
 
 
@@ -180,7 +180,7 @@ class _Live:
         outcome.checks = [
             AppCheck(
                 name="iterations",
-                passed=self._done == self._wanted and not outcome.partial,
+                passed=self._done == self._wanted and not outcome.is_partial,
                 detail=f"{self._done} of {self._wanted} were run",
             ),
             *(
@@ -195,7 +195,7 @@ class _Live:
             ),
         ]
         if self._watch is not None:
-            self._watch(Progress("done", 1.0, time.monotonic() - self._start, finished=True))
+            self._watch(Progress("done", 1.0, time.monotonic() - self._start, is_finished=True))
         return outcome
 
     def _phase(self, phase: str) -> None:
@@ -215,7 +215,7 @@ class _Live:
                 responses.append(marked.end_ns - marked.begin_ns)
                 self._done += 1
                 self._tell(name)
-        self.outcome.samples[-1].append(Sample(phase, name, sum(responses), responses))
+        self.outcome.samples[-1].append(Sample(phase, name, responses))
         for path in sorted(root.rglob("*.db")):
             self._checked += 1
             self._damaged += [f"{name}/{path.name}: {text}" for text in damage(path)]

@@ -1,4 +1,4 @@
-"""What a run of a suite gave, whatever it ran on: samples by phase and case.
+"""The outcome of a run of a suite, live or replayed: samples by phase and case.
 
 `live` and `replaying` fill it, `assembling` makes the document of it.
 """
@@ -15,19 +15,20 @@ from opennandlab.documents.record import JsonObject
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is.
+    """The progress of a run.
 
     Args:
-        what: What is done now.
-        fraction: Share of the whole that is done, 0 to 1.
+        what: The present step, in words.
+        fraction: Share that is done, 0 to 1: live, of the iterations of all cases and runs; in a
+            replay the preparation of the drive is the first half, and the cases, equally, the rest.
         elapsed_s: Seconds since the beginning.
-        finished: Whether it is over.
+        is_finished: Whether this is the last report of the run.
     """
 
     what: str
     fraction: float
     elapsed_s: float
-    finished: bool = False
+    is_finished: bool = False
 
     @property
     def eta_s(self) -> float | None:
@@ -38,6 +39,7 @@ class Progress:
 
 
 Watcher = Callable[[Progress], None]
+"""Receives the progress of a run; `KeyboardInterrupt` from it ends the run, whose part is kept."""
 
 
 @dataclass(frozen=True)
@@ -45,32 +47,35 @@ class Sample:
     """One case of one run.
 
     Args:
-        phase: Of the suite.
-        case: Its name.
-        run_ns: Time of the case: the sum of its iterations.
-        responses_ns: Each iteration.
+        phase: `main`; of a suite that fills the device, `first` before that and `second` after it.
+        case: Name of the case.
+        responses_ns: Time of each iteration.
     """
 
     phase: str
     case: str
-    run_ns: int
     responses_ns: list[int]
+
+    @property
+    def run_ns(self) -> int:
+        """Time of the case, without its setup and pauses."""
+        return sum(self.responses_ns)
 
 
 @dataclass
 class Outcome:
-    """What was found, so far.
+    """The results of a run, while it runs and after it.
 
     Args:
-        environment: Where it runs.
-        profile: Of databases.
-        samples: A list for each run.
-        counted: Requests; None where they are not known.
-        state: Of a simulated drive.
-        device: Of a simulated drive.
+        environment: The machine and the file system, or the simulated drive.
+        profile: Settings of databases.
+        samples: Cases of each run, in order.
+        counted: Counts and times of requests; None live, where they are not seen.
+        state: State that a simulated drive was brought into; None live.
+        device: Resolved device of a simulated drive; None live.
         checks: Self-checks.
-        partial: Whether it was interrupted, or failed.
-        failure: Why it ended early, where nobody interrupted it; empty otherwise.
+        is_partial: Whether the run was interrupted or failed.
+        failure: Message of the error that ended the run; empty otherwise.
     """
 
     environment: AppEnvironment
@@ -80,5 +85,5 @@ class Outcome:
     state: AppState | None = None
     device: JsonObject | None = None
     checks: list[AppCheck] = field(default_factory=list)
-    partial: bool = False
+    is_partial: bool = False
     failure: str = ""

@@ -54,7 +54,7 @@ class Plan:
     Args:
         device: The drive.
         suite: Cases and counts.
-        seed: Of the drive and its dirt.
+        seed: Seed of the drive and its dirt.
         runs: How often each case is run.
         wanted: The state of the drive.
         image: A saved drive instead of a state.
@@ -119,7 +119,7 @@ def replay(plan: Plan, watch: Watcher | None = None) -> Outcome:
     try:
         run.all()
     except KeyboardInterrupt:
-        run.outcome.partial = True
+        run.outcome.is_partial = True
     return run.finished()
 
 
@@ -196,7 +196,7 @@ class _Replay:
         outcome.checks = [
             AppCheck(
                 name="iterations",
-                passed=self._played == self._wanted_iterations and not outcome.partial,
+                passed=self._played == self._wanted_iterations and not outcome.is_partial,
                 detail=f"{self._played} of {self._wanted_iterations} were played",
             ),
             AppCheck(
@@ -209,7 +209,7 @@ class _Replay:
             detail = f"{lost} pages that were read could not be corrected by any step of recovery"
             outcome.checks.append(AppCheck(name="data kept", passed=False, detail=detail))
         if self._watch is not None:
-            self._watch(Progress("done", 1.0, time.monotonic() - self._start, finished=True))
+            self._watch(Progress("done", 1.0, time.monotonic() - self._start, is_finished=True))
         return outcome
 
     def _counters(self) -> Iterator[AppCheck]:
@@ -271,7 +271,7 @@ class _Replay:
                 requests = _with_pauses(requests, self._plan.idle_ms * 1_000_000)
             responses += self._played_times(requests)
         self._played += len(responses)
-        return Sample(phase, case, sum(responses), responses)
+        return Sample(phase, case, responses)
 
     def _played_times(self, requests: tuple[Request, ...]) -> list[int]:
         """Play requests; return the responses of their iterations."""

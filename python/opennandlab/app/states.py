@@ -77,7 +77,7 @@ class Wanted:
     format_by: str = "erase"
 
     def __post_init__(self) -> None:
-        """Check them."""
+        """Check name, words and amounts."""
         if self.name not in STATES:
             raise ConfigError("state", f"`{self.name}`; accepted: {', '.join(STATES)}, image:FILE")
         if self.dirt_of not in DIRT:
@@ -99,12 +99,12 @@ class Wanted:
 
     @property
     def is_dirty(self) -> bool:
-        """Whether it is filled."""
+        """Whether the drive is filled."""
         return self.name.endswith("dirty")
 
     @property
     def age(self) -> str:
-        """How it comes to its age, in words."""
+        """The age of the drive, in words."""
         if not self.is_old:
             return "fresh from the factory"
         end = "erased" if self.format_by == "erase" else "discarded"
@@ -114,7 +114,7 @@ class Wanted:
 
     @property
     def dirt(self) -> str:
-        """How it comes to what it holds, in words."""
+        """The content of the drive, in words."""
         if not self.is_dirty:
             return "formatted; nothing is on it but what cases read"
         return (
@@ -128,7 +128,7 @@ def aged(device: DeviceConfig, seed: int, wanted: Wanted, tell: Tell) -> _core.D
 
     Args:
         device: The device.
-        seed: Of the drive.
+        seed: Seed of the drive.
         wanted: The state; only its age matters here.
         tell: Told what is done, and how much of it.
     """
@@ -166,7 +166,7 @@ def soil(player: _core.Player, seed: int, wanted: Wanted, tell: Tell) -> None:
 
     Args:
         player: The drive.
-        seed: Of sizes and places.
+        seed: Seed of sizes and places.
         wanted: How much, and of what.
         tell: Told how much of it is done.
     """
@@ -192,7 +192,7 @@ def reached(device: DeviceConfig, seed: int, wanted: Wanted, tell: Tell) -> _cor
 
     Args:
         device: The device.
-        seed: Of the drive, and of sizes and places of what is written.
+        seed: Seed of the drive, and of sizes and places of what is written.
         wanted: The state.
         tell: Told what is done, and how much of it.
 

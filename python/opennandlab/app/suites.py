@@ -26,14 +26,14 @@ FULL_RATIO: Final = 0.95
 
 @dataclass(frozen=True)
 class Suite:
-    """Cases and how often.
+    """Cases and the number of their iterations.
 
     Args:
-        name: Of the suite.
+        name: Name of the suite.
         counts: Iterations of each case, in order; 0 leaves a case out.
         sizes: Sizes that differ from the defaults of a case.
         fill: Whether the device is filled in between, and all cases are run again after that.
-        title: What it is.
+        title: The suite in a few words.
     """
 
     name: str
@@ -73,7 +73,7 @@ def suite(name: str, cases: Mapping[str, int | None] | None = None) -> Suite:
     """Return a suite, or some of its cases.
 
     Args:
-        name: Of the suite.
+        name: Name of the suite.
         cases: Cases to run, with their iterations; None for those of the suite, or for a case that
             it leaves out, one.
 

@@ -68,7 +68,7 @@ class Trace:
     """A trace of a case.
 
     Args:
-        name: Of the file.
+        name: Name of the file.
         digest: SHA-256 of its text.
         about: The words of its first line.
         requests: In the order of arrival.

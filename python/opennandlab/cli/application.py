@@ -202,10 +202,10 @@ def run(given: RunOptions) -> None:
         work = _live(Path(place), chosen, given, sizes)
     young = None
     with shown(
-        _line, quiet=given.quiet or given.as_json, is_last=lambda now: now.finished
+        _line, quiet=given.quiet or given.as_json, is_last=lambda now: now.is_finished
     ) as watch:
         outcome, effective_sizes = work(watch)
-        if given.relative and not outcome.partial:
+        if given.relative and not outcome.is_partial:
             first = _replaying(place, chosen, given, "young-clean")
             young = first(watch)[0]
     from opennandlab.app.assembling import assemble
@@ -217,7 +217,7 @@ def run(given: RunOptions) -> None:
     document = assemble(
         outcome, chosen, settings, target=given.target, wall_s=time.monotonic() - started,
         created=created,
-        young=None if young is None or young.partial
+        young=None if young is None or young.is_partial
         else assemble(young, chosen, settings, target=given.target, wall_s=0.0),
     )  # fmt: skip
     if given.keep and document.passed:
@@ -336,7 +336,7 @@ def state_(given: StateOptions) -> None:
     device = own_device(given.config, device_sets)
     check_memory(device)
     began = time.monotonic()
-    with shown(_line, quiet=given.quiet, is_last=lambda now: now.finished) as watch:
+    with shown(_line, quiet=given.quiet, is_last=lambda now: now.is_finished) as watch:
 
         def tell(what: str, fraction: float) -> None:
             if watch is not None:
@@ -472,7 +472,7 @@ def _sizes(given: list[str] | None) -> dict[str, dict[str, int]]:
 
 
 def _line(now: "Progress") -> str:
-    left = "" if now.eta_s is None or now.finished else f"{terminal.duration(now.eta_s)} left"
+    left = "" if now.eta_s is None or now.is_finished else f"{terminal.duration(now.eta_s)} left"
     return "  ".join(part for part in (now.what, f"{now.fraction:.0%}", left) if part)
 
 

@@ -45,7 +45,7 @@ def drive_of(image: bytes, seed: int, path: str | Path) -> _core.Drive:
 
     Args:
         image: What `read_image` returned.
-        seed: Of the runs to come.
+        seed: Seed of the runs to come.
         path: The file.
 
     Raises:

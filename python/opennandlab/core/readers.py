@@ -40,7 +40,7 @@ class Reader:
 
     Args:
         name: `module:name`.
-        sha256: Of its source.
+        sha256: SHA-256 of its source.
         read: The function.
     """
 

@@ -83,7 +83,7 @@ class Simulation:
 
         Args:
             path: The image.
-            seed: Of what is drawn at random from now on.
+            seed: Seed of what is drawn at random from now on.
             gc_policy: The policy of your own that the drive had, where its name does not lead to
                 it. What it had noted is not in the image.
 

@@ -46,7 +46,7 @@ class Limits:
     """The limits of a channel for codes of a rate.
 
     Args:
-        settings: Of the channel, as documents state them.
+        settings: Settings of the channel, as documents state them.
         rate: Information bits per sent bit.
 
     >>> f"{Limits({'kind': 'bsc'}, 0.9).capacity_x:.5f}"

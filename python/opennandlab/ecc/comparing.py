@@ -51,7 +51,7 @@ def compare(
         codes: Two or more, as for `curve`.
         channel: As for `curve`.
         points: As for `curve`.
-        decoder: Of LDPC codes given as text.
+        decoder: Decoder of LDPC codes given as text.
         progress: As for `curve`, over the points of all codes.
         effort: `errors`, `max_frames`, `method`, `seed`, `zero_codeword` and `threads` of `curve`.
 

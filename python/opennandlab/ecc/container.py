@@ -64,7 +64,7 @@ class Injection:
     Args:
         rber: Share of the bits to flip, above 0 and below 0.5.
         errors: Bits to flip in each codeword, instead.
-        seed: Of their places.
+        seed: Seed of their places.
     """
 
     rber: float | None = None
@@ -145,7 +145,7 @@ def decode_file(  # noqa: PLR0913 - one argument for each thing that is to be ch
         target: The file to write.
         code: Needed for an `ldpc:FILE` code, whose matrix is not in the container; for other codes
             the container names it.
-        decoder: Of an LDPC code.
+        decoder: Decoder of an LDPC code.
         injection: Errors to put in first.
         rber: The bit error rate that LLRs are computed for; default that of the injection, or 5e-3.
 

@@ -273,7 +273,7 @@ def curve(  # noqa: PLR0913 - one argument for each thing that is to be chosen
         errors: Frame errors after which a point is known well enough (100: +-20 %).
         max_frames: The most frames of a point.
         method: `auto`, `monte_carlo`, `importance_sampling` or `analytic`.
-        seed: Of all randomness.
+        seed: Seed of all randomness.
         zero_codeword: Send zeros: no encoder is needed, but a decoder that favours zeros looks
             better than it is.
         threads: Chunks at a time; default one per core. The result does not depend on it.

@@ -31,7 +31,7 @@ class Engine:
     Args:
         code: The code.
         channel: The channel.
-        seed: Of all randomness.
+        seed: Seed of all randomness.
         zero_codeword: Send zeros instead of random codewords.
         threads: Chunks at a time; default one per core.
     """

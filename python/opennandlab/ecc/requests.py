@@ -20,7 +20,7 @@ def answer(question: Mapping[str, Any], seed: int) -> dict[str, Any]:
     Args:
         question: `ask` is `limits`, `llr_table` or `curve`; the rest are arguments. For `curve`,
             `channel` and `decoder` may be mappings of their settings.
-        seed: Of a curve.
+        seed: Seed of a curve.
 
     Raises:
         ValueError: for a question that nobody answers.

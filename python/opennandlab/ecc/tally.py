@@ -23,7 +23,7 @@ class Tally:
         bit_errors: Wrong information bits after decoding.
         failures: Frames that the decoder gave up.
         channel_errors: Wrong hard decisions before decoding, over all sent bits.
-        iterations: Of an iterative decoder, over all frames.
+        iterations: Iterations of an iterative decoder, over all frames.
 
     >>> tally = Tally(100, 5) + Tally(100, 3)
     >>> tally.frames, tally.frame_errors

@@ -42,9 +42,9 @@ def speed(  # noqa: PLR0913 - one argument for each thing that is to be chosen
         bit_errors: Wrong bits in each frame; None if `points` is given.
         points: Points of the channel, one measurement each; None if `bit_errors` is given.
         channel: As for `curve`; with `bit_errors` the rate that LLRs are computed for is theirs.
-        decoder: Of an LDPC code given as text; default layered min-sum in 8 bits.
+        decoder: Decoder of an LDPC code given as text; default layered min-sum in 8 bits.
         seconds: Time for each measurement, of a processor.
-        seed: Of data and noise.
+        seed: Seed of data and noise.
 
     Returns:
         `{code, channel, decoder, rows: [{x, information_mbit_s, coded_mbit_s, ...}]}` in 10^6 bits

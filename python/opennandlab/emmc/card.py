@@ -67,7 +67,7 @@ class Card:
 
     Args:
         device: The drive.
-        seed: Of its randomness, and serial number of the card.
+        seed: Seed of its randomness, and serial number of the card.
         options: `standard` (`4.51`, `5.0`, `5.1`), `hpi` (`cmd12`, `cmd13`), `cache_kib`,
             `user_bytes_max`, `boot_size_mult`, `rpmb_size_mult`, `bkops_kib`, `rpmb_counter`.
 

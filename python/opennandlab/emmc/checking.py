@@ -60,7 +60,7 @@ class Check:
         device: The drive below it.
         standard: `4.51`, `5.0` or `5.1`.
         only: Patterns that choose cases; empty for all.
-        seed: Of all randomness.
+        seed: Seed of all randomness.
 
     Raises:
         ConfigError: for a drive that cannot be an eMMC, another standard, and patterns that choose

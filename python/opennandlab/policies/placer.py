@@ -39,7 +39,7 @@ class Placer:
     Args:
         thing: The object, class or function.
         name: `module:name`.
-        sha256: Of its source.
+        sha256: SHA-256 of its source.
         parameters: Keyword arguments of the class.
     """
 

@@ -33,7 +33,7 @@ class Plugin:
         kind: One of `GROUPS`.
         name: What users type.
         package: Who registers it.
-        version: Of that package.
+        version: Version of that package.
         object: Where it leads, as `module:name`.
     """
 

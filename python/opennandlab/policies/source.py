@@ -66,8 +66,8 @@ class Source:
     Args:
         name: What the user wrote.
         path: Its file.
-        sha256: Of that file, in hex.
-        content: Of that file.
+        sha256: SHA-256 of that file, in hex.
+        content: Content of that file.
     """
 
     name: str

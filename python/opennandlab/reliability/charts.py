@@ -198,7 +198,7 @@ def states_chart(model: Model, stresses: dict[str, dict[str, float]], title: str
     Args:
         model: A model with states.
         stresses: The stress of each line, by name of the line.
-        title: Of the chart.
+        title: Title of the chart.
 
     Returns:
         The chart; read levels are drawn as ticks of the x axis.

@@ -86,7 +86,7 @@ def code_limit(
         device: With its code.
         drive_class: `client` or `enterprise`.
         cv: Relative standard deviation of the error rates of pages.
-        name: Of the device.
+        name: Name of the device.
 
     Raises:
         ConfigError: for a device without a code, and for a spread with LDPC.

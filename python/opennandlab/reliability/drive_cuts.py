@@ -63,7 +63,7 @@ class Cutter:
         """Cut the drive once.
 
         Args:
-            share: Of the writes that are done, 0 to 1.
+            share: Share of the writes that are done, 0 to 1.
             pe_cycles: Mean erases of a block so far.
 
         Returns:

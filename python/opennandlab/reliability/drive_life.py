@@ -115,7 +115,7 @@ def drive_life_test(  # noqa: PLR0913 - what a test plan states
         cuts: Cuts from power, evenly over the writes; what they show is in the outcome.
         claims: What the drive promises when it is cut, of `honest-flush`, `plp`, `ordered` and
             `rzat`; by default what its options in `power` say.
-        seed: Of the drive and its addresses.
+        seed: Seed of the drive and its addresses.
         progress: Called about 50 times a second.
 
     Returns:

@@ -78,7 +78,7 @@ def life_test(  # noqa: PLR0913 - what a test plan states
         powered: The drive has power while the data is kept, and refreshes it: at the end no data
             is older than `ftl.refresh.after_days`, and each time that it was all moved has worn the
             flash by its share. Without power, which JESD218 asks for, nothing is refreshed.
-        seed: Of the drawn outcome.
+        seed: Seed of the drawn outcome.
 
     Returns:
         The outcome.

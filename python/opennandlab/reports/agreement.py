@@ -55,7 +55,7 @@ def items(
 
     Args:
         found: The errors.
-        prefix: Of the names of the items, where a page has several.
+        prefix: Prefix of the names of the items, where a page has several.
         of: Which cells these are, where that is not all of a table.
         names: What both sides are called.
     """

@@ -47,7 +47,7 @@ def difference(
     """Say what lies between the versions of two documents of a comparison.
 
     Args:
-        versions: Of all documents; None where one does not tell.
+        versions: Versions of all documents; None where one does not tell.
         rows: Their numbers by path.
         at: Place of the document that is held against the first.
         same_settings: Whether device, workload and seed of both are equal.
@@ -88,7 +88,7 @@ def blocks(
     Documents of one version share a block; which of their numbers differ is then in the table.
 
     Args:
-        found: Of `difference`.
+        found: Result of `difference`.
         names: What the documents are called.
         rows: Their numbers by path.
         said: Words for a path.

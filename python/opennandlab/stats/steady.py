@@ -36,8 +36,8 @@ class SteadyState:
         reason: `steady`, `insufficient`, `invalid`, `excursion`, `slope` or `excursion and slope`.
         average: Mean of the window; None with fewer than five usable values.
         excursion: Largest value less smallest.
-        slope: Of the fitted line, per round.
-        intercept: Of the fitted line, at the first round of the window.
+        slope: Slope of the fitted line, per round.
+        intercept: Intercept of the fitted line, at the first round of the window.
         slope_excursion: Change of the fitted line over the window, without sign.
         excursion_allowed: 20 % of the mean.
         slope_allowed: 10 % of the mean.

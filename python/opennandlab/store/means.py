@@ -33,8 +33,8 @@ class Group:
     """A row: points that differ in the seed alone.
 
     Args:
-        values: Of the columns `by`.
-        means: Of the metrics; None where no point has it.
+        values: Values of the columns `by`.
+        means: Means of the metrics; None where no point has it.
         points: Points that were averaged.
     """
 

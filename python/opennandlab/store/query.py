@@ -149,7 +149,7 @@ class Query:
         """Read what all points share.
 
         Args:
-            connection: Of the store.
+            connection: Connection of the store.
             damaged: Makes the error for content that no store writes.
             where: Conditions, which all must hold. With `sweep=NAME` the points of a sweep that was
                 run into this store have the coordinates that they have in it.

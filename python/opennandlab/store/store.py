@@ -164,7 +164,7 @@ class Store:
         """Keep which points a sweep has and how it calls them, instead of those that it had.
 
         Args:
-            name: Of the sweep.
+            name: Name of the sweep.
             definition: What was asked for.
             members: Key and coordinates of each point, in the order of the sweep.
         """

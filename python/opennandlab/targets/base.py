@@ -312,7 +312,7 @@ class Imprint:
     """What tells a real target from another one, and from one that was emptied.
 
     Args:
-        identity: Of the file that holds the data; empty where its facts say enough.
+        identity: Identity of the file that holds the data; empty where its facts say enough.
         written_share: Of 4 KiB at places all over the capacity, the part that holds anything.
     """
 

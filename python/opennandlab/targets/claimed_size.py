@@ -250,7 +250,7 @@ class Check:
     Args:
         raw: The target.
         plan: What to do.
-        tag: Of this run: a number that older stamps on the target do not have.
+        tag: Tag of this run: a number that older stamps on the target do not have.
         watch: Told how far it is.
     """
 
@@ -340,7 +340,7 @@ class Check:
         """Return whether a sector holds its stamp after another one was written.
 
         Args:
-            place: Of the sector.
+            place: Place of the sector.
             step: The other one is this distance below; None for those at the end of the target.
         """
         unit, end = self._plan.unit_bytes, self._plan.capacity_bytes

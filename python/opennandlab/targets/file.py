@@ -50,7 +50,7 @@ class FileTarget(FioTarget):
     """A regular file.
 
     Args:
-        path: Of the file.
+        path: Path of the file.
         size_bytes: Size of a file to be made; for one that exists, None or its own size.
         consent: Needed when the file holds something.
         folder: Where job files and outputs go; see `FioTarget`.
@@ -204,7 +204,7 @@ class OpenedFile:
     """A file that is held open, for us alone among our kind.
 
     Args:
-        path: Of the file.
+        path: Path of the file.
         handle: Open for reading and writing; -1 once it is closed.
         was_there: Whether the user had it before.
         was_empty: Whether it held nothing.

@@ -51,7 +51,7 @@ def link_to(folder: Path, name: str, path: str) -> Path:
 
     Args:
         folder: It exists.
-        name: Of the link, safe in every syntax; `-1`, `-2` … follow where it is taken.
+        name: Name of the link, safe in every syntax; `-1`, `-2` … follow where it is taken.
         path: Absolute, without links in it.
 
     Raises:

@@ -207,7 +207,7 @@ class Link:
     """A connection to an export, for one request at a time; it belongs to one thread.
 
     Args:
-        address: Of the export.
+        address: Address of the export.
 
     Raises:
         OSError: when it cannot be reached, or leaves the protocol; calls raise it too.

@@ -48,7 +48,7 @@ class Request:
     Args:
         text: As in `--target`.
         overrides: Keys of a simulated device, by dotted path.
-        seed: Of what is drawn when a simulated drive is made.
+        seed: Seed of what is drawn when a simulated drive is made.
         consent: What may be lost on a real one.
         folder: Where fio's job files and outputs go; None for a temporary place.
     """

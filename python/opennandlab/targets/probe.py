@@ -110,7 +110,7 @@ class Probe:
         """Return the kernel's name of a block device, such as `nvme0n1`; None for anything else.
 
         Args:
-            path: Of the device, or the handle of an open one.
+            path: Path of the device, or the handle of an open one.
 
         Raises:
             OSError: when there is nothing at that path.

@@ -90,7 +90,7 @@ class Settings:
 
     Args:
         size_bytes: The range; None for 1 GiB, or the whole of a smaller target.
-        runs: Of each cell.
+        runs: Runs of each cell.
         seconds: A run ends here at the latest.
         prepare: Treatment of the whole target before: none; it is filled; it is filled and
             written at random until the five-point rule of the standard tests holds.
@@ -167,7 +167,7 @@ class Quick:
 
     Args:
         range_bytes: Part of the target in use, from its start.
-        state: Of the drive before.
+        state: State of the drive before the test.
         rows: Those that have at least one run.
         is_cut: Whether it was interrupted.
         written_bytes: By the test, all in all.
@@ -186,7 +186,7 @@ class Stage:
 
     Args:
         text: The step.
-        fraction: Of the whole test, 0 to 1; None while the drive is prepared.
+        fraction: Share of the whole test, 0 to 1; None while the drive is prepared.
     """
 
     text: str
@@ -204,7 +204,7 @@ class Plan:
         range_bytes: Part of the target in use.
         prepare_bytes: Written to prepare the target, at most.
         write_bytes_max: Written in the range, at most.
-        seconds_max: Of all runs, at most; preparation not counted.
+        seconds_max: Time of all runs at most, without the preparation.
     """
 
     range_bytes: int

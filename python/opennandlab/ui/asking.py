@@ -120,7 +120,7 @@ class Request:
         vary: Key and text of what is varied.
         seeds: How many.
         seed: The first.
-        name: Of the sweep; empty for one that is free.
+        name: Name of the sweep; empty for one that is free.
         run: The verb.
     """
 

@@ -38,8 +38,8 @@ class Job:
     """One sweep that was started here, or a point that is checked.
 
     Args:
-        number: Of the job, from 1.
-        name: Of the sweep.
+        number: Number of the job, from 1.
+        name: Name of the sweep.
         sweep: What is run, with the keys of a sweep file; of a point, its key and how, as `check`.
         retry: Whether points that failed before are run again.
         state: `queued`, `running`, `done`, `failed` or `stopped`.

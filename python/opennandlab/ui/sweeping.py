@@ -63,7 +63,7 @@ class Square:
     """A cell of the map.
 
     Args:
-        id: Of its element.
+        id: Id of its element.
         text: What stands in it.
         level: Its colour, from 0; None for none.
         state: `waiting`, `part`, `done` or `failed`.
@@ -194,7 +194,7 @@ def screen(store: Store, name: str, asked: Mapping[str, str], job: Job | None) -
 
     Args:
         store: The store.
-        name: Of the sweep.
+        name: Name of the sweep.
         asked: `metric`, `x` and `y`, as far as they were chosen.
         job: Its worker, where it was started here.
 
@@ -208,7 +208,7 @@ class Board:
     """A sweep that is looked at again and again: only points that are new since are read.
 
     Args:
-        name: Of the sweep.
+        name: Name of the sweep.
         asked: `metric`, `x` and `y`, as far as they were chosen.
     """
 

@@ -140,7 +140,7 @@ async def stream(watch: Watch, made: Callable[[], Events]) -> AsyncIterator[str]
     """Yield events as a browser reads them: at first, and after each change.
 
     Args:
-        watch: Of the store.
+        watch: Watch of the store.
         made: Returns the events of now, kind and JSON, and whether the time alone changes them. It
             may take its time: it is asked again after twice as long at the earliest.
     """

@@ -51,8 +51,8 @@ def make(name: str, seed: int, sizes: Sizes) -> Case:
     """Return a case, ready to be scripted.
 
     Args:
-        name: Of the case.
-        seed: Of all its choices.
+        name: Name of the case.
+        seed: Seed of all its choices.
         sizes: Sizes that differ from its defaults, by case and name.
 
     Raises:

@@ -18,8 +18,8 @@ class Case(ABC):
     """A generator of a script.
 
     Args:
-        seed: Of its choices.
-        sizes: Those that differ from `SIZES`.
+        seed: Seed of its choices.
+        sizes: Sizes that differ from `SIZES`.
 
     Raises:
         ConfigError: for a size that the case does not have, or that is no size.

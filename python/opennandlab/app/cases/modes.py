@@ -19,7 +19,7 @@ RANDOM = 1
 
 
 class Way(NamedTuple):
-    """How the file is written, and whether each write is followed by an fsync."""
+    """The mode in which a file is written, and whether an fsync follows each write."""
 
     mode: Mode
     is_synchronised: bool

@@ -27,7 +27,7 @@ class Options:
     """What was given on a command line.
 
     Args:
-        context: Of the command, for what stands on the line and what is a default.
+        context: Context of the command, for what stands on the line and what is a default.
     """
 
     context: typer.Context
@@ -77,7 +77,7 @@ def command(app: typer.Typer, name: str | None = None, *, example: str) -> Calla
 
     Args:
         app: Its group.
-        name: Of the command; None for that of the function.
+        name: Name of the command; None for that of the function.
         example: For the end of `--help`.
     """
 

@@ -52,7 +52,7 @@ class TargetOptions(Options):
         """Return the target.
 
         Args:
-            seed: Of all draws when a simulated drive is made.
+            seed: Seed of all draws when a simulated drive is made.
             folder: Where fio's files go; None for a temporary place.
         """
         from opennandlab.core.overrides import parse_overrides

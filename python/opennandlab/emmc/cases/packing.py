@@ -25,8 +25,8 @@ def header(
     Args:
         direction: 1 read, 2 write.
         entries: Arguments of CMD23 and of CMD18 or CMD25.
-        version: Of the header.
-        count: Of the entries, where it is to be wrong.
+        version: Version of the header.
+        count: Count of the entries, where it is to be wrong.
 
     >>> header(WRITE, [(8, 0x1000)])[:16].hex()
     '01020100000000000800000000100000'

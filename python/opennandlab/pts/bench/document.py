@@ -129,7 +129,7 @@ def build(
     Args:
         bench: The bench with its record.
         found: What the procedure returned; None for a run that was cut.
-        name: Of the run.
+        name: Name of the run.
         interrupted: Whether a real drive was measured in more than one go.
 
     Raises:

@@ -39,7 +39,7 @@ def prepared(place: Place, names: Sequence[str]) -> Iterator[None]:
 
     Args:
         place: Where the run is to leave its files.
-        names: Of its documents.
+        names: Names of its documents.
 
     Raises:
         OutputError: with what is in the way: a file, files of somebody else, or another run.

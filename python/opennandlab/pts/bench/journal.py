@@ -131,7 +131,7 @@ class Journal:
 
     Args:
         folder: Output directory of the run; it exists.
-        name: Of the document, such as `iops`; it begins the names of the files.
+        name: Name of the document, such as `iops`; it begins the names of the files.
         settings: All that the outcome depends on; another run's journal is refused.
         is_virtual: Whether the target has checkpoints. If not, each line is forced to the disk.
     """
@@ -219,7 +219,7 @@ class Journal:
         """Note that a round or a purge begins with step `index`.
 
         Args:
-            index: Of its first step.
+            index: Index of its first step.
             look: Returns what the target is; None for a simulated one.
         """
         if index >= len(self._steps):

@@ -127,7 +127,7 @@ def check(own: Matrix, sector_bytes: int, room_bytes: int) -> None:
 
     Args:
         own: The matrix.
-        sector_bytes: Of the target.
+        sector_bytes: Sector size of the target.
         room_bytes: The most that a request can have where it may lie.
 
     Raises:

@@ -56,7 +56,7 @@ class Stretch:
     """A phase of a rehearsal.
 
     Args:
-        name: Of the phase.
+        name: Name of the phase.
         round: Its number; None outside rounds.
         costs: Work of each of its cells; see `outlook`.
         written_bytes: Bytes written.

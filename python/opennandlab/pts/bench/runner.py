@@ -78,7 +78,7 @@ def run_test(  # noqa: PLR0913 (all by name but two)
         target: What is measured; it stays open.
         settings: What the user asked for.
         place: Where the files are left; `folder.prepared` keeps other runs out.
-        name: Of the document; default: of the test.
+        name: Name of the document; default: of the test.
         watch: Called before, during and after each step.
         checkpoint_s: Wall time between states of a simulated drive that are kept.
 
@@ -134,7 +134,7 @@ class _Papers:
     Args:
         bench: What there is to tell.
         place: Where the files are left.
-        name: Of the document.
+        name: Name of the document.
         interrupted: Whether a real drive was measured in two goes.
     """
 
@@ -203,7 +203,7 @@ def _open_journal(journal: Journal | None, place: Place, target: Target, least: 
     """Go on with a journal or begin one; say why where what there is cannot be gone on with.
 
     Args:
-        journal: Of the run.
+        journal: Journal of the run.
         place: Where it lies.
         target: What is tested.
         least: Part of what the target held that it must hold still.

@@ -44,7 +44,7 @@ class Slide:
 
     Args:
         name: On the command line, and of the folder.
-        title: Of the figure.
+        title: Title of the figure.
         test: Which test.
         vary: The parameter and its values, as `--vary` has them.
         objection: Says why a target with these settings cannot have it; empty where it can.

@@ -51,7 +51,7 @@ class Job:
     """One document of a suite.
 
     Args:
-        name: Of the document.
+        name: Name of the document.
         test: Which test.
         settings: With what.
         overrides: Keys of a simulated device, by dotted path, beside those of the request.
@@ -68,7 +68,7 @@ class Suite:
     """Documents of several jobs.
 
     Args:
-        name: Of the suite, such as `all`.
+        name: Name of the suite, such as `all`.
         documents: By name, in the order in which they were made.
         varied: Parameter and values, where one was varied.
         left_out: Jobs that this target cannot do, and why.

@@ -93,7 +93,7 @@ def plot(  # noqa: PLR0913 (half of them by name)
         title: Its heading.
         across: The common axis.
         courses: The lines.
-        scale: Of the axis of values.
+        scale: Scale of the axis of values.
         label: Name of that axis; that of the first metric by default.
         note: A sentence below the title.
         marks: Lines across.

@@ -82,7 +82,7 @@ def over_block_size(
 
     Args:
         grid: Means.
-        label: Of the axis of values.
+        label: Label of the axis of values.
         subject: For the titles.
         ends: The least and the greatest of what each mean is of, drawn as error bars.
     """

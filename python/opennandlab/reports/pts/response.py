@@ -53,7 +53,7 @@ def items(  # noqa: PLR0913 (all but three by name)
     Args:
         spreads: The histograms.
         device: The resolved device, None for a drive that is not simulated.
-        suffix: Of the ids of what is shown of all.
+        suffix: Suffix of the ids of what is shown of all.
         drawn: Those that are drawn as bars; by default all.
         of: What they are of, where one page has several such groups.
         is_open: Whether requests arrived at a rate, whatever was outstanding.

@@ -50,8 +50,8 @@ def chapter(  # noqa: PLR0913 (all by name)
     """Return the chapter of a slide: a figure and a table.
 
     Args:
-        name: Of the slide.
-        title: Of the slide.
+        name: Name of the slide.
+        title: Title of the slide.
         measured: Its documents.
         labels: What to call them.
         varied: What was varied.

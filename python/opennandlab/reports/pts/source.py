@@ -41,7 +41,7 @@ class Measured:
     """A document of a test, whole or as much of it as can be read.
 
     Args:
-        name: Of the run, or of its file.
+        name: Name of the run, or of its file.
         document: The document; what was lost is empty, null or zero in it.
         figures: Single figures of its results, also those of a test that this build does not know.
         lost: The places of what was lost.

@@ -78,7 +78,7 @@ class Plan:
         keys: What is fitted.
         conditions: How cells are run.
         runs_max: Runs of each start at most, about.
-        seed: Of everything.
+        seed: Seed of all randomness.
         starts_max: Starts of the search at most.
     """
 
@@ -130,7 +130,7 @@ def plan(  # noqa: PLR0913 (all but three by name)
         hold_out: Cells that take no part in the fit: a share, or names; None for a quarter.
         runs: Runs of each start, about; None for 40 per key.
         starts: Starts of the search at most; fewer where two end equally well.
-        seed: Of everything.
+        seed: Seed of all randomness.
         asked: How cells are run, where that is not as the document says.
         overrides: Keys of the device that are set before.
         force: Take cells that are uncertain, as they are labelled.
@@ -225,7 +225,7 @@ def calibrate(  # noqa: PLR0913 (all but three by name)
         hold_out: Cells that take no part in the fit: a share, or names; None for a quarter.
         runs: Runs of each start, about; None for 40 per key.
         starts: Starts of the search at most; fewer where two end equally well.
-        seed: Of everything.
+        seed: Seed of all randomness.
         asked: How cells are run, where that is not as the document says.
         jobs: Runs at a time; None for all cores.
         progress: Told how far it is.

@@ -69,7 +69,7 @@ class Conditions:
     """How cells are run.
 
     Args:
-        question: Of `pts.cells`.
+        question: The settings of `pts.cells`.
         blocks: Blocks per plane; None for those of the file.
         blocks_of: Blocks per plane of the file.
         warnings: What was assumed.

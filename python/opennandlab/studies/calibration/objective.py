@@ -48,9 +48,9 @@ class End:
     """A set of keys that was run, such as the best one of a start.
 
     Args:
-        place: Of each key, 0 to 1.
+        place: Place of each key, 0 to 1.
         residuals: There.
-        runs: Of the device, until then.
+        runs: Runs of the device, until then.
     """
 
     place: Array
@@ -73,7 +73,7 @@ class Progress:
         stage: What it does.
         runs: Runs so far.
         runs_max: At most so many.
-        rms_pct: Of the fitted cells, the best so far.
+        rms_pct: RMS error of the fitted cells, the best so far.
         elapsed_s: Wall time.
     """
 
@@ -96,7 +96,7 @@ class Simulated:
         device: The device file, as it is run.
         question: What is measured: see `pts.cells`.
         test: Decides which figure of a cell is compared.
-        seed: Of every run.
+        seed: Seed of every run.
         engine: Where runs happen.
         journal: What is known, and where the rest is kept.
     """

@@ -43,7 +43,7 @@ class Known:
 
     Args:
         sensitivity: Root mean square of its slopes.
-        standard_error: Of its log; None where nothing limits it.
+        standard_error: Standard error of its log; None where nothing limits it.
         verdict: In a word.
         partner: Place of the key with which it is correlated most; None for a single key.
         correlation: With that.
@@ -63,7 +63,7 @@ class Sensitivity:
     Args:
         slopes: d log figure / d log key, float64, (cells, keys).
         keys: One for each key.
-        correlations: Of the estimates, float64, (keys, keys).
+        correlations: Correlations of the estimates, float64, (keys, keys).
         directions: Response and weights, the strongest first.
     """
 

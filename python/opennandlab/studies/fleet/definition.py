@@ -53,7 +53,7 @@ class Spread:
     """How a key differs between devices.
 
     Args:
-        key: Of the device, dotted.
+        key: Key of the device, dotted.
         kind: `normal` (mean, standard deviation), `lognormal` (median, standard deviation of the
             logarithm), `uniform` (from, to), `integers` (from, to, both included) or `choice`.
         values: Its numbers, or what is chosen from.
@@ -134,7 +134,7 @@ class Member:
 
     Args:
         index: Which, from 0.
-        seed: Of all its randomness.
+        seed: Seed of all its randomness.
         drawn: What it drew, by key.
     """
 
@@ -193,7 +193,7 @@ class Fleet:
     """A campaign.
 
     Args:
-        name: Of the campaign.
+        name: Name of the campaign.
         devices: How many.
         changes: Keys that are set in all.
         spreads: What each draws.

@@ -98,7 +98,7 @@ class Found:
         suite: Name of the suite.
         metrics: Its numbers; empty where it failed.
         error: Why it failed.
-        digest: Of its document; empty without one.
+        digest: Digest of its document; empty without one.
     """
 
     device: int
@@ -113,7 +113,7 @@ class LiveFleet:
     """Targets and suites.
 
     Args:
-        name: Of the campaign.
+        name: Name of the campaign.
         targets: In order; the place is the index of the device.
         suites: In order.
         document: As it was read.

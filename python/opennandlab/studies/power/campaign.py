@@ -75,7 +75,7 @@ class Settings:
         workloads: Taken in turns by the lives.
         targets: Where cuts are aimed, taken in turns by the cuts.
         claims: What the drive promises; None: what its options say.
-        seed: Of all randomness.
+        seed: Seed of all randomness.
         limit_us: From power to ready; longer is slow.
         changed: How the drive differs from the one that was named, in words.
 
@@ -185,8 +185,8 @@ def wilson(count: int, of: int) -> tuple[float, float]:
     """Return the 95 % interval of a share (Wilson, 1927).
 
     Args:
-        count: How often it was so.
-        of: Of how many; at least 1.
+        count: Cases in which it holds.
+        of: All cases, at least 1.
 
     >>> low, high = wilson(0, 1000)
     >>> round(low, 6), round(high, 6)

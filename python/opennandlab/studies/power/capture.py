@@ -35,7 +35,7 @@ class Request:
         is_forced: Force unit access.
         offset: First byte.
         length: Bytes.
-        data: Of a write.
+        data: Data of a write.
         begun: Its place among all entries when the drive was told.
         begun_ns: The time of that, on the monotonic clock of the machine.
         answered: Its place when the drive was done; None where it never was.
@@ -58,7 +58,7 @@ class Capture:
     """A file, read.
 
     Args:
-        capacity_bytes: Of the drive.
+        capacity_bytes: Capacity of the drive.
         unit_bytes: Its map unit.
         requests: In the order in which they were begun.
         times_ns: By place of an entry, its time.

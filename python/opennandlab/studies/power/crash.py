@@ -44,7 +44,7 @@ class Cut:
         variant: One of `VARIANTS`.
         atomic_bytes: What is written whole or not at all.
         window_ms: For how long flushes were ignored; of `flush_ignored`.
-        seed: Of all that is drawn.
+        seed: Seed of all that is drawn.
     """
 
     place: int

@@ -33,8 +33,8 @@ class Mode:
 
     Args:
         name: As in documents.
-        journal: Of PRAGMA journal_mode.
-        synchronous: Of PRAGMA synchronous.
+        journal: Value of PRAGMA journal_mode.
+        synchronous: Value of PRAGMA synchronous.
         may_lose_last: A perfect disk may lose the last commit.
     """
 
@@ -80,7 +80,7 @@ def write(
 
     Args:
         folder: On the disk.
-        mode: Of the database.
+        mode: Mode of the database.
         rows: How many.
         watch: Told the rows so far.
     """

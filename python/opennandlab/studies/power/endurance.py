@@ -83,8 +83,8 @@ class Settings:
 
     Args:
         fleet: Name, devices, device, what is set, and what each draws; without suites.
-        classes: Of JESD218.
-        variants: Of `VARIANTS`.
+        classes: Classes of JESD218.
+        variants: Some of `VARIANTS`.
         ages: Written data at each age, in rated TBW.
         tbw_tb: The rated TBW; None: what wears the device, as it is named, to its rated cycles.
         programs: Page programs of a test, about: drives are scaled down to them.
@@ -174,7 +174,7 @@ class Settings:
         """Return the hours of active use in which a device of a class is written so much.
 
         Args:
-            drive_class: Of JESD218.
+            drive_class: Class of JESD218.
             age: Written data at each age, in rated TBW.
         """
         return age * self.use_years * DAYS_PER_YEAR * CLASSES[drive_class].active_h_per_day

@@ -69,13 +69,13 @@ class Settings:
 
     Args:
         device: The drive that is served.
-        cuts: Of each mode and variant.
+        cuts: Cuts of each mode and variant.
         rows: Rows that are committed.
-        modes: Of the database.
+        modes: Modes of the database.
         variants: What the disk makes of a cut.
         atomic_bytes: What it writes whole or not at all.
         window_ms: For how long `flush_ignored` ignores flushes.
-        seed: Of the cuts.
+        seed: Seed of the cuts.
 
     Raises:
         ConfigError: for what cannot be.
@@ -131,13 +131,13 @@ class Settings:
 
 @dataclass(frozen=True)
 class Recording:
-    """A database that was written, and what the drive was told meanwhile.
+    """A database that was written, and the requests that the drive received meanwhile.
 
     Args:
-        mode: Of the database.
+        mode: Mode of the database.
         commits: In their order.
-        capture: What the drive was told.
-        sha256: Of the file of that.
+        capture: The requests.
+        sha256: SHA-256 of the file of the requests.
     """
 
     mode: Mode
@@ -175,7 +175,7 @@ def record(
 
     Args:
         device: The drive.
-        mode: Of the database.
+        mode: Mode of the database.
         rows: Rows.
         folder: Gets `MODE.capture` and `MODE.json`, which has the commits.
         watch: Told the rows so far.
@@ -235,11 +235,11 @@ class Judged:
     """A cut, and what was left.
 
     Args:
-        mode: Of the database.
+        mode: Mode of the database.
         variant: What the disk made of it.
         cut: Number.
         place: Entries of the record before it.
-        outcome: Of the database.
+        outcome: Outcome of the database.
         rows: Rows that were there.
         owed: Commits that had come back.
         why: In words.
@@ -430,7 +430,7 @@ def judge(recording: Recording, number: int, cut: crash.Cut, base: bytes, since:
 
     Args:
         recording: What was told to it.
-        number: Of the cut.
+        number: Number of the cut.
         cut: Where, and what the disk makes of it.
         base: What it held before `since`.
         since: An entry before which everything is covered.

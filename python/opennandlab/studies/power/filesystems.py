@@ -75,7 +75,7 @@ def take_out(image: Path, names: Sequence[str], folder: Path) -> None:
 
     Args:
         image: It is not changed.
-        names: Of plain letters, in its root.
+        names: Names of plain letters, in its root.
         folder: Where they go.
 
     Raises:

@@ -183,8 +183,8 @@ def run(
     """Yield what each row shows.
 
     Args:
-        cuts: Of each row.
-        seed: Of all randomness.
+        cuts: Cuts of each row.
+        seed: Seed of all randomness.
         jobs: Lives at the same time.
         watch: Told the row that comes next.
     """

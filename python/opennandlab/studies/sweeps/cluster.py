@@ -51,7 +51,7 @@ class Cluster(Engine):
         """Connect to a scheduler, or start workers on this machine.
 
         Args:
-            address: Of the scheduler, such as `tcp://127.0.0.1:8786`; None for own workers.
+            address: Address of the scheduler, such as `tcp://127.0.0.1:8786`; None for own workers.
             jobs: Points at a time; None for all that the workers take.
 
         Raises:

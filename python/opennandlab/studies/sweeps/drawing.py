@@ -82,7 +82,7 @@ def draw(
         store: The store.
         path: The file: SVG, PNG, PDF or HTML by its ending.
         where: Conditions that the points hold, as `Store.rows` takes them.
-        title: Of the figure; empty for what it shows.
+        title: Title of the figure; empty for what it shows.
         **asked: What is drawn, by name: `x`, `y`, `lines`, `facets`; None for the usual.
 
     Raises:
@@ -109,7 +109,7 @@ def drawing(
         store: The store.
         where: Conditions that the points hold.
         asked: What is drawn, by name: `x`, `y`, `lines`, `facets`.
-        title: Of the figure; empty for what it shows.
+        title: Title of the figure; empty for what it shows.
         most: Points that are drawn one by one; of more, neighbours are one. None: all.
 
     Raises:
@@ -153,7 +153,7 @@ def of_rows(
         rows: The points.
         kinds: The same, with the columns of `IDENTITY`.
         asked: What is drawn, by name: `x`, `y`, `lines`, `facets`.
-        title: Of the figure; empty for what it shows.
+        title: Title of the figure; empty for what it shows.
         settings: Those of a point by its key, which a curve of theory follows from.
 
     Raises:

@@ -50,7 +50,7 @@ class Done:
     """What became of a point.
 
     Args:
-        key: Of the point.
+        key: Key of the point.
         document: What it gave; None where it failed.
         metrics: The numbers of the document by name.
         error: Why it failed; None where it did not.
@@ -112,9 +112,9 @@ def run_point(  # noqa: PLR0913 (a point in parts, as it is sent to workers)
 
     Args:
         verb: What is run.
-        key: Of the point.
-        settings: Of the point.
-        seed: Of the point.
+        key: Key of the point.
+        settings: Settings of the point.
+        seed: Seed of the point.
         watch: Told how far it is.
         unfinished: Where verbs that can go on leave what they have; None for nowhere.
 

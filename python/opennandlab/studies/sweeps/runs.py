@@ -153,7 +153,7 @@ def sweep(  # noqa: PLR0913 (options, by name)
 
     Args:
         device: Preset name, path, mapping or `DeviceConfig`, for verbs that simulate.
-        workload: Of `benchmark`: `W1` to `W5`, a path or a mapping.
+        workload: Workload of `benchmark`: `W1` to `W5`, a path or a mapping.
         vary: Key to values: a list, or text such as `0.07:0.4:8`.
         verb: What is run, such as `benchmark`, `pts.iops` or `ecc.curve`.
         seeds: How many, or `{"count": 5, "until": {"waf": "0.5 %"}}`.
@@ -161,7 +161,7 @@ def sweep(  # noqa: PLR0913 (options, by name)
         changes: Dotted path to value, the same in all points.
         store: Folder of the store; None for the usual one. What it has is not run again.
         jobs: Points at a time; None for all cores.
-        name: Of the sweep in the store.
+        name: Name of the sweep in the store.
         progress: Called several times a second.
         **request: What else the verb takes, such as `code` and `channel`.
 

@@ -55,7 +55,7 @@ class Settings:
         cuts: How many.
         workloads: Taken in turns.
         claims: What the drive promises.
-        seed: Of workloads and moments.
+        seed: Seed of workloads and moments.
         limit_us: From power to ready; longer is slow.
         span_bytes: From the beginning of the drive; that much is written.
         unit_bytes: What the drive writes whole or not at all.

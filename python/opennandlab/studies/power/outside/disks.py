@@ -186,7 +186,7 @@ class DeviceLink:
     """A block device, opened past the cache of the kernel.
 
     Args:
-        path: Of the device.
+        path: Path of the device.
 
     Raises:
         OSError: when it cannot be opened.

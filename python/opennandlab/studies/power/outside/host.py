@@ -75,7 +75,7 @@ class Asking:
 
     Args:
         workload: Its name.
-        units: Of the range that is written.
+        units: Units of the range that is written.
         stream: Randomness of the cut.
         can_trim: Whether the disk takes trims; else they are writes.
     """
@@ -127,7 +127,7 @@ class Host:
         disk: What it writes.
         campaign: Number of the campaign.
         cycle: Number of the cut that follows.
-        unit_bytes: Of an atomic unit.
+        unit_bytes: Size of an atomic unit.
         versions: By unit, the newest version so far; it goes on from there.
         asking: What is asked for.
         log: Where it is told.

@@ -66,7 +66,7 @@ def content(campaign: int, write: Write, unit_bytes: int) -> bytes:
     Args:
         campaign: Its number.
         write: Which.
-        unit_bytes: Of a unit, at least 512.
+        unit_bytes: Size of a unit, at least 512.
     """
     body = body_of(campaign, write.unit, write.version, unit_bytes)
     head = HEADER.pack(

@@ -100,7 +100,7 @@ class Switched:
     """A drive of our own server.
 
     Args:
-        socket: Of `serve --power-socket`.
+        socket: Socket of `serve --power-socket`.
         limit_s: Time that a turn may take.
     """
 

@@ -31,7 +31,7 @@ class Asked:
     Args:
         suite: Name of the suite.
         cases: Iterations of cases instead of those of the suite; empty for the suite's.
-        state: Of the drive.
+        state: State of the drive.
         drive_writes: Capacities written to make a drive old.
         dirty_writes: Capacities written to make a drive dirty.
         dirt: What is written then: files or pages.
@@ -134,11 +134,11 @@ class Application(OnDrive):
         plan = _plan(load_device(settings["device"]), asked, SEED if seed is None else seed)
 
         def told(state: Progress) -> None:
-            if not state.finished:
+            if not state.is_finished:
                 watch(state.fraction)
 
         outcome = replaying.replay(plan, told)
-        if outcome.partial:
+        if outcome.is_partial:
             raise Stopped
         known: dict[str, object] = {
             "mode": "replay", "seed": plan.seed, "runs": plan.runs, "idle_ms": plan.idle_ms,
