@@ -84,7 +84,10 @@ def test_only_our_pages_change_anything(
 
 def test_a_body_that_is_too_long_is_refused(asked: Any, door: Door) -> None:
     long = "x" * (BODY_BYTES_MAX + 1)
-    assert ui_store.post(asked, door, "/api/check", long).status_code == 413
+    refused = ui_store.post(asked, door, "/api/check", long)
+    assert (refused.status_code, refused.text) == (
+        413, f"refused: the body is too long; accepted: at most {BODY_BYTES_MAX} bytes\n"
+    )  # fmt: skip
     headers = {"origin": BASE, "x-opennandlab": door.csrf}
     pieces = (b"x" * 65536 for _ in range(20))
     assert asked.post("/api/check", content=pieces, headers=headers).status_code == 413

@@ -100,10 +100,17 @@ def test_every_verb_has_a_form_that_can_be_checked(asked: Any, door: Door, run: 
     assert found.json()["points"] == 1
 
 
+def test_a_verb_of_unknown_settings_is_refused() -> None:
+    """A new verb would have a form without fields, and run with its defaults alone."""
+    with pytest.raises(TypeError, match="no fields are known for `replay`"):
+        verbs.own_fields(verbs.VERBS["replay"])
+
+
 @pytest.mark.parametrize(("change", "field", "said"), [
     ({"run": "replay"}, "run", "cannot be run here"), ({"run": 3}, "run", "characters"),
     ({"run": "pts.iops", "values": {"pts.profile": "Z"}}, "pts.profile", "accepted: E, C"),
     ({"run": "app", "values": {"app.suite": "none"}}, "app.suite", "no suite"),
+    ({"run": "app", "values": {"app.drive_writes": "2.5"}}, "app.drive_writes", "no whole number"),
     ({"run": "ecc.curve", "values": {"code": "ldpc:/etc/passwd", "x": "1"}}, "code", "read a file"),
     ({"run": "ecc.curve", "values": {"code": "mine.py:code", "x": "1"}}, "code", "run code"),
     ({"run": "ecc.curve", "values": {"x": "1"}}, "code", "is missing"),

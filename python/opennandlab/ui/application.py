@@ -29,9 +29,10 @@ from starlette.routing import Route
 
 from opennandlab import _core
 from opennandlab.base.errors import ConfigError, OpenNandLabError, StoreError
+from opennandlab.reports.html import template
 from opennandlab.store import Store
 from opennandlab.ui import asking, listing, pages, screens, sweeping
-from opennandlab.ui.guard import Door, Guard, admits, with_session
+from opennandlab.ui.guard import Door, Guard
 from opennandlab.ui.jobs import BusyQueueError, Jobs
 from opennandlab.ui.watching import Events, Watch, opened, stream
 
@@ -162,7 +163,7 @@ def html(
         theme={key: value for one in figures for key, value in one.theme.items()}
         or pages.plain_theme(),
         draws=any(one.has_figures for one in figures),
-        template=pages.template(),
+        template=template(),
         **values,
     )
     return HTMLResponse(text, status)
@@ -388,8 +389,8 @@ async def login(request: Request) -> Response:
 
         body = (await request.body()).decode(errors="replace")
         token = parse_qs(body).get("token", [""])[0].strip()
-        if admits(place.door, token):
-            return with_session(RedirectResponse("/", 303), place.door)
+        if place.door.admits(token):
+            return place.door.with_session(RedirectResponse("/", 303))
     text = pages.rendered("login.html.j2", is_wrong=request.method == "POST",
                           nonce=request.state.nonce, theme=pages.plain_theme())  # fmt: skip
     return HTMLResponse(text, 401)

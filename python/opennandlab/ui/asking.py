@@ -32,7 +32,7 @@ from opennandlab.studies.sweeps.axes import Axis
 from opennandlab.studies.sweeps.definition import Sweep, checked_name
 from opennandlab.studies.sweeps.seeds import Seeds
 from opennandlab.studies.sweeps.verb import Verb, drafted
-from opennandlab.studies.sweeps.verbs.application import Application, Asked
+from opennandlab.studies.sweeps.verbs.application import Application, AppSettings
 from opennandlab.theory.prediction import predicted_waf
 from opennandlab.ui import verbs
 from opennandlab.ui.forms import WORKLOAD, Form, form
@@ -131,7 +131,7 @@ class Request:
     seeds: str = "1"
     seed: str = str(SEED)
     name: str = ""
-    run: str = verbs.FIRST
+    run: str = verbs.BENCHMARK
 
     @classmethod
     def of(cls, document: object) -> Request:
@@ -163,7 +163,7 @@ class Request:
             seeds=text("seeds", "1") or "1",
             seed=text("seed", str(SEED)) or str(SEED),
             name=text("name"),
-            run=text("run", verbs.FIRST) or verbs.FIRST,
+            run=text("run", verbs.BENCHMARK) or verbs.BENCHMARK,
         )
 
 
@@ -212,7 +212,7 @@ def checked(request: Request, store: Store, folder: Folder) -> Checked:
         known = ", ".join(verbs.OFFERED)
         raise FieldError("run", f"`{request.run}` cannot be run here; accepted: {known}")
     device = folder.device(request.device) if verbs.has_device(verb) else None
-    workload = request.workload if verb.name == verbs.FIRST else None
+    workload = request.workload if verb.name == verbs.BENCHMARK else None
     if workload is not None and workload not in workload_presets():
         known = ", ".join(workload_presets())
         raise FieldError(WORKLOAD, f"`{workload}` is no preset; accepted: {known}")
@@ -258,7 +258,7 @@ def _checked(
     try:
         if isinstance(verb, Application):
             # Its reader makes all traces, which takes seconds.
-            Asked(**drafted(changes, "app")[0])
+            AppSettings(**drafted(changes, "app")[0])
         elif workload is None and not varied:
             verb.reader({} if device is None else {"device": device})(changes)
     except ConfigError as error:
@@ -286,7 +286,11 @@ def _changes(request: Request, shown: Form) -> dict[str, Any]:
 
 def _named(key: str, value: object) -> object | None:
     """Return the name of a code or channel, which may hold a colon; None for everything else."""
-    is_code = key in {"code", "channel"} and isinstance(value, str) and verbs.CODES.fullmatch(value)
+    is_code = (
+        key in {"code", "channel"}
+        and isinstance(value, str)
+        and verbs.CODES_WITHOUT_FILE.fullmatch(value)
+    )
     return value if is_code else None
 
 
@@ -411,7 +415,7 @@ def _name(request: Request, store: Store, sweep: Mapping[str, Any], *, is_one: b
                 "name", f"the sweep `{name}` is there with other settings; accepted: another name"
             )
         return name
-    parts = [request.run] if request.run != verbs.FIRST else []
+    parts = [request.run] if request.run != verbs.BENCHMARK else []
     parts += [Path(str(sweep[key])).stem for key in ("device", WORKLOAD) if key in sweep]
     base = "-".join(parts) if is_one else "sweep"
     for place in range(1, 100_000):

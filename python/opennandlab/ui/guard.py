@@ -1,11 +1,11 @@
-"""Who may ask: what a page of another origin, or another user, could try is refused here.
+"""Which requests are answered: those of pages of another origin, or of another user, are refused.
 
-- `Host` must name this server: a foreign name that was pointed at this address (DNS rebinding) does
-  not.
-- With a token, a request has it in a cookie, got once by the address that the command prints.
-- What changes something comes from our own pages: `Origin` is ours, and a header has the word that
-  only our pages know.
-- A page loads scripts, styles and data from here alone, and is in no frame.
+- `Host` must name this server. In DNS rebinding a foreign name resolves to this address, so names
+  other than ours are refused; a literal address is no name, and cannot be rebound.
+- With a token, a request has a cookie, set once by the address that the command prints.
+- A change must come from our own pages: `Origin` is ours, and a header holds a word that only our
+  pages contain.
+- A page loads scripts, styles and data from this server alone, and is in no frame.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-# Forms are small: a larger body is something else.
+# Forms are far smaller.
 BODY_BYTES_MAX = 1 << 20
 TOKEN_CHARS_MIN = 16
 CSRF_HEADER = "x-opennandlab"
 SAFE = ("GET", "HEAD")
-# Reached without a token: where it is given, and what that page is drawn with.
+# Reached without a token: the page that asks for it, with its style and icon.
 OPEN_PATHS = {"/login", "/static/report.css", "/static/ui.css", "/static/icon.svg"}
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-{nonce}'; "
@@ -47,14 +47,14 @@ HEADERS = {
 
 @dataclass(frozen=True)
 class Door:
-    """Under which names this server is asked, and what one must know.
+    """The address of a server, and the secrets that requests must show.
 
     Args:
         host: The address that it listens on.
         port: Its port.
-        token: What the first request shows; None for an open door on the loopback address.
-        csrf: What a request that changes something shows; our pages have it.
-        secret: Of this process.
+        token: Secret of the first request; None on the loopback address: no request needs one.
+        csrf: Secret of requests that change something; our pages contain it.
+        secret: Key of this process, from which the cookie is derived.
     """
 
     host: str
@@ -70,12 +70,12 @@ class Door:
 
     @property
     def session(self) -> str:
-        """What the cookie holds: whoever reads it does not have the token."""
+        """Value of the cookie, from which the token cannot be computed."""
         return hmac.new(self.secret, b"session", hashlib.sha256).hexdigest()
 
     @property
     def url(self) -> str:
-        """The address of the first page; any address of the machine is this one."""
+        """URL of the first page; if the server listens on all addresses, by the loopback one."""
         host = self.host if self.host not in {"0.0.0.0", "::", ""} else "127.0.0.1"  # noqa: S104
         shown = f"[{host}]" if ":" in host else host
         entry = "" if self.token is None else "?" + urlencode({"token": self.token})
@@ -99,14 +99,25 @@ class Door:
             return True
         if is_loopback(self.host):
             return False
+        # The server listens beyond this machine, whose addresses are many: any literal one is
+        # accepted, since only a name can be rebound, and the name of the machine is its own.
         return _is_address(name) or name == socket.gethostname().lower()
 
     def is_own(self, origin: str, host: str) -> bool:
         """Tell whether an `Origin` is that of our pages, under the name they were asked by."""
         return origin == f"http://{host}" and self.knows(host)
 
+    def admits(self, token: str) -> bool:
+        """Tell whether a token is the right one."""
+        return self.token is not None and same(token, self.token)
+
+    def with_session(self, response: Response) -> Response:
+        """Set the cookie that replaces the token, and return the response."""
+        response.set_cookie(self.cookie, self.session, httponly=True, samesite="strict", path="/")
+        return response
+
     def has_session(self, cookies: str) -> bool:
-        """Tell whether a `Cookie` header has what the token was changed for."""
+        """Tell whether a `Cookie` header holds the cookie that replaces the token."""
         try:
             found = SimpleCookie(cookies).get(self.cookie)
         except CookieError:
@@ -115,7 +126,7 @@ class Door:
 
 
 def same(one: str, other: str) -> bool:
-    """Compare two secrets in a time that says nothing of where they differ."""
+    """Compare two secrets in a time that does not depend on the place where they differ."""
     return hmac.compare_digest(one.encode(), other.encode())
 
 
@@ -139,15 +150,15 @@ def _is_address(name: str) -> bool:
 
 
 class Guard:
-    """Stands before the application."""
+    """Middleware that refuses requests, and adds headers to every answer."""
 
     def __init__(self, app: ASGIApp, door: Door) -> None:
-        """Take what is guarded."""
+        """Take the application that is guarded, and the door to it."""
         self.app = app
         self.door = door
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse a request, or let it through and add what its answer must say."""
+        """Refuse a request or pass it on; the answer has the headers of security either way."""
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
@@ -173,28 +184,27 @@ class Guard:
         await self.app(scope, _bounded(receive), answered)
 
     def _refusal(self, scope: Scope) -> Response | None:
-        """Return why a request is refused, or where it goes first; None to let it through."""
+        """Return the answer to a request that is refused or redirected; None to pass it on."""
         headers = Headers(scope=scope)
         return (
             self._of_origin(scope, headers)
+            or _of_length(headers)
             or self._of_token(scope, headers)
             or self._of_change(scope, headers)
         )
 
     def _of_origin(self, scope: Scope, headers: Headers) -> Response | None:
-        """Refuse what was meant for another server, comes from a foreign page, or is too long."""
+        """Refuse a request to another server, or a change that a foreign page asks for."""
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self.door.knows(hosts[0]):
             return _refused(403, "this server has another name; accepted: the address it printed")
         is_change = scope["method"] not in SAFE
         if is_change and not self.door.is_own(headers.get("origin", ""), hosts[0]):
             return _refused(403, "asked by a page of another origin")
-        if _is_too_long(headers):
-            return _refused(413, f"accepted: at most {BODY_BYTES_MAX} bytes")
         return None
 
     def _of_token(self, scope: Scope, headers: Headers) -> Response | None:
-        """Ask for the token, where there is one."""
+        """Refuse or redirect a request without the cookie, if the server has a token."""
         if self.door.token is None or scope["path"] in OPEN_PATHS:
             return None
         if (entered := self._entered(scope)) is not None:
@@ -206,7 +216,7 @@ class Guard:
         return RedirectResponse("/login", 303)
 
     def _of_change(self, scope: Scope, headers: Headers) -> Response | None:
-        """Refuse a change that none of our pages asks for."""
+        """Refuse a change without the secret of our pages."""
         if scope["method"] in SAFE or scope["path"] == "/login":
             return None
         if same(headers.get(CSRF_HEADER, ""), self.door.csrf):
@@ -214,35 +224,27 @@ class Guard:
         return _refused(403, "this page is of an earlier start; load it again")
 
     def _entered(self, scope: Scope) -> Response | None:
-        """Change a right token in an address for a cookie, and take it out of the address."""
+        """Return a redirection that sets the cookie, if the address has the right token."""
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         tokens = [value for name, value in query if name == "token"]
-        if not tokens or scope["method"] != "GET" or not admits(self.door, tokens[0]):
+        if not tokens or scope["method"] != "GET" or not self.door.admits(tokens[0]):
             return None
         rest = urlencode([(name, value) for name, value in query if name != "token"])
         # A path that begins with two slashes would lead to another server.
         path = "/" + scope["path"].lstrip("/\\")
-        return with_session(RedirectResponse(path + (f"?{rest}" if rest else ""), 303), self.door)
+        return self.door.with_session(RedirectResponse(path + (f"?{rest}" if rest else ""), 303))
 
 
-def admits(door: Door, token: str) -> bool:
-    """Tell whether a token is the right one."""
-    return door.token is not None and same(token, door.token)
-
-
-def with_session(response: Response, door: Door) -> Response:
-    """Give the cookie that stands for the token."""
-    response.set_cookie(door.cookie, door.session, httponly=True, samesite="strict", path="/")
-    return response
-
-
-def _is_too_long(headers: Headers) -> bool:
+def _of_length(headers: Headers) -> Response | None:
+    """Refuse a body that is too long, or whose length is no number."""
     length = headers.get("content-length", "0")
-    return not length.isdigit() or int(length) > BODY_BYTES_MAX
+    if length.isdigit() and int(length) <= BODY_BYTES_MAX:
+        return None
+    return _refused(413, f"the body is too long; accepted: at most {BODY_BYTES_MAX} bytes")
 
 
 def _bounded(receive: Receive) -> Receive:
-    """Return what hands on at most so much of a body whose length nobody said."""
+    """Return a receiver that breaks off a body beyond the limit: one in chunks states no length."""
     seen = 0
 
     async def limited() -> Message:

@@ -1,4 +1,4 @@
-"""Pages from templates: what every page has around its content, and words that all use."""
+"""Pages from templates: rendering, and the functions that templates call."""
 
 from __future__ import annotations
 
@@ -23,13 +23,19 @@ if TYPE_CHECKING:
 
     from opennandlab.reports.model import Report
 
-# Name of the address, and what stands in the navigation.
+# Path of each page in the navigation, and its text.
 NAVIGATION = (("/", "Runs"), ("/sweeps", "Sweeps"), ("/plot", "Plot"), ("/new", "New run"))
 
 
 @dataclass(frozen=True)
 class Figures:
-    """Reports on a page: their content, and what their colours are in light and dark."""
+    """A report as a part of a page.
+
+    Args:
+        theme: Values of its colours, in light and dark, by name.
+        content: HTML of its chapters.
+        has_figures: Whether the page needs the script that draws.
+    """
 
     theme: Mapping[str, str]
     content: str
@@ -43,7 +49,7 @@ class Figures:
 
 
 def rendered(name: str, **values: Any) -> str:  # noqa: ANN401 (whatever a template shows)
-    """Return a page, or a part of one; half a surrogate pair stands as its escape."""
+    """Return a page, or a part of one; half a surrogate pair becomes its escape."""
     return as_bytes(_environment().get_template(name).render(**values)).decode()
 
 
@@ -63,7 +69,7 @@ def address(path: str, **query: object) -> str:
 
 
 def ago(created: str) -> str:
-    """Return how long ago something was."""
+    """Return the age of a time stamp in words."""
     return age(created, dt.datetime.now(dt.timezone.utc))
 
 
@@ -94,11 +100,6 @@ def span(seconds: float | None) -> str:
 def plain_theme() -> dict[str, str]:
     """Return the colours of a page without figures."""
     return colours.theme(())
-
-
-def template() -> str:
-    """Return what the layouts of all figures share, as JSON for a data block."""
-    return html.template()
 
 
 @cache

@@ -214,11 +214,11 @@ def run(entry: Entry, place: Path, jobs: Jobs) -> dict[str, Any]:
 
 def new(query: Any, folder: Folder) -> dict[str, Any]:  # noqa: ANN401 (a multi-dict)
     """Return the form for a new run, for what was chosen to begin with."""
-    name, workload = query.get("run", verbs.FIRST), query.get("workload", WORK)
+    name, workload = query.get("run", verbs.BENCHMARK), query.get("workload", WORK)
     file, problem = query.get("file", "").strip(), ""
     device = query.get("device", DEVICE)
     if name not in verbs.OFFERED:
-        problem, name = f"`{name}` cannot be run here", verbs.FIRST
+        problem, name = f"`{name}` cannot be run here", verbs.BENCHMARK
     verb = verbs.OFFERED[name]
     try:
         source = folder.device(file or device)
@@ -226,7 +226,7 @@ def new(query: Any, folder: Folder) -> dict[str, Any]:  # noqa: ANN401 (a multi-
         problem, source, file, device = str(error), DEVICE, "", DEVICE
     if workload not in workload_presets():
         problem, workload = f"`{workload}` is no preset of a workload", WORK
-    has_workload = name == verbs.FIRST
+    has_workload = name == verbs.BENCHMARK
     made_form: Form = form(
         source if verbs.has_device(verb) else None,
         workload if has_workload else None,
@@ -235,7 +235,7 @@ def new(query: Any, folder: Folder) -> dict[str, Any]:  # noqa: ANN401 (a multi-
     return {
         "form": made_form,
         "run": name,
-        "runs": [(one, verbs.title(verb)) for one, verb in verbs.OFFERED.items()],
+        "runs": [(one, verb.title) for one, verb in verbs.OFFERED.items()],
         "has_device": verbs.has_device(verb),
         "has_workload": has_workload,
         "is_random": verb.is_random,
@@ -288,7 +288,7 @@ def can_go_on(definition: Mapping[str, Any], folder: Folder) -> bool:
     if not all(isinstance(values, list) for values in varied.values()):
         return False
     works = [definition.get("workload"), *varied["workload"]]
-    if verb.name == verbs.FIRST and any(one not in workload_presets() for one in works):
+    if verb.name == verbs.BENCHMARK and any(one not in workload_presets() for one in works):
         return False
     if verbs.has_device(verb):
         try:
@@ -314,7 +314,10 @@ def is_plain(settings: Mapping[str, Any]) -> bool:
     }  # fmt: skip
     return all(
         word != "python"
-        and (verbs.CODES.fullmatch(word) or not (":" in word or "/" in word or ".py" in word))
+        and (
+            verbs.CODES_WITHOUT_FILE.fullmatch(word)
+            or not (":" in word or "/" in word or ".py" in word)
+        )
         for word in texts(shown)
     )
 

@@ -1,11 +1,12 @@
-"""What the form New run can start: the verbs of sweeps, and their own settings as fields.
+"""The verbs of sweeps that the form New run can start, and their own settings as fields.
 
 ```text
 benchmark                 device, workload
 app, pts.*, reliability.* device, and settings under `app.`, `pts.`, `life.`
 ecc.curve, theory.*       parameters alone
 ```
-Fields are made from what each verb declares: classes of settings, signatures, tables of options.
+Fields are made from the declarations of each verb: classes of settings, signatures, tables of
+options. The texts of fields are those of `Args:` in their docstrings, said once.
 """
 
 from __future__ import annotations
@@ -21,39 +22,35 @@ from opennandlab.ecc.codes import Decoder
 from opennandlab.pts.bench.plan import Option, Settings
 from opennandlab.studies.sweeps.verb import Verb
 from opennandlab.studies.sweeps.verbs import VERBS
-from opennandlab.studies.sweeps.verbs.application import Application, Asked
-from opennandlab.studies.sweeps.verbs.benchmark import OnDrive
+from opennandlab.studies.sweeps.verbs.application import Application, AppSettings
+from opennandlab.studies.sweeps.verbs.benchmark import Benchmark, OnDrive
 from opennandlab.studies.sweeps.verbs.ecc_curve import EFFORT, EccCurve
 from opennandlab.studies.sweeps.verbs.formulas import Formula
 from opennandlab.studies.sweeps.verbs.life import Life
 from opennandlab.studies.sweeps.verbs.standard_test import StandardTest
 from opennandlab.ui.forms import Choice, Field, typed
 
-FIRST = "benchmark"
-# What reads a file of the user's, or asks for lists that no form has.
-LEFT_OUT = ("replay", "pts.cells")
-OFFERED: dict[str, Verb] = {name: verb for name, verb in VERBS.items() if name not in LEFT_OUT}
+# The verb of a new form, and the only one with a workload.
+BENCHMARK = Benchmark.name
+# `replay` reads a file of the user's, `pts.cells` takes a list, for which the form has no field.
+NOT_OFFERED = ("replay", "pts.cells")
+OFFERED: dict[str, Verb] = {name: verb for name, verb in VERBS.items() if name not in NOT_OFFERED}
 ARGUMENT = re.compile(r"^(\w+): (.*)$")
 # Codes and channels that name no file, though some have a colon.
-CODES = re.compile(r"bch:[\w=,]+|sensing:\d+|[\w-]+")
-
-
-def title(verb: Verb) -> str:
-    """Return what a verb is, in a few words."""
-    if isinstance(verb, StandardTest):
-        return verb.test.title
-    if isinstance(verb, Formula):
-        return "an error model" if verb.name == "reliability.rber" else "a formula"
-    return (inspect.getdoc(type(verb)) or "").split("\n", 1)[0].rstrip(".").lower()
+CODES_WITHOUT_FILE = re.compile(r"bch:[\w=,]+|sensing:\d+|[\w-]+")
 
 
 def has_device(verb: Verb) -> bool:
-    """Whether it runs on a device."""
+    """Return whether a verb runs on a device."""
     return isinstance(verb, OnDrive)
 
 
 def own_fields(verb: Verb) -> tuple[Field, ...]:
-    """Return the fields of a verb beside those of device and workload."""
+    """Return the fields of a verb, without those of its device and workload.
+
+    Raises:
+        TypeError: for a verb whose settings this module does not know.
+    """
     return tuple(_own_fields(verb))
 
 
@@ -62,7 +59,7 @@ def _own_fields(verb: Verb) -> Iterator[Field]:
         yield from _of_class("pts", Settings, aside=("seed", "options"))
         yield from map(_of_option, verb.test.options)
     elif isinstance(verb, Application):
-        yield from _of_class("app", Asked, choices={"suite": SUITES})
+        yield from _of_class("app", AppSettings, choices={"suite": SUITES})
     elif isinstance(verb, Life):
         about = _arguments(inspect.getdoc(type(verb).test) or "")
         for name, value in verb.usual.items():
@@ -73,9 +70,12 @@ def _own_fields(verb: Verb) -> Iterator[Field]:
         yield from _of_class("decoder", Decoder)
     elif isinstance(verb, Formula):
         yield from (_plain(name, value, "") for name, value in verb.usual.items())
+    elif not isinstance(verb, Benchmark):
+        raise TypeError(f"no fields are known for `{verb.name}`")
 
 
 def _of_option(option: Option) -> Field:
+    """Return the field of an option of a standard test."""
     choices = tuple(Choice(one, "") for one in option.choices)
     kind = "choice" if choices else "text" if isinstance(option.default, str) else "number"
     about = option.help + (f" {option.accepted}." if option.accepted else "")
@@ -86,6 +86,7 @@ def _of_option(option: Option) -> Field:
 
 
 def _plain(path: str, usual: object, about: str) -> Field:
+    """Return a field without choices; its kind is that of its default."""
     kind = "text"
     if isinstance(usual, bool):
         kind = "flag"
@@ -100,6 +101,14 @@ def _of_class(
     aside: tuple[str, ...] = (),
     choices: Mapping[str, typing.Iterable[str]] | None = None,
 ) -> Iterator[Field]:
+    """Yield a field for each field of a class of settings.
+
+    Args:
+        head: First part of the paths.
+        declared: The class, whose docstring has the texts.
+        aside: Fields that are left out.
+        choices: Words of a field, if its type does not list them.
+    """
     about = _arguments(inspect.getdoc(declared) or "")
     hints = typing.get_type_hints(declared)
     for one in fields(declared):
@@ -116,7 +125,7 @@ def _of_class(
 
 
 def _words(hint: object) -> list[str]:
-    """Return the texts that a type allows, where it lists them."""
+    """Return the texts that a `Literal` type lists; empty for other types."""
     if typing.get_origin(hint) is typing.Literal:
         return [str(one) for one in typing.get_args(hint)]
     found = [_words(one) for one in typing.get_args(hint) if one is not type(None)]
@@ -124,7 +133,7 @@ def _words(hint: object) -> list[str]:
 
 
 def _arguments(text: str) -> dict[str, str]:
-    r"""Return what a docstring says of each argument.
+    r"""Return the text of each argument in a docstring.
 
     >>> _arguments("Do it.\n\nArgs:\n    a: The first,\n        or not.\n    b: The other.\n")
     {'a': 'The first, or not.', 'b': 'The other.'}

@@ -27,21 +27,23 @@ class Verb(ABC):
 
     # As it is typed.
     name: ClassVar[str]
-    # What a request may hold besides what is varied, and what each is, for messages.
+    # In a few words, for a list of verbs.
+    title: ClassVar[str]
+    # Keys that a request may have, besides the varied ones: key -> its meaning, for messages.
     keys: ClassVar[Mapping[str, str]]
-    # Those without which nothing can be run.
+    # Keys that a request must have.
     needed: ClassVar[tuple[str, ...]] = ()
-    # Whether a seed decides anything.
+    # Whether results depend on the seed.
     is_random: ClassVar[bool] = True
-    # Whether a run that was cut leaves something from which the next one goes on.
+    # Whether an interrupted run leaves a state from which the next one continues.
     is_resumable: ClassVar[bool] = False
-    # What is drawn unless something else is asked for.
+    # The number that is drawn by default.
     metric: ClassVar[str]
-    # Numbers of a table, those that there are.
+    # Numbers of a table; those that a document lacks are left out.
     columns: ClassVar[tuple[str, ...]] = ()
-    # Those of them that say something of one run, and have no mean.
+    # Numbers of `columns` that belong to one run, and have no mean.
     single: ClassVar[tuple[str, ...]] = ()
-    # Its value by theory, where the documents have it.
+    # The value of `metric` by theory, if the documents have it.
     theory: ClassVar[str | None] = None
 
     @abstractmethod

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,7 +14,8 @@ from opennandlab.app.states import Wanted
 from opennandlab.app.suites import Suite, suite
 from opennandlab.base.campaign import Stopped, Watcher
 from opennandlab.base.errors import ConfigError
-from opennandlab.core.config import load_device, read_device
+from opennandlab.base.plain import is_number
+from opennandlab.core.config import DeviceConfig, load_device, read_device
 from opennandlab.core.run import SEED
 from opennandlab.documents.app import figures
 from opennandlab.documents.record import JsonObject, plain
@@ -25,8 +26,8 @@ RUNS_MAX, IDLE_MS_MAX = 1000, 3_600_000
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a point runs, besides its device.
+class AppSettings:
+    """Settings of a point, besides its device; as a user gave them, of any type until checked.
 
     Args:
         suite: Name of the suite.
@@ -41,51 +42,61 @@ class Asked:
         idle_ms: Pause between iterations.
 
     Raises:
-        ConfigError: for what cannot be asked for.
+        ConfigError: for a value of another type, out of range, or unknown.
     """
 
     suite: str = "light"
     cases: Mapping[str, int] | None = None
-    state: str = "young-clean"
-    drive_writes: int = 30
-    dirty_writes: float = 1.19
-    dirt: str = "files"
-    age: str = "write"
-    format: str = "erase"
+    state: str = Wanted.name
+    drive_writes: int = Wanted.drive_writes
+    dirty_writes: float = Wanted.dirty_writes
+    dirt: str = Wanted.dirt_of
+    age: str = Wanted.age_by
+    format: str = Wanted.format_by
     runs: int = 1
     idle_ms: int = 0
 
     def __post_init__(self) -> None:
-        """Check the numbers; suite and state check theirs."""
+        """Check types and ranges; suite and state check the rest."""
         if self.cases is not None and not isinstance(self.cases, Mapping):
             raise ConfigError("app.cases", "is no mapping; accepted: such as {contact: 5}")
+        for name in ("suite", "state", "dirt", "age", "format"):
+            if not isinstance(value := getattr(self, name), str):
+                raise ConfigError(f"app.{name}", f"`{value}` is no text")
         for name, least, most in (("runs", 1, RUNS_MAX), ("idle_ms", 0, IDLE_MS_MAX)):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            if not _is_whole(value) or not least <= value <= most:
                 raise ConfigError(f"app.{name}", f"`{value}`; accepted: {least} to {most}")
-        _ = self.chosen, self.wanted
+        if not _is_whole(self.drive_writes):
+            raise ConfigError("app.drive_writes", f"`{self.drive_writes}` is no whole number")
+        if not is_number(self.dirty_writes):
+            raise ConfigError("app.dirty_writes", f"`{self.dirty_writes}` is no number")
+        self.chosen_suite()
+        self.drive_state()
 
-    @property
-    def chosen(self) -> Suite:
-        """The suite with its cases."""
-        return suite(str(self.suite), self.cases)
+    def chosen_suite(self) -> Suite:
+        """Return the suite with its cases."""
+        return suite(self.suite, self.cases)
 
-    @property
-    def wanted(self) -> Wanted:
-        """The state."""
+    def drive_state(self) -> Wanted:
+        """Return the state that the drive is brought into."""
         return Wanted(
-            str(self.state), self.drive_writes, self.dirty_writes, str(self.dirt),
-            str(self.age), str(self.format),
-        )  # fmt: skip
+            self.state, self.drive_writes, self.dirty_writes, self.dirt, self.age, self.format
+        )
 
 
-NAMES = tuple(Asked.__dataclass_fields__)
+NAMES = tuple(field.name for field in fields(AppSettings))
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 class Application(OnDrive):
     """A suite of applications on a drive."""
 
     name: ClassVar[str] = "app"
+    title: ClassVar[str] = "a suite of applications on a drive"
     keys: ClassVar[Mapping[str, str]] = {
         "device": "a preset, a file, or the keys of a device",
         "app": f"what is run, with {', '.join(NAMES)}",
@@ -107,18 +118,19 @@ class Application(OnDrive):
 
         def settings(changes: Mapping[str, Any]) -> JsonObject:
             own, device_changes = drafted(changes, "app")
-            asked = {**shared, **own}
-            unknown = next((key for key in asked if key not in NAMES), None)
+            given = {**shared, **own}
+            unknown = next((key for key in given if key not in NAMES), None)
             if unknown is not None:
                 raise ConfigError(f"app.{unknown}", f"is unknown; accepted: {', '.join(NAMES)}")
-            found = Asked(**asked)
+            checked = AppSettings(**given)
             device = load_device(draft_of(devices, request, device_changes), device_changes)
-            traces = replaying.prepare(_plan(device, found, SEED))
+            counts = checked.chosen_suite().counts
+            traces = replaying.prepare(_plan(device, checked, SEED))
             return {
                 "device": device.to_dict(),
                 "app": {
-                    **{name: getattr(found, name) for name in NAMES},
-                    "cases": {case: count for case, count in found.chosen.counts.items() if count},
+                    **{name: getattr(checked, name) for name in NAMES},
+                    "cases": {case: count for case, count in counts.items() if count},
                 },
                 "traces": {case: trace.digest for case, trace in traces.items()},
             }
@@ -129,15 +141,15 @@ class Application(OnDrive):
         self, settings: JsonObject, seed: int | None, watch: Watcher, place: Path | None = None
     ) -> JsonObject:
         """Replay the suite."""
-        del place  # what ran without its end is run again
-        asked = Asked(**settings["app"])
-        plan = _plan(load_device(settings["device"]), asked, SEED if seed is None else seed)
+        del place  # an interrupted point restarts
+        checked = AppSettings(**settings["app"])
+        plan = _plan(load_device(settings["device"]), checked, SEED if seed is None else seed)
 
-        def told(state: Progress) -> None:
+        def watched(state: Progress) -> None:
             if not state.is_finished:
                 watch(state.fraction)
 
-        outcome = replaying.replay(plan, told)
+        outcome = replaying.replay(plan, watched)
         if outcome.is_partial:
             raise Stopped
         known: dict[str, object] = {
@@ -155,12 +167,12 @@ class Application(OnDrive):
         return figures(document)
 
 
-def _plan(device: Any, asked: Asked, seed: int) -> replaying.Plan:  # noqa: ANN401 (a DeviceConfig)
+def _plan(device: DeviceConfig, settings: AppSettings, seed: int) -> replaying.Plan:
     return replaying.Plan(
         device=device,
-        suite=asked.chosen,
+        suite=settings.chosen_suite(),
         seed=seed,
-        runs=asked.runs,
-        wanted=asked.wanted,
-        idle_ms=asked.idle_ms,
+        runs=settings.runs,
+        wanted=settings.drive_state(),
+        idle_ms=settings.idle_ms,
     )

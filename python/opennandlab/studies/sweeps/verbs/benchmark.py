@@ -108,6 +108,7 @@ class Benchmark(Simulated):
         return predicted_at(settings, key, value)
 
     name: ClassVar[str] = "benchmark"
+    title: ClassVar[str] = "a workload on a drive"
     keys: ClassVar[Mapping[str, str]] = {
         "device": "a preset, a file, or the keys of a device",
         "workload": "W1 to W5, a file, or the keys of a workload",
@@ -134,7 +135,7 @@ class Benchmark(Simulated):
         self, settings: JsonObject, seed: int | None, watch: Watcher, place: Path | None = None
     ) -> JsonObject:
         """Run the workload."""
-        del place  # what ran without its end is run again
+        del place  # an interrupted point restarts
         workload = made_of(settings)
         if workload is None:  # they came from elsewhere
             workload = load_workload(settings["workload"], load_device(settings["device"]))
@@ -146,6 +147,7 @@ class Replay(Simulated):
     """A recorded trace on a drive."""
 
     name: ClassVar[str] = "replay"
+    title: ClassVar[str] = "a recorded trace on a drive"
     keys: ClassVar[Mapping[str, str]] = {
         "device": "a preset, a file, or the keys of a device",
         "trace": "the trace file",
@@ -181,7 +183,7 @@ class Replay(Simulated):
         self, settings: JsonObject, seed: int | None, watch: Watcher, place: Path | None = None
     ) -> JsonObject:
         """Replay the trace, which must be the one that was resolved."""
-        del place  # what ran without its end is run again
+        del place  # an interrupted point restarts
         path = settings[PATHS]["trace"]
         result = replay(
             settings["device"], path, settings["options"], seed=_seed(seed), progress=_told(watch)

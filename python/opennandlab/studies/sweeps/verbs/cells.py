@@ -20,6 +20,7 @@ class Cells(OnDrive):
     """The verb `pts.cells`."""
 
     name = "pts.cells"
+    title = "cells of a drive"
     keys = {  # noqa: RUF012 (as the base declares it)
         "device": "a preset, or the path or content of a device file",
         "question": "what is measured: `cells`, a list of size in bytes and percent of reads, …",

@@ -31,6 +31,7 @@ class EccCurve(Verb):
 
     is_resumable: ClassVar[bool] = True
     name: ClassVar[str] = "ecc.curve"
+    title: ClassVar[str] = "a code at one point of a channel"
     metric: ClassVar[str] = "fer"
     single: ClassVar[tuple[str, ...]] = ("fer_low", "fer_high")
     columns: ClassVar[tuple[str, ...]] = ("fer", "fer_low", "fer_high", "frames", "frame_errors")

@@ -18,7 +18,7 @@ from opennandlab.theory.queueing import independent_dies
 from opennandlab.theory.waf import Traffic, predict_waf
 
 SCHEMA = "opennandlab.formula/1"
-# Of a drive of which neither spare factor nor over-provisioning is given.
+# Default of a drive without spare factor and over-provisioning.
 OVER_PROVISIONING = 0.07
 Values = dict[str, float | None]
 
@@ -26,6 +26,7 @@ Values = dict[str, float | None]
 class Formula(Verb):
     """A formula with its parameters."""
 
+    title: ClassVar[str] = "a formula"
     is_random: ClassVar[bool] = False
 
     def __init__(
@@ -90,6 +91,12 @@ class Formula(Verb):
     def metrics(self, document: JsonObject) -> dict[str, float]:
         """Return the values."""
         return dict(numbers(document["metrics"]))
+
+
+class ErrorModel(Formula):
+    """An error model at one stress."""
+
+    title: ClassVar[str] = "an error model"
 
 
 def _waf(given: Mapping[str, Any]) -> Values:
@@ -174,7 +181,7 @@ FORMULAS: tuple[Formula, ...] = (
         },
         _endurance,
     ),
-    Formula(
+    ErrorModel(
         "reliability.rber",
         "rber",
         {

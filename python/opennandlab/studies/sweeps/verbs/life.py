@@ -50,6 +50,7 @@ class Life(OnDrive):
     """A life test by the models."""
 
     name: ClassVar[str] = "reliability.life"
+    title: ClassVar[str] = "a life test by the models"
     metric: ClassVar[str] = "uber"
     columns: ClassVar[tuple[str, ...]] = (
         "uber",
@@ -118,7 +119,7 @@ class Life(OnDrive):
         self, settings: JsonObject, seed: int | None, watch: Watcher, place: Path | None = None
     ) -> JsonObject:
         """Run the test."""
-        del place  # what ran without its end is run again
+        del place  # an interrupted point restarts
         asked = dict(settings["life"])
         if asked["model"] is not None:
             asked["model"] = model_of(asked["model"])
@@ -162,6 +163,7 @@ class DriveLife(Life):
     """A life test of a simulated drive."""
 
     name: ClassVar[str] = "reliability.drive-life"
+    title: ClassVar[str] = "a life test of a simulated drive"
     columns: ClassVar[tuple[str, ...]] = (
         "uber",
         "extrapolated",

@@ -41,6 +41,7 @@ class StandardTest(OnDrive):
         """Take the test."""
         self.test = test
         self.name = f"pts.{test.name}"  # type: ignore[misc]
+        self.title = test.title  # type: ignore[misc]
         self.metric = "average_1"  # type: ignore[misc]
         self.columns = ("average_1", "steady")  # type: ignore[misc]
 
