@@ -24,9 +24,9 @@ from opennandlab.cli import application
 from opennandlab.comparing.families import results
 from opennandlab.ecc.curves import Progress
 from opennandlab.pts.bench.matrix import sizes
+from opennandlab.reports.metric_rows import metric_rows
 from opennandlab.reports.pts import views
 from opennandlab.reports.pts import wsat as wsat_report
-from opennandlab.reports.summary import metric_rows
 
 SHORT = ("benchmark", "-w", "short.yaml", "-c", "small.yaml")
 

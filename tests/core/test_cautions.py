@@ -9,6 +9,7 @@ import pytest
 import opennandlab as onl
 from opennandlab.base.words import number
 from opennandlab.reports import summary
+from opennandlab.reports.metric_rows import metric_rows
 from opennandlab.theory.prediction import predicted_waf
 
 RANDOM = {
@@ -197,7 +198,7 @@ def test_lost_reads_lead_the_warnings_and_have_rows_of_their_own(small: Any, tim
     assert lost["pages"] == {"host": lost["host_page_share"] * lost["host_page_reads"]}
     assert result.warnings[0].startswith(f"data lost: {lost['pages']['host']} of 4000 page reads")
     assert result.passed
-    rows = {row[0]: row for row in summary.metric_rows(result.content)}
+    rows = {row[0]: row for row in metric_rows(result.content)}
     assert rows["Reads lost"][1] == number(lost["pages"]["host"])
     assert f"{100 * lost['host_page_share']:.4g} %" in rows["Reads lost"][2]
     _, latencies = summary.latency_table(result.content)

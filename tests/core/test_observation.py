@@ -19,7 +19,8 @@ from opennandlab.documents.metrics import Band, Breakdown, ClassBreakdown
 from opennandlab.reports import breakdown as report
 from opennandlab.reports import html
 from opennandlab.reports.figure.model import Stack
-from opennandlab.reports.summary import PARTS, breakdown_tables, collection_table
+from opennandlab.reports.summary import collection_table
+from opennandlab.reports.time_parts import PARTS, breakdown_tables
 from places import ROOT
 
 MIXED: dict[str, Any] = {**SHORT, "name": "mixed", "read_pct": 50}

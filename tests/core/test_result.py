@@ -12,7 +12,8 @@ import pytest
 import opennandlab as onl
 from opennandlab.base.canonical import digest
 from opennandlab.base.words import number
-from opennandlab.reports.summary import latency_table, metric_rows
+from opennandlab.reports.metric_rows import metric_rows
+from opennandlab.reports.summary import latency_table
 
 
 @pytest.fixture(scope="module")

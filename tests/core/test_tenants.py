@@ -9,7 +9,8 @@ import pytest
 import opennandlab as onl
 from conftest import SMALL
 from opennandlab.comparing import compare
-from opennandlab.reports.summary import metric_rows, tenant_table
+from opennandlab.reports.metric_rows import metric_rows
+from opennandlab.reports.summary import tenant_table
 
 SHARED: dict[str, Any] = {
     "name": "shared",

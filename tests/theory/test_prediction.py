@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import opennandlab as onl
-from opennandlab.reports.summary import metric_rows
+from opennandlab.reports.metric_rows import metric_rows
 from opennandlab.theory import fifo_zipf, greedy, waf_bast, waf_fast
 from opennandlab.theory.prediction import predicted_waf, why_no_formula
 

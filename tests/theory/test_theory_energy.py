@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import opennandlab as onl
-from opennandlab.reports.summary import metric_rows
+from opennandlab.reports.metric_rows import metric_rows
 from opennandlab.theory import DriveEnergy
 
 DRIVE = DriveEnergy(

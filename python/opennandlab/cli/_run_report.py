@@ -129,18 +129,18 @@ def _rescue(result: "Result") -> Path | None:
 def show_result(result: "Result") -> None:
     """Print the tables of a result on stdout."""
     from opennandlab.base.words import number, size
+    from opennandlab.reports.metric_rows import metric_rows
     from opennandlab.reports.summary import (
         activity_table,
-        breakdown_tables,
         collection_table,
         footnotes,
         handle_table,
         latency_table,
-        metric_rows,
         state_text,
         tenant_table,
         zone_table,
     )
+    from opennandlab.reports.time_parts import breakdown_tables
 
     document = result.content
     console = stdout()

@@ -158,7 +158,7 @@ class Result:
         """
         import pandas as pd
 
-        from opennandlab.reports.summary import PARTS
+        from opennandlab.reports.time_parts import PARTS
 
         metrics = self.content.metrics
         breakdown = Breakdown() if metrics is None else metrics.breakdown or Breakdown()
@@ -269,13 +269,9 @@ class Result:
         from html import escape
 
         from opennandlab.reports import drawing, plot
-        from opennandlab.reports.summary import (
-            activity_table,
-            breakdown_tables,
-            latency_table,
-            metric_rows,
-            tenant_table,
-        )
+        from opennandlab.reports.metric_rows import metric_rows
+        from opennandlab.reports.summary import activity_table, latency_table, tenant_table
+        from opennandlab.reports.time_parts import breakdown_tables
 
         rows = "".join(
             f"<tr><th style='text-align:left'>{escape(label)}</th><td>{escape(value)}</td>"

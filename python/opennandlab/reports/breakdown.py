@@ -15,14 +15,8 @@ from opennandlab.documents.result import ResultDocument
 from opennandlab.reports import output
 from opennandlab.reports.figure.model import Axis, Part, Stack
 from opennandlab.reports.model import Report, Table, page_of
-from opennandlab.reports.summary import (
-    PARTS,
-    REST,
-    breakdown_tables,
-    shown_parts,
-    span,
-    state_text,
-)
+from opennandlab.reports.summary import state_text
+from opennandlab.reports.time_parts import PARTS, REST, breakdown_tables, shown_parts, span
 
 # Okabe and Ito, "Color Universal Design" (2008), and lighter or darker tones of theirs.
 COLOURS = {

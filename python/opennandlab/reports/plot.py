@@ -17,8 +17,9 @@ from opennandlab.documents.record import plain
 from opennandlab.documents.result import ResultDocument
 from opennandlab.reports import output, variation
 from opennandlab.reports.figure.model import Axis, Plot, Series
+from opennandlab.reports.metric_rows import metric_rows
 from opennandlab.reports.model import Report, Section, Table, page_of
-from opennandlab.reports.summary import build, latency_table, metric_rows, state_text, tenant_table
+from opennandlab.reports.summary import build, latency_table, state_text, tenant_table
 
 # As HdrHistogram plots percentiles: x = 1/(1-p), so that each further nine has equal width.
 PERCENTILES = (

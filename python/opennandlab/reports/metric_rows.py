@@ -1,0 +1,200 @@
+"""The metrics of a result as rows of name, value and unit.
+
+The first names are those of the OpenNANDLab 2.0 benchmark page. Each mean latency is followed by
+its percentiles.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from opennandlab.base.words import NOTHING, number, size
+from opennandlab.documents.metrics import Latency, Metrics
+from opennandlab.documents.record import plain
+from opennandlab.documents.result import ResultDocument
+from opennandlab.theory.prediction import has_lost_blocks, why_no_formula
+
+NO_FORMULA = "no formula for "
+
+
+class Row(NamedTuple):
+    """A metric in a table.
+
+    Args:
+        name: Its label.
+        value: The number, written.
+        unit: The unit, and a remark if the number is missing.
+    """
+
+    name: str
+    value: str
+    unit: str
+
+
+def _lacking(document: ResultDocument) -> str:
+    """Return why no formula describes a run."""
+    if has_lost_blocks(document.device, document.metrics):
+        return f"{NO_FORMULA}retired blocks"
+    why = why_no_formula(document.device, plain(document.effective), document.workload)
+    return NO_FORMULA + (why or "a drive that was not filled before")
+
+
+def metric_rows(document: ResultDocument) -> list[Row]:
+    """Return the metrics of a result, those that its drive and workload have."""
+    metrics = document.metrics
+    if metrics is None:
+        return [Row("Metrics", NOTHING, "the measured part never began")]
+    return [
+        *_speed_rows(document, metrics),
+        Row("GC cycles", number(metrics.gc_cycles), "blocks erased"),
+        Row("GC pages moved", number(metrics.gc_pages_moved), "pages"),
+        *_other_programs(metrics),
+        *_mapping_rows(metrics),
+        *_error_rows(metrics),
+        *_wear_rows(metrics),
+        Row("Host bytes written", size(metrics.host_bytes_written), ""),
+        Row("NAND bytes written", size(metrics.nand_bytes_written), ""),
+        Row("Simulated time", number(metrics.duration_s), f"s{_untimed(metrics)}"),
+        *_host_rows(metrics),
+    ]
+
+
+def _untimed(metrics: Metrics) -> str:
+    return "" if metrics.latency_us else " (untimed run: not measured)"
+
+
+def _speed_rows(document: ResultDocument, metrics: Metrics) -> list[Row]:
+    """Return write amplification, rates, and one latency with its percentiles."""
+    predicted, untimed = document.effective.predicted_waf, _untimed(metrics)
+    throughput = metrics.throughput_mb_s
+    op, latency = main_latency(metrics)
+    by_theory = "x, steady state" if predicted else _lacking(document)
+    read = Row("Throughput, read", number(throughput.read), f"MB/s{untimed}")
+    return [
+        Row("WAF", _waf(metrics.waf), "x"),
+        Row("WAF by theory", _waf(predicted), by_theory),
+        Row("Throughput, write", number(throughput.write), f"MB/s{untimed}"),
+        *([read] if metrics.host_bytes_read > 0 else []),
+        Row("IOPS", number(metrics.iops.total), f"1/s{untimed}"),
+        Row(f"Avg latency, {op}", number(latency and latency.mean), f"µs{untimed}"),
+        Row(f"P99 latency, {op}", number(latency and latency.p99), f"µs{untimed}"),
+        Row(f"P999 latency, {op}", number(latency and latency.p999), f"µs{untimed}"),
+    ]
+
+
+def _error_rows(metrics: Metrics) -> list[Row]:
+    """Return corrected bits, uncorrectable and lost reads, and UBER."""
+    unread = "" if any(plain(metrics.reads).values()) else " (nothing was read)"
+    method = f", {metrics.uber_method}" if metrics.uber_method else ""
+    corrected, failed = metrics.ecc_correction_rate_pct, metrics.uncorrectable_read_rate
+    return [
+        Row("ECC correction rate", number(corrected), f"bits / 100 page reads{unread}"),
+        Row("Uncorrectable reads", number(failed), f"per page read{unread}"),
+        *_lost_rows(metrics),
+        Row("UBER (JESD218: per bit)", number(metrics.uber), f"per bit read{method}{unread}"),
+    ]
+
+
+def _wear_rows(metrics: Metrics) -> list[Row]:
+    """Return the spread of erases, and the life that follows from it."""
+    unworn = "" if any(plain(metrics.erases).values()) else " (no block was erased)"
+    wear, remark = metrics.wear, _untimed(metrics) or unworn
+    counts = " / ".join(number(count) for count in (wear.min, wear.mean, wear.max))
+    return [
+        Row("WL stddev", number(metrics.wl_stddev), "erases"),
+        Row("Wear min / mean / max", counts, "erases"),
+        Row("Lifetime estimate", number(metrics.lifetime_days), f"days at this rate{remark}"),
+        Row("TBW", number(metrics.tbw_tb), f"TB{unworn}"),
+    ]
+
+
+def _lost_rows(metrics: Metrics) -> list[Row]:
+    """Return counts and shares of lost reads; empty if none was lost."""
+    lost = metrics.lost_reads
+    if lost is None:
+        return []
+    host = lost.pages.get("host", 0)
+    moved = sum(lost.pages.values()) - host
+    pages_pct = number(100 * (lost.host_page_share or 0.0))
+    rows = [
+        Row("Reads lost", number(host), f"of {number(lost.host_page_reads)} pages, {pages_pct} %")
+    ]
+    if lost.commands is not None:
+        commands_pct = number(100 * (lost.command_share or 0.0))
+        rows.append(Row("Read commands lost", number(lost.commands), f"{commands_pct} %"))
+    if moved:
+        rows.append(Row("Pages lost in the drive", number(moved), "moved or completed"))
+    return rows
+
+
+def _other_programs(metrics: Metrics) -> list[Row]:
+    """Return pages programmed for other reasons, which WAF counts, and pages rebuilt; no zeros."""
+    programs = metrics.programs
+    rows = [
+        ("SLC cache, folded", programs.fold),
+        ("Refreshed", programs.refresh),
+        ("Moved to level wear", programs.wear),
+        ("Parity", programs.parity),
+        ("Padding", programs.pad),
+        ("Map pages" if metrics.mapping else "Drive's own records", programs.map),
+        ("Rebuilt from parity", metrics.recovery.rebuilt),
+    ]
+    return [Row(label, number(count), "pages") for label, count in rows if count]
+
+
+def _mapping_rows(metrics: Metrics) -> list[Row]:
+    """Return the activity of a map other than a page map in RAM; empty for that one."""
+    mapping = metrics.mapping
+    if mapping is None:
+        return []
+    if mapping.merges is None:
+        share = None if mapping.hit_rate is None else 100 * mapping.hit_rate
+        return [
+            Row(
+                "Map entries found cached", number(share), f"% of {number(mapping.lookups)} lookups"
+            ),
+            Row("Map pages read", number(metrics.reads.map), "pages"),
+        ]
+    merges = mapping.merges
+    counts = (merges.switch, merges.partial, merges.full)
+    merged = " / ".join(number(count) for count in counts)
+    return [Row("Merges", merged, "switch / partial / full")]
+
+
+def _host_rows(metrics: Metrics) -> list[Row]:
+    """Return the rows of caches, flushes, tenants and energy, those that the run has."""
+    pages, fairness, power = metrics.host_pages, metrics.fairness, metrics.power
+    moved = metrics.zones.host_waf if metrics.zones and metrics.zones.moved_bytes else None
+    trace = metrics.trace_pages
+    left = f"of {number(trace.trace)}: {number(trace.device)} on the device" if trace else ""
+    rows = [
+        ("WAF of the host", _waf(moved), "x, on top of the drive's"),
+        ("Read cache hits", number(pages.read_cache_hits), "pages"),
+        ("Read ahead", number(pages.read_ahead), "pages"),
+        ("Read ahead hits", number(pages.read_ahead_hits), "pages"),
+        ("Flush commands", number(pages.flush_commands), ""),
+        ("Writes with FUA", number(pages.fua_commands), ""),
+        ("Pages of the trace merged", number(trace and trace.merged), left),
+        ("Fairness", number(fairness and fairness.jain_index), "Jain's index, 1 = by weight"),
+        ("Largest / smallest share", number(fairness and fairness.max_min_ratio), "by weight"),
+        ("Mean power", number(power and power.mean_w), "W"),
+        ("IOPS per watt", number(power and power.iops_per_w), "commands/J"),
+    ]
+    return [Row(*row) for row in rows if row[1] != NOTHING]
+
+
+def main_latency(metrics: Metrics) -> tuple[str, Latency | None]:
+    """Return the operation whose latency is shown, and its latency.
+
+    The first of writes, reads and trims that were completed; without any, writes and None.
+    """
+    found = metrics.latency_us.by_operation() if metrics.latency_us else {}
+    for op in ("write", "read", "trim"):
+        if op in found and found[op].count:
+            return op, found[op]
+    return "write", None
+
+
+def _waf(value: float | None) -> str:
+    """Write a WAF with all its digits: exactly one is a measurement too."""
+    return "1.000" if value == 1 else number(value)
