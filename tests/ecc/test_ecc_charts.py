@@ -21,7 +21,7 @@ from opennandlab.ecc.drawn import DrawnCurve, named_apart, of_document, on_one_a
 from opennandlab.ecc.pooled import pooled, stored_curves
 from opennandlab.reports.figure import interactive, scale
 from opennandlab.reports.figure.model import Plot, Series
-from opennandlab.reports.model import numbers
+from opennandlab.reports.figure_tables import table_of
 
 SHORT = "bch:m=8,t=4"
 COUNTED = {"method": "monte_carlo", "max_frames": 4000, "errors": 40}
@@ -88,7 +88,7 @@ def test_values_and_intervals_are_those_of_the_document(counted: CurveDocument) 
         "no error: 95 % upper bound", "best code, normal approximation",
         "bounded distance, exact",
     ]  # fmt: skip
-    heads = numbers(figure).columns
+    heads = table_of(figure).columns
     assert heads[0] == "raw bit error rate (RBER)"
     assert not any("best code" in head or "Monte Carlo" in head for head in heads)
 

@@ -18,7 +18,8 @@ from opennandlab.base.errors import OutputError
 from opennandlab.reports import output
 from opennandlab.reports.figure import colours, interactive, scale, static
 from opennandlab.reports.figure.model import Axis, Figure, Mark, Part, Plot, Relief, Series, Stack
-from opennandlab.reports.model import Table, numbers, page_of
+from opennandlab.reports.figure_tables import table_of
+from opennandlab.reports.model import Table, page_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 X = [1.0, 2.0, 4.0, 8.0]
@@ -185,10 +186,10 @@ def test_a_drawing_in_a_page_has_ids_of_its_own_and_colours_as_variables(name: s
 
 
 def test_the_numbers_hold_error_bars_and_parts() -> None:
-    bars = numbers(FIGURES["error bars"])
+    bars = table_of(FIGURES["error bars"])
     assert bars.columns == ("depth", "one", "one, low", "one, high")
     assert bars.rows[0] == (1.0, 2, 1, 3)
-    assert numbers(FIGURES["stack"]).rows == (("all", 10.0, 30.0), ("tail", 20.0, 180.0))
+    assert table_of(FIGURES["stack"]).rows == (("all", 10.0, 30.0), ("tail", 20.0, 180.0))
 
 
 def test_labels_of_lines_and_points_do_not_collide() -> None:
@@ -431,6 +432,8 @@ def test_words_begin_on_the_left_and_numbers_end_on_the_right() -> None:
     rows = (("WAF", "8.34", "x"), ("rate", "7 / 10", "1/s"), ("n", "n/a (3 samples)", "pages"))
     assert Table("t", "T", ("metric", "value", "unit"), rows).wordy == (True, False, True)
     assert Table("t", "T", ("a", "b"), ()).wordy == (False, False)
+    # A cell of signs alone ended in an IndexError.
+    assert Table("t", "T", ("a", "sign"), (("x", "+"), ("y", "+2"))).wordy == (True, False)
 
 
 def test_the_facets_of_a_surface_have_the_colours_of_their_corners() -> None:

@@ -14,7 +14,8 @@ from opennandlab.documents.pts_origin import method
 from opennandlab.pts import STANDARD, TESTS
 from opennandlab.reports import scales, words
 from opennandlab.reports.figure.model import Plot, Relief
-from opennandlab.reports.model import Badge, Chapter, Item, Report, Table, numbers
+from opennandlab.reports.figure_tables import table_of
+from opennandlab.reports.model import Badge, Chapter, Item, Report, Table
 from opennandlab.reports.pts import header, views
 from opennandlab.reports.pts.source import read
 
@@ -550,7 +551,7 @@ def test_the_map_goes_in_bands() -> None:
 
 def test_a_figure_is_a_table_too() -> None:
     shown = chapter("wsat")
-    made = numbers(plot(shown, "iops-time-linear"), rows_max=10)
+    made = table_of(plot(shown, "iops-time-linear"), rows_max=10)
     assert len(made.rows) == 10
     assert made.note == "10 of 70 positions"
     series = plot(shown, "iops-time-linear").series[0]

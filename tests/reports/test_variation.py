@@ -61,7 +61,8 @@ def test_a_drive_that_is_not_simulated_is_not_judged() -> None:
 def test_histograms_of_standard_tests_say_so() -> None:
     spread = converted(pts_documents.latency()["histograms"][0], pts.Histogram)
     device = onl.load_device(SMALL).to_dict()
-    drawn = [next(iter(response.items([spread], it))) for it in (device, None)]
+    groups = [response.Group(histograms=[spread], device=it) for it in (device, None)]
+    drawn = [next(iter(response.items(group))) for group in groups]
     notes = [plot.note for plot in drawn if isinstance(plot, Plot)]
     assert [variation.CONSTANT_TIMES in note for note in notes] == [True, False]
 

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from opennandlab.documents.fleet import FleetDocument
 from opennandlab.reports.figure.model import Axis, Mark, Plot, Series
 from opennandlab.reports.model import Badge, Cell, Chapter, Headline, Item, Report, Section, Table
+from opennandlab.stats.outliers import NORMAL_DEVIATION, SCORE_MIN
 
 TITLE = "A fleet of drives"
 OUTLIERS_NOTE = (
-    "Outliers are 3.5 or more modified standard deviations from the median "
-    "(0.6745 (value - median) / median absolute deviation)."
+    f"Outliers are {SCORE_MIN:g} or more modified standard deviations from the median "
+    f"({NORMAL_DEVIATION:g} (value - median) / median absolute deviation)."
 )
 
 
@@ -43,11 +44,11 @@ def report(document: FleetDocument) -> Report:
         test="fleet",
     )
     foot = f"opennandlab {document.run.version}, digest {document.digest}"
-    return Report(TITLE, chapter.title, (chapter,), (), foot, "a fleet")
+    return Report(TITLE, lead=chapter.title, chapters=(chapter,), foot=foot, kind="a fleet")
 
 
 def subtitle(document: FleetDocument) -> str:
-    """Return a line on what was run."""
+    """Return the number of devices, their kind and the suites, in a line."""
     suites = ", ".join(document.fleet["suites"])
     count, device = len(document.devices), document.fleet.get("device")
     kind = f" of {device}" if isinstance(device, str) else ""
@@ -59,16 +60,22 @@ def spread(document: FleetDocument) -> Table:
     heads = ("suite, number", "devices", "min", "median", "mean", "max", "sd", "outliers")
     rows = tuple(
         (
-            f"{row.suite}: {row.metric}", str(row.count), row.min, row.median, row.mean, row.max,
-            row.sd, str(len(row.outliers) or "-"),
+            f"{row.suite}: {row.metric}",
+            str(row.count),
+            row.min,
+            row.median,
+            row.mean,
+            row.max,
+            row.sd,
+            str(len(row.outliers) or "-"),
         )
         for row in document.summary
-    )  # fmt: skip
+    )
     return Table("spread", "Over the devices", heads, rows)
 
 
 def outliers(document: FleetDocument) -> Iterator[Table]:
-    """Yield the devices that are far from the others, and how each is run again."""
+    """Yield the devices that are far from the others, with the command that runs one again."""
     rows: list[tuple[Cell, ...]] = [
         (str(one.device), f"{row.suite}: {row.metric}", one.value, row.median, one.score)
         for row in document.summary
@@ -76,24 +83,28 @@ def outliers(document: FleetDocument) -> Iterator[Table]:
     ]
     if rows:
         heads = ("device", "number", "value", "median", "score")
-        again = f"{OUTLIERS_NOTE} One of them again: {document.run.command} --only DEVICE"
-        yield Table("outliers", "Far from the others", heads, tuple(rows), again)
+        note = f"{OUTLIERS_NOTE} {_again(document)}"
+        yield Table("outliers", "Far from the others", heads, tuple(rows), note)
 
 
 def failures(document: FleetDocument) -> Iterator[Table]:
-    """Yield what failed."""
+    """Yield the suites that failed, with their errors and the command that runs one again."""
     rows = tuple(
         (f"device {row.device}, {row.suite}", row.error)
         for row in document.rows
         if row.error is not None
     )
     if rows:
-        note = f"One of them again: {document.run.command} --only DEVICE"
-        yield Table("failures", "Failed", ("device, suite", "why"), rows, note, wraps=True)
+        heads = ("device, suite", "why")
+        yield Table("failures", "Failed", heads, rows, _again(document), wraps=True)
+
+
+def _again(document: FleetDocument) -> str:
+    return f"To run one again: {document.run.command} --only DEVICE"
 
 
 def devices(document: FleetDocument) -> Table:
-    """Return what each device is, and its main numbers."""
+    """Return the drawn keys and the main numbers of each device."""
     keys = list(dict.fromkeys(key for one in document.devices for key in one.drawn))
     wanted = [(row.suite, row.metric) for row in document.summary]
     found = {

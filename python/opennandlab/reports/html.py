@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 from opennandlab.reports import words
 from opennandlab.reports.figure import colours, interactive, static
 from opennandlab.reports.figure.model import Relief
-from opennandlab.reports.model import Item, Marked, Report, Table, numbers
+from opennandlab.reports.figure_tables import table_of
+from opennandlab.reports.model import Item, Marked, Report, Table
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -153,7 +154,7 @@ def _item(item: Item, anchor: str, *, is_titled: bool, is_static: bool) -> str:
         return _table(item, anchor, is_titled=is_titled)
     from markupsafe import Markup
 
-    shown = numbers(item)
+    shown = table_of(item)
     return (
         _environment()
         .get_template("figure.html.j2")

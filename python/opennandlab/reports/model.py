@@ -1,4 +1,4 @@
-"""What a report consists of, as plain data: chapters of sections of figures and tables.
+"""A report as plain data: chapters of sections of figures and tables.
 
 ```text
 document (JSON) ──► views ──► Chapter { Section { Figure | Table } } ──► html | pdf | csv | svg
@@ -13,16 +13,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from opennandlab.reports.figure.model import Figure, Plot, Relief, Series, Stack
+from opennandlab.reports.figure.model import Figure
 
 Cell = float | int | str | None
 Kind = Literal["good", "plain", "warning", "bad"]
-# Groups of (name, value).
+# Groups of facts: the heading of each, and its rows of name and value.
 Facts = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
 
 
 class Marked(str):
-    """A number that bears a mark: text on a page, both apart in CSV.
+    """A number with a mark: one text on a page, two columns in CSV.
 
     Args:
         amount: The number.
@@ -36,7 +36,13 @@ class Marked(str):
 
     @classmethod
     def of(cls, text: str, amount: float, mark: str) -> Marked:
-        """Return the text of a number with its mark, and both apart."""
+        """Return a marked number.
+
+        Args:
+            text: The number and its mark, as a page shows them.
+            amount: The number.
+            mark: The mark.
+        """
         made = cls(text)
         made.amount, made.mark = amount, mark
         return made
@@ -114,10 +120,10 @@ class Badge:
 
 @dataclass(frozen=True)
 class Headline:
-    """A figure that is quoted.
+    """A number that is quoted.
 
     Args:
-        name: What it is.
+        name: Its name.
         value: The number, written.
         unit: Its unit; empty for a ratio or a word.
     """
@@ -140,16 +146,16 @@ class Chapter:
         id: Stable name, unique in the report.
         title: Its heading.
         subtitle: A line below it.
-        verdict: What the document is worth, in a word.
-        reason: Why, as a sentence.
-        headlines: The figures that are quoted, shown before everything else.
+        verdict: Whether the document passed, in a word.
+        reason: The reason of the verdict, as a sentence.
+        headlines: The numbers that are quoted, shown before everything else.
         facts: Groups of (name, value) that make the header.
-        badges: What qualifies everything below.
-        deviations: Where the run left the specification.
-        standard: What they deviate from.
-        warnings: What the test itself warned of.
-        missing: What the document does not hold, or what of it cannot be used.
-        sections: What it shows.
+        badges: Words that qualify everything below.
+        deviations: Deviations of the run from the standard, a sentence each.
+        standard: The standard.
+        warnings: Warnings of the test.
+        missing: Parts of the document that are missing or unusable.
+        sections: Its content.
         brief: The header in one line, for the head of each printed page.
         test: Name of the test, such as `iops`.
     """
@@ -184,9 +190,9 @@ class Report:
         title: Heading.
         lead: A sentence below it.
         chapters: At least one.
-        warnings: What concerns the report as a whole, such as runs that are unlike each other.
-        foot: What made it.
-        kind: What such reports are of, for the line above the title.
+        warnings: Warnings of the report as a whole, such as of runs that differ.
+        foot: Version, date or digest, at the end.
+        kind: Subject of such reports, for the line above the title.
     """
 
     title: str
@@ -208,7 +214,7 @@ class Report:
 
     @property
     def summary(self) -> Table | None:
-        """One row for each chapter: what is quoted of it, what it is worth; None for one alone."""
+        """A row for each chapter with its verdict and headlines; None for a single chapter."""
         if len(self.chapters) < 2:
             return None
         rows = tuple(
@@ -224,7 +230,7 @@ class Report:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """What any chapter misses."""
+        """The missing parts of all chapters."""
         named = len(self.chapters) > 1
         return tuple(
             f"{chapter.title}: {text}" if named else text
@@ -234,13 +240,13 @@ class Report:
 
 
 def page_of(title: str, lead: str, items: Sequence[Item], foot: str = "") -> Report:
-    """Return a report of figures and tables, each a section of its own.
+    """Return a report of figures and tables, a section for each.
 
     Args:
         title: Heading.
         lead: A sentence below it.
-        items: What it shows.
-        foot: What made it.
+        items: The figures and tables.
+        foot: Version, date or digest, at the end.
     """
     sections = tuple(Section(item.id, item.title, (item,)) for item in items)
     return Report(title, lead, (Chapter("figures", title, sections=sections),), (), foot, "figures")
@@ -251,71 +257,22 @@ def _is_unknown(cell: Cell) -> bool:
 
 
 def _holds_words(cells: Sequence[Cell]) -> bool:
-    """Whether most of the cells that say anything begin with a letter.
+    """Return whether most of the known cells are words.
 
     >>> _holds_words(("MB/s", "%", "")), _holds_words(("7 / 10", "n/a", 3.0)), _holds_words(())
     (True, False, False)
     """
-    said = [cell for cell in cells if cell not in {None, "", "-"} and not _is_unknown(cell)]
-    words = [cell for cell in said if _is_words(cell)]
-    return 2 * len(words) > len(said)
+    known = [cell for cell in cells if cell not in {None, "", "-"} and not _is_unknown(cell)]
+    words = [cell for cell in known if _is_words(cell)]
+    return 2 * len(words) > len(known)
 
 
 def _is_words(cell: Cell) -> bool:
-    """Tell whether a cell begins with a letter; a number that bears a mark does not."""
+    """Return whether a cell is a text that begins with no digit, after a sign; marks do not count.
+
+    >>> _is_words("%"), _is_words("+3 %"), _is_words("+"), _is_words(Marked.of("* 3", 3.0, "*"))
+    (True, False, True, False)
+    """
     if not isinstance(cell, str) or isinstance(cell, Marked):
         return False
-    return not cell.lstrip("+-.")[0].isdigit()
-
-
-def numbers(figure: Figure, rows_max: int = 60) -> Table:
-    """Return a figure as a table, thinned where it has more than `rows_max` positions.
-
-    Args:
-        figure: Any.
-        rows_max: Rows at most; the last position is always kept.
-    """
-    if isinstance(figure, Relief):
-        rows = tuple((name, *row) for name, row in zip(figure.rows, figure.values, strict=True))
-        return Table(
-            figure.id, f"{figure.title}, {figure.z.label}", (figure.y, *figure.columns), rows,
-            span=figure.x,
-        )  # fmt: skip
-    if isinstance(figure, Stack):
-        parts = [part.values for part in figure.parts]
-        rows = tuple((name, *values) for name, *values in zip(figure.rows, *parts, strict=True))
-        heads = ("", *(part.name for part in figure.parts))
-        return Table(figure.id, f"{figure.title}, {figure.x.label}", heads, rows)
-    return _of_plot(figure, rows_max)
-
-
-def _of_plot(plot: Plot, rows_max: int) -> Table:
-    said = [line for line in plot.series if not line.is_key]
-    lines = [line for line in said if not line.quiet] or said
-    columns = [column for line in lines for column in _columns(line)]
-    places = sorted({x for _, column in columns for x in column})
-    kept = thinned(places, rows_max)
-    names = dict(plot.x.ticks)
-    rows = tuple(
-        (names.get(place, place), *(column.get(place) for _, column in columns)) for place in kept
-    )
-    heads = (plot.x.label, *(name for name, _ in columns))
-    note = f"{len(kept)} of {len(places)} positions" if len(kept) < len(places) else ""
-    return Table(plot.id, f"{plot.title}, {plot.y.label}", heads, rows, note)
-
-
-def _columns(line: Series) -> Iterator[tuple[str, dict[float, float | None]]]:
-    """Yield values by position, and those of the error bars where there are any."""
-    ends = ((", low", line.low), (", high", line.high))
-    for suffix, values in ends if line.draw == "band" else (("", line.y), *ends):
-        if values or not suffix:
-            pairs = zip(line.x, values, strict=False)
-            yield line.name + suffix, {x: y for x, y in pairs if x is not None}
-
-
-def thinned(places: Sequence[float], count_max: int) -> list[float]:
-    """Return at most `count_max` of the places, evenly, the first and the last among them."""
-    if len(places) <= count_max:
-        return list(places)
-    step = (len(places) - 1) / (count_max - 1)
-    return [places[round(index * step)] for index in range(count_max)]
+    return not cell.lstrip("+-.")[:1].isdigit()

@@ -16,7 +16,8 @@ from pathlib import Path
 from opennandlab.base.files import no_formula, write_into
 from opennandlab.documents import pts
 from opennandlab.reports import words
-from opennandlab.reports.model import Cell, Marked, Report, Table, numbers
+from opennandlab.reports.figure_tables import table_of
+from opennandlab.reports.model import Cell, Marked, Report, Table
 from opennandlab.reports.pts.source import Measured
 
 # The columns of cells that name a cell.
@@ -48,7 +49,7 @@ def files(report: Report, measured: Sequence[Measured | None]) -> Iterator[tuple
     for place, chapter in enumerate(report.chapters):
         prefix = f"{words.file_name(chapter.id)}-" if len(report.chapters) > 1 else ""
         for item in chapter.items:
-            table = item if isinstance(item, Table) else numbers(item, rows_max=1 << 30)
+            table = item if isinstance(item, Table) else table_of(item, rows_max=1 << 30)
             yield f"{prefix}{words.file_name(item.id)}.csv", text_of(table)
         source = measured[place] if place < len(measured) else None
         if source is not None and source.cells:

@@ -11,6 +11,7 @@ mean of the window ─► demand variation, demand intensity ─► MaxIOPS, Mid
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from opennandlab.documents import pts
 from opennandlab.documents.pts_results import DemandResults, OperatingPoint
@@ -267,9 +268,10 @@ def _histograms(measured: Measured) -> Iterator[Item]:
     """Yield the histograms of the points, then those of the writes before them."""
     before = tuple(one for one in measured.histograms if one.id.startswith("prewrite"))
     points = tuple(one for one in measured.histograms if one not in before)
-    device = measured.header.target.device.config
-    yield from response.items(points, device)
-    yield from response.items(before, device, "-prewrite", of="writes before a point")
+    whole = response.of_test(measured)
+    yield from response.items(replace(whole, histograms=points))
+    title = "writes before a point"
+    yield from response.items(replace(whole, histograms=before, suffix="-prewrite", title=title))
 
 
 def _convergence(

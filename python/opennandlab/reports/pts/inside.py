@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from opennandlab.documents.pts_inside import FillResults, LoadResults, SkewResults, ZonesResults
 from opennandlab.reports.figure.model import Axis, Mark, Plot, Series
@@ -168,11 +169,7 @@ def load(measured: Measured) -> Iterator[Section]:
     )
     yield Section("load", "Latency against load", (*items, *tables.of_blocks(measured)), lead)
     if measured.histograms:
-        shown = response.items(
-            measured.histograms,
-            measured.header.target.device.config,
-            is_open=True,
-        )
+        shown = response.items(replace(response.of_test(measured), is_open=True))
         yield Section("histograms", "Reads of the probe", tuple(shown))
     yield from tables.results(measured)
 

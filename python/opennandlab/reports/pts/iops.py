@@ -41,7 +41,7 @@ def sections(measured: Measured) -> Iterator[Section]:
         note = "All rounds from the first on; nothing is discarded."
         yield Section("convergence", "Convergence", (rounds,), note)
     if measured.histograms:
-        shown = tuple(response.items(measured.histograms, measured.header.target.device.config))
+        shown = tuple(response.items(response.of_test(measured)))
         yield Section("histograms", "Response times of what was tracked", shown)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from opennandlab.documents.pts_origin import is_own_matrix
 from opennandlab.reports.model import Item, Section
@@ -45,7 +46,7 @@ def _histograms(measured: Measured) -> Iterator[Section]:
     """Yield the response times of all cells of the window, then those of the writes after it."""
     window = [one for one in measured.histograms if one.id.startswith("window_")]
     after = [one for one in measured.histograms if one not in window]
-    device = measured.header.target.device.config
+    whole = response.of_test(measured)
     if window:
         drawn, what = [one for one in window if DRAWN in one.title], "the 4 KiB cells"
         if is_own_matrix(measured.header):
@@ -53,14 +54,15 @@ def _histograms(measured: Measured) -> Iterator[Section]:
             drawn = [one for one in window if one.title.removesuffix(", window") in labels]
             what = "what was tracked"
         drawn = drawn or window
-        shown = response.items(window, device, "-window", drawn)
+        group = replace(whole, histograms=window, suffix="-window", drawn=drawn)
+        shown = response.items(group)
         note = (
             f"All requests of the five rounds; histograms are drawn of {what}. Means are over all "
             "requests, those of the tables above over the means of the rounds."
         )
         yield Section("window", "Response times of the window", tuple(shown), note)
     if after:
-        shown = response.items(after, device)
+        shown = response.items(replace(whole, histograms=after))
         yield Section("histogram", "Response time histogram, after the steady state", tuple(shown))
 
 

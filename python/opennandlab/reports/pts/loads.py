@@ -214,7 +214,7 @@ def access_time(measured: Measured) -> Iterator[Section]:
     """Yield the access time of reads and writes, and how it is distributed."""
     yield Section("access-time", "Access time", tuple(tables.of_blocks(measured)), ACCESS)
     if measured.histograms:
-        shown = tuple(response.items(measured.histograms, measured.header.target.device.config))
+        shown = tuple(response.items(response.of_test(measured)))
         yield Section("distribution", "Distribution", shown)
     yield from surface.preconditioning(measured)
 

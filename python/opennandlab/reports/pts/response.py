@@ -1,13 +1,13 @@
 """Response times of one operating point: histogram, confidence levels, percentile by nines.
 
-A percentile is stated only where ten or more samples lie beyond it; else it says how many samples
-there were.
+A percentile is stated only if ten or more samples are beyond it. ART is the average response time
+and MRT the maximum, as the PTS names them. No histogram is empty: `source` leaves those out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,122 +18,142 @@ from opennandlab.reports.figure.colours import NAMED
 from opennandlab.reports.figure.model import Axis, Mark, Plot, Series
 from opennandlab.reports.model import Cell, Item, Table
 from opennandlab.reports.pts import tables
+from opennandlab.reports.pts.source import Measured
 from opennandlab.stats.histogram import Histogram
 
-# Width of a drawn bin: so many to a factor of ten, 6 % each.
+# Bins of a drawn histogram to a factor of ten.
 BINS_PER_DECADE = 40
-LEVELS = (
-    ("50 %", 0.5),
-    ("90 %", 0.9),
-    ("95 %", 0.95),
-    ("99 %", 0.99),
-    ("99.9 %", 0.999),
-    ("99.99 %", 0.9999),
-    ("99.999 %", 0.99999),
-)
-MARKED = ("99 %", "99.9 %", "99.99 %", "99.999 %")
-
-
-Shown = TypeVar("Shown", Plot, Table)
-# More lines cannot be told apart.
+BIN_WIDTH_PCT = round(100 * (10 ** (1 / BINS_PER_DECADE) - 1))
+LEVELS = (0.5, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999)
+# Levels from this one on are marked in a histogram.
+MARKED_MIN = 0.99
+# Percentiles at the axis: 1 / (1 - share) to share.
+TICKS = {2.0: 0.5} | {10.0**nines: 1 - 10.0**-nines for nines in range(1, 7)}
+PERCENT_TICKS = tuple((float(share), str(share)) for share in range(0, 101, 20))
+# More lines cannot be distinguished.
 LINES_MAX = 12
 
+Shown = TypeVar("Shown", Plot, Table)
 
-def items(  # noqa: PLR0913 (all but three by name)
-    spreads: Sequence[pts.Histogram],
-    device: Mapping[str, Any] | None,
-    suffix: str = "",
-    drawn: Sequence[pts.Histogram] | None = None,
-    of: str = "",
-    *,
-    is_open: bool = False,
-) -> Iterator[Item]:
-    """Yield what is shown of histograms: each as bars, then all by percentile and as a table.
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """Histograms that are shown together.
 
     Args:
-        spreads: The histograms.
+        histograms: The histograms.
         device: The resolved device, None for a drive that is not simulated.
-        suffix: Suffix of the ids of what is shown of all.
-        drawn: Those that are drawn as bars; by default all.
-        of: What they are of, where one page has several such groups.
-        is_open: Whether requests arrived at a rate, whatever was outstanding.
+        suffix: Suffix of the ids of the items that show all of them.
+        drawn: The ones of `histograms` that are drawn as bars; by default all.
+        title: Title of the group, if one page has several.
+        is_open: Whether requests arrived at a rate, however many were outstanding.
     """
-    alike = [one for one in spreads if _ends(one)[0] == _ends(one)[1]]
-    varied = [one for one in spreads if one not in alike]
-    single = varied if drawn is None else [one for one in drawn if one in varied]
-    for spread in single:
-        yield histogram(spread, variation.note(device))
-    lines = varied if len(varied) <= LINES_MAX else single
+
+    histograms: Sequence[pts.Histogram]
+    device: Mapping[str, Any] | None
+    suffix: str = ""
+    drawn: Sequence[pts.Histogram] | None = None
+    title: str = ""
+    is_open: bool = False
+
+
+def of_test(measured: Measured) -> Group:
+    """Return all histograms of a test as a group."""
+    config = measured.header.target.device.config
+    return Group(histograms=measured.histograms, device=config)
+
+
+def items(group: Group) -> Iterator[Item]:
+    """Yield the figures and the table of a group: bars of each, then all by percentile."""
+    remark = variation.note(group.device)
+    varied = [one for one in group.histograms if not _is_one_bar(one)]
+    alike = [one for one in group.histograms if _is_one_bar(one)]
+    drawn = varied if group.drawn is None else [one for one in group.drawn if not _is_one_bar(one)]
+    for histogram in drawn:
+        yield bars(histogram, remark)
+    lines = varied if len(varied) <= LINES_MAX else drawn
     if lines:
-        yield _titled(by_percentile(lines, suffix, is_open=is_open), of)
-    if spreads:
-        table = _titled(levels(spreads, suffix), of)
+        plot = by_percentile(lines, group.suffix, is_open=group.is_open)
+        yield _titled(plot, group.title)
+    if group.histograms:
+        table = _titled(levels(group.histograms, group.suffix), group.title)
         if alike:
-            told = f"{_told(alike)}{variation.note(device)} {table.note}"
-            table = replace(table, note=told.strip())
+            note = f"{_in_words(alike)}{remark} {table.note}"
+            table = replace(table, note=note.strip())
         yield table
 
 
-def _titled(item: Shown, of: str) -> Shown:
-    return replace(item, title=f"{item.title}: {of}") if of else item
+def _titled(item: Shown, title: str) -> Shown:
+    return replace(item, title=f"{item.title}: {title}") if title else item
 
 
-def _ends(spread: pts.Histogram) -> tuple[int, int]:
-    """Return the bins, as they are drawn, of the shortest and the longest response time."""
-    known = [ns for ns, count in zip(spread.ns, spread.counts, strict=True) if count]
-    low, high = max(min(known), 1), max(*known, spread.max_ns, 1)
-    return (
-        int(np.floor(np.log10(low) * BINS_PER_DECADE)),
-        int(np.floor(np.log10(high) * BINS_PER_DECADE)),
-    )
+def _is_one_bar(histogram: pts.Histogram) -> bool:
+    """Return whether the shortest and the longest response time are in the same drawn bin."""
+    known = [ns for ns, count in zip(histogram.ns, histogram.counts, strict=True) if count]
+    low, high = max(min(known), 1), max(*known, histogram.max_ns, 1)
+    return _bin_of(low) == _bin_of(high)
 
 
-def _told(alike: Sequence[pts.Histogram]) -> str:
-    """Say in words what a histogram of a single bar would show."""
-    took = [f"“{spread.title}” {_time(spread)}" for spread in alike]
+def _bin_of(ns: int) -> int:
+    return int(np.floor(np.log10(ns) * BINS_PER_DECADE))
+
+
+def _in_words(alike: Sequence[pts.Histogram]) -> str:
+    """Return the content of histograms of one bar each, in a sentence."""
     if len(alike) == 1:
         count = words.number(alike[0].count)
-        took = [f"All {count} requests of “{alike[0].title}” took {_time(alike[0])}"]
+        text = f"All {count} requests of “{alike[0].title}” took {_time(alike[0])}"
     else:
-        took[0] = f"In each of these all requests took the same time: {took[0]}"
-    return f"{'; '.join(took)}. Of equal response times no histogram is drawn."
+        times = "; ".join(f"“{histogram.title}” {_time(histogram)}" for histogram in alike)
+        text = f"In each of these all requests took the same time: {times}"
+    return f"{text}. Of equal response times no histogram is drawn."
 
 
-def _time(spread: pts.Histogram) -> str:
+def _time(histogram: pts.Histogram) -> str:
     """Return the one response time of a histogram, or the ends of its one bar."""
-    low, high = (words.value(ns * 1e-3) for ns in (min(spread.ns), spread.max_ns))
+    low, high = (words.value(ns * 1e-3) for ns in (min(histogram.ns), histogram.max_ns))
     return f"{high if low == high else f'{low} to {high}'} µs"
 
 
-def samples_of(spread: pts.Histogram) -> Histogram:
+def _percentile(share: float) -> str:
+    """Return the name of a percentile.
+
+    >>> [_percentile(share) for share in (0.5, 0.999, 0.999999)]
+    ['50 %', '99.9 %', '99.9999 %']
+    """
+    return f"{100 * share:g} %"
+
+
+def samples_of(histogram: pts.Histogram) -> Histogram:
     """Return the response times of a histogram of the document."""
-    bins = zip(spread.ns, spread.counts, strict=True)
-    return Histogram.of_bins(bins, float(spread.sum_ns), spread.max_ns)
+    bins = zip(histogram.ns, histogram.counts, strict=True)
+    return Histogram.of_bins(bins, float(histogram.sum_ns), histogram.max_ns)
 
 
-def histogram(spread: pts.Histogram, remark: str = "") -> Plot:
-    """Return how many requests took how long, with the confidence levels and a remark."""
-    found = samples_of(spread)
+def bars(histogram: pts.Histogram, remark: str = "") -> Plot:
+    """Return a histogram as bars and as a cumulative line, with ART, confidence levels and MRT."""
+    found = samples_of(histogram)
     edges, counts, early = _bins(found)
     unit, size = _unit(found)
     marks = []
     mean = found.mean_ns
     if mean:
         marks.append(Mark("x", mean / size, f"ART: {words.value(mean / size)} {unit}"))
-    for name, share in LEVELS:
-        ns = found.quantile_ns(share) if name in MARKED else None
+    for share in LEVELS:
+        ns = found.quantile_ns(share) if share >= MARKED_MIN else None
         if ns is not None and ns > 0:
-            marks.append(Mark("x", ns / size, f"{name}: {words.value(ns / size)} {unit}"))
+            text = f"{_percentile(share)}: {words.value(ns / size)} {unit}"
+            marks.append(Mark("x", ns / size, text))
     longest = found.max_ns / size
     marks.append(Mark("x", longest, f"MRT: {words.value(longest)} {unit}"))
     count = words.number(found.count)
-    note = f"{count} requests; bins 6 % wide, both axes logarithmic."
+    note = f"{count} requests; bins {BIN_WIDTH_PCT} % wide, both axes logarithmic."
     if early:
         note += f" The first bin holds {words.number(early)} that were faster still."
     note += remark
     return Plot(
-        f"histogram-{spread.id}",
-        f"Response time histogram: {spread.title}",
+        f"histogram-{histogram.id}",
+        f"Response time histogram: {histogram.title}",
         Axis(f"response time, {unit}", "log"),
         Axis("requests", "log"),
         (
@@ -145,11 +165,8 @@ def histogram(spread: pts.Histogram, remark: str = "") -> Plot:
         ),
         note,
         tuple(marks),
-        right=Axis("cumulative share, %", ticks=PERCENT, zero=True),
+        right=Axis("cumulative share, %", ticks=PERCENT_TICKS, zero=True),
     )  # fmt: skip
-
-
-PERCENT = tuple((float(share), str(share)) for share in range(0, 101, 20))
 
 
 def _cumulative(counts: Sequence[float]) -> list[float]:
@@ -159,12 +176,12 @@ def _cumulative(counts: Sequence[float]) -> list[float]:
 
 
 def by_percentile(
-    spreads: Sequence[pts.Histogram], suffix: str = "", *, is_open: bool = False
+    histograms: Sequence[pts.Histogram], suffix: str = "", *, is_open: bool = False
 ) -> Plot:
     """Return response time against percentile; each further nine is as wide as the one before."""
     lines = []
-    for place, spread in enumerate(spreads):
-        found = samples_of(spread)
+    for place, histogram in enumerate(histograms):
+        found = samples_of(histogram)
         points = [
             (1 / (1 - share), ns * 1e-6)
             for share in _shares(found.count)
@@ -172,18 +189,16 @@ def by_percentile(
         ]
         lines.append(
             Series(
-                spread.title,
+                histogram.title,
                 [x for x, _ in points],
                 [y for _, y in points],
                 draw="line",
                 stroke=place // len(NAMED),
             )
         )
-    names = ("50 %", "90 %", "99 %", "99.9 %", "99.99 %", "99.999 %", "99.9999 %")
-    places = (2.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6)
     most = max((x for line in lines for x in line.x if x is not None), default=10.0)
     ticks = tuple(
-        (place, name) for place, name in zip(places, names, strict=True) if place <= most * 1.01
+        (place, _percentile(share)) for place, share in TICKS.items() if place <= most * 1.01
     )
     note = "Drawn only where ten or more requests lie beyond."
     if not is_open:
@@ -198,18 +213,16 @@ def by_percentile(
     )
 
 
-def levels(spreads: Sequence[pts.Histogram], suffix: str = "") -> Table:
+def levels(histograms: Sequence[pts.Histogram], suffix: str = "") -> Table:
     """Return the confidence levels as a table in ms, one row for each histogram."""
     rows: list[tuple[Cell, ...]] = []
-    for spread in spreads:
-        found = samples_of(spread)
-        mean = found.mean_ns
-        row: list[Cell] = [spread.title, float(found.count), None if mean is None else mean * 1e-6]
-        for _, share in LEVELS:
-            ns = found.quantile_ns(share)
-            row.append(None if ns is None else ns * 1e-6)
-        rows.append((*row, found.max_ns * 1e-6))
-    heads = ("", "requests", "ART, ms", *(f"{name}, ms" for name, _ in LEVELS), "MRT, ms")
+    for histogram in histograms:
+        found = samples_of(histogram)
+        times = (found.mean_ns, *map(found.quantile_ns, LEVELS), found.max_ns)
+        in_ms = (None if ns is None else ns * 1e-6 for ns in times)
+        rows.append((histogram.title, float(found.count), *in_ms))
+    names = map(_percentile, LEVELS)
+    heads = ("", "requests", "ART, ms", *(f"{name}, ms" for name in names), "MRT, ms")
     note = tables.MISSING if any(None in row for row in rows) else ""
     return Table(f"confidence-levels{suffix}", "Confidence levels", heads, tuple(rows), note)
 
@@ -221,17 +234,17 @@ def _shares(count: int) -> list[float]:
 
 
 def _bins(found: Histogram) -> tuple[list[float], list[float], int]:
-    """Return edges and counts of bins of even width on a log axis, the last one empty.
+    """Return edges, counts and early requests of bins of even width on a log axis.
 
-    What took less than half the time of the fastest thousandth (reads of what was never written
-    take no time) is counted in the first bin, and returned, so that it does not stretch the axis.
+    The last bin is empty. Requests that took less than half the time of the fastest thousandth
+    (reads of unwritten pages take no time) are counted in the first bin, so that they do not
+    stretch the axis; their number is the third value.
     """
     timed = np.cumsum(np.where(found.ns > 0, found.counts, 0))
     fastest = int(np.searchsorted(timed, timed[-1] / 1000))
     low = max(int(found.ns[0]), int(found.ns[fastest]) // 2, 1)
     early = int(found.counts[found.ns < low].sum())
-    first = int(np.floor(np.log10(low) * BINS_PER_DECADE))
-    last = int(np.floor(np.log10(max(found.max_ns, int(found.ns[-1]), low)) * BINS_PER_DECADE)) + 1
+    first, last = _bin_of(low), _bin_of(max(found.max_ns, int(found.ns[-1]), low)) + 1
     edges = 10 ** (np.arange(first, last + 1) / BINS_PER_DECADE)
     place = np.searchsorted(edges, np.maximum(found.ns, low), side="right") - 1
     counts = np.zeros(edges.size)
@@ -240,5 +253,6 @@ def _bins(found: Histogram) -> tuple[list[float], list[float], int]:
 
 
 def _unit(found: Histogram) -> tuple[str, float]:
+    """Return the unit in which a histogram is drawn, and its length in nanoseconds."""
     mean = found.mean_ns or 0.0
     return ("µs", 1e3) if mean < 1e6 else ("ms", 1e6)

@@ -29,7 +29,7 @@ def sections(measured: Measured) -> Iterator[Section]:
         yield Section("time", "IOPS against time", tuple(_courses(measured, samples)))
         yield Section("distribution", "Distribution of the samples", tuple(_spread(samples)))
     if measured.histograms:
-        shown = tuple(response.items(measured.histograms, measured.header.target.device.config))
+        shown = tuple(response.items(response.of_test(measured)))
         yield Section("histogram", "Response time histogram", shown)
     yield from surface.preconditioning(measured)
 

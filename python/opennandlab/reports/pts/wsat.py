@@ -45,7 +45,7 @@ def sections(measured: Measured) -> Iterator[Section]:
     yield from steady.sections(measured)
     yield Section("samples", "Samples", (_samples(measured, cells),))
     if measured.histograms:
-        shown = tuple(response.items(measured.histograms, measured.header.target.device.config))
+        shown = tuple(response.items(response.of_test(measured)))
         yield Section("histogram", "Response time histogram, after the end", shown)
 
 

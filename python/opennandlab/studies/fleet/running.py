@@ -22,17 +22,15 @@ from opennandlab.documents.fleet import (
     FleetSummary,
 )
 from opennandlab.documents.record import made, plain
+from opennandlab.stats.outliers import SCORE_MIN, modified_score
 from opennandlab.studies.fleet.definition import Fleet, index_of
 from opennandlab.studies.fleet.live import LiveCampaign
 from opennandlab.studies.sweeps.engine import Engine
 from opennandlab.studies.sweeps.runner import Keeper, Progress, Row, Run
 from opennandlab.studies.sweeps.verbs import verb_of
 
-# Modified z-score above which a value is an outlier, and its constant (Iglewicz and Hoaglin, 1993).
-OUTLIER_SCORE: Final = 3.5
-NORMAL_MAD: Final = 0.6745
-# Fewer devices have no usual value.
-OUTLIERS_OF: Final = 8
+# Fewer devices have no usual value, from which others could be far.
+DEVICES_MIN: Final = 8
 
 
 class Campaign:
@@ -225,15 +223,14 @@ def summary(suite: str, metric: str, values: Mapping[int, float]) -> FleetSummar
 
 
 def _outliers(values: Mapping[int, float], median: float) -> Iterator[FleetOutlier]:
-    if len(values) < OUTLIERS_OF:
+    if len(values) < DEVICES_MIN:
         return
     deviation = statistics.median(abs(value - median) for value in values.values())
     for index, value in sorted(values.items()):
         if value == median:
             continue
-        # Where more than half of the devices are the same, another one is far from them.
-        score = NORMAL_MAD * (value - median) / deviation if deviation else None
-        if score is None or abs(score) >= OUTLIER_SCORE:
+        score = modified_score(value, median, deviation)
+        if score is None or abs(score) >= SCORE_MIN:
             yield FleetOutlier(device=index, value=value, score=score)
 
 
