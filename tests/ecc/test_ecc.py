@@ -239,7 +239,7 @@ def test_an_estimate_says_what_it_has_not_seen() -> None:
 def test_frames_of_an_engine_are_those_of_one_task(hamming: str) -> None:
     engine = Engine(Code.parse(hamming), Channel.parse("bsc"), seed=5, threads=3)
     point = Point(0.03)
-    engine.monte_carlo(point, 10**9, 20_000, lambda: None)
+    engine.run_monte_carlo(point, 10**9, 20_000, lambda: None)
     assert point.tally == Tally(*engine.task(0.03).run(0, 20_000))
 
 

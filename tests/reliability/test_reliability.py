@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 import opennandlab as onl
 from opennandlab import reliability
+from opennandlab.base.errors import ConfigError
 from opennandlab.cli import app
 from opennandlab.core.config import load_device
 from opennandlab.reliability.charts import rber_chart
@@ -170,6 +171,17 @@ def test_beta_binomial_tails_are_mixtures_of_binomial_ones(cv: float, rber: floa
     tails = np.array([codeword_failure(255, t, float(rate)) for rate in rates[::10]])
     expected = float((tails * weight[::10]).sum() / weight[::10].sum())
     assert ours == pytest.approx(expected, rel=0.02, abs=1e-13)
+
+
+@pytest.mark.parametrize("rber", [-1e-3, 0.7, math.nan, [0.1, 0.7]])
+def test_a_rate_that_is_none_is_named(rber: float | list[float]) -> None:
+    """A wrong `rber` was reported as one of `cv`."""
+    with pytest.raises(ConfigError, match=r"accepted: 0 to 0\.5") as caught:
+        reliability.codeword_failure(255, 4, rber)
+    assert caught.value.path == "rber"
+    with pytest.raises(ConfigError) as caught:
+        reliability.codeword_failure(255, 4, 0.4, 3.0)
+    assert caught.value.path == "cv"
 
 
 def test_jedec_figures() -> None:

@@ -370,14 +370,14 @@ class _Job:
             is_auto = method == "auto" and is_symmetric
             patience = max(1, int(frames * PATIENCE_SHARE)) if is_auto else None
             point.method = MONTE_CARLO
-            engine.monte_carlo(point, errors, frames, report, patience)
+            engine.run_monte_carlo(point, errors, frames, report, patience)
             if not is_auto or point.tally.frame_errors >= min(errors, ERRORS_TO_TRUST):
                 return
         point.method = IMPORTANCE_SAMPLING
-        engine.strata(point, errors, frames, report)
+        engine.run_strata(point, errors, frames, report)
         if method == "auto" and not self._strata_are_better(point, rber):
             point.method = MONTE_CARLO
-            engine.monte_carlo(point, errors, frames, report)
+            engine.run_monte_carlo(point, errors, frames, report)
 
     def _strata_are_better(self, point: Point, rber: float) -> bool:
         """Compare what both methods know: errors that were met, and those that strata stand for."""

@@ -1,8 +1,8 @@
 """Frames over threads: the same counts at any number of threads, and wherever a run was cut.
 
-Chunks are worked off ahead by all threads and *counted in their order*; a point ends with the first
-chunk at which enough errors are counted, and what ran ahead of that is dropped. So the frames of a
-result are always the first so many frames of the task.
+All threads simulate chunks ahead, but chunks are *counted in their order*; a point ends with the
+first chunk at which enough errors are counted, and chunks that ran ahead are dropped. So a result
+counts the frames of its task from the first one on, without a gap.
 """
 
 from __future__ import annotations
@@ -22,7 +22,11 @@ from opennandlab.ecc.tally import Tally
 Report = Callable[[], None]
 """Called whenever counts were added."""
 Chunk = Task[tuple[int, int], Tally]
-"""Frames of a stratum (0: of all frames); the key is the stratum and the first frame."""
+"""Consecutive frames of one weight; the key is the weight and the first frame.
+
+The weight is the number of wrong hard decisions, the same in all frames of a stratum; it is 0 for
+frames that are drawn from the whole channel.
+"""
 
 
 class Engine:
@@ -52,31 +56,42 @@ class Engine:
         self.zero_codeword = zero_codeword
         self.threads = threads or cores()
 
-    def task(self, x: float, errors: int | None = None) -> _core.EccTask:
-        """Return the task of a point, or of a stratum of it."""
+    def task(self, x: float, weight: int | None = None) -> _core.EccTask:
+        """Return the task of a point, or of a stratum of it.
+
+        Args:
+            x: The point: RBER, or Eb/N0 in dB.
+            weight: Wrong hard decisions of each frame; None for those of the channel.
+        """
         return _core.EccTask(
-            self.code.core, self.channel.spec, x, self.seed, self.zero_codeword, errors
+            self.code.core, self.channel.spec, x, self.seed, self.zero_codeword, weight
         )
 
-    def monte_carlo(
+    def run_monte_carlo(
         self,
         point: Point,
-        errors: int,
+        frame_errors_min: int,
         frames_max: int,
         report: Report,
         patience: int | None = None,
     ) -> None:
-        """Add frames until there are `errors` frame errors or `frames_max` frames.
+        """Add frames to a point until its rate is known well enough.
 
-        With `patience`, so many frames without any error end it too. Errors are looked at where a
-        chunk ends, also when an earlier run stopped inside one: else the frames of a result would
-        depend on how it was cut.
+        Errors are looked at where a chunk ends, also if an earlier run stopped inside one: else the
+        frames of a result would depend on how it was cut.
+
+        Args:
+            point: The point; its counts are continued.
+            frame_errors_min: Frame errors that end it.
+            frames_max: Frames that end it.
+            report: Called whenever counts were added.
+            patience: Frames without any error that end it; None for no such limit.
         """
-        task, chunk = self.task(point.x), self.code.chunk_frames
+        task, chunk_frames = self.task(point.x), self.code.chunk_frames
 
         def is_done() -> bool:
             tally = point.tally
-            if tally.frames % chunk == 0 and tally.frame_errors >= errors:
+            if tally.frames % chunk_frames == 0 and tally.frame_errors >= frame_errors_min:
                 return True
             return patience is not None and tally.frame_errors == 0 and tally.frames >= patience
 
@@ -84,7 +99,7 @@ class Engine:
             first = point.tally.frames
             while first < frames_max:
                 # Chunks end at fixed frames, also where an earlier run stopped inside one.
-                limit = min(frames_max, (first // chunk + 1) * chunk)
+                limit = min(frames_max, (first // chunk_frames + 1) * chunk_frames)
                 yield _chunk(0, task, first, limit)
                 first = limit
 
@@ -97,28 +112,37 @@ class Engine:
                 if is_done():
                     return
 
-    def strata(self, point: Point, errors: int, frames_max: int, report: Report) -> None:
-        """Add rounds of strata until the estimate is as good as `errors` errors would make it."""
-        chunk, bits = self.code.chunk_frames, self.code.code_bits
+    def run_strata(
+        self, point: Point, frame_errors_min: int, frames_max: int, report: Report
+    ) -> None:
+        """Add rounds of strata to a point until its rate is known well enough.
+
+        Args:
+            point: The point; its counts are continued.
+            frame_errors_min: Frame errors of plain counting whose precision ends it.
+            frames_max: Frames of all strata that end it.
+            report: Called after each round.
+        """
+        chunk_frames, bits = self.code.chunk_frames, self.code.code_bits
         rber, _ = self.task(point.x).hard_decision()
         tasks: dict[int, _core.EccTask] = {}
         with self._pool() as pool:
             while sum(counts.frames for counts in point.strata.values()) < frames_max:
                 if point.strata and is_enough(
-                    estimate(point.strata, bits, self.code.info_bits, rber), errors
+                    estimate(point.strata, bits, self.code.info_bits, rber), frame_errors_min
                 ):
                     return
                 chunks: list[Chunk] = []
-                nexts = {w: counts.frames for w, counts in point.strata.items()}
-                for w in next_round(point.strata, bits, rber, chunk):
-                    tasks[w] = tasks.get(w) or self.task(point.x, w)
-                    first = nexts.get(w, 0)
-                    nexts[w] = first + chunk
-                    chunks.append(_chunk(w, tasks[w], first, nexts[w]))
+                nexts = {weight: counts.frames for weight, counts in point.strata.items()}
+                for weight in next_round(point.strata, bits, rber, chunk_frames):
+                    tasks[weight] = tasks.get(weight) or self.task(point.x, weight)
+                    first = nexts.get(weight, 0)
+                    nexts[weight] = first + chunk_frames
+                    chunks.append(_chunk(weight, tasks[weight], first, nexts[weight]))
                 done = dict(point.strata)
                 for ended in pool.in_order(chunks, ahead=len(chunks)):
-                    w, _ = ended.key
-                    done[w] = done.get(w, Tally()) + ended.result()
+                    weight, _ = ended.key
+                    done[weight] = done.get(weight, Tally()) + ended.result()
                 # A round counts as a whole, or the next choice would depend on where it was cut.
                 point.strata = done
                 report()
@@ -133,5 +157,5 @@ class Engine:
             pool.stop()
 
 
-def _chunk(w: int, task: _core.EccTask, first: int, limit: int) -> Chunk:
-    return Task((w, first), lambda _: Tally(*task.run(first, limit)))
+def _chunk(weight: int, task: _core.EccTask, first: int, limit: int) -> Chunk:
+    return Task((weight, first), lambda _: Tally(*task.run(first, limit)))

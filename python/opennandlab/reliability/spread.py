@@ -12,13 +12,13 @@ from opennandlab.base.errors import ConfigError
 def codeword_failure(
     codeword_bits: int, correctable: int, rber: ArrayLike, cv: float = 0.0
 ) -> NDArray[np.float64]:
-    """Return the probability that a codeword has more errors than its code mends.
+    """Return the probability that a codeword has more errors than its code corrects.
 
     Args:
-        codeword_bits: n, data and parity.
-        correctable: t, errors that the code mends.
+        codeword_bits: n, data and parity; below 2^32.
+        correctable: t, errors that the code corrects; below 2^32.
         rber: Mean raw bit error rate of pages, 0 to 0.5.
-        cv: Relative standard deviation of the error rates of pages; 0: all alike.
+        cv: Relative standard deviation of the error rates of pages; 0: all are equal.
 
     Returns:
         `P(X > t)`, X beta-binomial; `float64`, in the shape of `rber`.
@@ -35,7 +35,10 @@ def codeword_failure(
     """
     for name, value in (("codeword_bits", codeword_bits), ("correctable", correctable)):
         if not 0 <= value < 2**32:
-            raise ConfigError(name, f"{value} is not usable; accepted: a count from 0")
+            raise ConfigError(name, f"{value} is not usable; accepted: 0 to 2^32 - 1")
     means = np.asarray(rber, float)
+    refused = means[~((means >= 0.0) & (means <= 0.5))]
+    if refused.size:
+        raise ConfigError("rber", f"{refused[0]:g} is not usable; accepted: 0 to 0.5")
     values = _core.beta_binomial_tail(codeword_bits, correctable, means.ravel().tolist(), float(cv))
     return np.array(values, float).reshape(means.shape)

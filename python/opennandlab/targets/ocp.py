@@ -1,9 +1,9 @@
-"""What the flash of a real NVMe drive has programmed, by the SMART log of the Open Compute Project.
+"""The bytes that the flash of an NVMe drive has programmed, by the log of the Open Compute Project.
 
 Log 0xC0 (OCP Datacenter NVMe SSD specification, "SMART / Health Information Extended") begins with
-the *physical media units written*: bytes written to the media, the drive's own among them, as a
-little-endian number of 128 bits. Its last 16 bytes are a GUID by which it is told from what other
-drives keep under that number. `nvme get-log` prints the log as a hex dump, in all its versions:
+the *physical media units written*: bytes written to the media, also by the drive itself, as a
+little-endian number of 128 bits. Its last 16 bytes are a GUID, which distinguishes it from other
+logs of the same number. All versions of `nvme get-log` print the log as a hex dump:
 
     0000: 00 50 0f 91 2a 08 00 00 00 00 00 00 00 00 00 00 ".P..*..........."
 """
@@ -21,7 +21,7 @@ GUID = bytes.fromhex("c5af1028eabff2a49c4f6f7cc914d5af")
 LINE = re.compile(
     r"^\s*(?:(\*)$|([0-9a-f]{4,8}):((?: [0-9a-f]{2}){0,16}))", re.MULTILINE | re.IGNORECASE
 )
-# No log that is asked for is longer.
+# Longer than any log that is read here.
 DUMP_BYTES_MAX = 1 << 16
 
 
@@ -30,7 +30,7 @@ def programmed_bytes(block: Block, probe: Probe) -> tuple[int | None, str]:
 
     Args:
         block: The drive.
-        probe: What is asked about the system.
+        probe: Access to the system.
     """
     if block.transport != "nvme":
         return None, "only NVMe drives have a log of what their flash programs (OCP log 0xC0)"
@@ -46,9 +46,9 @@ def programmed_bytes(block: Block, probe: Probe) -> tuple[int | None, str]:
 
 
 def dumped(text: str) -> bytes:
-    r"""Return the bytes of a hex dump, as far as they follow each other.
+    r"""Return the bytes of a hex dump, without rows whose offset leaves a gap.
 
-    From 3.0 on nvme-cli writes `*` for rows that are as the one before.
+    From 3.0 on nvme-cli writes `*` for rows that repeat the one before.
 
     >>> dumped('0000: 01 02 "..\n0002: ff "."')
     b'\x01\x02\xff'

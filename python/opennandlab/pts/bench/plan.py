@@ -128,17 +128,17 @@ class Option:
 
 @dataclass(frozen=True, kw_only=True)
 class Spec:
-    """What is known of a standard test before it is run: its name and its defaults.
+    """The specification of a standard test: its name, its options and its defaults.
 
     Args:
-        name: On the command line and in documents.
-        title: In reports.
+        name: Name on the command line and in documents.
+        title: Title in reports.
         summary: One sentence for `--help`.
         load: Threads and queue depth of each profile.
         wipc: Whether a sequential fill comes before the test's own load.
         options: Parameters that only this test has.
-        kinds: Kinds of targets it can test; empty for all.
-        cache_enabled: Its own default of the write cache; None for that of the profile.
+        kinds: Kinds of targets that it can test; empty for all.
+        cache_enabled: Default of the write cache; None for that of the profile.
         virtual_base: Time base of a simulated drive, unless the user names one: `full` where that
             takes about a minute or less.
         trims: Whether what was written does not all stay.
