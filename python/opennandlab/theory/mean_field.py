@@ -17,7 +17,6 @@ drives with hot/cold data", Performance Evaluation 70 (2013); the solution by le
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import dataclass, field
 
@@ -32,8 +31,15 @@ Array = npt.NDArray[np.float64]
 
 # The two-dimensional state grows with the square of the block.
 PAGES_PER_BLOCK_LIMIT = 512
+# Accuracy of a composition, whose sum is 1, and of the live pages and the rate at the balance.
 ITERATION_LIMIT = 2000
 TOLERANCE = 1e-9
+# Accuracy of the mass of a level, of which b + 1 are solved from the sum of those above.
+LEVEL_TOLERANCE = 1e-13
+# The mass of a level is sought above this part of the possible one; without such a mass, 0 is it.
+LEAST_MASS = 1e-15
+# Step of the search for rates on both sides of the balance.
+RATE_STEP = 0.1
 
 
 def d_choices_hot_cold(
@@ -78,35 +84,58 @@ def _balanced_rate(model: _Model, spare_factor: float) -> float:
     """Return the g at which blocks hold `b rho` live pages on average.
 
     Skew makes one log a little worse than uniform writes: start there and walk to a sign change.
-    Each trial starts from the composition of the one before.
     """
-    composition = model.start()
-    full = model.block * model.rho
-
-    @functools.cache
-    def excess(rate: float) -> float:
-        nonlocal composition
-        composition = fixed_point(
-            lambda trial: model.step(trial, rate)[0], composition, TOLERANCE, ITERATION_LIMIT
-        )
-        return model.step(composition, rate)[1] / rate - full
-
+    balance = _Balance(model)
     slowest, fastest = spare_factor / model.rho, 1.0 / model.rho
     known = fastest / d_choices(model.block, spare_factor, model.choices)
-    while abs(excess(known)) > 1e-9 * full:
-        trial = known * (1.1 if excess(known) > 0.0 else 0.9)
+    while abs(balance.excess(known)) > TOLERANCE * balance.mean_live:
+        trial = known * (1.0 + RATE_STEP if balance.excess(known) > 0.0 else 1.0 - RATE_STEP)
         trial = min(max(trial, slowest), fastest)
         if trial == known:
             return known
-        if (excess(trial) > 0.0) != (excess(known) > 0.0):
-            return find_root(excess, known, trial, 1e-9)
+        if (balance.excess(trial) > 0.0) != (balance.excess(known) > 0.0):
+            return find_root(balance.excess, known, trial, TOLERANCE)
         known = trial
     return known
 
 
+class _Balance:
+    """Live pages against the death rate g, each computed once.
+
+    The fixed point of each rate is sought from that of the rate before, which is near.
+    """
+
+    def __init__(self, model: _Model) -> None:
+        self.mean_live = model.block * model.rho
+        self._model = model
+        self._composition = model.start()
+        self._known: dict[float, float] = {}
+
+    def excess(self, rate: float) -> float:
+        """Return the mean live pages of a block at a rate, less the `b rho` that it must hold."""
+        if rate not in self._known:
+            self._composition = fixed_point(
+                lambda trial: self._model.step(trial, rate)[0],
+                self._composition,
+                TOLERANCE,
+                ITERATION_LIMIT,
+            )
+            freed = self._model.step(self._composition, rate)[1]
+            self._known[rate] = freed / rate - self.mean_live
+        return self._known[rate]
+
+
 @dataclass(frozen=True)
 class _Model:
-    """One set of parameters; `step` maps a trial state to what comes back."""
+    """One set of parameters; `step` maps a trial composition of new blocks to the next one.
+
+    Args:
+        block: b, pages of a block.
+        rho: Share of the physical pages that are live, `1 - S_f`.
+        choices: d.
+        fraction: f.
+        share: r.
+    """
 
     block: int
     rho: float
@@ -140,22 +169,25 @@ class _Model:
                 following += float(inflow[0]) * self.fresh[self.block]
                 freed += self.block * float(inflow[0])
                 break
-            mass, pull = self._level(inflow, deaths, missing)
+            mass, collection_rate = self._solve_level(inflow, deaths, missing)
             missing = max(missing - mass, 0.0)
-            blocks = inflow / (deaths + pull)
-            victims = blocks * pull
+            blocks = inflow / (deaths + collection_rate)
+            victims = blocks * collection_rate
             following += np.convolve(victims, self.fresh[self.block - level])
             freed += (self.block - level) * float(victims.sum())
             inflow = (blocks * heat_hot * hot)[1:] + (blocks * heat_cold * (level - hot))[:-1]
         return following, freed
 
-    def _level(self, inflow: Array, deaths: Array, missing: float) -> tuple[float, float]:
-        """Return the mass of one level and the rate at which collection empties it.
+    def _solve_level(self, inflow: Array, deaths: Array, missing: float) -> tuple[float, float]:
+        """Return the mass of one level and the rate at which its blocks are collected.
 
-        `missing` is 1 - V_(k+1), the share of blocks that this level and those below must fill.
+        Args:
+            inflow: Blocks that enter the level per unit of time, by hot pages; float64, (k + 1,).
+            deaths: Rate at which they lose a page; float64, (k + 1,).
+            missing: 1 - V_(k+1), the share of blocks that this level and those below must fill.
         """
 
-        def pull(mass: float) -> float:
+        def collection_rate(mass: float) -> float:
             # (V_k^d - V_(k+1)^d) / (V_k - V_(k+1)) without cancellation.
             present = 1.0 - missing + mass
             top = self.choices * math.log(present) if present > 0.0 else -math.inf
@@ -163,12 +195,14 @@ class _Model:
             return math.exp(top) * -math.expm1(gap) / mass
 
         def excess(mass: float) -> float:
-            return float(np.sum(inflow / (deaths + pull(mass)))) - mass
+            return float(np.sum(inflow / (deaths + collection_rate(mass)))) - mass
 
-        low = missing * 1e-15
+        low = missing * LEAST_MASS
+        # A `missing` this small has no smaller mass that is a float, and no effect.
         if missing <= 1e-300 or not np.any(inflow > 0.0) or excess(low) <= 0.0:
+            # The limit of the rate for a mass of 0: the derivative of V^d.
             return 0.0, self.choices * (1.0 - missing) ** (self.choices - 1.0)
         if excess(missing) >= 0.0:
-            return missing, pull(missing)
-        mass = find_root(excess, low, missing, 1e-13)
-        return mass, pull(mass)
+            return missing, collection_rate(missing)
+        mass = find_root(excess, low, missing, LEVEL_TOLERANCE)
+        return mass, collection_rate(mass)

@@ -1,4 +1,4 @@
-"""From wear to raw bit errors to codewords that a t-error-correcting code cannot mend.
+"""From wear to raw bit errors to codewords that a t-error-correcting code cannot correct.
 
 Raw bit errors follow a Weibull curve between a floor and a ceiling; errors in a codeword are taken
 as independent, so their number is binomial. Measured flash is overdispersed (errors cluster in
@@ -36,11 +36,11 @@ class WeibullRber:
     """
 
     floor: float = 1e-8
-    """RBER of a new block."""
+    """RBER of a new block; assumed, far below the published points."""
     ceiling: float = 9.8786e-4
     """RBER that wear tends to."""
     scale: float = 1873.64
-    """P/E cycles at which 63 % of the way is gone."""
+    """P/E cycles at which 63 % of the rise is reached."""
     shape: float = 4.14829
     """Weibull exponent."""
 
@@ -78,7 +78,7 @@ def log_codeword_failure(codeword_bits: int, correctable: int, rber: float) -> f
 
     Args:
         codeword_bits: n, data and parity.
-        correctable: t, errors that the code mends.
+        correctable: t, errors that the code corrects.
         rber: probability that a bit is wrong, 0 to 1.
 
     Returns:
@@ -95,25 +95,25 @@ def log_codeword_failure(codeword_bits: int, correctable: int, rber: float) -> f
         -11.867
     """
     bits = require_count("codeword_bits", codeword_bits, 1)
-    mends = require_count("correctable", correctable, 0)
+    corrects = require_count("correctable", correctable, 0)
     rate = require_share("rber", rber)
-    if mends >= bits or rate == 0.0:
+    if corrects >= bits or rate == 0.0:
         return -math.inf
     if rate == 1.0:
         return 0.0
-    if mends + 1 >= bits * rate:
-        return min(0.0, _log_sum(bits, rate, mends + 1, 1))
+    if corrects + 1 >= bits * rate:
+        return min(0.0, _log_sum(bits, rate, corrects + 1, 1))
     # Most words fail: sum the few that do not, downwards from t.
-    log_success = min(_log_sum(bits, rate, mends, -1), 0.0)
+    log_success = min(_log_sum(bits, rate, corrects, -1), 0.0)
     return math.log(-math.expm1(log_success)) if log_success < 0.0 else -math.inf
 
 
 def codeword_failure(codeword_bits: int, correctable: int, rber: float) -> float:
-    """Return the probability that a codeword has more errors than the code mends.
+    """Return the probability that a codeword has more errors than the code corrects.
 
     Args:
         codeword_bits: n, data and parity.
-        correctable: t, errors that the code mends.
+        correctable: t, errors that the code corrects.
         rber: probability that a bit is wrong, 0 to 1.
 
     Returns:
@@ -160,11 +160,11 @@ def page_failure(codeword_failure_probability: float, codewords: int) -> float:
 
 
 def corrected_bits_mean(codeword_bits: int, correctable: int, rber: float) -> float:
-    """Return the mean number of bit errors that decoding one codeword mends.
+    """Return the mean number of bit errors that decoding one codeword corrects.
 
     Args:
         codeword_bits: n, data and parity.
-        correctable: t, errors that the code mends.
+        correctable: t, errors that the code corrects.
         rber: probability that a bit is wrong, 0 to 1.
 
     Returns:
@@ -182,13 +182,13 @@ def corrected_bits_mean(codeword_bits: int, correctable: int, rber: float) -> fl
         0.25496
     """
     bits = require_count("codeword_bits", codeword_bits, 1)
-    mends = require_count("correctable", correctable, 0)
+    corrects = require_count("correctable", correctable, 0)
     mean = bits * require_share("rber", rber)
-    if mends == 0:
+    if corrects == 0:
         return 0.0
     if bits == 1:
         return mean
-    return mean * -math.expm1(log_codeword_failure(bits - 1, mends - 1, rber))
+    return mean * -math.expm1(log_codeword_failure(bits - 1, corrects - 1, rber))
 
 
 def uber(codeword_failure_probability: float, data_bits: int) -> float:
@@ -232,10 +232,10 @@ class PageCode:
     parity_bits: int
     """Parity bits of every codeword."""
     correctable: int
-    """t, errors that a codeword mends."""
+    """t, errors that a codeword corrects."""
 
     def __post_init__(self) -> None:
-        """Refuse what is not a page."""
+        """Refuse lengths that describe no page."""
         require_count("page_bytes", self.page_bytes, 1)
         require_count("data_bits", self.data_bits, 1)
         require_count("parity_bits", self.parity_bits, 0)
@@ -248,7 +248,7 @@ class PageCode:
 
     @property
     def _lengths(self) -> tuple[tuple[int, int], ...]:
-        """Codeword length in bits and how many have it."""
+        """Lengths in bits, each with the number of codewords that have it."""
         full = self.codewords - 1
         rest = 8 * self.page_bytes - full * self.data_bits
         return ((self.data_bits + self.parity_bits, full), (rest + self.parity_bits, 1))
@@ -291,7 +291,7 @@ class PageCode:
         return math.fsum(failed) / (8 * self.page_bytes)
 
     def corrected_bits_mean(self, rber: float) -> float:
-        """Return the mean number of bit errors mended in one read of the page.
+        """Return the mean number of bit errors corrected in one read of the page.
 
         Args:
             rber: probability that a bit is wrong, 0 to 1.
@@ -324,19 +324,17 @@ class PageCode:
             >>> round(PageCode(4096, 223, 32, 4).worst_errors_mean(1e-3), 3)
             2.285
         """
-        at_most = [
-            math.fsum(
-                count * math.log1p(-codeword_failure(bits, errors, rber))
-                for bits, count in self._lengths
-                if count
-            )
-            if all(codeword_failure(bits, errors, rber) < 1.0 for bits, _ in self._lengths)
-            else -math.inf
-            for errors in range(self.correctable + 1)
-        ]
-        if at_most[-1] == -math.inf:
+        logs = [self._log_at_most(errors, rber) for errors in range(self.correctable + 1)]
+        if logs[-1] == -math.inf:
             return float(self.correctable)
-        return math.fsum(-math.expm1(log - at_most[-1]) for log in at_most[:-1])
+        return math.fsum(-math.expm1(log - logs[-1]) for log in logs[:-1])
+
+    def _log_at_most(self, errors: int, rber: float) -> float:
+        """Return ln of the probability that no codeword has more than a number of errors."""
+        failures = [(codeword_failure(bits, errors, rber), count) for bits, count in self._lengths]
+        if any(failure >= 1.0 for failure, _ in failures):
+            return -math.inf
+        return math.fsum(count * math.log1p(-failure) for failure, count in failures if count)
 
 
 def rber_for_failure(codeword_bits: int, correctable: int, probability: float) -> float:
@@ -362,18 +360,26 @@ def rber_for_failure(codeword_bits: int, correctable: int, probability: float) -
     """
     wanted = math.log(require_open_share("probability", probability))
     if require_count("correctable", correctable, 0) >= codeword_bits:
-        message = f"a code of {codeword_bits} bits that mends {correctable} errors never fails"
+        message = f"a code of {codeword_bits} bits that corrects {correctable} errors never fails"
         raise ValueError(message)
 
     def excess(log_rate: float) -> float:
         value = log_codeword_failure(codeword_bits, correctable, math.exp(log_rate))
+        # The search needs finite values; no wanted logarithm is as low.
         return max(value, -1e6) - wanted
 
     return math.exp(find_root(excess, math.log(1e-300), math.log(1.0 - 1e-12), 1e-13))
 
 
 def _log_sum(bits: int, rate: float, first: int, direction: int) -> float:
-    """Return ln of the sum of binomial probabilities from `first` away from the mean."""
+    """Return ln of the sum of binomial probabilities from `first` away from the mean.
+
+    Args:
+        bits: n.
+        rate: p, above 0 and below 1.
+        first: The first number of errors, on the side of the mean to which the sum goes.
+        direction: 1 for `first` and more errors, -1 for `first` and fewer.
+    """
     log_ratio = math.log(rate) - math.log1p(-rate)
     log_first = (
         math.lgamma(bits + 1)
@@ -385,6 +391,7 @@ def _log_sum(bits: int, rate: float, first: int, direction: int) -> float:
     odds = math.exp(log_ratio)
     total = term = 1.0
     count = first
+    # Terms only get smaller; the rest is below the last digit of the sum.
     while 0 <= count + direction <= bits and term > 1e-17 * total:
         following = count + direction
         term *= (
