@@ -46,7 +46,7 @@ def available_beside(device: DeviceConfig) -> int | None:
 
 
 def _free_memory() -> int | None:
-    """Return what the machine has left."""
+    """Return the free memory of the machine."""
     try:
         text = Path("/proc/meminfo").read_text(encoding="ascii")
     except OSError:

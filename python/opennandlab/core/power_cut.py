@@ -19,7 +19,7 @@ TARGETS: Final = (
 
 
 def promises(claims: Sequence[str]) -> tuple[bool, bool, bool, bool]:
-    """Return which of `CLAIMS` are made.
+    """Return for each of `CLAIMS` whether it is made.
 
     Raises:
         ConfigError: for a claim that is none of them.

@@ -47,7 +47,7 @@ class Frame:
     result: int = 0
 
     def __bytes__(self) -> bytes:
-        """Return it as it is sent."""
+        """Return the frame as it is sent."""
         numbers = ((self.counter, 4), (self.address, 2), (self.count, 2), (self.result, 2),
                    (self.kind, 2))  # fmt: skip
         tail = b"".join(value.to_bytes(size, "big") for value, size in numbers)

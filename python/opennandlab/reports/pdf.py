@@ -111,7 +111,7 @@ def _frame(sheet: Sheet, report: Report, chapter: Chapter, number: int) -> None:
 
 
 def _blocks(report: Report, chapter: Chapter) -> Iterator[_Block]:
-    """Yield what is set below one another."""
+    """Yield the blocks of a chapter from top to bottom."""
     title = report.title if len(report.chapters) == 1 else chapter.title
     yield from _lines(title, 15, weight="bold")
     if not report.summary:

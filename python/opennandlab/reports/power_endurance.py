@@ -152,7 +152,7 @@ def rates(document: EnduranceDocument) -> Table:
 
 
 def retention(document: EnduranceDocument) -> Table:
-    """Return what the classes ask for."""
+    """Return the requirements of the classes."""
     known = {
         "client": ("1 year at 30 C", "3 %", "1e-15", "40 C, 8 h a day"),
         "enterprise": ("3 months at 40 C", "3 %", "1e-16", "55 C, 24 h a day"),
@@ -268,7 +268,7 @@ def faults(document: EnduranceDocument) -> Table:
 
 
 def struck(document: EnduranceDocument) -> Table:
-    """Return what was interrupted."""
+    """Return the requests, pages and erases that cuts hit."""
     rows: list[tuple[Cell, ...]] = [
         (
             name, number(one.requests), number(one.torn_pages), number(one.half_erased_blocks),

@@ -97,7 +97,7 @@ def content(examples: Sequence[TutorialExample], ending: str) -> bytes:
 
 
 def _wide(example: TutorialExample) -> float:
-    """Return how wide a step is."""
+    """Return the width of a step."""
     return (static.WIDTH - 2 * EDGE) / len(example.steps)
 
 

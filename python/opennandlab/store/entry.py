@@ -65,7 +65,7 @@ class Entry:
 
     @property
     def done(self) -> bool:
-        """Whether it has a document."""
+        """Whether the point has a document."""
         return self.error is None
 
 

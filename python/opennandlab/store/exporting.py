@@ -113,7 +113,7 @@ class Counted:
         self.count = 0
 
     def __iter__(self) -> Iterator[Entry]:
-        """Yield them."""
+        """Yield the entries, and count them."""
         for entry in self._entries:
             self.count += 1
             yield entry

@@ -38,7 +38,7 @@ class KeptSweep:
     """A sweep that was run into a store.
 
     Args:
-        name: Its name.
+        name: Name of the sweep.
         created: When it was last run, ISO 8601, UTC.
         points: How many points it has.
         done: Those that are done, of these.

@@ -66,13 +66,13 @@ FIRST_FIELD = 4
 
 @dataclass
 class Filter:
-    """Conditions, by what they are on.
+    """Conditions on coordinates, columns and metrics.
 
     Args:
-        coordinates: Those that all conditions on coordinates hold for.
+        coordinates: Coordinates that fulfil all conditions on coordinates.
         sql: Conditions on columns.
-        given: Their values.
-        metrics: Name and test.
+        given: Values of the conditions on columns.
+        metrics: Name and test of each condition on metrics.
     """
 
     coordinates: set[int | str]

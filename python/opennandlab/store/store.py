@@ -128,7 +128,7 @@ class Store:
         return f"<Store {self.file}>"
 
     def known(self, keys: Iterable[str]) -> dict[str, bool]:
-        """Return which points the store has.
+        """Return for each point whether the store has it.
 
         Args:
             keys: Whole keys.

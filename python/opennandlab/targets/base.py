@@ -171,9 +171,9 @@ class Requests:
     """Completed requests of one kind within the measured window.
 
     Args:
-        ios: How many.
-        bytes: Their bytes.
-        latency: Their response times, from submission to completion.
+        ios: Number of requests.
+        bytes: Bytes of all requests.
+        latency: Response times, from submission to completion.
     """
 
     ios: int

@@ -110,7 +110,7 @@ class Plan:
 
 
 def make_plan(capacity_bytes: int, sector_bytes: int, *, is_full: bool, cache_bytes: int) -> Plan:
-    """Return what a check would do.
+    """Return the plan of a check.
 
     Raises:
         ConfigError: for a target that is too small.

@@ -135,10 +135,10 @@ class State:
 
 @dataclass
 class Row:
-    """What a cell gave in one direction.
+    """The measurements of a cell in one direction.
 
     Args:
-        cell: Which.
+        cell: The cell.
         op: Whether it reads or writes.
         runs: One measurement each.
     """

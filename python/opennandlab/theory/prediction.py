@@ -376,7 +376,7 @@ def _has_write_back(device: Mapping[str, Any]) -> bool:
 
 
 def _unit_bytes(effective: Mapping[str, Any]) -> int:
-    """Return what the map of a device maps."""
+    """Return the unit of the map of a device, in bytes."""
     return int(effective["logical_bytes"]) // int(effective["logical_pages"])
 
 

@@ -72,18 +72,18 @@ class Field:
 
     @property
     def id(self) -> str:
-        """Of its element."""
+        """Id of the element of the field."""
         return "f-" + self.path.replace(".", "-")
 
     @property
     def label(self) -> tuple[str, str]:
-        """Its key: what leads to it, and its own name."""
+        """The path of the field before its last part, and the last part."""
         head, dot, last = self.path.rpartition(".")
         return head + dot, last
 
     @property
     def accepted(self) -> str:
-        """Its range in words; empty where the schema has none."""
+        """The range of the field in words; empty if the schema has none."""
         low, high = (None if end is None else f"{end:g}" for end in (self.low, self.high))
         if low and high:
             return f"{low} to {high}"

@@ -60,7 +60,7 @@ class Job:
 
     @property
     def is_active(self) -> bool:
-        """Whether it runs, or will."""
+        """Whether the job runs or waits."""
         return self.state in ACTIVE
 
     @property

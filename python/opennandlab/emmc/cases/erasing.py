@@ -13,7 +13,7 @@ GROUP = Group[Card]("erase", "6.6 Erase")
 
 
 def erased(card: Card, count: int) -> bytes:
-    """Return what erased blocks read as."""
+    """Return the content of erased blocks."""
     return bytes([0xFF if card.get(at.ERASED_MEM_CONT) else 0]) * count * SECTOR
 
 

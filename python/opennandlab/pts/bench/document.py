@@ -195,7 +195,7 @@ def moment(wall_s: float) -> pts.Moment:
 
 
 def tool() -> pts.Tool:
-    """Return what made a document."""
+    """Return the program that made a document."""
     return pts.Tool(
         version=_core.version(),
         commit=_core.commit(),

@@ -92,7 +92,7 @@ class Cell:
         raise KeyError(metric)
 
     def row(self) -> pts.Cell:
-        """Return what the document has of it."""
+        """Return the row of the document."""
         done, asked = self.measurement, self.stimulus
         block = asked.block_bytes
         p50, p99, p999, p9999, p99999 = (

@@ -60,7 +60,7 @@ class Tracking:
     plan: CellPlan
 
     def record(self) -> pts.Tracking:
-        """Return what the document says of it."""
+        """Return the record of the document."""
         block = self.plan.stimulus.block_bytes
         return pts.Tracking(
             metric=self.metric,
@@ -85,7 +85,7 @@ class Collected:
 
     @classmethod
     def of(cls, cells: Sequence[Cell]) -> Collected:
-        """Return what cells say together."""
+        """Return the sums over cells."""
         inside = [cell.measurement.inside for cell in cells]
         found = [one.get("reclaims") for one in inside]
         known = [int(one) for one in found if one is not None]

@@ -512,7 +512,7 @@ class TimeBase:
         return "cells" in self.asked
 
     def describe(self) -> pts_header.TimeBase:
-        """Return what a report says of it."""
+        """Return the record of the document."""
         aside = replace(self)  # nothing is noted for what no test has asked for
         cell = aside.cell(Stimulus()) if self.has_cells else Limit()
         gap = aside.gap(Stimulus())

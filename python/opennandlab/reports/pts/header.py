@@ -403,7 +403,7 @@ def foot(measured: Measured) -> str:
 
 
 def tool(measured: Measured) -> str:
-    """Return what made a document."""
+    """Return the program that made a document."""
     found = measured.document.tool
     if found is not None:
         return f"opennandlab {build(found.version, found.commit, dirty=found.dirty is True)}"

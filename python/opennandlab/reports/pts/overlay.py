@@ -205,7 +205,7 @@ def _colour(line: Series, place: int) -> int:
 
 
 def _own(plot: Plot) -> list[Series]:
-    """Return what was measured: no guides."""
+    """Return the measured series, without guides."""
     return [line for line in plot.series if line.colour != -1 and not line.quiet]
 
 

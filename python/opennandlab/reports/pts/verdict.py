@@ -65,7 +65,7 @@ class Verdict:
 
 
 def verdict(document: PtsDocument, *, is_whole: bool = True) -> Verdict:  # noqa: PLR0911
-    """Return what a document is worth.
+    """Return the verdict on a document.
 
     Args:
         document: The document.

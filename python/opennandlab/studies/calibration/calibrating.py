@@ -96,7 +96,7 @@ class Plan:
 
     @property
     def sha256(self) -> str:
-        """Of all that the runs depend on."""
+        """SHA-256 of all inputs of the runs."""
         parts = {
             "device": self.given, "question": self.conditions.question,
             "blocks": self.conditions.blocks, "seed": self.seed, "held": sorted(self.held),
@@ -341,7 +341,7 @@ def told(  # noqa: PLR0913 (what a document consists of)
     *,
     is_partial: bool,
 ) -> Calibration:
-    """Return what came out."""
+    """Return the document of a calibration."""
     place, residuals = objective.best, objective.best_residuals
     if place is None or residuals is None:
         raise ResultError("no run of the device came to its end")

@@ -40,7 +40,7 @@ class Target:
 
     @property
     def name(self) -> str:
-        """As it is named on the command line: `4:0/100`."""
+        """Name on the command line: `4:0/100`."""
         return f"{self.row}:{self.column}"
 
 

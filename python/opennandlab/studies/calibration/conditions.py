@@ -89,7 +89,7 @@ class Conditions:
         return found
 
     def record(self) -> dict[str, Any]:
-        """Return what a document says of them."""
+        """Return the record of the document."""
         rest = {key: value for key, value in self.question.items() if key != "cells"}
         return {**rest, "blocks_per_plane": self.blocks or self.blocks_of,
                 "blocks_per_plane_of_the_file": self.blocks_of}  # fmt: skip

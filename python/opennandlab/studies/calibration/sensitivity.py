@@ -81,7 +81,7 @@ def judged(  # noqa: PLR0913, PLR0917 (what is known at the end of a search)
     counts: Array,
     slope_noise: Array | None = None,
 ) -> Sensitivity:
-    """Return what the data say.
+    """Return which keys the data determine, and how well.
 
     Args:
         keys: What was fitted.

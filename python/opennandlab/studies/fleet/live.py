@@ -76,7 +76,7 @@ class Suite:
     """What is run on each device of its kind.
 
     Args:
-        name: Its name.
+        name: Name of the suite.
         words: The command, without target, output and seed.
     """
 

@@ -99,7 +99,7 @@ class Campaign:
             run.to_the_end(engine())
 
     def document(self, command: str, *, partial: bool = False) -> FleetDocument:
-        """Return what is there.
+        """Return the document of the points that were run.
 
         Args:
             command: What ran the fleet; with `--only INDEX` it runs one device again.
@@ -148,7 +148,7 @@ class Campaign:
 
 
 def live_document(campaign: LiveCampaign, command: str, *, partial: bool) -> FleetDocument:
-    """Return what a fleet of targets gave.
+    """Return the document of a fleet of targets.
 
     Args:
         campaign: What was run.

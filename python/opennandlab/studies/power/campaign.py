@@ -264,7 +264,7 @@ class Campaign:
     def document(
         self, command: str, *, replay: str | None = None, partial: bool = False
     ) -> PowerDocument:
-        """Return what was found.
+        """Return the document of the campaign.
 
         Args:
             command: What ran it.

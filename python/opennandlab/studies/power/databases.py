@@ -65,7 +65,7 @@ class Commit:
 
 
 def text_of(row: int) -> str:
-    """Return what a row holds.
+    """Return the text of a row.
 
     >>> len(text_of(7)), text_of(7) == text_of(7)
     (200, True)

@@ -308,7 +308,7 @@ class Campaign:
         self._runs.to_the_end(engine)
 
     def document(self, command: str, *, partial: bool = False) -> EnduranceDocument:
-        """Return what was found.
+        """Return the document of the campaign.
 
         Args:
             command: What ran it.

@@ -156,7 +156,7 @@ class Recording:
 
 
 def file_name(mode: Mode) -> str:
-    """Return how files of a mode begin.
+    """Return the first part of the file names of a mode.
 
     >>> file_name(MODES[0])
     'wal-full'
@@ -334,7 +334,7 @@ class Campaign:
                 self._keep(ended.result())
 
     def document(self, command: str, *, partial: bool = False) -> FilesDocument:
-        """Return what was found.
+        """Return the document of the campaign.
 
         Args:
             command: What ran it.

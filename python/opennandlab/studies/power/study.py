@@ -44,7 +44,7 @@ class Row:
 
     @property
     def is_weak(self) -> bool:
-        """Whether it must show a fault."""
+        """Whether the option must show a fault."""
         return bool(self.must)
 
 
@@ -180,7 +180,7 @@ def run(
     jobs: int = 1,
     watch: Callable[[str], None] | None = None,
 ) -> Iterator[Found]:
-    """Yield what each row shows.
+    """Yield the result of each row.
 
     Args:
         cuts: Cuts of each row.

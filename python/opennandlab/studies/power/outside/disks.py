@@ -78,7 +78,7 @@ class Disk(Protocol):
         """
 
     def capacity_bytes(self) -> int:
-        """Return its size, as it says now.
+        """Return the present size of the disk.
 
         Raises:
             OSError: when it does not answer.
@@ -86,7 +86,7 @@ class Disk(Protocol):
         """
 
     def facts(self) -> dict[str, object]:
-        """Return what is known of it."""
+        """Return the facts of the device."""
 
 
 class NbdDisk:
@@ -125,7 +125,7 @@ class NbdDisk:
         return link.export.size_bytes
 
     def facts(self) -> dict[str, object]:
-        """Return what the server says."""
+        """Return the facts that the server states."""
         return {"target": self.name, "interface": "nbd", "capacity_bytes": self._size}
 
 

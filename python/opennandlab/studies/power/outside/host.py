@@ -37,11 +37,11 @@ class Asked:
     """A write or a trim of one unit.
 
     Args:
-        unit: Which.
-        version: The how-manieth write or trim of it.
+        unit: Index of the unit.
+        version: Number of the write or trim among those of the unit.
         is_trim: Whether it trims.
-        issued_ns: When it was asked for.
-        acked_ns: When it was acknowledged; None where it was not.
+        issued_ns: Time at which it was issued.
+        acked_ns: Time at which it was acknowledged; None if it was not.
         is_covered: A flush that was issued later was acknowledged, or it was forced.
     """
 
@@ -53,7 +53,7 @@ class Asked:
     is_covered: bool = False
 
     def row(self) -> bytes:
-        """Return it as the judge takes it."""
+        """Return the row that the judge takes."""
         bits = IS_TRIM * self.is_trim + IS_COVERED * self.is_covered
         acked = 0 if self.acked_ns is None else self.acked_ns + 1
         return ROW.pack(self.unit, self.version, self.issued_ns, acked, bits)
@@ -61,7 +61,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Ask:
-    """What a worker is to ask for: units from `first` on, or a flush of everything."""
+    """The next request of a worker: units from `first` on, or a flush of everything."""
 
     op: str
     first: int = 0
@@ -74,7 +74,7 @@ class Asking:
     """Draws requests of a workload.
 
     Args:
-        workload: Its name.
+        workload: Name of the workload.
         units: Units of the range that is written.
         stream: Randomness of the cut.
         can_trim: Whether the disk takes trims; else they are writes.
@@ -88,11 +88,11 @@ class Asking:
     _owes_flush: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
-        """Begin anywhere."""
+        """Draw the first position."""
         self._cursor = self.stream.randrange(self.units)
 
     def next(self) -> Ask:
-        """Return what comes next."""
+        """Return the next request."""
         if self.workload == "sync":
             self._owes_flush = not self._owes_flush
             return self._write(self.stream.randint(1, 4)) if self._owes_flush else Ask("flush")

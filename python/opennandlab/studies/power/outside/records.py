@@ -34,12 +34,12 @@ class Write:
     """A write of one unit.
 
     Args:
-        unit: Which.
-        version: Which write of it.
+        unit: Index of the unit.
+        version: Number of the write among those of the unit.
         cycle: Number of the cut that follows.
-        worker: Who wrote it.
-        worker_sequence: The how-manieth request of the worker.
-        issue_sequence: The how-manieth of all.
+        worker: The worker that wrote it.
+        worker_sequence: Number of the request among those of the worker.
+        issue_sequence: Number of the request among all.
         units: Units of the request.
         index: Place in the request.
         issued_ns: When it was issued.
@@ -64,8 +64,8 @@ def content(campaign: int, write: Write, unit_bytes: int) -> bytes:
     """Return the bytes of a unit.
 
     Args:
-        campaign: Its number.
-        write: Which.
+        campaign: Number of the campaign.
+        write: The write that the unit holds.
         unit_bytes: Size of a unit, at least 512.
     """
     body = body_of(campaign, write.unit, write.version, unit_bytes)

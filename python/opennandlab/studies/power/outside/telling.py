@@ -19,7 +19,7 @@ from opennandlab.studies.power.outside.campaign import EVIDENCE_MAX, Campaign
 def document(
     campaign: Campaign, command: str, wall_s: float, *, partial: bool = False
 ) -> PowerDocument:
-    """Return what was found.
+    """Return the document of the campaign.
 
     Args:
         campaign: As far as it came.

@@ -100,7 +100,7 @@ class Cache:
 
     @property
     def pattern(self) -> str | dict[str, Any]:
-        """Of the workload."""
+        """Pattern of the workload."""
         return {"kind": "zipf", "theta": self.exponent} if self.exponent else "random"
 
     @property
