@@ -1,9 +1,9 @@
-"""Keys of a device that were set by hand (`--set`), and what to tell where they are without effect.
+"""Keys of a device that were set by hand (`--set`), and warnings if they have no effect.
 
-A verb may run another device than the one it was given: a life test keeps data as its class says, a
-test of profile E switches the write cache off. Whoever does so asks `overruled` and warns of what
-it tells, so that no `--set` is lost without a word. A key of a file says what the drive is like,
-and is no wish of this run: it counts only where it was set by hand.
+A verb may run another device than the given one: a life test keeps data as its class requires, a
+test of profile E switches the write cache off. Such a verb calls `overruled` and prints the
+warnings, so that no `--set` is lost in silence. A key of a file describes the drive, and is no
+request of this run: it counts only if it was set by hand.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from opennandlab.core.config import BY_HAND, DeviceConfig
 
 
 def is_set(device: DeviceConfig, path: str) -> bool:
-    """Tell whether a key was set by hand, by itself or as part of what was.
+    """Return whether a key was set by hand, alone or as part of a mapping.
 
     >>> from opennandlab.core.config import load_device
     >>> device = load_device("tlc_standard", {"nand.stress.retention_h": 720})
@@ -31,12 +31,12 @@ def is_set(device: DeviceConfig, path: str) -> bool:
 
 
 def overruled(device: DeviceConfig, by: Mapping[str, Any], why: str) -> list[str]:
-    """Return what to tell of keys that were set by hand and are other ones in what is run.
+    """Return a warning for each key that was set by hand and differs in the device that is run.
 
     Args:
-        device: The device that was asked for.
+        device: The given device.
         by: The device that is run, resolved, or sections of it.
-        why: Why it is another one, to stand behind a colon.
+        why: The reason for the difference, written behind a colon.
 
     >>> from opennandlab.core.config import load_device
     >>> device = load_device("tlc_standard", {"nand.wear_out": "retire"})

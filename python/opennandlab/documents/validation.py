@@ -80,7 +80,7 @@ class ValidationDocument(Record, frozen=True, kw_only=True):
         known_miss_count: Known misses among them; absent in documents of earlier versions, like
             the next two.
         passed_count: Those that passed.
-        fitted_count: Those within their goal that fixed a key: part of none of the other counts.
+        fitted_count: Those within their goal that fixed a key: not passed, failed, or known misses.
         failed_count: Those that failed.
         rows: One per case.
     """
