@@ -480,13 +480,16 @@ def test_the_last_status_is_the_result(tmp_path: Path) -> None:
 
 
 def test_runs_in_one_file_are_not_the_statuses_of_one(tmp_path: Path) -> None:
-    """The second run of a script that appends would have replaced the first."""
+    """The second run of a script that appends would have replaced the first: they are repeats."""
     first, second = sample("plain"), sample("plain")
     second["timestamp_ms"] += 60_000
     second["jobs"][0]["read"]["total_ios"] += 1
     second["jobs"][0]["read"]["runtime"] += 1
-    with pytest.raises(ResultError, match="16 KiB 100/0 is there twice"):
-        imported(tmp_path, json.dumps(first) + "\n" + json.dumps(second))
+    found = imported(tmp_path, json.dumps(first) + "\n" + json.dumps(second))
+    rates = [one["jobs"][0]["read"] for one in (first, second)]
+    rates = [side["total_ios"] / side["runtime"] * 1e3 for side in rates]
+    assert cells(found)["iops[16, 100/0]"] == pytest.approx(sum(rates) / 2)
+    assert [row.round for row in found.cells.rows] == [1, 2]
 
 
 def test_an_output_that_breaks_off_is_refused_with_the_byte(tmp_path: Path) -> None:
@@ -497,7 +500,7 @@ def test_an_output_that_breaks_off_is_refused_with_the_byte(tmp_path: Path) -> N
         imported(tmp_path, text)
     said = str(caught.value)
     assert f"what begins at byte {start} breaks off or is damaged at byte {end} of {end}" in said
-    assert "--allow-cut takes the 1 whole document before it" in said
+    assert "`pts import --allow-cut` takes the 1 whole document before it" in said
     found = imported(tmp_path, text, Wanted(allow_cut=True))
     assert cells(found) == cells(imported(tmp_path, sample("plain")))
     assert any("the last document breaks off" in it for it in found.warnings)
@@ -541,12 +544,14 @@ def outcome(path: Path, document: object = None) -> tuple[PtsDocument | None, st
 @pytest.mark.parametrize(
     "text",
     [
-        "3;fio-3.33;job;0;0;4096;409;102;10\n",
+        "2;job;0;0;736;73600;18400;10;3;78;6.408663;7.880150;16;511;139.4\n",
         "job: (g=0): rw=read, bs=(R) 4096B-4096B\nfio-3.33\njob: (groupid=0, jobs=1): err= 0\n",
     ],
 )
 def test_other_formats_of_fio_are_refused_with_the_way_out(tmp_path: Path, text: str) -> None:
-    with pytest.raises(ResultError, match="text of fio, terse or normal; accepted: what --output"):
+    with pytest.raises(
+        ResultError, match="text of fio, terse 2 or normal; accepted: what --output"
+    ):
         imported(tmp_path, text)
 
 

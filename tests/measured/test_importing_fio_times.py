@@ -105,9 +105,15 @@ def test_runs_in_sequence_are_not_processes_of_one(tmp_path: Path) -> None:
     document = sample("plain")
     document["jobs"].append(copy.deepcopy(document["jobs"][0]))
     document["jobs"][1]["groupid"] = 1
-    twice = "there twice: run.json: job `read` of group 0, run.json: job `read` of group 1 "
+    rate = imported(tmp_path, sample("plain")).cells.rows[0].iops
+    rows = imported(tmp_path, document).cells.rows
+    assert [(row.round, row.iops, row.threads) for row in rows] == [(1, rate, 1), (2, rate, 1)]
+    document["jobs"][1]["job options"]["ioengine"] = "other"
+    twice = (r"job `read` of group 0, run.json: job `read` of group 1: no repeats, since they "
+             r"differ in ioengine \(.*, other\)")  # fmt: skip
     with pytest.raises(ResultError, match=twice):
         imported(tmp_path, document)
+    document["jobs"][1]["job options"] = dict(document["jobs"][0]["job options"])
     # Of one group they are processes, as `numjobs` makes them; a range of delays parts these.
     document["jobs"][1]["groupid"] = 0
     for job in document["jobs"]:

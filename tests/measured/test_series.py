@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from opennandlab.base.errors import ConfigError
+from opennandlab.base.errors import ConfigError, ResultError
 from opennandlab.cli import app
 from opennandlab.measured import series
 
@@ -46,17 +46,23 @@ def test_a_log_of_fio_is_read_by_its_values(tmp_path: Path) -> None:
     assert "log of fio: 5 values of read (column 2)" in done.stderr
 
 
+def of_text(text: str, **asked: str) -> series.Series:
+    return series.of_texts([("x.log", text)], **asked)
+
+
 def test_a_log_of_both_directions_asks_for_one() -> None:
     with pytest.raises(ConfigError, match="2 of read and 2 of write; accepted: read, write, trim"):
-        series.read(MIXED)
-    assert series.read(MIXED, direction="write").values == [300, 310]
-    assert series.read(MIXED, direction="read").values == [512, 500]
+        of_text(MIXED)
+    assert of_text(MIXED, direction="write").values == [300, 310]
+    assert of_text(MIXED, direction="read").values == [512, 500]
     with pytest.raises(ConfigError, match="the log has no trim"):
-        series.read(MIXED, direction="trim")
-    with pytest.raises(ConfigError, match="line 5 has 2 columns where the first has 6"):
-        series.read(MIXED + "3000, 5", direction="write")
+        of_text(MIXED, direction="trim")
+    with pytest.raises(
+        ResultError, match=r"x.log: line 5: .* 2 numbers where the first line has 6"
+    ):
+        of_text(MIXED + "3000, 5", direction="write")
     with pytest.raises(ConfigError, match="no log of fio"):
-        series.read("1,2,3", direction="read")
+        of_text("1,2,3", direction="read")
 
 
 def test_a_table_is_refused_until_its_column_is_named() -> None:
@@ -77,7 +83,7 @@ def test_a_table_is_refused_until_its_column_is_named() -> None:
     # Times that fall, or a third column that is no direction, make no log of fio.
     for text in ("9, 1, 0, 4096\n8, 2, 0, 4096\n", "8, 1, 3, 4096\n9, 2, 0, 4096\n"):
         with pytest.raises(ConfigError, match="a table of 4 columns and 2 rows"):
-            series.read(text)
+            of_text(text)
         assert series.read(text, "2").values == [1, 2]
     with pytest.raises(ConfigError, match="line 2: `x` is not a number"):
         series.read("1 2\n3 x\n", "2")

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 EXAMPLE = "opennandlab pts import reference:client_2013_iops --output drive.json"
 SIZE = "SIZE"
 # What is said of files of others.
-DESCRIBING = ("test", "unit", "pattern", "threads", "queue_depth", "any_order", "allow_cut",
-              "name", "model", "capacity", "amount", "profile", "source")  # fmt: skip
+DESCRIBING = ("test", "unit", "block_size", "pattern", "threads", "queue_depth", "any_order",
+              "allow_cut", "name", "model", "capacity", "amount", "profile", "source")  # fmt: skip
 
 
 class TestName(str, Enum):
@@ -26,6 +26,7 @@ class TestName(str, Enum):
     IOPS = "iops"
     THROUGHPUT = "throughput"
     LATENCY = "latency"
+    WSAT = "wsat"
 
 
 class PatternName(str, Enum):
@@ -49,8 +50,8 @@ class ImportOptions(Printed):
     files: Annotated[
         list[str] | None,
         argument(
-            "JSON or JSON+ of fio, tables as CSV, a document of a standard test, or "
-            "reference:NAME.",
+            "JSON, JSON+, terse or logs of fio, tables as CSV, a document of a standard test, "
+            "or reference:NAME.",
             metavar="FILE…",
             show_default=False,
         ),
@@ -63,7 +64,14 @@ class ImportOptions(Printed):
     )
     test: Annotated[TestName | None, flag("The test. Default: by the figures.")] = None
     unit: Annotated[
-        str | None, flag("Unit of a wide table: iops, mb_s, art_ms, …", metavar="UNIT")
+        str | None,
+        flag(
+            "Unit of a wide table (iops, mb_s, art_ms, …) or of logs (lat_ns, lat_us, …).",
+            metavar="UNIT",
+        ),
+    ] = None
+    block_size: Annotated[
+        str | None, flag("Bytes of a request in logs, such as 4KiB.", metavar=SIZE)
     ] = None
     pattern: Annotated[PatternName | None, flag("Take these jobs of fio only.")] = None
     threads: Annotated[int | None, flag("Threads (TC); of fio, these jobs only.", min=1)] = None
@@ -105,6 +113,7 @@ def import_(given: ImportOptions) -> None:
             test=given.test.value if given.test else None,
             pattern=given.pattern.value if given.pattern else None,
             unit=given.unit,
+            block_bytes=parse_bytes(given.block_size) if given.block_size else None,
             threads=given.threads,
             queue_depth=given.queue_depth,
             any_order=given.any_order,
@@ -147,7 +156,8 @@ def _tell(document: "PtsDocument", output: Path | None, given: Printed) -> None:
         return
     console = terminal.stdout(is_numbers=True)
     console.print(title(document), style="bold", markup=False, soft_wrap=True)
-    for table in tables.of_blocks(source.read(to_json(document), document.name)):
+    measured = source.read(to_json(document), document.name)
+    for table in (*tables.of_blocks(measured), *tables.of_repeats(measured.document)):
         console.print(f"\n{table.title}", markup=False)
         console.print(grid(table))
         if table.note:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from opennandlab.pts.bench.test import Test
 
 # A test of days has thousands of rounds, and a line a second in a log of fio.
-VALUES_BYTES_MAX = 16 << 20
+VALUES_BYTES_MAX = 64 << 20
 # Other names under which the tests are known.
 ALIASES = {"tp": "throughput", "lat": "latency", "cbw": "ecw"}
 
@@ -36,6 +36,7 @@ class Direction(str, Enum):
     READ = "read"
     WRITE = "write"
     TRIM = "trim"
+    ALL = "all"
 
 
 class Tests(TyperGroup):
@@ -143,14 +144,14 @@ class SteadyStateOptions(Printed):
         None
     )
     file: Annotated[
-        str | None, flag("The same from a file or stdin; also a log of fio.", metavar="FILE|-")
+        list[str] | None,
+        flag("The same from a file or stdin; also logs or statuses of fio.", metavar="FILE|-"),
     ] = None
-    column: Annotated[str | None, flag("Column of the values, in a table.", metavar="N|NAME")] = (
-        None
-    )
-    direction: Annotated[Direction | None, flag("Direction of the requests, in a log of fio.")] = (
-        None
-    )
+    column: Annotated[
+        str | None,
+        flag("Column of a table; for fio iops, lat_us_mean, …", metavar="N|NAME"),
+    ] = None
+    direction: Annotated[Direction | None, flag("Direction of the requests, for fio.")] = None
     require_steady: Annotated[bool, flag("End with exit code 1 unless steady.")] = False
 
 
@@ -178,7 +179,7 @@ def steady_state(given: SteadyStateOptions) -> None:
 
 
 def _series(
-    values: str | None, file: str | None, column: str | None, direction: str | None
+    values: str | None, files: list[str] | None, column: str | None, direction: str | None
 ) -> "Series":
     """Return the values of `--values` or `--file`.
 
@@ -186,19 +187,24 @@ def _series(
         ConfigError: for what is not a number.
     """
     from opennandlab.base.errors import ConfigError
-    from opennandlab.base.files import read_bytes
     from opennandlab.measured import series
 
-    if (values is None) == (file is None):
+    if (values is None) == (not files):
         raise ConfigError("values", "give either --values or --file")
     if values is not None:
         if column or direction:
             raise ConfigError("--column" if column else "--direction", "is of --file")
         return series.Series([series.number("values", word) for word in series.words(values)])
+    return series.of_texts([(name, _text(name)) for name in files or ()], column, direction)
+
+
+def _text(name: str) -> str:
+    from opennandlab.base.errors import ConfigError
+    from opennandlab.base.files import read_bytes
+
     try:
-        path = Path("/dev/stdin" if file == "-" else file or "")
-        text = read_bytes(path, VALUES_BYTES_MAX).decode("utf-8-sig")
+        path = Path("/dev/stdin" if name == "-" else name)
+        return read_bytes(path, VALUES_BYTES_MAX).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not a text file"
-        raise ConfigError("file", f"{file}: {reason}") from error
-    return series.read(text, column, direction)
+        raise ConfigError("file", f"{name}: {reason}") from error

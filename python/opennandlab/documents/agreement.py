@@ -15,6 +15,8 @@ class CellError(Record, frozen=True, kw_only=True):
         simulated: What the simulated drive gives.
         ratio: Simulated over measured.
         error_pct: The same as a deviation: 100 (ratio - 1).
+        is_apart: Whether the 95 % intervals of repeated runs are apart; absent where neither of
+            both was repeated.
     """
 
     row: str
@@ -23,6 +25,7 @@ class CellError(Record, frozen=True, kw_only=True):
     simulated: Number
     ratio: Number
     error_pct: Number
+    is_apart: bool | None = None
 
 
 class Agreement(Record, frozen=True, kw_only=True):

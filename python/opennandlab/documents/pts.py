@@ -279,8 +279,9 @@ class Table(Record, frozen=True, kw_only=True):
         rows: Names of the rows.
         columns: Names of the columns.
         values: Values by row.
-        low: Of means over the window, the least round of each; absent of other tables.
-        high: The greatest round of each.
+        low: Of means over the window, the least round of each; of runs that were repeated, the
+            lower end of the 95 % interval of their mean. Absent of other tables.
+        high: The greatest round, or the upper end.
     """
 
     id: str

@@ -236,6 +236,32 @@ class Uncertain(Record, frozen=True, kw_only=True):
     reasons: list[str]
 
 
+class Repeats(Record, frozen=True, kw_only=True):
+    """A figure of runs that were repeated; numbers are in the unit of its table.
+
+    Args:
+        table: Its table.
+        row: Its row.
+        column: Its column.
+        count: Runs.
+        mean: Their mean, which stands in the table.
+        sd: Sample standard deviation.
+        half_width: Half of the 95 % interval of the mean: t sd / sqrt(count).
+        least: The least value.
+        greatest: The greatest value.
+    """
+
+    table: str
+    row: str
+    column: str
+    count: int
+    mean: Number
+    sd: Number
+    half_width: Number
+    least: Number
+    greatest: Number
+
+
 class Imported(Record, frozen=True, kw_only=True):
     """Where a document comes from that this program did not measure.
 
@@ -245,6 +271,7 @@ class Imported(Record, frozen=True, kw_only=True):
         source: Who measured it and where it was published; `null` where nobody said.
         unknown: What a document of a test says and the origin does not, by name.
         uncertain: Cells that fail a check, labelled by their figures; absent without any.
+        repeats: Figures of cells that were measured several times; absent without any.
     """
 
     origin: str
@@ -252,6 +279,7 @@ class Imported(Record, frozen=True, kw_only=True):
     source: str | None
     unknown: list[str]
     uncertain: list[Uncertain] | None = None
+    repeats: list[Repeats] | None = None
 
 
 class Header(Record, frozen=True, kw_only=True):

@@ -78,14 +78,14 @@ class SaturationResults(Results, frozen=True, kw_only=True):
 
     Args:
         attained: Whether the steady state was attained.
-        ended_by: `steady_state`, `written`, `time` or `rounds`.
+        ended_by: `steady_state`, `written`, `time` or `rounds`; `unknown` of an import.
         fob_iops: IOPS fresh out of the box: mean over the first 1 % of the capacity.
         steady_iops: IOPS at the end.
         steady_ratio: `steady_iops` over `fob_iops`.
         cliff_minutes: When IOPS fell below 90 % of `fob_iops`; `null` when they did not.
         cliff_drive_fills: The same in user capacities.
         written_bytes: Bytes written in all.
-        drive_fills: The same in user capacities.
+        drive_fills: The same in user capacities; `null` where the capacity is unknown.
         minutes: Time it took.
         waf_end: Write amplification of the last minute.
     """
@@ -98,7 +98,7 @@ class SaturationResults(Results, frozen=True, kw_only=True):
     cliff_minutes: Figure
     cliff_drive_fills: Figure
     written_bytes: Number
-    drive_fills: Number
+    drive_fills: Figure
     minutes: Number
     waf_end: Figure
 

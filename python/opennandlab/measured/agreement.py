@@ -59,7 +59,9 @@ def summed(table: str, title: str, unit: str, cells: Sequence[CellError]) -> Agr
     )
 
 
-def cell(row: str, column: str, measured: float, simulated: float) -> CellError:
+def cell(
+    row: str, column: str, measured: float, simulated: float, *, is_apart: bool | None = None
+) -> CellError:
     """Return the error of a figure; both are above 0."""
     ratio = simulated / measured
     return CellError(
@@ -69,10 +71,12 @@ def cell(row: str, column: str, measured: float, simulated: float) -> CellError:
         simulated=simulated,
         ratio=ratio,
         error_pct=100 * (ratio - 1),
+        is_apart=is_apart,
     )
 
 
 def _errors(measured: Table, simulated: Table) -> Iterator[CellError]:
+    mine, theirs = _ends(measured), _ends(simulated)
     found = {
         (row, column): value
         for row, values in zip(simulated.rows, simulated.values, strict=True)
@@ -80,11 +84,29 @@ def _errors(measured: Table, simulated: Table) -> Iterator[CellError]:
     }
     for row, values in zip(measured.rows, measured.values, strict=True):
         for column, value in zip(measured.columns, values, strict=True):
-            other = found.get((row, column))
+            place = (row, column)
+            other = found.get(place)
             if isinstance(value, str) or isinstance(other, str):
                 continue
             if value is None or other is None or not value > 0 or not other > 0:
                 continue
             ratio = float(other) / float(value)
+            low, high = mine.get(place, (value, value))
+            least, most = theirs.get(place, (other, other))
+            is_apart = None
+            if place in mine or place in theirs:
+                is_apart = bool(high < least or most < low)
             if math.isfinite(ratio):
-                yield cell(row, column, float(value), float(other))
+                yield cell(row, column, float(value), float(other), is_apart=is_apart)
+
+
+def _ends(table: Table) -> dict[tuple[str, str], tuple[float, float]]:
+    """Return the interval of each cell that has one."""
+    if table.low is None or table.high is None:
+        return {}
+    return {
+        (row, column): (float(low), float(high))
+        for row, least, most in zip(table.rows, table.low, table.high, strict=True)
+        for column, low, high in zip(table.columns, least, most, strict=True)
+        if low is not None and high is not None
+    }

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from msgspec import structs
 
@@ -20,7 +21,8 @@ from opennandlab.documents.pts_base import Results
 from opennandlab.stats.histogram import PERCENTILES, Histogram
 
 UNKNOWN = "unknown"
-TITLES = {"iops": "IOPS", "throughput": "Throughput", "latency": "Latency"}
+TITLES = {"iops": "IOPS", "throughput": "Throughput", "latency": "Latency",
+          "wsat": "Write saturation"}  # fmt: skip
 # What a document of a test says of its procedure; what no origin tells is named.
 PROCEDURE = (
     "version of the specification", "purge", "preconditioning", "steady state", "active range",
@@ -87,6 +89,27 @@ TABLES: dict[str, dict[str, Column]] = {
 
 
 @dataclass(frozen=True)
+class Spread:
+    """A figure of several runs.
+
+    Args:
+        count: Runs.
+        mean: Their mean.
+        sd: Sample standard deviation.
+        half_width: Half of the 95 % interval of the mean.
+        least: The least value.
+        greatest: The greatest.
+    """
+
+    count: int
+    mean: float
+    sd: float
+    half_width: float
+    least: float
+    greatest: float
+
+
+@dataclass(frozen=True)
 class Cell:
     """What was measured of one request size and mix.
 
@@ -94,17 +117,19 @@ class Cell:
         block_bytes: Size of a request.
         read_pct: Reads in percent of the requests.
         figures: By column of the rows of cells: `iops`, `mb_s`, `lat_us_mean`, …
-        row: The whole row; None where only some figures are known.
+        rows: The whole row, of each run; none where only some figures are known.
         latency: All response times; None where they are not known.
         doubts: Why it is not, or not surely, of this size and mix; empty where it is.
+        spreads: Of runs that were repeated, of which the figures are the means.
     """
 
     block_bytes: int
     read_pct: float
     figures: Mapping[str, float | None]
-    row: pts.Cell | None = None
+    rows: tuple[pts.Cell, ...] = ()
     latency: Histogram | None = None
     doubts: tuple[str, ...] = ()
+    spreads: Mapping[str, Spread] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -176,23 +201,29 @@ def made(said: Said, cells: Sequence[Cell], imported: pts_header.Imported) -> pt
     ]  # fmt: skip
     doubts = [f"uncertain: {cell.label}: {'; '.join(cell.doubts)}" for cell in cells if cell.doubts]
     said = replace(said, notes=(*doubts, *said.notes))
-    imported = structs.replace(imported, uncertain=uncertain or None)
+    repeats = [
+        _repeat(cell, table, column, one)
+        for table, column in TABLES[said.test].items()
+        for cell in cells if (one := cell.spreads.get(column.column)) is not None
+    ]  # fmt: skip
+    imported = structs.replace(imported, uncertain=uncertain or None, repeats=repeats or None)
     return bare(
         said,
         [one for _, one in found if one is not None],
         imported,
-        rows=[cell.row for cell in cells if cell.row is not None],
+        rows=[row for cell in cells for row in cell.rows],
         histograms=[_histogram(place, cell) for place, cell in enumerate(cells, 1) if cell.latency],
     )
 
 
-def bare(
+def bare(  # noqa: PLR0913 (a document in parts, all but three by name)
     said: Said,
     tables: Sequence[pts.Table],
     imported: pts_header.Imported,
     *,
     rows: Sequence[pts.Cell] = (),
     histograms: Sequence[pts.Histogram] = (),
+    results: Results | None = None,
 ) -> pts.PtsDocument:
     """Return the document of tables that are as their test makes them."""
     document = pts.PtsDocument(
@@ -204,7 +235,7 @@ def bare(
         phases=[],
         cells=pts.Cells(columns=list(pts.Cell.__struct_fields__), rows=list(rows)),
         steady_state=[],
-        results=Results(),
+        results=results or Results(),
         tables=list(tables),
         histograms=list(histograms),
         warnings=[f"imported from {imported.origin}: not measured here", *said.notes],
@@ -231,9 +262,19 @@ def _grid(
         found = cell.figure(column.column) if cell else None
         return None if found is None else found * column.factor
 
-    values = [[value(size, read_pct) for read_pct in mixes] for size in sizes]
+    def end(size: int, read_pct: float, sign: int) -> float | None:
+        cell = places.get((size, read_pct))
+        found = cell.spreads.get(column.column) if cell else None
+        return (found.mean + sign * found.half_width) * column.factor if found else None
+
+    def grid(of: Callable[[int, float], float | None]) -> list[list[float | None]]:
+        return [[of(size, read_pct) for read_pct in mixes] for size in sizes]
+
+    values = grid(value)
     if all(one is None for row in values for one in row):
         return None
+    low, high = (grid(partial(end, sign=sign)) for sign in (-1, 1))
+    has_ends = any(one is not None for row in low for one in row)
     return pts.Table(
         id=identity,
         title=column.title,
@@ -243,6 +284,21 @@ def _grid(
         rows=[kib(size) for size in sizes],
         columns=[mix(read_pct) for read_pct in mixes],
         values=[list(row) for row in values],
+        low=[list(row) for row in low] if has_ends else None,
+        high=[list(row) for row in high] if has_ends else None,
+    )
+
+
+def _repeat(cell: Cell, table: str, column: Column, found: Spread) -> pts_header.Repeats:
+    return pts_header.Repeats(
+        table=table,
+        row=kib(cell.block_bytes),
+        column=mix(cell.read_pct),
+        count=found.count,
+        **{
+            name: getattr(found, name) * column.factor
+            for name in ("mean", "sd", "half_width", "least", "greatest")
+        },
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from msgspec import structs
@@ -17,19 +17,26 @@ from opennandlab.documents import pts, pts_header
 from opennandlab.documents.pts import PtsDocument
 from opennandlab.documents.record import JsonObject
 from opennandlab.documents.saved import BYTES_MAX, read_content, refuse_odd
-from opennandlab.measured import csv
+from opennandlab.measured import csv, saturation
 from opennandlab.measured.document import TABLES, UNKNOWN, Cell, Said, made, sealed
-from opennandlab.measured.fio import jobs
-from opennandlab.measured.fio.record import legible
-from opennandlab.measured.fio.text import Pieces, pieces, results
+from opennandlab.measured.fio import course, jobs, logs, repeats
+from opennandlab.measured.fio.record import legible, version_of
+from opennandlab.measured.fio.terse import TerseError
+from opennandlab.measured.fio.text import Pieces, pieces, results, runs
 
+# From here on response times are in ns.
+NS_SINCE = (2, 99, 0)
+# Logs leave the begin and the end of a run out, more does not fit together.
+REQUESTS_TOLERANCE = 0.2
 # Marks at the begin of a text.
 UTF_16 = {b"\xff\xfe", b"\xfe\xff"}
 # Lines of the other formats of fio, near the begin of a file.
-TEXT_OF_FIO = re.compile(r"^\d;fio-\d|^\S+: \(g(roupid)?=\d", re.MULTILINE)
+TEXT_OF_FIO = re.compile(r"^2;[^;]*;\d+;\d+(;[\d.]+){8}|^\S+: \(g(roupid)?=\d", re.MULTILINE)
 TEXT_CHARS = 1 << 16
+OF_FIO = re.compile(rb'"fio version"|^\d+;fio-', re.MULTILINE)
 ACCEPTED = (
-    "the JSON output of fio, a table as CSV, or a document of a standard test (opennandlab.pts/1)"
+    "the JSON output of fio (or terse 3 or 5), its logs, a table as CSV, or a document of a "
+    "standard test (opennandlab.pts/1)"
 )
 
 
@@ -38,9 +45,10 @@ class Wanted:
     """How figures are to be read, and what is known besides; None for what nobody said.
 
     Args:
-        test: `iops`, `throughput` or `latency`.
+        test: `iops`, `throughput`, `latency` or, of series, `wsat`.
         pattern: `random` or `sequential`: which jobs of fio are taken.
-        unit: Of a wide table, or of the column `value`.
+        unit: Of a wide table, of the column `value`, or of a log.
+        block_bytes: Size of a request, of logs that do not tell.
         threads: Threads (TC); of fio, which jobs are taken.
         queue_depth: Requests outstanding per thread (QD); of fio, which jobs are taken.
         any_order: Take the mixes of a table in any order.
@@ -56,6 +64,7 @@ class Wanted:
     test: str | None = None
     pattern: str | None = None
     unit: str | None = None
+    block_bytes: int | None = None
     threads: int | None = None
     queue_depth: int | None = None
     any_order: bool = False
@@ -74,6 +83,7 @@ class _File:
     sha256: str
     text: str
     pieces: Pieces
+    log: logs.Log | None = None
 
     @property
     def content(self) -> JsonObject | None:
@@ -92,6 +102,7 @@ class _Found:
     queue_depth: int | None = None
     fio_version: str | None = None
     notes: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
 
 
@@ -116,9 +127,14 @@ def import_files(paths: Sequence[str | Path], wanted: Wanted | None = None) -> P
     files = [_read(Path(path), asked) for path in paths]
     if not files:
         raise ResultError(f"no file was named; accepted: {ACCEPTED}")
+    for place, one in enumerate(files):
+        if any(one.sha256 == other.sha256 for other in files[:place]):
+            raise ResultError(f"{one.name}: the same file twice; accepted: each once")
     kinds = {_kind(one) for one in files}
     if kinds == {"own"}:
         return _own(files, asked)
+    if kinds <= {"log", "fio"} and ("log" in kinds or asked.test == "wsat"):
+        return _of_series(files, asked)
     if len(kinds) > 1:
         raise ResultError(
             "files of different kinds are no one measurement; accepted: outputs of fio, or tables, "
@@ -143,7 +159,7 @@ def of_fio(path: Path) -> PtsDocument | None:
     except OSError:
         return None
     is_wide = raw[:2] in UTF_16
-    if (raw.replace(b"\0", b"") if is_wide else raw).find(b'"fio version"') < 0:
+    if OF_FIO.search(raw.replace(b"\0", b"") if is_wide else raw) is None:
         return None
     file = _read(path, Wanted())
     return import_files([path]) if jobs.is_output(file.content) else None
@@ -158,12 +174,16 @@ def _read(path: Path, asked: Wanted) -> _File:
         raise ResultError(
             f"{path}: byte {error.start} is no UTF-8 text; accepted: {ACCEPTED}"
         ) from None
-    found = pieces(text)
+    try:
+        found = pieces(text)
+    except TerseError as error:
+        raise ResultError(f"{path}: {error}") from None
     if found.cut is not None:
         _refuse_cut(path, text, raw, found, asked)
     for document in found.documents:
         refuse_odd(path, document)
-    return _File(path.name, hashlib.sha256(raw).hexdigest(), text, found)
+    log = None if found.documents else logs.read(text, path.name)
+    return _File(path.name, hashlib.sha256(raw).hexdigest(), text, found, log)
 
 
 def _refuse_cut(path: Path, text: str, raw: bytes, found: Pieces, asked: Wanted) -> None:
@@ -177,7 +197,8 @@ def _refuse_cut(path: Path, text: str, raw: bytes, found: Pieces, asked: Wanted)
     start, at = (mark + len(text[:place].encode(encoding)) for place in (cut.start, cut.at))
     way = f"{ACCEPTED}, whole"
     if count:
-        way += f"; --allow-cut takes the {count} whole document{'s' * (count > 1)} before it"
+        many = "s" * (count > 1)
+        way += f"; `pts import --allow-cut` takes the {count} whole document{many} before it"
     raise ResultError(
         f"{path}: no complete JSON: what begins at byte {start} breaks off or is damaged at byte "
         f"{at} of {len(raw)} ({cut}); accepted: {way}"
@@ -185,7 +206,7 @@ def _refuse_cut(path: Path, text: str, raw: bytes, found: Pieces, asked: Wanted)
 
 
 def _kind(file: _File) -> str:
-    """Return `fio`, `own` or `csv`."""
+    """Return `fio`, `log`, `own` or `csv`."""
     if jobs.is_output(file.content):
         return "fio"
     if file.content is not None:
@@ -194,10 +215,12 @@ def _kind(file: _File) -> str:
             return "own"
         said = f"holds `{schema}`" if schema else "is JSON of neither fio nor a standard test"
         raise ResultError(f"{file.name}: {said}; accepted: {ACCEPTED}")
+    if file.log is not None:
+        return "log"
     if TEXT_OF_FIO.search(file.text[:TEXT_CHARS]):
         raise ResultError(
-            f"{file.name}: text of fio, terse or normal; accepted: what --output-format=json+ or "
-            "json writes"
+            f"{file.name}: text of fio, terse 2 or normal; accepted: what --output-format=json+, "
+            "json or terse (3 or 5) writes"
         )
     if not csv.is_table(file.text):
         raise ResultError(f"{file.name}: neither JSON nor a table; accepted: {ACCEPTED}")
@@ -265,7 +288,7 @@ def _of_fio(files: Sequence[_File], asked: Wanted) -> _Found:
             f"{found[0].where} and others have random and sequential requests; accepted: one of "
             "both, by --pattern random or sequential"
         )
-    _refuse_twice(found)
+    found = repeats.joined(found)
     threads = {job.threads for job in found}
     depths = {job.queue_depth for job in found}
     return _Found(
@@ -275,7 +298,8 @@ def _of_fio(files: Sequence[_File], asked: Wanted) -> _Found:
         threads.pop() if len(threads) == 1 else None,
         depths.pop() if len(depths) == 1 else None,
         ", ".join(sorted(versions)),
-        (*_notes(found), *(f"refused: {text}" for text in refused), *_beside(files)),
+        tuple(_notes(found)),
+        (*(f"refused: {text}" for text in refused), *_beside(files)),
         ("pattern",) if any(job.is_random is None for job in found) else (),
     )
 
@@ -306,7 +330,10 @@ def _beside(files: Sequence[_File]) -> Iterator[str]:
             yield f"{file.name}: other text is passed over: `{found.other[0][:80]}`{more}"
         outputs = [one for one in found.documents if jobs.is_output(one)]
         if passed := len(outputs) - len(results(outputs)):
-            yield f"{file.name}: {passed} statuses on the way are passed over: the last one counts"
+            yield (
+                f"{file.name}: {passed} statuses on the way are passed over: the last one counts "
+                "(of them a series is made by --test wsat)"
+            )
         others = [one for one in found.documents if not jobs.is_output(one)]
         if others:
             yield f"{file.name}: {len(others)} JSON documents are none of fio, and passed over"
@@ -317,19 +344,62 @@ def _beside(files: Sequence[_File]) -> Iterator[str]:
             )
 
 
-def _refuse_twice(found: Sequence[jobs.Job]) -> None:
-    seen: dict[tuple[int, float], jobs.Job] = {}
-    for job in found:
-        before = seen.setdefault(_place(job), job)
-        if before is not job:
-            depths = ", ".join(
-                f"{one.threads or UNKNOWN} x {one.queue_depth or UNKNOWN}" for one in (before, job)
-            )
-            raise ResultError(
-                f"{job.cell.label} is there twice: {before.where}, {job.where} (threads x depth "
-                f"{depths}); accepted: each size and mix once; --threads and --queue-depth choose, "
-                "or one output, one host of a server, at a time"
-            )
+def _of_series(files: Sequence[_File], asked: Wanted) -> PtsDocument:
+    """Return the document of logs of one run, or of what came between its statuses."""
+    if asked.test not in {None, "wsat"}:
+        raise ResultError(f"a series is none of the test {asked.test}; accepted: --test wsat")
+    outputs = [one for one in files if one.log is None]
+    taken = [one.log for one in files if one.log is not None]
+    found = _of_fio(outputs, asked) if outputs else _Found("fio logs", [])
+    if len(found.cells) > 1 or any(cell.spreads for cell in found.cells):
+        raise ResultError("a series is of one cell; accepted: the output of one run of one load")
+    every = [run for file in outputs for run in runs(
+        [one for one in file.pieces.documents if jobs.is_output(one)])]  # fmt: skip
+    version = max((version_of(run[-1]) or (0,) for run in every), default=None)
+    if taken:
+        time_ns = None if version is None else 1e3 if version < NS_SINCE else 1.0
+        tracks = logs.tracks(taken, asked.unit, time_ns)
+    elif len(every) > 1 or len(every[0]) < 2:
+        raise ResultError(
+            f"{files[0].name}: no series; accepted: the statuses of one run (--status-interval), "
+            "or its logs"
+        )
+    else:
+        try:
+            tracks = course.of_statuses(every[0])
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise ResultError(f"{files[0].name}: its statuses are no series: {error}") from error
+    cell = found.cells[0] if found.cells else None
+    pattern = None if asked.pattern is None else asked.pattern == "random"
+    imported = pts_header.Imported(
+        origin="fio logs" if taken else "statuses of fio JSON", files=_origins(files),
+        source=asked.source, unknown=list(found.unknown),
+    )  # fmt: skip
+    said = _known("wsat", replace(
+        found, threads=found.threads or asked.threads,
+        queue_depth=found.queue_depth or asked.queue_depth,
+        notes=tuple(_of_logs(taken, tracks, cell)),
+    ), asked, files)  # fmt: skip
+    size = asked.block_bytes or (cell.block_bytes if cell else None) or logs.size_of(taken)
+    load = saturation.Load(size, found.is_random if cell else pattern)
+    return saturation.document(tracks, said, imported, load)
+
+
+def _of_logs(
+    taken: Sequence[logs.Log], tracks: Sequence[course.Track], cell: Cell | None
+) -> Iterator[str]:
+    """Yield what logs hold, and whether the output beside them is of the same run."""
+    for columns in dict.fromkeys(one.columns for one in taken):
+        files = [one.file for one in taken if one.columns == columns]
+        more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+        yield f"{files[0]}{more}: {columns}"
+    if cell is None:
+        return
+    yield from (f"uncertain: {cell.label}: {doubt}" for doubt in cell.doubts)
+    logged = sum(float(one.values.sum()) for one in tracks if one.figure == "ios")
+    counted = sum(float(row.ios) for row in cell.rows)
+    if logged and counted and abs(logged / counted - 1) > REQUESTS_TOLERANCE:
+        yield f"the series has {logged:.0f} requests, the output {counted:.0f}: of other runs?"
 
 
 def _of_tables(files: Sequence[_File], asked: Wanted) -> _Found:
@@ -366,9 +436,17 @@ def _said(found: _Found, asked: Wanted, files: Sequence[_File]) -> Said:
             f"the test {test} has no figure of {', '.join(given)}; accepted: --test "
             f"{' or '.join(TABLES)}"
         )
+    return _known(test, found, asked, files)
+
+
+def _known(test: str, found: _Found, asked: Wanted, files: Sequence[_File]) -> Said:
     return Said(
         test=test,
-        name=asked.name or Path(files[0].name).stem,
+        name=asked.name
+        or next(
+            (one.log.prefix for one in files if one.log is not None and one.log.prefix),
+            Path(files[0].name).stem,
+        ),
         model=asked.model,
         capacity_bytes=asked.capacity_bytes,
         threads=found.threads,
@@ -377,7 +455,7 @@ def _said(found: _Found, asked: Wanted, files: Sequence[_File]) -> Said:
         segments=None if asked.amount_bytes is None else 2048,
         profile=asked.profile or UNKNOWN,
         fio_version=found.fio_version,
-        notes=found.notes,
+        notes=(*found.notes, *found.refused),
     )
 
 

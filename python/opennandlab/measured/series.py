@@ -1,22 +1,28 @@
-"""Values of rounds from a text: a list of numbers, a column of a table, or a log of fio.
+"""Values of rounds from texts: a list of numbers, a column of a table, or what fio has in time.
 
-A log of fio (`write_iops_log`, `write_bw_log`, `write_lat_log`) is told by its content: time in ms,
-value, direction (0 read, 1 write, 2 trim), size of a request, and up to two columns more.
-
-Source: HOWTO of fio, "Log File Formats".
+Logs of fio (`write_iops_log`, `write_bw_log`, `write_lat_log`, `write_hist_log`) are told by their
+content, and its JSON with `--status-interval` too; of several processes they are joined interval by
+interval.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from typing import Any
+
+import numpy as np
 
 from opennandlab.base.errors import ConfigError
+from opennandlab.measured.fio import course, logs
+from opennandlab.measured.fio.jobs import is_output
+from opennandlab.measured.fio.text import pieces, runs
 
-DIRECTIONS = {"0": "read", "1": "write", "2": "trim"}
-LOG_COLUMNS = (4, 5, 6)
+# All directions together.
+ALL = "all"
+# What is left of the last interval when a run ends is no value of a round.
+WHOLE_RATIO = 0.9
 # Columns that are shown of a table that is refused, and values of each.
 SHOWN_COLUMNS, SHOWN_VALUES, SHOWN_CHARS = 8, 3, 16
 
@@ -40,37 +46,128 @@ class _Line:
     fields: list[str]
 
 
+def of_texts(
+    given: Sequence[tuple[str, str]], column: str | None = None, direction: str | None = None
+) -> Series:
+    """Return the values of one text, or of the logs of one run.
+
+    Args:
+        given: Name and text of each file.
+        column: Of a table, its number or name; of several figures of fio, the figure.
+        direction: Of fio: `read`, `write`, `trim`, or `all` of them together.
+
+    Raises:
+        ConfigError: for what is no number, and where nobody said which values are meant.
+        ResultError: for a log of fio that is damaged, or logs of two runs.
+    """
+    outputs = [_statuses(file, text) for file, text in given]
+    taken = [
+        None if outputs[at] else logs.read(text, file) for at, (file, text) in enumerate(given)
+    ]
+    if len(given) == 1 and not outputs[0]:
+        (log,) = taken
+        if log is None or (column is not None and log.kind != "clat_hist"):
+            return read(given[0][1], column, direction)
+        if log.kind != "clat_hist" and len(log.parts) == 1 and direction != ALL:
+            return _of_log(log, direction)
+    known = [log for log in taken if log is not None]
+    if len(known) + sum(map(bool, outputs)) < len(given) or (outputs[0] and len(given) > 1):
+        raise ConfigError("file", "several files, not all of them logs of fio; accepted: one, or "
+                          "the logs of one run")  # fmt: skip
+    # Of which unit response times are makes no difference to the rule.
+    tracks = course.of_statuses(outputs[0]) if outputs[0] else logs.tracks(known, time_ns=1.0)
+    return _of_course(tracks, column, direction)
+
+
+def _statuses(file: str, text: str) -> list[Mapping[str, Any]]:
+    """Return the statuses of one run; none for what is no output of fio."""
+    if '"fio version"' not in text:
+        return []
+    found = pieces(text)
+    if found.cut is not None:
+        raise ConfigError(file, f"breaks off or is damaged at character {found.cut.at}; accepted: "
+                          "whole JSON of fio")  # fmt: skip
+    several = runs([one for one in found.documents if is_output(one)])
+    if len(several) != 1 or len(several[0]) < 2:
+        raise ConfigError(file, f"{len(several)} runs of fio, no series; accepted: the statuses of "
+                          "one run (--status-interval), or its logs")  # fmt: skip
+    return several[0]
+
+
+def _of_log(log: logs.Log, direction: str | None) -> Series:
+    """Return the values of a log as they stand there."""
+    chosen = _direction(log.counts, direction, "log")
+    part = log.parts[0]
+    values = part[3][part[1] == logs.DIRECTIONS.index(chosen)]
+    return Series(
+        values.tolist(), f"log of fio: {len(values)} values of {chosen} (column 2): {log.columns}"
+    )
+
+
+def _direction(counts: Mapping[str, int], direction: str | None, what: str) -> str:
+    told = " and ".join(f"{count} of {name}" for name, count in counts.items())
+    if direction is None and len(counts) > 1:
+        raise ConfigError(
+            "--direction",
+            f"the {what} has values {told}; accepted: {', '.join(logs.DIRECTIONS)}, {ALL}",
+        )
+    chosen = direction or next(iter(counts))
+    if chosen != ALL and chosen not in counts:
+        raise ConfigError("--direction", f"the {what} has no {chosen}: its values are {told}")
+    return chosen
+
+
+def _of_course(tracks: Sequence[course.Track], column: str | None, direction: str | None) -> Series:
+    counts: dict[str, int] = {}
+    for one in tracks:
+        counts[one.direction] = max(counts.get(one.direction, 0), len(one.ends_s))
+    if not counts:
+        raise ConfigError("file", "the series has no requests; accepted: one of a run with some")
+    chosen = _direction(counts, direction, "series")
+    try:
+        found = course.joined([one for one in tracks if chosen in {ALL, one.direction}])
+    except ValueError as error:
+        raise ConfigError("file", f"{error}; accepted: the logs of one run") from None
+    names = [name for name in found.columns if not name.startswith(("read_", "write_"))]
+    name = column or (names[0] if len(names) == 1 or names[0] == "iops" else "")
+    if name not in names:
+        raise ConfigError("--column", f"`{name}` is none of the series; accepted: "
+                          f"{', '.join(names)}")  # fmt: skip
+    values = found.columns[name].tolist()
+    lengths = np.diff(found.edges_s)
+    said = f"{name} of {chosen}, {len(values)} intervals of {lengths[0]:g} s"
+    if len(values) > 1 and lengths[-1] < WHOLE_RATIO * lengths[0]:
+        said += f"; the last, of {lengths[-1]:.3g} s, is left out"
+        values.pop()
+    return Series(values, said)
+
+
 def read(text: str, column: str | None = None, direction: str | None = None) -> Series:
-    r"""Return the values of a text.
+    r"""Return the values of a list or of a table.
 
     Args:
         text: Numbers, apart by commas, semicolons, spaces or lines; or a table.
         column: Of a table, its number from 1, or its name in the first line.
-        direction: Of a log of fio: `read`, `write` or `trim`.
+        direction: None; of others it is refused.
 
     Raises:
         ConfigError: for what is no number, and for a table where nobody said which column.
 
     >>> read("5300, 5200\n5050").values
     [5300.0, 5200.0, 5050.0]
-    >>> read("0, 79617, 0, 0\n1000, 79600, 0, 0").values
-    [79617.0, 79600.0]
     """
     lines = [
         _Line(number, _fields(line))
         for number, line in enumerate(text.splitlines(), 1)
         if line.strip() and not line.startswith("#")
     ]
-    if column is not None:
-        if direction is not None:
-            raise ConfigError("--direction", "is of a log of fio; accepted: it, or --column")
-        return _column(lines, column)
-    if _is_log(lines):
-        return _log(lines, direction)
     if direction is not None:
         raise ConfigError(
-            "--direction", "the file is no log of fio (ms, value, direction, size, …)"
+            "--direction",
+            "the file is no log of fio (ms, value, direction, size, …); accepted: it, or --column",
         )
+    if column is not None:
+        return _column(lines, column)
     if _is_table(lines):
         raise ConfigError("file", f"a table of {_shape(lines)}; accepted: --column, {_ways(lines)}")
     return Series([number("file", word) for word in words(text)])
@@ -120,36 +217,6 @@ def _is_table(lines: Sequence[_Line]) -> bool:
     """Tell whether lines are rows of several columns; the last one may be cut."""
     counts = {len(line.fields) for line in (lines[:-1] if len(lines) > 2 else lines)}
     return len(lines) > 1 and len(counts) == 1 and counts.pop() > 1
-
-
-def _is_log(lines: Sequence[_Line]) -> bool:
-    whole = lines[:-1] if len(lines) > 2 else lines
-    if not _is_table(lines) or len(lines[0].fields) not in LOG_COLUMNS:
-        return False
-    if not all(line.fields[0].isdecimal() and line.fields[2] in DIRECTIONS
-               and line.fields[3].isdecimal() for line in whole):  # fmt: skip
-        return False
-    return all(int(one.fields[0]) <= int(two.fields[0]) for one, two in pairwise(whole))
-
-
-def _log(lines: Sequence[_Line], direction: str | None) -> Series:
-    counts: dict[str, int] = {}
-    for line in lines:
-        name = DIRECTIONS.get(line.fields[2], "") if len(line.fields) > 2 else ""
-        counts[name] = counts.get(name, 0) + 1
-    told = " and ".join(f"{count} of {name}" for name, count in counts.items() if name)
-    if direction is None and len(counts.keys() - {""}) > 1:
-        raise ConfigError(
-            "--direction", f"the log has values {told}; accepted: {', '.join(DIRECTIONS.values())}"
-        )
-    chosen = direction or next(name for name in counts if name)
-    if chosen not in counts:
-        raise ConfigError("--direction", f"the log has no {chosen}: its values are {told}")
-    values = [
-        _value(line, 1, lines) for line in lines
-        if len(line.fields) < 3 or DIRECTIONS.get(line.fields[2]) == chosen
-    ]  # fmt: skip
-    return Series(values, f"log of fio: {len(values)} values of {chosen} (column 2)")
 
 
 def _column(lines: Sequence[_Line], column: str) -> Series:

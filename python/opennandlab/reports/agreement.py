@@ -13,6 +13,7 @@ from opennandlab.reports.model import Cell, Item, Table
 # Steps of the map, in percent: the least that needs at most a dozen.
 BANDS = (1.0, 2.0, 2.5, 5.0, 10.0, 25.0, 50.0, 100.0)
 BANDS_MAX = 12
+ALIKE = "In brackets: no difference, the 95 % intervals of repeated runs meet."
 SIMULATED, MEASURED = "simulated", "measured"
 
 
@@ -64,11 +65,15 @@ def items(
     # Of a part of a table the first row may lack some.
     columns = sorted(dict.fromkeys(one.column for one in found.cells), key=_reads)
     errors = {(one.row, one.column): float(one.error_pct) for one in found.cells}
+    alike = {(one.row, one.column) for one in found.cells if one.is_apart is False}
     grid: tuple[tuple[Cell, ...], ...] = tuple(
-        (row, *(_signed(errors.get((row, column))) for column in columns)) for row in rows
-    )
+        (row, *(f"({text})" if (row, column) in alike else text
+                for column in columns for text in [_signed(errors.get((row, column)))]))
+        for row in rows
+    )  # fmt: skip
     name = f"{prefix}{found.table}"
-    yield Table(f"error-{name}", f"{title}: error, %", ("", *columns), grid, note(*names))
+    said = note(*names) + (f" {ALIKE}" if alike else "")
+    yield Table(f"error-{name}", f"{title}: error, %", ("", *columns), grid, said)
     if len(rows) > 1 and len(columns) > 1:
         sizes: tuple[tuple[float | None, ...], ...] = tuple(
             tuple(_size(errors.get((row, column))) for column in columns) for row in rows

@@ -218,8 +218,18 @@ class StandardTests(Family):
         )
 
     def summary(self, documents: Sequence[Measured], names: Sequence[str]) -> list[str]:
-        """Return for each document but the first how it stands against it."""
-        return likeness.summary(documents, names)
+        """Return for each document but the first how it stands against it, and where it does not.
+
+        Where runs were repeated a difference is one if their intervals are apart.
+        """
+        alike = [
+            f"{one.simulated} and {one.measured}: no difference in {count} of {first.count} cells "
+            f"of {first.title}, where the 95 % intervals of repeated runs meet."
+            for one in self.deviations(documents, names)
+            for first in one.tables[:1]
+            if (count := sum(cell.is_apart is False for cell in first.cells))
+        ]
+        return likeness.summary(documents, names) + alike
 
     def report(
         self, documents: Sequence[Measured], names: Sequence[str], found: Comparison

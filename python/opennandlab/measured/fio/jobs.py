@@ -47,6 +47,9 @@ class Job:
         cell: What it measured.
         notes: What a reader of its figures should know.
         is_told: Whether threads and depth are as fio says, not as the user does.
+        host: Of the client that ran it; empty without a server.
+        name: Its name.
+        options: As it was asked for; None where fio wrote none.
     """
 
     where: str
@@ -56,6 +59,9 @@ class Job:
     cell: Cell
     notes: tuple[str, ...]
     is_told: bool = True
+    host: str = ""
+    name: str = ""
+    options: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -181,7 +187,9 @@ def _job(
         more = f" and {len(beside) - 1} more" if len(beside) > 1 else ""
         doubts += (f"job `{beside[0][:60]}`{more} ran at the same time",)
     made = _made(where, asked, found, (found.processes or known, depth), doubts, notes)
-    return replace(made, is_told=None not in label)
+    first = parts[0]
+    return replace(made, is_told=None not in label, host=first.host, name=first.name,
+                   options=first.options)  # fmt: skip
 
 
 def _notes(parts: Sequence[Record], found: checks.Figures, version: str) -> Iterator[str]:
@@ -237,7 +245,7 @@ def _made(  # noqa: PLR0913, PLR0917 (a cell in parts)
     lat = latency["lat"]
     if bins is not None and (lat is None or not lat.bins.count):
         notes.append("the histogram is of completion latency (clat): fio kept no bins of lat")
-    cell = Cell(size, read_pct, figures, row, bins, doubts)
+    cell = Cell(size, read_pct, figures, () if row is None else (row,), bins, doubts)
     if row is None:
         notes.append("its row of cells is left out, which has reads and writes apart")
     return Job(where, asked.is_random, *outstanding, cell, tuple(notes))

@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from opennandlab.measured.fio import terse
+
 START = re.compile(r'^[ \t]*(\{)(?=\s*["}])', re.MULTILINE)
 DECODER = json.JSONDecoder()
 SIDES = ("read", "write", "trim", "mixed")
@@ -69,7 +71,11 @@ def each(text: str) -> Iterator[tuple[dict[str, Any], int, int]]:
 
 
 def pieces(text: str) -> Pieces:
-    """Return the documents of a text, as far as they are whole, and what else it holds."""
+    """Return the documents of a text, as far as they are whole, and what else it holds.
+
+    Raises:
+        TerseError: for a terse output that cannot be read.
+    """
     documents: list[dict[str, Any]] = []
     other, place = "", 0
     cut = None
@@ -82,20 +88,27 @@ def pieces(text: str) -> Pieces:
         cut = error
         other += text[place : error.start]
         place = len(text)
+    if not documents and cut is None:
+        return Pieces(*terse.documents(text))
     around = other + text[place:] if documents else ""
     lines = [line.strip() for line in around.splitlines() if line.strip()]
     return Pieces(documents, lines, cut)
 
 
-def results(documents: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return the last document of each run: the others are its totals on the way."""
-    found: list[Mapping[str, Any]] = []
+def runs(documents: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
+    """Return the documents of each run: the last is its result, the others totals on the way."""
+    found: list[list[Mapping[str, Any]]] = []
     for document in documents:
-        if found and _goes_on(found[-1], document):
-            found[-1] = document
+        if found and _goes_on(found[-1][-1], document):
+            found[-1].append(document)
         else:
-            found.append(document)
+            found.append([document])
     return found
+
+
+def results(documents: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the last document of each run."""
+    return [run[-1] for run in runs(documents)]
 
 
 def _goes_on(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:

@@ -10,9 +10,9 @@ shows where it stops being so. It ends by whichever comes first, and the documen
 A round of the rule is 31 minutes, its sample the last of them (by default), and a *minute* of the
 scaled time bases is a thirtieth of their gap: what decides here is bytes, not minutes.
 
-Derived: the level of the new drive (FOB) is the mean over the first 1 % of the capacity, or over
-the first minute if that is more; the *write cliff* is the first minute below 90 % of it; the steady
-level is the mean of the rule's window, or of the last five samples, or of the last tenth.
+Derived: the level of the new drive (FOB), the *write cliff* and the last tenth by
+`stats.saturation`; the steady level is the mean of the rule's window, or of the last five samples,
+or of the last tenth.
 
 Source: SNIA PTS tutorial, Kim and Ho, 2013, and SNIA SSS PTS-E 1.1 and 2.0.2; the derived figures
 are of the implementation.
@@ -34,12 +34,10 @@ from opennandlab.pts.bench.test import Test
 from opennandlab.pts.bench.time_base import HOUR_S
 from opennandlab.pts.bench.words import name
 from opennandlab.pts.tests import latency
+from opennandlab.stats import saturation
 from opennandlab.targets.base import Limit, Stimulus
 
 KIB = 1024
-FOB_FILLS = 0.01
-CLIFF_SHARE = 0.9
-LAST_SHARE = 0.1
 WORKLOADS = ("rnd4k", "oltp", "vod", "metadata", "cbw")
 
 
@@ -145,10 +143,12 @@ def results(bench: Bench, writing: Writing, rounds: Rounds, ended_by: str) -> Sa
     """Return the figures that the curve gives."""
     cells, start_s = writing.cells, writing.start_s
     capacity = bench.plan.time.capacity_bytes
-    new = [cell for cell in cells if cell.written_bytes <= FOB_FILLS * capacity] or cells[:1]
-    fob = bench.plan.time.rate(mean([cell.iops for cell in new]))
+    rates = [cell.iops for cell in cells]
+    written = [cell.written_bytes for cell in cells]
+    fob = bench.plan.time.rate(saturation.new_level(rates, written, capacity))
     steady = bench.plan.time.rate(_steady_level(cells, rounds))
-    cliff = next((cell for cell in cells if fob and cell.iops < CLIFF_SHARE * fob), None)
+    at = saturation.cliff(rates, fob)
+    cliff = None if at is None else cells[at]
     last = cells[-1]
     return SaturationResults(
         attained=rounds.attained,
@@ -170,7 +170,7 @@ def _steady_level(cells: list[Cell], rounds: Rounds) -> float | None:
         return rounds.mean(0, "iops")
     if rounds.count >= 5:
         return mean([cells[0].iops for cells in rounds.cells[-5:]])
-    return mean([cell.iops for cell in cells[-max(1, round(LAST_SHARE * len(cells))) :]])
+    return saturation.last_level([cell.iops for cell in cells])
 
 
 TEST = Test(

@@ -95,6 +95,25 @@ def of_tails(document: pts.PtsDocument) -> Iterator[Table]:
         yield _folded(document, blocks, tail)
 
 
+# Of several figures of a cell these show how its runs scatter.
+REPEATED = ("iops", "throughput", "art")
+
+
+def of_repeats(document: pts.PtsDocument) -> Iterator[Table]:
+    """Yield how the runs of cells scatter that were measured several times."""
+    found = document.header.imported
+    known = {block.id: block for block in document.tables if block.id in REPEATED}
+    rows = tuple(
+        (f"{one.row} KiB {one.column}", of_block(known[one.table]).title,
+         str(one.count), one.mean, one.sd, one.half_width, one.least, one.greatest)
+        for one in (found and found.repeats) or () if one.table in known
+    )  # fmt: skip
+    if rows:
+        heads = ("cell", "figure", "runs", "mean", "sd", "± 95 %", "least", "greatest")
+        note = "± 95 %: half of the interval of the mean, t sd / √runs; sd: of the sample."
+        yield Table("repeats", "Repeated runs", heads, rows, note)
+
+
 # Why a percentile is not there, said once for a table.
 MISSING = "n/a: fewer than ten of these requests took longer, so the percentile is not stated."
 # What was measured elsewhere may lack others.

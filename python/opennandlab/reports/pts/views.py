@@ -92,6 +92,8 @@ def chapter_of(measured: Measured) -> Chapter:
     tails = tuple(one for one in tables.of_tails(measured.document) if one.id not in shown)
     if tails:
         sections.append(Section("percentiles", "Percentiles", tails))
+    if repeats := tuple(tables.of_repeats(measured.document)):
+        sections.append(Section("repeats", "Repeated runs", repeats))
     if not any(section.id == "results" for section in sections):
         sections += tables.results(measured)
     stated = measured.verdict
