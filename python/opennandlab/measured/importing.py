@@ -291,8 +291,9 @@ def _of_fio(files: Sequence[_File], asked: Wanted) -> _Found:
     found = repeats.joined(found)
     threads = {job.threads for job in found}
     depths = {job.queue_depth for job in found}
+    is_json = any('"fio version"' in file.text for file in files)
     return _Found(
-        "fio JSON",
+        "fio JSON" if is_json else "terse output of fio",
         [job.cell for job in found],
         all(job.is_random is not False for job in found),
         threads.pop() if len(threads) == 1 else None,

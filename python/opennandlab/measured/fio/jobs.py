@@ -103,6 +103,9 @@ def jobs(document: Mapping[str, Any], file: str, told: Told) -> tuple[list[Job],
     if not isinstance(found, list) or not found or len(found) > JOBS_MAX:
         raise ResultError(f"{file}: `jobs` holds no jobs; accepted: the JSON output of fio")
     groups: dict[_Key, list[Record]] = {}
+    ports = {(str(job.get("hostname")), str(job.get("port"))) for job in found
+             if isinstance(job, dict)}  # fmt: skip
+    names = [name for name, _ in ports]
     for place, job in enumerate(found, 1):
         where = f"{file}: job {place}"
         if not isinstance(job, dict):
@@ -115,11 +118,15 @@ def jobs(document: Mapping[str, Any], file: str, told: Told) -> tuple[list[Job],
                 f"{name} lacks what is expected, or has it as something else ({_reason(error)}); "
                 "accepted: the output of `fio --output-format=json+`, or json"
             ) from error
+        if names.count(str(job.get("hostname"))) > 1:
+            record = replace(record, host=f"{record.host}, port {legible(job.get('port'))}")
         # One job given twice, behind a `stonewall`, is two runs: the second has another group.
         asked = json.dumps(record.options, sort_keys=True)
         groups.setdefault(_Key(record.host, record.name, record.group, asked), []).append(record)
     if any(key.name != ALL_CLIENTS for key in groups):
         groups = {key: parts for key, parts in groups.items() if key.name != ALL_CLIENTS}
+    if "client_stats" in document:
+        groups = {key: _last(parts) for key, parts in groups.items()}
     ran = {
         host: spans({key: parts for key, parts in groups.items() if key.host == host})
         for host in {key.host for key in groups}
@@ -139,6 +146,21 @@ def jobs(document: Mapping[str, Any], file: str, told: Told) -> tuple[list[Job],
         except ValueError as error:
             refused.append(f"{where}: {error}")
     return taken, refused
+
+
+def _last(parts: Sequence[Record]) -> list[Record]:
+    """Return the last status of each process: a server lists all of them in one document.
+
+    There are as many processes as `numjobs` says, or one entry for all (`group_reporting`).
+    """
+    options = parts[0].options
+    if options is None:
+        return list(parts)
+    is_group = options.get("group_reporting", "0") != "0"
+    count = 1 if is_group else load(options).processes or 1
+    totals = [sum(side.ios for side in part.sides.values()) for part in parts]
+    is_growing = all(new >= old for old, new in zip(totals, totals[count:], strict=False))
+    return list(parts[-count:] if is_growing and len(parts) % count == 0 else parts)
 
 
 def _reason(error: Exception) -> str:

@@ -132,7 +132,12 @@ def _goes_on(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
         old[2] and _sides(one) == _sides(two)
         for old, one, two in zip(earlier, _jobs(before), _jobs(after), strict=True)
     )
-    return has_ended or not (is_begun and passed >= longest and grown < passed / 2)
+    # A run has ended when each of its jobs did something, or failed.
+    is_whole = all(
+        one[2] or (isinstance(job, dict) and job.get("error"))
+        for one, job in zip(earlier, _jobs(before), strict=True)
+    )
+    return has_ended or not (is_whole and is_begun and passed >= longest and grown < passed / 2)
 
 
 def _jobs(document: Mapping[str, Any]) -> list[Any]:
