@@ -1,4 +1,7 @@
-"""Outputs of fio with keys removed and units changed: figures agree, or a doubt is said."""
+"""Outputs of fio with keys removed and units changed, and logs of it that are damaged.
+
+Figures agree, or a doubt is said.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from newer import FIO
-from parts import Bases, Made, dumped
+from parts import Bases, Made, damaged, dumped
 
 VERSIONS = ("fio-2.0.10", "fio-2.1.14", "fio-2.2.10", "fio-2.19", "fio-2.99", "fio-3.1", "fio-3.17",
             "fio-3.42", "fio-9", "3.33", None)  # fmt: skip
@@ -118,4 +121,61 @@ def agreement(path: Path) -> Iterator[str]:
             yield f"{label}: no mean, and nothing says so"
 
 
-MAKERS = (measured_by_fio,)
+NUMBERS_IN_LOGS = ("", "-1", "nan", "inf", "1e400", "1.5", "0x10", "x", "9" * 30, str(2**63), "٣",
+                   "0", "1", "99999999999999", "\x1b[31m", "7" * 5000)  # fmt: skip
+LOGS = ("a_iops.1.log", "a_bw.1.log", "a_lat.1.log", "a_clat.2.log", "a_slat.1.log",
+        "a_clat_hist.1.log", "a.log", "a.json")  # fmt: skip
+
+
+def series_of_fio(rng: random.Random, bases: Bases) -> Made:
+    """Logs, histograms, statuses and terse output of fio, damaged; alone or several together."""
+    del bases
+    names = rng.sample(LOGS, rng.choice((1, 1, 2, 3)))
+    files = {name: _spoiled(rng, _series(rng, name)) for name in names}
+    if rng.random() < 0.5:
+        asked = [f"--file={name}" for name in names]
+        column = rng.choice(("iops", "clat_us_p99", "2", "x"))
+        more = rng.choice(
+            ((), ("--direction", "all"), ("--direction", "read"), ("--column", column))
+        )
+        return ("pts", "steady-state", *asked, *more), files
+    more = rng.choice(((), ("--unit", "lat_us"), ("--block-size", "4KiB"), ("--test", "wsat"),
+                       ("--capacity", "1GiB"), ("--allow-cut",)))  # fmt: skip
+    return ("pts", "import", *names, *more, "--output", "out.json"), files
+
+
+def _series(rng: random.Random, name: str) -> bytes:
+    times = [(at + 1) * 500 + rng.choice((0, 0, 1)) for at in range(rng.choice((1, 5, 40)))]
+    if name.endswith(".json"):
+        folder = Path(__file__).parent / ".." / "fio"
+        return (folder / rng.choice(("status.json", "terse.txt"))).read_bytes()
+    if "hist" in name:
+        bins = rng.choice((29, 1856, 1216, 30))
+        rows = [
+            [ms, rng.choice((0, 1)), 4096, *(rng.choice((0, 0, 3)) for _ in range(bins))]
+            for ms in times
+        ]
+    else:
+        more = rng.choice(((), (0,), ("0x0001",), (8192, 0), (8192, 0, 5)))
+        rows = [
+            [ms, rng.choice((1, 100, 5000)), rng.choice((0, 0, 1)), rng.choice((0, 4096)), *more]
+            for ms in times
+        ]
+    return "".join(", ".join(map(str, row)) + "\n" for row in rows).encode()
+
+
+def _spoiled(rng: random.Random, raw: bytes) -> bytes:
+    how = rng.randrange(4)
+    if how == 0 or rng.random() < 0.3:
+        return raw
+    if how == 1:
+        return damaged(rng, raw)
+    if how == 2:
+        return raw[: rng.randrange(len(raw) + 1)]
+    mark = rng.choice((",", ";"))
+    fields = raw.decode(errors="replace").split(mark)
+    fields[rng.randrange(len(fields))] = rng.choice(NUMBERS_IN_LOGS)
+    return mark.join(fields).encode()
+
+
+MAKERS = (measured_by_fio, series_of_fio)

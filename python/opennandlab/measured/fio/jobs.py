@@ -17,7 +17,7 @@ from opennandlab.base.units import kib, mix
 from opennandlab.documents import pts
 from opennandlab.measured.document import QUANTILES, Cell
 from opennandlab.measured.fio import checks
-from opennandlab.measured.fio.options import Load, load
+from opennandlab.measured.fio.options import Load, load, number_of
 from opennandlab.measured.fio.record import ALL_CLIENTS, Latency, Record, legible, of_job
 from opennandlab.measured.fio.times import spans, staggered
 from opennandlab.stats.histogram import BEYOND_MIN, PERCENTILES
@@ -102,31 +102,7 @@ def jobs(document: Mapping[str, Any], file: str, told: Told) -> tuple[list[Job],
     found = document.get("jobs") or document.get("client_stats")
     if not isinstance(found, list) or not found or len(found) > JOBS_MAX:
         raise ResultError(f"{file}: `jobs` holds no jobs; accepted: the JSON output of fio")
-    groups: dict[_Key, list[Record]] = {}
-    ports = {(str(job.get("hostname")), str(job.get("port"))) for job in found
-             if isinstance(job, dict)}  # fmt: skip
-    names = [name for name, _ in ports]
-    for place, job in enumerate(found, 1):
-        where = f"{file}: job {place}"
-        if not isinstance(job, dict):
-            raise ResultError(f"{where} is no mapping; accepted: the JSON output of fio")
-        try:
-            record = of_job(document, job)
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            name = f"{file}: job `{str(job.get('jobname', place))[:60]}`"
-            raise ResultError(
-                f"{name} lacks what is expected, or has it as something else ({_reason(error)}); "
-                "accepted: the output of `fio --output-format=json+`, or json"
-            ) from error
-        if names.count(str(job.get("hostname"))) > 1:
-            record = replace(record, host=f"{record.host}, port {legible(job.get('port'))}")
-        # One job given twice, behind a `stonewall`, is two runs: the second has another group.
-        asked = json.dumps(record.options, sort_keys=True)
-        groups.setdefault(_Key(record.host, record.name, record.group, asked), []).append(record)
-    if any(key.name != ALL_CLIENTS for key in groups):
-        groups = {key: parts for key, parts in groups.items() if key.name != ALL_CLIENTS}
-    if "client_stats" in document:
-        groups = {key: _last(parts) for key, parts in groups.items()}
+    groups = _groups(document, found, file)
     ran = {
         host: spans({key: parts for key, parts in groups.items() if key.host == host})
         for host in {key.host for key in groups}
@@ -148,6 +124,48 @@ def jobs(document: Mapping[str, Any], file: str, told: Told) -> tuple[list[Job],
     return taken, refused
 
 
+def _groups(
+    document: Mapping[str, Any], found: Sequence[Any], file: str
+) -> dict[_Key, list[Record]]:
+    """Return the processes of each job.
+
+    Raises:
+        ResultError: for one that lacks what all outputs have.
+    """
+    groups: dict[_Key, list[Record]] = {}
+    is_shared = _shared(found)
+    for place, job in enumerate(found, 1):
+        if not isinstance(job, dict):
+            raise ResultError(
+                f"{file}: job {place} is no mapping; accepted: the JSON output of fio"
+            )
+        try:
+            record = of_job(document, job)
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            name = f"{file}: job `{str(job.get('jobname', place))[:60]}`"
+            raise ResultError(
+                f"{name} lacks what is expected, or has it as something else ({_reason(error)}); "
+                "accepted: the output of `fio --output-format=json+`, or json"
+            ) from error
+        if is_shared:
+            record = replace(record, host=f"{record.host}, port {legible(job.get('port'))}")
+        # One job given twice, behind a `stonewall`, is two runs: the second has another group.
+        asked = json.dumps(record.options, sort_keys=True)
+        groups.setdefault(_Key(record.host, record.name, record.group, asked), []).append(record)
+    if any(key.name != ALL_CLIENTS for key in groups):
+        groups = {key: parts for key, parts in groups.items() if key.name != ALL_CLIENTS}
+    if "client_stats" in document:
+        groups = {key: _last(parts) for key, parts in groups.items()}
+    return groups
+
+
+def _shared(found: Sequence[Any]) -> bool:
+    """Tell whether several clients of a server are on one host, so that their ports matter."""
+    clients = {(str(job.get("hostname")), str(job.get("port"))) for job in found
+               if isinstance(job, dict) and job.get("jobname") != ALL_CLIENTS}  # fmt: skip
+    return len(clients) > len({host for host, _ in clients})
+
+
 def _last(parts: Sequence[Record]) -> list[Record]:
     """Return the last status of each process: a server lists all of them in one document.
 
@@ -157,7 +175,7 @@ def _last(parts: Sequence[Record]) -> list[Record]:
     if options is None:
         return list(parts)
     is_group = options.get("group_reporting", "0") != "0"
-    count = 1 if is_group else load(options).processes or 1
+    count = 1 if is_group else number_of(options.get("numjobs", "1")) or len(parts)
     totals = [sum(side.ios for side in part.sides.values()) for part in parts]
     is_growing = all(new >= old for old, new in zip(totals, totals[count:], strict=False))
     return list(parts[-count:] if is_growing and len(parts) % count == 0 else parts)

@@ -107,7 +107,7 @@ def read(text: str, file: str) -> Log | None:
 
 
 def _fields(line: str) -> list[str]:
-    return [field for field in re.split(r"[,\s]+", line.strip()) if field]
+    return line.replace(",", " ").split()
 
 
 def _looks(lines: Sequence[str]) -> bool:
