@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -72,21 +73,21 @@ def document(
         course = joined(tracks, _width(tracks))
     except ValueError as error:
         raise ResultError(f"{error}; accepted: the log of one run") from None
-    rates = _rates(course, load.block_bytes)
+    columns = _filled(course, load.block_bytes)
     lengths = np.diff(course.edges_s)
-    total = float(np.sum(rates[0]("") * lengths))
+    total = float(np.sum(columns["iops"] * lengths))
     if not total > 0:
         raise ResultError("the series has no requests; accepted: one of a run that had some")
     if load.block_bytes is None:
-        mean = float(np.sum(rates[1]("") * lengths)) * 1e6 / total
+        mean = float(np.sum(columns["mb_s"] * lengths)) * 1e6 / total
         load = replace(load, block_bytes=_whole(mean))
-    rows = _rows(course, said, rates, load)
+    rows = _rows(course.edges_s, columns, said, load)
     results, notes = _results(rows, said.capacity_bytes, float(lengths[0]))
     notes += {
         "lat": [],
         "clat": ["response times are of completion latency (clat): fio logged no lat"],
         None: ["response times are unknown: no log of lat or clat"],
-    }[_times(course)]
+    }[_times(columns)]
     notes += ["trims are left out"] if trims else []
     notes.append(f"intervals of {lengths[0]:g} s")
     of = next(iter(course.hists), None)
@@ -107,31 +108,24 @@ def _width(tracks: Sequence[Track]) -> float:
     return max(width, 1.0) if seconds / width > INTERVALS_MAX else width
 
 
-Rates = Callable[[str], Array]
-
-
-def _rates(course: Course, block_bytes: int | None) -> tuple[Rates, Rates]:
-    """Return IOPS and MB/s of a direction (`read_`, `write_`), or of all, in each interval."""
-    columns = course.columns
-    lacking = {"iops", "mb_s"} - columns.keys()
-    if (lacking and block_bytes is None) or len(lacking) > 1:
-        have = ", ".join(sorted(columns)) or "none"
+def _filled(course: Course, size: int | None) -> dict[str, Array]:
+    """Return the columns of a course with IOPS and MB/s, of which one may follow from the other."""
+    columns = dict(course.columns)
+    lacking = [name for name in ("iops", "mb_s") if name not in columns]
+    if len(lacking) == 2 or (lacking and size is None):
         raise ResultError(
-            f"a series of {have}: {' and '.join(sorted(lacking))} do not follow from it; accepted: "
-            "logs of IOPS and bandwidth, or one of both with --block-size"
+            f"a series of {', '.join(sorted(columns))}: {' and '.join(lacking)} do not follow from "
+            "it; accepted: logs of IOPS and bandwidth, or one of both with --block-size"
         )
-    size = (block_bytes or 0) * 1e-6
     nothing = np.zeros(len(course.edges_s) - 1)
-
-    def rates(of: str, column: str, other: str, factor: float) -> Array:
-        if column in columns:
-            return columns.get(of + column, nothing)
-        return columns.get(of + other, nothing) * factor
-
-    return (
-        lambda of: rates(of, "iops", "mb_s", 1 / size if size else 0.0),
-        lambda of: rates(of, "mb_s", "iops", size),
-    )
+    for way in ("", "read_", "write_"):
+        if lacking == ["mb_s"]:
+            columns[f"{way}mb_s"] = columns.get(f"{way}iops", nothing) * (size or 0) * 1e-6
+        if lacking == ["iops"]:
+            columns[f"{way}iops"] = columns.get(f"{way}mb_s", nothing) / (size or 1) * 1e6
+        for name in ("iops", "mb_s"):
+            columns.setdefault(way + name, nothing)
+    return columns
 
 
 def _whole(mean: float) -> int | None:
@@ -140,49 +134,42 @@ def _whole(mean: float) -> int | None:
     return whole if whole and abs(mean / whole - 1) <= SIZE_TOLERANCE else None
 
 
-def _times(course: Course) -> str | None:
+def _times(columns: Mapping[str, Array]) -> str | None:
     """Return which response times are known: `lat`, else `clat`."""
-    return next((of for of in ("lat", "clat") if any(
-        name.startswith(f"{of}_us") for name in course.columns)), None)  # fmt: skip
+    return next((of for of in ("lat", "clat") if f"{of}_us_mean" in columns), None)
 
 
-def _rows(course: Course, said: Said, rates: tuple[Rates, Rates], load: Load) -> Sequence[pts.Cell]:
-    (iops, mb_s), size = rates, load.block_bytes
-    edges = course.edges_s - course.edges_s[0]
-    lengths = np.diff(edges)
-    read, write = iops("read_"), iops("write_")
-    written = np.cumsum(mb_s("write_") * lengths) * 1e6
+def _rows(edges_s: Array, columns: Mapping[str, Array], said: Said, load: Load) -> list[pts.Cell]:
+    lengths = np.diff(edges_s)
+    read, write = columns["read_iops"], columns["write_iops"]
+    written = np.cumsum(columns["write_mb_s"] * lengths) * 1e6
+    reads, writes = float(read @ lengths), float(write @ lengths)
+    share = round(100.0 * reads / (reads + writes), 1)
+    size = load.block_bytes
     order = {True: "RND ", False: "SEQ ", None: ""}[load.is_random]
-    times = _times(course) or "lat"
-    told = {name: course.columns.get(f"{times}_us_{name}") for name in ("mean", *QUANTILES, "max")}
-    reads = float(np.sum(read * lengths))
-    share = round(100.0 * reads / (reads + float(np.sum(write * lengths)) or 1.0), 1)
-    label = f"{order}{f'{kib(size)} KiB' if size else 'mix'} {mix(share)}"
+    times = {name: f"{_times(columns)}_us_{name}" for name in ("mean", *QUANTILES, "max")}
 
     def row(at: int) -> pts.Cell:
-        both = read[at] + write[at]
-        known = {
-            name: None if values is None or not math.isfinite(values[at]) else float(values[at])
-            for name, values in told.items()
-        }
+        known = {name: float(values[at]) for name, values in columns.items()}
+        both = known["read_iops"] + known["write_iops"]
+        latency: dict[str, Any] = {
+            f"lat_us_{name}": None if math.isnan(value) else value
+            for name, column in times.items() for value in [known.get(column, math.nan)]
+        }  # fmt: skip
+        rates = ("iops", "read_iops", "write_iops", "mb_s", "read_mb_s", "write_mb_s")
         return pts.Cell(
             phase="wsat",
             round=None,
-            rw_pct=100.0 * float(read[at] / both) if both else share,
+            rw_pct=100.0 * known["read_iops"] / both if both else share,
             block_bytes=size,
             threads=said.threads,
             queue_depth=said.queue_depth,
-            label=label,
-            start_s=float(edges[at]),
+            label=f"{order}{f'{kib(size)} KiB' if size else 'mix'} {mix(share)}",
+            start_s=float(edges_s[at] - edges_s[0]),
             seconds=float(lengths[at]),
-            ios=float(iops("")[at] * lengths[at]),
-            iops=float(iops("")[at]),
-            read_iops=float(read[at]),
-            write_iops=float(write[at]),
-            mb_s=float(mb_s("")[at]),
-            read_mb_s=float(mb_s("read_")[at]),
-            write_mb_s=float(mb_s("write_")[at]),
-            **{f"lat_us_{name}": value for name, value in known.items()},
+            ios=known["iops"] * float(lengths[at]),
+            **{name: known[name] for name in rates},
+            **latency,
             written_bytes=float(written[at]),
             waf=None,
             cpu_pct=None,
