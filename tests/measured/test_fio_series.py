@@ -175,7 +175,9 @@ def test_the_unit_of_response_times_is_told_or_asked(tmp_path: Path) -> None:
     for unit, mean in (("lat_ns", 0.07), ("lat_us", 70.0)):
         assert course(imported(iops, lat, unit=unit), "lat_us_mean") == pytest.approx([mean] * 2)
     bare = log(tmp_path, "x.log", [(500, 10, 0, 4096), (1000, 10, 0, 4096)])
-    with pytest.raises(ResultError, match=r"x\.log: its name is none that fio gives .* --unit iops"):
+    with pytest.raises(
+        ResultError, match=r"x\.log: its name is none that fio gives .* --unit iops"
+    ):
         imported(bare)
     assert course(imported(bare, unit="iops"), "mb_s") == pytest.approx([0.04096] * 2)
     with pytest.raises(ResultError, match="--unit art_ms is none of a log; accepted: iops, kib_s"):

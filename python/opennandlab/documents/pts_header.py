@@ -244,7 +244,7 @@ class Repeats(Record, frozen=True, kw_only=True):
         row: Its row.
         column: Its column.
         count: Runs.
-        mean: Their mean, which stands in the table.
+        mean: Their mean, as in the table.
         sd: Sample standard deviation.
         half_width: Half of the 95 % interval of the mean: t sd / sqrt(count).
         least: The least value.

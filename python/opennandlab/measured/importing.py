@@ -389,7 +389,7 @@ def _of_series(files: Sequence[_File], asked: Wanted) -> PtsDocument:
 def _of_logs(
     taken: Sequence[logs.Log], tracks: Sequence[course.Track], cell: Cell | None
 ) -> Iterator[str]:
-    """Yield what logs hold, and whether the output beside them is of the same run."""
+    """Yield the columns of logs, and whether the output given with them is of the same run."""
     for columns in dict.fromkeys(one.columns for one in taken):
         files = [one.file for one in taken if one.columns == columns]
         more = f" and {len(files) - 1} more" if len(files) > 1 else ""

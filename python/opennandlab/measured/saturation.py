@@ -1,4 +1,4 @@
-"""Write saturation of a drive that somebody else wrote: a course of fio as the test's document.
+"""Write saturation of a drive that others wrote: a course of fio as the test's document.
 
 A run of at least five minutes is cut into minutes, as the test has them; a shorter one into the
 intervals of its log. The levels are those of the test. The five-point rule looks at the last minute
@@ -37,11 +37,11 @@ SECTOR_BYTES = 512
 
 @dataclass(frozen=True)
 class Load:
-    """What is known of the requests of a run.
+    """Requests of a run.
 
     Args:
-        block_bytes: Their size; None where it is unknown, or a mix.
-        is_random: Whether they are at random places; None where nothing tells.
+        block_bytes: Their size; None for an unknown one, or a mix.
+        is_random: Whether they are at random places; None if unknown.
     """
 
     block_bytes: int | None
@@ -54,9 +54,9 @@ def document(
     """Return the document of a run.
 
     Args:
-        tracks: What is known of it, of all processes and directions.
-        said: What is known besides.
-        imported: Where it comes from.
+        tracks: All processes and directions of it.
+        said: Name, drive and load.
+        imported: Its files.
         load: Its requests.
 
     Raises:

@@ -1,8 +1,8 @@
-"""Values of rounds from texts: a list of numbers, a column of a table, or what fio has in time.
+"""Values of rounds from texts: a list of numbers, a column of a table, or a series of fio.
 
-Logs of fio (`write_iops_log`, `write_bw_log`, `write_lat_log`, `write_hist_log`) are told by their
-content, and its JSON with `--status-interval` too; of several processes they are joined interval by
-interval.
+Logs of fio (`write_iops_log`, `write_bw_log`, `write_lat_log`, `write_hist_log`) are recognised by
+their content, and its JSON with `--status-interval` too; those of several processes are joined
+interval by interval.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def of_texts(
         direction: Of fio: `read`, `write`, `trim`, or `all` of them together.
 
     Raises:
-        ConfigError: for what is no number, and where nobody said which values are meant.
+        ConfigError: for other words than numbers, and for several figures without a choice.
         ResultError: for a log of fio that is damaged, or logs of two runs.
     """
     outputs = [_statuses(file, text) for file, text in given]
@@ -80,7 +80,7 @@ def of_texts(
 
 
 def _statuses(file: str, text: str) -> list[Mapping[str, Any]]:
-    """Return the statuses of one run; none for what is no output of fio."""
+    """Return the statuses of one run; none for other texts."""
     if '"fio version"' not in text:
         return []
     found = pieces(text)
@@ -95,7 +95,7 @@ def _statuses(file: str, text: str) -> list[Mapping[str, Any]]:
 
 
 def _of_log(log: logs.Log, direction: str | None) -> Series:
-    """Return the values of a log as they stand there."""
+    """Return the values of a log as they are written."""
     chosen = _direction(log.counts, direction, "log")
     part = log.parts[0]
     values = part[3][part[1] == logs.DIRECTIONS.index(chosen)]
@@ -151,7 +151,7 @@ def read(text: str, column: str | None = None, direction: str | None = None) -> 
         direction: None; of others it is refused.
 
     Raises:
-        ConfigError: for what is no number, and for a table where nobody said which column.
+        ConfigError: for other words than numbers, and for a table without a chosen column.
 
     >>> read("5300, 5200\n5050").values
     [5300.0, 5200.0, 5050.0]

@@ -1,4 +1,4 @@
-"""Levels of a curve of write saturation: a new drive, where it stops being one, and the end.
+"""Levels of a curve of write saturation: a new drive, its end as one, and the last.
 
 The level of the new drive (FOB) is the mean over the first 1 % of the capacity, or over the first
 piece if that is more; the *write cliff* is the first piece below 90 % of it; the end is the mean of
@@ -33,7 +33,7 @@ def new_level(rates: Sequence[float], written: Sequence[float], capacity: float)
 
 
 def cliff(rates: Sequence[float], level: float | None) -> int | None:
-    """Return the first piece that is below the level of the new drive; None where none is."""
+    """Return the first piece that is below the level of the new drive; None without one."""
     below = (at for at, rate in enumerate(rates) if level and rate < CLIFF_SHARE * level)
     return next(below, None)
 

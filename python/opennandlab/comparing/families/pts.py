@@ -218,9 +218,9 @@ class StandardTests(Family):
         )
 
     def summary(self, documents: Sequence[Measured], names: Sequence[str]) -> list[str]:
-        """Return for each document but the first how it stands against it, and where it does not.
+        """Return how each document but the first compares with it.
 
-        Where runs were repeated a difference is one if their intervals are apart.
+        Of repeated runs a difference is one if their intervals are apart.
         """
         alike = [
             f"{one.simulated} and {one.measured}: no difference in {count} of {first.count} cells "

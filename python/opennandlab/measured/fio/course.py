@@ -7,7 +7,7 @@ documents ──of_statuses──┘
 ```
 Processes are joined interval by interval: requests and bytes are summed, response times are means
 weighted by the requests of their process, histograms are added. Windows of other lengths, and ones
-that drift, are cut at the ends of an interval in proportion; a histogram counts where it ends.
+that drift, are cut at the ends of an interval in proportion; a histogram counts at its end.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def joined(tracks: Sequence[Track], width_s: float | None = None) -> Course:
 
 
 def _derived(tracks: Sequence[Track]) -> Iterator[Track]:
-    """Yield requests and bytes where no log has them: of single requests, or of histograms."""
+    """Yield requests and bytes that no log has: of single requests, or of histograms."""
     figures = list(dict.fromkeys(one.figure for one in tracks))
     for wanted in {"ios", "bytes"}.difference(figures):
         for figure in figures:

@@ -160,7 +160,7 @@ def _groups(
 
 
 def _shared(found: Sequence[Any]) -> bool:
-    """Tell whether several clients of a server are on one host, so that their ports matter."""
+    """Return whether several clients of a server are on one host, so that their ports matter."""
     clients = {(str(job.get("hostname")), str(job.get("port"))) for job in found
                if isinstance(job, dict) and job.get("jobname") != ALL_CLIENTS}  # fmt: skip
     return len(clients) > len({host for host, _ in clients})
@@ -169,7 +169,7 @@ def _shared(found: Sequence[Any]) -> bool:
 def _last(parts: Sequence[Record]) -> list[Record]:
     """Return the last status of each process: a server lists all of them in one document.
 
-    There are as many processes as `numjobs` says, or one entry for all (`group_reporting`).
+    There are `numjobs` processes, or one entry for all (`group_reporting`).
     """
     options = parts[0].options
     if options is None:

@@ -38,7 +38,7 @@ def joined(found: Sequence[Job]) -> list[Job]:
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """Return what repeated values say, at least two.
+    """Return mean, deviation and interval of repeated values, at least two.
 
     >>> found = spread([100.0, 104.0, 96.0])
     >>> found.count, found.mean, found.sd, round(found.half_width, 2), found.least, found.greatest
@@ -93,7 +93,7 @@ def _one(group: Sequence[Job]) -> Job:
 
 
 def _unlike(one: Job, other: Job) -> str:
-    """Return why two runs are no repeats of one load; empty where they are."""
+    """Return why two runs are no repeats of one load; empty for repeats."""
     for what, here, there in (
         ("host", one.host, other.host),
         ("threads x depth", _outstanding(one), _outstanding(other)),

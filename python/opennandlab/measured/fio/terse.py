@@ -4,9 +4,9 @@
 3;fio-3.33;job;group;error; reads ×41; writes ×41;             processor ×5; depths ×7; …
 5;fio-3.33;job;group;error; reads ×47; writes ×47; trims ×47;  processor ×5; depths ×7; …
 ```
-With `unified_rw_reporting` one direction stands for all, or one more behind them. Times are in µs,
-of percentiles those of `clat` (or, with `lat_percentiles`, of `lat`, which terse does not say);
-requests are not counted, options are not there.
+With `unified_rw_reporting` one direction is that of all requests, or one more follows. Times are in
+µs, percentiles of `clat` (with `lat_percentiles` of `lat`, which terse does not show); requests are
+not counted, options are missing.
 
 Source: HOWTO of fio, "Terse output"; `show_ddir_status_terse` of `stat.c`.
 """
@@ -39,7 +39,7 @@ class TerseError(ValueError):
 
 
 def documents(text: str) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the documents of a text, and its other lines; none where no line is terse.
+    """Return the documents of a text, and its other lines; none without a terse line.
 
     Raises:
         TerseError: for another version, or a line that breaks off, with its number.
@@ -114,7 +114,7 @@ def _sides(fields: Sequence[str], width: int) -> Iterator[dict[str, Any]]:
         clat = _times(fields, at + 8)
         clat["percentile"] = {one[1]: int(one[2]) for one in pairs if one and one[1] != "0"}
         yield {
-            # The name beside it says that these are bytes.
+            # With this name too these are bytes.
             "io_bytes": _whole(fields, at) * 1024,
             "io_kbytes": _whole(fields, at),
             "bw": _whole(fields, at + 1),
