@@ -77,7 +77,9 @@ class ImportOptions(Printed):
     threads: Annotated[int | None, flag("Threads (TC); of fio, these jobs only.", min=1)] = None
     queue_depth: Annotated[int | None, flag("Outstanding per thread (QD), likewise.", min=1)] = None
     any_order: Annotated[bool, flag("Take the mixes of a table in any order.")] = False
-    allow_cut: Annotated[bool, flag("Take the complete jobs of a truncated output of fio.")] = False
+    allow_cut: Annotated[
+        bool, flag("Take what is complete in a truncated output or log of fio.")
+    ] = False
     name: Annotated[str | None, flag("Name of the document.", metavar="NAME")] = None
     model: Annotated[str | None, flag("Model of the drive.", metavar="TEXT")] = None
     capacity: Annotated[

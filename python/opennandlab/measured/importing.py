@@ -182,7 +182,8 @@ def _read(path: Path, asked: Wanted) -> _File:
         _refuse_cut(path, text, raw, found, asked)
     for document in found.documents:
         refuse_odd(path, document)
-    log = None if found.documents else logs.read(text, path.name)
+    lines = text[: text.rfind("\n") + 1] if asked.allow_cut else text
+    log = None if found.documents else logs.read(lines, path.name)
     return _File(path.name, hashlib.sha256(raw).hexdigest(), text, found, log)
 
 
