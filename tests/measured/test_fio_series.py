@@ -126,6 +126,7 @@ def test_processes_in_one_file_are_told_by_their_times(tmp_path: Path) -> None:
     once = [(500, 10, 0, 0, 0), (1000, 20, 0, 0, 0), (1500, 30, 0, 0, 0)]
     assert values(log(tmp_path, "x_iops.log", once * 3)) == [30, 60, 90]
     # Times since 1970, of `log_unix_epoch`.
+    assert values(log(tmp_path, "z_iops.1.log.127.0.0.1", once), direction="read") == [10, 20, 30]
     late = [(ms + 1_700_000_000_000, *rest) for ms, *rest in once]
     found = imported(log(tmp_path, "y_iops.log", late), block_bytes=512)
     assert (course(found, "iops"), course(found, "start_s")) == ([10, 20, 30], [0, 0.5, 1.0])

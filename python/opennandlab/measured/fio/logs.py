@@ -27,7 +27,8 @@ from opennandlab.measured.fio.course import INSTANT_S, LATENCIES, Array, Track, 
 from opennandlab.measured.fio.record import NUMBER_MAX, middle
 from opennandlab.stats.histogram import Histogram
 
-NAME = re.compile(r"(.*)_(bw|iops|lat|clat|slat|clat_hist)(?:\.(\d+))?\.log$")
+# Of a client of a server its host is behind it.
+NAME = re.compile(r"(.*)_(bw|iops|lat|clat|slat|clat_hist)(?:\.(\d+))?\.log(?:\.[\w.:-]+)?$")
 DIRECTIONS = ("read", "write", "trim")
 COLUMNS = range(4, 9)
 # Bins of a histogram -> how many of full width each holds, and ns of their unit.
