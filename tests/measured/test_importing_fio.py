@@ -441,6 +441,43 @@ def test_the_output_of_a_server_is_that_of_its_clients(tmp_path: Path) -> None:
         imported(tmp_path, {**document, "client_stats": [one, two, total]})
 
 
+def test_statuses_of_a_server_are_not_processes(tmp_path: Path) -> None:
+    """A server lists every status of its clients: seven were added up to 178,084 IOPS of 30,077."""
+    document = sample("plain")
+    (job,) = document.pop("jobs")
+    job |= {"hostname": "one", "port": 8765}
+    early = copy.deepcopy(job)
+    early["read"]["total_ios"] //= 2
+    early["read"]["io_bytes"] //= 2
+    total = {**job, "jobname": "All clients", "hostname": "", "port": 0}
+    found = imported(tmp_path, {**document, "client_stats": [early, total, job, job]})
+    assert cells(found) == cells(imported(tmp_path, sample("plain")))
+    # Two processes, each with two statuses.
+    for one in (early, job):
+        one["job options"]["numjobs"] = "2"
+    found = imported(tmp_path, {**document, "client_stats": [early, early, job, job]})
+    assert found.cells.rows[0].ios == 2 * job["read"]["total_ios"]
+    other = {**job, "port": 8766}
+    with pytest.raises(ResultError, match=r"host one, port 8765, .*host one, port 8766, "):
+        imported(tmp_path, {**document, "client_stats": [job, job, other, other]})
+
+
+def test_a_run_with_a_job_that_has_not_begun_goes_on(tmp_path: Path) -> None:
+    """Its next status, late on a busy machine, was taken for the end of another run."""
+    first = sample("plain")
+    later = copy.deepcopy(first["jobs"][0])
+    later |= {"jobname": "later", "groupid": 1}
+    later["job options"]["bs"] = "8k"
+    later["read"] |= {"total_ios": 0, "io_bytes": 0, "runtime": 0}
+    first["jobs"].append(later)
+    second = copy.deepcopy(first)
+    second["timestamp_ms"] += 10 * first["jobs"][0]["read"]["runtime"]
+    second["jobs"][0]["read"]["total_ios"] += 1
+    found = imported(tmp_path, json.dumps(first) + "\n" + json.dumps(second))
+    assert [row.ios for row in found.cells.rows] == [second["jobs"][0]["read"]["total_ios"]]
+    assert any("1 statuses on the way are passed over" in it for it in found.warnings)
+
+
 def test_reads_and_writes_that_fio_joins(tmp_path: Path) -> None:
     document = sample("plus")
     job = document["jobs"][0]
