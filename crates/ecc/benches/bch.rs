@@ -1,8 +1,8 @@
 //! Rates of the BCH codec of one core, in information bits: 1 item is 1 bit of data.
 //!
-//! `cargo bench -p opennandlab-ecc --bench bch` prints them. Data and parity are received; errors
-//! are at random places, and undone by the decoder, so they are put in again before each word,
-//! which takes some nanoseconds.
+//! `cargo bench -p opennandlab-ecc --bench bch` prints them. Each word is decoded from data and
+//! parity, with errors injected at random places. The decoder corrects in place, so the errors are
+//! injected again before each word, which takes some nanoseconds.
 
 use divan::counter::ItemsCount;
 use divan::Bencher;
@@ -13,34 +13,60 @@ fn main() {
     divan::main();
 }
 
-/// Field degree, errors corrected, bytes of data, errors injected.
 #[derive(Clone, Copy)]
-struct Case(u32, u32, usize, usize);
+struct Case {
+    field_degree: u32,
+    correctable: u32,
+    data_bytes: usize,
+    error_count: usize,
+}
 
-impl std::fmt::Display for Case {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self(m, t, bytes, errors) = self;
-        write!(f, "({m},{t}) {bytes} B, {errors} errors")
+impl Case {
+    const fn new(
+        field_degree: u32,
+        correctable: u32,
+        data_bytes: usize,
+        error_count: usize,
+    ) -> Self {
+        Self { field_degree, correctable, data_bytes, error_count }
+    }
+
+    fn code(self, path: Path) -> BchCode {
+        let Self { field_degree, correctable, data_bytes, .. } = self;
+        BchCode::with_path(path, field_degree, correctable, Some(8 * data_bytes)).expect("a code")
+    }
+
+    fn data(self) -> Vec<u8> {
+        (0..self.data_bytes).map(|i| (i * i + 7) as u8).collect()
     }
 }
 
+impl std::fmt::Display for Case {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { field_degree, correctable, data_bytes, error_count } = self;
+        write!(f, "({field_degree},{correctable}) {data_bytes} B, {error_count} errors")
+    }
+}
+
+/// By field degree, errors corrected and errors injected.
 const CASES: [Case; 9] = [
-    Case(13, 8, 512, 0),
-    Case(13, 8, 512, 1),
-    Case(13, 8, 512, 8),
-    Case(14, 40, 1024, 0),
-    Case(14, 40, 1024, 40),
-    Case(8, 4, 27, 0),
-    Case(8, 4, 27, 4),
-    Case(14, 72, 1024, 72),
-    Case(13, 4, 512, 4),
+    Case::new(8, 4, 27, 0),
+    Case::new(8, 4, 27, 4),
+    Case::new(13, 4, 512, 4),
+    Case::new(13, 8, 512, 0),
+    Case::new(13, 8, 512, 1),
+    Case::new(13, 8, 512, 8),
+    Case::new(14, 40, 1024, 0),
+    Case::new(14, 40, 1024, 40),
+    Case::new(14, 72, 1024, 72),
 ];
 
 /// Words that are decoded in turn.
 const WORDS: usize = 64;
 
-/// Error positions of each word, from a linear congruential generator.
-fn positions(code: &BchCode, errors: usize) -> Vec<Vec<usize>> {
+/// Error positions of each word, from a linear congruential generator: the one of MMIX (D. E.
+/// Knuth, "The Art of Computer Programming", volume 2, 3.3.4).
+fn positions(code: &BchCode, error_count: usize) -> Vec<Vec<usize>> {
     let mut state = 42_u64;
     let mut next = || {
         state =
@@ -49,7 +75,7 @@ fn positions(code: &BchCode, errors: usize) -> Vec<Vec<usize>> {
     };
     let mut word = || {
         let mut positions = Vec::new();
-        while positions.len() < errors {
+        while positions.len() < error_count {
             let position = next();
             if !positions.contains(&position) {
                 positions.push(position);
@@ -60,22 +86,22 @@ fn positions(code: &BchCode, errors: usize) -> Vec<Vec<usize>> {
     (0..WORDS).map(|_| word()).collect()
 }
 
-fn decode(bencher: Bencher<'_, '_>, path: Path, Case(m, t, bytes, errors): Case) {
-    let code = BchCode::with_path(path, m, t, Some(8 * bytes)).expect("a code");
-    let mut data: Vec<u8> = (0..bytes).map(|i| (i * i + 7) as u8).collect();
+fn decode(bencher: Bencher<'_, '_>, path: Path, case: Case) {
+    let code = case.code(path);
+    let mut data = case.data();
     let mut parity = vec![0; code.parity_bytes()];
     code.encode(&data, &mut parity);
-    let positions = positions(&code, errors);
+    let positions = positions(&code, case.error_count);
     let mut decoder = code.decoder();
-    bencher.counter(ItemsCount::new(WORDS * 8 * bytes)).bench_local(|| {
+    bencher.counter(ItemsCount::new(WORDS * 8 * case.data_bytes)).bench_local(|| {
         for word in &positions {
             for &position in word {
-                match position.checked_sub(8 * bytes) {
+                match position.checked_sub(8 * case.data_bytes) {
                     None => bits::flip(&mut data, position),
                     Some(index) => bits::flip(&mut parity, index),
                 }
             }
-            assert_eq!(decoder.decode(&mut data, &mut parity), Ok(errors));
+            assert_eq!(decoder.decode(&mut data, &mut parity), Ok(case.error_count));
         }
     });
 }
@@ -85,9 +111,10 @@ fn decode_best(bencher: Bencher<'_, '_>, case: Case) {
     decode(bencher, Path::best(), case);
 }
 
+/// Without a row on machines that lack AVX2.
 #[divan::bench(args = CASES, sample_count = 25, sample_size = 1)]
 fn decode_avx2(bencher: Bencher<'_, '_>, case: Case) {
-    if let Some(path) = Path::all().into_iter().find(|path| path.name() == "avx2") {
+    if let Some(path) = Path::available().into_iter().find(|path| path.name() == "avx2") {
         decode(bencher, path, case);
     }
 }
@@ -98,11 +125,11 @@ fn decode_portable(bencher: Bencher<'_, '_>, case: Case) {
 }
 
 #[divan::bench(args = CASES, sample_count = 25, sample_size = 1)]
-fn encode(bencher: Bencher<'_, '_>, Case(m, t, bytes, _): Case) {
-    let code = BchCode::new(m, t, Some(8 * bytes)).expect("a code");
-    let data: Vec<u8> = (0..bytes).map(|i| (i * i + 7) as u8).collect();
+fn encode(bencher: Bencher<'_, '_>, case: Case) {
+    let code = case.code(Path::best());
+    let data = case.data();
     let mut parity = vec![0; code.parity_bytes()];
-    bencher.counter(ItemsCount::new(WORDS * 8 * bytes)).bench_local(|| {
+    bencher.counter(ItemsCount::new(WORDS * 8 * case.data_bytes)).bench_local(|| {
         for _ in 0..WORDS {
             code.encode(divan::black_box(&data), &mut parity);
         }

@@ -3,8 +3,10 @@
 //!
 //! A stream is a whole number of blocks of 64 bytes. Its residue modulo a group, times a constant
 //! that places the stream (by a power of x) or prepares what comes next, is one left-aligned word.
-//! The fast way folds: a block of 512 bits, multiplied by x^512, is replaced by something shorter
-//! that has the same residue, 64 bits at a time, and is added to the next block:
+//! The fast way folds. A block is four lanes of 128 bits, and the next block follows 512 bits
+//! later: each lane times x^512 is replaced by 128 bits with the same residue (both halves of 64
+//! bits, times a constant of at most 64 bits), and these are added to the same lane of the next
+//! block:
 //!
 //! ```text
 //!   four lanes of 128 bits   hi * (x^576 mod G) + lo * (x^512 mod G) + next block   ... per block
@@ -38,7 +40,7 @@ struct Table {
     modulus: Modulus,
     /// The left-aligned constant.
     weight: u64,
-    /// `remainders[k][b]` is `b x^(64 + 8 k)` modulo the scaled group.
+    /// `remainders[k][b]` is `b x^(64 + 8 k)` modulo M, the scaled group (see `polynomial`).
     remainders: Box<[[u64; 256]; 8]>,
 }
 
@@ -69,6 +71,8 @@ impl Residues {
     }
 }
 
+/// The constants that fold a stream modulo one group and multiply the residue by a left-aligned
+/// `weight`.
 fn fold(modulus: &Modulus, weight: u64) -> Fold {
     let x_to = |exponent| modulus.x_to(exponent) >> (64 - modulus.degree);
     Fold {
@@ -140,7 +144,7 @@ mod tests {
                     modulus.mul(rest, modulus.x_to_minus(5))
                 })
                 .collect();
-            for path in Path::all() {
+            for path in Path::available() {
                 let mut residues = vec![0; weights.len()];
                 Residues::new(path, &generator.groups, &weights).compute(&stream, &mut residues);
                 assert_eq!(residues, long_hand, "m={m} t={t} on {path:?}");

@@ -19,7 +19,7 @@ pub enum Sensing {
 /// The highest raw bit error rate at which codes of this rate can be free of errors.
 ///
 /// # Errors
-/// When the rate is not within 1e-6 and 0.999999, or for other reads than 1, 3 and 7.
+/// When the rate is not within 1e-6 and 0.999999, or the number of reads is not 1, 3 or 7.
 ///
 /// ```
 /// use opennandlab_ecc::channel::{rber_limit, Sensing};
@@ -29,8 +29,9 @@ pub fn rber_limit(rate: f64, sensing: Sensing) -> Result<f64, ChannelError> {
     Ok(q(1.0 / sigma_limit(rate, sensing)?))
 }
 
-/// The same limit of a soft or hard decision over Gaussian noise, as Eb/N0 in dB per information
-/// bit.
+/// The same limit as the lowest Eb/N0 of a BPSK channel with Gaussian noise, in dB: Eb/N0 =
+/// 1/(2 R sigma^2) for a code of rate R. The unquantised limit is that of soft decisions, one read
+/// that of hard decisions; 3 and 7 reads quantise in between.
 ///
 /// # Errors
 /// As [`rber_limit`].
@@ -73,8 +74,9 @@ fn sigma_limit(rate: f64, sensing: Sensing) -> Result<f64, ChannelError> {
 mod tests {
     use super::*;
 
-    /// Rate, then the limits for 1, 3, 7 reads and unquantised, to the digits that were computed
-    /// elsewhere by numerical mutual information.
+    /// Rate, then the limits for 1, 3, 7 reads and unquantised. Source: computed outside this code,
+    /// by numerical integration of the mutual information of two Gaussians and a search for the
+    /// thresholds that maximise it.
     const LIMITS: &[(f64, [f64; 4])] = &[
         (0.5, [0.110_028, 0.142_127, 0.150_472, 0.153_445]),
         (5.0 / 6.0, [0.024_62, 0.039_34, 0.043_61, 0.045_08]),

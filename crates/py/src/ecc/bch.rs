@@ -152,7 +152,7 @@ fn decode_once(
 }
 
 fn named_path(name: &str) -> Result<Path, Failure> {
-    let paths = Path::all();
+    let paths = Path::available();
     let names: Vec<&str> = paths.iter().map(|path| path.name()).collect();
     paths.into_iter().find(|path| path.name() == name).ok_or_else(|| {
         refused("path", format!("`{name}` is not here; accepted: {}", names.join(", ")))
@@ -162,5 +162,5 @@ fn named_path(name: &str) -> Result<Path, Failure> {
 /// The ways of computing that this machine has, slowest first.
 #[pyfunction]
 pub(crate) fn ecc_bch_paths() -> Vec<&'static str> {
-    Path::all().into_iter().map(Path::name).collect()
+    Path::available().into_iter().map(Path::name).collect()
 }

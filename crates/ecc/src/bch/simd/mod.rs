@@ -41,7 +41,7 @@ impl Path {
     pub const PORTABLE: Self = Self(Kind::Portable);
 
     /// The paths of this machine, slowest first. All give the same results.
-    pub fn all() -> Vec<Self> {
+    pub fn available() -> Vec<Self> {
         #[allow(unused_mut)]
         let mut paths = vec![Self::PORTABLE];
         #[cfg(target_arch = "x86_64")]
@@ -64,7 +64,7 @@ impl Path {
 
     /// The fastest path of this machine.
     pub fn best() -> Self {
-        Self::all().pop().unwrap_or(Self::PORTABLE)
+        Self::available().pop().unwrap_or(Self::PORTABLE)
     }
 
     /// `portable`, `avx2` or `avx512`.

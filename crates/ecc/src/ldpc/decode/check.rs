@@ -37,7 +37,7 @@ pub(super) struct Answers<V> {
 impl<V: Bytes> Answers<V> {
     #[inline(always)]
     fn to(&self, is_least: V::Mask) -> V {
-        self.to_least.or_else(is_least, self.to_others)
+        self.to_least.select(is_least, self.to_others)
     }
 }
 
@@ -54,7 +54,7 @@ pub(super) trait Form<V: Bytes> {
     /// The answers that were kept.
     fn kept(sent: &Self::Sent) -> [V; 2];
     /// Prefetches the state of an edge, if it is not recalled.
-    fn expect(edge: &Self::Edge);
+    fn prefetch_for_write(edge: &Self::Edge);
     /// The message that was sent last; `answers` are those of the check then.
     fn recall(edge: &Self::Edge, answers: [V; 2]) -> V;
     /// Takes an extrinsic value, its sign and its magnitude.
@@ -78,8 +78,8 @@ impl<V: Bytes> Form<V> for Plain {
         [V::splat(0); 2]
     }
     #[inline(always)]
-    fn expect(edge: &Row) {
-        V::expect(edge);
+    fn prefetch_for_write(edge: &Row) {
+        V::prefetch_for_write(edge);
     }
     #[inline(always)]
     fn recall(edge: &Row, _: [V; 2]) -> V {
@@ -120,11 +120,11 @@ impl<V: Bytes> Form<V> for Packed {
         [V::load(&sent[0]), V::load(&sent[1])]
     }
     #[inline(always)]
-    fn expect(_: &[u64; 2]) {}
+    fn prefetch_for_write(_: &[u64; 2]) {}
     #[inline(always)]
     fn recall(edge: &[u64; 2], [to_least, to_others]: [V; 2]) -> V {
         let [negative, is_least] = *edge;
-        to_least.or_else(V::mask(is_least), to_others).negate_if(V::mask(negative))
+        to_least.select(V::mask(is_least), to_others).negate_if(V::mask(negative))
     }
     #[inline(always)]
     fn note(edge: &mut [u64; 2], note: &mut [Row; 2], value: V, negative: V::Mask, size: V) {
@@ -282,7 +282,7 @@ impl<V: Bytes> Minima<V> {
     ) -> V {
         // Before the first iteration nothing was sent.
         let value = if FIRST {
-            F::expect(edge);
+            F::prefetch_for_write(edge);
             posterior
         } else {
             posterior.sub(F::recall(edge, self.kept))

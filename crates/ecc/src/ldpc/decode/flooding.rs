@@ -128,6 +128,6 @@ fn answer<V: Bytes>(extrinsics: &[Row], messages: &mut [Row], weaken: Weaken, hi
         let extrinsic = V::load(extrinsic);
         let negative = extrinsic.negative(hidden);
         let is_least = extrinsic.magnitude(negative, hidden).equal(least);
-        to_least.or_else(is_least, to_others).negate_if(negative).store(message);
+        to_least.select(is_least, to_others).negate_if(negative).store(message);
     }
 }

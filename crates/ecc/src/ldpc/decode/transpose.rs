@@ -51,7 +51,7 @@ pub(super) fn read_llrs<V: Bytes>(llrs: &[i8], sent: &[u32], rows: &mut [Row]) {
         }
         for (index, columns) in sent[first..bits.min(first + STRIP)].chunks(BLOCK).enumerate() {
             for (lane, vector) in block.iter_mut().enumerate() {
-                *vector = V::quarters([
+                *vector = V::from_quarters([
                     &lines[lane].as_chunks().0[index],
                     &lines[lane + BLOCK].as_chunks().0[index],
                     &lines[lane + 2 * BLOCK].as_chunks().0[index],
@@ -65,7 +65,7 @@ pub(super) fn read_llrs<V: Bytes>(llrs: &[i8], sent: &[u32], rows: &mut [Row]) {
             for (&vector, &column) in block.iter().zip(columns) {
                 let tie = V::splat(i8::from(tie(column)));
                 let moves = vector.sub(tie).negative(hidden);
-                vector.sub(V::splat(1)).or_else(moves, vector).store(&mut rows[column as usize]);
+                vector.sub(V::splat(1)).select(moves, vector).store(&mut rows[column as usize]);
             }
         }
     }
@@ -75,7 +75,7 @@ pub(super) fn read_llrs<V: Bytes>(llrs: &[i8], sent: &[u32], rows: &mut [Row]) {
 #[inline(always)]
 fn pair<V: Bytes>(block: &[V; BLOCK], turned: &mut [V; BLOCK]) {
     for index in 0..BLOCK / 2 {
-        let (low, high) = block[index].zip(block[index + BLOCK / 2]);
+        let (low, high) = block[index].interleave(block[index + BLOCK / 2]);
         turned[2 * index] = low;
         turned[2 * index + 1] = high;
     }

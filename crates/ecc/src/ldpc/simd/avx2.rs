@@ -33,7 +33,7 @@ macro_rules! lanewise {
 }
 
 #[inline(always)]
-fn times_half(a: __m256i, factor: u16) -> __m256i {
+fn scale_half(a: __m256i, factor: u16) -> __m256i {
     // SAFETY: see `Lanes`.
     unsafe {
         let twice = _mm256_set1_epi16((2 * factor) as i16);
@@ -76,7 +76,7 @@ impl Bytes for Lanes {
         unsafe { Self(_mm256_load_si256(start), _mm256_load_si256(start.add(1))) }
     }
     #[inline(always)]
-    fn expect(row: &Row) {
+    fn prefetch_for_write(row: &Row) {
         // SAFETY: see `Lanes`; a prefetch reads nothing.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(row.0.as_ptr().cast()) }
     }
@@ -127,7 +127,7 @@ impl Bytes for Lanes {
         lanewise!(_mm256_cmpeq_epi8, self, other)
     }
     #[inline(always)]
-    fn or_else(self, mask: Self::Mask, other: Self) -> Self {
+    fn select(self, mask: Self::Mask, other: Self) -> Self {
         // SAFETY: see `Lanes`.
         unsafe {
             Self(
@@ -141,23 +141,23 @@ impl Bytes for Lanes {
         lanewise!(_mm256_sub_epi8, self.xor(mask), mask)
     }
     #[inline(always)]
-    fn mean(self, other: Self) -> Self {
+    fn rounded_mean(self, other: Self) -> Self {
         lanewise!(_mm256_avg_epu8, self, other)
     }
     #[inline(always)]
-    fn less(self, other: Self) -> Self {
+    fn wrapping_sub(self, other: Self) -> Self {
         lanewise!(_mm256_sub_epi8, self, other)
     }
     #[inline(always)]
-    fn less_offset(self, offset: u8) -> Self {
+    fn sub_offset(self, offset: u8) -> Self {
         lanewise!(_mm256_subs_epu8, self, Self::splat(offset as i8))
     }
     #[inline(always)]
-    fn times(self, factor: u16) -> Self {
-        Self(times_half(self.0, factor), times_half(self.1, factor))
+    fn scale(self, factor: u16) -> Self {
+        Self(scale_half(self.0, factor), scale_half(self.1, factor))
     }
     #[inline(always)]
-    fn quarters(chunks: [&[i8; 16]; 4]) -> Self {
+    fn from_quarters(chunks: [&[i8; 16]; 4]) -> Self {
         // SAFETY: see `Lanes`; a chunk is 16 bytes.
         unsafe {
             let chunk = |index: usize| _mm_loadu_si128(chunks[index].as_ptr().cast());
@@ -165,7 +165,7 @@ impl Bytes for Lanes {
         }
     }
     #[inline(always)]
-    fn zip(self, other: Self) -> (Self, Self) {
+    fn interleave(self, other: Self) -> (Self, Self) {
         let low = lanewise!(_mm256_unpacklo_epi8, self, other);
         (low, lanewise!(_mm256_unpackhi_epi8, self, other))
     }

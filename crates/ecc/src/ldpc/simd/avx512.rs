@@ -35,7 +35,7 @@ impl Bytes for Lanes {
         unsafe { Self(_mm512_load_si512((&raw const row.0).cast())) }
     }
     #[inline(always)]
-    fn expect(row: &Row) {
+    fn prefetch_for_write(row: &Row) {
         // SAFETY: see `Lanes`; a prefetch reads nothing.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(row.0.as_ptr().cast()) }
     }
@@ -91,7 +91,7 @@ impl Bytes for Lanes {
         unsafe { _mm512_cmpeq_epi8_mask(self.0, other.0) }
     }
     #[inline(always)]
-    fn or_else(self, mask: Self::Mask, other: Self) -> Self {
+    fn select(self, mask: Self::Mask, other: Self) -> Self {
         // SAFETY: see `Lanes`.
         unsafe { Self(_mm512_mask_blend_epi8(mask, other.0, self.0)) }
     }
@@ -101,22 +101,22 @@ impl Bytes for Lanes {
         unsafe { Self(_mm512_mask_sub_epi8(self.0, mask, _mm512_setzero_si512(), self.0)) }
     }
     #[inline(always)]
-    fn mean(self, other: Self) -> Self {
+    fn rounded_mean(self, other: Self) -> Self {
         // SAFETY: see `Lanes`.
         unsafe { Self(_mm512_avg_epu8(self.0, other.0)) }
     }
     #[inline(always)]
-    fn less(self, other: Self) -> Self {
+    fn wrapping_sub(self, other: Self) -> Self {
         // SAFETY: see `Lanes`.
         unsafe { Self(_mm512_sub_epi8(self.0, other.0)) }
     }
     #[inline(always)]
-    fn less_offset(self, offset: u8) -> Self {
+    fn sub_offset(self, offset: u8) -> Self {
         // SAFETY: see `Lanes`.
         unsafe { Self(_mm512_subs_epu8(self.0, _mm512_set1_epi8(offset as i8))) }
     }
     #[inline(always)]
-    fn times(self, factor: u16) -> Self {
+    fn scale(self, factor: u16) -> Self {
         // SAFETY: see `Lanes`.
         unsafe {
             let twice = _mm512_set1_epi16((2 * factor) as i16);
@@ -130,7 +130,7 @@ impl Bytes for Lanes {
         }
     }
     #[inline(always)]
-    fn quarters(chunks: [&[i8; 16]; 4]) -> Self {
+    fn from_quarters(chunks: [&[i8; 16]; 4]) -> Self {
         // SAFETY: see `Lanes`; a chunk is 16 bytes.
         unsafe {
             let chunk = |index: usize| _mm_loadu_si128(chunks[index].as_ptr().cast());
@@ -141,7 +141,7 @@ impl Bytes for Lanes {
         }
     }
     #[inline(always)]
-    fn zip(self, other: Self) -> (Self, Self) {
+    fn interleave(self, other: Self) -> (Self, Self) {
         // SAFETY: see `Lanes`.
         unsafe {
             let low = _mm512_unpacklo_epi8(self.0, other.0);

@@ -51,8 +51,8 @@ impl Weaken {
     ///
     /// With messages of at most M and a posterior cut at L = 127.5, the extrinsic value of such a
     /// bit is at least L - M. Its checks answer M again, so that nothing moves, while M is no more
-    /// than that value weakened: M <= s (L - M), or M <= L - M - o. Larger messages would be taken
-    /// off a posterior that does not hold them, and turn it over.
+    /// than that value weakened: M <= s (L - M), or M <= L - M - o. The posterior is cut and does
+    /// not hold the sum of larger messages: subtracting them would flip its sign.
     pub fn steady_max(self) -> u8 {
         match self {
             Self::ThreeQuarters => Self::Scale(192).steady_max(),
@@ -68,8 +68,9 @@ pub(crate) trait Bytes: Copy {
     type Mask: Copy;
     /// Reads a row.
     fn load(row: &Row) -> Self;
-    /// Asks for a row that is written soon, since to write it would wait for it.
-    fn expect(row: &Row);
+    /// Prefetches a row that is written soon: a store into a line that is not in the cache would
+    /// wait for the line.
+    fn prefetch_for_write(row: &Row);
     /// Writes a row.
     fn store(self, row: &mut Row);
     /// The same value in all lanes.
@@ -91,17 +92,17 @@ pub(crate) trait Bytes: Copy {
     /// Lanes that are equal.
     fn equal(self, other: Self) -> Self::Mask;
     /// `self` in lanes whose mask is set, else `other`.
-    fn or_else(self, mask: Self::Mask, other: Self) -> Self;
+    fn select(self, mask: Self::Mask, other: Self) -> Self;
     /// `-x` in lanes whose mask is set; `x` is not -128.
     fn negate_if(self, mask: Self::Mask) -> Self;
     /// Half of the sum of two magnitudes, rounded up.
-    fn mean(self, other: Self) -> Self;
+    fn rounded_mean(self, other: Self) -> Self;
     /// Wrapping difference.
-    fn less(self, other: Self) -> Self;
+    fn wrapping_sub(self, other: Self) -> Self;
     /// `(2 x + 1) factor / 512`, rounded to a whole number, halves down.
-    fn times(self, factor: u16) -> Self;
+    fn scale(self, factor: u16) -> Self;
     /// Unsigned saturating difference.
-    fn less_offset(self, offset: u8) -> Self;
+    fn sub_offset(self, offset: u8) -> Self;
     /// The message of a minimum x + 1/2, stored as x, rounded to a whole number, halves down.
     #[inline(always)]
     fn weaken(self, by: Weaken) -> Self {
@@ -109,17 +110,17 @@ pub(crate) trait Bytes: Copy {
             Weaken::ThreeQuarters => {
                 // With n = x + 1, 3 (x + 1/2) / 4 rounds to 3 n / 4 rounded down, which is n less
                 // n / 4 rounded up, and that is half of half of n, rounded up twice.
-                let (next, zero) = (self.less(Self::splat(-1)), Self::splat(0));
-                next.less(next.mean(zero).mean(zero))
+                let (next, zero) = (self.wrapping_sub(Self::splat(-1)), Self::splat(0));
+                next.wrapping_sub(next.rounded_mean(zero).rounded_mean(zero))
             }
-            Weaken::Scale(factor) => self.times(factor),
-            Weaken::Offset(offset) => self.less_offset(offset),
+            Weaken::Scale(factor) => self.scale(factor),
+            Weaken::Offset(offset) => self.sub_offset(offset),
         }
     }
     /// Sixteen lanes each from four places.
-    fn quarters(chunks: [&[i8; 16]; 4]) -> Self;
-    /// In each quarter of sixteen lanes: the lower eight of both in turn, and the upper eight.
-    fn zip(self, other: Self) -> (Self, Self);
+    fn from_quarters(chunks: [&[i8; 16]; 4]) -> Self;
+    /// In each quarter of sixteen lanes: the lower eight of both in turn, then the upper eight.
+    fn interleave(self, other: Self) -> (Self, Self);
     /// Byte `i` becomes bit `i` of the word, 0 or 1.
     fn write_bits(word: u64, bytes: &mut [u8; LANES]);
     /// Bit `i` is set if the mask of lane `i` is.
@@ -152,7 +153,8 @@ impl<V: Bytes> Hidden<V> {
 
 /// A computation that [`run`] compiles for each instruction set.
 pub(crate) trait Kernel {
-    /// Does the work. Must be `#[inline(always)]`, and so must all that is worth it below.
+    /// Does the work. Must be `#[inline(always)]`, and so must each function that it calls with
+    /// `V`: one that is not inlined is compiled without the instruction set.
     fn run<V: Bytes>(self);
 }
 
@@ -234,7 +236,8 @@ pub(crate) fn run(path: Path, kernel: impl Kernel) {
 mod tests {
     use super::*;
 
-    /// Every operation on every pair of values, folded into rows that paths must agree on.
+    /// The arithmetic, `interleave` and the masks on every pair of values, as rows that paths must
+    /// agree on. Tests of `transpose` cover `from_quarters` and `write_bits`.
     struct AllPairs<'a>(&'a mut Vec<Row>);
 
     impl Kernel for AllPairs<'_> {
@@ -258,15 +261,15 @@ mod tests {
                         a.xor(b),
                         low.min(high),
                         low.max(high),
-                        a.or_else(mask, b),
+                        a.select(mask, b),
                         low.negate_if(a.negative(hidden)),
                         low.weaken(Weaken::Scale(u16::from(value as u8) + 1)),
                         low.weaken(Weaken::Offset(value as u8)),
                         low.weaken(Weaken::ThreeQuarters),
-                        a.mean(b),
-                        a.less(b),
-                        a.zip(b).0,
-                        a.zip(b).1,
+                        a.rounded_mean(b),
+                        a.wrapping_sub(b),
+                        a.interleave(b).0,
+                        a.interleave(b).1,
                     ];
                     for out in outs {
                         let mut row = Row([0; LANES]);

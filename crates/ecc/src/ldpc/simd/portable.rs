@@ -24,7 +24,7 @@ impl Bytes for Lanes {
         Self(row.0)
     }
     #[inline(always)]
-    fn expect(_: &Row) {}
+    fn prefetch_for_write(_: &Row) {}
     #[inline(always)]
     fn store(self, row: &mut Row) {
         row.0 = self.0;
@@ -66,7 +66,7 @@ impl Bytes for Lanes {
         map(self.0, other.0, |a, b| -i8::from(a == b)).0
     }
     #[inline(always)]
-    fn or_else(self, mask: Self::Mask, other: Self) -> Self {
+    fn select(self, mask: Self::Mask, other: Self) -> Self {
         let kept = map(self.0, mask, |a, mask| a & mask);
         let taken = map(other.0, mask, |b, mask| b & !mask);
         map(kept.0, taken.0, |a, b| a | b)
@@ -76,26 +76,26 @@ impl Bytes for Lanes {
         map(self.0, mask, |a, mask| (a ^ mask).wrapping_sub(mask))
     }
     #[inline(always)]
-    fn mean(self, other: Self) -> Self {
+    fn rounded_mean(self, other: Self) -> Self {
         map(self.0, other.0, |a, b| ((u16::from(a as u8) + u16::from(b as u8) + 1) >> 1) as i8)
     }
     #[inline(always)]
-    fn less(self, other: Self) -> Self {
+    fn wrapping_sub(self, other: Self) -> Self {
         map(self.0, other.0, i8::wrapping_sub)
     }
     #[inline(always)]
-    fn less_offset(self, offset: u8) -> Self {
+    fn sub_offset(self, offset: u8) -> Self {
         map(self.0, self.0, |a, _| (a as u8).saturating_sub(offset) as i8)
     }
     #[inline(always)]
-    fn times(self, factor: u16) -> Self {
+    fn scale(self, factor: u16) -> Self {
         map(self.0, self.0, |a, _| {
             let doubled = 2 * u16::from(a as u8) + 1;
             ((doubled * factor + 255) >> 9) as i8
         })
     }
     #[inline(always)]
-    fn quarters(chunks: [&[i8; 16]; 4]) -> Self {
+    fn from_quarters(chunks: [&[i8; 16]; 4]) -> Self {
         let mut lanes = [0; LANES];
         for (quarter, chunk) in lanes.chunks_exact_mut(16).zip(chunks) {
             quarter.copy_from_slice(chunk);
@@ -103,7 +103,7 @@ impl Bytes for Lanes {
         Self(lanes)
     }
     #[inline(always)]
-    fn zip(self, other: Self) -> (Self, Self) {
+    fn interleave(self, other: Self) -> (Self, Self) {
         let mut halves = [[0; LANES]; 2];
         for quarter in (0..LANES).step_by(16) {
             for lane in 0..8 {
