@@ -173,7 +173,7 @@ pub(crate) fn emmc_fields() -> String {
                 "bytes": it.bytes,
                 "access": it.access.name(),
                 "since": it.since.revision(),
-                "is_modelled": it.is_modelled,
+                "is_modelled": it.is_writable,
             })
         })
         .collect();

@@ -15,12 +15,19 @@ struct Held {
     epoch: u32,
 }
 
+/// Sectors of one epoch that leave the cache together.
+pub(super) struct Run {
+    pub(super) epoch: u32,
+    pub(super) first: u64,
+    pub(super) bytes: Vec<u8>,
+}
+
 /// See the module. Sectors are those of the drive.
 #[derive(Default)]
 pub(super) struct Cache {
     held: BTreeMap<u64, Held>,
     epoch: u32,
-    /// Sectors that there is room for.
+    /// Sectors that have room.
     pub(super) capacity: u64,
 }
 
@@ -90,21 +97,20 @@ impl Cache {
     }
 
     /// Takes everything out, as runs of sectors in the order in which they may be written.
-    pub(super) fn take(&mut self) -> Vec<(u32, u64, Vec<u8>)> {
-        let mut held: Vec<(u32, u64, [u8; SECTOR])> = std::mem::take(&mut self.held)
-            .into_iter()
-            .map(|(sector, it)| (it.epoch, sector, it.bytes))
-            .collect();
-        held.sort_by_key(|&(epoch, sector, _)| (epoch, sector));
-        let mut runs: Vec<(u32, u64, Vec<u8>)> = Vec::new();
-        for (epoch, sector, bytes) in held {
+    pub(super) fn take(&mut self) -> Vec<Run> {
+        let mut held: Vec<(u64, Held)> = std::mem::take(&mut self.held).into_iter().collect();
+        // By epoch; the sort is stable, so sectors stay in order.
+        held.sort_by_key(|(_, it)| it.epoch);
+        let mut runs: Vec<Run> = Vec::new();
+        for (sector, Held { bytes, epoch }) in held {
             match runs.last_mut() {
-                Some((last, first, run))
-                    if *last == epoch && *first + (run.len() / SECTOR) as u64 == sector =>
+                Some(run)
+                    if run.epoch == epoch
+                        && run.first + (run.bytes.len() / SECTOR) as u64 == sector =>
                 {
-                    run.extend_from_slice(&bytes);
+                    run.bytes.extend_from_slice(&bytes);
                 }
-                _ => runs.push((epoch, sector, bytes.to_vec())),
+                _ => runs.push(Run { epoch, first: sector, bytes: bytes.to_vec() }),
             }
         }
         runs
@@ -130,7 +136,7 @@ mod tests {
         assert!(cache.has_earlier(11, 2) && !cache.has_earlier(12, 1) && cache.is_barred());
         assert_eq!(cache.missing(10, 4), 1);
         let runs: Vec<(u64, usize)> =
-            cache.take().into_iter().map(|(_, first, run)| (first, run.len() / SECTOR)).collect();
+            cache.take().into_iter().map(|run| (run.first, run.bytes.len() / SECTOR)).collect();
         assert_eq!(runs, [(10, 2), (3, 1), (12, 1)]);
     }
 }

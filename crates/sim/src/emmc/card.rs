@@ -6,17 +6,18 @@
 use serde_json::{json, Value};
 
 use super::background::Background;
+use super::change::Cause;
 use super::erase::Selection;
 use super::ext_csd::{self as at, ExtCsd};
 use super::options::{Hpi, Options, Standard};
 use super::packed::{PACKED, RELIABLE};
-use super::parts::{Count, Parts, Reply, Response, Transfer};
+use super::parts::{Count, Parts, Reply, Response, Transfer, WrittenOnce};
 use super::protect::Protection;
 use super::queue::{self, Queue};
 use super::registers;
 use super::rpmb::Rpmb;
 use super::status::{self, State};
-use super::storage::{End, Partition, Storage, SECTOR};
+use super::storage::{Partition, Storage, SECTOR};
 use super::switch;
 use super::{erasing, transfer};
 use crate::config::ConfigError;
@@ -71,7 +72,7 @@ impl Card {
             marked: Vec::new(),
             unmapped_bytes: 0,
             work: None,
-            written_once: (false, false),
+            written_once: WrittenOnce::default(),
             storage,
             options,
         };
@@ -104,7 +105,7 @@ impl Card {
         self.lose();
         self.parts.csd.reset_power();
         self.parts.protection.reset_power();
-        self.parts.written_once = (false, false);
+        self.parts.written_once = WrittenOnce::default();
         self.parts.powered_at = self.parts.now;
         self.parts.csd.set_u32(at::CORRECTLY_PRG_SECTORS_NUM, 0);
         self.before_boot();
@@ -119,7 +120,7 @@ impl Card {
 
     fn lose(&mut self) {
         let parts = &mut self.parts;
-        parts.stop(End::Cut);
+        parts.stop(Cause::Cut);
         parts.work = None;
         parts.storage.cache.lose();
         parts.csd.reset();
@@ -327,7 +328,7 @@ impl Card {
 
     fn interrupt(&mut self) {
         if self.parts.is_interruptible() {
-            self.parts.stop(End::Interrupt);
+            self.parts.stop(Cause::Interrupt);
             switch::notice_life(&mut self.parts, 0, 0);
         }
     }

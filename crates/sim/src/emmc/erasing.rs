@@ -1,5 +1,7 @@
 //! CMD35, CMD36 and CMD38, and the protection of groups: CMD28 to CMD31.
 
+use std::ops::Range;
+
 use super::erase::{Selection, Way};
 use super::ext_csd as at;
 use super::parts::{Parts, What};
@@ -28,7 +30,7 @@ pub(super) fn select(parts: &mut Parts, address: u32, is_end: bool) {
     }
 }
 
-/// CMD38; returns how long the card is busy, `None` where nothing is begun.
+/// CMD38; returns how long the card is busy, `None` if nothing is begun.
 pub(super) fn erase(parts: &mut Parts, argument: u32) -> Option<Ns> {
     let Selection::Range(first, last) = std::mem::take(&mut parts.selection) else {
         parts.errors |= status::ERASE_SEQ_ERROR;
@@ -46,12 +48,17 @@ pub(super) fn erase(parts: &mut Parts, argument: u32) -> Option<Ns> {
         first..last + 1
     };
     let runs = unprotected(parts, range.clone());
-    let selected: u64 = runs.iter().map(|(_, sectors)| sectors).sum();
+    let selected: u64 = runs.iter().map(|run| run.end - run.start).sum();
     if selected < range.end - range.start {
         parts.errors |= status::WP_ERASE_SKIP;
     }
-    let runs: Vec<(u64, u64)> =
-        runs.into_iter().map(|(first, sectors)| (parts.on_drive(first), sectors)).collect();
+    let runs: Vec<Range<u64>> = runs
+        .into_iter()
+        .map(|run| {
+            let first = parts.on_drive(run.start);
+            first..first + (run.end - run.start)
+        })
+        .collect();
     let runs = match way {
         Way::SecureTrimMark => {
             parts.marked.extend(runs);
@@ -62,12 +69,12 @@ pub(super) fn erase(parts: &mut Parts, argument: u32) -> Option<Ns> {
     };
     let mut ends = parts.now + Ns(10_000);
     let mut bytes = 0;
-    for (first, sectors) in runs {
-        match parts.storage.unmap(ends, (first, sectors), way == Way::Discard) {
+    for run in runs {
+        match parts.storage.unmap(ends, &run, way) {
             Ok(end) => ends = end,
             Err(refusal) => parts.errors |= Parts::refused(refusal),
         }
-        bytes += sectors * SECTOR as u64;
+        bytes += (run.end - run.start) * SECTOR as u64;
     }
     parts.background.owe(bytes);
     if way.is_secure() {
@@ -78,16 +85,16 @@ pub(super) fn erase(parts: &mut Parts, argument: u32) -> Option<Ns> {
     Some(parts.begin(ends, What::Erase, Vec::new()))
 }
 
-/// The parts of a range of the partition that may be erased: first sector, sectors.
-fn unprotected(parts: &Parts, range: std::ops::Range<u64>) -> Vec<(u64, u64)> {
+/// The parts of a range of sectors of the partition that may be erased.
+fn unprotected(parts: &Parts, range: Range<u64>) -> Vec<Range<u64>> {
     let group = parts.storage.layout.wp_sectors();
     if !parts.is_protected(range.start, range.end - range.start) {
-        return vec![(range.start, range.end - range.start)];
+        return vec![range];
     }
     if parts.partition() != Partition::User {
         return Vec::new();
     }
-    let mut runs: Vec<(u64, u64)> = Vec::new();
+    let mut runs: Vec<Range<u64>> = Vec::new();
     for number in range.start / group..=(range.end - 1) / group {
         if parts.protection.group(number).is_some() {
             continue;
@@ -95,8 +102,8 @@ fn unprotected(parts: &Parts, range: std::ops::Range<u64>) -> Vec<(u64, u64)> {
         let first = range.start.max(number * group);
         let end = range.end.min((number + 1) * group);
         match runs.last_mut() {
-            Some((at, sectors)) if *at + *sectors == first => *sectors += end - first,
-            _ => runs.push((first, end - first)),
+            Some(run) if run.end == first => run.end = end,
+            _ => runs.push(first..end),
         }
     }
     runs

@@ -4,7 +4,7 @@
 //! 4.51 has of it JESD84-B451, 7.4. Bytes that are in no row read as zeros and cannot be written.
 
 use super::options::Standard;
-use Access::{Kept, Mixed, Once, PowerOnce, Read, Reset, Write};
+use Access::{Kept, Mixed, Once, Read, Reset, Write};
 
 /// How a field is written, and how long it keeps its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,11 +17,10 @@ pub enum Access {
     Kept,
     /// `R/W/E_P`: as often as wanted, reset by power, reset pin and CMD0.
     Reset,
-    /// `R/W/C_P`: once between two power cycles or hardware resets.
-    PowerOnce,
     /// `W/E_P`: written, and reads as zero.
     Write,
-    /// Bits of several of these.
+    /// Bits of several of these, or of `R/W/C_P`: written once between two power cycles or hardware
+    /// resets.
     Mixed,
 }
 
@@ -33,7 +32,6 @@ impl Access {
             Once => "R/W",
             Kept => "R/W/E",
             Reset => "R/W/E_P",
-            PowerOnce => "R/W/C_P",
             Write => "W/E_P",
             Mixed => "mixed",
         }
@@ -54,12 +52,13 @@ pub struct Field {
     /// How it is written.
     pub access: Access,
     /// Whether this card lets it be written; else CMD6 ends with `SWITCH_ERROR`.
-    pub is_modelled: bool,
+    pub is_writable: bool,
 }
 
 macro_rules! fields {
     ($(
-        $name:ident = $index:literal, $bytes:literal, $since:ident, $access:ident, $writes:literal;
+        $name:ident =
+            $index:literal, $bytes:literal, $since:ident, $access:ident, $is_writable:literal;
     )*) => {
         /// All fields that this card knows, by position.
         pub const FIELDS: &[Field] = &[$(Field {
@@ -68,13 +67,14 @@ macro_rules! fields {
             bytes: $bytes,
             since: Standard::$since,
             access: $access,
-            is_modelled: $writes,
+            is_writable: $is_writable,
         },)*];
         $(#[allow(dead_code, missing_docs)] // a few positions are here for the list alone
         pub(super) const $name: usize = $index;)*
     };
 }
 
+// Name = first byte, bytes, first revision, access, whether this card lets it be written.
 fields! {
     CMDQ_MODE_EN = 15, 1, V51, Reset, true;
     SECURE_REMOVAL_TYPE = 16, 1, V50, Mixed, false;
@@ -213,17 +213,34 @@ fields! {
     S_CMD_SET = 504, 1, V451, Read, false;
 }
 
+/// Bytes of the register.
+pub(super) const BYTES: usize = 512;
+
+/// Bits of `USER_WP` (JESD84-B51, 7.4, as those below): protect until power-off,
+/// protect for good, and whether the former is disabled.
+const US_PWR_WP_EN: u8 = 0x01;
+const US_PERM_WP_EN: u8 = 0x04;
+const US_PWR_WP_DIS: u8 = 0x08;
+/// Bits of `BOOT_WP`.
+const B_PERM_WP_EN: u8 = 0x04;
+const B_PERM_WP_SEC_SEL: u8 = 0x08;
+const B_PERM_WP_DIS: u8 = 0x10;
+/// Bits of `BOOT_CONFIG_PROT`.
+const PWR_BOOT_CONFIG_PROT: u8 = 0x01;
+/// Bits of `PARTITION_CONFIG`.
+const PARTITION_ACCESS: u8 = 0x07;
+
 /// The register of a card.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ExtCsd {
-    bytes: [u8; 512],
-    /// What fields are after a reset that does not keep them.
-    defaults: [u8; 512],
+    bytes: [u8; BYTES],
+    /// The values of fields after a reset that does not keep them.
+    defaults: [u8; BYTES],
 }
 
 impl ExtCsd {
     /// With these values in a new card.
-    pub(super) fn new(bytes: &[u8; 512]) -> Self {
+    pub(super) fn new(bytes: &[u8; BYTES]) -> Self {
         Self { bytes: *bytes, defaults: *bytes }
     }
 
@@ -239,22 +256,22 @@ impl ExtCsd {
         self.bytes[index]
     }
 
-    pub(super) fn set(&mut self, index: usize, value: u8) {
-        self.bytes[index] = value;
-    }
-
-    /// Sets a field of four bytes.
-    pub(super) fn set_u32(&mut self, index: usize, value: u32) {
-        self.bytes[index..index + 4].copy_from_slice(&value.to_le_bytes());
-    }
-
-    /// Two bytes, the first the least significant.
+    /// A field of two bytes, the first the least significant.
     pub(super) fn get_u16(&self, index: usize) -> u16 {
         u16::from_le_bytes([self.bytes[index], self.bytes[index + 1]])
     }
 
+    pub(super) fn set(&mut self, index: usize, value: u8) {
+        self.bytes[index] = value;
+    }
+
+    /// Sets a field of four bytes, the first the least significant.
+    pub(super) fn set_u32(&mut self, index: usize, value: u32) {
+        self.bytes[index..index + 4].copy_from_slice(&value.to_le_bytes());
+    }
+
     /// As CMD8 sends it: write-only fields read as zero.
-    pub(super) fn image(&self) -> [u8; 512] {
+    pub(super) fn image(&self) -> [u8; BYTES] {
         let mut image = self.bytes;
         for field in FIELDS.iter().filter(|it| it.access == Write) {
             image[field.index as usize] = 0;
@@ -268,18 +285,18 @@ impl ExtCsd {
             let place = field.index as usize..(field.index + field.bytes) as usize;
             self.bytes[place.clone()].copy_from_slice(&self.defaults[place]);
         }
-        // Bits of mixed fields: access to a partition, and how CMD28 protects.
-        self.bytes[PARTITION_CONFIG] &= !0x07;
-        self.bytes[USER_WP] &= !0x05;
+        // The bits of mixed fields that have this access.
+        self.bytes[PARTITION_CONFIG] &= !PARTITION_ACCESS;
+        self.bytes[USER_WP] &= !(US_PWR_WP_EN | US_PERM_WP_EN);
     }
 
     /// The reset pin or a power cycle, but not CMD0: resets the bits that can be written once per
     /// power cycle.
     pub(super) fn reset_power(&mut self) {
-        self.bytes[USER_WP] &= !0x08;
-        // All bits of one power cycle; those for good, and which of the two they mean, stay.
-        self.bytes[BOOT_WP] &= 0x1c;
-        self.bytes[BOOT_CONFIG_PROT] &= !0x01;
+        self.bytes[USER_WP] &= !US_PWR_WP_DIS;
+        // Permanent protection stays, and which boot partition it is for.
+        self.bytes[BOOT_WP] &= B_PERM_WP_EN | B_PERM_WP_SEC_SEL | B_PERM_WP_DIS;
+        self.bytes[BOOT_CONFIG_PROT] &= !PWR_BOOT_CONFIG_PROT;
     }
 }
 
@@ -293,16 +310,16 @@ mod tests {
         for field in FIELDS {
             assert!(field.index >= limit, "{} begins inside the one before", field.name);
             limit = field.index + field.bytes;
-            assert!(limit <= 512);
+            assert!(limit as usize <= BYTES);
             let is_mode = limit <= 192;
             assert!(is_mode || field.access == Read, "{} is a property", field.name);
-            assert!(!field.is_modelled || field.access != Read, "{}", field.name);
+            assert!(!field.is_writable || field.access != Read, "{}", field.name);
         }
     }
 
     #[test]
     fn older_revisions_lack_what_came_later() {
-        let mut bytes = [0; 512];
+        let mut bytes = [0; BYTES];
         bytes[EXT_CSD_REV] = Standard::V451.revision();
         let old = ExtCsd::new(&bytes);
         assert!(old.field(CMDQ_MODE_EN).is_none() && old.field(CACHE_CTRL).is_some());

@@ -18,6 +18,7 @@
 mod background;
 mod cache;
 mod card;
+mod change;
 mod erase;
 mod erasing;
 mod ext_csd;

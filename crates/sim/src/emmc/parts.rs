@@ -1,6 +1,7 @@
 //! The state of a card, and the parts of it that every command needs: addresses, R1, running work.
 
 use super::background::Background;
+use super::change::{Cause, Change};
 use super::erase::Selection;
 use super::ext_csd::{self as at, ExtCsd};
 use super::options::Options;
@@ -9,7 +10,7 @@ use super::protect::Protection;
 use super::queue::Queue;
 use super::rpmb::Rpmb;
 use super::status::{self, State};
-use super::storage::{Change, End, Partition, Storage, SECTOR};
+use super::storage::{Partition, Storage, SECTOR};
 use crate::session::Refusal;
 use crate::units::Ns;
 
@@ -110,6 +111,15 @@ pub(super) struct Work {
     pub(super) changes: Vec<Change>,
 }
 
+/// Registers whose write-once bits were written since power-up.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct WrittenOnce {
+    /// `BOOT_WP`.
+    pub(super) boot_wp: bool,
+    /// `BOOT_CONFIG_PROT`.
+    pub(super) boot_config: bool,
+}
+
 /// See the module.
 pub(super) struct Parts {
     pub(super) options: Options,
@@ -130,13 +140,12 @@ pub(super) struct Parts {
     pub(super) transfer: Option<Transfer>,
     pub(super) packed_read: Option<Packed>,
     pub(super) selection: Selection,
-    /// Ranges that secure trim has marked, of the drive.
-    pub(super) marked: Vec<(u64, u64)>,
+    /// Sectors of the drive that secure trim has marked.
+    pub(super) marked: Vec<std::ops::Range<u64>>,
     pub(super) unmapped_bytes: u64,
     pub(super) work: Option<Work>,
-    /// Whether the write-once bits of `BOOT_WP` and of `BOOT_CONFIG_PROT` were written since
-    /// power-up.
-    pub(super) written_once: (bool, bool),
+    /// Write-once registers that were written since power-up.
+    pub(super) written_once: WrittenOnce,
 }
 
 impl Parts {
@@ -296,16 +305,16 @@ impl Parts {
 
     /// The running work ends now; the card leaves its state soon after, and at once when the power
     /// is cut.
-    pub(super) fn stop(&mut self, end: End) {
+    pub(super) fn stop(&mut self, cause: Cause) {
         let Some(work) = self.work.take() else { return };
-        let span = (work.started, work.ends);
-        let done = self.storage.end(self.now, span, &work.changes, end);
+        let span = work.started..work.ends;
+        let done = self.storage.interrupt(self.now, &span, &work.changes, cause);
         match work.what {
             What::Write => self.csd.set_u32(at::CORRECTLY_PRG_SECTORS_NUM, done as u32),
             What::Background => self.background.work(self.now - work.started),
             _ => {}
         }
-        if end == End::Interrupt {
+        if cause == Cause::Interrupt {
             let ends = Ns((self.now + INTERRUPTED).0.min(work.ends.0));
             self.work =
                 Some(Work { started: self.now, ends, what: What::Switch, changes: Vec::new() });

@@ -88,8 +88,8 @@ pub(super) fn csd(layout: &Layout) -> [u8; 16] {
 }
 
 /// The extended CSD of a new card.
-pub(super) fn ext_csd(options: &Options, layout: &Layout, cache_kib: u32) -> [u8; 512] {
-    let mut bytes = [0; 512];
+pub(super) fn ext_csd(options: &Options, layout: &Layout, cache_kib: u32) -> [u8; at::BYTES] {
+    let mut bytes = [0; at::BYTES];
     let hpi = match options.hpi {
         Hpi::Cmd13 => 0x01,
         Hpi::Cmd12 => 0x03,

@@ -8,8 +8,12 @@
 //! reached. The clock of the drive is then ahead of the card's by [`Storage::skew`], time that the
 //! card did not need.
 
-use super::cache::Cache;
+use std::ops::Range;
+
 pub(super) use super::cache::SECTOR;
+use super::cache::{Cache, Run};
+use super::change::{Cause, Change, Extent, Remainder, Undo, WriteKind};
+use super::erase::Way;
 use super::options::Options;
 use crate::config::ConfigError;
 use crate::drive::DeviceConfig;
@@ -19,10 +23,27 @@ use crate::units::{Lpn, Ns};
 
 /// Sectors of an erase group, of both definitions: 512 KiB.
 pub(super) const SECTORS_PER_GROUP: u64 = 1024;
-/// Sectors of the unit in which boot and RPMB partitions are counted: 128 KiB.
+/// Sectors of the unit in which boot and RPMB partitions are counted: 128 KiB (JESD84-B51, 7.4,
+/// `BOOT_SIZE_MULT` and `RPMB_SIZE_MULT`).
 const SECTORS_PER_MULT: u64 = 256;
-/// More sectors than this are addressed by sectors, fewer by bytes: 2 GiB.
+/// Cards of more sectors are addressed by sectors, others by bytes: 2 GiB (JESD84-B51, 7.1 OCR
+/// register).
 const BYTE_ADDRESSED_MAX: u64 = 1 << 22;
+/// A drive of at least a GiB is a large card.
+const LARGE_MIN: u64 = 1 << 21;
+
+/// Defaults that depend on the size of a card; assumed.
+struct Defaults {
+    /// Size of each boot partition and of the RPMB partition, in units of 128 KiB.
+    size_mult: u8,
+    /// Erase groups of a write protect group.
+    groups_per_wp: u8,
+}
+
+/// 4 MiB partitions, and groups of 8 MiB.
+const LARGE: Defaults = Defaults { size_mult: 32, groups_per_wp: 16 };
+/// 128 KiB partitions, and groups of 512 KiB.
+const SMALL: Defaults = Defaults { size_mult: 1, groups_per_wp: 1 };
 
 /// A partition of the card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,16 +62,16 @@ pub(super) struct Layout {
     pub(super) rpmb_size_mult: u8,
     /// Erase groups of a write protect group.
     pub(super) groups_per_wp: u8,
+    /// Bytes of a mapped unit of the drive.
     pub(super) unit_bytes: u64,
 }
 
 impl Layout {
     pub(super) fn new(session: &Session, options: &Options) -> Result<Self, ConfigError> {
         let sectors = session.capacity_bytes() / SECTOR as u64;
-        let is_large = sectors >= 1 << 21;
-        let small = if is_large { 32 } else { 1 };
-        let boot_size_mult = options.boot_size_mult.unwrap_or(small);
-        let rpmb_size_mult = options.rpmb_size_mult.unwrap_or(small.min(128));
+        let defaults = if sectors >= LARGE_MIN { LARGE } else { SMALL };
+        let boot_size_mult = options.boot_size_mult.unwrap_or(defaults.size_mult);
+        let rpmb_size_mult = options.rpmb_size_mult.unwrap_or(defaults.size_mult);
         let reserved =
             (2 * u64::from(boot_size_mult) + u64::from(rpmb_size_mult)) * SECTORS_PER_MULT;
         let limit = options.user_bytes_max.map_or(u64::MAX, |bytes| bytes / SECTOR as u64);
@@ -67,12 +88,12 @@ impl Layout {
             user_sectors,
             boot_size_mult,
             rpmb_size_mult,
-            groups_per_wp: if is_large { 16 } else { 1 },
+            groups_per_wp: defaults.groups_per_wp,
             unit_bytes: session.unit_bytes(),
         })
     }
 
-    /// Whether addresses count sectors.
+    /// Whether addresses count sectors, not bytes.
     pub(super) fn is_by_sector(&self) -> bool {
         self.user_sectors > BYTE_ADDRESSED_MAX
     }
@@ -99,39 +120,6 @@ impl Layout {
     pub(super) fn wp_sectors(&self) -> u64 {
         u64::from(self.groups_per_wp) * SECTORS_PER_GROUP
     }
-}
-
-/// How a change behaves when the power fails in its middle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
-    /// A sector may be half old, half new.
-    Plain,
-    /// All of it is old until all of it is new.
-    Reliable,
-    /// From the cache, of this epoch.
-    Flushed(u32),
-}
-
-/// Sectors of the drive that a running command changes, and their previous contents.
-pub(super) struct Change {
-    first: u64,
-    old: Vec<u8>,
-    way: Way,
-}
-
-impl Change {
-    fn sectors(&self) -> u64 {
-        (self.old.len() / SECTOR) as u64
-    }
-}
-
-/// What ends a command in its middle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
-    /// The host asks for it; the card keeps order.
-    Interrupt,
-    /// The supply.
-    Cut,
 }
 
 /// See the module.
@@ -174,7 +162,7 @@ impl Storage {
         self.token += 1;
         if self.session.begin(self.clock, self.token, request, &mut done)? == Begun::UnderWay {
             while !done.iter().any(|it| it.token == self.token) {
-                let next = self.session.next_at().expect("a request under way has an event");
+                let next = self.session.next_at().expect("a running request has an event");
                 self.session.advance(next, &mut done);
             }
             let last = done.iter().find(|it| it.token == self.token).expect("it is done");
@@ -204,7 +192,7 @@ impl Storage {
         Ns::from_us(host.command_overhead_us) + cost + link
     }
 
-    /// Sectors of the drive, and when they are there.
+    /// Reads sectors of the drive; returns their bytes and when they are there.
     pub(super) fn read(
         &mut self,
         now: Ns,
@@ -231,8 +219,8 @@ impl Storage {
     fn program(
         &mut self,
         now: Ns,
-        (first, bytes): (u64, &[u8]),
-        way: Way,
+        Extent { first, bytes }: Extent<'_>,
+        kind: WriteKind,
         changes: &mut Vec<Change>,
     ) -> Result<Ns, Refusal> {
         let offset = first * SECTOR as u64;
@@ -242,29 +230,30 @@ impl Storage {
             old.fill(0);
         }
         let end = self.run(now, Request::Write { offset, bytes, is_fua: true })?;
-        changes.push(Change { first, old, way });
+        changes.push(Change { first, old, kind });
         Ok(end)
     }
 
-    /// Everything in the cache to the flash.
+    /// Writes everything in the cache to the flash.
     pub(super) fn flush(&mut self, now: Ns, changes: &mut Vec<Change>) -> Result<Ns, Refusal> {
         let mut end = now;
-        for (epoch, first, bytes) in self.cache.take() {
-            end = self.program(end, (first, &bytes), Way::Flushed(epoch), changes)?;
+        for Run { epoch, first, bytes } in self.cache.take() {
+            let extent = Extent { first, bytes: &bytes };
+            end = self.program(end, extent, WriteKind::Flushed(epoch), changes)?;
         }
         Ok(end)
     }
 
-    /// A write of the host that needs not be on the flash when it ends.
+    /// A write of the host that need not be on the flash when it ends.
     pub(super) fn write_cached(
         &mut self,
         now: Ns,
-        (first, bytes): (u64, &[u8]),
+        extent: Extent<'_>,
         changes: &mut Vec<Change>,
     ) -> Result<Ns, Refusal> {
-        let sectors = (bytes.len() / SECTOR) as u64;
+        let (first, sectors) = (extent.first, extent.sectors());
         if sectors > self.cache.capacity {
-            return self.write_through(now, (first, bytes), Way::Plain, changes);
+            return self.write_through(now, extent, WriteKind::Plain, changes);
         }
         let mut end = now;
         // An interrupted flush returns its sectors to the cache, in addition to the write that
@@ -274,8 +263,8 @@ impl Storage {
         if missing > room || self.cache.has_earlier(first, sectors) {
             end = self.flush(end, changes)?;
         }
-        self.cache.insert(first, bytes);
-        Ok(end + self.memory_time(HostOp::Write, bytes.len() as u64))
+        self.cache.insert(first, extent.bytes);
+        Ok(end + self.memory_time(HostOp::Write, extent.bytes.len() as u64))
     }
 
     /// A write of the host that is on the flash when it ends. The cache is flushed first if it
@@ -284,32 +273,28 @@ impl Storage {
     pub(super) fn write_through(
         &mut self,
         now: Ns,
-        (first, bytes): (u64, &[u8]),
-        way: Way,
+        extent: Extent<'_>,
+        kind: WriteKind,
         changes: &mut Vec<Change>,
     ) -> Result<Ns, Refusal> {
         let mut end = now;
-        let sectors = (bytes.len() / SECTOR) as u64;
-        if self.cache.missing(first, sectors) < sectors || self.cache.is_barred() {
+        let sectors = extent.sectors();
+        if self.cache.missing(extent.first, sectors) < sectors || self.cache.is_barred() {
             end = self.flush(end, changes)?;
         }
-        self.program(end, (first, bytes), way, changes)
+        self.program(end, extent, kind, changes)
     }
 
-    /// Sectors become zeros (whole units are unmapped), or with `is_discard` are of no value any
-    /// more: whole units alone.
-    pub(super) fn unmap(
-        &mut self,
-        now: Ns,
-        (first, sectors): (u64, u64),
-        is_discard: bool,
-    ) -> Result<Ns, Refusal> {
-        if sectors == 0 {
+    /// Erases sectors: they become zeros, and whole units are unmapped. A discard only unmaps the
+    /// whole units.
+    pub(super) fn unmap(&mut self, now: Ns, sectors: &Range<u64>, way: Way) -> Result<Ns, Refusal> {
+        if sectors.is_empty() {
             return Ok(now);
         }
-        self.cache.forget(first, sectors);
-        let (offset, length) = (first * SECTOR as u64, sectors * SECTOR as u64);
-        let request = if is_discard {
+        let count = sectors.end - sectors.start;
+        self.cache.forget(sectors.start, count);
+        let (offset, length) = (sectors.start * SECTOR as u64, count * SECTOR as u64);
+        let request = if way == Way::Discard {
             Request::Trim { offset, length }
         } else {
             Request::Zero { offset, length, is_fua: true, is_allocated: false }
@@ -317,63 +302,39 @@ impl Storage {
         self.run(now, request)
     }
 
-    /// A command that changed something ends in its middle: the changes that were not reached are
-    /// undone. Returns how many sectors of the host's are done: whole units of the flash, in order.
-    pub(super) fn end(
+    /// Ends a command at `now`, in the middle of `span`: the changes that it has not reached are
+    /// undone. Returns the number of the host's sectors that are done.
+    pub(super) fn interrupt(
         &mut self,
         now: Ns,
-        (started, ends): (Ns, Ns),
+        span: &Range<Ns>,
         changes: &[Change],
-        end: End,
+        cause: Cause,
     ) -> u64 {
-        let total: u64 = changes.iter().map(Change::sectors).sum();
-        let span = ends.0.saturating_sub(started.0).max(1);
-        let passed = now.0.saturating_sub(started.0).min(span);
-        let reached = (u128::from(total) * u128::from(passed) / u128::from(span)) as u64;
-        let unit = self.layout.unit_bytes / SECTOR as u64;
-        let (mut before, mut done_of_host) = (0, 0);
-        let mut undone = Vec::new();
-        for change in changes {
-            let sectors = change.sectors();
-            let here = reached.saturating_sub(before).min(sectors);
-            let is_under_way = before <= reached && here < sectors;
-            before += sectors;
-            // Up to a border between units of the flash.
-            let border = (change.first + here) / unit.max(1) * unit.max(1);
-            let mut kept =
-                if here == sectors { sectors } else { border.saturating_sub(change.first) };
-            if end == End::Cut && change.way == Way::Reliable && kept < sectors {
-                kept = 0;
-            }
-            if !matches!(change.way, Way::Flushed(_)) {
-                done_of_host += kept;
-            }
-            if kept < sectors {
-                let is_torn = end == End::Cut && is_under_way && change.way != Way::Reliable;
-                undone.push((change, kept, is_torn));
-            }
-        }
+        let unit = (self.layout.unit_bytes / SECTOR as u64).max(1);
+        let remainder = Remainder::of(changes, span, now, unit, cause);
         // The last first: of a sector that was changed twice the oldest data comes back.
-        for (change, kept, is_torn) in undone.into_iter().rev() {
-            self.put_back(now, change, kept, (end, is_torn));
+        for undo in remainder.undone.iter().rev() {
+            self.restore(now, undo, cause);
         }
         // The drive's work for this took none of the card's time.
         self.skew = Ns(self.clock.0.saturating_sub(now.0)).max(self.skew);
-        done_of_host
+        remainder.host_sectors
     }
 
-    /// Sectors of a change from `kept` on are as they were.
-    fn put_back(&mut self, now: Ns, change: &Change, kept: u64, (end, is_torn): (End, bool)) {
+    /// Writes the previous contents of sectors that are undone.
+    fn restore(&mut self, now: Ns, &Undo { change, kept, is_torn }: &Undo, cause: Cause) {
         let first = change.first + kept;
         let offset = first * SECTOR as u64;
         let mut old = change.old[kept as usize * SECTOR..].to_vec();
         let mut new = vec![0; old.len()];
-        let is_whole = self.session.read(offset, &mut new).is_ok();
-        if let (Way::Flushed(epoch), End::Interrupt, true) = (change.way, end, is_whole) {
+        let is_readable = self.session.read(offset, &mut new).is_ok();
+        if let (WriteKind::Flushed(epoch), Cause::Interrupt, true) =
+            (change.kind, cause, is_readable)
+        {
             self.cache.give_back(first, &new, epoch);
         }
         if is_torn {
-            // The sector that was being programmed.
             old[..SECTOR / 2].copy_from_slice(&new[..SECTOR / 2]);
         }
         let length = old.len() as u64;

@@ -98,7 +98,7 @@ fn require(is_allowed: bool) -> Result<(), Refused> {
 
 /// Writes a byte if it may be written.
 fn write(parts: &mut Parts, index: usize, old: u8, new: u8) -> Result<Effect, Refused> {
-    let field = parts.csd.field(index).filter(|it| it.is_modelled).ok_or(Refused)?;
+    let field = parts.csd.field(index).filter(|it| it.is_writable).ok_or(Refused)?;
     let mut effect = Effect::None;
     match index {
         at::CMDQ_MODE_EN => {
@@ -143,8 +143,8 @@ fn write(parts: &mut Parts, index: usize, old: u8, new: u8) -> Result<Effect, Re
         at::BOOT_BUS_CONDITIONS => require(new & !0x1f == 0 && new & 3 < 3 && new >> 3 < 3)?,
         at::BOOT_CONFIG_PROT => {
             require(new & !0x11 == 0 && keeps(old, new, 0x10))?;
-            require(!(parts.written_once.1 && old & 1 != new & 1))?;
-            parts.written_once.1 |= new & 1 == 1;
+            require(!(parts.written_once.boot_config && old & 1 != new & 1))?;
+            parts.written_once.boot_config |= new & 1 == 1;
         }
         at::PARTITION_CONFIG => {
             partition(parts, old, new)?;
@@ -208,8 +208,8 @@ fn boot_protection(parts: &mut Parts, old: u8, new: u8) -> Result<(), Refused> {
     require(!(new & POWER != 0 && (old | new) & NO_POWER != 0))?;
     // Bits of a power cycle are written once in it.
     let once = POWER | NO_POWER;
-    require(keeps(old, new, once) && !(parts.written_once.0 && old & once != new & once))?;
-    parts.written_once.0 |= new & once != 0;
+    require(keeps(old, new, once) && !(parts.written_once.boot_wp && old & once != new & once))?;
+    parts.written_once.boot_wp |= new & once != 0;
     let is_selective = new & 0x80 != 0;
     for (bit, selected, kind) in [(POWER, 0x02, Kind::PowerOn), (PERMANENT, 0x08, Kind::Permanent)]
     {

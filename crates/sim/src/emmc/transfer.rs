@@ -1,12 +1,13 @@
 //! Blocks between host and card: reads, writes, packed ones, tasks of the queue, RPMB frames.
 
+use super::change::{Change, Extent, WriteKind};
 use super::ext_csd as at;
 use super::packed::{self, Packed};
 use super::parts::{Count, Incoming, Parts, Transfer, What};
 use super::queue::Task;
 use super::rpmb::{Frame, HALF};
 use super::status::{self, State};
-use super::storage::{Change, Partition, Way, SECTOR};
+use super::storage::{Partition, SECTOR};
 use crate::units::Ns;
 
 /// Sectors that a read sends at most at a time: 32 MiB, the most that a block count of 16 bits can
@@ -21,7 +22,7 @@ const PACKED_ERROR: u8 = 1;
 const PACKED_INDEXED: u8 = 2;
 const PACKED_FAILURE: u8 = 8;
 
-/// Sectors of the drive, with the time that takes; short where the medium fails.
+/// Sectors of the drive, with the time that takes; empty if the medium fails.
 pub(super) fn read(parts: &mut Parts, first: u64, sectors: u64) -> Vec<u8> {
     match parts.storage.read(parts.now, first, sectors) {
         Ok((bytes, end)) => {
@@ -180,23 +181,24 @@ pub(super) fn program(parts: &mut Parts) -> Ns {
     let ends = if incoming.is_packed {
         write_packed(parts, &incoming, &mut changes)
     } else {
-        let place = (incoming.sector, &incoming.bytes[..]);
-        write(parts, parts.now, place, incoming.is_reliable, &mut changes)
+        let extent = Extent { first: incoming.sector, bytes: &incoming.bytes };
+        write(parts, parts.now, extent, WriteKind::of_host(incoming.is_reliable), &mut changes)
     };
     parts.begin(ends, What::Write, changes)
 }
 
-/// Blocks to a place of the partition; returns when that ends.
+/// Writes sectors of the partition; returns when that ends.
 fn write(
     parts: &mut Parts,
     now: Ns,
-    (sector, bytes): (u64, &[u8]),
-    is_reliable: bool,
+    extent: Extent<'_>,
+    kind: WriteKind,
     changes: &mut Vec<Change>,
 ) -> Ns {
     let limit = parts.storage.layout.sectors(parts.partition());
-    let sectors = ((bytes.len() / SECTOR) as u64).min(limit - sector);
-    if sectors < (bytes.len() / SECTOR) as u64 {
+    let sector = extent.first;
+    let sectors = extent.sectors().min(limit - sector);
+    if sectors < extent.sectors() {
         parts.errors |= status::ADDRESS_OUT_OF_RANGE;
     }
     if sectors == 0 {
@@ -206,14 +208,14 @@ fn write(
         parts.errors |= status::WP_VIOLATION;
         return now;
     }
-    let place = (parts.on_drive(sector), &bytes[..sectors as usize * SECTOR]);
+    let bytes = &extent.bytes[..sectors as usize * SECTOR];
+    let on_drive = Extent { first: parts.on_drive(sector), bytes };
     parts.background.owe(sectors * SECTOR as u64);
-    let is_cached = parts.csd.get(at::CACHE_CTRL) == 1 && !is_reliable;
+    let is_cached = parts.csd.get(at::CACHE_CTRL) == 1 && kind != WriteKind::Reliable;
     let outcome = if is_cached {
-        parts.storage.write_cached(now, place, changes)
+        parts.storage.write_cached(now, on_drive, changes)
     } else {
-        let way = if is_reliable { Way::Reliable } else { Way::Plain };
-        parts.storage.write_through(now, place, way, changes)
+        parts.storage.write_through(now, on_drive, kind, changes)
     };
     outcome.unwrap_or_else(|refusal| {
         parts.errors |= Parts::refused(refusal);
@@ -270,7 +272,8 @@ fn write_packed(parts: &mut Parts, incoming: &Incoming, changes: &mut Vec<Change
         rest = behind;
         let before = std::mem::take(&mut parts.errors);
         if let Some(sector) = fits(parts, entry.address, entry.blocks) {
-            now = write(parts, now, (sector, here), entry.is_reliable, changes);
+            let extent = Extent { first: sector, bytes: here };
+            now = write(parts, now, extent, WriteKind::of_host(entry.is_reliable), changes);
         } else {
             parts.errors |= status::ADDRESS_OUT_OF_RANGE;
         }
@@ -308,7 +311,10 @@ fn store_halves(
     let (mut bytes, now) = parts.storage.read(parts.now, first, end - sector).ok()?;
     let skipped = (wanted.half % 2) as usize * HALF;
     bytes[skipped..skipped + wanted.bytes.len()].copy_from_slice(&wanted.bytes);
-    parts.storage.write_through(now, (first, &bytes), Way::Reliable, changes).ok()
+    parts
+        .storage
+        .write_through(now, Extent { first, bytes: &bytes }, WriteKind::Reliable, changes)
+        .ok()
 }
 
 /// CMD46: the data of a task.
