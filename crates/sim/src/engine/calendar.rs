@@ -11,8 +11,12 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// An event: its time and its tag.
-pub(super) type Event = (u64, u64);
+/// An event; events are ordered by time, then by tag.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Event {
+    pub(super) at: u64,
+    pub(super) tag: u64,
+}
 
 /// Nanoseconds of a slot, as a power of two.
 const SLOT_BITS: u32 = 10;
@@ -26,9 +30,17 @@ const NONE: u32 = u32::MAX;
 /// A list of events.
 #[derive(Clone, Copy)]
 struct Slot {
-    /// The entry of the first, or [`NONE`].
+    /// The entry of the first event, or [`NONE`].
     head: u32,
     count: u32,
+}
+
+/// An event of a list, or a vacant entry.
+#[derive(Clone, Copy)]
+struct Entry {
+    event: Event,
+    /// The next entry of the list, or [`NONE`].
+    next: u32,
 }
 
 const EMPTY: Slot = Slot { head: NONE, count: 0 };
@@ -38,8 +50,7 @@ pub(super) struct Calendar {
     slots: Vec<Slot>,
     /// A bit for each slot that has events.
     occupied: [u64; SLOT_COUNT / 64],
-    /// Events with the next of their list.
-    entries: Vec<(Event, u32)>,
+    entries: Vec<Entry>,
     /// The first entry without an event.
     vacant: u32,
     /// Events in all slots.
@@ -67,17 +78,17 @@ impl Calendar {
     /// Adds an event.
     #[inline]
     pub(super) fn push(&mut self, event: Event) {
-        let slot = event.0 >> SLOT_BITS;
+        let slot = event.at >> SLOT_BITS;
         if slot.wrapping_sub(self.base) >= SLOT_COUNT as u64 {
             self.heap.push(Reverse(event));
             return;
         }
         let place = slot as usize % SLOT_COUNT;
         let Slot { head, count } = &mut self.slots[place];
-        let entry = (event, *head);
+        let entry = Entry { event, next: *head };
         *count += 1;
         if let Some(vacant) = self.entries.get_mut(self.vacant as usize) {
-            *head = std::mem::replace(&mut self.vacant, vacant.1);
+            *head = std::mem::replace(&mut self.vacant, vacant.next);
             *vacant = entry;
         } else {
             *head = self.entries.len() as u32;
@@ -104,7 +115,7 @@ impl Calendar {
     /// hands them over in no order. Returns a time that none of those left comes before.
     pub(super) fn take_first(&mut self, room: usize, mut give: impl FnMut(Event)) -> u64 {
         let slot = self.first_slot();
-        let next = self.heap.peek().map_or(u64::MAX, |Reverse(event)| event.0);
+        let next = self.heap.peek().map_or(u64::MAX, |Reverse(event)| event.at);
         let Some(slot) = slot.filter(|&slot| slot << SLOT_BITS <= next) else {
             let limit = slot.map_or(u64::MAX, |slot| slot << SLOT_BITS);
             return self.take_from_heap(room, limit, give);
@@ -127,7 +138,7 @@ impl Calendar {
     /// The same from the heap, of events before `limit`; all in the calendar come later.
     fn take_from_heap(&mut self, room: usize, limit: u64, mut give: impl FnMut(Event)) -> u64 {
         if let Some(Reverse(event)) = self.heap.peek() {
-            let slot = event.0 >> SLOT_BITS;
+            let slot = event.at >> SLOT_BITS;
             // Never moved back while slots are in use: the last of them would be outside the
             // calendar.
             if slot > self.base || self.count == 0 {
@@ -136,12 +147,12 @@ impl Calendar {
         }
         for _ in 0..room {
             match self.heap.peek() {
-                Some(&Reverse(event)) if event.0 < limit => give(event),
+                Some(&Reverse(event)) if event.at < limit => give(event),
                 _ => break,
             }
             self.heap.pop();
         }
-        self.heap.peek().map_or(limit, |Reverse(event)| event.0.min(limit))
+        self.heap.peek().map_or(limit, |Reverse(event)| event.at.min(limit))
     }
 
     /// The first slot that has events.
@@ -175,7 +186,7 @@ impl Calendar {
         self.occupied[place / 64] &= !(1 << (place % 64));
         let Slot { head: mut at, count } = std::mem::replace(&mut self.slots[place], EMPTY);
         self.count -= count;
-        while let Some((event, next)) = self.entries.get_mut(at as usize) {
+        while let Some(Entry { event, next }) = self.entries.get_mut(at as usize) {
             give(&mut self.heap, *event);
             let following = std::mem::replace(next, self.vacant);
             self.vacant = std::mem::replace(&mut at, following);

@@ -1,13 +1,14 @@
 //! The event queue: what happens next in simulated time.
 //!
 //! Events at equal time come out in the order in which they were scheduled, so that a run is the
-//! same on every machine. In addition to its time, an event has a tag, `sequence << 24 | code`.
-//! When the 40 bits of the sequence are used up, after hours of running, the waiting events are
-//! renumbered in their present order.
+//! same on every machine. In addition to its time, an event has a tag: its number in the order of
+//! scheduling (40 bits), then a code (24 bits) by which the caller knows what happens. When the
+//! numbers are used up, after hours of running, the waiting events are renumbered in their present
+//! order.
 //!
 //! A drive has at most one pending event per die and a few more, most of them close to now. The
-//! nearest ones are kept in a short sorted array, which beats any other order while moving its
-//! entries is cheap; the rest waits in a [`Calendar`].
+//! nearest ones are kept in a short sorted array: a new event passes few entries, and the next one
+//! is taken without a search. The rest waits in a [`Calendar`].
 //!
 //! ```text
 //! near: latest … earliest ◄ pop here        every near event < every far event
@@ -19,11 +20,14 @@ mod calendar;
 use crate::units::Ns;
 use calendar::{Calendar, Event};
 
-/// Largest event code.
-pub const CODE_MAX: u32 = (1 << 24) - 1;
+/// Bits of the event code in a tag.
+const CODE_BITS: u32 = 24;
 
-/// Sequence number from which on the waiting events are renumbered.
-const SEQUENCE_LIMIT: u64 = 1 << 40;
+/// Largest event code.
+pub const CODE_MAX: u32 = (1 << CODE_BITS) - 1;
+
+/// Sequence number at which the waiting events are renumbered.
+const SEQUENCE_LIMIT: u64 = 1 << (u64::BITS - CODE_BITS);
 
 /// Entries of the sorted array.
 const NEAR_MAX: usize = 48;
@@ -38,11 +42,10 @@ pub struct Reserved(u64);
 
 /// See the module.
 pub struct Engine {
-    /// Times and tags.
     near: [Event; NEAR_MAX],
     near_count: usize,
     far: Calendar,
-    /// No far event comes before; the end of time without one.
+    /// Time before which no far event comes; `u64::MAX` if there is none.
     far_at: u64,
     sequence: u64,
     now: Ns,
@@ -51,7 +54,7 @@ pub struct Engine {
 impl Default for Engine {
     fn default() -> Self {
         Self {
-            near: [(0, 0); NEAR_MAX],
+            near: [Event { at: 0, tag: 0 }; NEAR_MAX],
             near_count: 0,
             far: Calendar::default(),
             far_at: u64::MAX,
@@ -74,19 +77,26 @@ impl Engine {
     /// If the code is larger than [`CODE_MAX`].
     #[inline]
     pub fn schedule(&mut self, after: Ns, code: u32) {
+        let tag = self.next_tag(code);
+        let at = self.now.0 + after.0;
+        // Of equal times the new event is the last.
+        if at >= self.far_at {
+            self.far.push(Event { at, tag });
+            return;
+        }
+        self.bring_near(Event { at, tag }, |it| it.at > at);
+    }
+
+    /// The tag of an event that is scheduled now.
+    #[inline]
+    fn next_tag(&mut self, code: u32) -> u64 {
         assert!(code <= CODE_MAX, "event code {code} is larger than {CODE_MAX}");
         if self.sequence == SEQUENCE_LIMIT {
             self.renumber();
         }
-        let at = self.now.0 + after.0;
-        let tag = self.sequence << 24 | u64::from(code);
+        let tag = self.sequence << CODE_BITS | u64::from(code);
         self.sequence += 1;
-        // Of equal times the new event is the last.
-        if at >= self.far_at {
-            self.far.push((at, tag));
-            return;
-        }
-        self.bring_near((at, tag), |it| it.0 > at);
+        tag
     }
 
     /// Puts an event into the sorted array, behind those that are later.
@@ -116,23 +126,21 @@ impl Engine {
     }
 
     /// Takes a place among the events that are scheduled now, for [`Engine::schedule_at`].
+    ///
+    /// # Panics
+    /// If the code is larger than [`CODE_MAX`].
     #[inline]
     pub fn reserve(&mut self, code: u32) -> Reserved {
-        assert!(code <= CODE_MAX, "event code {code} is larger than {CODE_MAX}");
-        if self.sequence == SEQUENCE_LIMIT {
-            self.renumber();
-        }
-        let tag = self.sequence << 24 | u64::from(code);
-        self.sequence += 1;
-        Reserved(tag)
+        Reserved(self.next_tag(code))
     }
 
     /// Schedules the event of a place, not before now: among events at that time it comes as if it
     /// had been scheduled when the place was taken.
     pub fn schedule_at(&mut self, at: Ns, place: Reserved) {
-        let event = (at.0.max(self.now.0), place.0);
-        // At the border some of a time may be near, the last of them first in the array.
-        if event.0 >= self.far_at && (self.near_count == 0 || self.near[0] < event) {
+        let event = Event { at: at.0.max(self.now.0), tag: place.0 };
+        // Of the events at `far_at` some may be near: the first of them, and the latest of these is
+        // the first in the array.
+        if event.at >= self.far_at && (self.near_count == 0 || self.near[0] < event) {
             self.far.push(event);
             return;
         }
@@ -144,20 +152,20 @@ impl Engine {
     fn spill(&mut self) {
         let (later, sooner) = self.near.split_at(NEAR_MAX / 2);
         self.far.push_all(later);
-        self.far_at = later[later.len() - 1].0;
+        self.far_at = later[later.len() - 1].at;
         self.near_count = sooner.len();
         self.near.copy_within(NEAR_MAX / 2.., 0);
     }
 
-    /// Whether surely no event comes until `at`, that included.
+    /// Whether certainly no event comes up to and including `at`.
     #[inline]
     pub fn is_quiet_until(&self, at: Ns) -> bool {
-        // All near events come before `far_at`.
-        let next = self.near[..self.near_count].last().map_or(self.far_at, |event| event.0);
+        // No near event comes after `far_at`.
+        let next = self.near[..self.near_count].last().map_or(self.far_at, |event| event.at);
         next > at.0
     }
 
-    /// Moves the clock on to a time before which no event comes.
+    /// Moves the clock to a time up to which [no event comes](Engine::is_quiet_until).
     #[inline]
     pub fn pass_to(&mut self, at: Ns) {
         debug_assert!(at == self.now || self.is_quiet_until(at), "an event comes before");
@@ -166,7 +174,7 @@ impl Engine {
 
     /// When the next event comes.
     pub fn next_at(&mut self) -> Option<Ns> {
-        (self.near_count > 0 || self.refill()).then(|| Ns(self.near[self.near_count - 1].0))
+        (self.near_count > 0 || self.refill()).then(|| Ns(self.near[self.near_count - 1].at))
     }
 
     /// The next event: moves the clock and returns the code.
@@ -176,7 +184,7 @@ impl Engine {
             return None;
         }
         self.near_count -= 1;
-        let (at, tag) = self.near[self.near_count];
+        let Event { at, tag } = self.near[self.near_count];
         self.now = Ns(at);
         Some(tag as u32 & CODE_MAX)
     }
@@ -191,10 +199,10 @@ impl Engine {
         self.sequence = events.len() as u64;
         assert!(self.sequence < SEQUENCE_LIMIT, "{} events wait", self.sequence);
         for (sequence, event) in (0..).zip(&mut events) {
-            event.1 = sequence << 24 | event.1 & u64::from(CODE_MAX);
+            event.tag = sequence << CODE_BITS | event.tag & u64::from(CODE_MAX);
         }
         self.far.push_all(&events);
-        self.far_at = events.first().map_or(u64::MAX, |event| event.0);
+        self.far_at = events.first().map_or(u64::MAX, |event| event.at);
     }
 
     /// Brings the first far events near; false if there are none.
