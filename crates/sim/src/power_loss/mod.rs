@@ -41,7 +41,7 @@ mod workload;
 
 pub use aged::{cut_aged, AgedCut};
 pub use check::{check, check_drive, Claims, Class, Fault, MountOutcome, Reading};
-pub use host_log::{HostLog, KnownPage, LoggedWrite};
+pub use host_log::{HostLog, KnownPage, LoggedWrite, PageVersion};
 pub use life::{Campaign, Life};
 pub use mutation::{self_test, SelfTest};
 pub use physics::brown_out;

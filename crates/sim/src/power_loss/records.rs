@@ -15,6 +15,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use super::host_log::PageVersion;
 use crate::drive::{Checkpoint, MapOrder, PowerLossConfig};
 use crate::session::Session;
 use crate::units::{BlockId, Lpn, Ns};
@@ -28,8 +29,8 @@ pub(super) struct Trim {
     pub(super) token: u64,
     pub(super) first: u32,
     pub(super) count: u32,
-    /// Pages that hold something, and the version that the trim will be.
-    pub(super) pages: Vec<(u32, u32)>,
+    /// Pages that hold something, with the version that the trim will be.
+    pub(super) pages: Vec<PageVersion>,
 }
 
 /// A change of the map in a page of the journal: the place of a logical page.
@@ -235,7 +236,7 @@ impl Records {
             self.pages_written += 1;
             match page {
                 Page::Journal { trims, changes } => {
-                    for &(lpn, version) in trims.iter().flat_map(|trim| &trim.pages) {
+                    for &PageVersion { lpn, version } in trims.iter().flat_map(|trim| &trim.pages) {
                         self.set_trimmed(lpn, version);
                     }
                     recorded.extend(trims);

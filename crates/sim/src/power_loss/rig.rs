@@ -5,7 +5,7 @@
 //! drive, its records or a timer is handled first; the cut comes between two such events.
 
 use super::guard::Guard;
-use super::host_log::{HostLog, KnownPage, LoggedWrite};
+use super::host_log::{HostLog, KnownPage, LoggedWrite, PageVersion};
 use super::physics::brown_out;
 use super::records::{Records, Trim, Writing};
 use super::tally::Latency;
@@ -60,6 +60,19 @@ pub(super) struct Aftermath {
     pub(super) powered: Ns,
 }
 
+/// A write or a trim in progress.
+struct Changing {
+    token: u64,
+    pages: std::ops::Range<u32>,
+}
+
+/// A request in progress after which data must be kept.
+struct Keeping {
+    token: u64,
+    is_flush: bool,
+    issued: Ns,
+}
+
 /// See the module.
 pub(super) struct Rig {
     session: Session,
@@ -69,8 +82,8 @@ pub(super) struct Rig {
     asking: Asking,
     depth: usize,
     under_way: usize,
-    /// Writes and trims in progress: request, first page, pages.
-    changing: Vec<(u64, u32, u32)>,
+    /// Writes and trims in progress.
+    changing: Vec<Changing>,
     /// A flush of a host that waits for it.
     is_barred: bool,
     waits_for_flush: bool,
@@ -84,9 +97,8 @@ pub(super) struct Rig {
     later_rows: Vec<bool>,
     /// What keeps earlier pages of wordlines safe.
     guard: Option<Guard>,
-    /// Flushes and writes with force unit access in progress: request, whether it is a flush, and
-    /// when it was issued.
-    keeping: Vec<(u64, bool, Ns)>,
+    /// Flushes and writes with force unit access in progress.
+    keeping: Vec<Keeping>,
     /// Times of flushes.
     flushes: Latency,
 }
@@ -257,10 +269,10 @@ impl Rig {
                 self.write(token, first, count, is_fua, done);
             }
             Ask::Trim { first, count } if self.is_free(first, count) => {
-                self.changing.push((token, first, count));
-                let pages: Vec<(u32, u32)> = (first..first + count)
+                self.changing.push(Changing { token, pages: first..first + count });
+                let pages: Vec<PageVersion> = (first..first + count)
                     .filter(|&lpn| self.session.holds(Lpn(lpn)))
-                    .map(|lpn| (lpn, self.session.version(Lpn(lpn)) + 1))
+                    .map(|lpn| PageVersion { lpn, version: self.session.version(Lpn(lpn)) + 1 })
                     .collect();
                 let like = LoggedWrite {
                     token,
@@ -268,7 +280,7 @@ impl Rig {
                     is_trim: true,
                     ..LoggedWrite::default()
                 };
-                self.log.ask(like, pages.iter().copied());
+                self.log.note_ask(like, pages.iter().copied());
                 let trim = Trim { token, first, count, pages };
                 match self.config.trim_log {
                     TrimLog::Persistent => self.records.write_trim(trim, self.now),
@@ -284,8 +296,8 @@ impl Rig {
             }
             Ask::Flush => {
                 self.is_barred = self.waits_for_flush;
-                self.log.flush(token);
-                self.keeping.push((token, true, self.now));
+                self.log.note_flush(token);
+                self.keeping.push(Keeping { token, is_flush: true, issued: self.now });
                 match self.config.flush {
                     FlushBehaviour::Honest => self.begin(token, Request::Flush, done),
                     FlushBehaviour::Ignored => {
@@ -303,18 +315,18 @@ impl Rig {
     }
 
     fn write(&mut self, token: u64, first: u32, count: u32, is_fua: bool, done: &mut Vec<Done>) {
-        self.changing.push((token, first, count));
+        self.changing.push(Changing { token, pages: first..first + count });
         let (offset, length) = self.range(first, count);
         let is_through = is_fua || self.is_write_through || self.charges();
         let request = Request::Zero { offset, length, is_fua: is_through, is_allocated: true };
         if is_fua {
-            self.keeping.push((token, false, self.now));
+            self.keeping.push(Keeping { token, is_flush: false, issued: self.now });
         }
         self.begin(token, request, done);
         let pages = first..first + count;
-        let version = |lpn| (lpn, self.session.version(Lpn(lpn)));
+        let version = |lpn| PageVersion { lpn, version: self.session.version(Lpn(lpn)) };
         let like = LoggedWrite { token, issued: self.now, is_fua, ..LoggedWrite::default() };
-        self.log.ask(like, pages.clone().map(version));
+        self.log.note_ask(like, pages.clone().map(version));
         for lpn in pages {
             self.records.wrote(&self.session, lpn, self.now);
         }
@@ -338,8 +350,8 @@ impl Rig {
 
     /// Whether no write or trim of these pages is in progress: a host does not let such overlap.
     fn is_free(&self, first: u32, count: u32) -> bool {
-        let mut ranges = self.changing.iter();
-        !ranges.any(|&(_, its, len)| its < first + count && first < its + len)
+        let mut ranges = self.changing.iter().map(|it| &it.pages);
+        !ranges.any(|its| its.start < first + count && first < its.end)
     }
 
     fn begin(&mut self, token: u64, request: Request, done: &mut Vec<Done>) {
@@ -373,7 +385,7 @@ impl Rig {
     /// The drive has completed a request; it is acknowledged when its data is safe from later
     /// passes too.
     fn done_at(&mut self, token: u64, at: Ns) {
-        let keeps = self.keeping.iter().any(|&(its, ..)| its == token);
+        let keeps = self.keeping.iter().any(|it| it.token == token);
         let later = match &mut self.guard {
             Some(guard) if keeps => guard.keep(&self.session),
             _ => Ns(0),
@@ -386,14 +398,14 @@ impl Rig {
     }
 
     fn acked_at(&mut self, token: u64, at: Ns) {
-        if let Some(place) = self.keeping.iter().position(|&(its, ..)| its == token) {
-            let (_, is_flush, issued) = self.keeping.swap_remove(place);
+        if let Some(place) = self.keeping.iter().position(|it| it.token == token) {
+            let Keeping { is_flush, issued, .. } = self.keeping.swap_remove(place);
             if is_flush {
                 self.flushes.note(at - issued);
             }
         }
-        self.log.ack(token, at);
-        self.changing.retain(|&(its, ..)| its != token);
+        self.log.note_ack(token, at);
+        self.changing.retain(|its| its.token != token);
         self.under_way -= 1;
         self.is_barred = false;
     }
@@ -404,8 +416,8 @@ impl Rig {
                 self.done_at(it.token, it.at);
             } else {
                 // The host sees the refusal and relies on nothing of the request; it continues.
-                self.changing.retain(|&(its, ..)| its != it.token);
-                self.keeping.retain(|&(its, ..)| its != it.token);
+                self.changing.retain(|its| its.token != it.token);
+                self.keeping.retain(|its| its.token != it.token);
                 self.under_way -= 1;
                 self.is_barred = false;
             }
