@@ -166,6 +166,18 @@ pub fn size_schema(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "anyOf": [{ "type": "integer", "minimum": 1 }, { "type": "string" }] })
 }
 
+/// Schema of a registry key: the mapping of `T`, or a bare name instead of `{kind: name}`.
+pub(crate) fn name_or_mapping_schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    let mapping = T::json_schema(generator);
+    let rows = mapping.as_value().get("oneOf").and_then(Value::as_array);
+    let names: Vec<Value> = rows
+        .into_iter()
+        .flatten()
+        .filter_map(|row| row.pointer("/properties/kind/const").cloned())
+        .collect();
+    json_schema!({ "anyOf": [{ "type": "string", "enum": names }, mapping] })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

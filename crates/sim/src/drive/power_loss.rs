@@ -23,7 +23,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{json, Value};
 
-use crate::config::{check_amount, ConfigError};
+use crate::config::{check_amount, is_default, ConfigError};
 use crate::reads::ScarFactors;
 
 /// Factors of marks, at most.
@@ -87,10 +87,6 @@ pub struct PowerLossConfig {
     /// and others).
     #[serde(skip_serializing_if = "is_10")]
     pub half_erased_rber_factor: f64,
-}
-
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, clippy::float_cmp)] // what serde asks for; a default

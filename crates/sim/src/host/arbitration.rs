@@ -79,7 +79,7 @@ impl Default for ArbitrationConfig {
 
 /// Schema of the key: a mapping, or a bare name.
 pub(super) fn schema(generator: &mut SchemaGenerator) -> Schema {
-    crate::workload::check::name_or_mapping_schema::<ArbitrationConfig>(generator)
+    crate::config::name_or_mapping_schema::<ArbitrationConfig>(generator)
 }
 
 impl ArbitrationConfig {

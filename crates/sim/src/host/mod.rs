@@ -135,7 +135,7 @@ where
 }
 
 fn protocol_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-    crate::workload::check::name_or_mapping_schema::<ProtocolConfig>(generator)
+    crate::config::name_or_mapping_schema::<ProtocolConfig>(generator)
 }
 
 fn protection_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {

@@ -4,8 +4,6 @@
 //! A refusal names the path, the value and the accepted values. Whole numbers may be written `1e6`:
 //! YAML hands that over as a float, and a float without a fraction is still a count.
 
-use schemars::generate::SchemaGenerator;
-use schemars::{json_schema, JsonSchema, Schema};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -13,15 +11,17 @@ use serde_json::Value;
 use crate::config::ConfigError;
 use crate::units::SECTOR_BYTES;
 
-/// The error for a `value` at `path` that is none of the `accepted`.
+/// The error for a `value` at `path` outside the `accepted` range.
 pub(crate) fn refuse(path: &str, value: impl std::fmt::Display, accepted: &str) -> ConfigError {
     ConfigError::new(path, format!("`{value}` is out of range; accepted: {accepted}"))
 }
 
-/// Refuses sizes that are no positive multiple of a sector.
+/// Refuses sizes that are not a positive multiple of a sector.
 pub(crate) fn whole_sectors(path: &str, bytes: u64) -> Result<(), ConfigError> {
     if bytes == 0 || !bytes.is_multiple_of(SECTOR_BYTES) {
-        return Err(refuse(path, bytes, "a multiple of 512 B, at least 512"));
+        let message =
+            format!("`{bytes}` is not valid; accepted: a multiple of 512 B, at least 512");
+        return Err(ConfigError::new(path, message));
     }
     Ok(())
 }
@@ -50,34 +50,20 @@ where
     value.map(whole).transpose().map_err(D::Error::custom)
 }
 
-/// Serde helper: keys that are zero unless asked for.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
-pub(crate) fn is_zero(value: &f64) -> bool {
-    value.to_bits() == 0
-}
+/// The number below which every whole number has an exact float.
+const EXACT_MAX: f64 = (1_u64 << f64::MANTISSA_DIGITS) as f64;
 
+/// A whole number, also when written as a float.
 pub(crate) fn whole_from<T: TryFrom<u64>>(value: &Value) -> Option<T> {
     let count = match (value.as_u64(), value.as_f64()) {
         (Some(count), _) => count,
-        // Below 2^53 a float without a fraction is exactly the integer that was meant.
-        (None, Some(float)) if float >= 0.0 && float.fract() == 0.0 && float < 9.0e15 => {
+        // A float without a fraction is then exactly the integer that was meant.
+        (None, Some(float)) if (0.0..EXACT_MAX).contains(&float) && float.fract() == 0.0 => {
             float as u64
         }
         _ => return None,
     };
     T::try_from(count).ok()
-}
-
-/// Schema of a registry key: the mapping of `T`, or a bare name instead of `{kind: name}`.
-pub(crate) fn name_or_mapping_schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
-    let mapping = T::json_schema(generator);
-    let rows = mapping.as_value().get("oneOf").and_then(Value::as_array);
-    let names: Vec<Value> = rows
-        .into_iter()
-        .flatten()
-        .filter_map(|row| row.pointer("/properties/kind/const").cloned())
-        .collect();
-    json_schema!({ "anyOf": [{ "type": "string", "enum": names }, mapping] })
 }
 
 #[cfg(test)]

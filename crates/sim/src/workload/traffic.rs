@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::addresses::Extent;
 use super::check::refuse;
-use super::durability::Durable;
+use super::durability::DurableHost;
 use super::idle::IdleConfig;
 use super::load::{Arrivals, LoadConfig};
 use super::pattern::PatternConfig;
@@ -54,7 +54,7 @@ macro_rules! with_traffic {
             /// with parameters such as `{kind: hot_cold, fraction: 0.2, share: 0.8}`; default
             /// `random`.
             #[serde(deserialize_with = "crate::config::name_or_mapping")]
-            #[schemars(schema_with = "crate::workload::check::name_or_mapping_schema::<\
+            #[schemars(schema_with = "crate::config::name_or_mapping_schema::<\
                                       crate::workload::pattern::PatternConfig>")]
             pub pattern: $crate::workload::pattern::PatternConfig,
             /// Share of requests that read, in percent by count; 0 to 100; default 0.
@@ -91,7 +91,7 @@ macro_rules! with_traffic {
             pub flush_every: Option<u64>,
             /// Share of the writes with force unit access (complete only in the flash), in
             /// percent; 0 to 100; default 0.
-            #[serde(skip_serializing_if = "crate::workload::check::is_zero")]
+            #[serde(skip_serializing_if = "crate::config::is_default")]
             #[schemars(range(min = 0, max = 100))]
             pub fua_pct: f64,
             /// Bursts with pauses between them, `{busy: {seconds: 5}, idle_ms: 5000}`; default
@@ -323,7 +323,7 @@ impl Traffic<'_> {
     ) -> Box<dyn Generator> {
         let inner = self.pattern.generator(self.parts(space, seed, streams), shuffle_seed);
         let rng = Rng::stream(seed, &format!("{streams}.fua"));
-        Durable::around(inner, self.flush_every, self.fua_pct / 100.0, rng)
+        DurableHost::around(inner, self.flush_every, self.fua_pct / 100.0, rng)
     }
 
     /// First sector of the range.

@@ -64,7 +64,7 @@ pub struct HostLogConfig {
     /// Which units the user overwrites: `random`, or a mapping such as `{kind: hot_cold, fraction:
     /// 0.2, share: 0.8}` or `{kind: zipf, theta: 0.99}`; default `random`.
     #[serde(deserialize_with = "crate::config::name_or_mapping")]
-    #[schemars(schema_with = "crate::workload::check::name_or_mapping_schema::<Updates>")]
+    #[schemars(schema_with = "crate::config::name_or_mapping_schema::<Updates>")]
     pub updates: Updates,
     /// Data of the user, as a share of the capacity of all zones except those kept empty; above 0,
     /// below 1; default 0.8.

@@ -10,12 +10,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::check::{name_or_mapping_schema, refuse, whole};
+use super::check::{refuse, whole};
 use super::precondition::{PreconditionStep, StepContext, WorkloadStep};
 use super::total::TotalConfig;
 use super::trace::{BadLines, FormatConfig, Order, Trace, TraceOptions};
 use super::{Admission, Job, Limit, Load, Space, Stage};
-use crate::config::{name_or_mapping, optional_bytes, parse, size_schema, ConfigError};
+use crate::config::{
+    name_or_mapping, name_or_mapping_schema, optional_bytes, parse, size_schema, ConfigError,
+};
 
 mod layout;
 mod merged;

@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use super::fields::{number, quote, seconds, sectors};
 use super::rwbs::Rwbs;
 use super::{Format, Line, LineReader, Request};
+use crate::config::is_default;
 
 /// Parameters of `blkparse`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -34,12 +35,6 @@ pub struct Blkparse {
     /// devices; default `bottom`.
     #[serde(skip_serializing_if = "is_default")]
     pub layer: Layer,
-}
-
-/// Serde helper: the key is absent unless it was chosen.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
-fn is_default(layer: &Layer) -> bool {
-    *layer == Layer::default()
 }
 
 /// Devices of a stack whose requests count.
