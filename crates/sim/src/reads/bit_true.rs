@@ -144,12 +144,18 @@ impl BitTrue {
         }
     }
 
-    /// As [`BitTrue::read`] for a page whose fate is not needed at once; returns whether it is time
-    /// to [`BitTrue::settle`]. None if pages do not gain from being decoded together.
-    pub fn defer(&mut self, page: Page, worst_rate: f64) -> Option<bool> {
+    /// As [`BitTrue::read`] for a page whose fate is not needed at once, if pages gain from being
+    /// decoded together.
+    pub fn defer(&mut self, page: Page, worst_rate: f64) -> Deferred {
         match &mut self.codec {
-            Codec::Bch { .. } => None,
-            Codec::Ldpc(pages) => Some(pages.add(page, worst_rate)),
+            Codec::Bch { .. } => Deferred::DecodeNow,
+            Codec::Ldpc(pages) => {
+                if pages.add(page, worst_rate) {
+                    Deferred::IsLast
+                } else {
+                    Deferred::Waits
+                }
+            }
         }
     }
 
@@ -163,6 +169,17 @@ impl BitTrue {
             pages.decode(rungs_of, tell);
         }
     }
+}
+
+/// What [`BitTrue::defer`] has done with a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deferred {
+    /// It waits for others.
+    Waits,
+    /// It waits, and it is time to [`BitTrue::settle`].
+    IsLast,
+    /// Nothing: this code gains nothing from decoding pages together.
+    DecodeNow,
 }
 
 impl Fate {

@@ -57,6 +57,15 @@ pub struct BlockRead {
     pub(super) source: Source,
 }
 
+/// A sort by its parts.
+pub(super) struct Undisturbed {
+    /// The sort of such pages if nothing has disturbed them.
+    pub(super) sort: usize,
+    /// Programs that have disturbed them.
+    pub(super) disturbs: usize,
+    pub(super) is_suspect: bool,
+}
+
 /// Maps the pages of a block to sorts. The first sorts are the page types; those of further groups
 /// of layers follow, and then the same again for each program that disturbed the pages. After all
 /// of these come the sorts of pages that a cut has made suspect.
@@ -141,15 +150,18 @@ impl PageTypes {
         self.tells_suspects
     }
 
-    /// The sort of pages that nothing disturbed, the programs that disturbed these, and whether
-    /// they are suspect.
+    /// Takes a sort apart.
     #[inline]
-    pub(super) fn undisturbed(&self, sort: usize) -> (usize, usize, bool) {
+    pub(super) fn undisturbed(&self, sort: usize) -> Undisturbed {
         if sort < self.places {
-            return (sort, 0, false);
+            return Undisturbed { sort, disturbs: 0, is_suspect: false };
         }
         let rest = sort / self.places;
-        (sort % self.places, rest % self.programs, rest >= self.programs)
+        Undisturbed {
+            sort: sort % self.places,
+            disturbs: rest % self.programs,
+            is_suspect: rest >= self.programs,
+        }
     }
 
     /// The type and the group of layers of a sort that nothing disturbed.

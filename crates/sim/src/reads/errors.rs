@@ -10,17 +10,31 @@
 //!   read ─► kind of stress ─► count      tally
 //!                 └─► slot ─► chance of the die ─► failed? ─► climb the ladder ─► lost? ─► stripe
 //! ```
+//!
+//! | word | meaning |
+//! |---|---|
+//! | sort | type, layers, later programs and marks of cuts of a page within its block |
+//! | life | the copybacks behind the data of a page, or the programs after its own |
+//! | class | how often a block was read since its erase |
+//! | kind | all that distinguishes reads, as one number (`kinds`) |
+//! | slot | the figures of a kind that each read needs |
+//! | outcome | error rate, and results of code and ladder, of a kind |
+//! | rung | a step of the ladder; the first read is on rung 0 |
+//! | rank | a number from 0 to 1 that is drawn for a failed read: the lower, the more rungs fail |
+//! | fate | the rung that has corrected a page which was decoded |
+//!
+//! `record_…` counts reads and returns their costs and losses; `note_…` only counts.
 
 use opennandlab_ecc::PageCode;
 
-use super::bit_true::{BitTrue, Page};
-use super::block_read::{BlockRead, PageTypes, Stressed};
+use super::bit_true::{BitTrue, Deferred, Page};
+use super::block_read::{BlockRead, PageTypes, Stressed, Undisturbed};
 use super::chance::Chance;
 use super::disturb::BlockReads;
 use super::fate::Fates;
 use super::figures::ErrorFigures;
-use super::kinds::Kinds;
-use super::lost::{count_fate, lose, Lost, ReadResult};
+use super::kinds::{Kinds, UNKNOWN};
+use super::lost::{count_fate, lose, Lost, ReadResult, RestOfRow};
 use super::recovery::{Extra, Ladder};
 use super::remembered::Remembered;
 use super::spread::Spread;
@@ -33,8 +47,10 @@ use crate::reliability::conditions::StressConfig;
 use crate::reliability::{RberModel, Stress};
 use crate::units::{BlockId, DieId, Ppn};
 
-/// Failure probability above which reads are drawn one by one.
+/// Failure probability above which reads are drawn one by one. That of a kind whose outcome is not
+/// known yet is above it too, so the fast path needs no second test.
 const DRAW_EACH_ABOVE: f64 = 0.01;
+const _: () = assert!(UNKNOWN > DRAW_EACH_ABOVE);
 
 /// Reads of the drive and their errors.
 pub struct ReadErrors {
@@ -72,7 +88,8 @@ impl ReadErrors {
         }
     }
 
-    /// Whether there are any that [`ReadErrors::take_found`] gives.
+    /// Whether blocks with too high an error rate were found: [`ReadErrors::take_found`] takes
+    /// them.
     #[inline]
     pub fn has_found(&self) -> bool {
         self.watch.as_ref().is_some_and(|watch| !watch.found.is_empty())
@@ -85,9 +102,9 @@ impl ReadErrors {
         self.watch.as_mut().map_or_else(Vec::new, |watch| std::mem::take(&mut watch.found))
     }
 
-    /// Looks at the first read of a page.
+    /// Checks the error rate of a block by the first read of one of its pages.
     #[cold]
-    fn look(&mut self, kind: usize, stressed: Stressed) {
+    fn watch_block(&mut self, kind: usize, stressed: Stressed) {
         let Self { kinds, watch: Some(watch), .. } = self else { return };
         watch.look(stressed.block, stressed.erases, || {
             let outcome = kinds.know(kind);
@@ -129,10 +146,10 @@ impl ReadErrors {
 
     /// Figures of the reads since `earlier`.
     pub fn figures_since(&self, earlier: &ReadTally) -> ErrorFigures {
-        ErrorFigures::between(&self.kinds, earlier, &self.tally)
+        ErrorFigures::of(&self.kinds, self.tally.since(earlier))
     }
 
-    /// Which types the pages of a block are of.
+    /// The types of the pages of a block.
     #[inline]
     pub fn page_types(&self) -> &PageTypes {
         &self.types
@@ -149,7 +166,7 @@ impl ReadErrors {
         rates.map(|(count, blocks)| self.kinds.block_rate(count) * f64::from(blocks)).sum()
     }
 
-    /// Counts a read of a page; returns what became of it.
+    /// Counts a read of a page and draws its result.
     #[inline]
     pub fn record_page(&mut self, media: &Media, ppn: Ppn, source: Source) -> ReadResult {
         if self.bit_true.is_some() && source == Source::Host {
@@ -159,7 +176,7 @@ impl ReadErrors {
         let sort = self.types.of(media, ppn);
         let kind = self.count_in(stressed, sort, 1);
         if self.watch.is_some() {
-            self.look(kind, stressed);
+            self.watch_block(kind, stressed);
         }
         self.draw(kind, stressed, 1, source)
     }
@@ -175,35 +192,34 @@ impl ReadErrors {
         }
     }
 
-    /// Counts a read of a page on a die that is lost. With `has_row` the others of its row are not,
-    /// and give it back unless one of them cannot be corrected; then they are to be read.
+    /// Counts a read of a page on a die that is lost. If the rest of its row is readable, the
+    /// caller reads it; the rest gives the page back unless one of its pages cannot be corrected.
     #[cold]
     pub fn record_lost(
         &mut self,
         media: &Media,
         ppn: Ppn,
         source: Source,
-        has_row: bool,
+        rest: RestOfRow,
     ) -> Option<Lost> {
         let stressed = Stressed::of(media, media.block_of(ppn));
         let kind = self.count_in(stressed, self.types.of(media, ppn), 1);
         let Self { kinds, tally, chances, .. } = self;
-        // Figures want it of every kind that was read.
+        // The figures need the outcome of every kind that was read.
         let outcome = kinds.know(kind);
-        if !has_row {
+        if rest == RestOfRow::Missing {
             tally.uncorrectable[source as usize] += 1;
             return None;
         }
         lose(kinds, tally, outcome, source, &mut chances[stressed.die.0 as usize].rng)
     }
 
-    /// Counts pages of a collection on a die that is lost, in addition to their reads: the others
-    /// of their rows give them back, or they are uncorrectable.
-    pub fn note_lost(&mut self, page_count: u32, source: Source, has_row: bool) {
-        let count = if has_row {
-            &mut self.tally.rebuilt
-        } else {
-            &mut self.tally.uncorrectable[source as usize]
+    /// Counts pages of a collection on a die that is lost. Their reads are counted elsewhere: here
+    /// they are counted as rebuilt from the rest of their rows, or as uncorrectable.
+    pub fn note_lost(&mut self, page_count: u32, source: Source, rest: RestOfRow) {
+        let count = match rest {
+            RestOfRow::Readable => &mut self.tally.rebuilt,
+            RestOfRow::Missing => &mut self.tally.uncorrectable[source as usize],
         };
         *count += u64::from(page_count);
     }
@@ -230,13 +246,13 @@ impl ReadErrors {
         extra
     }
 
-    /// The costs of reading the other pages of the stripe of a lost page beyond their first reads:
-    /// they are under the same stress, and climb the same ladder.
+    /// The costs of reading the other pages of the stripe of a lost page, beyond their first reads.
+    /// They are under the same stress, and climb the same ladder.
     #[cold]
     pub fn rebuild_costs(&mut self, die: DieId, lost: Lost) -> Vec<Extra> {
         let outcome = self.kinds.outcome(lost.outcome);
         let kinds = &self.kinds;
-        // A rank for each page. If the stripe gave the page back, none of the others is lost.
+        // Each page draws a rank. If the stripe gave the page back, none of the others is lost.
         let least = if lost.is_rebuilt { outcome.failure } else { 0.0 };
         let rng = &mut self.chances[die.0 as usize].stripe;
         (1..kinds.fates.stripe)
@@ -263,7 +279,7 @@ impl ReadErrors {
         self.record_at_once(stressed, sort, page_count, source).1
     }
 
-    /// Counts and draws reads of one kind, which is returned with what became of them.
+    /// Counts and draws reads of one kind; returns the kind and the result.
     #[inline]
     fn record_at_once(
         &mut self,
@@ -274,13 +290,13 @@ impl ReadErrors {
     ) -> (usize, ReadResult) {
         let kind = self.count_in(stressed, sort, page_count);
         if source == Source::Refresh && self.watch.is_some() {
-            self.look(kind, stressed);
+            self.watch_block(kind, stressed);
         }
         (kind, self.draw(kind, stressed, page_count, source))
     }
 
-    /// The same where a page may change how the next one is read: one by one, until reads hardly
-    /// ever fail.
+    /// As [`ReadErrors::record_at_once`] if a page may change the step that the next one begins
+    /// with: pages are read one by one until a first read rarely fails.
     #[cold]
     fn record_in_turn(
         &mut self,
@@ -306,8 +322,8 @@ impl ReadErrors {
     #[inline]
     fn count_in(&mut self, stressed: Stressed, sort: usize, page_count: u32) -> usize {
         let Stressed { block, erases, copies, is_half_erased, .. } = stressed;
-        // A drive has one of the two at most.
-        let (sort, disturbs, is_suspect) = self.types.undisturbed(sort);
+        let Undisturbed { sort, disturbs, is_suspect } = self.types.undisturbed(sort);
+        // A drive has copybacks or programs that disturb others, not both.
         let life = (usize::from(copies) + disturbs).min(self.kinds.lives() - 1);
         let class =
             self.block_reads.as_mut().map_or(0, |reads| reads.note(block, erases, page_count));
@@ -340,30 +356,7 @@ impl ReadErrors {
         self.tally.reads_at[kind] += u64::from(page_count);
     }
 
-    /// Counts `page_count` reads of lower pages of die 0 whose data was copied back `copybacks`
-    /// times. Returns the extra cost over a first read.
-    #[cfg(test)]
-    pub(super) fn record(
-        &mut self,
-        erase_count: u32,
-        copybacks: u32,
-        page_count: u32,
-        source: Source,
-    ) -> Extra {
-        let kind = self.kinds.kind(erase_count, copybacks as usize, 0, 0, 0);
-        self.count(kind, page_count);
-        let block = BlockId(0);
-        let stressed = Stressed {
-            block,
-            die: DieId(0),
-            erases: erase_count,
-            copies: 0,
-            is_half_erased: false,
-        };
-        self.draw(kind, stressed, page_count, source).extra
-    }
-
-    /// Draws the fate of reads of one kind.
+    /// Draws the result of reads of one kind.
     #[inline]
     fn draw(
         &mut self,
@@ -374,7 +367,7 @@ impl ReadErrors {
     ) -> ReadResult {
         let slot = self.kinds.slot(kind);
         if slot.first_failure > DRAW_EACH_ABOVE {
-            return self.draw_each(kind, stressed, page_count, source);
+            return self.draw_slowly(kind, stressed, page_count, source);
         }
         let hazard = f64::from(page_count) * slot.hazard;
         if self.chances[stressed.die.0 as usize].has_failed(hazard) {
@@ -392,8 +385,9 @@ impl ReadErrors {
         result
     }
 
-    /// As [`ReadErrors::draw`] for reads that fail often, or whose outcome is not known yet.
-    fn draw_each(
+    /// As [`ReadErrors::draw`] for a kind whose outcome is not known yet, which is computed first,
+    /// or whose reads fail often, which are drawn one by one.
+    fn draw_slowly(
         &mut self,
         kind: usize,
         stressed: Stressed,
@@ -415,7 +409,7 @@ impl ReadErrors {
         result
     }
 
-    /// The first read of a page did not correct it: what the ladder costs, successful or not.
+    /// Draws how far a page climbs the ladder whose first read has failed.
     fn recover(&mut self, kind: usize, stressed: Stressed, source: Source) -> ReadResult {
         let Self { kinds, tally, chances, .. } = self;
         let (index, rng) = (kinds.outcome_index(kind), &mut chances[stressed.die.0 as usize].rng);
@@ -423,7 +417,7 @@ impl ReadErrors {
             let lost = lose(kinds, tally, index, source, rng);
             return ReadResult { extra: kinds.cost(index, None), lost };
         }
-        // One number expresses how bad the page is, so that rungs only ever help.
+        // One rank holds for all rungs, so that a further rung never makes a page worse.
         let outcome = kinds.outcome(index);
         let rank = rng.unit() * outcome.first_failure();
         let rung = outcome.climb(rank);
@@ -455,16 +449,17 @@ impl ReadErrors {
     fn defer_page(&mut self, media: &Media, ppn: Ppn) {
         let page = self.page_to_decode(media, ppn);
         let worst_rate = self.kinds.outcome(page.outcome).worst_rate;
-        match self.bit_true.as_mut().and_then(|decoder| decoder.defer(page, worst_rate)) {
-            Some(true) => self.settle(),
-            Some(false) => {}
-            None => {
+        let Some(decoder) = self.bit_true.as_mut() else { return };
+        match decoder.defer(page, worst_rate) {
+            Deferred::Waits => {}
+            Deferred::IsLast => self.settle(),
+            Deferred::DecodeNow => {
                 self.decode(page);
             }
         }
     }
 
-    /// Decodes the pages that wait.
+    /// Decodes and counts the pages that wait.
     #[cold]
     pub fn settle(&mut self) {
         let Self { kinds, tally, bit_true: Some(decoder), .. } = self else { return };
@@ -493,9 +488,10 @@ impl ReadErrors {
         let stressed = Stressed::of(media, block);
         let kind = self.count_in(stressed, self.types.of(media, ppn), 1);
         if self.watch.is_some() {
-            self.look(kind, stressed);
+            self.watch_block(kind, stressed);
         }
-        // Three odd constants keep the three apart; the generator mixes them.
+        // Three odd constants keep the three apart; the generator mixes them. Sources: 2^64 over
+        // the golden ratio, and the second and third 64-bit prime of xxHash (Y. Collet).
         let data = u64::from(lpn).wrapping_mul(0x9e37_79b9_7f4a_7c15)
             ^ u64::from(ppn.0).wrapping_mul(0xc2b2_ae3d_27d4_eb4f)
             ^ u64::from(erases).wrapping_mul(0x1656_67b1_9e37_79f9);
@@ -509,6 +505,30 @@ mod tests {
     use super::*;
     use crate::reads::{EccConfig, TypeFigures};
     use crate::reliability::{WearKeys, Weibull};
+
+    impl ReadErrors {
+        /// Counts `page_count` reads of lower pages of die 0 whose data was copied back `copybacks`
+        /// times. Returns the extra cost over a first read.
+        pub(in crate::reads) fn record(
+            &mut self,
+            erase_count: u32,
+            copybacks: u32,
+            page_count: u32,
+            source: Source,
+        ) -> Extra {
+            let kind = self.kinds.kind(erase_count, copybacks as usize, 0, 0, 0);
+            self.count(kind, page_count);
+            let block = BlockId(0);
+            let stressed = Stressed {
+                block,
+                die: DieId(0),
+                erases: erase_count,
+                copies: 0,
+                is_half_erased: false,
+            };
+            self.draw(kind, stressed, page_count, source).extra
+        }
+    }
 
     fn accounting(bch_t: u32, max_pe_cycles: f64) -> ReadErrors {
         let keys = WearKeys { rber_floor: None, rber_ceil: None, max_pe_cycles };

@@ -58,8 +58,8 @@ pub struct TypeFigures {
 }
 
 impl ErrorFigures {
-    /// Figures of the reads between two tallies.
-    pub(super) fn between(kinds: &Kinds, earlier: &ReadTally, now: &ReadTally) -> Self {
+    /// Figures of counted reads.
+    pub(super) fn of(kinds: &Kinds, tally: ReadTally) -> Self {
         let rungs = kinds.fates.ladder.rungs().len();
         let one = TypeFigures {
             rates: vec![0.0; rungs],
@@ -70,7 +70,8 @@ impl ErrorFigures {
         let by_spread = vec![one.clone(); if is_spread { kinds.mixes() } else { 0 }];
         let by_type = vec![one; kinds.types()];
         let mut figures = Self { by_type, by_spread, ..Self::default() };
-        for (kind, reads) in now.reads_since(earlier) {
+        let reads_at = tally.reads_at.iter().copied().enumerate();
+        for (kind, reads) in reads_at.filter(|&(_, reads)| reads > 0) {
             let outcome = kinds.outcome(kinds.outcome_index(kind));
             figures.add(reads, outcome);
             figures.by_type[kinds.type_of(kind)].add(reads, outcome);
@@ -80,12 +81,12 @@ impl ErrorFigures {
         }
         figures.divide();
         let page_bits = u64::from(kinds.fates.code.page_bits());
-        figures.recovered = now.recovered_since(earlier);
-        figures.remembered = now.remembered - earlier.remembered;
-        figures.rebuilt = now.rebuilt - earlier.rebuilt;
-        figures.decoded_bits = (now.decoded_pages - earlier.decoded_pages) * page_bits;
-        figures.lost_codewords = now.lost_codewords - earlier.lost_codewords;
-        figures.uncorrectable = now.uncorrectable_since(earlier);
+        figures.recovered = tally.recovered;
+        figures.remembered = tally.remembered;
+        figures.rebuilt = tally.rebuilt;
+        figures.decoded_bits = tally.decoded_pages * page_bits;
+        figures.lost_codewords = tally.lost_codewords;
+        figures.uncorrectable = tally.uncorrectable.iter().sum();
         figures
     }
 

@@ -34,8 +34,9 @@ pub(super) struct Slot {
     pub(super) decode_ns: u32,
 }
 
-/// Represents a probability that was not computed yet; beyond the fast path like any large one.
-const UNKNOWN: f64 = 2.0;
+/// Represents a failure probability that was not computed yet: above any, so that reads leave the
+/// fast path as those that fail often do.
+pub(super) const UNKNOWN: f64 = 2.0;
 
 /// The most kinds of marked pages that are distinguished, times the steps that reads may begin
 /// with; beyond, the last one represents others. Few pages are marked at a time.

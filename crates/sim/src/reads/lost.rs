@@ -1,4 +1,4 @@
-//! What became of reads, and of the pages among them that no read corrects.
+//! The results of reads, and the pages among them that no read corrects.
 
 use super::bit_true::{Fate, Page};
 use super::kinds::Kinds;
@@ -16,13 +16,22 @@ pub struct Lost {
     pub(super) is_rebuilt: bool,
 }
 
-/// What became of reads.
+/// The result of reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadResult {
     /// Their costs beyond their first sense and transfer.
     pub extra: Extra,
     /// The page that is to be rebuilt from its stripe: the last of them that was lost.
     pub lost: Option<Lost>,
+}
+
+/// The other pages of the row of a page whose die is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RestOfRow {
+    /// They hold parity, and all their dies answer.
+    Readable,
+    /// They hold no parity, or one of their dies is lost too.
+    Missing,
 }
 
 impl std::ops::AddAssign for ReadResult {
@@ -51,7 +60,7 @@ pub(super) fn lose(
     (fates.stripe > 0).then_some(Lost { outcome, is_rebuilt })
 }
 
-/// Counts what became of a page that was decoded.
+/// Counts the fate of a page that was decoded.
 pub(super) fn count_fate(
     kinds: &Kinds,
     tally: &mut ReadTally,

@@ -17,10 +17,12 @@
 //! | `bit_true` | reads that encode, flip bits and decode |
 //! | `remembered` | the retry step that reads of a block begin with |
 //! | `spread` | blocks and layers with higher or lower error rates than the mean |
+//! | `watch` | blocks whose error rate is too high |
+//! | `block_read` | reads of several pages of a block, by sort of page |
 //! | `kinds` | the properties that distinguish reads, and the outcomes that were computed |
 //! | `chance` | the random streams of a die |
-//! | `lost` | what became of reads, and pages that no read corrects |
-//! | `tally` | counts of reads and of what became of them |
+//! | `lost` | results of reads, and pages that no read corrects |
+//! | `tally` | counts of reads and of their results |
 //! | `figures` | means over the reads between two tallies |
 //! | `memory` | the state that is kept in a checkpoint |
 //! | `errors` | reads counted and drawn: what the executors call |
@@ -51,7 +53,7 @@ pub use code::{Algorithm, EccConfig, FerRow, Fidelity, ReliabilityClass};
 pub use errors::ReadErrors;
 pub use figures::{ErrorFigures, TypeFigures};
 pub use kinds::ScarFactors;
-pub use lost::{Lost, ReadResult};
+pub use lost::{Lost, ReadResult, RestOfRow};
 pub use memory::ReadMemory;
 pub use recovery::{Extra, Ladder};
 pub use tally::ReadTally;

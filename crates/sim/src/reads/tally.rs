@@ -1,13 +1,13 @@
-//! Counts of reads and of what became of them, which can be subtracted from later ones.
+//! Counts of reads and of their outcomes; those of a phase are a difference of two tallies.
 
 use crate::op::SOURCE_COUNT;
 
 /// Counts of the reads of a drive since its start.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReadTally {
-    /// Page reads by kind of stress.
+    /// Page reads by kind of stress (see `kinds`).
     pub reads_at: Vec<u64>,
-    /// Page reads that were corrected on each rung of the ladder, if not by the first read.
+    /// Page reads that a rung of the ladder has corrected after the first read failed, by rung.
     pub recovered: Vec<u64>,
     /// Page reads that began with a remembered step.
     pub remembered: u64,
@@ -22,22 +22,24 @@ pub struct ReadTally {
 }
 
 impl ReadTally {
-    /// Page reads by kind of stress since `earlier`, those that there were.
-    pub fn reads_since<'a>(&'a self, earlier: &'a Self) -> impl Iterator<Item = (usize, u64)> + 'a {
-        let before = |kind: usize| earlier.reads_at.get(kind).copied().unwrap_or(0);
-        let reads = self.reads_at.iter().enumerate();
-        reads.map(move |(kind, now)| (kind, now - before(kind))).filter(|&(_, reads)| reads > 0)
-    }
-
-    /// Page reads that were corrected on each rung since `earlier`.
-    pub fn recovered_since(&self, earlier: &Self) -> Vec<u64> {
-        let before = |rung: usize| earlier.recovered.get(rung).copied().unwrap_or(0);
-        self.recovered.iter().enumerate().map(|(rung, now)| now - before(rung)).collect()
-    }
-
-    /// Uncorrectable page reads of any source since `earlier`.
-    pub fn uncorrectable_since(&self, earlier: &Self) -> u64 {
-        let pairs = self.uncorrectable.iter().zip(&earlier.uncorrectable);
-        pairs.map(|(now, before)| now - before).sum()
+    /// The counts since `earlier`, a tally of the same drive.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        // Kinds and rungs that were not counted at all then are missing there.
+        let difference = |now: &[u64], before: &[u64]| {
+            let before = before.iter().copied().chain(std::iter::repeat(0));
+            now.iter().zip(before).map(|(now, before)| now - before).collect()
+        };
+        Self {
+            reads_at: difference(&self.reads_at, &earlier.reads_at),
+            recovered: difference(&self.recovered, &earlier.recovered),
+            remembered: self.remembered - earlier.remembered,
+            rebuilt: self.rebuilt - earlier.rebuilt,
+            uncorrectable: std::array::from_fn(|source| {
+                self.uncorrectable[source] - earlier.uncorrectable[source]
+            }),
+            decoded_pages: self.decoded_pages - earlier.decoded_pages,
+            lost_codewords: self.lost_codewords - earlier.lost_codewords,
+        }
     }
 }

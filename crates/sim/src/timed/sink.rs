@@ -16,7 +16,7 @@ use crate::geometry::Geometry;
 use crate::host::read_ahead::{Found, ReadAhead};
 use crate::nand::{CellMode, Media};
 use crate::op::{Source, RUN_MAX};
-use crate::reads::{Extra, Lost, ReadErrors};
+use crate::reads::{Extra, Lost, ReadErrors, RestOfRow};
 use crate::striping::DieRun;
 use crate::units::{BlockId, DieId, Lpn, Ns, Ppn};
 
@@ -214,7 +214,7 @@ impl FlashSink for TimedSink<'_> {
 
     fn read_live(&mut self, block: BlockId, page_count: u32, source: Source) {
         if self.backend.may_lose_dies() && self.lies_on_lost(block) {
-            return self.errors.note_lost(page_count, source, false);
+            return self.errors.note_lost(page_count, source, RestOfRow::Missing);
         }
         let read = self.errors.page_types().live(self.media, block, page_count, source);
         let extra = self.errors.record_block(&read);
@@ -314,7 +314,7 @@ impl FlashSink for TimedSink<'_> {
             return self.read_members(block, page_indices, source, extra);
         }
         if self.backend.may_lose_dies() && self.lies_on_lost(block) {
-            return self.errors.note_lost(count, source, false);
+            return self.errors.note_lost(count, source, RestOfRow::Missing);
         }
         let geometry = *self.media.geometry();
         let rows =

@@ -14,7 +14,7 @@ use crate::controller::{FlashOp, OpKind};
 use crate::host::read_ahead::FETCH;
 use crate::nand::CellMode;
 use crate::op::Source;
-use crate::reads::{Extra, Lost};
+use crate::reads::{Extra, Lost, RestOfRow};
 use crate::superblock::{Members, HOLE};
 use crate::units::{BlockId, DieId, Ppn};
 
@@ -135,7 +135,7 @@ impl TimedSink<'_> {
         let Some(members) = self.media.shared_superblocks() else {
             let is_lost = self.lies_on_lost(self.media.block_of(ppn));
             if is_lost {
-                self.errors.record_lost(self.media, ppn, source, false);
+                self.errors.record_lost(self.media, ppn, source, RestOfRow::Missing);
             }
             return is_lost;
         };
@@ -146,20 +146,24 @@ impl TimedSink<'_> {
         if !self.is_lost(members.shape().flash().die_of_block(own)) {
             return false;
         }
-        let has_row = self.has_row(&members, block, own.0);
-        if let Some(lost) = self.errors.record_lost(self.media, ppn, source, has_row) {
+        let rest = self.rest_of_row(&members, block, own.0);
+        if let Some(lost) = self.errors.record_lost(self.media, ppn, source, rest) {
             self.rebuild_from_row(&members, ppn, lost);
         }
         true
     }
 
-    /// Whether the rows of a superblock give back what one of its members has lost: they hold
-    /// parity, and the dies of the others answer.
-    fn has_row(&self, members: &Members, block: BlockId, lost: u32) -> bool {
+    /// The rows of a superblock without a member that is lost.
+    fn rest_of_row(&self, members: &Members, block: BlockId, lost: u32) -> RestOfRow {
         let flash = members.shape().flash();
         let mut others = members.of(block).iter().filter(|&&own| own != lost && own != HOLE);
-        members.shape().has_parity()
-            && others.all(|&own| !self.is_lost(flash.die_of_block(BlockId(own))))
+        let is_readable = members.shape().has_parity()
+            && others.all(|&own| !self.is_lost(flash.die_of_block(BlockId(own))));
+        if is_readable {
+            RestOfRow::Readable
+        } else {
+            RestOfRow::Missing
+        }
     }
 
     /// Reads pages of a member that is lost from all others; `run` names their indices in it, and
@@ -171,11 +175,14 @@ impl TimedSink<'_> {
         lost: u32,
         (run, pages): (FlashOp, u32),
     ) {
-        let has_row = self.has_row(members, block, lost);
-        self.errors.note_lost(run.count(), run.source(), has_row);
+        let rest = self.rest_of_row(members, block, lost);
+        self.errors.note_lost(run.count(), run.source(), rest);
+        if rest == RestOfRow::Missing {
+            return;
+        }
         let flash = members.shape().flash();
         let others = members.of(block).iter().filter(|&&own| own != lost && own != HOLE);
-        for &own in others.filter(|_| has_row) {
+        for &own in others {
             let page = Ppn(flash.first_page(BlockId(own)).0 + run.first().0);
             self.pages = pages as u16;
             self.send(run.run_of(page, run.count()), Extra::default(), block, flash);
