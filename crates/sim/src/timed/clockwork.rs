@@ -33,7 +33,7 @@ pub(super) enum Event {
     /// A patrol read is due.
     Patrol,
     /// A die has been idle for a while.
-    Idle(u32),
+    Idle(DieId),
     /// A program unit of a pool has waited for a while.
     Fill(DieId),
     /// The command of a slot has gone a leg of its way.
@@ -56,7 +56,7 @@ impl Event {
             Self::Arrival(tenant) => Self::ARRIVAL + u32::from(tenant),
             Self::Refresh => Self::REFRESH,
             Self::Patrol => Self::PATROL,
-            Self::Idle(die) => Self::IDLE + die,
+            Self::Idle(die) => Self::IDLE + die.0,
             Self::Fill(die) => Self::FILL + die.0,
             Self::Leg(index) => Self::LEG + index,
         }
@@ -67,7 +67,7 @@ impl Event {
         match code {
             Self::LEG.. => Self::Leg(code - Self::LEG),
             Self::FILL.. => Self::Fill(DieId(code - Self::FILL)),
-            Self::IDLE.. => Self::Idle(code - Self::IDLE),
+            Self::IDLE.. => Self::Idle(DieId(code - Self::IDLE)),
             Self::PATROL => Self::Patrol,
             Self::REFRESH => Self::Refresh,
             _ => Self::Arrival((code - Self::ARRIVAL) as u8),

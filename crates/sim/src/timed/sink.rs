@@ -124,7 +124,7 @@ impl TimedSink<'_> {
             }
             if let Some(collector) = &mut self.collector {
                 let pool = self.media.geometry().die_of_block(block);
-                collector.touched.push(pool.0);
+                collector.touched.push(pool);
                 if op.kind() == OpKind::Program {
                     collector.note_written(pool, op.count());
                 }
@@ -382,8 +382,8 @@ impl CommandSink for TimedSink<'_> {
             self.waits += 1;
         }
         if let Some(collector) = &mut self.collector {
-            collector.stall(Stalled { die: die.0, lpn, slot: self.slot, epoch });
-            collector.touched.push(die.0);
+            collector.stall(Stalled { die, lpn, slot: self.slot, epoch });
+            collector.touched.push(die);
         }
     }
 

@@ -161,7 +161,7 @@ impl TimedStage {
         match Event::of(code) {
             Event::Leg(index) => return self.leg_over(drive, index),
             Event::Fill(die) => self.background.fill_timer(clockwork, host, drive, die),
-            Event::Idle(die) => self.background.idle_timer(clockwork, host, drive, die),
+            Event::Idle(die) => self.background.idle_timer_expired(clockwork, host, drive, die),
             Event::Refresh => self.background.refresh_timer(clockwork, host, drive),
             Event::Patrol => self.background.patrol_timer(clockwork, host, drive),
             Event::Arrival(tenant) => {

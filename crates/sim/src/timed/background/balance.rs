@@ -12,9 +12,9 @@
 
 use crate::units::BlockId;
 
-/// How far a collection is.
+/// A collection that has begun.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct UnderWay {
+pub(super) struct Running {
     pub(super) victim: BlockId,
     /// Pages that it has still to move.
     pub(super) live_pages: u32,
@@ -33,7 +33,7 @@ pub(super) struct Free {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Balance {
     /// The victim, with the pages that it had live when it was first seen.
-    begun: Option<UnderWay>,
+    begun: Option<Running>,
     level: i64,
     block_pages: u32,
 }
@@ -43,14 +43,14 @@ impl Balance {
     const ROWS_MAX: u32 = 8;
 
     /// Takes stock.
-    pub(super) fn note(&mut self, free: Free, under_way: Option<UnderWay>) {
-        let moved = under_way.map_or(0, |it| self.moved(it, free.block_pages));
+    pub(super) fn note(&mut self, free: Free, running: Option<Running>) {
+        let moved = running.map_or(0, |it| self.moved(it, free.block_pages));
         self.level = free.pages + i64::from(moved);
         self.block_pages = free.block_pages;
     }
 
     /// The share of the victim's live pages that has moved, scaled to the pages that a block takes.
-    fn moved(&mut self, it: UnderWay, block_pages: u32) -> u32 {
+    fn moved(&mut self, it: Running, block_pages: u32) -> u32 {
         let begun = match self.begun {
             Some(begun) if begun.victim == it.victim && begun.live_pages >= it.live_pages => begun,
             _ => *self.begun.insert(it),
@@ -119,7 +119,7 @@ mod tests {
             let mut balance = Balance::default();
             let mut answers = |pages, live_pages| {
                 let free = Free { pages, block_pages };
-                balance.note(free, Some(UnderWay { victim, live_pages }));
+                balance.note(free, Some(Running { victim, live_pages }));
                 (balance.host_waits(), balance.is_low(), balance.pages_alike())
             };
             answers(0, start);
@@ -139,7 +139,7 @@ mod tests {
         // 100 pages to a block, 75 live: three moves win a page.
         let mut balance = Balance::default();
         let level = |balance: &mut Balance, pages, live_pages| {
-            let victim = UnderWay { victim: BlockId(3), live_pages };
+            let victim = Running { victim: BlockId(3), live_pages };
             balance.note(Free { pages, block_pages: 100 }, Some(victim));
             balance.level
         };
@@ -150,7 +150,7 @@ mod tests {
         balance.note(Free { pages: 120, block_pages: 100 }, None);
         assert!(!balance.host_waits() && !balance.is_low());
         // The next one has nothing to move.
-        let empty = UnderWay { victim: BlockId(4), live_pages: 0 };
+        let empty = Running { victim: BlockId(4), live_pages: 0 };
         balance.note(Free { pages: -20, block_pages: 100 }, Some(empty));
         assert!(balance.host_waits() && balance.is_low() && balance.rows() == 1);
     }

@@ -1,11 +1,19 @@
 //! Collections in steps: who asks the [`Collector`](super::collector::Collector), and when.
 //!
-//! After a command that went to a die, after an operation that a die finished, and when a die has
+//! After a command that used a die, after an operation that a die finished, and when a die has
 //! rested for a while. The FTL is notified when the erase of a victim has ended; writes that waited
 //! for the block then continue, in order.
+//!
+//! Most operations that end change nothing for the collector. Two notes spare asking it again. Both
+//! hold for one die that has nothing to collect, or a step that is still queued.
+//!
+//! - [`Background::calm`] has the conditions under which this holds. It is dropped when the FTL
+//!   works, except for as many pages of the host as it allows.
+//! - [`Background::quiet_die`] is set when `calm` was found to hold. It is checked first, and
+//!   dropped by every event but the end of an operation.
 
-use super::balance::{Free, UnderWay};
-use super::collector::{Calm, Room};
+use super::balance::{Free, Running};
+use super::collector::{Calm, Gain, Room};
 use super::Background;
 use crate::controller::full::Urgency;
 use crate::controller::{FlashOp, OpKind, NO_COMMAND};
@@ -19,8 +27,7 @@ use crate::timed::host_side::HostSide;
 use crate::units::{BlockId, DieId, Lpn, Ns, SECTOR_BYTES};
 
 impl Background {
-    /// What a command asked of the dies: writes without room stall there, and those that have
-    /// little room left collect.
+    /// Lets the dies that a command has used collect, if they have little room left.
     #[cold]
     pub(super) fn note_touched(
         &mut self,
@@ -36,7 +43,7 @@ impl Background {
         }
         for &die in &touched {
             if let Some(collector) = &mut self.collector {
-                collector.host_came(die);
+                collector.note_host(die);
             }
             if !self.is_calm(clockwork, drive, die) {
                 self.collect(clockwork, host, drive, die);
@@ -72,37 +79,38 @@ impl Background {
         if is_erased && drive.ftl.room(die).victim() == Some(block) {
             drive.ftl.finish(End::Erase(die, block));
             (self.quiet_die, self.calm) = (None, None);
-            self.admit_stalled(clockwork, host, drive, die.0);
+            self.admit_stalled(clockwork, host, drive, die);
         }
-        if self.quiet_die != Some(die.0) && !self.is_calm(clockwork, drive, die.0) {
-            self.collect(clockwork, host, drive, die.0);
+        if self.quiet_die != Some(die) && !self.is_calm(clockwork, drive, die) {
+            self.collect(clockwork, host, drive, die);
         }
         if let Some(collector) = &mut self.collector {
             collector.note_idle(clockwork, die);
         }
     }
 
-    /// Whether a die need not be asked for what to collect: it is as when it was asked last.
+    /// Whether a die need not be asked for what to collect, since nothing has changed since it was
+    /// asked last.
     #[inline]
-    fn is_calm(&mut self, clockwork: &Clockwork, drive: &mut Drive, die: u32) -> bool {
+    fn is_calm(&mut self, clockwork: &Clockwork, drive: &mut Drive, die: DieId) -> bool {
         let Some(calm) = self.calm.filter(|calm| calm.die == die) else { return false };
         let Some(collector) = &self.collector else { return false };
-        // A write that finds others waiting for room, or is held back, changes nothing.
+        // A write that stalls behind others, or is held back, changes nothing.
         let stalls = collector.front(die).is_some();
         let is_calm = !collector.is_resting(die)
-            && (stalls == calm.stalls || collector.holds_back(DieId(die)))
-            && (!calm.waits || clockwork.backend.collection_waits(DieId(die)))
-            && self.refresh_pressing(clockwork, drive, DieId(die)).is_none();
+            && (stalls == calm.stalls || collector.holds_back(die))
+            && (!calm.waits || clockwork.backend.collection_waits(die))
+            && self.refresh_pressing(clockwork, drive, die).is_none();
         if is_calm {
             self.quiet_die = Some(die);
         }
         is_calm
     }
 
-    /// Notes a die that has nothing to collect or, if `waits`, a step that is still queued. This
-    /// holds while the host writes up to `pages` pages to it. Nothing is noted if `die` is `None`.
+    /// Notes a die that has nothing to collect or, if `waits`, a step that is still queued. The
+    /// note holds while the host writes up to `pages` pages to the die. `None` drops both notes.
     #[inline]
-    fn note_quiet(&mut self, die: Option<u32>, waits: bool, pages: u32) {
+    fn note_quiet(&mut self, die: Option<DieId>, waits: bool, pages: u32) {
         self.quiet_die = die;
         let stalls = |die| self.collector.as_ref().is_some_and(|it| it.front(die).is_some());
         self.calm = die.map(|die| Calm { die, waits, stalls: stalls(die), pages });
@@ -114,13 +122,15 @@ impl Background {
         clockwork: &mut Clockwork,
         host: &mut HostSide,
         drive: &mut Drive,
-        die: u32,
+        die: DieId,
     ) {
         while let Some(stalled) = self.collector.as_ref().and_then(|it| it.front(die)) {
             let is_enough = host.completes_in_memory(stalled.slot);
             let (written, waits) =
                 self.with_sink(clockwork, host, drive, NO_COMMAND, |front, sink| {
                     (sink.slot, sink.completes_in_memory) = (stalled.slot, is_enough);
+                    // With an epoch it is a page of the write cache, which was counted as in
+                    // flight when it stalled; to write it counts it again.
                     if stalled.epoch.is_some() {
                         sink.is_flush = true;
                         sink.epoch = stalled.epoch;
@@ -136,7 +146,7 @@ impl Background {
                     (written, sink.waits)
                 });
             if stalled.epoch.is_none() {
-                // It has waited for its page until now; a block that fails meanwhile is padded too.
+                // The command has waited for this page; a block that fails meanwhile is padded too.
                 let slot = host.path.slot(stalled.slot);
                 slot.waits = slot.waits + waits - u32::from(written.is_ok());
             }
@@ -158,56 +168,32 @@ impl Background {
         clockwork: &mut Clockwork,
         host: &mut HostSide,
         drive: &mut Drive,
-        die: u32,
+        die: DieId,
     ) {
-        let id = DieId(die);
         self.calm = None;
         if self.is_over(host) {
             return;
         }
         if self.collector.as_ref().is_some_and(|it| it.is_resting(die)) {
-            drive.ftl.finish(End::Burst(id));
+            drive.ftl.finish(End::Burst(die));
         }
         loop {
-            let refresh = self.refresh_pressing(clockwork, drive, id);
-            // The urgency of a refresh depends on the time at which it is asked for.
-            let quiet_die = (clockwork.skips_events && refresh.is_none()).then_some(die);
-            let Some(collector) = &mut self.collector else { return };
-            let room = Room { refresh, ..room_of(drive, id) };
-            let won = |victim| (drive.pages_to_win(victim), drive.ftl.room(id).pages_until_stall());
-            let free = || free_of(drive, id);
-            let urgency = collector.urgency(die, room, won, free);
-            if collector.take_released(die) {
-                self.admit_stalled(clockwork, host, drive, die);
-                continue;
-            }
-            let alike =
-                || collector.pages_alike(die, room).min(drive.ftl.room(id).pages_in_open_block());
-            let Some(urgency) = urgency else {
-                let pages = alike();
-                self.note_quiet(quiet_die, false, pages);
-                return;
+            let due = match self.decide(clockwork, drive, die) {
+                Decision::Nothing => return,
+                Decision::Admit => {
+                    self.admit_stalled(clockwork, host, drive, die);
+                    continue;
+                }
+                Decision::Step(due) => due,
             };
-            let (step_pages, is_resting) = (collector.step_pages(die), collector.is_resting(die));
-            if let Some(full) = clockwork.backend.full_mut() {
-                full.flash.dies.set_urgency(id, urgency);
-            }
-            if clockwork.backend.collection_waits(id) {
-                let pages = alike();
-                self.note_quiet(quiet_die, true, pages);
-                return;
-            }
-            let refreshes = collector.lets_refresh(die, room);
-            let folds = room.owes_fold || is_resting && room.blocks_to_fold > 0;
-            let now = clockwork.now();
-            if room.under_way.is_none() && !self.begin(drive, id, now, (refreshes, folds)) {
-                if urgency == Urgency::Urgent && clockwork.backend.is_idle(id) {
+            if !due.is_running && !self.begin(drive, die, clockwork.now(), due) {
+                if due.urgency == Urgency::Urgent && clockwork.backend.is_idle(die) {
                     self.reject_stalled(clockwork, host, drive, die);
                 }
                 return;
             }
             let outcome = self.with_sink(clockwork, host, drive, NO_COMMAND, |front, sink| {
-                front.ftl.step(sink, id, step_pages)
+                front.ftl.step(sink, die, due.pages)
             });
             match outcome {
                 StepOutcome::Retired(_) => self.admit_stalled(clockwork, host, drive, die),
@@ -216,32 +202,70 @@ impl Background {
         }
     }
 
-    /// Begins to refresh, to fold or to collect a block of a die: what comes first of that.
-    fn begin(
-        &mut self,
-        drive: &mut Drive,
-        die: DieId,
-        now: Ns,
-        (refreshes, folds): (bool, bool),
-    ) -> bool {
-        let refresher = self.refresher.as_mut().filter(|_| refreshes);
+    /// What a die has to do for its collection now. Its urgency is passed on to the back end.
+    #[inline]
+    fn decide(&mut self, clockwork: &mut Clockwork, drive: &mut Drive, die: DieId) -> Decision {
+        let refresh = self.refresh_pressing(clockwork, drive, die);
+        // The urgency of a refresh depends on the time at which it is asked for.
+        let quiet_die = (clockwork.skips_events && refresh.is_none()).then_some(die);
+        let Some(collector) = &mut self.collector else { return Decision::Nothing };
+        let room = Room { refresh, ..room_of(drive, die) };
+        let gain = |victim| Gain {
+            block_pages: drive.pages_to_win(victim),
+            pages_until_stall: drive.ftl.room(die).pages_until_stall(),
+        };
+        let free = || free_of(drive, die);
+        let urgency = collector.urgency(die, room, gain, free);
+        if collector.take_released(die) {
+            return Decision::Admit;
+        }
+        let alike =
+            || collector.pages_alike(die, room).min(drive.ftl.room(die).pages_in_open_block());
+        let Some(urgency) = urgency else {
+            let pages = alike();
+            self.note_quiet(quiet_die, false, pages);
+            return Decision::Nothing;
+        };
+        if let Some(full) = clockwork.backend.full_mut() {
+            full.flash.dies.set_urgency(die, urgency);
+        }
+        if clockwork.backend.collection_waits(die) {
+            let pages = alike();
+            self.note_quiet(quiet_die, true, pages);
+            return Decision::Nothing;
+        }
+        Decision::Step(Due {
+            urgency,
+            pages: collector.step_pages(die),
+            is_running: room.running.is_some(),
+            may_refresh: collector.lets_refresh(die, room),
+            must_fold: room.owes_fold || collector.is_resting(die) && room.blocks_to_fold > 0,
+        })
+    }
+
+    /// Begins to refresh, to fold or to collect a block of a die: the first that is possible. Folds
+    /// that are owed, or made in a pause, come first. A guest of the cache always frees space when
+    /// it is folded, so it precedes a victim; any other fold is the last resort.
+    fn begin(&mut self, drive: &mut Drive, die: DieId, now: Ns, due: Due) -> bool {
+        let refresher = self.refresher.as_mut().filter(|_| due.may_refresh);
         if refresher.is_some_and(|it| it.begin(drive, die, now)) {
             return true;
         }
         let mut begin = |purpose| drive.ftl.begin(&drive.media, die, purpose);
-        folds && begin(Purpose::Fold)
+        due.must_fold && begin(Purpose::Fold)
             || begin(Purpose::FoldGuest)
             || begin(Purpose::Collect)
             || begin(Purpose::Fold)
     }
 
-    /// There is no room and there will be none: the drive is worn out.
+    /// Refuses the stalled writes of a die that has no room and will have none: the drive is worn
+    /// out.
     fn reject_stalled(
         &mut self,
         clockwork: &mut Clockwork,
         host: &mut HostSide,
         drive: &mut Drive,
-        die: u32,
+        die: DieId,
     ) {
         host.is_worn_out = true;
         while let Some(stalled) = self.collector.as_mut().and_then(|it| it.pop(die)) {
@@ -260,7 +284,7 @@ impl Background {
         }
     }
 
-    /// Pages of the write cache that wait for room are trimmed.
+    /// Drops stalled pages of the write cache that a trim covers.
     pub(in crate::timed) fn forget_stalled(
         &mut self,
         clockwork: &mut Clockwork,
@@ -281,18 +305,18 @@ impl Background {
         }
     }
 
-    /// The host is away: dies continue as at the end of a burst.
+    /// Lets all dies continue as at the end of a burst, since the host is away.
     pub(in crate::timed) fn rest(
         &mut self,
         clockwork: &mut Clockwork,
         host: &mut HostSide,
         drive: &mut Drive,
     ) {
-        for die in 0..drive.geometry.die_count {
+        for die in (0..drive.geometry.die_count).map(DieId) {
             self.collect(clockwork, host, drive, die);
             // A die that is still collecting becomes idle when its collection has ended.
             if let Some(collector) = &mut self.collector {
-                collector.note_idle(clockwork, DieId(die));
+                collector.note_idle(clockwork, die);
             }
         }
     }
@@ -305,17 +329,19 @@ impl Background {
         drive: &mut Drive,
     ) {
         if self.collector.is_some() {
-            (0..drive.geometry.die_count).for_each(|die| self.collect(clockwork, host, drive, die));
+            for die in (0..drive.geometry.die_count).map(DieId) {
+                self.collect(clockwork, host, drive, die);
+            }
         }
     }
 
-    /// The timer of an idle die has expired.
-    pub(in crate::timed) fn idle_timer(
+    /// Lets a die collect ahead whose timer has expired, if the host was away all the time.
+    pub(in crate::timed) fn idle_timer_expired(
         &mut self,
         clockwork: &mut Clockwork,
         host: &mut HostSide,
         drive: &mut Drive,
-        die: u32,
+        die: DieId,
     ) {
         if self.collector.as_mut().is_some_and(|it| it.is_rested(die, clockwork)) {
             self.collect(clockwork, host, drive, die);
@@ -323,15 +349,39 @@ impl Background {
     }
 }
 
+/// The answer of [`Background::decide`].
+enum Decision {
+    /// Nothing is to be collected, or a step is queued already.
+    Nothing,
+    /// Writes that were held back continue.
+    Admit,
+    /// A step is due.
+    Step(Due),
+}
+
+/// A step of a collection that is due.
+#[derive(Clone, Copy)]
+struct Due {
+    urgency: Urgency,
+    /// Pages that it moves.
+    pages: u32,
+    /// Whether a collection has begun; else one begins.
+    is_running: bool,
+    /// Whether a block that is due for refresh may be the one.
+    may_refresh: bool,
+    /// Whether a fold comes before a collection.
+    must_fold: bool,
+}
+
 /// How much room a die has, before a refresh is asked for.
 fn room_of(drive: &Drive, die: DieId) -> Room {
     let room = drive.ftl.room(die);
-    let under_way = |victim| UnderWay { victim, live_pages: room.pages_to_collect() };
+    let running = |victim| Running { victim, live_pages: room.pages_to_collect() };
     Room {
         spare_blocks: room.spare_blocks(),
         blocks_to_fold: room.blocks_to_fold(),
         owes_fold: room.owes_fold(),
-        under_way: room.victim().map(under_way),
+        running: room.victim().map(running),
         refresh: None,
     }
 }

@@ -17,7 +17,7 @@
 
 use std::collections::VecDeque;
 
-use super::balance::{Balance, Free, UnderWay};
+use super::balance::{Balance, Free, Running};
 use crate::controller::full::Urgency;
 use crate::engine::Reserved;
 use crate::ftl::{CollectionConfig, FtlConfig};
@@ -27,7 +27,7 @@ use crate::units::{BlockId, DieId, Lpn, Ns};
 /// A page write that found no room.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::timed) struct Stalled {
-    pub(in crate::timed) die: u32,
+    pub(in crate::timed) die: DieId,
     pub(in crate::timed) lpn: Lpn,
     /// The command that waits for it.
     pub(in crate::timed) slot: u32,
@@ -51,9 +51,18 @@ pub(super) struct Room {
     pub(super) blocks_to_fold: u32,
     /// Whether folding is behind what the host has written past its cache.
     pub(super) owes_fold: bool,
-    pub(super) under_way: Option<UnderWay>,
+    pub(super) running: Option<Running>,
     /// A block that is to be refreshed, or is.
     pub(super) refresh: Option<Pressing>,
+}
+
+/// The pages that a collection gives back, at most.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gain {
+    /// Pages that a block takes.
+    pub(super) block_pages: u32,
+    /// Pages that the host may write before a write has to wait.
+    pub(super) pages_until_stall: u32,
 }
 
 /// The pace of a collection, from when the host began to press it.
@@ -69,22 +78,20 @@ struct Pace {
 }
 
 impl Pace {
-    /// Of the pages that a victim gives back: the erase takes its time too, and a die that has
-    /// lost ground is to win some back.
+    /// Share of the pages that a victim gives back by which all of it is to have moved: the erase
+    /// takes time too, and a die that is behind is to catch up.
     const SHARE: f64 = 7.0 / 8.0;
 
-    /// `block_pages` are those that a block takes, `room` those that the host may write before a
-    /// write has to wait.
-    fn new(it: UnderWay, (block_pages, room): (u32, u32), start: u64) -> Self {
-        let won = block_pages.saturating_sub(it.live_pages).min(room);
+    fn new(it: Running, gain: Gain, start: u64) -> Self {
+        let won = gain.block_pages.saturating_sub(it.live_pages).min(gain.pages_until_stall);
         let allowance = (f64::from(won) * Self::SHARE) as u32;
         Self { victim: it.victim, live_pages: it.live_pages, start, allowance }
     }
 
     /// The pace of the next victim: what the host took too much counts against it.
-    fn follow(self, it: UnderWay, won: (u32, u32), written: u64) -> Self {
+    fn follow(self, it: Running, gain: Gain, written: u64) -> Self {
         let over = (written - self.start).saturating_sub(self.allowance.into());
-        Self::new(it, won, written - over)
+        Self::new(it, gain, written - over)
     }
 
     /// Whether a smaller share of the pages has moved than the host has taken of its allowance.
@@ -129,16 +136,17 @@ impl Timer {
     }
 }
 
-/// A die that had nothing to collect, or a queued step. Operations that end on its flash do not
-/// change that; only the FTL, the start of the step, or a refresh that becomes due do.
+/// A die that had nothing to collect, or a queued step, when it was last asked. The end of an
+/// operation on its flash does not change that; work of the FTL, the start of the step, or a
+/// refresh that becomes due may.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::timed) struct Calm {
-    pub(in crate::timed) die: u32,
-    /// A step is waiting.
+    pub(in crate::timed) die: DieId,
+    /// Whether a step was queued.
     pub(in crate::timed) waits: bool,
-    /// Writes waited for room.
+    /// Whether writes waited for room.
     pub(in crate::timed) stalls: bool,
-    /// Pages that the host may write, and all is as it was.
+    /// Pages that the host may write without a change.
     pub(in crate::timed) pages: u32,
 }
 
@@ -151,7 +159,7 @@ impl Calm {
     }
 }
 
-/// What the collector knows of a die.
+/// The state of a die for the collector.
 #[derive(Clone, Debug, Default)]
 struct DieState {
     stalled: VecDeque<Stalled>,
@@ -184,9 +192,9 @@ pub(in crate::timed) struct Collector {
     dies: Vec<DieState>,
     /// Page writes that wait.
     waiting_count: u64,
-    /// Dies that a command asked something of.
-    pub(in crate::timed) touched: Vec<u32>,
-    /// When a flash operation was over last.
+    /// Dies that a command has used.
+    pub(in crate::timed) touched: Vec<DieId>,
+    /// When a flash operation last ended.
     pub(in crate::timed) last_done: Ns,
 }
 
@@ -214,18 +222,17 @@ impl Collector {
     }
 
     /// The urgency of a die's collection in this `room`; `None` if nothing is to be collected.
-    /// `won` gives the pages that a block takes, and those that the host may write before a write
-    /// has to wait: they are asked once for each victim. `free` is asked of superblocks.
+    /// `gain` is asked once for each victim, `free` only for superblocks.
     pub(super) fn urgency(
         &mut self,
-        die: u32,
+        die: DieId,
         room: Room,
-        won: impl Fn(BlockId) -> (u32, u32),
+        gain: impl Fn(BlockId) -> Gain,
         free: impl Fn() -> Free,
     ) -> Option<Urgency> {
-        let state = &mut self.dies[die as usize];
+        let state = &mut self.dies[die.0 as usize];
         let goal = self.ahead.map_or(0, |(_, goal)| goal);
-        let Room { spare_blocks, blocks_to_fold, owes_fold, under_way, refresh } = room;
+        let Room { spare_blocks, blocks_to_fold, owes_fold, running, refresh } = room;
         let presses = spare_blocks < self.hard_spare_blocks;
         let was_held = std::mem::take(&mut state.is_held);
         state.is_released = was_held;
@@ -239,18 +246,18 @@ impl Collector {
             return Some(Urgency::Urgent);
         }
         if presses && self.row_slots > 0 {
-            state.balance.note(free(), under_way);
-            state.is_held = under_way.is_some() && state.balance.host_waits();
+            state.balance.note(free(), running);
+            state.is_held = running.is_some() && state.balance.host_waits();
             state.is_released &= !state.is_held;
             let is_low = state.balance.is_low();
             return Some(if is_low { Urgency::Urgent } else { Urgency::Background });
         }
         if presses {
-            let Some(it) = under_way else { return Some(Urgency::Background) };
+            let Some(it) = running else { return Some(Urgency::Background) };
             let pace = match state.pace {
                 Some(pace) if pace.victim == it.victim => pace,
-                Some(last) => last.follow(it, won(it.victim), state.written),
-                None => Pace::new(it, won(it.victim), state.written),
+                Some(last) => last.follow(it, gain(it.victim), state.written),
+                None => Pace::new(it, gain(it.victim), state.written),
             };
             state.pace = Some(pace);
             let is_behind = pace.is_behind(it.live_pages, state.written);
@@ -260,7 +267,7 @@ impl Collector {
             return Some(Urgency::Urgent);
         }
         if spare_blocks < self.soft_spare_blocks
-            || under_way.is_some()
+            || running.is_some()
             || refresh.is_some()
             || state.is_resting && (spare_blocks < goal || blocks_to_fold > 0)
         {
@@ -272,11 +279,11 @@ impl Collector {
 
     /// Pages that the host may write to a die that has as much room, without another answer of
     /// [`Collector::urgency`], if none of them opens a block.
-    pub(super) fn pages_alike(&self, die: u32, room: Room) -> u32 {
+    pub(super) fn pages_alike(&self, die: DieId, room: Room) -> u32 {
         if room.spare_blocks >= self.hard_spare_blocks {
             u32::MAX
         } else if self.row_slots > 0 {
-            self.dies[die as usize].balance.pages_alike()
+            self.dies[die.0 as usize].balance.pages_alike()
         } else {
             0
         }
@@ -284,16 +291,16 @@ impl Collector {
 
     /// Whether a block that is due is refreshed before one is collected: not while writes wait, nor
     /// below the hard limit unless it is in a hurry.
-    pub(super) fn lets_refresh(&self, die: u32, room: Room) -> bool {
+    pub(super) fn lets_refresh(&self, die: DieId, room: Room) -> bool {
         let has_room = room.spare_blocks >= self.hard_spare_blocks;
         let may = room.refresh.is_some_and(|it| has_room || it == Pressing::Hurries);
-        may && self.dies[die as usize].stalled.is_empty()
+        may && self.dies[die.0 as usize].stalled.is_empty()
     }
 
     /// Pages that the next step of a die moves. Of a superblock it is a row at least: with less,
     /// most of its dies wait for the others.
-    pub(super) fn step_pages(&self, die: u32) -> u32 {
-        self.step_pages.max(self.row_slots * self.dies[die as usize].balance.rows())
+    pub(super) fn step_pages(&self, die: DieId) -> u32 {
+        self.step_pages.max(self.row_slots * self.dies[die.0 as usize].balance.rows())
     }
 
     /// Whether writes of a die wait until its collection has caught up.
@@ -303,8 +310,8 @@ impl Collector {
     }
 
     /// Whether writes of a die were held back until now.
-    pub(super) fn take_released(&mut self, die: u32) -> bool {
-        std::mem::take(&mut self.dies[die as usize].is_released)
+    pub(super) fn take_released(&mut self, die: DieId) -> bool {
+        std::mem::take(&mut self.dies[die.0 as usize].is_released)
     }
 
     /// The host writes pages to a die.
@@ -314,8 +321,8 @@ impl Collector {
     }
 
     /// Whether a die works ahead of need.
-    pub(in crate::timed) fn is_resting(&self, die: u32) -> bool {
-        self.dies[die as usize].is_resting
+    pub(in crate::timed) fn is_resting(&self, die: DieId) -> bool {
+        self.dies[die.0 as usize].is_resting
     }
 
     /// Whether any page write waits for room.
@@ -326,22 +333,22 @@ impl Collector {
     /// A page write waits for room.
     pub(in crate::timed) fn stall(&mut self, stalled: Stalled) {
         self.waiting_count += 1;
-        self.dies[stalled.die as usize].stalled.push_back(stalled);
+        self.dies[stalled.die.0 as usize].stalled.push_back(stalled);
     }
 
     /// The page write of a die that waits longest.
-    pub(in crate::timed) fn front(&self, die: u32) -> Option<Stalled> {
-        self.dies[die as usize].stalled.front().copied()
+    pub(in crate::timed) fn front(&self, die: DieId) -> Option<Stalled> {
+        self.dies[die.0 as usize].stalled.front().copied()
     }
 
-    /// It waits no more.
-    pub(super) fn pop(&mut self, die: u32) -> Option<Stalled> {
-        let first = self.dies[die as usize].stalled.pop_front();
+    /// Takes this write out.
+    pub(super) fn pop(&mut self, die: DieId) -> Option<Stalled> {
+        let first = self.dies[die.0 as usize].stalled.pop_front();
         self.waiting_count -= u64::from(first.is_some());
         first
     }
 
-    /// Forgets a page of the write cache that was trimmed while it waited; gives its epoch.
+    /// Drops a page of the write cache that was trimmed while it waited; returns its epoch.
     pub(super) fn forget(&mut self, lpn: Lpn) -> Option<u32> {
         if self.waiting_count == 0 {
             return None;
@@ -356,9 +363,9 @@ impl Collector {
         None
     }
 
-    /// The host asks something of a die.
-    pub(super) fn host_came(&mut self, die: u32) {
-        let state = &mut self.dies[die as usize];
+    /// Notes that the host uses a die.
+    pub(super) fn note_host(&mut self, die: DieId) {
+        let state = &mut self.dies[die.0 as usize];
         state.is_resting = false;
         state.idle_since = None;
     }
@@ -371,14 +378,14 @@ impl Collector {
         let counts = state.idle_since.is_none() && !state.is_resting;
         if counts && clockwork.backend.is_idle(die) {
             state.idle_since = Some(clockwork.now());
-            state.timer.start(clockwork, after, Event::Idle(die.0));
+            state.timer.start(clockwork, after, Event::Idle(die));
         }
     }
 
     /// The event of the timer of a die has come: whether the host was away all the time.
-    pub(super) fn is_rested(&mut self, die: u32, clockwork: &mut Clockwork) -> bool {
+    pub(super) fn is_rested(&mut self, die: DieId, clockwork: &mut Clockwork) -> bool {
         let Some((after, _)) = self.ahead else { return false };
-        let (state, now) = (&mut self.dies[die as usize], clockwork.now());
+        let (state, now) = (&mut self.dies[die.0 as usize], clockwork.now());
         state.timer.end(clockwork);
         if state.idle_since.is_some_and(|since| since + after == now) {
             state.is_resting = true;

@@ -30,10 +30,10 @@ pub(super) struct Background {
     collector: Option<Box<Collector>>,
     refresher: Option<Box<Refresher>>,
     fill: Option<Box<FillTimer>>,
-    /// The die that was found to have nothing to collect, or to wait for a step of it: until
-    /// something else happens it need not be asked again.
-    pub(super) quiet_die: Option<u32>,
-    /// The same for longer.
+    /// A die that need not be asked for what to collect until an event other than the end of an
+    /// operation: see `collection`.
+    pub(super) quiet_die: Option<DieId>,
+    /// The same under conditions.
     pub(super) calm: Option<Calm>,
 }
 
@@ -160,8 +160,8 @@ impl Background {
         }
     }
 
-    /// Ends programs of pages of the write buffer that are done: while no command waits for their
-    /// slots and the only die has nothing to collect, there is nothing else to it.
+    /// Ends programs of pages of the write buffer that are done, if nothing else depends on them:
+    /// no command waits for their slots, and the only die has nothing to collect.
     #[inline]
     pub(super) fn end_programs(
         &mut self,
@@ -169,7 +169,7 @@ impl Background {
         host: &mut HostSide,
         drive: &Drive,
     ) {
-        let is_alone = drive.geometry.die_count == 1 && self.quiet_die == Some(0);
+        let is_alone = drive.geometry.die_count == 1 && self.quiet_die == Some(DieId(0));
         if !is_alone || host.cache.is_awaited() {
             return;
         }

@@ -83,7 +83,7 @@ impl Background {
         die: DieId,
     ) {
         if self.collector.is_some() {
-            return self.collect(clockwork, host, drive, die.0);
+            return self.collect(clockwork, host, drive, die);
         }
         if self.is_over(host) {
             return;
