@@ -69,7 +69,7 @@ impl Drive {
         *self.missing.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.with(py, |drive| {
             drive.limit_threads(threads_max);
-            drive.consult(choosers);
+            drive.connect_choosers(choosers);
             Ok(())
         })?;
         self.failed.raise()

@@ -164,14 +164,14 @@ impl Drive {
     pub(crate) fn purge(&mut self) -> u64 {
         let setup = self.config.pool_setup(self.seed);
         let erased = self.ftl.purge(&self.config.ftl, &setup, &mut self.media);
-        self.consult_again();
+        self.connect_choosers();
         self.forget_memory();
         self.is_worn_out = false;
         erased
     }
 
     /// Connects victim policies that ask outside code to the choosers; required when either is new.
-    pub(crate) fn consult_again(&mut self) {
+    pub(crate) fn connect_choosers(&mut self) {
         if let Some(choosers) = &self.choosers {
             self.ftl.set(Setting::Choosers(&**choosers));
         }

@@ -61,6 +61,6 @@ impl Drive {
         self.ftl = self.ftl.successor(&config.ftl, &setup, &media);
         self.media = media;
         self.geometry = setup.geometry;
-        self.consult_again();
+        self.connect_choosers();
     }
 }

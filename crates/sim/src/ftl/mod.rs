@@ -156,7 +156,7 @@ impl Ftl {
                         cache.worn_limit = setup.slc_worn_limit;
                     }
                 }
-                Setting::Choosers(choosers) => pool.log.consult(choosers),
+                Setting::Choosers(choosers) => pool.log.connect_choosers(choosers),
             }
         }
     }

@@ -131,9 +131,9 @@ impl Simulation {
     /// Lets these choosers pick victims, if `ftl.gc_policy` leaves that to code outside the
     /// simulator. After [`Simulation::advance`] the code that made a chooser must check whether it
     /// failed.
-    pub fn consult(&mut self, choosers: Arc<dyn Choosers>) {
+    pub fn connect_choosers(&mut self, choosers: Arc<dyn Choosers>) {
         self.drive.choosers = Some(choosers);
-        self.drive.consult_again();
+        self.drive.connect_choosers();
     }
 
     /// Writes of later jobs get their placement ids from this placer; those of stimuli have id 0.

@@ -85,7 +85,7 @@ impl GcPolicy for CostBenefit {
         }
     }
 
-    fn heard_limit(&self) -> u32 {
+    fn report_limit(&self) -> u32 {
         match self.age {
             Age::SinceClose => 0,
             Age::SinceInvalidation => u32::MAX,

@@ -37,7 +37,7 @@ impl GcPolicy for Fifo {
 
     fn invalidated(&mut self, _block: u32, _live_count: u32, _died: u32, _now: u64) {}
 
-    fn heard_limit(&self) -> u32 {
+    fn report_limit(&self) -> u32 {
         0
     }
 
@@ -45,7 +45,7 @@ impl GcPolicy for Fifo {
         self.order.pop_front()
     }
 
-    fn looks_at(&self, candidates: u32) -> u32 {
+    fn candidates_examined(&self, candidates: u32) -> u32 {
         candidates.min(1)
     }
 

@@ -255,7 +255,7 @@ impl<N: Notes> GcPolicy for Greedy<N> {
         }
     }
 
-    fn heard_limit(&self) -> u32 {
+    fn report_limit(&self) -> u32 {
         self.listed_limit
     }
 

@@ -2,12 +2,14 @@
 //!
 //! One pool of blocks (a die) owns one policy. The pool reports to it when a block is closed and
 //! when a page of a block dies; the policy answers [`GcPolicy::choose`]. A policy *chooses*; it
-//! never moves data. Blocks are numbered inside the pool. `fifo` is the smallest member and serves
-//! as skeleton; to add one, write its file and one row below.
+//! never moves data. Blocks are numbered inside the pool. To add a policy, copy `fifo`, add its
+//! `mod` line and its row in `gc_registry!` below, and run `make generate`. `candidates` has
+//! containers for the blocks that may be chosen.
 
 // Every row answers `check` and `build` alike, whether or not it has parameters.
 #![allow(clippy::unused_self, clippy::unnecessary_wraps, clippy::needless_pass_by_value)]
 
+mod candidates;
 mod cost_benefit;
 mod d_choices;
 mod fifo;
@@ -19,6 +21,7 @@ mod windowed_greedy;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use candidates::{CandidateSet, ClosingOrder};
 pub use cost_benefit::{Age, CostBenefit};
 pub use d_choices::DChoices;
 pub use fifo::Fifo;
@@ -78,27 +81,29 @@ pub trait GcPolicy: Send {
     /// candidate yet.
     fn invalidated(&mut self, block: u32, live_count: u32, died: u32, now: u64);
 
-    /// Deaths that leave more live pages than this need not be reported. The pool asks for it after
-    /// each [`GcPolicy::choose`] and [`GcPolicy::restore`], and it must hold until the next one.
-    fn heard_limit(&self) -> u32 {
+    /// Live pages up to which deaths must be reported; deaths that leave more are not. The pool
+    /// asks for it after each [`GcPolicy::choose`] and [`GcPolicy::restore`], and it must hold
+    /// until the next one.
+    fn report_limit(&self) -> u32 {
         u32::MAX
     }
 
     /// The next victim, which is not a candidate any more; `None` without candidates.
     fn choose(&mut self, view: &BlockView) -> Option<u32>;
 
-    /// Number of candidates that a controller with this policy looks at for a choice: all, if it
+    /// Number of candidates that a controller with this policy examines for a choice: all, if it
     /// keeps them in no order. The sink decides the cost.
-    fn looks_at(&self, candidates: u32) -> u32 {
+    fn candidates_examined(&self, candidates: u32) -> u32 {
         candidates
     }
 
-    /// Takes a candidate out, because wear leveling collects it.
+    /// Takes a candidate out, because wear leveling collects it. `live_count` is its number of live
+    /// pages, by which a policy may have filed it.
     fn remove(&mut self, block: u32, live_count: u32);
 
     /// Connects a policy that asks code outside the simulator to its choosers; other policies
     /// ignore it.
-    fn consult(&mut self, _choosers: &dyn Choosers) {}
+    fn connect_choosers(&mut self, _choosers: &dyn Choosers) {}
 
     /// Sets the stream of random choices; policies without random choices ignore it.
     fn reseed(&mut self, _rng: Rng) {}
@@ -106,8 +111,8 @@ pub trait GcPolicy: Send {
     /// The candidates and the policy's notes about them, as numbers for a device image.
     fn save(&self) -> Vec<u64>;
 
-    /// Restores what [`GcPolicy::save`] gave, into a policy without candidates. False: the numbers
-    /// are no state of this policy.
+    /// Restores what [`GcPolicy::save`] gave, into a policy without candidates. Returns false if
+    /// the numbers are no state of this policy.
     fn restore(&mut self, numbers: &[u64]) -> bool;
 }
 
@@ -159,134 +164,6 @@ gc_registry! {
 impl Default for GcConfig {
     fn default() -> Self {
         Self::Greedy(greedy::GreedyConfig {})
-    }
-}
-
-/// Candidates in no order, with constant-time insert, remove and random pick.
-#[derive(Default)]
-pub(crate) struct CandidateSet {
-    members: Vec<u32>,
-    /// Position of each block in `members`, `ABSENT` for blocks that are no candidates.
-    position: Vec<u32>,
-}
-
-const ABSENT: u32 = u32::MAX;
-
-impl CandidateSet {
-    pub(crate) fn new(block_count: u32) -> Self {
-        Self {
-            members: Vec::with_capacity(block_count as usize),
-            position: vec![ABSENT; block_count as usize],
-        }
-    }
-
-    pub(crate) fn members(&self) -> &[u32] {
-        &self.members
-    }
-
-    pub(crate) fn insert(&mut self, block: u32) {
-        self.position[block as usize] = self.members.len() as u32;
-        self.members.push(block);
-    }
-
-    pub(crate) fn remove(&mut self, block: u32) {
-        let position = std::mem::replace(&mut self.position[block as usize], ABSENT);
-        assert!(position != ABSENT, "block {block} is not a candidate and cannot be removed");
-        self.members.swap_remove(position as usize);
-        if let Some(&moved) = self.members.get(position as usize) {
-            self.position[moved as usize] = position;
-        }
-    }
-
-    pub(crate) fn save(&self) -> Vec<u64> {
-        self.members.iter().map(|&block| u64::from(block)).collect()
-    }
-
-    /// Restores the members; false if a number is not a block, or comes twice.
-    pub(crate) fn restore(&mut self, numbers: &[u64]) -> bool {
-        numbers.iter().all(|&number| {
-            let known =
-                self.position.get(number as usize).is_some_and(|&position| position == ABSENT);
-            if known {
-                self.insert(number as u32);
-            }
-            known
-        })
-    }
-}
-
-/// Candidates in the order in which they were closed: a doubly linked ring through the block
-/// numbers.
-///
-/// The node after the last block is the ring's anchor.
-pub(crate) struct ClosingOrder {
-    next: Vec<u32>,
-    previous: Vec<u32>,
-}
-
-impl ClosingOrder {
-    pub(crate) fn new(block_count: u32) -> Self {
-        let mut next = vec![ABSENT; block_count as usize + 1];
-        next[block_count as usize] = block_count;
-        Self { previous: next.clone(), next }
-    }
-
-    fn anchor(&self) -> u32 {
-        self.next.len() as u32 - 1
-    }
-
-    pub(crate) fn push_back(&mut self, block: u32) {
-        let anchor = self.anchor();
-        let last = self.previous[anchor as usize];
-        self.next[last as usize] = block;
-        self.previous[block as usize] = last;
-        self.next[block as usize] = anchor;
-        self.previous[anchor as usize] = block;
-    }
-
-    pub(crate) fn contains(&self, block: u32) -> bool {
-        self.next[block as usize] != ABSENT
-    }
-
-    pub(crate) fn pop_front(&mut self) -> Option<u32> {
-        let first = self.next[self.anchor() as usize];
-        if first == self.anchor() {
-            return None;
-        }
-        self.remove(first);
-        Some(first)
-    }
-
-    pub(crate) fn remove(&mut self, block: u32) {
-        assert!(self.contains(block), "block {block} is not a candidate and cannot be removed");
-        let (next, previous) = (self.next[block as usize], self.previous[block as usize]);
-        self.next[previous as usize] = next;
-        self.previous[next as usize] = previous;
-        self.next[block as usize] = ABSENT;
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        let anchor = self.anchor();
-        std::iter::successors(Some(self.next[anchor as usize]), |&block| {
-            Some(self.next[block as usize])
-        })
-        .take_while(move |&block| block != anchor)
-    }
-
-    pub(crate) fn save(&self) -> Vec<u64> {
-        self.iter().map(u64::from).collect()
-    }
-
-    /// Restores the order; false if a number is not a block, or comes twice.
-    pub(crate) fn restore(&mut self, numbers: &[u64]) -> bool {
-        let limit = u64::from(self.anchor());
-        numbers.iter().all(|&number| {
-            let known = number < limit && !self.contains(number as u32);
-            if known {
-                self.push_back(number as u32);
-            }
-            known
-        })
     }
 }
 

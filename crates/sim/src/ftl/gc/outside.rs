@@ -243,8 +243,8 @@ impl GcPolicy for Outside {
         self.rings.invalidated(block, live_count, died, now);
     }
 
-    fn heard_limit(&self) -> u32 {
-        self.rings.heard_limit()
+    fn report_limit(&self) -> u32 {
+        self.rings.report_limit()
     }
 
     fn choose(&mut self, view: &BlockView) -> Option<u32> {
@@ -261,7 +261,7 @@ impl GcPolicy for Outside {
         self.rings.remove(block, live_count);
     }
 
-    fn consult(&mut self, choosers: &dyn Choosers) {
+    fn connect_choosers(&mut self, choosers: &dyn Choosers) {
         self.chooser = Some(choosers.chooser(self.shape));
     }
 
@@ -359,7 +359,7 @@ mod tests {
                 let view = BlockView::of(&live_counts, 256, round);
                 let victim = greedy.choose(&view);
                 assert_eq!(policy.choose(&view), victim, "seed {seed}, round {round}");
-                assert_eq!(policy.heard_limit(), greedy.heard_limit());
+                assert_eq!(policy.report_limit(), greedy.report_limit());
                 let victim = victim.expect("there are candidates") as usize;
                 is_closed[victim] = false;
                 live_counts[victim] = 200 + rng.below(57) as u32;

@@ -59,7 +59,7 @@ impl GcPolicy for WindowedGreedy {
 
     fn invalidated(&mut self, _block: u32, _live_count: u32, _died: u32, _now: u64) {}
 
-    fn heard_limit(&self) -> u32 {
+    fn report_limit(&self) -> u32 {
         0
     }
 
@@ -71,7 +71,7 @@ impl GcPolicy for WindowedGreedy {
         Some(victim)
     }
 
-    fn looks_at(&self, candidates: u32) -> u32 {
+    fn candidates_examined(&self, candidates: u32) -> u32 {
         candidates.min(self.window_limit as u32)
     }
 

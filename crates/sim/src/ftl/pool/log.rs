@@ -51,7 +51,7 @@ pub(crate) struct Log {
     /// Victims chosen since the last step of a collection.
     pub(super) choices: u32,
     /// Deaths that leave more live pages than this are nothing to the policy.
-    heard_limit: u32,
+    report_limit: u32,
     /// The running collection gives no block back.
     pub(in crate::ftl) gives_nothing: bool,
     /// Which programs and erases fail.
@@ -130,7 +130,7 @@ impl Log {
             parts: vec![PartialPage::NONE; placement.streams()].into(),
             erased,
             placement,
-            heard_limit: policy.heard_limit(),
+            report_limit: policy.report_limit(),
             policy,
             choices: 0,
             gives_nothing: false,
@@ -219,7 +219,7 @@ impl Log {
     /// Pages of this die died; `live_count` are left in their block.
     #[inline]
     pub(crate) fn note_dead(&mut self, block: BlockId, live_count: u32, died: u32, now: u64) {
-        if live_count <= self.heard_limit {
+        if live_count <= self.report_limit {
             self.policy.invalidated(block.0 - self.first_block, live_count, died, now);
         }
     }
@@ -336,14 +336,14 @@ impl Log {
         };
         let victim = self.policy.choose(&view);
         self.choices += 1;
-        self.heard_limit = self.policy.heard_limit();
+        self.report_limit = self.policy.report_limit();
         victim.map(|block| block + self.first_block)
     }
 
     /// Blocks that a controller looks at for a victim, which is no candidate any more.
     pub(super) fn looked_at(&self) -> u32 {
         let closed = self.states.iter().filter(|&&state| state == BlockState::Closed).count();
-        self.policy.looks_at(closed as u32 + 1)
+        self.policy.candidates_examined(closed as u32 + 1)
     }
 
     /// Takes the closed block with the lowest erase count out of the candidates, if that is below
@@ -555,8 +555,8 @@ impl Log {
     }
 
     /// Gives the victim policy these choosers, if it asks any.
-    pub(crate) fn consult(&mut self, choosers: &dyn Choosers) {
-        self.policy.consult(choosers);
+    pub(crate) fn connect_choosers(&mut self, choosers: &dyn Choosers) {
+        self.policy.connect_choosers(choosers);
     }
 
     /// Gives the victim policy this stream for its random choices.
@@ -572,7 +572,7 @@ impl Log {
     /// Restores what [`Log::save_candidates`] gave; false: it is of another policy.
     pub(crate) fn restore_candidates(&mut self, numbers: &[u64]) -> bool {
         let fits = self.policy.restore(numbers);
-        self.heard_limit = self.policy.heard_limit();
+        self.report_limit = self.policy.report_limit();
         fits
     }
 }
