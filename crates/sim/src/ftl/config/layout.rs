@@ -1,4 +1,4 @@
-//! Which pages of a block take data, and which hold parity or nothing.
+//! Which pages of a block take data, and which hold parity, records of the drive or nothing.
 //!
 //! ```text
 //! stripe 4, die 0    d d d P d d d P d d d P …         the last page is parity in any case; a last
@@ -17,7 +17,7 @@ use crate::config::ConfigError;
 use crate::geometry::Geometry;
 use crate::nand::CellMode;
 use crate::superblock::{Superblocks, HOLE};
-use crate::units::{DieId, SECTOR_BYTES};
+use crate::units::DieId;
 
 /// See the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,6 @@ pub struct Layout {
     page_counts: [u32; 2],
     /// Pages of a stripe; 0 without parity.
     stripe: u32,
-    /// The layout of superblocks over the dies; `None` without superblocks.
     superblocks: Option<Superblocks>,
     /// Pages of a superblock without holes that take data, as `page_counts`; 0 without superblocks.
     /// Counting them walks the rows, and each command asks.
@@ -109,11 +108,16 @@ impl Layout {
 
     /// The end of the program unit of a page of a superblock that is in a bad block of the flash;
     /// `None` if the page is not in a bad block.
-    pub(crate) fn hole_limit(&self, mode: CellMode, members: &[u32], page: u32) -> Option<u32> {
+    pub(crate) fn hole_limit(
+        &self,
+        mode: CellMode,
+        members: &[u32],
+        page_index: u32,
+    ) -> Option<u32> {
         let superblocks = self.superblocks.as_ref()?;
         let is_slc = mode == CellMode::Slc;
-        let member = superblocks.locate(page, is_slc).member;
-        (members[member as usize] == HOLE).then(|| superblocks.unit(page, is_slc).1)
+        let member = superblocks.locate(page_index, is_slc).member;
+        (members[member as usize] == HOLE).then(|| superblocks.unit(page_index, is_slc).1)
     }
 
     /// Where data that begins at a page has to stop: at the parity page of its stripe, or at the
@@ -143,7 +147,7 @@ impl Layout {
             Some(behind) => first + 1 + behind / self.stripe * self.stripe,
         };
         if start > 0 && start == self.pages(mode) - 1 {
-            // No data is left for it: the last page closes the stripe before.
+            // The stripe would have no data: its page closes the stripe before.
             start = if start == first + 1 { 0 } else { start - self.stripe };
         }
         Some(start..self.data_limit(die, mode, start) + 1)
@@ -154,17 +158,18 @@ impl Layout {
     }
 }
 
-/// The use of a slot of a superblock, and the end of the following slots of the same use.
+/// The use of a page of a superblock of `pages` pages, and the end of the following pages of the
+/// same use.
 fn part_of(
     superblocks: &Superblocks,
     mode: CellMode,
     members: &[u32],
-    slot: u32,
-    slots: u32,
+    page_index: u32,
+    pages: u32,
 ) -> (Part, u32) {
     let is_slc = mode == CellMode::Slc;
-    let kind = |slot| {
-        let at = superblocks.locate(slot, is_slc);
+    let part_at = |page_index| {
+        let at = superblocks.locate(page_index, is_slc);
         if members[at.member as usize] == HOLE {
             Part::Hole
         } else if superblocks.parity_place(members, at.row) == Some(at.place) {
@@ -175,99 +180,15 @@ fn part_of(
             Part::Data
         }
     };
-    let part = kind(slot);
-    let mut limit = superblocks.unit(slot, is_slc).1;
-    while limit < slots && kind(limit) == part {
+    let part = part_at(page_index);
+    let mut limit = superblocks.unit(page_index, is_slc).1;
+    while limit < pages && part_at(limit) == part {
         limit = superblocks.unit(limit, is_slc).1;
     }
     (part, limit)
 }
 
-/// Map units of a block of a die, at most, and with compression, where the place of a unit is a
-/// product of two such numbers.
-const UNITS_MAX: u64 = 1 << 20;
-const COMPRESSED_MAX: u64 = 65_535;
-
-/// Checks that pages of blocks of `pages_per_block` pages can be numbered; the error gives the
-/// reason.
-fn check_numbers(geometry: &Geometry, pages_per_block: u64, limit: u64) -> Result<(), String> {
-    let page_bits = pages_per_block.next_power_of_two().trailing_zeros();
-    if pages_per_block <= limit && geometry.block_count() <= u32::MAX >> page_bits {
-        return Ok(());
-    }
-    Err(format!(
-        "a block of {} pages would hold {pages_per_block} map units, in {} blocks; accepted: at \
-         most {limit} in a block, and numbers of 32 bits",
-        geometry.flash_pages_per_block(),
-        geometry.block_count()
-    ))
-}
-
 impl super::FtlConfig {
-    /// The shape of the flash under this section: the order of striping, and blocks that take more
-    /// logical pages under compression.
-    ///
-    /// # Errors
-    /// [`ConfigError`] relative to `ftl`, when blocks or page numbers become too large.
-    pub fn shape(&self, geometry: Geometry) -> Result<Geometry, ConfigError> {
-        let units_per_page = self.units_per_page(&geometry)?;
-        let units = u64::from(geometry.pages_per_block) * u64::from(units_per_page);
-        check_numbers(&geometry, units, UNITS_MAX)
-            .map_err(|message| ConfigError::new("map_unit_bytes", message))?;
-        if units_per_page > 1 {
-            self.check_units()?;
-        }
-        let mut geometry = geometry.with_units(units_per_page).striped(self.allocation.order());
-        if self.allocation.is_dynamic() {
-            geometry.striping = geometry.striping.overruled();
-        }
-        let ratio = self.compression.as_ref().map_or(1.0, super::Compression::ratio);
-        // 1e-12 keeps exact quotients from falling short of themselves.
-        let slots = f64::from(geometry.pages_per_block) / ratio * (1.0 + 1e-12);
-        let pages_per_block = slots.min(f64::from(u32::MAX)) as u32;
-        let limit = if ratio < 1.0 { COMPRESSED_MAX } else { UNITS_MAX };
-        check_numbers(&geometry, pages_per_block.into(), limit).map_err(|message| {
-            ConfigError::new("compression.ratio", format!("with {ratio}, {message}"))
-        })?;
-        let page_bits = pages_per_block.next_power_of_two().trailing_zeros();
-        Ok(Geometry { pages_per_block, page_bits, ..geometry })
-    }
-
-    /// Whether the other keys allow map units smaller than a page.
-    fn check_units(&self) -> Result<(), ConfigError> {
-        let key = match &self.copyback {
-            _ if self.stripe() > 0 => "parity",
-            Some(_) => "copyback",
-            None => return Ok(()),
-        };
-        let message = format!(
-            "smaller than a page with ftl.{key}, which works on whole pages; accepted: none with \
-             ftl.{key}"
-        );
-        Err(ConfigError::new("map_unit_bytes", message))
-    }
-
-    /// Pages of a map unit that is larger than a page of `page_bytes` bytes, else 1.
-    pub fn pages_per_unit(&self, page_bytes: u64) -> u32 {
-        let is_larger = |&unit: &u64| unit.is_power_of_two() && unit > page_bytes;
-        self.map_unit_bytes.filter(is_larger).map_or(1, |unit| (unit / page_bytes) as u32)
-    }
-
-    /// Map units of a flash page.
-    fn units_per_page(&self, geometry: &Geometry) -> Result<u32, ConfigError> {
-        let page_bytes = geometry.page_bytes;
-        let unit_bytes = self.map_unit_bytes.unwrap_or(page_bytes);
-        if unit_bytes.is_power_of_two() && (SECTOR_BYTES..=page_bytes).contains(&unit_bytes) {
-            return Ok((page_bytes / unit_bytes) as u32);
-        }
-        let message = format!(
-            "{unit_bytes} bytes; accepted: a power of two from {SECTOR_BYTES} to the {page_bytes} \
-             of nand.page_size_bytes, or twice, four times … that where nand.multi_plane joins as \
-             many planes"
-        );
-        Err(ConfigError::new("map_unit_bytes", message))
-    }
-
     /// The pages of a block that take data, on flash of `bits_per_cell`.
     ///
     /// # Errors
@@ -287,14 +208,14 @@ impl super::FtlConfig {
         Ok(Layout { page_counts, superblocks: Some(superblocks), data_slots, ..member })
     }
 
-    /// The same of blocks of one die.
+    /// The layout of blocks of one die.
     fn layout_of(&self, geometry: &Geometry, bits_per_cell: u32) -> Result<Layout, ConfigError> {
         let slc = geometry.slc_pages_per_block(bits_per_cell);
         let stripe = self.stripe();
-        if stripe == 0 && matches!(self.slc_cache, super::SlcCacheConfig::None(_)) {
+        let uses_slc = !matches!(self.slc_cache, super::SlcCacheConfig::None(_));
+        if stripe == 0 && !uses_slc {
             return Ok(Layout::plain(geometry));
         }
-        let uses_slc = !matches!(self.slc_cache, super::SlcCacheConfig::None(_));
         if uses_slc && bits_per_cell == 1 {
             return Err(ConfigError::new(
                 "slc_cache",

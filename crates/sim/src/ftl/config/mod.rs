@@ -15,6 +15,7 @@ mod layout;
 mod options;
 mod rules;
 mod setup;
+mod shape;
 
 pub use allocation::{
     Allocation, AllocationOrder, BadBlock, DynamicConfig, GroupDies, Grouping, SuperblockConfig,
