@@ -5,6 +5,8 @@
 //!           │ flush, force unit access                  [8 . 10 11]: 8, 10, 11 in this order
 //!           └───────────────────────────────────────► at once
 //! ```
+//! A stretch is the aligned `coalesce_bytes` that a page is in; without that key, the page alone.
+//!
 //! With pages of several map units, those that leave together share pages of the flash, which a
 //! later read of all of them senses once.
 
@@ -30,37 +32,56 @@ impl Front<'_> {
             }
             clean.note_write(lpn);
         }
-        let mut is_whole = part.is_whole();
-        if let Some(buffer) = self.buffer.as_deref_mut() {
-            if !command.is_fua {
-                match buffer.offer(lpn, part) {
-                    Offer::Absorbed => self.host.absorbed_pages += 1,
-                    Offer::Kept => {}
-                    Offer::Flush(leaving) => {
-                        if buffer.is_time_to_look() {
-                            self.look_ahead(sink, leaving.is_partial);
-                        }
-                        self.write_out(sink, leaving)?;
-                    }
+        let Some(buffer) = self.buffer.as_deref_mut().filter(|_| !command.is_fua) else {
+            return self.write_at_once(sink, lpn, part);
+        };
+        match buffer.offer(lpn, part) {
+            Offer::Absorbed => self.host.absorbed_pages += 1,
+            Offer::Kept => {}
+            Offer::Flush(leaving) => {
+                if buffer.is_time_to_look() {
+                    self.look_ahead(sink, leaving.is_partial);
                 }
-                sink.buffered(self.waiting());
-                return Ok(());
-            }
-            is_whole |= buffer.completes(lpn, part);
-            // The waiting copy is superseded: it never costs a separate program. A flush that comes
-            // now must cover that copy, and so waits for this program.
-            if buffer.trim(lpn) {
-                self.host.absorbed_pages += 1;
-                sink.flush_next();
-                if !is_whole {
-                    self.ftl.read(sink, lpn, Source::Merge);
-                }
-                self.program_page(sink, lpn)?;
-                sink.fence();
-                return Ok(());
+                self.write_out(sink, leaving)?;
             }
         }
-        if !is_whole {
+        sink.buffered(self.waiting());
+        Ok(())
+    }
+
+    /// Writes a page past the write buffer, if there is one: with force unit access.
+    fn write_at_once<S: CommandSink>(
+        &mut self,
+        sink: &mut S,
+        lpn: Lpn,
+        part: Part,
+    ) -> Result<(), NoRoom> {
+        let (mut is_partial, mut was_waiting) = (!part.is_whole(), false);
+        if let Some(buffer) = self.buffer.as_deref_mut() {
+            is_partial &= !buffer.completes(lpn, part);
+            was_waiting = buffer.trim(lpn);
+        }
+        if !was_waiting {
+            return self.program_merged(sink, lpn, is_partial);
+        }
+        // The waiting copy is superseded: it never costs a separate program. A flush that comes now
+        // must cover that copy, and so waits for this program.
+        self.host.absorbed_pages += 1;
+        sink.flush_next();
+        self.program_merged(sink, lpn, is_partial)?;
+        sink.fence();
+        Ok(())
+    }
+
+    /// Programs a page; a partial one is merged with the rest of its data, which is read first.
+    #[inline]
+    fn program_merged<S: CommandSink>(
+        &mut self,
+        sink: &mut S,
+        lpn: Lpn,
+        is_partial: bool,
+    ) -> Result<(), NoRoom> {
+        if is_partial {
             self.ftl.read(sink, lpn, Source::Merge);
         }
         self.program_page(sink, lpn)
@@ -69,7 +90,7 @@ impl Front<'_> {
     /// Prefetches the table entries of the pages that leave the write buffer next, and, if reads
     /// are likely to complete them, the memory that these reads will touch.
     #[inline(never)]
-    fn look_ahead<S: CommandSink>(&self, sink: &S, merges: bool) {
+    fn look_ahead<S: CommandSink>(&self, sink: &S, reads_likely: bool) {
         let Some(buffer) = self.buffer.as_deref() else { return };
         let mut pages = [Lpn(0); 2 * LOOK_AHEAD];
         let count = buffer.coming(&mut pages);
@@ -81,7 +102,7 @@ impl Front<'_> {
             buffer.prefetch(lpn);
             self.ftl.prefetch(lpn, Touched::Page);
         }
-        if merges {
+        if reads_likely {
             let places = next.iter().filter_map(|&lpn| self.ftl.find(lpn));
             places.for_each(|ppn| sink.expect_read(ppn));
         }
@@ -91,11 +112,16 @@ impl Front<'_> {
     /// for one log: then they may also leave as runs.
     pub(crate) fn passes_runs(&self) -> bool {
         self.buffer.is_some()
+            // Each write would change the clean pages.
             && self.clean.is_none()
+            // Each page would have its own placement id.
             && self.ids.is_none()
+            // Pages would leave in groups.
             && self.stretch == 1
+            // Pages of a run would go to several logs.
             && self.ftl.traits().has_one_log
             && self.ftl.zones().is_none()
+            // The FTL would ask for each request.
             && !self.ftl.traits().tells_requests()
     }
 
@@ -112,8 +138,8 @@ impl Front<'_> {
     ) -> Option<Result<(), NoRoom>> {
         let first = self.first_page(&commands[0]);
         let buffer = self.buffer.as_deref()?;
-        let (room, mut run) = (buffer.waiting_limit(), first.0..first.0 + page_count);
-        let passing = page_count.checked_sub(room as u32)?;
+        let (waiting_limit, run) = (buffer.waiting_limit(), first.0..first.0 + page_count);
+        let passing = page_count.checked_sub(waiting_limit as u32)?;
         let mut pages = buffer.pages_in_order()?;
         if pages.iter().any(|lpn| run.contains(&lpn.0)) {
             return None;
@@ -128,12 +154,13 @@ impl Front<'_> {
         // The page that found no room has left too. A page of the run came in for each free place
         // and for each page that left.
         let left = written as usize + usize::from(outcome.is_err());
-        let came = left + room - waited;
-        pages.extend(run.by_ref().take(came).map(Lpn));
+        let came_count = left + waiting_limit - waited;
+        let limit = run.end.min(first.0 + came_count as u32);
+        pages.extend((first.0..limit).map(Lpn));
         if let Some(buffer) = self.buffer.as_deref_mut() {
             buffer.refill(&pages[left..]);
         }
-        self.count_passed(commands, Lpn(run.start - 1), outcome.is_err());
+        self.count_passed(commands, Lpn(limit - 1), outcome.is_err());
         Some(outcome)
     }
 
@@ -182,10 +209,7 @@ impl Front<'_> {
         leaving: Leaving,
     ) -> Result<(), NoRoom> {
         sink.flush_next();
-        if leaving.is_partial {
-            self.ftl.read(sink, leaving.lpn, Source::Merge);
-        }
-        self.program_page(sink, leaving.lpn)
+        self.program_merged(sink, leaving.lpn, leaving.is_partial)
     }
 
     /// Puts every page of the write buffer on the flash.
