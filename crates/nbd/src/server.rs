@@ -541,7 +541,7 @@ impl Shared {
                 wire::reply(replies, &request, errno, &mut reply);
             }
             let pending = Pending { pipe: Arc::clone(pipe), replies, reply, held, entry };
-            if begun == Ok(Begun::UnderWay) {
+            if begun == Ok(Begun::Running) {
                 core.wait(sequence, pending);
             } else {
                 ready.push((self.clock.to_model(arrive), pending));

@@ -3,6 +3,8 @@
 //! Source: the NBD protocol document, sections "Transmission", "Values" and "Structured replies".
 //! All numbers are big endian.
 
+use opennandlab_sim::device::Extent;
+
 /// "NBDMAGIC", which a server begins with.
 pub const MAGIC: u64 = 0x4e42_444d_4147_4943;
 /// "IHAVEOPT", before options.
@@ -211,12 +213,12 @@ pub fn reply(replies: Replies, request: &Request, errno: Errno, to: &mut Vec<u8>
     }
 }
 
-/// The reply to a question for extents: lengths, and whether they are holes that read as zeros.
-pub fn block_status(request: &Request, extents: &[(u64, bool)], to: &mut Vec<u8>) {
+/// The reply to a question for extents.
+pub fn block_status(request: &Request, extents: &[Extent], to: &mut Vec<u8>) {
     chunk(5, request.cookie, 4 + 8 * extents.len() as u32, to);
     to.extend(CONTEXT_ID.to_be_bytes());
-    for &(length, is_hole) in extents {
-        to.extend((length as u32).to_be_bytes());
+    for &Extent { bytes, is_hole } in extents {
+        to.extend((bytes as u32).to_be_bytes());
         to.extend(if is_hole { 3u32 } else { 0 }.to_be_bytes());
     }
 }
@@ -291,7 +293,8 @@ mod tests {
         reply(Replies::Structured, &read(0, 1), Errno::Io, &mut to);
         assert_eq!((to.len(), number(&to, 16, 4), number(&to, 20, 4)), (26, 6, 5));
         to.clear();
-        block_status(&read(0, 8192), &[(4096, true), (4096, false)], &mut to);
+        let extents = [true, false].map(|is_hole| Extent { bytes: 4096, is_hole });
+        block_status(&read(0, 8192), &extents, &mut to);
         assert_eq!((to.len() as u64, number(&to, 28, 4)), (20 + number(&to, 16, 4), 3));
     }
 }

@@ -52,7 +52,7 @@ fn exercise(session: &mut Session, seed: u64, count: u64) -> Vec<u8> {
             _ => {}
         }
         let begun = session.begin(at, token, request, &mut done).expect("the drive takes it");
-        under_way += u64::from(begun == Begun::UnderWay);
+        under_way += u64::from(begun == Begun::Running);
         let mut found = vec![1; length as usize];
         session.read(offset, &mut found).expect("what was written");
         assert!(found == truth[range], "request {token} of seed {seed}: {request:?}");
@@ -62,7 +62,7 @@ fn exercise(session: &mut Session, seed: u64, count: u64) -> Vec<u8> {
     session.read(0, &mut all).expect("what was written");
     assert!(all == truth, "seed {seed}: the whole drive after it came to rest");
     session.audit().expect("tables and contents agree");
-    assert!(session.under_way() == 0 && done.len() as u64 <= under_way);
+    assert!(session.pending_count() == 0 && done.len() as u64 <= under_way);
     truth
 }
 

@@ -8,7 +8,7 @@ pub use crate::drive::{
 };
 pub use crate::run::{Progress, Simulation};
 pub use crate::session::{
-    Asked, Begun, Done, Interrupted, Kept, MountReport, Pace, Played, Player, Recorded, Refusal,
-    Request, Session,
+    Asked, Begun, Done, Extent, Interrupted, Kept, MountReport, Pace, Played, Player, Recorded,
+    Refusal, Request, Session,
 };
 pub use crate::timed::Observation;

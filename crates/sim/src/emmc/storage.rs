@@ -160,7 +160,7 @@ impl Storage {
         let mut done: Vec<Done> = Vec::new();
         self.clock = (now + self.skew).max(self.clock);
         self.token += 1;
-        if self.session.begin(self.clock, self.token, request, &mut done)? == Begun::UnderWay {
+        if self.session.begin(self.clock, self.token, request, &mut done)? == Begun::Running {
             while !done.iter().any(|it| it.token == self.token) {
                 let next = self.session.next_at().expect("a running request has an event");
                 self.session.advance(next, &mut done);

@@ -24,7 +24,7 @@ use super::reach::{BlockReach, BlockRest, Reach, Running};
 use super::unit::Unit;
 use super::{CellMode, Media};
 use crate::geometry::{Geometry, UNMAPPED};
-use crate::units::{BlockId, Lpn};
+use crate::units::{BlockId, Lpn, Ppn};
 
 /// The newest copy of a logical page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,6 +33,20 @@ pub struct Latest {
     pub version: u32,
     /// 1 + the number of its page; 0 if there is no copy.
     pub place: u32,
+}
+
+impl Latest {
+    /// A copy at a page, or a version that has none.
+    #[inline]
+    pub fn at(version: u32, ppn: Option<Ppn>) -> Self {
+        Self { version, place: ppn.map_or(0, |ppn| 1 + ppn.0) }
+    }
+
+    /// The page of the copy.
+    #[inline]
+    pub fn ppn(&self) -> Option<Ppn> {
+        self.place.checked_sub(1).map(Ppn)
+    }
 }
 
 impl Contents {
@@ -263,13 +277,18 @@ impl Contents {
     }
 
     /// Restores the controller's record of its pages: newest copies, and for pages without one the
-    /// version from which to count, if one was `given` out before.
-    pub(crate) fn remember(&mut self, latest: &[Latest], given: &[u32], geometry: &Geometry) {
+    /// version from which to count, if one was given out before.
+    pub(crate) fn remember(
+        &mut self,
+        latest: &[Latest],
+        versions_given: &[u32],
+        geometry: &Geometry,
+    ) {
         // How many numbers of pages each block leaves out.
         let (bits, gap) =
             (geometry.page_bits, (1 << geometry.page_bits) - geometry.pages_per_block);
         let known = self.versions.iter_mut().zip(&mut self.newest);
-        for ((it, &given), (version, newest)) in latest.iter().zip(given).zip(known) {
+        for ((it, &given), (version, newest)) in latest.iter().zip(versions_given).zip(known) {
             *version = if it.place == 0 { it.version.max(given) } else { it.version };
             *newest = it.place - (it.place.saturating_sub(1) >> bits) * gap;
         }

@@ -26,7 +26,7 @@ use crate::drive::{
 };
 use crate::nand::{Running, Unit};
 use crate::rng::Rng;
-use crate::session::{Found, Interrupted, Look, MountReport, Session};
+use crate::session::{Found, Interrupted, MapView, MountReport, Session};
 use crate::units::{Lpn, Ns};
 
 /// Pages that a record without checksum may name for no reason.
@@ -236,24 +236,24 @@ impl Recovered {
         (0..).zip(is_changed).filter_map(|(lpn, it)| it.then_some(lpn)).collect()
     }
 
-    /// What the drive answers; `look` is at its session.
+    /// What the drive answers; `view` is its session's map.
     #[inline]
-    pub(super) fn reading(&self, look: &Look<'_>, lpn: u32) -> Reading {
+    pub(super) fn reading(&self, view: &MapView<'_>, lpn: u32) -> Reading {
         if !self.over.is_empty() {
             if let Some(&reading) = self.over.get(&lpn) {
                 return reading;
             }
         }
-        sound(look, lpn)
+        sound(view, lpn)
     }
 }
 
 /// What the flash holds where the map points.
 #[inline]
-pub(super) fn sound(look: &Look<'_>, lpn: u32) -> Reading {
-    match look.at(lpn) {
+pub(super) fn sound(view: &MapView<'_>, lpn: u32) -> Reading {
+    match view.at(lpn) {
         Found::Unmapped => Reading::Empty,
-        Found::Bare => Reading::Garbage,
+        Found::NoUnit => Reading::Garbage,
         Found::Unit(unit) if unit.is_lost() => Reading::Error,
         Found::Unit(unit) => Reading::Data { lpn: unit.lpn, version: unit.version, is_torn: false },
     }

@@ -58,7 +58,7 @@ pub(super) struct Trial<'a> {
     claims: Claims,
     mount_limit: Ns,
     /// Cuts after which the tables of the firmware are checked, all pages are judged, not only
-    /// those that may have changed, and the recovery is compared with one that looks at every page.
+    /// those that may have changed, and the recovery is compared with one that reads every page.
     audit_every: u32,
     /// Time of the shortest program.
     program: Ns,
@@ -181,7 +181,7 @@ impl<'a> Trial<'a> {
         (subject, Left { powered: at, reads, recovered_pages })
     }
 
-    /// Mounts, and compares with a mount that looks at every page if there is an audit or the
+    /// Mounts, and compares with a mount that reads every page if there is an audit or the
     /// power fails again: the fault if they differ.
     fn recover(
         &self,
@@ -233,16 +233,16 @@ impl<'a> Trial<'a> {
         let back = MountOutcome { ready, limit: self.mount_limit };
         // A second recovery is held against this one elsewhere; a session answers as its flash is.
         let again: Option<fn(u32) -> Reading> = None;
-        let look = recovered.session.look();
-        let reading = |lpn| recovered.reading(&look, lpn);
+        let view = recovered.session.map_view();
+        let reading = |lpn| recovered.reading(&view, lpn);
         check_changed(log, self.claims, back, pages, reading, again)
     }
 
     /// Two recoveries from the same cut answer alike.
     fn differs(&self, one: &Recovered, other: &Recovered, pages: usize) -> Option<Fault> {
-        let looks = [one, other].map(|it| it.session.look());
+        let views = [one, other].map(|it| it.session.map_view());
         let differs = |&lpn: &u32| {
-            let answers = (sound(&looks[0], lpn), sound(&looks[1], lpn));
+            let answers = (sound(&views[0], lpn), sound(&views[1], lpn));
             // Trimmed pages may differ if trims are not recorded.
             let is_open = self.options.trim_log == TrimLog::Volatile
                 && [answers.0, answers.1].contains(&Reading::Empty);
@@ -254,7 +254,7 @@ impl<'a> Trial<'a> {
             class: Class::UnstableRead,
             lpn: Some(lpn),
             owed: 0,
-            found: Some(sound(&looks[0], lpn)),
+            found: Some(sound(&views[0], lpn)),
         })
     }
 }

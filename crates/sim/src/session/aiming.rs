@@ -19,9 +19,9 @@ impl Session {
 
     /// Whether a page is programmed now in a row of its block that is one of these.
     pub(crate) fn programs_row(&self, is_wanted: impl Fn(u32) -> bool) -> bool {
-        let Some(stage) = &self.stage else { return false };
+        let Some(executor) = &self.executor else { return false };
         let (media, mut found) = (&self.drive.media, false);
-        stage.clockwork.backend.programs_under_way(&self.drive, &mut |index| {
+        executor.clockwork.backend.programs_under_way(&self.drive, &mut |index| {
             found |= is_wanted(media.flash_row(index));
         });
         found

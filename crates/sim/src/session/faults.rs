@@ -9,10 +9,10 @@ use crate::units::{Lpn, Ns};
 impl Session {
     /// Whether a command reports that memory has lost acknowledged data for lack of room: the next
     /// flush does, once.
-    pub(super) fn tells_of_loss(&mut self, op: HostOp) -> bool {
+    pub(super) fn reports_loss(&mut self, op: HostOp) -> bool {
         let host = &self.drive.host;
         let lost = host.rejected_pages.saturating_sub(host.refused_page_writes);
-        op == HostOp::Flush && lost > std::mem::replace(&mut self.lost_told, lost)
+        op == HostOp::Flush && lost > std::mem::replace(&mut self.lost_reported, lost)
     }
 
     /// Faults of the contents that are due strike units whose data is on the flash. Without a clock
@@ -21,7 +21,7 @@ impl Session {
         if self.faults.waiting.is_empty() {
             return;
         }
-        let has_clock = self.stage.is_some();
+        let has_clock = self.executor.is_some();
         let mut waiting = std::mem::take(&mut self.faults.waiting);
         waiting.retain(|fault| has_clock && fault.at > at || !self.is_struck_by(*fault));
         self.faults.waiting = waiting;

@@ -14,13 +14,13 @@ use super::power_cut::settled_since;
 use super::request::Pace;
 use super::session::{Carrying, Session};
 use crate::config::ConfigError;
-use crate::drive::Checkpoint;
+use crate::drive::{Checkpoint, Drive};
 use crate::ftl::{BlockState, End, Pending, Setting};
 use crate::nand::{Latest, WearOut};
-use crate::op::{HostCommand, HostOp, Source};
+use crate::op::{HostCommand, HostOp};
 use crate::reads::ReadMemory;
 use crate::run::Simulation;
-use crate::units::{BlockId, Lpn, Ns, Ppn};
+use crate::units::{BlockId, Ns};
 use crate::untimed::Instant;
 
 /// State that is not part of the flash, and continues after a cut.
@@ -36,8 +36,9 @@ impl Session {
     /// Whether the power of a drive may fail; [`Session::of_used`] checks this first.
     ///
     /// # Errors
-    /// [`ConfigError`] for drives that do not find their data again, and those that no session
-    /// takes.
+    /// [`ConfigError`] under `ftl` or `nand` for drives whose recovery is not modelled (see
+    /// [`DeviceConfig::check_cuts`](crate::drive::DeviceConfig::check_cuts)), and for those that
+    /// [`Session::new`] refuses.
     pub fn check_used(simulation: &Simulation) -> Result<(), ConfigError> {
         simulation.config().check_cuts()?;
         Self::check(simulation)
@@ -46,10 +47,9 @@ impl Session {
     /// A timed session of a used drive, with all data on the flash, whose power may fail.
     ///
     /// # Errors
-    /// [`ConfigError`] for drives that do not find their data again, and those that no session
-    /// takes.
+    /// As [`Session::check_used`].
     pub fn of_used(simulation: Simulation) -> Result<(Self, Kept), ConfigError> {
-        Self::check_used(&simulation)?;
+        simulation.config().check_cuts()?;
         let mut drive = Self::new(simulation, Pace::Untimed)?.drive;
         let kept = Kept {
             clock: drive.clock,
@@ -57,35 +57,8 @@ impl Session {
             draw_seed: drive.draw_seed,
             wear_out: drive.config.nand.wear_out,
         };
-        let (mut front, media, errors) = drive.split();
-        let mut sink = Instant { media, reader: Carrying(errors) };
-        // A worn-out drive keeps data that it could not write in memory, and loses it.
-        let _ = front.apply(&mut sink, &HostCommand::new(HostOp::Flush, 0, 0));
-        front.ftl.complete(&mut sink, Pending::Merges);
-        // As at a mount: no block is erased before erases have to wait for programs.
-        front.ftl.complete(&mut sink, Pending::Room);
-        front.ftl.complete(&mut sink, Pending::AllUnits);
-        drive.ftl.finish(End::Stage);
-        let bits_per_cell = drive.config.nand.cell_type.bits();
-        let written = |block: BlockId| {
-            let holds = match drive.ftl.block(block).state() {
-                BlockState::Erased | BlockState::Erasing | BlockState::Bad => false,
-                _ => drive.ftl.block(block).written_pages() > 0,
-            };
-            let slots = drive.media.slots_of(block, bits_per_cell);
-            holds.then(|| (block, drive.ftl.block(block).written_pages().min(slots)))
-        };
-        let blocks: Vec<_> =
-            drive.ftl.figures().blocks_by_age().into_iter().filter_map(written).collect();
-        let places: Vec<u32> = drive.ftl.figures().places().collect();
-        drive.media.adopt(&blocks, &places);
-        drive.ftl.set(Setting::Cuts(true));
-        let mut latest = vec![Latest::default(); places.len()];
-        if let Some(contents) = &mut drive.media.contents {
-            contents.latest(&mut latest, |_| true);
-            let given = vec![0; latest.len()];
-            contents.remember(&latest, &given, &drive.geometry);
-        }
+        bring_to_rest(&mut drive);
+        let latest = adopt_contents(&mut drive);
         // The undo of taking a block out of use is not modelled: blocks stay until `into_used`.
         drive.config.nand.wear_out = WearOut::Ignore;
         drive.ftl.set(Setting::WearLimits(&drive.config.pool_setup(drive.seed)));
@@ -93,40 +66,6 @@ impl Session {
         let mut session = Self::of_drive(drive, Pace::Timed);
         session.mounted = mounted;
         Ok((session, kept))
-    }
-
-    /// Reads all pages that a cut has marked and that the map names; those that nothing corrects.
-    pub fn read_marked(&mut self) -> Vec<Lpn> {
-        let drive = &mut self.drive;
-        let Some(scars) = drive.media.scars().cloned() else { return Vec::new() };
-        let pages = drive.geometry.pages_per_block;
-        let mut lost = Vec::new();
-        for (block, erases) in scars.blocks() {
-            if drive.media.erase_count(block) != erases {
-                continue;
-            }
-            let is_whole = scars.is_half_erased(block, erases);
-            let first = drive.geometry.first_page(block).0;
-            for index in (0..pages).filter(|&it| is_whole || scars.is_suspect(block, it, erases)) {
-                let ppn = Ppn(first + index);
-                let lpn = Lpn(drive.media.lpn_at(ppn));
-                if lpn.0 >= drive.ftl.figures().logical_pages() || drive.ftl.find(lpn) != Some(ppn)
-                {
-                    continue;
-                }
-                let before = drive.errors.lost_of_host();
-                drive.errors.record_page(&drive.media, ppn, Source::Host);
-                if drive.errors.lost_of_host() > before {
-                    lost.push(lpn);
-                }
-            }
-        }
-        lost
-    }
-
-    /// Effects of past reads on the flash, and the random state of those to come.
-    pub fn read_memory(&self) -> ReadMemory {
-        self.drive.errors.save()
     }
 
     /// The drive of an idle session, without bytes, for further use. `powered` is the time for
@@ -145,4 +84,43 @@ impl Session {
         drive.errors.restore(reads);
         self.into_simulation()
     }
+}
+
+/// Writes everything that is in memory or half done, without time.
+fn bring_to_rest(drive: &mut Drive) {
+    let (mut front, media, errors) = drive.split();
+    let mut sink = Instant { media, reader: Carrying(errors) };
+    // A worn-out drive keeps data that it could not write in memory, and loses it.
+    let _ = front.apply(&mut sink, &HostCommand::new(HostOp::Flush, 0, 0));
+    front.ftl.complete(&mut sink, Pending::Merges);
+    // As at a mount: pools get an erased block now, while an erase need not wait for programs.
+    front.ftl.complete(&mut sink, Pending::Room);
+    front.ftl.complete(&mut sink, Pending::AllUnits);
+    drive.ftl.finish(End::Stage);
+}
+
+/// Gives bytes and a history to the pages that a drive has programmed without them; returns the
+/// newest copy of each page.
+fn adopt_contents(drive: &mut Drive) -> Vec<Latest> {
+    let bits_per_cell = drive.config.nand.cell_type.bits();
+    let written = |block: BlockId| {
+        let holds = match drive.ftl.block(block).state() {
+            BlockState::Erased | BlockState::Erasing | BlockState::Bad => false,
+            _ => drive.ftl.block(block).written_pages() > 0,
+        };
+        let slots = drive.media.slots_of(block, bits_per_cell);
+        holds.then(|| (block, drive.ftl.block(block).written_pages().min(slots)))
+    };
+    let blocks: Vec<_> =
+        drive.ftl.figures().blocks_by_age().into_iter().filter_map(written).collect();
+    let places: Vec<u32> = drive.ftl.figures().places().collect();
+    drive.media.adopt(&blocks, &places);
+    drive.ftl.set(Setting::Cuts(true));
+    let mut latest = vec![Latest::default(); places.len()];
+    if let Some(contents) = &mut drive.media.contents {
+        contents.latest(&mut latest, |_| true);
+        let versions_given = vec![0; latest.len()];
+        contents.remember(&latest, &versions_given, &drive.geometry);
+    }
+    latest
 }

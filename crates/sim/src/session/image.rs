@@ -50,7 +50,7 @@ impl Session {
         let units = || pages().filter_map(|lpn| Some((lpn, self.saved(lpn)?)));
         file.write_all(CONTENTS_WORD)?;
         file.write_all(&CONTENTS_VERSION.to_le_bytes())?;
-        file.write_all(&(self.unit_bytes as u32).to_le_bytes())?;
+        file.write_all(&(self.unit_bytes() as u32).to_le_bytes())?;
         file.write_all(&(units().count() as u64).to_le_bytes())?;
         for (lpn, (newest, unit)) in units() {
             let flag = |is_set: bool, flag| if is_set { flag } else { 0 };
@@ -90,7 +90,7 @@ impl Session {
                 "the contents are of format {version}, known is {CONTENTS_VERSION}"
             ));
         }
-        if u64::from(unit_bytes) != self.unit_bytes {
+        if u64::from(unit_bytes) != self.unit_bytes() {
             return Err(format!("the contents are of units of {unit_bytes} bytes"));
         }
         let count = u64::from(number(file)?) | u64::from(number(file)?) << 32;

@@ -14,14 +14,15 @@ mod handover;
 mod image;
 mod player;
 mod power_cut;
+mod recovery;
 mod request;
 mod session;
 mod status;
 mod unit_faults;
 
-pub(crate) use flash_content::{Found, Look};
+pub(crate) use flash_content::{Found, MapView};
 pub use handover::Kept;
 pub use player::{Asked, Played, Player, Recorded};
 pub use power_cut::{Interrupted, MountReport};
 pub use request::{Begun, Done, Pace, Refusal, Request};
-pub use session::Session;
+pub use session::{Extent, Session};

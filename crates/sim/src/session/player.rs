@@ -183,7 +183,7 @@ impl Player {
             }
         };
         let begun = self.session.begin(at, token, request, done);
-        if begun != Ok(Begun::UnderWay) {
+        if begun != Ok(Begun::Running) {
             done.push(Done { token, at, refusal: begun.err() });
         }
         // Requests that take no time end before the clock moves.

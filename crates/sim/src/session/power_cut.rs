@@ -13,7 +13,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::flash_content::find_again;
+use super::recovery::note_recovered;
 use super::request::Pace;
 use super::session::{Carrying, Session};
 use crate::config::ConfigError;
@@ -87,8 +87,8 @@ impl Session {
     /// # Panics
     /// Without a clock.
     pub fn cut(mut self, at: Ns) -> (Remains, Vec<Running>, Vec<Unit>) {
-        let mut stage = self.stage.take().expect("only what takes time can be interrupted");
-        let cut = stage.clockwork.cut(&self.drive, at);
+        let mut executor = self.executor.take().expect("only a timed session can be cut");
+        let cut = executor.clockwork.cut(&self.drive, at);
         let mut in_memory = self.contents().staged_units();
         let done = self.counts();
         let mut drive = self.drive;
@@ -111,12 +111,11 @@ impl Session {
     /// Contents of a checkpoint that begins now: only copies that are on the flash already, and
     /// stay there.
     pub fn checkpoint(&self) -> Checkpoint {
-        let Some((contents, stage)) = self.drive.media.contents.as_ref().zip(self.stage.as_ref())
-        else {
+        let (Some(contents), Some(executor)) = (&self.drive.media.contents, &self.executor) else {
             return Checkpoint { latest: Arc::default(), since: 0 };
         };
         let media = &self.drive.media;
-        let rests = stage.clockwork.rests(&self.drive);
+        let rests = executor.clockwork.rests(&self.drive);
         let reach = Reach::new(&rests, media.superblocks());
         let mut latest = vec![Latest::default(); self.logical_pages() as usize];
         let places: Vec<u32> = self.drive.ftl.figures().places().collect();
@@ -150,10 +149,10 @@ impl Session {
 
     /// The present work of the dies.
     pub fn working(&self) -> Working {
-        self.stage.as_ref().map_or_else(Working::default, |stage| stage.clockwork.backend.working())
+        self.executor.as_ref().map_or_else(Working::default, |it| it.clockwork.backend.working())
     }
 
-    /// The place of a page in the map.
+    /// The place of a page in the map: block and page index.
     pub fn place_of(&self, lpn: Lpn) -> Option<(BlockId, u32)> {
         self.place(lpn)
     }
@@ -165,7 +164,7 @@ impl Session {
 
     /// Operations against the rules of the flash since the mount.
     pub fn broken_rules(&self) -> u64 {
-        self.stage.as_ref().map_or(0, |stage| stage.violations().0)
+        self.executor.as_ref().map_or(0, |it| it.violations().0)
     }
 
     /// Whether a page holds anything, or is about to.
@@ -234,14 +233,14 @@ impl Session {
 }
 
 impl Remains {
-    /// The drive comes back.
+    /// Mounts the drive: finds its data on the flash and recovers.
     ///
     /// # Errors
-    /// [`Interrupted`] when the power failed again on the way.
+    /// [`Interrupted`] if the power failed again during the mount.
     pub fn mount(mut self, mounting: &Mounting) -> Result<(Session, MountReport), Interrupted> {
         let mut report = MountReport::default();
         let mut left = mounting.until.unwrap_or(u32::MAX);
-        let mut goes_on = |report: &mut MountReport| {
+        let mut may_continue = |report: &mut MountReport| {
             report.steps += 1;
             left = left.wrapping_sub(1);
             left != u32::MAX || mounting.until.is_none()
@@ -255,7 +254,7 @@ impl Remains {
                 self.media.mark_half_erased(BlockId(block));
                 continue;
             }
-            if !goes_on(&mut report) {
+            if !may_continue(&mut report) {
                 self.half_erased.insert(block);
                 return Err(Interrupted(Box::new(self)));
             }
@@ -266,7 +265,7 @@ impl Remains {
         let setup = self.config.pool_setup(self.seed);
         let geometry = setup.geometry;
         let checkpoint = mounting.checkpoint.as_deref();
-        let mut latest = self.newest(setup.logical_pages, mounting);
+        let mut latest = self.latest_without_trimmed(setup.logical_pages, mounting);
         let again = self.written_again(&latest, mounting);
         let blocks = (0..geometry.block_count()).map(BlockId);
         let held = self.held();
@@ -283,11 +282,11 @@ impl Remains {
         let blocks = (0..geometry.block_count()).map(BlockId);
         let opening = |block| contents.is_written(block).then(|| contents.opening(block));
         let openings: Vec<Option<u64>> = blocks.map(opening).collect();
-        let mut given = std::borrow::Cow::from(&mounting.versions);
-        if given.is_empty() {
-            given = vec![0; latest.len()].into();
+        let mut versions_given = std::borrow::Cow::from(&mounting.versions);
+        if versions_given.is_empty() {
+            versions_given = vec![0; latest.len()].into();
         }
-        contents.remember(&latest, &given, &geometry);
+        contents.remember(&latest, &versions_given, &geometry);
         let places = latest.iter().map(|it| it.place);
         let opening = |block: BlockId| openings[block.0 as usize];
         let ftl = Ftl::mount(&self.config.ftl, &setup, &self.media, places, opening);
@@ -297,12 +296,12 @@ impl Remains {
         drive.errors.begin_at(drive.media.erase_count_min());
         let before = programs(&drive);
         for unit in again {
-            if !goes_on(&mut report) {
+            if !may_continue(&mut report) {
                 return Err(Interrupted(Box::new(of_drive(drive, saved, self.open_stripes, done))));
             }
             write_again(&mut drive, unit);
         }
-        if !goes_on(&mut report) {
+        if !may_continue(&mut report) {
             return Err(Interrupted(Box::new(of_drive(drive, saved, self.open_stripes, done))));
         }
         let (front, media, errors) = drive.split();
@@ -315,7 +314,7 @@ impl Remains {
         report.time = mount_time(&drive, &setup.units, &report);
         // Before the session begins: collections in steps move pages at once, and those copies are
         // not on the flash yet.
-        find_again(&mut drive, &mut latest);
+        note_recovered(&mut drive, &mut latest);
         let mounted = Checkpoint { latest: Arc::new(latest), since: settled_since(&drive) };
         let mut session = Session::of_drive(drive, Pace::Timed);
         session.mounted = mounted;

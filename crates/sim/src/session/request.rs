@@ -59,7 +59,7 @@ pub enum Begun {
     /// It is done.
     Done,
     /// [`super::Session::advance`] will report its end.
-    UnderWay,
+    Running,
 }
 
 /// Why a request failed.

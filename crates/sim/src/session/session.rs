@@ -52,37 +52,72 @@ impl Reader for Carrying<'_> {
     }
 }
 
-/// A command and the pages whose data it holds in memory.
+/// A command of a request, and the pages whose data it holds in memory.
 struct Part {
     command: HostCommand,
     held: Vec<Lpn>,
 }
 
-/// A running command.
-struct UnderWay {
+impl Part {
+    fn flush() -> Self {
+        Self { command: HostCommand::new(HostOp::Flush, 0, 0), held: Vec::new() }
+    }
+
+    fn with_fua(mut self, is_fua: bool) -> Self {
+        self.command.is_fua = is_fua;
+        self
+    }
+}
+
+/// A command that runs, or waits for a slot of the drive.
+struct Running {
     token: u64,
     part: Part,
+}
+
+/// A request that is not done.
+struct Pending {
+    commands_left: u32,
+    /// Why one of its commands failed.
+    refusal: Option<Refusal>,
+}
+
+/// Bytes of a range that are in one unit.
+#[derive(Clone, Copy)]
+struct Piece {
+    lpn: Lpn,
+    /// The first of the bytes in the unit.
+    first: usize,
+    count: usize,
+}
+
+/// Adjacent bytes of the drive that are all data or all hole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Its length.
+    pub bytes: u64,
+    /// Whether it holds no data, and reads as zeros.
+    pub is_hole: bool,
 }
 
 /// See the module.
 pub struct Session {
     pub(super) drive: Drive,
-    pub(super) stage: Option<Box<TimedStage>>,
-    /// By slot of the drive.
-    slots: Vec<Option<UnderWay>>,
+    /// Runs commands in time; `None` if the session is untimed.
+    pub(super) executor: Option<Box<TimedStage>>,
+    /// Commands in the drive, by its slot.
+    slots: Vec<Option<Running>>,
     /// Commands that wait until the drive has a slot.
-    outside: VecDeque<UnderWay>,
-    inside_count: u32,
-    inside_max: u32,
-    /// Commands left of each request, and why one of them failed.
-    requests: BTreeMap<u64, (u32, Option<Refusal>)>,
-    /// Pages that memory has lost for want of room, when a flush last told of it.
-    pub(super) lost_told: u64,
-    capacity_bytes: u64,
-    pub(super) unit_bytes: u64,
+    waiting: VecDeque<Running>,
+    in_flight_count: u32,
+    queue_depth_max: u32,
+    /// By token.
+    requests: BTreeMap<u64, Pending>,
+    /// Pages that memory had lost for want of room when a flush last reported it.
+    pub(super) lost_reported: u64,
     /// Of a drive that was cut from power, the checkpoint of its mount: see `power_cut`.
     pub(super) mounted: Checkpoint,
-    /// Faults of the contents that are to come, and units that others have struck.
+    /// Faults of the contents that are to come, and units that earlier ones have struck.
     pub(super) faults: Faults,
     /// Counts of the drive when the session took it over.
     pub(super) origin: Counts,
@@ -128,33 +163,30 @@ impl Session {
 
     /// A session of a drive that has contents.
     pub(super) fn of_drive(mut drive: Drive, pace: Pace) -> Self {
-        let inside_max = drive.config.host.depth_max().max(1);
-        let (unit_bytes, pages) = (drive.geometry.page_bytes, drive.ftl.figures().logical_pages());
+        let queue_depth_max = drive.config.host.depth_max().max(1);
         let faults = Faults::of(&drive.config.nand.faults);
-        let stage = (pace == Pace::Timed).then(|| {
+        let executor = (pace == Pace::Timed).then(|| {
             let (host, latencies) = (Host::default(), Latencies::Left);
             let observation = Observation::default();
-            let mut stage = TimedStage::new(&mut drive, &observation, &[&host], latencies);
+            let mut executor = TimedStage::new(&mut drive, &observation, &[&host], latencies);
             if drive.ftl.figures().expects_cuts() {
-                stage.expect_cuts(&drive);
+                executor.expect_cuts(&drive);
             }
             // The host may always come again, so dies collect in its pauses.
-            stage.host.arrivals = 1;
-            stage.ask_all(&mut drive);
-            Box::new(stage)
+            executor.host.arrivals = 1;
+            executor.ask_all(&mut drive);
+            Box::new(executor)
         });
         Self {
             origin: Counts::of(&drive),
             drive,
-            stage,
+            executor,
             slots: Vec::new(),
-            outside: VecDeque::new(),
-            inside_count: 0,
-            inside_max,
+            waiting: VecDeque::new(),
+            in_flight_count: 0,
+            queue_depth_max,
             requests: BTreeMap::new(),
-            lost_told: 0,
-            capacity_bytes: u64::from(pages) * unit_bytes,
-            unit_bytes,
+            lost_reported: 0,
             mounted: Checkpoint::default(),
             faults,
         }
@@ -162,12 +194,12 @@ impl Session {
 
     /// Bytes that clients may address.
     pub fn capacity_bytes(&self) -> u64 {
-        self.capacity_bytes
+        u64::from(self.logical_pages()) * self.unit_bytes()
     }
 
     /// Bytes of a mapped unit: smaller writes read the rest first.
     pub fn unit_bytes(&self) -> u64 {
-        self.unit_bytes
+        self.drive.geometry.page_bytes
     }
 
     pub(super) fn contents(&mut self) -> &mut Contents {
@@ -185,12 +217,13 @@ impl Session {
         self.contents().read(lpn, place)
     }
 
-    /// The units that a range touches: page, first byte in it, bytes.
-    fn pieces(&self, offset: u64, length: u64) -> impl Iterator<Item = (Lpn, usize, usize)> {
-        let (unit, limit) = (self.unit_bytes, offset + length);
+    /// A range by units.
+    fn pieces(&self, offset: u64, length: u64) -> impl Iterator<Item = Piece> {
+        let (unit, limit) = (self.unit_bytes(), offset + length);
         (offset / unit..limit.div_ceil(unit)).map(move |page| {
             let (first, end) = (offset.max(page * unit), limit.min((page + 1) * unit));
-            (Lpn(page as u32), (first - page * unit) as usize, (end - first) as usize)
+            let (lpn, count) = (Lpn(page as u32), (end - first) as usize);
+            Piece { lpn, first: (first - page * unit) as usize, count }
         })
     }
 
@@ -202,9 +235,9 @@ impl Session {
     /// # Panics
     /// If the range goes beyond the capacity.
     pub fn read(&mut self, offset: u64, bytes: &mut [u8]) -> Result<(), MediaError> {
-        assert!(offset + bytes.len() as u64 <= self.capacity_bytes, "read beyond the end");
+        assert!(offset + bytes.len() as u64 <= self.capacity_bytes(), "read beyond the end");
         let mut rest = bytes;
-        for (lpn, first, count) in self.pieces(offset, rest.len() as u64) {
+        for Piece { lpn, first, count } in self.pieces(offset, rest.len() as u64) {
             let (here, behind) = rest.split_at_mut(count);
             match self.unit(lpn)? {
                 Some(unit) => here.copy_from_slice(&unit[first..first + count]),
@@ -215,34 +248,34 @@ impl Session {
         Ok(())
     }
 
-    /// Runs of bytes from `offset` on that are data or holes: lengths, and whether they are holes.
-    pub fn extents(&self, offset: u64, length: u64, count_max: usize) -> Vec<(u64, bool)> {
-        let mut runs: Vec<(u64, bool)> = Vec::new();
-        let Some(contents) = &self.drive.media.contents else { return runs };
-        for (lpn, _, count) in self.pieces(offset, length) {
+    /// Data and holes from `offset` on, in order; at most `count_max` extents.
+    pub fn extents(&self, offset: u64, length: u64, count_max: usize) -> Vec<Extent> {
+        let mut extents: Vec<Extent> = Vec::new();
+        let Some(contents) = &self.drive.media.contents else { return extents };
+        for Piece { lpn, count, .. } in self.pieces(offset, length) {
             let is_hole = !contents.is_allocated(lpn, self.place(lpn));
-            let is_full = runs.len() == count_max;
-            match runs.last_mut() {
-                Some((bytes, was_hole)) if *was_hole == is_hole => *bytes += count as u64,
+            let is_full = extents.len() == count_max;
+            match extents.last_mut() {
+                Some(last) if last.is_hole == is_hole => last.bytes += count as u64,
                 _ if is_full => break,
-                _ => runs.push((count as u64, is_hole)),
+                _ => extents.push(Extent { bytes: count as u64, is_hole }),
             }
         }
-        runs
+        extents
     }
 
-    /// New bytes of a unit, the others as they were.
+    /// Stages new bytes of a unit, `None` for zeros; the other bytes keep their values.
     fn stage(
         &mut self,
-        (lpn, first, count): (Lpn, usize, usize),
+        Piece { lpn, first, count }: Piece,
         new: Option<&[u8]>,
     ) -> Result<(), MediaError> {
         let is_zero = new.is_none_or(|bytes| bytes.iter().all(|&byte| byte == 0));
-        if count as u64 == self.unit_bytes {
+        if count as u64 == self.unit_bytes() {
             self.contents().stage(lpn, new.filter(|_| !is_zero));
             return Ok(());
         }
-        let length = self.unit_bytes as usize;
+        let length = self.unit_bytes() as usize;
         let old = self.unit(lpn)?;
         if is_zero && old.is_none() {
             self.contents().stage(lpn, None);
@@ -257,7 +290,7 @@ impl Session {
         Ok(())
     }
 
-    /// New bytes of a range; the pages that are held for it.
+    /// Stages new bytes of a range; returns the pages that are held for it.
     fn stage_range(
         &mut self,
         offset: u64,
@@ -266,22 +299,23 @@ impl Session {
     ) -> Result<Vec<Lpn>, MediaError> {
         let pieces: Vec<_> = self.pieces(offset, length).collect();
         // Units written in part are read before anything changes.
-        for &(lpn, _, count) in &pieces {
-            if (count as u64) < self.unit_bytes {
-                self.unit(lpn)?;
+        for piece in &pieces {
+            if (piece.count as u64) < self.unit_bytes() {
+                self.unit(piece.lpn)?;
             }
         }
         let mut done = 0;
         for &piece in &pieces {
-            let here = new.map(|bytes| &bytes[done..done + piece.2]);
+            let here = new.map(|bytes| &bytes[done..done + piece.count]);
             self.stage(piece, here)?;
-            done += piece.2;
+            done += piece.count;
         }
-        Ok(pieces.into_iter().map(|(lpn, ..)| lpn).collect())
+        Ok(pieces.into_iter().map(|piece| piece.lpn).collect())
     }
 
-    /// A client asks at `at`, not before the last request. Its bytes change at once, and the drive
-    /// begins to work. `token` names it in [`Done`]; those that are done until then go to `done`.
+    /// Begins a request that arrives at `at`, not before the last one. Its bytes change at once,
+    /// and the drive starts to work. `token` names the request in [`Done`]; requests that end
+    /// before it arrives are added to `done`.
     ///
     /// # Errors
     /// [`Refusal`]; nothing has changed then.
@@ -301,7 +335,7 @@ impl Session {
         }
         let parts = match request {
             Request::Read { offset, length } => {
-                vec![self.part(HostOp::Read, offset, length, false, Vec::new())]
+                vec![self.part(HostOp::Read, offset, length, Vec::new())]
             }
             Request::Write { offset, bytes, is_fua } => {
                 vec![self.write(offset, bytes.len() as u64, Some(bytes), is_fua)?]
@@ -313,38 +347,33 @@ impl Session {
                 self.zero(offset, length, is_fua)?
             }
             Request::Trim { offset, length } => self.trim(offset, length).into_iter().collect(),
-            Request::Flush => {
-                let command = HostCommand::new(HostOp::Flush, 0, 0);
-                vec![Part { command, held: Vec::new() }]
-            }
+            Request::Flush => vec![Part::flush()],
         };
-        if self.stage.is_none() || parts.is_empty() {
-            return self.carry_out(&parts);
+        if self.executor.is_none() || parts.is_empty() {
+            return self.run_untimed(&parts);
         }
-        self.requests.insert(token, (parts.len() as u32, None));
+        self.requests.insert(token, Pending { commands_left: parts.len() as u32, refusal: None });
         self.arrive(at, done);
-        let under_way = |part| UnderWay { token, part };
-        self.outside.extend(parts.into_iter().map(under_way));
-        self.let_in();
+        self.waiting.extend(parts.into_iter().map(|part| Running { token, part }));
+        self.submit_waiting();
         self.forget_erased();
-        Ok(Begun::UnderWay)
+        Ok(Begun::Running)
     }
 
     /// Drops units that no cut brings back, if many are kept.
     fn forget_erased(&mut self) {
-        let Some((contents, stage)) = self.drive.media.contents.as_ref().zip(self.stage.as_ref())
-        else {
+        let (Some(contents), Some(executor)) = (&self.drive.media.contents, &self.executor) else {
             return;
         };
         if contents.keeps_much(&self.drive.geometry) {
-            let rests = stage.clockwork.rests(&self.drive);
+            let rests = executor.clockwork.rests(&self.drive);
             let members = self.drive.media.shared_superblocks();
             let reach = Reach::new(&rests, members.as_deref());
             self.contents().forget_erased(&reach);
         }
     }
 
-    /// Data, or zeros that are to be allocated.
+    /// The command that writes data, or with `None` zeros that are to be allocated.
     fn write(
         &mut self,
         offset: u64,
@@ -353,12 +382,13 @@ impl Session {
         is_fua: bool,
     ) -> Result<Part, MediaError> {
         let held = self.stage_range(offset, length, new)?;
-        Ok(self.part(HostOp::Write, offset, length, is_fua, held))
+        Ok(self.part(HostOp::Write, offset, length, held).with_fua(is_fua))
     }
 
-    /// Zeros that need no pages: the parts of units at both ends are written, the rest is trimmed.
+    /// The commands for zeros that need no pages: the parts of units at both ends are written, the
+    /// rest is trimmed.
     fn zero(&mut self, offset: u64, length: u64, is_fua: bool) -> Result<Vec<Part>, MediaError> {
-        let (unit, end) = (self.unit_bytes, offset + length);
+        let (unit, end) = (self.unit_bytes(), offset + length);
         let (first, last) = (offset.next_multiple_of(unit), end / unit * unit);
         if first >= last {
             return Ok(vec![self.write(offset, length, None, is_fua)?]);
@@ -379,9 +409,9 @@ impl Session {
         Ok(parts)
     }
 
-    /// Trims whole units: they read as zeros afterwards.
+    /// The command that trims whole units: they read as zeros afterwards.
     fn trim(&mut self, offset: u64, length: u64) -> Option<Part> {
-        let unit = self.unit_bytes;
+        let unit = self.unit_bytes();
         let mut held = Vec::new();
         for lpn in (offset.div_ceil(unit)..(offset + length) / unit).map(|page| Lpn(page as u32)) {
             // Pages that read as zeros already cost nothing.
@@ -393,19 +423,20 @@ impl Session {
         // The sectors that are completely in the range.
         let first = offset.next_multiple_of(SECTOR_BYTES);
         let limit = (offset + length) / SECTOR_BYTES * SECTOR_BYTES;
-        (first < limit).then(|| self.part(HostOp::Trim, first, limit - first, false, held))
+        (first < limit).then(|| self.part(HostOp::Trim, first, limit - first, held))
     }
 
-    fn part(&self, op: HostOp, offset: u64, length: u64, is_fua: bool, held: Vec<Lpn>) -> Part {
-        assert!(length > 0 && offset + length <= self.capacity_bytes, "{offset} + {length} bytes");
+    /// The command for the sectors that a range touches.
+    fn part(&self, op: HostOp, offset: u64, length: u64, held: Vec<Lpn>) -> Part {
+        let capacity = self.capacity_bytes();
+        assert!(length > 0 && offset + length <= capacity, "{offset} + {length} bytes");
         let first = offset / SECTOR_BYTES;
         let limit = (offset + length).div_ceil(SECTOR_BYTES);
-        let command = HostCommand::new(op, first, (limit - first) as u32);
-        Part { command: HostCommand { is_fua, ..command }, held }
+        Part { command: HostCommand::new(op, first, (limit - first) as u32), held }
     }
 
-    /// A command has ended; if a write was refused, pages that did not reach the flash keep their
-    /// previous data.
+    /// Releases the pages of a command that has ended. If a write was refused, pages that did not
+    /// reach the flash keep their previous data.
     fn release(&mut self, part: &Part, is_refused: bool) {
         for &lpn in &part.held {
             let place = self.place(lpn);
@@ -417,8 +448,8 @@ impl Session {
         }
     }
 
-    /// Commands without a clock.
-    fn carry_out(&mut self, parts: &[Part]) -> Result<Begun, Refusal> {
+    /// Runs commands without a clock.
+    fn run_untimed(&mut self, parts: &[Part]) -> Result<Begun, Refusal> {
         let before = self.lost_reads();
         for part in parts {
             let (mut front, media, errors) = self.drive.split();
@@ -442,13 +473,19 @@ impl Session {
         self.drive.errors.lost_of_host()
     }
 
-    /// Moves the clock to `at`, unless it is later.
+    /// Lets the next event happen; `None` without a clock.
+    fn step(&mut self) -> Option<Step> {
+        Some(self.executor.as_mut()?.step(&mut self.drive))
+    }
+
+    /// Lets everything happen that comes before a request that arrives at `at`. If the clock is
+    /// later already, the request arrives now.
     fn arrive(&mut self, at: Ns, done: &mut Vec<Done>) {
-        let Some(stage) = &mut self.stage else { return };
-        stage.await_arrival(0, at);
-        loop {
-            let Some(stage) = &mut self.stage else { return };
-            match stage.step(&mut self.drive) {
+        if let Some(executor) = &mut self.executor {
+            executor.await_arrival(0, at);
+        }
+        while let Some(step) = self.step() {
+            match step {
                 Step::Arrived(_) => return,
                 Step::Completed(_) => self.completed(done),
                 Step::Internal => {}
@@ -457,56 +494,53 @@ impl Session {
         }
     }
 
-    /// Commands that wait go in while the drive has room.
-    fn let_in(&mut self) {
-        while self.inside_count < self.inside_max {
-            let Some(next) = self.outside.pop_front() else { return };
-            let Some(stage) = &mut self.stage else { return };
-            let slot = stage.submit(&mut self.drive, &next.part.command);
-            let slot = slot.expect("no more commands are inside than the drive has slots") as usize;
+    /// Submits waiting commands while the drive has slots.
+    fn submit_waiting(&mut self) {
+        let Some(executor) = &mut self.executor else { return };
+        while self.in_flight_count < self.queue_depth_max {
+            let Some(next) = self.waiting.pop_front() else { return };
+            let slot = executor.submit(&mut self.drive, &next.part.command);
+            let slot = slot.expect("no more commands are in flight than the drive has slots");
+            let slot = slot as usize;
             if slot >= self.slots.len() {
                 self.slots.resize_with(slot + 1, || None);
             }
             self.slots[slot] = Some(next);
-            self.inside_count += 1;
+            self.in_flight_count += 1;
         }
     }
 
     fn completed(&mut self, done: &mut Vec<Done>) {
-        let Some(stage) = &mut self.stage else { return };
-        let (last, at) = (stage.host.ledger.last, stage.now());
+        let Some(executor) = &mut self.executor else { return };
+        let (last, at) = (executor.host.ledger.last, executor.now());
         // Its slot is free, and no other command has taken it again.
-        let is_lost = stage.host.path.slot(last.slot).is_lost;
-        self.drive.is_worn_out |= stage.host.is_worn_out;
-        let ended = self.slots[last.slot as usize].take().expect("it was let in");
-        self.inside_count -= 1;
+        let is_lost = executor.host.path.slot(last.slot).is_lost;
+        self.drive.is_worn_out |= executor.host.is_worn_out;
+        let ended = self.slots[last.slot as usize].take().expect("it was submitted");
+        self.in_flight_count -= 1;
         let is_refused = last.bytes < ended.part.command.bytes();
         self.release(&ended.part, is_refused);
-        let is_refused = is_refused || self.tells_of_loss(ended.part.command.op);
-        if let Some((left, refusal)) = self.requests.get_mut(&ended.token) {
-            *left -= 1;
+        let is_refused = is_refused || self.reports_loss(ended.part.command.op);
+        if let Some(request) = self.requests.get_mut(&ended.token) {
+            request.commands_left -= 1;
             if is_refused {
-                *refusal = Some(Refusal::WornOut);
+                request.refusal = Some(Refusal::WornOut);
             } else if is_lost && ended.part.command.op == HostOp::Read {
-                *refusal = Some(Refusal::Uncorrectable);
+                request.refusal = Some(Refusal::Uncorrectable);
             }
-            if *left == 0 {
-                let refusal = *refusal;
+            if request.commands_left == 0 {
+                let refusal = request.refusal;
                 self.requests.remove(&ended.token);
                 done.push(Done { token: ended.token, at, refusal });
             }
         }
-        self.let_in();
+        self.submit_waiting();
     }
 
     /// Lets everything happen up to and including `until`; requests that end go to `done`.
     pub fn advance(&mut self, until: Ns, done: &mut Vec<Done>) {
-        loop {
-            let Some(stage) = &mut self.stage else { return };
-            if !stage.clockwork.is_due(until) {
-                return;
-            }
-            if let Step::Completed(_) = stage.step(&mut self.drive) {
+        while self.executor.as_mut().is_some_and(|it| it.clockwork.is_due(until)) {
+            if let Some(Step::Completed(_)) = self.step() {
                 self.completed(done);
             }
         }
@@ -514,39 +548,38 @@ impl Session {
 
     /// When something happens next, unless a request comes before.
     pub fn next_at(&mut self) -> Option<Ns> {
-        self.stage.as_mut()?.clockwork.next_at()
+        self.executor.as_mut()?.clockwork.next_at()
     }
 
     /// Requests that are not done.
-    pub fn under_way(&self) -> usize {
+    pub fn pending_count(&self) -> usize {
         self.requests.len()
     }
 
-    /// Brings the drive to rest with everything on the flash: running commands are carried out, and
-    /// data in the write buffer is written.
+    /// Brings the drive to rest with everything on the flash: running commands are completed, and
+    /// data in the write buffer is written. A timed session is untimed from then on.
     pub fn settle(&mut self) {
         let mut done = Vec::new();
         while !self.requests.is_empty() {
             let Some(next) = self.next_at() else { break };
             self.advance(next, &mut done);
         }
-        if let Some(mut stage) = self.stage.take() {
+        if let Some(mut executor) = self.executor.take() {
             // Pages that left the buffer and wait for room, and collections in steps.
-            stage.host.arrivals = 0;
-            while stage.step(&mut self.drive) != Step::Idle {}
-            let now = stage.at_rest_since();
-            stage.give_back(&mut self.drive, now);
+            executor.host.arrivals = 0;
+            while executor.step(&mut self.drive) != Step::Idle {}
+            let now = executor.at_rest_since();
+            executor.give_back(&mut self.drive, now);
         }
         self.drive.ftl.finish(End::Stage);
-        let command = HostCommand::new(HostOp::Flush, 0, 0);
         // A worn-out drive keeps data that it could not write in memory, and loses it.
-        let _ = self.carry_out(&[Part { command, held: Vec::new() }]);
-        // Of commands that overlapped in time the last version may never have been asked for.
+        let _ = self.run_untimed(&[Part::flush()]);
+        // Where commands overlapped in time, the last of them may have run with earlier data: what
+        // is staged still is written now.
         for lpn in self.contents().staged_pages() {
-            let unit = self.unit_bytes;
-            let held = vec![lpn];
-            let part = self.part(HostOp::Write, u64::from(lpn.0) * unit, unit, true, held);
-            let _ = self.carry_out(&[part]);
+            let unit = self.unit_bytes();
+            let part = self.part(HostOp::Write, u64::from(lpn.0) * unit, unit, vec![lpn]);
+            let _ = self.run_untimed(&[part.with_fua(true)]);
         }
         self.drive.rest();
     }
