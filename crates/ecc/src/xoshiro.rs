@@ -17,7 +17,7 @@ impl Xoshiro256PlusPlus {
         Self { state: std::array::from_fn(|_| split_mix(&mut chain)) }
     }
 
-    /// What follows depends on this alone.
+    /// The state, on which alone all later numbers depend.
     pub fn state(&self) -> [u64; 4] {
         self.state
     }

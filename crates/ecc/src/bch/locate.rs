@@ -196,7 +196,7 @@ impl Locator {
     }
 }
 
-/// What a search writes to on its way.
+/// Working memory of a search.
 #[derive(Clone, Debug)]
 pub(super) struct Scratch {
     coefficients: Vec<u16>,

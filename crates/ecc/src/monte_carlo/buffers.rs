@@ -10,7 +10,7 @@ use crate::channel::{BitErrors, Channel, ChannelError, Rng};
 /// Names the random stream of injected errors: "inject" in ASCII.
 const INJECTION: u64 = 0x696e_6a65_6374;
 
-/// What became of a buffer of codewords.
+/// The result of decoding a buffer of codewords.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decoded {
     /// Packed data of all words.

@@ -112,7 +112,7 @@ impl Task {
     }
 }
 
-/// What became of some frames. Tallies add up.
+/// The results of some frames. Tallies add up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Frames tried.

@@ -1,4 +1,4 @@
-//! What a drive did between two moments, all of it from one origin.
+//! The activity of a drive between two moments, all of it from one origin.
 //!
 //! The counters of the host belong to a drive's health and continue from image to image; those of
 //! the flash start at zero with every image and every mount. A quotient of the two is meaningful
@@ -30,7 +30,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// What a drive has counted until now.
+    /// The counts of a drive until now.
     pub(crate) fn of(drive: &Drive) -> Self {
         let (host, ftl) = (&drive.host, drive.ftl.figures().counters());
         let bytes = |kind: HostOp| host.sectors[kind.index()] * SECTOR_BYTES;

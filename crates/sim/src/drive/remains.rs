@@ -22,7 +22,7 @@ pub struct Remains {
     /// With parity, blocks that were partly written at the cut, with the first page of the stripe
     /// that lacks its parity.
     pub(crate) open_stripes: Vec<(BlockId, u32)>,
-    /// What the drive did until the power failed.
+    /// Activity of the drive until the power failed.
     pub(crate) done: Counts,
 }
 
@@ -54,7 +54,7 @@ pub struct Checkpoint {
 }
 
 impl Remains {
-    /// What the pages of the flash hold.
+    /// The contents of the pages of the flash.
     pub fn contents(&mut self) -> &mut Contents {
         self.media.contents.as_mut().expect("a drive that was cut has contents")
     }

@@ -1,4 +1,4 @@
-//! What a superblock of a drive holds on its members.
+//! The contents of the members of a superblock.
 
 use super::drive::Drive;
 use crate::controller::full::Written;
@@ -6,7 +6,7 @@ use crate::nand::CellMode;
 use crate::units::BlockId;
 
 impl Drive {
-    /// What a block of the flash holds.
+    /// The written state of a block of the flash.
     pub(crate) fn written_state(&self, block: BlockId) -> Written {
         let of = |block, pages| {
             let part = self.ftl.block(block).programmed_part(&self.media);

@@ -84,7 +84,7 @@ impl Card {
         self.parts.now
     }
 
-    /// Its state.
+    /// The state of the card.
     pub fn state(&self) -> State {
         self.parts.state
     }
@@ -416,7 +416,7 @@ impl Card {
         Reply::of(parts.r1())
     }
 
-    /// What a selected card does: switches, registers, blocks, erases, protection.
+    /// Commands of a selected card: switches, registers, blocks, erases, protection.
     fn transferring(
         &mut self,
         (index, argument): (u8, u32),
@@ -522,7 +522,7 @@ impl Card {
         sector < self.parts.storage.layout.user_sectors && self.parts.storage.corrupt(sector)
     }
 
-    /// What the card and the drive below it are: sizes, cache, and what the drive has done.
+    /// Sizes of the card, its cache, and the activity of the drive below it.
     pub fn status(&self) -> Value {
         let parts = &self.parts;
         json!({

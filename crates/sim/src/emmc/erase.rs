@@ -3,7 +3,7 @@
 //! Source of the arguments: JESD84-B51, 6.10 Commands, table of CMD38, and 6.6 Erase, TRIM,
 //! Discard, Secure Erase, Secure Trim.
 
-/// What CMD38 does.
+/// The operations of CMD38.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     /// Whole erase groups.
@@ -21,7 +21,7 @@ pub(super) enum Way {
 }
 
 impl Way {
-    /// What an argument means.
+    /// The operation that an argument requests.
     pub(super) fn of_argument(argument: u32) -> Option<Self> {
         Some(match argument {
             0x0000_0000 => Self::Erase,

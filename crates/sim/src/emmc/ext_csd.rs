@@ -43,9 +43,9 @@ impl Access {
 pub struct Field {
     /// As the standard calls it.
     pub name: &'static str,
-    /// Its first byte, which is the least significant.
+    /// The first byte, which is the least significant.
     pub index: u16,
-    /// Its bytes.
+    /// The number of bytes.
     pub bytes: u16,
     /// The first revision that has it; cards of older revisions return zero.
     pub since: Standard,

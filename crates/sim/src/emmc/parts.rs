@@ -18,7 +18,7 @@ use crate::units::Ns;
 /// `OUT_OF_INTERRUPT_TIME` allows.
 const INTERRUPTED: Ns = Ns(500_000);
 
-/// What a card sends back on the command line.
+/// The response of a card on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Response {
     /// Nothing: the command has no response, was not for this card, or was illegal.
@@ -85,7 +85,7 @@ pub(super) struct Incoming {
     pub(super) is_packed: bool,
 }
 
-/// What a card is busy with.
+/// The work that a card is busy with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
     /// Blocks of the host.

@@ -50,7 +50,7 @@ impl Queue {
         true
     }
 
-    /// What CMD44 began, for CMD45.
+    /// The task that CMD44 began, for CMD45.
     pub(super) fn begun(&mut self) -> Option<(usize, Task)> {
         self.begun.take()
     }

@@ -370,7 +370,7 @@ impl Storage {
         (page / kib).max(1)
     }
 
-    /// What the drive has done, as [`Session::status`].
+    /// The activity of the drive, as [`Session::status`].
     pub(super) fn status(&self) -> serde_json::Value {
         self.session.status()
     }

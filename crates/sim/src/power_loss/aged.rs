@@ -26,16 +26,16 @@ const REQUESTS_MAX: u64 = 128;
 /// Cuts after which all pages are judged, and the recovery compared with one that looks at all.
 const AUDIT_EVERY: u32 = 10;
 
-/// What happens to a drive.
+/// A cut of a drive that ages.
 #[derive(Clone, Copy, Debug)]
 pub struct AgedCut {
     /// The number of the cut in the life of the drive, from 0.
     pub number: u32,
-    /// What the host does.
+    /// The workload of the host.
     pub pattern: Pattern,
     /// Where the cut is aimed.
     pub target: Target,
-    /// What the drive promises.
+    /// The promises of the drive.
     pub claims: Claims,
     /// Longest time to be ready.
     pub mount_limit: Ns,

@@ -9,7 +9,7 @@ use super::host_log::{HostLog, LoggedWrite};
 use crate::drive::{FlushBehaviour, PowerLossConfig, SeqReorder, TrimLog};
 use crate::units::Ns;
 
-/// What a drive answers when a page is read.
+/// The answer of a drive to a read of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
     /// Zeros.
@@ -115,7 +115,7 @@ impl Class {
         Self::PhantomTrim,
     ];
 
-    /// Its name in documents.
+    /// The name in documents.
     pub fn name(self) -> &'static str {
         match self {
             Self::BitCorruption => "bit_corruption",
@@ -159,7 +159,7 @@ enum By {
     Acknowledgement,
 }
 
-/// What the drive owes of a page.
+/// The versions of a page with which the drive may answer.
 #[derive(Clone, Copy, Debug, Default)]
 struct Owed {
     floor: u32,
@@ -168,7 +168,7 @@ struct Owed {
     ceiling: u32,
     /// Whether anything was issued in this run.
     is_touched: bool,
-    /// What made it the floor.
+    /// The reason why it is the floor.
     by: By,
     /// A trim was issued at or behind the floor: zeros are right.
     may_be_empty: bool,

@@ -56,7 +56,7 @@ struct Running {
     places: std::ops::Range<Place>,
 }
 
-/// What a page is known to hold before the first request.
+/// The known content of a page before the first request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KnownPage {
     /// The version of its last write or trim.
@@ -70,7 +70,7 @@ pub struct KnownPage {
 pub struct HostLog {
     /// In the order in which they were issued.
     pub asked: Vec<LoggedWrite>,
-    /// What each logical page is known to hold before the first request.
+    /// By logical page, the known content before the first request.
     pub base: Vec<KnownPage>,
     flushes: Vec<Flush>,
     /// Acknowledged writes and trims that no acknowledged flush covers.

@@ -31,7 +31,7 @@ pub struct Campaign {
     pub patterns: Vec<Pattern>,
     /// Where cuts are aimed, taken in turns by the cuts of a life.
     pub targets: Vec<Target>,
-    /// What the drive promises.
+    /// The promises of the drive.
     pub claims: Claims,
     /// Cuts of a life.
     pub cuts_per_life: u32,

@@ -7,12 +7,12 @@ use super::host_log::{HostLog, KnownPage, LoggedWrite};
 use crate::rng::Rng;
 use crate::units::Ns;
 
-/// What the trial has shown.
+/// The result of the trial.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SelfTest {
     /// Faults that were put in.
     pub injected: u64,
-    /// Those that were named, and nothing else.
+    /// Faults among them that were named, and no other fault with them.
     pub named: u64,
     /// Right answers, of which none may be called a fault.
     pub clean: u64,
@@ -35,7 +35,7 @@ struct Case {
 }
 
 impl Case {
-    /// What the judge sees, each class once.
+    /// The classes of faults that the judge finds, each once.
     fn classes(&self, claims: Claims) -> Vec<Class> {
         let back = MountOutcome { ready: self.ready, limit: LIMIT };
         let answer = |lpn: u32| self.answers[lpn as usize];

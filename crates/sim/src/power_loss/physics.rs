@@ -28,7 +28,7 @@ const SPREAD: f64 = 0.3;
 /// Share of a program below which its page looks erased.
 const LOOKS_ERASED: f64 = 0.05;
 
-/// What becomes of a page whose program was interrupted.
+/// The state of a page whose program was interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageAfter {
     /// It looks erased.

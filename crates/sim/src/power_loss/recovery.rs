@@ -52,7 +52,7 @@ pub struct CutEffects {
     pub is_dead: bool,
 }
 
-/// What a cut did to the flash of a drive whose pages hold bytes.
+/// The effects of a cut on the flash of a drive whose pages hold bytes.
 #[derive(Clone, Debug, Default)]
 pub struct FlashAfterCut {
     /// Counts.
@@ -236,7 +236,7 @@ impl Recovered {
         (0..).zip(is_changed).filter_map(|(lpn, it)| it.then_some(lpn)).collect()
     }
 
-    /// What the drive answers; `view` is its session's map.
+    /// The answer of the drive; `view` is its session's map.
     #[inline]
     pub(super) fn reading(&self, view: &MapView<'_>, lpn: u32) -> Reading {
         if !self.over.is_empty() {
@@ -248,7 +248,7 @@ impl Recovered {
     }
 }
 
-/// What the flash holds where the map points.
+/// The content of the flash at the place in the map.
 #[inline]
 pub(super) fn sound(view: &MapView<'_>, lpn: u32) -> Reading {
     match view.at(lpn) {
@@ -259,7 +259,7 @@ pub(super) fn sound(view: &MapView<'_>, lpn: u32) -> Reading {
     }
 }
 
-/// What a drive that was cut is to do when it comes back, and the flash that it finds.
+/// The mount of a drive that was cut, and the flash that it will find.
 pub(super) struct Prepared {
     pub(super) remains: Remains,
     pub(super) mounting: Mounting,

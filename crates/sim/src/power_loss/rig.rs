@@ -48,11 +48,11 @@ pub(super) struct Subject {
     pub(super) base: Vec<KnownPage>,
 }
 
-/// What a cut leaves for the recovery and the judge.
+/// The remains of a cut, for the recovery and the judge.
 pub(super) struct Aftermath {
     pub(super) remains: Remains,
     pub(super) running: Vec<Running>,
-    /// What capacitors save or not.
+    /// Units in memory, which capacitors may save.
     pub(super) in_memory: Vec<Unit>,
     pub(super) records: Records,
     pub(super) torn_record: Option<Writing>,
@@ -95,7 +95,7 @@ pub(super) struct Rig {
     is_write_through: bool,
     /// By row of a block, whether its program damages an earlier page; none without such passes.
     later_rows: Vec<bool>,
-    /// What keeps earlier pages of wordlines safe.
+    /// Keeps earlier pages of wordlines safe.
     guard: Option<Guard>,
     /// Flushes and writes with force unit access in progress.
     keeping: Vec<Keeping>,

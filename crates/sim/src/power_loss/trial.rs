@@ -19,7 +19,7 @@ use crate::units::Ns;
 /// Faults of a class of which a tally keeps evidence.
 const EVIDENCE_MAX: usize = 4;
 
-/// What happens until a cut.
+/// The course of events until a cut.
 #[derive(Clone, Copy)]
 pub(super) struct How {
     /// The number of the life, and of the cut in it.

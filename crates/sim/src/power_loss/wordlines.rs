@@ -6,7 +6,7 @@
 //!           wordline 0, 1, 2, 3
 //! ```
 
-/// What the program of a page of a block programs.
+/// The effect of the program of a page on its wordline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Pass {
     pub(super) wordline: u32,

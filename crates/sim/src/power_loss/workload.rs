@@ -1,4 +1,4 @@
-//! What the host does until the power fails: five patterns, drawn from the seed of the cut.
+//! The requests of the host until the power fails: five patterns, drawn from the seed of the cut.
 
 use crate::rng::Rng;
 
@@ -21,7 +21,7 @@ impl Pattern {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::Random, Self::Sequential, Self::Sync, Self::Trim, Self::Hot];
 
-    /// Its name on the command line.
+    /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Random => "random",
@@ -48,7 +48,7 @@ impl Pattern {
     }
 }
 
-/// What the host asks for, in logical pages.
+/// A request of the host, in logical pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ask {
     Read { first: u32, count: u32 },

@@ -29,7 +29,7 @@ use crate::rng::Rng;
 /// Range of the error rates that a decoder receives: LLRs of 0 and of infinity are of no use.
 const RBER_TOLD: (f64, f64) = (1e-12, 0.49);
 
-/// What became of a page.
+/// The result of decoding a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fate {
     /// The rung on which its last codeword was decoded; none when one never was.
@@ -171,7 +171,7 @@ impl BitTrue {
     }
 }
 
-/// What [`BitTrue::defer`] has done with a page.
+/// The outcome of [`BitTrue::defer`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deferred {
     /// It waits for others.

@@ -216,7 +216,7 @@ impl PageTypes {
         scars.is_some_and(|it| it.is_suspect(block, index, erases()))
     }
 
-    /// What the programs behind a page add to its sort.
+    /// The part of a sort that counts the programs after a page.
     #[inline]
     fn beyond(&self, media: &Media, ppn: Ppn) -> usize {
         if self.programs == 1 {

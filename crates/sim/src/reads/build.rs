@@ -1,4 +1,4 @@
-//! What a drive adds to the accounting of its reads: each mechanism is put on top of the bare one.
+//! The mechanisms that a drive adds to the accounting of its reads, each on top of the bare one.
 
 use super::bit_true::BitTrue;
 use super::decoding::DecodeTimer;

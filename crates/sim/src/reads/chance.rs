@@ -33,7 +33,7 @@ impl Chance {
         Self { rng, stripe: stream("stripe"), noise: stream("noise"), hazard_left }
     }
 
-    /// Its streams and the hazard left, for a checkpoint.
+    /// The streams and the hazard left, for a checkpoint.
     pub(super) fn save(&self) -> ([[u64; 4]; 3], f64) {
         ([self.rng.state(), self.stripe.state(), self.noise.state()], self.hazard_left)
     }

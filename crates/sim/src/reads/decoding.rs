@@ -278,7 +278,7 @@ impl DecodeTimer {
         })))
     }
 
-    /// What pages take on a rung.
+    /// The time to decode a page on a rung.
     pub(super) fn time(&mut self, code: &PageCode, rung: &RungFate) -> DecodeTime {
         match self {
             Self::Constant(ns) => DecodeTime { done_ns: *ns, failed_ns: *ns },

@@ -288,14 +288,14 @@ impl Kinds {
         &self.outcomes[index as usize]
     }
 
-    /// What a page of a kind costs that the first read corrects.
+    /// The cost of a page of a kind if the first read corrects it.
     #[inline]
     pub(super) fn first_cost(&self, kind: usize) -> Extra {
         let begins_at_step = self.starts > 1 && !kind.is_multiple_of(self.starts);
         Extra { begins_at_step, decode_ns: self.slots[kind].decode_ns, ..Extra::default() }
     }
 
-    /// What a page costs that a rung corrects, or none.
+    /// The cost of a page that this rung corrects, or with `None` no rung.
     pub(super) fn cost(&self, index: u32, rung: Option<usize>) -> Extra {
         let (times, start) = (&self.decoding[index as usize], self.outcomes[index as usize].start);
         let mut extra = self.fates.ladder.cost(start, rung);

@@ -31,7 +31,7 @@ pub struct Rung {
     pub reads: u32,
 }
 
-/// What reads cost beyond their first sense and transfer.
+/// The costs of reads beyond their first sense and transfer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extra {
     /// Read-retry steps: a sense and a transfer each.

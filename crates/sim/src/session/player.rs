@@ -48,9 +48,9 @@ pub enum Asked {
 /// One recorded request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recorded {
-    /// Its kind.
+    /// The kind of request.
     pub asked: Asked,
-    /// Its stream: requests of one stream wait for each other.
+    /// The stream: requests of one stream wait for each other.
     pub stream: u32,
     /// First byte.
     pub offset: u64,
@@ -65,9 +65,9 @@ pub struct Recorded {
 /// When a request began and ended, in the time of the drive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Played {
-    /// Its arrival at the drive.
+    /// When it arrived at the drive.
     pub start: Ns,
-    /// Its end.
+    /// When it ended.
     pub end: Ns,
     /// The drive took no more writes.
     pub is_refused: bool,

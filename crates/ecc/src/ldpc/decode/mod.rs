@@ -126,7 +126,7 @@ impl Algorithm {
     }
 }
 
-/// What a decoder is to do.
+/// The configuration of a decoder.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DecoderConfig {
     /// How messages are passed.
@@ -191,7 +191,7 @@ impl DecoderConfig {
     }
 }
 
-/// What all engines share of a code.
+/// The parts of a code that all engines share.
 #[derive(Clone, Debug)]
 struct Graph {
     /// First edge of each check, and one past the last.
@@ -440,7 +440,7 @@ impl Decoder {
         LANES
     }
 
-    /// What this decoder does.
+    /// The configuration of this decoder.
     pub fn config(&self) -> &DecoderConfig {
         &self.config
     }

@@ -32,7 +32,7 @@ pub struct Layout {
     data_slots: [u32; 2],
 }
 
-/// What pages of a block are for.
+/// The use of a page of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     Data,

@@ -33,13 +33,13 @@ use super::pool::BlockState;
 use crate::config::ConfigError;
 use crate::rng::Rng;
 
-/// What a policy may look at when it chooses.
+/// The state of a pool, for the choice of a policy.
 pub struct BlockView<'a> {
     /// Live pages by block of the pool.
     pub live_counts: &'a [u32],
     /// How often each block of the pool was erased.
     pub erase_counts: &'a [u32],
-    /// What each block of the pool is used for.
+    /// The use of each block of the pool.
     pub states: &'a [BlockState],
     /// Pages of a block.
     pub pages_per_block: u32,
@@ -57,7 +57,7 @@ impl<'a> BlockView<'a> {
     }
 }
 
-/// What a policy is built with.
+/// The pool for which a policy is built, and its randomness.
 pub struct BuildContext {
     /// The die of the pool.
     pub die: u32,
@@ -198,7 +198,7 @@ mod tests {
             .collect()
     }
 
-    /// What a policy sees of blocks of which nothing else matters.
+    /// A view of closed blocks with these live pages.
     fn view(live_counts: &[u32]) -> BlockView<'_> {
         BlockView::of(live_counts, 8, 100)
     }

@@ -98,9 +98,9 @@ pub trait Choosers: Send + Sync {
     fn chooser(&self, shape: PoolShape) -> Box<dyn Chooser>;
 }
 
-/// What a chooser may look at. Slices have one entry for each block of the pool.
+/// The state of a pool, for a chooser. Slices have one entry for each block of the pool.
 pub struct PoolView<'a> {
-    /// Its pool.
+    /// The pool.
     pub shape: PoolShape,
     /// Number of host page writes of the drive: the clock of `closed_at`.
     pub now: u64,
@@ -113,7 +113,7 @@ pub struct PoolView<'a> {
     /// Of candidates with equal live counts, the built-in `greedy` takes the one with the lowest
     /// rank; [`NO_RANK`] for blocks that are no candidates.
     pub ranks: &'a [i64],
-    /// What each block is used for.
+    /// The use of each block.
     pub states: &'a [BlockState],
     rings: &'a Greedy<Ranks>,
 }

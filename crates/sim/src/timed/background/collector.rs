@@ -126,7 +126,7 @@ impl Timer {
         }
     }
 
-    /// Its event has come.
+    /// Ends the wait of the event that has come; a later one that was kept follows.
     fn end(&mut self, clockwork: &mut Clockwork) {
         let next = self.next.take();
         self.at = next.map(|(at, place)| {
