@@ -36,7 +36,7 @@ impl Session {
     /// Whether the power of a drive may fail; [`Session::of_used`] checks this first.
     ///
     /// # Errors
-    /// [`ConfigError`] under `ftl` or `nand` for drives whose recovery is not modelled (see
+    /// [`ConfigError`] under `ftl`, `nand` or `power` for drives whose recovery is not modelled (see
     /// [`DeviceConfig::check_cuts`](crate::drive::DeviceConfig::check_cuts)), and for those that
     /// [`Session::new`] refuses.
     pub fn check_used(simulation: &Simulation) -> Result<(), ConfigError> {
