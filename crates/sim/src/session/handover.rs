@@ -36,9 +36,9 @@ impl Session {
     /// Whether the power of a drive may fail; [`Session::of_used`] checks this first.
     ///
     /// # Errors
-    /// [`ConfigError`] under `ftl`, `nand` or `power` for drives whose recovery is not modelled (see
-    /// [`DeviceConfig::check_cuts`](crate::drive::DeviceConfig::check_cuts)), and for those that
-    /// [`Session::new`] refuses.
+    /// [`ConfigError`] under `ftl`, `nand` or `power` for drives whose recovery is not modelled
+    /// (see [`DeviceConfig::check_cuts`](crate::drive::DeviceConfig::check_cuts)), and for those
+    /// that [`Session::new`] refuses.
     pub fn check_used(simulation: &Simulation) -> Result<(), ConfigError> {
         simulation.config().check_cuts()?;
         Self::check(simulation)
