@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use hdrhistogram::Histogram;
-use opennandlab_sim::device::{Begun, Done, Refusal, Request as Ask, Session};
+use opennandlab_sim::session::{Begun, Done, Refusal, Request as Ask, Session};
 use opennandlab_sim::units::Ns;
 use serde_json::{json, Map, Value};
 

@@ -15,13 +15,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use opennandlab_sim::config::ConfigError;
-use opennandlab_sim::device::{
-    FlushBehaviour, MapOrder, Mounting, Plp, PowerLossConfig, SeqReorder, Session, Simulation,
-    SubpageWrite, TrimLog,
+use opennandlab_sim::drive::{
+    FlushBehaviour, MapOrder, Mounting, Plp, PowerLossConfig, SeqReorder, SubpageWrite, TrimLog,
 };
 use opennandlab_sim::nand::Unit;
 use opennandlab_sim::power_loss::{brown_out, interrupt_operations, pages_saved, CutEffects};
 use opennandlab_sim::rng::Rng;
+use opennandlab_sim::run::Simulation;
+use opennandlab_sim::session::Session;
 use opennandlab_sim::units::{Lpn, Ns};
 use serde_json::{json, Value};
 

@@ -25,7 +25,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use std::{fs, thread};
 
-use opennandlab_sim::device::{Begun, Session};
+use opennandlab_sim::session::{Begun, Session};
 use opennandlab_sim::units::Ns;
 use serde_json::{json, Value};
 

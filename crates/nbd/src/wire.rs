@@ -3,7 +3,7 @@
 //! Source: the NBD protocol document, sections "Transmission", "Values" and "Structured replies".
 //! All numbers are big endian.
 
-use opennandlab_sim::device::Extent;
+use opennandlab_sim::session::Extent;
 
 /// "NBDMAGIC", which a server begins with.
 pub const MAGIC: u64 = 0x4e42_444d_4147_4943;

@@ -7,8 +7,10 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 use opennandlab_nbd::{Options, Server, Timing};
-use opennandlab_sim::device::{DeviceConfig, Pace, Session, Simulation};
+use opennandlab_sim::drive::DeviceConfig;
 use opennandlab_sim::rng::Rng;
+use opennandlab_sim::run::Simulation;
+use opennandlab_sim::session::{Pace, Session};
 
 const GO: [u8; 26] = *b"\0\0\0\x03IHAVEOPT\0\0\0\x07\0\0\0\x06\0\0\0\0\0\0";
 /// Greeting, two infos and the acknowledgement of `GO`.

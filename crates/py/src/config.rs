@@ -5,7 +5,7 @@
 //! change: a changed device is another one.
 
 use opennandlab_sim::config::ConfigError;
-use opennandlab_sim::device::DeviceConfig;
+use opennandlab_sim::drive::DeviceConfig;
 use opennandlab_sim::workload::trace::TraceOptions;
 use opennandlab_sim::workload::{ReplayConfig, Space, StepsConfig, WorkloadConfig};
 use pyo3::prelude::*;

@@ -6,7 +6,7 @@
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
 use opennandlab_sim::config::ConfigError;
-use opennandlab_sim::device::ImageError;
+use opennandlab_sim::drive::ImageError;
 use opennandlab_sim::memory::OutOfMemory;
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;

@@ -8,9 +8,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use opennandlab_sim::config::{self, ConfigError};
-use opennandlab_sim::device::{Observation, Session, Simulation};
 use opennandlab_sim::ftl::gc::{Choosers, GcConfig};
 use opennandlab_sim::power_loss::{cut_aged, AgedCut, Claims};
+use opennandlab_sim::run::Simulation;
+use opennandlab_sim::session::Session;
+use opennandlab_sim::timed::Observation;
 use opennandlab_sim::units::Ns;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

@@ -3,7 +3,8 @@
 use std::sync::{Mutex, PoisonError};
 
 use opennandlab_sim::config::ConfigError;
-use opennandlab_sim::device::{Asked, Player as Inner, Recorded, Simulation};
+use opennandlab_sim::run::Simulation;
+use opennandlab_sim::session::{Asked, Player as Inner, Recorded};
 use opennandlab_sim::units::Ns;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -71,7 +72,7 @@ impl Player {
             let records = recorded(records)?;
             let played = player.play(&records)?;
             let end =
-                |one: &opennandlab_sim::device::Played| if one.is_refused { 0 } else { one.end.0 };
+                |one: &opennandlab_sim::session::Played| if one.is_refused { 0 } else { one.end.0 };
             let words = played.iter().flat_map(|one| [one.start.0, end(one)]);
             Ok(words.flat_map(u64::to_le_bytes).collect::<Vec<u8>>())
         })?;

@@ -5,7 +5,7 @@
 
 use opennandlab_ecc::BetaBinomial;
 use opennandlab_sim::config::ConfigError;
-use opennandlab_sim::device::DeviceConfig;
+use opennandlab_sim::drive::DeviceConfig;
 use opennandlab_sim::reliability::arrhenius::acceleration;
 use opennandlab_sim::reliability::layers::LayerProfile;
 use opennandlab_sim::reliability::questions::{

@@ -7,7 +7,9 @@ use std::sync::Mutex;
 
 use opennandlab_nbd::{Options, Server as Nbd, Supply, Timing};
 use opennandlab_sim::config::ConfigError;
-use opennandlab_sim::device::{ImageError, Pace, Session, Simulation};
+use opennandlab_sim::drive::ImageError;
+use opennandlab_sim::run::Simulation;
+use opennandlab_sim::session::{Pace, Session};
 use pyo3::prelude::*;
 
 use crate::doorway::{doorway, Failure};

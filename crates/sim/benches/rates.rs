@@ -5,7 +5,8 @@
 
 use divan::counter::ItemsCount;
 use divan::Bencher;
-use opennandlab_sim::device::{DeviceConfig, Simulation};
+use opennandlab_sim::drive::DeviceConfig;
+use opennandlab_sim::run::Simulation;
 use opennandlab_sim::workload::WorkloadConfig;
 use serde_json::{json, Value};
 

@@ -3,7 +3,8 @@
 //! Random 4 KiB on 2 channels of 2 dies, 64 blocks of 32 pages, seed 7. `tools/slopes.py` runs it
 //! under callgrind with two lengths: the difference has no start-up in it.
 
-use opennandlab_sim::device::{DeviceConfig, Simulation};
+use opennandlab_sim::drive::DeviceConfig;
+use opennandlab_sim::run::Simulation;
 use opennandlab_sim::workload::WorkloadConfig;
 use serde_json::{json, Value};
 

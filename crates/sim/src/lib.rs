@@ -18,13 +18,11 @@
 //! | 9 | `run` |
 //! | 10 | `session` |
 //! | 11 | `power_loss` `emmc` |
-//! | 12 | `device` (the names of 7 to 10 that other crates use) |
-//! | 13 | `testing` (a feature: the oracle and the checkers) |
+//! | 12 | `testing` (a feature: the oracle and the checkers) |
 
 pub mod config;
 pub mod controller;
-pub mod device;
-mod drive;
+pub mod drive;
 pub mod emmc;
 pub mod engine;
 pub mod ftl;
@@ -37,13 +35,13 @@ pub mod power_loss;
 pub mod reads;
 pub mod reliability;
 pub mod rng;
-mod run;
-mod session;
+pub mod run;
+pub mod session;
 pub mod striping;
 pub mod superblock;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
-mod timed;
+pub mod timed;
 pub mod units;
 mod untimed;
 pub mod workload;

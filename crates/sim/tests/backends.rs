@@ -1,6 +1,8 @@
 //! Two back ends, one behaviour: where the plain one can do it, the full one does the same.
 
-use opennandlab_sim::device::{DeviceConfig, Observation, Simulation};
+use opennandlab_sim::drive::DeviceConfig;
+use opennandlab_sim::run::Simulation;
+use opennandlab_sim::timed::Observation;
 use opennandlab_sim::workload::WorkloadConfig;
 use serde_json::{json, Value};
 

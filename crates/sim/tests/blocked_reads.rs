@@ -1,7 +1,7 @@
 //! Firmware that waits for reads whose die programs or erases: what it loses, and when it loses
 //! nothing.
 
-use opennandlab_sim::device::DeviceConfig;
+use opennandlab_sim::drive::DeviceConfig;
 use opennandlab_sim::testing::{metrics, number};
 use serde_json::{json, Value};
 

@@ -1,6 +1,7 @@
 //! Runs that pass a write buffer as a whole leave what their pages leave one by one.
 
-use opennandlab_sim::device::{DeviceConfig, Simulation};
+use opennandlab_sim::drive::DeviceConfig;
+use opennandlab_sim::run::Simulation;
 use serde_json::{json, Value};
 
 fn cell(drive: &mut Simulation, spec: &Value, seed: u64) -> Value {

@@ -2,7 +2,8 @@
 //!
 //! Outcomes are compared as JSON, drives as checkpoints: byte by byte.
 
-use opennandlab_sim::device::{DeviceConfig, Simulation};
+use opennandlab_sim::drive::DeviceConfig;
+use opennandlab_sim::run::Simulation;
 use opennandlab_sim::testing::merge;
 use opennandlab_sim::units::Ns;
 use opennandlab_sim::workload::WorkloadConfig;

@@ -4,8 +4,9 @@
 //! a retry takes comes with the decoding that failed before it. Times follow from formulas and from
 //! tables of our own, and are met to the nanosecond.
 
-use opennandlab_sim::device::{DeviceConfig, Observation};
+use opennandlab_sim::drive::DeviceConfig;
 use opennandlab_sim::testing;
+use opennandlab_sim::timed::Observation;
 use serde_json::{json, Value};
 
 /// tR 50 us, 10 us for a page of 4 KiB, and this raw bit error rate on unworn flash.

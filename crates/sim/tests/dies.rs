@@ -3,9 +3,10 @@
 use crate::drawn;
 
 use drawn::draw_device;
-use opennandlab_sim::device::{DeviceConfig, Simulation};
+use opennandlab_sim::drive::DeviceConfig;
 use opennandlab_sim::ftl::{Dealt, FlashSink, Ftl};
 use opennandlab_sim::rng::Rng;
+use opennandlab_sim::run::Simulation;
 use opennandlab_sim::testing::CheckedFlash;
 use opennandlab_sim::units::{BlockId, Lpn};
 use opennandlab_sim::workload::WorkloadConfig;

@@ -1,7 +1,7 @@
 //! An eMMC beside a plain array: whatever is written, trimmed, interrupted and cut, sectors hold
 //! what they may hold. And no sequence of commands leads out of the table of states.
 
-use opennandlab_sim::device::DeviceConfig;
+use opennandlab_sim::drive::DeviceConfig;
 use opennandlab_sim::emmc::{Card, Options, Response, State};
 use opennandlab_sim::rng::Rng;
 use opennandlab_sim::units::Ns;

@@ -4,8 +4,10 @@
 //! pending operations), sums the parts of every command, applies Little's law, and audits map, live
 //! bits and out-of-band areas. `cargo test -- --ignored` runs 1 M commands on each of 20 seeds.
 
-use opennandlab_sim::device::{DeviceConfig, Observation, Simulation};
+use opennandlab_sim::drive::DeviceConfig;
 use opennandlab_sim::rng::Rng;
+use opennandlab_sim::run::Simulation;
+use opennandlab_sim::timed::Observation;
 use opennandlab_sim::units::Ns;
 use opennandlab_sim::workload::WorkloadConfig;
 use serde_json::{json, Value};

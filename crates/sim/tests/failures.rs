@@ -3,7 +3,7 @@
 //! That no acknowledged data is lost is held by the oracle: the drives of `ftl_oracle` and
 //! `ftl_steps` are drawn with failures too.
 
-use opennandlab_sim::device::DeviceConfig;
+use opennandlab_sim::drive::DeviceConfig;
 use opennandlab_sim::testing::{merge, metrics, number};
 use serde_json::{json, Value};
 

@@ -9,7 +9,7 @@
 //! timeout. Under the same arrivals `n` writes of a unit are there until the next comes, so their
 //! mean wait is `sum i P(N >= i) / r / (1 + sum P(N >= i))`, i from 1 to k - 1.
 
-use opennandlab_sim::device::DeviceConfig;
+use opennandlab_sim::drive::DeviceConfig;
 use opennandlab_sim::testing::{metrics, number};
 use serde_json::{json, Value};
 

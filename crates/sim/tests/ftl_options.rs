@@ -1,9 +1,10 @@
 //! What the options of the FTL cost and win, against figures that can be computed by hand.
 
-use opennandlab_sim::device::{DeviceConfig, Simulation};
+use opennandlab_sim::drive::DeviceConfig;
 use opennandlab_sim::ftl::Ftl;
 use opennandlab_sim::nand::Media;
 use opennandlab_sim::rng::Rng;
+use opennandlab_sim::run::Simulation;
 use opennandlab_sim::testing::CheckedFlash;
 use opennandlab_sim::units::Lpn;
 use opennandlab_sim::workload::WorkloadConfig;

@@ -7,7 +7,7 @@
 use crate::drawn;
 
 use drawn::draw_device;
-use opennandlab_sim::device::DeviceConfig;
+use opennandlab_sim::drive::DeviceConfig;
 use opennandlab_sim::ftl::{FlashSink, Ftl, FtlSnapshot, Pending, Volatile};
 use opennandlab_sim::nand::Media;
 use opennandlab_sim::op::Source;

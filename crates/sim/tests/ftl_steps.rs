@@ -8,7 +8,7 @@
 use crate::drawn;
 
 use drawn::draw_device;
-use opennandlab_sim::device::DeviceConfig;
+use opennandlab_sim::drive::DeviceConfig;
 use opennandlab_sim::ftl::{
     End, FlashSink, Ftl, FtlSnapshot, NoRoom, Purpose, StepOutcome, Volatile,
 };

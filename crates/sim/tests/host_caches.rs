@@ -1,7 +1,8 @@
 //! Caches, flush commands and force unit access on a drive: both executors leave the same mapping,
 //! every page is accounted for, and what a flush promises holds.
 
-use opennandlab_sim::device::{DeviceConfig, Simulation};
+use opennandlab_sim::drive::DeviceConfig;
+use opennandlab_sim::run::Simulation;
 use opennandlab_sim::workload::WorkloadConfig;
 use serde_json::{json, Value};
 

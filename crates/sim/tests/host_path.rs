@@ -1,7 +1,8 @@
 //! What stands between host and flash, end to end: a link that is full carries its rate, a core
 //! that is busy serves one command per cost, a throttle lets its budget through.
 
-use opennandlab_sim::device::{DeviceConfig, Simulation};
+use opennandlab_sim::drive::DeviceConfig;
+use opennandlab_sim::run::Simulation;
 use opennandlab_sim::workload::WorkloadConfig;
 use serde_json::{json, Value};
 

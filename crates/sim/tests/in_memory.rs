@@ -6,7 +6,8 @@
 
 use std::sync::Arc;
 
-use opennandlab_sim::device::{DeviceConfig, Simulation};
+use opennandlab_sim::drive::DeviceConfig;
+use opennandlab_sim::run::Simulation;
 use opennandlab_sim::testing::{merge, metrics, number};
 use opennandlab_sim::workload::trace::{Trace, TraceOptions};
 use opennandlab_sim::workload::ReplayConfig;

@@ -1,6 +1,6 @@
 //! Map units of several pages: the pages of as many planes, as if they were one.
 
-use opennandlab_sim::device::DeviceConfig;
+use opennandlab_sim::drive::DeviceConfig;
 use opennandlab_sim::testing::{metrics, number};
 use serde_json::{json, Value};
 

@@ -1,6 +1,6 @@
 //! Map units smaller than a page: what they cost and save, against closed forms.
 
-use opennandlab_sim::device::DeviceConfig;
+use opennandlab_sim::drive::DeviceConfig;
 use opennandlab_sim::ftl::{Ftl, Setting};
 use opennandlab_sim::nand::Media;
 use opennandlab_sim::op::Source;

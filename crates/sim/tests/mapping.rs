@@ -6,7 +6,7 @@
 use crate::drawn;
 
 use drawn::{draw_device, draw_mapping};
-use opennandlab_sim::device::DeviceConfig;
+use opennandlab_sim::drive::DeviceConfig;
 use opennandlab_sim::ftl::{FlashSink, Ftl, FtlCounters, FtlSnapshot, Pending, Volatile};
 use opennandlab_sim::op::Source;
 use opennandlab_sim::rng::Rng;

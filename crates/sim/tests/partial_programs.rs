@@ -5,8 +5,10 @@
 //! NOP 2, k = 4                two programs of a page, the second padded: 2 of 4 units, WAF 2
 //! ```
 
-use opennandlab_sim::device::{DeviceConfig, Observation, Simulation};
+use opennandlab_sim::drive::DeviceConfig;
+use opennandlab_sim::run::Simulation;
 use opennandlab_sim::testing::{metrics, number, run};
+use opennandlab_sim::timed::Observation;
 use opennandlab_sim::workload::WorkloadConfig;
 use serde_json::{json, Value};
 

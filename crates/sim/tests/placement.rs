@@ -1,7 +1,9 @@
 //! Data that the host places: handles, streams, and the ids of a workload.
 
-use opennandlab_sim::device::{DeviceConfig, Observation, Simulation};
+use opennandlab_sim::drive::DeviceConfig;
+use opennandlab_sim::run::Simulation;
 use opennandlab_sim::testing::{merge, metrics, number, run};
+use opennandlab_sim::timed::Observation;
 use opennandlab_sim::workload::WorkloadConfig;
 use serde_json::{json, Value};
 

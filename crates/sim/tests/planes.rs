@@ -4,9 +4,10 @@
 //! planes always have reads waiting serves `P / (c + tR + x)` reads a second, until its channel is
 //! busy all the time: `1 / (c + x)`. Dies that share a channel multiply the first, not the second.
 
-use opennandlab_sim::device::{DeviceConfig, Observation};
+use opennandlab_sim::drive::DeviceConfig;
 use opennandlab_sim::rng::Rng;
 use opennandlab_sim::testing::run;
+use opennandlab_sim::timed::Observation;
 use opennandlab_sim::units::Ns;
 use serde_json::{json, Value};
 

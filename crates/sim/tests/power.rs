@@ -7,8 +7,9 @@
 //! ```
 //! `A` is the write amplification.
 
-use opennandlab_sim::device::{DeviceConfig, Observation};
+use opennandlab_sim::drive::DeviceConfig;
 use opennandlab_sim::testing::{metrics, number, run};
+use opennandlab_sim::timed::Observation;
 use serde_json::{json, Value};
 
 const READ: f64 = 30e-6;

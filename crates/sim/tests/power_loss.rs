@@ -1,12 +1,12 @@
 //! Drives that are cut from power: strong ones keep what they owe, weak ones show their weakness.
 
-use opennandlab_sim::device::{
-    Begun, DeviceConfig, Mounting, Remains, Request, Session, Simulation,
-};
+use opennandlab_sim::drive::{DeviceConfig, Mounting, Remains};
 use opennandlab_sim::power_loss::{
     cut_aged, AgedCut, Campaign, Claims, Life, Pattern, Tally, Target,
 };
 use opennandlab_sim::rng::Rng;
+use opennandlab_sim::run::Simulation;
+use opennandlab_sim::session::{Begun, Request, Session};
 use opennandlab_sim::units::{Lpn, Ns};
 use opennandlab_sim::workload::WorkloadConfig;
 use serde_json::{json, Value};

@@ -1,7 +1,8 @@
 //! Reading ahead, end to end: what hits cost, how fast one reader gets, and who notices nothing.
 
-use opennandlab_sim::device::{DeviceConfig, Observation};
+use opennandlab_sim::drive::DeviceConfig;
 use opennandlab_sim::testing;
+use opennandlab_sim::timed::Observation;
 use serde_json::{json, Value};
 
 /// Two channels of 409.6 MB/s with eight dies each: tR 50 us, 10 us for a page.

@@ -4,8 +4,10 @@
 //! it refreshes `n T / after_days` of them, to within one where they closed evenly. The open block
 //! is never moved.
 
-use opennandlab_sim::device::{DeviceConfig, Observation, Simulation};
+use opennandlab_sim::drive::DeviceConfig;
+use opennandlab_sim::run::Simulation;
 use opennandlab_sim::testing::{merge, metrics, number, run};
+use opennandlab_sim::timed::Observation;
 use opennandlab_sim::units::Ns;
 use serde_json::{json, Value};
 

@@ -6,8 +6,9 @@
 //! a read. The drive must have the same.
 
 use opennandlab_ecc::{Bch, PageCode};
-use opennandlab_sim::device::{DeviceConfig, Observation};
+use opennandlab_sim::drive::DeviceConfig;
 use opennandlab_sim::testing;
+use opennandlab_sim::timed::Observation;
 use serde_json::{json, Value};
 
 const STEPS: usize = 5;

@@ -1,10 +1,10 @@
 //! A served drive beside a plain array of bytes: whatever is written, collected, trimmed, saved and
 //! loaded, both read the same.
 
-use opennandlab_sim::device::{
-    Begun, DeviceConfig, Done, Pace, Refusal, Request, Session, Simulation,
-};
+use opennandlab_sim::drive::DeviceConfig;
 use opennandlab_sim::rng::Rng;
+use opennandlab_sim::run::Simulation;
+use opennandlab_sim::session::{Begun, Done, Pace, Refusal, Request, Session};
 use opennandlab_sim::units::{Lpn, Ns};
 use serde_json::Value;
 

@@ -1,8 +1,10 @@
 //! What is certain to happen next happens without an event. Where every operation is watched
 //! nothing is left out, and the results are the same.
 
-use opennandlab_sim::device::{DeviceConfig, Observation, Simulation};
+use opennandlab_sim::drive::DeviceConfig;
 use opennandlab_sim::rng::Rng;
+use opennandlab_sim::run::Simulation;
+use opennandlab_sim::timed::Observation;
 use opennandlab_sim::workload::WorkloadConfig;
 use serde_json::{json, Value};
 

@@ -1,10 +1,11 @@
 //! A cache of single-bit blocks of a fixed part and of erased blocks up to a limit: how much it
 //! takes, what folding costs, and what is refused.
 
-use opennandlab_sim::device::{DeviceConfig, Simulation};
+use opennandlab_sim::drive::DeviceConfig;
 use opennandlab_sim::ftl::{FlashSink, Ftl};
 use opennandlab_sim::nand::{CellMode, Media};
 use opennandlab_sim::op::Source;
+use opennandlab_sim::run::Simulation;
 use opennandlab_sim::testing::{number, CheckedFlash};
 use opennandlab_sim::units::Lpn;
 use opennandlab_sim::workload::WorkloadConfig;

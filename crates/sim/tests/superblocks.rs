@@ -1,10 +1,12 @@
 //! Superblocks over dies, with parity and without: against a plain map, closed forms and drives
 //! that do the same without them.
 
-use opennandlab_sim::device::{DeviceConfig, Observation, Simulation};
+use opennandlab_sim::drive::DeviceConfig;
 use opennandlab_sim::ftl::{FlashSink, Ftl, Pending, Volatile};
 use opennandlab_sim::rng::Rng;
+use opennandlab_sim::run::Simulation;
 use opennandlab_sim::testing::{metrics, number, run, CheckedFlash, Oracle};
+use opennandlab_sim::timed::Observation;
 use opennandlab_sim::units::Lpn;
 use serde_json::{json, Value};
 

@@ -1,7 +1,8 @@
 //! Mechanisms that are asked for alone do something: each of these keys once changed nothing,
 //! because the device ran on the plain back end or an operation started before its partner came.
 
-use opennandlab_sim::device::{DeviceConfig, Simulation};
+use opennandlab_sim::drive::DeviceConfig;
+use opennandlab_sim::run::Simulation;
 use opennandlab_sim::workload::WorkloadConfig;
 use serde_json::{json, Value};
 

@@ -1,8 +1,9 @@
 //! Hosts that share a drive, end to end: requests keep to their streams and ranges, queues get what
 //! arbitration says, and the figures of the hosts sum to those of the drive.
 
-use opennandlab_sim::device::{DeviceConfig, Simulation};
+use opennandlab_sim::drive::DeviceConfig;
 use opennandlab_sim::op::{HostCommand, HostOp};
+use opennandlab_sim::run::Simulation;
 use opennandlab_sim::units::Ns;
 use opennandlab_sim::workload::{Admission, Load, Space, WorkloadConfig};
 use serde_json::{json, Value};

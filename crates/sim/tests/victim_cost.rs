@@ -1,7 +1,7 @@
 //! Choosing a victim takes time: a drive that its collections bound slows down by the victims of a
 //! host write, times the blocks that are looked at, times the time for each.
 
-use opennandlab_sim::device::DeviceConfig;
+use opennandlab_sim::drive::DeviceConfig;
 use opennandlab_sim::testing::{metrics, number};
 use serde_json::{json, Value};
 

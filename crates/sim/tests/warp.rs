@@ -1,6 +1,7 @@
 //! Age that was set, beside age that was written: wear, blocks that failed, room that is left.
 
-use opennandlab_sim::device::{DeviceConfig, Simulation};
+use opennandlab_sim::drive::DeviceConfig;
+use opennandlab_sim::run::Simulation;
 use opennandlab_sim::workload::StepsConfig as Steps;
 
 /// A 16 GB eMMC, 1/64 of it, whose blocks fail often enough to be counted.

@@ -1,7 +1,8 @@
 //! Drives that wear out while they are measured: writes are refused, which is a number in the
 //! result and never a failed self-check.
 
-use opennandlab_sim::device::{DeviceConfig, Simulation};
+use opennandlab_sim::drive::DeviceConfig;
+use opennandlab_sim::run::Simulation;
 use opennandlab_sim::workload::WorkloadConfig;
 use serde_json::{json, Value};
 

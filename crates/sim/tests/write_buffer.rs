@@ -1,7 +1,8 @@
 //! Writes of a part of a page: the write buffer takes them at once, and the flash is read only for
 //! what the host has not written by the time a page leaves.
 
-use opennandlab_sim::device::{DeviceConfig, Simulation};
+use opennandlab_sim::drive::DeviceConfig;
+use opennandlab_sim::run::Simulation;
 use opennandlab_sim::testing::{metrics, number};
 use opennandlab_sim::workload::WorkloadConfig;
 use serde_json::{json, Value};

@@ -3,14 +3,16 @@
 
 use std::collections::BTreeMap;
 
-use opennandlab_sim::device::{DeviceConfig, Observation, Simulation};
+use opennandlab_sim::drive::DeviceConfig;
 use opennandlab_sim::ftl::zones::{ZoneAction, ZoneRequest, ZoneState, ZoneStatus};
 use opennandlab_sim::ftl::{FlashSink, Ftl, FtlSnapshot, MoveRun, Volatile};
 use opennandlab_sim::nand::{CellMode, Media};
 use opennandlab_sim::op::{HostCommand, HostOp, Source, ZoneOp};
 use opennandlab_sim::rng::Rng;
+use opennandlab_sim::run::Simulation;
 use opennandlab_sim::striping::DieRun;
 use opennandlab_sim::testing::{merge, run, CheckedFlash};
+use opennandlab_sim::timed::Observation;
 use opennandlab_sim::units::{BlockId, DieId, Lpn, Ppn};
 use opennandlab_sim::workload::{Admission, Generator, Job, Limit, Load, Stage, WorkloadConfig};
 use serde_json::{json, Value};

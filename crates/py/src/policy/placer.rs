@@ -1,6 +1,6 @@
 //! Placement ids that Python gives: a batch of writes in, an id for each out.
 
-use opennandlab_sim::device::Placer;
+use opennandlab_sim::drive::Placer;
 use opennandlab_sim::op::{HostCommand, HostOp};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

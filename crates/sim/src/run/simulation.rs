@@ -31,7 +31,8 @@ enum Work {
 /// One simulated drive.
 ///
 /// ```
-/// use opennandlab_sim::device::{DeviceConfig, Simulation};
+/// use opennandlab_sim::drive::DeviceConfig;
+/// use opennandlab_sim::run::Simulation;
 /// use opennandlab_sim::workload::WorkloadConfig;
 /// # fn main() -> Result<(), opennandlab_sim::config::ConfigError> {
 /// let device = DeviceConfig::resolve(r#"{

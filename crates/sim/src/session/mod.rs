@@ -16,6 +16,7 @@ mod player;
 mod power_cut;
 mod recovery;
 mod request;
+#[allow(clippy::module_inception)] // the main type of the room
 mod session;
 mod status;
 mod unit_faults;

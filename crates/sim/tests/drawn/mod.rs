@@ -1,6 +1,6 @@
 //! Draws small devices of every make, for the tests that run beside a plain map.
 
-use opennandlab_sim::device::DeviceConfig;
+use opennandlab_sim::drive::DeviceConfig;
 use opennandlab_sim::rng::Rng;
 use serde_json::{json, Value};
 
