@@ -238,6 +238,24 @@ impl Drive {
         self.with(py, |drive| Ok(drive.cell().to_string()))
     }
 
+    /// Begins jobs of fio, given as JSON; `advance` carries them out.
+    fn begin_jobs(&self, py: Python<'_>, jobs: &str, seed: u64) -> PyResult<()> {
+        self.with(py, |drive| Ok(drive.begin_jobs(jobs, seed)?))
+    }
+
+    /// What the jobs of fio did, up to now, as JSON.
+    fn jobs(&self, py: Python<'_>) -> PyResult<String> {
+        self.with(py, |drive| Ok(drive.jobs().to_string()))
+    }
+
+    /// The requests of a process of the jobs, if they were kept: end and response time in
+    /// nanoseconds, first byte (8 bytes each, little endian), bytes, kind (4 bytes each).
+    fn job_requests<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyBytes>> {
+        let rows =
+            self.with(py, |drive| Ok(drive.job_requests(index).unwrap_or_default().to_vec()))?;
+        Ok(PyBytes::new(py, &rows))
+    }
+
     /// The first commands of a stimulus: kinds (1 byte each, 0 reads, 1 writes), first sectors (8
     /// bytes, little endian), sectors (4 bytes).
     fn cell_commands<'py>(

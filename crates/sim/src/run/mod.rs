@@ -8,6 +8,7 @@
 mod cell;
 mod energy;
 mod feed;
+mod fio;
 mod losses;
 mod meter;
 mod outcome;

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::{json, Value};
 
 use super::cell::{CellRun, IdleRun};
+use super::fio::FioRun;
 use super::outcome;
 use super::run::{Progress, Run};
 use crate::config::ConfigError;
@@ -18,6 +19,7 @@ use crate::reliability::conditions::StressConfig;
 use crate::timed::Observation;
 use crate::units::{BlockId, Ns};
 use crate::workload::cell::CellSpec;
+use crate::workload::fio::JobSpec;
 use crate::workload::{Job, Space};
 
 /// What the drive is busy with.
@@ -25,6 +27,7 @@ enum Work {
     None,
     Run(Box<Run>),
     Cell(Box<CellRun>),
+    Fio(Box<FioRun>),
     Idle(Box<IdleRun>),
 }
 
@@ -185,6 +188,36 @@ impl Simulation {
         }
     }
 
+    /// Begins jobs of fio that run at the same time, given as the JSON of a list of [`JobSpec`]s:
+    /// [`Simulation::advance`] carries them out, [`Simulation::jobs`] returns what they did. Running
+    /// work is dropped.
+    ///
+    /// # Errors
+    /// [`ConfigError`] when a job cannot be; then nothing has changed.
+    pub fn begin_jobs(&mut self, jobs: &str, seed: u64) -> Result<(), ConfigError> {
+        let jobs = JobSpec::resolve(jobs, self.space())?;
+        self.drop_work();
+        self.work = Work::Fio(Box::new(FioRun::new(jobs, &mut self.drive, seed)));
+        Ok(())
+    }
+
+    /// What the jobs did up to now; null when there are none.
+    pub fn jobs(&self) -> Value {
+        match &self.work {
+            Work::Fio(jobs) => jobs.outcome(&self.drive),
+            _ => Value::Null,
+        }
+    }
+
+    /// The requests of a process of the jobs, in the order of their completion, if they were kept:
+    /// 32 bytes each.
+    pub fn job_requests(&self, index: usize) -> Option<&[u8]> {
+        match &self.work {
+            Work::Fio(jobs) => jobs.requests(index),
+            _ => None,
+        }
+    }
+
     /// The first commands of a stimulus, threads in turn.
     ///
     /// # Errors
@@ -267,6 +300,7 @@ impl Simulation {
         match &mut self.work {
             Work::Run(run) => run.advance(&mut self.drive, max_ops),
             Work::Cell(cell) => cell.advance(&mut self.drive, max_ops),
+            Work::Fio(jobs) => jobs.advance(&mut self.drive, max_ops),
             Work::Idle(idle) => idle.advance(&mut self.drive, max_ops),
             Work::None => Progress { finished: true, ..Progress::default() },
         }

@@ -400,7 +400,7 @@ mod tests {
     /// Writes of 4 KiB that complete at these times, each after 1 us; the window then.
     fn run(limit: &CellLimit, piece: Option<u64>, times: &[u64]) -> Window {
         let mut window = Window::new(limit, piece.map(Ns));
-        let done = Completion { kind: 1, bytes: 4096, latency: Ns(1000), tenant: 0, slot: 0 };
+        let done = Completion { kind: 1, bytes: 4096, latency: Ns(1000), ..Completion::default() };
         for &at in times {
             window.note(Ns(at), &done);
         }
@@ -441,7 +441,7 @@ mod tests {
             seconds_max: Some(seconds_max),
             ..limit(200e-9, 4, 0, 0.5)
         };
-        let done = Completion { kind: 0, bytes: 4096, latency: Ns(1000), tenant: 0, slot: 0 };
+        let done = Completion { kind: 0, bytes: 4096, latency: Ns(1000), ..Completion::default() };
         let run = |limit: &CellLimit, busy_until: u64| {
             let mut window = Window::new(limit, None);
             for at in (1..=40).map(|index| 50 * index) {
@@ -460,7 +460,7 @@ mod tests {
     #[test]
     fn a_ramp_sees_a_quarter_of_the_collections() {
         let limit = CellLimit { reclaims: 4, seconds_max: Some(2e-6), ..limit(0.0, 4, 0, 0.5) };
-        let done = Completion { kind: 1, bytes: 4096, latency: Ns(1000), tenant: 0, slot: 0 };
+        let done = Completion { kind: 1, bytes: 4096, latency: Ns(1000), ..Completion::default() };
         let run = |every: u64| {
             let mut window = Window::new(&limit, None);
             for at in (1..=50).map(|index| 50 * index) {
@@ -538,7 +538,7 @@ mod tests {
         // The only block that is to be reclaimed is that of the ramp, long after the time.
         let limit = CellLimit { reclaims: 1, ..limit(1e-7, 0, 0, 0.5) };
         let mut window = Window::new(&limit, None);
-        let done = Completion { kind: 1, bytes: 4096, latency: Ns(1000), tenant: 0, slot: 0 };
+        let done = Completion { kind: 1, bytes: 4096, latency: Ns(1000), ..Completion::default() };
         for at in [400, 800, 1200] {
             window.note_reclaims(at / 800);
             window.note(Ns(at), &done);

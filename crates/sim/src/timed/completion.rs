@@ -13,4 +13,6 @@ pub(crate) struct Completion {
     pub(crate) tenant: u8,
     /// Its slot in the drive, free by now.
     pub(crate) slot: u32,
+    /// Its first sector.
+    pub(crate) sector: u64,
 }

@@ -158,7 +158,8 @@ impl Ledger {
         }
         let kind = command.op.index();
         let bytes = u64::from(command.sector_count) * SECTOR_BYTES;
-        self.last = Completion { kind, bytes, latency, tenant: command.tenant, slot: index };
+        let (tenant, sector) = (command.tenant, command.sector);
+        self.last = Completion { kind, bytes, latency, tenant, slot: index, sector };
         let tally = &mut self.tally;
         tally.served += 1;
         tally.served_commands[kind] += 1;

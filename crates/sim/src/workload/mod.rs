@@ -9,6 +9,7 @@ pub mod cell;
 pub(crate) mod check;
 pub mod config;
 mod durability;
+pub mod fio;
 pub mod idle;
 pub mod load;
 mod mixed;

@@ -204,7 +204,7 @@ impl Space {
     }
 
     /// Refuses an id that the drive does not have.
-    fn check_id(self, path: &str, id: u32) -> Result<(), ConfigError> {
+    pub(super) fn check_id(self, path: &str, id: u32) -> Result<(), ConfigError> {
         if self.placement_ids == 0 && id < ID_LIMIT {
             return Ok(());
         }
