@@ -187,7 +187,8 @@ impl Process {
         } else {
             self.has_flush = false;
         }
-        if !self.is_ramp {
+        // The flush at the end of a pass is none of fio's counts.
+        if !self.is_ramp && !(done.kind == 3 && self.is_flushed) {
             self.record.completed(now - self.epoch, done);
         }
     }

@@ -1,0 +1,112 @@
+"""`benchmark` of a job file: its run, its files, and its tables."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from opennandlab.cli import _terminal as terminal
+
+if TYPE_CHECKING:
+    from opennandlab.cli.benchmark import BenchmarkOptions
+    from opennandlab.core.jobs import JobResult
+    from opennandlab.measured.fio.output import Reported
+
+HEAD = ["job", "rw", "bs", "QD", "jobs", "", "requests", "IOPS", "MB/s", "mean", "p99"]
+
+
+def run_jobs(
+    given: BenchmarkOptions,
+    path: Path,
+    device_sets: dict[str, Any],
+    workload_sets: Mapping[str, Any],
+) -> None:
+    """Run the jobs of a file, write what was asked for, and print the tables."""
+    from opennandlab.base.errors import ConfigError
+    from opennandlab.core.jobs import JobRun
+    from opennandlab.core.run import Start
+
+    if workload_sets:
+        key = next(iter(workload_sets))
+        raise ConfigError("set", f"workload.{key}: a job file has no keys; accepted: edit it")
+    outputs = {"--fio-output": given.fio_output, "--save-image": given.save_image}
+    inputs = {"the job file": path, **terminal.read_files(given.config, given.state)}
+    terminal.check_outputs(outputs, inputs)
+    terminal.check_folder(given.fio_logs)
+    run = JobRun(
+        Start(given.device(device_sets), given.seed, given.state),
+        path,
+        only=given.section or (),
+        environment=dict(os.environ) if given.env else None,
+        folder=given.fio_logs,
+    )
+    with terminal.progress_line(quiet=given.quiet) as show:
+        result = run.measure(show, given.slice_ops)
+    if result.problem:
+        terminal.stop(terminal.FAILED, result.problem, as_json=given.as_json)
+    if given.fio_output is not None:
+        result.save(given.fio_output)
+    if given.save_image is not None:
+        run.save_image(given.save_image)
+    if given.as_json:
+        terminal.emit_json(result.document())
+    elif not given.quiet:
+        _show(result, f"{path.name} on {run.device.name}, seed {run.seed}")
+    _say(result, given)
+
+
+def _show(result: JobResult, title: str) -> None:
+    from opennandlab.base.words import number
+    from opennandlab.reports.words import span
+
+    console = terminal.stdout()
+    console.print(title, style="bold", markup=False, soft_wrap=True)
+    rows = [row for job in result.jobs for row in _rows(job)]
+    console.print(terminal.plain_table(HEAD, rows))
+    parts = [f"simulated {span(result.elapsed_ns * 1e-9)}"]
+    if result.waf is not None:
+        parts.append(f"WAF {number(result.waf)}")
+    console.print(", ".join(parts), markup=False, style="dim")
+
+
+def _rows(job: Reported) -> list[list[str]]:
+    """Return a line for each direction of a job that had requests."""
+    from opennandlab.base.words import number
+    from opennandlab.measured.fio.output import SIDES, options
+
+    given = options(job.first)
+    size = next((given[name] for name in ("bssplit", "bsrange") if name in given), given["bs"])
+    name = str(job.first.job.values.get("name", job.first.job.section.name))
+    head = [name, given["rw"], size, str(job.first.spec["depth"]), str(len(job.processes))]
+    rows = []
+    for side in SIDES:
+        times, seconds = job.sides[side], job.ran_ns(side) * 1e-9
+        if not times.count:
+            continue
+        rows.append([
+            *(head if not rows else [""] * len(head)), side, number(times.count),
+            number(times.count / seconds) if seconds else "-",
+            number(job.bytes(side) / seconds * 1e-6) if seconds else "-",
+            f"{number(times.mean_ns * 1e-3)} us", f"{number(times.percentile(99.0) * 1e-3)} us",
+        ])  # fmt: skip
+    return rows or [[*head, "-", "0", "-", "-", "-", "-"]]
+
+
+def _say(result: JobResult, given: BenchmarkOptions) -> None:
+    """Say on stderr what was not carried out as it is written, and where the files are."""
+    if given.quiet:
+        return
+    for text in result.plan.notes:
+        terminal.note(f"note: {text}")
+    wants = any(
+        name.startswith("write_") and name.endswith("_log")
+        for process in result.plan.processes
+        for name in process.job.values
+    )
+    if wants and given.fio_logs is None:
+        terminal.note("note: logs are written with --fio-logs DIR")
+    for option, path in (("output", given.fio_output), ("logs", given.fio_logs)):
+        if path is not None:
+            terminal.note(f"fio {option} saved to {path}")
