@@ -238,6 +238,11 @@ impl Drive {
         self.with(py, |drive| Ok(drive.cell().to_string()))
     }
 
+    /// Refuses jobs of fio that could not be begun.
+    fn check_jobs(&self, py: Python<'_>, jobs: &str) -> PyResult<()> {
+        self.with(py, |drive| Ok(drive.check_jobs(jobs)?))
+    }
+
     /// Begins jobs of fio, given as JSON; `advance` carries them out.
     fn begin_jobs(&self, py: Python<'_>, jobs: &str, seed: u64) -> PyResult<()> {
         self.with(py, |drive| Ok(drive.begin_jobs(jobs, seed)?))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from opennandlab.cli import _terminal as terminal
 
 if TYPE_CHECKING:
-    from opennandlab.cli.benchmark import BenchmarkOptions
+    from opennandlab.cli.options.fio import JobFileOptions
     from opennandlab.core.jobs import JobResult
     from opennandlab.measured.fio.output import Reported
 
@@ -18,12 +18,12 @@ HEAD = ["job", "rw", "bs", "QD", "jobs", "", "requests", "IOPS", "MB/s", "mean",
 
 
 def run_jobs(
-    given: BenchmarkOptions,
+    given: JobFileOptions,
     path: Path,
     device_sets: dict[str, Any],
     workload_sets: Mapping[str, Any],
 ) -> None:
-    """Run the jobs of a file, write what was asked for, and print the tables."""
+    """Run the jobs of a file, write the files that were asked for, and print the tables."""
     from opennandlab.base.errors import ConfigError
     from opennandlab.core.jobs import JobRun
     from opennandlab.core.run import Start
@@ -54,7 +54,7 @@ def run_jobs(
         terminal.emit_json(result.document())
     elif not given.quiet:
         _show(result, f"{path.name} on {run.device.name}, seed {run.seed}")
-    _say(result, given)
+    _note(result, given)
 
 
 def _show(result: JobResult, title: str) -> None:
@@ -80,7 +80,7 @@ def _rows(job: Reported) -> list[list[str]]:
     size = next((given[name] for name in ("bssplit", "bsrange") if name in given), given["bs"])
     name = str(job.first.job.values.get("name", job.first.job.section.name))
     head = [name, given["rw"], size, str(job.first.spec["depth"]), str(len(job.processes))]
-    rows = []
+    rows: list[list[str]] = []
     for side in SIDES:
         times, seconds = job.sides[side], job.ran_ns(side) * 1e-9
         if not times.count:
@@ -94,8 +94,8 @@ def _rows(job: Reported) -> list[list[str]]:
     return rows or [[*head, "-", "0", "-", "-", "-", "-"]]
 
 
-def _say(result: JobResult, given: BenchmarkOptions) -> None:
-    """Say on stderr what was not carried out as it is written, and where the files are."""
+def _note(result: JobResult, given: JobFileOptions) -> None:
+    """Print on stderr which options were not carried out as written, and where the files are."""
     if given.quiet:
         return
     for text in result.plan.notes:

@@ -1,22 +1,21 @@
 """`benchmark`: one workload, or a job file of fio, on one device."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._run_report import run_and_report
 from opennandlab.cli._typed import typed
+from opennandlab.cli.options.fio import JobFileOptions
 from opennandlab.cli.options.rows import flag
-from opennandlab.cli.options.run import MeasuredRunOptions
 
-# Options that say something of a workload, or of its result.
+# Options of a workload or of its result, and those of a job file.
 OF_WORKLOADS = ("output", "plot", "breakdown", "breakdown_plot", "timeline")
 OF_JOBS = ("fio_output", "fio_logs", "section", "env")
 
 
 @dataclass(frozen=True, kw_only=True)
-class BenchmarkOptions(MeasuredRunOptions):
+class BenchmarkOptions(JobFileOptions):
     """Options of `benchmark`."""
 
     workload: Annotated[
@@ -28,19 +27,6 @@ class BenchmarkOptions(MeasuredRunOptions):
             callback=typed,
         ),
     ]
-    fio_output: Annotated[
-        Path | None, flag("Of a job file: the result in fio's own JSON.", metavar="FILE")
-    ] = None
-    fio_logs: Annotated[
-        Path | None, flag("Of a job file: a directory for fio's logs.", metavar="DIR")
-    ] = None
-    section: Annotated[
-        list[str] | None,
-        flag("Of a job file: run this section only. May be repeated.", metavar="NAME"),
-    ] = None
-    env: Annotated[
-        bool, flag("Of a job file: replace ${NAME} by the environment's.", "--env")
-    ] = False
 
 
 def benchmark(given: BenchmarkOptions) -> None:

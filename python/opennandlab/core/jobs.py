@@ -1,7 +1,7 @@
 """A fio job file on a simulated drive: stage after stage, in virtual time.
 
-The drive is filled once from end to end before, unless a state is given: what was never written is
-read in no time. Everything follows from the device, its state, the file and the seed.
+The drive is filled once from end to end before, unless a state is given: pages that were never
+written are read in no time. Everything follows from the device, its state, the file and the seed.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from opennandlab.core.slices import Progress, iter_run
 from opennandlab.measured.fio.joblogs import REQUEST, logs
 from opennandlab.measured.fio.jobtext import sections
 from opennandlab.measured.fio.output import Reported, document, reported
-from opennandlab.measured.fio.plan import Drive, Plan, plan
+from opennandlab.measured.fio.plan import Drive, Plan, Process, plan
 
 FILL = "sequential fill"
 
 
 @dataclass(frozen=True)
 class JobResult:
-    """What the jobs of a file did.
+    """The results of the jobs of a file.
 
     Args:
-        plan: What was run.
-        outcomes: What the core says of each stage.
+        plan: The plan that was run.
+        outcomes: The outcome of each stage, from the core.
         problem: Why the figures cannot be used; empty if they can.
     """
 
@@ -79,11 +79,11 @@ class JobRun:
         start: Device, seed and state.
         path: The job file.
         only: Names of the sections that are run; empty for all.
-        environment: For `${NAME}`; None where that is not allowed.
+        environment: For `${NAME}`; None if that is not allowed.
         folder: Where logs are written; None for none.
 
     Raises:
-        ConfigError: with file and line, the value, and what is accepted.
+        ConfigError: with file and line, the value, and the accepted ones.
     """
 
     def __init__(
@@ -111,26 +111,23 @@ class JobRun:
         self.seed, self._core = start.seed, core
         self._folder = folder
         self._fills = not start.is_given
-        self._begin(0)
-        self._core.purge() if self._fills else None
+        for stage in self.plan.stages:
+            self._check(stage)
 
-    def _begin(self, stage: int) -> None:
-        """Begin a stage.
+    def _check(self, processes: Sequence[Process]) -> None:
+        """Refuse a stage that the core would refuse.
 
         Raises:
             ConfigError: with the place of the job.
         """
-        processes = self.plan.stages[stage]
         try:
-            specs = json.dumps([dict(process.spec) for process in processes])
-            self._core.begin_jobs(specs, self.seed + stage)
+            self._core.check_jobs(_specs(processes))
         except ConfigError as error:
             head, _, key = error.path.partition("].")
             number = head.removeprefix("[")
-            if not number.isdigit():
-                raise
-            place = processes[int(number)].job.section.place
-            raise ConfigError(place, f"{key}: {error.message}") from error
+            job = processes[int(number) if number.isdigit() else 0].job
+            message = f"{key}: {error.message}" if key else error.message
+            raise ConfigError(job.section.place, message) from error
 
     def measure(
         self,
@@ -155,7 +152,7 @@ class JobRun:
         outcomes: list[dict[str, Any]] = []
         problem = ""
         for stage in range(len(self.plan.stages)):
-            self._begin(stage)
+            self._core.begin_jobs(_specs(self.plan.stages[stage]), self.seed + stage)
             name = ", ".join(dict.fromkeys(
                 process.job.section.name for process in self.plan.stages[stage]
             ))  # fmt: skip
@@ -204,6 +201,10 @@ class JobRun:
         write_atomically(path, self._core.image())
 
 
+def _specs(processes: Sequence[Process]) -> str:
+    return json.dumps([dict(process.spec) for process in processes])
+
+
 def _drive_of(device: DeviceConfig) -> Drive:
     placement = device.to_dict()["ftl"].get("placement")
     kind = placement if isinstance(placement, Mapping) else {}
@@ -220,7 +221,7 @@ def _problem(outcome: Mapping[str, Any]) -> str:
         return "the drive is worn out and takes no more writes (nand.max_pe_cycles)"
     if outcome["is_standstill"]:
         return (
-            "no time passes: every request is answered without the flash; write what is read "
+            "no time passes: every request is answered without the flash; write the range "
             "first, or give the device a link or command costs"
         )
     return ""

@@ -188,8 +188,16 @@ impl Simulation {
         }
     }
 
-    /// Begins jobs of fio that run at the same time, given as the JSON of a list of [`JobSpec`]s:
-    /// [`Simulation::advance`] carries them out, [`Simulation::jobs`] returns what they did. Running
+    /// Refuses jobs that [`Simulation::begin_jobs`] would refuse; nothing changes.
+    ///
+    /// # Errors
+    /// [`ConfigError`] when a job cannot be.
+    pub fn check_jobs(&self, jobs: &str) -> Result<(), ConfigError> {
+        JobSpec::resolve(jobs, self.space()).map(|_| ())
+    }
+
+    /// Begins jobs of fio that run at the same time, given as the JSON of a list of [`JobSpec`]:
+    /// [`Simulation::advance`] carries them out, [`Simulation::jobs`] returns their results. Running
     /// work is dropped.
     ///
     /// # Errors
@@ -201,7 +209,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// What the jobs did up to now; null when there are none.
+    /// The results of the jobs up to now; null when there are none.
     pub fn jobs(&self) -> Value {
         match &self.work {
             Work::Fio(jobs) => jobs.outcome(&self.drive),

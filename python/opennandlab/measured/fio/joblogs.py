@@ -37,8 +37,8 @@ def logs(process: Process, row: Mapping[str, Any], requests: Requests) -> dict[s
 
     Args:
         process: It.
-        row: What the core says of it.
-        requests: Its requests, where they were kept.
+        row: Its row of the core.
+        requests: Its requests, if they were kept.
     """
     job = process.job
     ended_ns = row["ended_ns"] - row["epoch_ns"]
@@ -55,7 +55,9 @@ def logs(process: Process, row: Mapping[str, Any], requests: Requests) -> dict[s
             found |= _named(process, prefix, {"lat": mean, "clat": mean, "slat": zero})
         else:
             series = _series(row, job.window_ms(name) * MS)
-            found |= _named(process, prefix, {name: list(_windows(process, series, ended_ns, name))})
+            found |= _named(
+                process, prefix, {name: list(_windows(process, series, ended_ns, name))}
+            )
     return found
 
 
@@ -164,4 +166,4 @@ def buckets(ns: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
     # The exponent of a float is that of the number below 2^53.
     shift = np.maximum(np.frexp(whole.astype(np.float64))[1] - 1 - BITS, 0)
     found = (shift.astype(np.int64) << BITS) + (whole >> shift)
-    return np.minimum(found, BUCKETS - 1)
+    return np.asarray(np.minimum(found, BUCKETS - 1), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Every option of fio, and what it means on a simulated drive in virtual time.
+"""Every option of fio, and its meaning on a simulated drive in virtual time.
 
 | table | an option of it |
 |---|---|
@@ -34,7 +34,8 @@ RUN: dict[str, of.Parse] = {
     "bssplit": of.directions(of.split), "bs_is_seq_rand": of.flag,
     "ioengine": of.text, "iodepth": of.within(of.number, 1, 65536),
     "numjobs": of.within(of.number, 1, 4096),
-    "size": of.size, "io_size": of.size, "offset": of.size, "offset_increment": of.size,
+    "size": of.size, "filesize": of.span, "io_size": of.size,
+    "offset": of.size, "offset_increment": of.size,
     "offset_align": ANY, "number_ios": ANY, "loops": COUNT,
     "time_based": of.flag, "runtime": SECONDS, "ramp_time": SECONDS, "startdelay": SECONDS,
     "norandommap": of.flag, "random_distribution": of.places,
@@ -63,7 +64,7 @@ RUN: dict[str, of.Parse] = {
     "log_window_value": of.word("avg", "max", "both", "0", "1"), "per_job_logs": of.flag,
     "bwavgtime": of.within(of.number, 1, 1 << 32), "iopsavgtime": of.within(of.number, 1, 1 << 32),
 }  # fmt: skip
-# Options that may stand by their name alone, and what they are then.
+# Options that may be given by their name alone, and their value then.
 ALONE: dict[str, object] = dict.fromkeys(
     (name for name, parse in RUN.items() if parse is of.flag), True
 ) | dict.fromkeys(("write_bw_log", "write_iops_log", "write_lat_log", "write_hist_log"), "")
@@ -78,8 +79,13 @@ ALIASES = {
     "iodepth_batch_complete": "iodepth_batch_complete_min", "nr_files": "nrfiles",
     "log_max_value": "log_window_value", "log_unix_epoch": "log_alternate_epoch",
     "disable_bw": "disable_bw_measurement", "fill_fs": "fill_device", "iomem": "mem",
-    "mem_align": "iomem_align",
+    "mem_align": "iomem_align", "threads": "thread",
 }  # fmt: skip
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
 
 OFF = frozenset({"0", "none", "false"})
 ONE = frozenset({"0", "1"})
@@ -90,7 +96,7 @@ NEAR: dict[str, tuple[frozenset[str], str]] = {
     "iodepth_batch": (ONE, BATCH), "iodepth_batch_complete_min": (ONE, BATCH),
     "iodepth_batch_complete_max": (ONE, BATCH), "iodepth_low": (OFF, BATCH),
     "bs_unaligned": (OFF, "sizes are multiples of the smallest one"),
-    "nrfiles": (ONE, RANGE), "openfiles": (ONE, RANGE), "filesize": (frozenset(), RANGE),
+    "nrfiles": (ONE, RANGE), "openfiles": (ONE, RANGE),
     "file_append": (OFF, RANGE), "file_service_type": (frozenset(), RANGE),
     "random_generator": (frozenset({"tausworthe", "tausworthe64"}),
                          "another order; each block still comes once"),
@@ -135,41 +141,75 @@ NO: dict[str, tuple[frozenset[str], str]] = {
     "sg_write_mode": (frozenset({"write"}), "these are other commands than writes"),
 }  # fmt: skip
 
-SAID: frozenset[str] = frozenset("""
-filetype directory filename_format unique_filename lockfile opendir fadvise_hint direct atomic
-buffered overwrite clocksource mem iomem_align do_verify verify_policy verifysort verifysort_nr
-verify_interval verify_offset verify_pattern verify_pattern_interval verify_fatal verify_dump
-verify_async verify_backlog verify_backlog_batch verify_async_cpus experimental_verify
-verify_state_load verify_state_save verify_write_sequence verify_header_seed trim_verify_zero
-trim_backlog_batch write_iolog read_iolog_chunked replay_no_stall replay_redirect replay_scale
-replay_align replay_time_scale replay_skip merge_blktrace_scalars merge_blktrace_iters exec_prerun
-exec_postrun ioscheduler ignore_zone_limits recover_zbd_write_error spr_num_regions spr_op spr_cs
-random_sequence_stride percentage_sequential rwmixcycle lockmem comm nice prio prioclass priohint
-thinkcycles rate_cycle latency_window latency_percentile invalidate create_serialize create_fsync
-create_on_open create_only allow_file_create allow_mounted_write cpumask cpus_allowed
-cpus_allowed_policy numa_cpu_nodes numa_mem_policy gpu_dev_id unlink unlink_each_loop
-exitall_on_error thread log_entries log_compression_cpus log_alternate_epoch_clock_id
-block_error_percentiles stats zero_buffers refill_buffers scramble_buffers buffer_pattern
-buffer_compress_percentage buffer_compress_chunk dedupe_percentage dedupe_global dedupe_mode
-dedupe_working_set_percentage significant_figures disk_util gtod_reduce disable_lat disable_clat
-disable_slat disable_bw_measurement gtod_cpu job_start_clock_id continue_on_error ignore_error
-error_dump cgroup cgroup_nodelete cgroup_weight uid gid unit_base hugepage-size flow_id
-flow_watermark flow_sleep hipri hipri_percentage userspace_reap libaio_vectored nowait readfua
-verify_mode fixedbufs registerfiles sqthread_poll sqthread_poll_cpu nonvectored uncached
-force_async cmd_type cdb_len verify_bytchk read_mode md_per_io_size pi_act pi_chk apptag
-apptag_mask deac xnvme_be xnvme_mem xnvme_async xnvme_sync xnvme_admin xnvme_dev_nsid
-xnvme_dev_subnqn xnvme_iovec libblkio_driver libblkio_path libblkio_pre_connect_props
-libblkio_num_entries libblkio_queue_size libblkio_pre_start_props libblkio_vectored
-libblkio_write_zeroes_on_trim libblkio_wait_mode libblkio_force_enable_completion_eventfd thp
-no_completion_thread stream_id spdk_conf spdk_mem spdk_json_conf clustername rbdname pool
-clientname busy_poll clat_percentile_list
-""".split())
-KNOWN = sorted({*RUN, *ALIASES, *NEAR, *NO, *SAID})
+SAID: frozenset[str] = _names(
+    """
+    allow_file_create allow_mounted_write apptag apptag_mask atomic block_error_percentiles
+    buffer_compress_chunk buffer_compress_percentage buffer_pattern buffered busy_poll cdb_len
+    cgroup cgroup_nodelete cgroup_weight clat_percentile_list clientname clocksource
+    clustername cmd_type cmdprio cmdprio_bssplit cmdprio_class cmdprio_hint cmdprio_percentage
+    comm continue_on_error cpumask cpus_allowed cpus_allowed_policy create_fsync
+    create_on_open create_only create_serialize deac dedupe_global dedupe_mode
+    dedupe_percentage dedupe_working_set_percentage direct directory disable_bw_measurement
+    disable_clat disable_lat disable_slat disk_util do_verify error_dump exec_postrun
+    exec_prerun exitall_on_error experimental_verify fadvise_hint filename_format filetype
+    fixedbufs flow_id flow_sleep flow_watermark force_async gid gpu_dev_id gtod_cpu
+    gtod_reduce hipri hipri_percentage hugepage-size ignore_error ignore_zone_limits
+    invalidate iomem_align ioscheduler job_start_clock_id latency_percentile latency_window
+    libaio_vectored libblkio_driver libblkio_force_enable_completion_eventfd
+    libblkio_num_entries libblkio_path libblkio_pre_connect_props libblkio_pre_start_props
+    libblkio_queue_size libblkio_vectored libblkio_wait_mode libblkio_write_zeroes_on_trim
+    lockfile lockmem log_alternate_epoch_clock_id log_compression_cpus log_entries
+    md_per_io_size mem merge_blktrace_iters merge_blktrace_scalars nice no_completion_thread
+    nonvectored nowait numa_cpu_nodes numa_mem_policy opendir overwrite percentage_sequential
+    pi_act pi_chk pool prio prioclass priohint random_sequence_stride rate_cycle rbdname
+    read_iolog_chunked read_mode readfua recover_zbd_write_error refill_buffers registerfiles
+    replay_align replay_no_stall replay_redirect replay_scale replay_skip replay_time_scale
+    rwmixcycle scramble_buffers significant_figures spdk_conf spdk_json_conf spdk_mem spr_cs
+    spr_num_regions spr_op sqthread_poll sqthread_poll_cpu stats stream_id thinkcycles thp
+    thread trim_backlog_batch trim_verify_zero uid uncached unique_filename unit_base unlink
+    unlink_each_loop userspace_reap verify_async verify_async_cpus verify_backlog
+    verify_backlog_batch verify_bytchk verify_dump verify_fatal verify_header_seed
+    verify_interval verify_mode verify_offset verify_pattern verify_pattern_interval
+    verify_policy verify_state_load verify_state_save verify_write_sequence verifysort
+    verifysort_nr write_iolog xnvme_admin xnvme_async xnvme_be xnvme_dev_nsid xnvme_dev_subnqn
+    xnvme_iovec xnvme_mem xnvme_sync zero_buffers
+    """
+)
+# Options of engines whose requests are none of a drive.
+FOREIGN: frozenset[str] = _names(
+    """
+    arguments bindname brick chunck_size chunk_size conf cont cpuchunks cpuload cpumode
+    cuda_io donorname exit_on_io_done gpu_dev_ids grace_time hdfs_use_direct hdfsdirectory
+    hostname http_host http_mode http_object_mode http_pass http_s3_key http_s3_keyid
+    http_s3_region http_s3_security_token http_s3_sse_customer_algorithm
+    http_s3_sse_customer_key http_s3_storage_class http_swift_auth_token http_user
+    http_verbose https ime_psync ime_psyncv initiator inplace interface listen mss namenode
+    nfs_url nodelay object_class pingpong port program proto protocol rocm_io single_instance
+    skip_bad stat_type std_redirect svcl touch_objects ttl uri verb volume window_size
+    """
+)
+KNOWN = sorted({*FOREIGN, *RUN, *ALIASES, *NEAR, *NO, *SAID})
 
 # Engines with one request at a time, and those with a queue.
 ONE_AT_A_TIME = frozenset({"sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"})
-QUEUED = frozenset({"libaio", "io_uring", "io_uring_cmd", "posixaio", "windowsaio", "solarisaio",
-                    "sg", "xnvme", "libblkio", "nvme", "rbd", "nbd", "spdk", "spdk_bdev"})
+QUEUED = frozenset(
+    {
+        "libaio",
+        "io_uring",
+        "io_uring_cmd",
+        "posixaio",
+        "windowsaio",
+        "solarisaio",
+        "sg",
+        "xnvme",
+        "libblkio",
+        "nvme",
+        "rbd",
+        "nbd",
+        "spdk",
+        "spdk_bdev",
+    }
+)
 ENGINE_DEFAULT = "psync"
 
 
@@ -182,6 +222,8 @@ def known(given: Given) -> str:
     name = ALIASES.get(given.name, given.name)
     if name in RUN or name in NEAR or name in NO or name in SAID:
         return name
+    if name in FOREIGN:
+        raise given.refusal("of an engine whose requests are none of a drive")
     near = nearest(given.name, KNOWN)
     hint = f"did you mean `{near}`?" if near else "accepted: the options of fio 3.42"
     raise given.refusal(f"no option of fio; {hint}")

@@ -4,7 +4,7 @@
 [global]            options of all sections that follow
 [name]              a job, with those of `global` before its own
 key=value   key     ; and # begin a comment
-include FILE        options of a file beside this one
+include FILE        options of a file in this folder
 ${NAME}             of the environment, only if that is allowed
 ```
 Source: `__parse_jobs_ini` in `init.c`, `parse.c` of fio 3.42.
@@ -27,6 +27,7 @@ BYTES_MAX = 1 << 20
 LINE_CHARS_MAX = 8192
 SECTIONS_MAX = 4096
 SECTION = re.compile(r"\[(.{1,255})\]")
+COMMENT = re.compile("[;#]")
 VARIABLE = re.compile(r"\$\{([^}]*)\}")
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 # What fio puts its own numbers in place of.
@@ -70,7 +71,7 @@ class Section:
 
 
 def is_job_file(path: Path) -> bool:
-    """Tell whether a file looks like a job file: by its name, or its first line that says something.
+    """Return whether a file looks like a job file: by its name, or by its first line with text.
 
     Args:
         path: Anything.
@@ -83,7 +84,7 @@ def is_job_file(path: Path) -> bool:
         return False
     lines = (line.strip() for line in head.splitlines())
     first = next((line for line in lines if line and line[0] not in "#;"), "")
-    return SECTION.fullmatch(re.split("[;#]", first)[0].strip()) is not None
+    return SECTION.fullmatch(COMMENT.split(first, 1)[0].strip()) is not None
 
 
 def sections(path: Path, environment: Mapping[str, str] | None) -> list[Section]:
@@ -91,7 +92,7 @@ def sections(path: Path, environment: Mapping[str, str] | None) -> list[Section]
 
     Args:
         path: It.
-        environment: For `${NAME}`; None where that is not allowed.
+        environment: For `${NAME}`; None if that is not allowed.
 
     Raises:
         ConfigError: with file, line and reason.
@@ -117,7 +118,9 @@ def sections(path: Path, environment: Mapping[str, str] | None) -> list[Section]
             if len(found) >= SECTIONS_MAX:
                 raise ConfigError(place, f"more than {SECTIONS_MAX} sections")
         elif own is None:
-            raise ConfigError(place, f"`{line}` is in no section; accepted: [global] or [name] first")
+            raise ConfigError(
+                place, f"`{line}` is in no section; accepted: [global] or [name] first"
+            )
         else:
             own.append(_option(line, place, environment))
     close()
@@ -147,7 +150,7 @@ def _option(line: str, place: str, environment: Mapping[str, str] | None) -> Giv
 
 
 def _lines(path: Path, folder: Path, *, nested: bool) -> Iterator[tuple[str, str]]:
-    """Yield the lines that say something, with their places, those of included files too."""
+    """Yield the lines with text and their places, those of included files too."""
     try:
         raw = read_bytes(path, BYTES_MAX)
     except OSError as error:
@@ -155,8 +158,8 @@ def _lines(path: Path, folder: Path, *, nested: bool) -> Iterator[tuple[str, str
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = raw[: error.start].count(b"\n") + 1
-        raise ConfigError(f"{path}:{line}", f"byte {error.start} is not UTF-8 text") from error
+        at = raw[: error.start].count(b"\n") + 1
+        raise ConfigError(f"{path}:{at}", f"byte {error.start} is not UTF-8 text") from error
     for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
         place = f"{path}:{number}"
         control = CONTROL.search(line)
@@ -164,7 +167,7 @@ def _lines(path: Path, folder: Path, *, nested: bool) -> Iterator[tuple[str, str
             raise ConfigError(place, f"control character {ord(control[0]):#04x}; accepted: text")
         if len(line) > LINE_CHARS_MAX:
             raise ConfigError(place, f"{len(line)} characters; accepted: up to {LINE_CHARS_MAX}")
-        said = re.split("[;#]", line, maxsplit=1)[0].strip()
+        said = COMMENT.split(line, 1)[0].strip()
         if not said:
             continue
         word, _, name = said.partition(" ")
@@ -179,10 +182,10 @@ def _lines(path: Path, folder: Path, *, nested: bool) -> Iterator[tuple[str, str
 
 
 def _beside(name: str, folder: Path, place: str) -> Path:
-    """Return the file of an include, which is beside the job file."""
+    """Return the file of an include, which is in the folder of the job file."""
     path = folder / name
-    if not name or os.path.basename(name) != name or name in {".", ".."}:
-        raise ConfigError(place, f"include `{name}`; accepted: the name of a file beside this one")
-    if os.path.realpath(path) != os.path.join(os.path.realpath(folder), name):
+    if not name or Path(name).name != name or name in {".", ".."}:
+        raise ConfigError(place, f"include `{name}`; accepted: the name of a file in this folder")
+    if Path(os.path.realpath(path)) != Path(os.path.realpath(folder)) / name:
         raise ConfigError(place, f"include `{name}` is a link out of the folder of this file")
     return path

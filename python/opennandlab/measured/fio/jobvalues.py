@@ -1,8 +1,8 @@
-"""Values of options of fio: each function takes a text and returns what it means.
+"""Values of options of fio: each function takes a text and returns its meaning.
 
-One that fio would not take raises `ValueError` with what is accepted. Lists of directions are
-read, write, trim: `a` is for all three, `a,b` for reads and for the others, and what is empty keeps
-the default, which is None here.
+One that fio would not take raises `ValueError` with the accepted ones. Lists of directions are
+read, write, trim: `a` is for all three, `a,b` for reads and for the others, and an empty value
+keeps the default, which is None here.
 
 Source: `parse.c`, `options.c`, HOWTO of fio 3.42.
 """
@@ -160,7 +160,7 @@ def _pairs(text: str, value: Callable[[str], Value]) -> list[tuple[Value, int | 
 
 
 def split(text: str) -> list[tuple[int, int]]:
-    """Return sizes and their shares in percent; those without one share what is left.
+    """Return sizes and their shares in percent; those without one share the rest.
 
     >>> split("4k/60:16k/40"), split("4k/50:8k:16k")
     ([(4096, 60), (16384, 40)], [(4096, 50), (8192, 25), (16384, 25)])
@@ -227,12 +227,12 @@ def places(text: str) -> Places:
 
 def _zones(law: str) -> Callable[[str], list[tuple[int, int]]]:
     def read(text: str) -> list[tuple[int, int]]:
-        """Return shares of requests and sizes; what is left goes to those that are missing."""
-        found = []
-        for entry in text.split(":"):
-            share, _, extent = entry.partition("/")
-            most = NUMBER_MAX if law == "zoned_abs" else 100
-            found.append((within(number, 0, 100)(share), within(number, 1, most)(extent)))
+        """Return shares of requests and sizes; the rest goes to those that are missing."""
+        most = NUMBER_MAX if law == "zoned_abs" else 100
+        rows = [entry.partition("/")[::2] for entry in text.split(":")]
+        shares = _filled([share for share, _ in rows], 100)
+        extents = _filled([extent for _, extent in rows], most)
+        found = list(zip(shares, extents, strict=True))
         if len(found) > SPLITS_MAX or sum(share for share, _ in found) > 100:
             raise ValueError("shares of requests that sum to 100 % at most")
         if law == "zoned" and sum(extent for _, extent in found) > 100:
@@ -240,6 +240,14 @@ def _zones(law: str) -> Callable[[str], list[tuple[int, int]]]:
         return found
 
     return read
+
+
+def _filled(texts: Sequence[str], most: int) -> list[int]:
+    """Return numbers; those that are missing share what the others leave of 100."""
+    given = [within(number, 0, most)(text) if text else None for text in texts]
+    missing = given.count(None)
+    left = max(100 - sum(one for one in given if one is not None), 0)
+    return [left // missing if one is None else one for one in given]
 
 
 def _float(text: str) -> float:
@@ -284,7 +292,7 @@ MODES = ("read", "write", "trim", "randread", "randwrite", "randtrim", "rw", "re
 
 
 def mode(text: str) -> tuple[str, str]:
-    """Return the directions of `rw`, and what is behind its colon.
+    """Return the directions of `rw`, and the text behind its colon.
 
     >>> mode("write:4k"), mode("randread:8")
     (('write', '4k'), ('randread', '8'))

@@ -104,9 +104,9 @@ class Reported:
 
     Args:
         processes: Its processes.
-        rows: What the core says of each.
+        rows: The row of the core for each.
         begun_ns: When their stage began, from the begin of the file.
-        steady: What the core says of its steady state; None where none was asked for.
+        steady: The row of the core on its steady state; None if none was asked for.
     """
 
     processes: Sequence[Process]
@@ -131,11 +131,11 @@ class Reported:
 
     def bytes(self, side: str) -> int:
         """Return the bytes of a direction."""
-        return sum(row[side]["bytes"] for row in self.rows)
+        return int(sum(row[side]["bytes"] for row in self.rows))
 
     def ran_ns(self, side: str) -> int:
         """Return the time of the longest process in a direction."""
-        return max(row[side]["ran_ns"] for row in self.rows)
+        return int(max(row[side]["ran_ns"] for row in self.rows))
 
 
 def _ms(ns: int) -> int:
@@ -146,8 +146,8 @@ def reported(plan: Plan, outcomes: Sequence[Mapping[str, Any]]) -> Iterator[Repo
     """Yield the jobs of the output.
 
     Args:
-        plan: What was run.
-        outcomes: What the core says of each stage.
+        plan: The plan that was run.
+        outcomes: The outcome of each stage, from the core.
     """
     begun_ns = 0
     for stage, outcome in zip(plan.stages, outcomes, strict=True):
@@ -222,7 +222,8 @@ def options(process: Process) -> dict[str, str]:
 
 
 def _percentiles(job: Reported) -> Sequence[float]:
-    return job.first.job.values.get("percentile_list", PERCENTILES)
+    found: Sequence[float] = job.first.job.values.get("percentile_list", PERCENTILES)
+    return found
 
 
 def _side(job: Reported, sides: Sequence[str], total: int) -> dict[str, Any]:

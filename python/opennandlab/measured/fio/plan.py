@@ -34,7 +34,7 @@ KINDS = {
     "trimwrite": ("trim_write", [WRITE, TRIM]),
 }  # fmt: skip
 LOGS = ("bw", "iops", "lat", "hist")
-# Flushes of these engines are in flight beside other requests.
+# Flushes of these engines are in flight together with other requests.
 FLUSHES_BESIDE = frozenset({"io_uring", "io_uring_cmd", "posixaio", "xnvme"})
 SCHEME_BYTES_MAX = 1 << 20
 # Numbers of the groups of processes that are reported alone begin behind it.
@@ -71,7 +71,7 @@ class Job:
     engine: str
 
     def refusal(self, name: str, message: str) -> ConfigError:
-        """Return the error of an option, or of the job where it has a default."""
+        """Return the error of an option, or of the job if the option has its default."""
         if name in self.given:
             return self.given[name].refusal(message)
         return ConfigError(self.section.place, f"[{self.section.name}]: {name}: {message}")
@@ -83,7 +83,7 @@ class Job:
         return int(self.values.get("log_avg_msec", 0 if asks else LOG_MS_DEFAULT))
 
     def logs(self) -> dict[str, str | None]:
-        """Return the logs that it asks for, and their prefixes; all but one where it asks none."""
+        """Return the logs that it asks for, and their prefixes; all but `hist` if it asks none."""
         asked = {name: str(self.values[key]) or None for name in LOGS
                  if (key := f"write_{name}_log") in self.values}  # fmt: skip
         return asked or dict.fromkeys(LOGS[:3])
@@ -115,11 +115,11 @@ class Process:
 
 @dataclass
 class Plan:
-    """What is run.
+    """The stages of a job file.
 
     Args:
         stages: Processes that run together.
-        notes: What is approximated, has no meaning or was changed: a line each.
+        notes: Options that are approximated or have no meaning: a line each.
     """
 
     stages: list[list[Process]] = field(default_factory=list)
@@ -140,7 +140,7 @@ def plan(sections: Sequence[Section], drive: Drive, *, logs: bool = False) -> Pl
         logs: Whether logs are written.
 
     Raises:
-        ConfigError: with file and line, the value, and what is accepted.
+        ConfigError: with file and line, the value, and the accepted ones.
     """
     found = Plan()
     said: dict[str, None] = {}
@@ -169,7 +169,7 @@ def plan(sections: Sequence[Section], drive: Drive, *, logs: bool = False) -> Pl
 
 
 def _job(section: Section, said: dict[str, None], near: dict[str, str]) -> Job:
-    """Read the options of a section, and collect what is not carried out as it is written."""
+    """Read the options of a section, and collect those that are not carried out as written."""
     values: dict[str, Any] = {}
     given: dict[str, Given] = {}
     for one in section.given:
@@ -243,6 +243,11 @@ class _Spec:
         sizes = self._sizes()
         smallest = min(sizes[kind]["min"] for kind in self.used)
         align, has_map = self._alignment(sizes)
+        if has_map and self.is_random and len({sizes[kind]["min"] for kind in self.used}) > 1:
+            self.near["bs"] = (
+                "bs: with a size for each direction the map has blocks of the smallest one; "
+                "that of fio mixes their numbers, and ends a pass early"
+            )
         offset, size, reach = self._range(sub, smallest)
         places = self._places(size)
         return {
@@ -311,11 +316,15 @@ class _Spec:
         if offset % SECTOR_BYTES:
             raise self.job.refusal("offset", f"{offset} B; accepted: multiples of 512 B")
         if offset >= whole:
+            name = "offset_increment" if sub and "offset_increment" in values else "offset"
             raise self.job.refusal(
-                "offset", f"process {sub} begins at {offset} B; accepted: below the {whole} B "
+                name, f"process {sub} begins at {offset} B; accepted: below the {whole} B "
                 "of the drive",
             )  # fmt: skip
         given = values.get("size")
+        if given is None and "filesize" in values:
+            self.near["filesize"] = "filesize: the range of the job has the largest of its sizes"
+            given = Size(values["filesize"][1])
         size = whole - offset
         if given is not None:
             size = min(given.of(whole), size) if given.percent is not None else given.bytes
@@ -324,17 +333,20 @@ class _Spec:
         size -= size % SECTOR_BYTES
         if offset + size > whole:
             room = whole - offset
+            name = "filesize" if "size" not in values and "filesize" in values else "size"
             raise self.job.refusal(
-                "size", f"{size} B from {offset} B on; accepted: up to {room} B, the rest of the "
+                name, f"{size} B from {offset} B on; accepted: up to {room} B, the rest of the "
                 f"drive of {whole} B",
             )  # fmt: skip
         if size < smallest:
             raise self.job.refusal("size", f"{size} B; accepted: a request of {smallest} B or more")
-        is_device = str(values.get("filename", "")).startswith(("/dev/", "\\\\.\\"))
+        # A section may have the name of its device.
+        name = str(values.get("filename", self.job.section.name))
+        is_device = name.startswith(("/dev/", "\\\\.\\"))
         return offset, size, whole if is_device else offset + size
 
     def _io_size(self, size: int) -> int:
-        given = self.values.get("io_size", Size(0))
+        given: Size = self.values.get("io_size", Size(0))
         return given.of(size)
 
     def _order(self) -> dict[str, Any]:
@@ -461,7 +473,7 @@ class _Spec:
         return {"by": "random" if select == "random" else "round_robin", "ids": ids}
 
     def _scheme(self) -> list[list[int]]:
-        """Return the ranges of a file beside the job file: begin, end, id."""
+        """Return the ranges of a file in the folder of the job file: begin, end, id."""
         given = self.job.given.get("dp_scheme")
         if given is None or not given.text:
             raise self.job.refusal("plid_select", "accepted: scheme with a file in dp_scheme")

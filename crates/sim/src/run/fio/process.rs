@@ -127,7 +127,7 @@ impl Process {
         [self.begun, self.epoch, self.ended]
     }
 
-    /// Its share that is done, by the limit that is nearest; 1 when it is over.
+    /// Its share that is done, by the limit that is nearest; 1 at its end.
     pub(super) fn fraction(&self, now: Ns) -> f64 {
         let part = |done: u64, all: u64| if all == 0 { 0.0 } else { done as f64 / all as f64 };
         if self.is_over() {
@@ -193,7 +193,7 @@ impl Process {
         }
     }
 
-    /// What it does next at this time.
+    /// Its next action at this time.
     pub(super) fn next(&mut self, now: Ns) -> Action {
         if self.is_over() || self.is_before() {
             return Action::Nothing;
@@ -273,7 +273,7 @@ impl Process {
         is_late || (think.blocks > 0 && count >= self.thought.0 + think.blocks)
     }
 
-    /// What is done in a pause; `None` when there is none, or when it has ended.
+    /// The action in a pause; `None` when there is none, or when it has ended.
     fn paused(&mut self, now: Ns) -> Option<Action> {
         let pause = self.pause?;
         if self.outstanding > 0 {
@@ -433,7 +433,7 @@ impl Process {
             return false;
         }
         let left = spec.bytes_max().saturating_sub(spec.counted(&self.issued_bytes));
-        // What is left would not hold the largest request.
+        // The rest would not hold the largest request.
         spec.io_size > 0 && left > 0 && left >= spec.request_bytes_max()
     }
 }

@@ -1,7 +1,7 @@
 //! What a process of fio did: counts, response times by fio's buckets, series, single requests.
 //!
 //! fio keeps response times exactly below 128 ns, and above in 64 buckets for each power of two;
-//! beside them it counts how many are at most 2, 4, 10, … ns, us and ms.
+//! it also counts how many are below 2, 4, 10, … ns, us and ms.
 
 use serde_json::{json, Value};
 
@@ -30,7 +30,7 @@ struct Times {
     min: u64,
     max: u64,
     buckets: Vec<u32>,
-    /// At most 2 ns, 4 ns, … 1000 ms, 2000 ms, longer.
+    /// Below 2 ns, 4 ns, … 1000 ms, 2000 ms, longer.
     coarse: [u64; 32],
 }
 

@@ -13,7 +13,7 @@ use crate::workload::pattern::zipf::RankSampler;
 /// Uniform draws of which fio takes the mean.
 const DRAWS: u64 = 12;
 
-/// Ranks of one direction, and where they are.
+/// Ranks of one direction, and their places.
 #[derive(Clone, Debug)]
 pub(super) struct Ranked {
     ranks: Ranks,

@@ -3,7 +3,7 @@
 //! ```text
 //! job file ──Python──► JobSpec ──► Source: where, how long      FreeMap: places of a pass
 //!                         │                                     Law: places by popularity
-//!                         └──────► run/fio: when, how many, what is counted
+//!                         └──────► run/fio: when, how many, the counts
 //! ```
 //! A [`JobSpec`] is one process: `numjobs` and sections are resolved before. All numbers are in
 //! bytes and nanoseconds; directions are in the order read, write, trim.
@@ -158,7 +158,7 @@ pub struct Think {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Steady {
-    /// What is looked at.
+    /// The value that is judged.
     pub of: SteadyOf,
     /// The regression slope; otherwise the largest deviation from the mean.
     pub is_slope: bool,
@@ -217,7 +217,7 @@ pub struct JobSpec {
     pub offset: u64,
     /// Bytes of the range.
     pub size: u64,
-    /// Bytes from `offset` to the end of the file; skips wrap there.
+    /// The end of the file; skips wrap there.
     pub reach: u64,
     /// Bytes to issue; 0: `size`.
     pub io_size: u64,

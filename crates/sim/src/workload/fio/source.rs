@@ -2,7 +2,7 @@
 //!
 //! Positions are relative to the begin of the range. One map of free blocks serves all directions,
 //! and a request is cut to the free hole at its place, as in fio. Every kind of draw has its own
-//! stream; those of a pass are the same in each one, unless the job says otherwise.
+//! stream; those of a pass are the same in each one, unless the job asks for others.
 
 use super::free_map::FreeMap;
 use super::law::Ranked;
@@ -52,7 +52,7 @@ pub(crate) struct Source {
     piece_bytes: u64,
     /// Begin and end of the last request of each direction.
     last: [Option<(u64, u64)>; 3],
-    /// Where ascending requests go on.
+    /// The next place of ascending requests.
     next: [u64; 3],
     /// Requests until a new place.
     until_new: u32,
@@ -285,9 +285,13 @@ impl Source {
     /// The bytes of a request; `None` if none fits behind its place.
     fn size(&mut self, kind: usize, at: u64) -> Option<u64> {
         let Sizes { min, max, split } = &self.spec.sizes[kind];
+        if min == max {
+            // A request of one size may cross the end of the range, not that of the file.
+            return (self.spec.offset + at + min <= self.spec.reach).then_some(*min);
+        }
         let room = self.spec.size - at;
-        if min == max || room < *min {
-            return (room >= *min).then_some(*min);
+        if room < *min {
+            return None;
         }
         loop {
             let bytes = if split.is_empty() {

@@ -1,4 +1,4 @@
-//! Places and sizes against what fio does: counts of its own runs, and its formulas.
+//! Places and sizes against fio: counts of runs of it, and its formulas.
 
 use std::collections::BTreeMap;
 

@@ -13,6 +13,7 @@ use super::synthetic::{Synthetic, SyntheticParts};
 use super::Generator;
 use crate::config::ConfigError;
 
+pub mod each_once;
 pub mod host_log;
 pub mod hot_cold;
 pub mod log_zones;
@@ -79,6 +80,8 @@ patterns! {
     Sequential = sequential::SequentialConfig,
     /// Every start equally likely.
     Random = random::RandomConfig,
+    /// Every start once in a pass, in random order.
+    Permutation = each_once::PermutationConfig,
     /// A share of the requests goes to a hot fraction of the range.
     HotCold = hot_cold::HotColdConfig,
     /// Popularity of the k-th hottest place proportional to k^-theta.
