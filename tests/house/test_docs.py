@@ -28,6 +28,7 @@ PAGES = [
     "docs/pts.md",
     "docs/quick.md",
     "docs/traces.md",
+    "docs/fio-jobs.md",
     "docs/from.md",
     "docs/sweeps.md",
     "docs/placement.md",

@@ -110,6 +110,8 @@ class JobRun:
             core = self.device.drive(start.seed)
         self.seed, self._core = start.seed, core
         self._folder = folder
+        # Logs that several stages write into one file.
+        self._shared: dict[str, list[str]] = {}
         self._fills = not start.is_given
         for stage in self.plan.stages:
             self._check(stage)
@@ -186,7 +188,10 @@ class JobRun:
         rows = zip(self.plan.stages[stage], outcome["processes"], strict=True)
         for index, (process, row) in enumerate(rows):
             requests = np.frombuffer(self._core.job_requests(index), dtype=REQUEST)
+            is_shared = not process.job.values.get("per_job_logs", True)
             for name, lines in logs(process, row, requests).items():
+                if is_shared:
+                    files[name] = self._shared.setdefault(name, [])
                 files.setdefault(name, []).extend(lines)
         self._folder.mkdir(parents=True, exist_ok=True)
         for name, lines in files.items():

@@ -54,7 +54,7 @@ def logs(process: Process, row: Mapping[str, Any], requests: Requests) -> dict[s
             zero = list(_windows(process, series, ended_ns, "slat"))
             found |= _named(process, prefix, {"lat": mean, "clat": mean, "slat": zero})
         else:
-            series = _series(row, job.window_ms(name) * MS)
+            series = _series(row, job.window_ms(name, of_log=True) * MS)
             found |= _named(
                 process, prefix, {name: list(_windows(process, series, ended_ns, name))}
             )

@@ -37,6 +37,9 @@ LOGS = ("bw", "iops", "lat", "hist")
 # Flushes of these engines are in flight together with other requests.
 FLUSHES_BESIDE = frozenset({"io_uring", "io_uring_cmd", "posixaio", "xnvme"})
 SCHEME_BYTES_MAX = 1 << 20
+# Processes of a file, and blocks of the map of one: a GiB of memory.
+PROCESSES_MAX = 4096
+MAP_BLOCKS_MAX = 1 << 33
 # Numbers of the groups of processes that are reported alone begin behind it.
 GROUP_ALONE = 1 << 20
 
@@ -88,10 +91,11 @@ class Job:
                  if (key := f"write_{name}_log") in self.values}  # fmt: skip
         return asked or dict.fromkeys(LOGS[:3])
 
-    def window_ms(self, name: str) -> int:
-        """Return the length of the windows of `bw` or `iops`, in which fio states its spread."""
+    def window_ms(self, name: str, *, of_log: bool = False) -> int:
+        """Return the length of the windows of `bw` or `iops`, of the spread or of the log."""
         own = int(self.values.get(f"{name}avgtime", 500))
-        return min(own, self.log_ms) if self.log_ms and f"write_{name}_log" in self.values else own
+        is_cut = self.log_ms and (of_log or f"write_{name}_log" in self.values)
+        return min(own, self.log_ms) if is_cut else own
 
 
 @dataclass(frozen=True)
@@ -156,6 +160,8 @@ def plan(sections: Sequence[Section], drive: Drive, *, logs: bool = False) -> Pl
         stage = found.stages[-1]
         for sub in range(job.values.get("numjobs", 1)):
             number, in_group = number + 1, True
+            if number > PROCESSES_MAX:
+                raise job.refusal("numjobs", f"accepted: {PROCESSES_MAX} processes in a file")
             spec = _Spec(job, drive, near).whole(sub)
             watched = group if job.values.get("group_reporting") else GROUP_ALONE + number
             spec |= {"name": _seed_name(job, number), "group": watched,
@@ -220,7 +226,7 @@ def _record(job: Job, *, logs: bool) -> dict[str, Any]:
     windows = {job.window_ms("bw"), job.window_ms("iops")}
     keeps_all = False
     if logs:
-        windows |= {job.log_ms} - {0}
+        windows |= {job.log_ms} - {0} | {job.window_ms(name, of_log=True) for name in LOGS[:2]}
         keeps_all = not job.log_ms or "hist" in job.logs()
     return {"windows_ns": [ms * MS for ms in sorted(windows)], "keeps_all": keeps_all}
 
@@ -250,13 +256,19 @@ class _Spec:
             )
         offset, size, reach = self._range(sub, smallest)
         places = self._places(size)
+        has_map = has_map and self.is_random and places["law"] == "uniform"
+        if has_map and size // smallest > MAP_BLOCKS_MAX:
+            raise self.job.refusal(
+                "size", f"{size // smallest} blocks of the map; accepted: up to {MAP_BLOCKS_MAX}, "
+                "or norandommap",
+            )  # fmt: skip
         return {
             "kinds": self.kinds, "is_random": self.is_random,
             **self._order(), "read_pct": values.get("rwmixread", 50), "sizes": sizes,
             "sizes_by_place": values.get("bs_is_seq_rand", False), "align": align,
             "offset": offset, "size": size, "reach": reach, "io_size": self._io_size(size),
             "number_ios": values.get("number_ios", 0), "loops": values.get("loops", 1),
-            "has_map": has_map and places["law"] == "uniform", "places": places,
+            "has_map": has_map, "places": places,
             "random_pct": _or(values.get("percentage_random"), 100), "stride": self._stride(),
             "depth": self._depth(), **self._flushes(), **self._rates(), **self._times(),
             "handles": self._handles(), "steady": self._steady(),

@@ -31,6 +31,7 @@ const EVENTS_AT_ONCE: u64 = 64;
 const UNITS_OF_PROGRESS: f64 = 1e6;
 
 /// See the module.
+#[allow(clippy::struct_excessive_bools)] // how far it is, and why it ended
 pub(crate) struct FioRun {
     processes: Vec<Process>,
     watches: Vec<Watch>,
@@ -192,8 +193,12 @@ impl FioRun {
             let sum = totals.fold((0, 0, 0), |(a, b, c), (d, e, f)| (a + d, b + e, c + f));
             let is_steady = self.watches[place].take(now, sum);
             if is_steady {
-                members.iter().for_each(|&index| self.processes[index].terminate());
-                members.iter().for_each(|&index| self.pump(drive, index));
+                for &index in &members {
+                    self.processes[index].terminate();
+                }
+                for &index in &members {
+                    self.pump(drive, index);
+                }
                 self.watches[place].due = None;
             } else if let Some(due) = self.watches[place].due {
                 self.stage.await_arrival(members[0] as u8, due);

@@ -16,6 +16,8 @@ use crate::units::{Ns, SECTOR_BYTES};
 use crate::workload::fio::{JobSpec, Kinds, Source, READ, WRITE};
 
 const SECOND_NS: u64 = 1_000_000_000;
+/// A job ends here at the latest: after 36 years.
+const LATEST: u64 = 1 << 60;
 
 /// What a process does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +47,7 @@ enum Pause {
 }
 
 /// See the module.
+#[allow(clippy::struct_excessive_bools)] // they are independent
 pub(super) struct Process {
     pub(super) spec: JobSpec,
     source: Source,
@@ -188,7 +191,8 @@ impl Process {
             self.has_flush = false;
         }
         // The flush at the end of a pass is none of fio's counts.
-        if !self.is_ramp && !(done.kind == 3 && self.is_flushed) {
+        let is_last_flush = done.kind == 3 && self.is_flushed;
+        if !self.is_ramp && !is_last_flush {
             self.record.completed(now - self.epoch, done);
         }
     }
@@ -280,9 +284,9 @@ impl Process {
             return Some(Action::Nothing);
         }
         let end = match self.spec.runtime_ns {
-            0 => u64::MAX,
-            _ if self.is_ramp => u64::MAX,
-            runtime => self.epoch.0.saturating_add(runtime),
+            0 => LATEST,
+            _ if self.is_ramp => LATEST,
+            runtime => LATEST.min(self.epoch.0.saturating_add(runtime)),
         };
         let until = match pause {
             Pause::Until(at) => at,
@@ -333,7 +337,7 @@ impl Process {
         }
         let first = if can_swap && self.due[other] < self.due[kind] { other } else { kind };
         self.held = Some(first);
-        let at = self.epoch.0 + libm::ceil(self.due[first]) as u64;
+        let at = self.epoch.0.saturating_add(libm::ceil(self.due[first]) as u64);
         self.pause = Some(Pause::Until(at));
         Err(self.paused(now).unwrap_or(Action::Wait(Ns(at))))
     }

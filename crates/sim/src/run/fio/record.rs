@@ -171,7 +171,7 @@ impl Record {
         self.series.iter_mut().for_each(|series| series.record(at.0, done));
         if let Some(all) = &mut self.all {
             let words = [at.0, done.latency.0, done.sector * SECTOR_BYTES];
-            words.iter().for_each(|word| all.extend_from_slice(&word.to_le_bytes()));
+            all.extend(words.iter().flat_map(|word| word.to_le_bytes()));
             all.extend_from_slice(&(done.bytes as u32).to_le_bytes());
             all.extend_from_slice(&(done.kind as u32).to_le_bytes());
         }

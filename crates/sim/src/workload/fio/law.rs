@@ -58,9 +58,8 @@ impl Ranked {
             Ranks::Normal { spread } => {
                 let sum: u64 = (0..DRAWS).map(|_| rng.below(count + 1)).sum();
                 let mean = sum.div_ceil(DRAWS);
-                let moved = if *spread == 0 { 0 } else { rng.below(*spread) as i64 };
-                let place = mean as i64 + moved - (*spread / 2) as i64;
-                place.clamp(0, count as i64 - 1) as u64
+                let moved = if *spread == 0 { 0 } else { rng.below(*spread) };
+                (mean + moved).saturating_sub(*spread / 2).min(count - 1)
             }
         };
         (self.places.apply(rank) + self.first) % count

@@ -197,7 +197,7 @@ impl Source {
 
     fn is_random(&mut self, kind: usize) -> bool {
         let share = self.spec.random_pct[kind];
-        share == 100 || 1 + self.streams.order.below(100) <= u64::from(share)
+        share == 100 || self.streams.order.below(100) < u64::from(share)
     }
 
     /// The place behind the last one.
@@ -290,7 +290,9 @@ impl Source {
             return (self.spec.offset + at + min <= self.spec.reach).then_some(*min);
         }
         let room = self.spec.size - at;
-        if room < *min {
+        // A smallest size without a share is never drawn.
+        let has_fitting = split.iter().any(|&(bytes, share)| share > 0 && bytes <= room);
+        if room < *min || !(split.is_empty() || has_fitting) {
             return None;
         }
         loop {

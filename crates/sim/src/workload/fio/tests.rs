@@ -75,6 +75,16 @@ fn sizes_are_cut_to_the_free_holes() {
     assert!((mean - 9011.2).abs() < 100.0, "{mean}");
 }
 
+/// It drew sizes for ever: the smallest has no share, and no other one fits.
+#[test]
+fn a_size_without_a_share_is_never_drawn() {
+    let sizes = split(&[(4 * KIB, 0), (16 * KIB, 100)]);
+    let drawn =
+        pass(&mut Source::new(&JobSpec { sizes, ..job(Kinds::Write, false, 24 * KIB) }, 1), 9);
+    assert_eq!(drawn.len(), 1);
+    assert_eq!(drawn[0].1.bytes, 16 * KIB);
+}
+
 #[test]
 fn ascending_requests_have_a_pointer_for_each_direction_and_skip() {
     let mixed = pass(&mut Source::new(&job(Kinds::Mixed, false, MIB), 1), usize::MAX);

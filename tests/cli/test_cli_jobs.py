@@ -1,0 +1,83 @@
+"""`benchmark` of a job file of fio, from the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from conftest import Cli
+
+JOBS = """
+[global]
+ioengine=libaio
+direct=1
+size=16m
+[read]
+rw=randread
+iodepth=4
+[write]
+stonewall
+rw=randwrite
+write_iops_log=mine
+"""
+RUN = ("benchmark", "-c", "tlc_standard", "-w", "jobs.fio")
+
+
+@pytest.fixture(autouse=True)
+def jobs(folder: Path) -> None:
+    (folder / "jobs.fio").write_text(JOBS)
+
+
+def test_jobs_are_run_and_their_files_written(cli: Cli, folder: Path) -> None:
+    found = cli(*RUN, "--fio-output", "out.json", "--fio-logs", "logs")
+    assert found.returncode == 0, found.stderr
+    assert "randread" in found.stdout
+    assert "4096" in found.stdout
+    assert "without meaning on a simulated drive: direct" in found.stderr
+    document = json.loads((folder / "out.json").read_text())
+    assert [job["jobname"] for job in document["jobs"]] == ["read", "write"]
+    assert (folder / "logs/mine_iops.2.log").is_file()
+    assert (folder / "logs/randread-iodepth-4-numjobs-1_bw.1.log").is_file()
+    # What reads outputs of fio reads this one.
+    imported = cli("pts", "import", "out.json", "-o", "cells.json")
+    assert imported.returncode == 0, imported.stderr
+
+
+def test_sections_can_be_chosen(cli: Cli) -> None:
+    found = cli(*RUN, "--section", "write", "--json")
+    assert [job["jobname"] for job in json.loads(found.stdout)["jobs"]] == ["write"]
+    assert "--fio-logs DIR" in found.stderr
+    found = cli(*RUN, "--section", "none")
+    assert found.returncode == 2
+    assert "accepted: read, write" in found.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--plot", "x.svg"], "--fio-output"),
+        (["-o", "x.json"], "has no effect on a job file"),
+        (["--set", "workload.pattern=random"], "a job file has no keys"),
+        (["--fio-output", "/none/x.json"], "cannot write"),
+        (["--fio-output", "jobs.fio"], "is also the job file"),
+    ],
+)
+def test_options_without_effect_are_refused(cli: Cli, arguments: list[str], words: str) -> None:
+    found = cli(*RUN, *arguments)
+    assert found.returncode == 2
+    assert words in found.stderr
+
+
+def test_bad_files_are_refused_with_their_place(cli: Cli, folder: Path) -> None:
+    (folder / "jobs.fio").write_text("[a]\nsize=${SIZE}\nnumber_ios=1\n")
+    found = cli(*RUN)
+    assert found.returncode == 2
+    assert "jobs.fio:2: `${SIZE}`" in found.stderr
+    assert cli(*RUN, "--env", SIZE="1m").returncode == 0
+    found = cli(*RUN, "--env", SIZE="1t")
+    assert found.returncode == 2
+    assert "jobs.fio:2: `size=1t`" in found.stderr
+    found = cli("benchmark", "-w", "short.yaml", "-c", "small.yaml", "--section", "a")
+    assert found.returncode == 2
