@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from opennandlab.core.jobs import JobResult
     from opennandlab.measured.fio.output import Reported
 
-HEAD = ["job", "rw", "bs", "QD", "jobs", "", "requests", "IOPS", "MB/s", "mean", "p99"]
+HEAD = ["job", "rw", "bs", "QD", "requests", "IOPS", "MB/s", "mean µs", "p99 µs"]
 
 
 def run_jobs(
@@ -76,22 +76,24 @@ def _rows(job: Reported) -> list[list[str]]:
     from opennandlab.base.words import number
     from opennandlab.measured.fio.output import SIDES, options
 
-    given = options(job.first)
+    given, depth = options(job.first), str(job.first.spec["depth"])
     size = next((given[name] for name in ("bssplit", "bsrange") if name in given), given["bs"])
     name = str(job.first.job.values.get("name", job.first.job.section.name))
-    head = [name, given["rw"], size, str(job.first.spec["depth"]), str(len(job.processes))]
+    if len(job.processes) > 1:
+        depth += f" x {len(job.processes)}"
+    used = [side for side in SIDES if job.sides[side].count]
     rows: list[list[str]] = []
-    for side in SIDES:
+    for side in used:
         times, seconds = job.sides[side], job.ran_ns(side) * 1e-9
-        if not times.count:
-            continue
+        mode = given["rw"] if len(used) == 1 else f"{given['rw']} {side}"
         rows.append([
-            *(head if not rows else [""] * len(head)), side, number(times.count),
+            *("" if rows else name, mode, "" if rows else size, "" if rows else depth),
+            number(times.count),
             number(times.count / seconds) if seconds else "-",
             number(job.bytes(side) / seconds * 1e-6) if seconds else "-",
-            f"{number(times.mean_ns * 1e-3)} us", f"{number(times.percentile(99.0) * 1e-3)} us",
+            number(times.mean_ns * 1e-3), number(times.percentile(99.0) * 1e-3),
         ])  # fmt: skip
-    return rows or [[*head, "-", "0", "-", "-", "-", "-"]]
+    return rows or [[name, given["rw"], size, depth, "0", "-", "-", "-", "-"]]
 
 
 def _note(result: JobResult, given: JobFileOptions) -> None:

@@ -196,9 +196,9 @@ impl Simulation {
         JobSpec::resolve(jobs, self.space()).map(|_| ())
     }
 
-    /// Begins jobs of fio that run at the same time, given as the JSON of a list of [`JobSpec`]:
-    /// [`Simulation::advance`] carries them out, [`Simulation::jobs`] returns their results. Running
-    /// work is dropped.
+    /// Begins jobs of fio that run at the same time, given as the JSON of a list of [`JobSpec`].
+    /// [`Simulation::advance`] carries them out, [`Simulation::jobs`] returns their results;
+    /// running work is dropped.
     ///
     /// # Errors
     /// [`ConfigError`] when a job cannot be; then nothing has changed.

@@ -61,7 +61,8 @@ def size(text: str) -> Size:
     (Size(bytes=0, percent=20), Size(bytes=1048576, percent=None))
     """
     if text.endswith("%"):
-        share = number_of(text[:-1])
+        # fio takes `100%%` too, as some templates have it.
+        share = number_of(text.rstrip("%"))
         if share is None or not 0 <= share <= 100:
             raise ValueError("0% to 100%")
         return Size(0, share)
