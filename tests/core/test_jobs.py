@@ -225,6 +225,7 @@ def test_windows_of_logs_sum_to_the_run(tmp_path: Path) -> None:
     found = run(tmp_path, text, logs=logs, state=None).document()["jobs"][0]
     rows = np.loadtxt(logs / "randrw-iodepth-1-numjobs-2_iops.1.log", delimiter=",", dtype=int)
     reads = rows[rows[:, 2] == 0]
+    assert set(rows[:, 3]) == {0}
     assert reads[:, 0].tolist() == [250, 500, 750, 1000, 1250, 1500, 1750, 2000]
     # fio writes one line for two of its windows of 500 ms, or more.
     assert sum(reads[:, 1]) / 4 == pytest.approx(found["read"]["total_ios"], abs=8)

@@ -83,15 +83,15 @@ def _windows(
 ) -> Iterator[str]:
     """Yield a line for each window and direction with requests.
 
-    The last window is often not whole; fio leaves it out, and so does this unless it is the only
-    one.
+    The last window is often not whole: fio leaves its rates out, and so does this unless it is the
+    only one. Lines of windows have no block size, as in fio.
     """
     length = series["ns"]
     which = process.job.values.get("log_window_value", "avg")
-    only = len(series["index"]) == 1
+    is_rate = name in {"bw", "iops"} and len(series["index"]) > 1
     for place, index in enumerate(series["index"]):
         end = min((index + 1) * length, ended_ns)
-        if end % length and not only:
+        if end % length and is_rate:
             continue
         for direction, side in enumerate(SIDES):
             count, bytes_, total, most = series[side][place]
@@ -106,9 +106,7 @@ def _windows(
                 value = most
             elif name == "lat" and which == "both":
                 value = f"{value}, {most}"
-            sizes = process.spec["sizes"][direction]
-            is_rate = name in {"bw", "iops"} and sizes["min"] == sizes["max"]
-            yield f"{-(-end // MS)}, {value}, {direction}, {sizes['min'] if is_rate else 0}, 0"
+            yield f"{-(-end // MS)}, {value}, {direction}, 0, 0"
 
 
 def _each(process: Process, name: str, requests: Requests) -> dict[str, list[str]]:

@@ -311,6 +311,7 @@ def _steady(job: Reported, steady: Mapping[str, Any]) -> dict[str, Any]:
         "duration": spec["window"] * spec["interval_ns"] // 10**9,
         "attained": int(steady["attained"]),
         "criterion": f"{steady['criterion']:f}{mark}",
-        "max_deviation": steady["max_deviation"], "slope": steady["slope"],
+        "max_deviation": 0.0 if spec["is_slope"] else steady["max_deviation"],
+        "slope": steady["slope"] if spec["is_slope"] else 0.0,
         "data": data,
     }  # fmt: skip
