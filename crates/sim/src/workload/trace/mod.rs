@@ -8,7 +8,7 @@
 //!
 //! Codes differ between formats (1 reads in `mqsim`, 0 reads in `tencent`): each reader states its
 //! own. Flushes are requests too, and force unit access is kept, if a format has them. To add a
-//! format, start from `mqsim`, the smallest.
+//! format whose columns are fixed, add a row to `tables`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,24 +16,17 @@ use serde::{Deserialize, Serialize};
 use crate::op::HostOp;
 use crate::units::Ns;
 
-pub mod alibaba;
 pub mod biosnoop;
 pub mod blkparse;
 pub mod columns;
 mod fields;
 pub mod fio_iolog;
-pub mod fiu;
 mod head;
-pub mod mobile;
-pub mod mqsim;
-pub mod msr;
 mod read;
 mod record;
 mod rwbs;
-pub mod served;
-pub mod spc;
-pub mod systor17;
-pub mod tencent;
+mod table;
+pub mod tables;
 pub mod vscsi;
 
 pub use record::{Trace, TraceRecord, TraceSummary};
@@ -289,23 +282,23 @@ macro_rules! formats {
 
 formats! {
     /// `SSDsim` and `MQSim` ASCII: `time_ns device sector sectors type`, 1 reads.
-    Mqsim "mqsim" = mqsim::Mqsim,
+    Mqsim "mqsim" = tables::Mqsim,
     /// MSR Cambridge CSV: `filetime,host,disk,Read|Write,offset,size,response`.
-    Msr "msr" = msr::Msr,
+    Msr "msr" = tables::Msr,
     /// `VMware` virtual SCSI (`CloudPhysics`): binary records, or the CSV of `vscsiStats`.
     Vscsi "vscsi" = vscsi::Vscsi,
     /// SPC text as of the `UMass` repository: `asu,lba,bytes,r|w,seconds`.
-    Spc "spc" = spc::Spc,
+    Spc "spc" = tables::Spc,
     /// Tencent CBS CSV: `time_s,sector,sectors,type,volume`, 0 reads.
-    Tencent "tencent" = tencent::Tencent,
+    Tencent "tencent" = tables::Tencent,
     /// Alibaba block traces CSV: `device,R|W,offset,length,time_us`.
-    Alibaba "alibaba" = alibaba::Alibaba,
+    Alibaba "alibaba" = tables::Alibaba,
     /// Systor '17 CSV: `time_s,response_s,R|W,lun,offset,size`.
-    Systor17 "systor17" = systor17::Systor17,
+    Systor17 "systor17" = tables::Systor17,
     /// FIU traces: `time_ns pid process lba sectors R|W major minor md5`.
-    Fiu "fiu" = fiu::Fiu,
+    Fiu "fiu" = tables::Fiu,
     /// Mobile traces CSV: `process,device,R|W,sector,sectors,time_s`.
-    Mobile "mobile" = mobile::Mobile,
+    Mobile "mobile" = tables::Mobile,
     /// fio iolog, versions 2 and 3.
     FioIolog "fio_iolog" = fio_iolog::FioIolog,
     /// Default text output of blkparse.
@@ -313,7 +306,7 @@ formats! {
     /// Text output of biosnoop.
     Biosnoop "biosnoop" = biosnoop::Biosnoop,
     /// Records of `serve --record`: `seq,conn,op,flags,off,len,t_arrive,t_target,t_reply`.
-    Served "served" = served::Served,
+    Served "served" = tables::Served,
     /// Any table, by the names of its columns.
     Columns "columns" = columns::Columns,
 }

@@ -49,6 +49,27 @@ impl Rwbs {
         Ok(Self { op, durability: Durability { flushes_first, is_fua } })
     }
 
+    /// An operation without an effect on the cache.
+    pub(crate) fn plain(op: HostOp) -> Self {
+        Self { op: Some(op), durability: Durability::default() }
+    }
+
+    /// A word and the flags of a record of `serve --record`: 1 is force unit access, and 2 that
+    /// zeros are to be allocated, so that they are written; else they are a trim.
+    pub(crate) fn served(text: &str, flags: u64) -> Result<Self, String> {
+        let op = match text {
+            "read" | "cache" => Some(HostOp::Read),
+            "write" => Some(HostOp::Write),
+            "write_zeroes" if flags & 2 != 0 => Some(HostOp::Write),
+            "trim" | "write_zeroes" => Some(HostOp::Trim),
+            "flush" => Some(HostOp::Flush),
+            "block_status" => None,
+            other => return Err(format!("{} is no request of a served drive", quote(other))),
+        };
+        let is_fua = op == Some(HostOp::Write) && flags & 1 != 0;
+        Ok(Self { op, durability: Durability { flushes_first: false, is_fua } })
+    }
+
     /// The flush that a request without data asks for; `None` if it asks for none.
     pub(crate) fn flush(self, time: Ns, volume: &str) -> Option<Request<'_>> {
         let is_flush = self.op == Some(HostOp::Flush) || self.durability.flushes_first;

@@ -1,0 +1,281 @@
+//! Tables of text whose columns are fixed: a [`Row`] states them, and one reader reads all.
+//!
+//! Cells are checked in the order in which the row has them, so the first that is wrong is named.
+//! Addresses that stand behind the operation are not read if it has none, as of a flush.
+
+use super::fields::{between, number, quote, scaled, seconds};
+use super::rwbs::{word_op, PassedOver, Rwbs};
+use super::{Line, LineReader, Request};
+use crate::op::HostOp;
+use crate::units::Ns;
+
+/// Columns that a row may have.
+const COLUMNS_MAX: usize = 9;
+
+/// The layout of a format.
+pub(super) struct Row {
+    pub line: &'static str,
+    pub columns: Columns,
+    /// Whether a line is a header.
+    pub is_header: fn(&str) -> bool,
+    pub cells: &'static [Cell],
+    pub volume: Volume,
+    /// Of requests that ask nothing of the drive, such as "without data".
+    pub passed_over: &'static str,
+    /// The layout of lines without a comma.
+    pub without_commas: Option<&'static Row>,
+}
+
+impl Row {
+    /// What most rows have.
+    pub const DEFAULT: Self = Self {
+        line: "",
+        columns: Columns::Commas(0),
+        is_header: |_| false,
+        cells: &[],
+        volume: Volume::None,
+        passed_over: "without data",
+        without_commas: None,
+    };
+}
+
+/// How a line is divided; one column may hold the separator, and others are counted from its end.
+#[derive(Clone, Copy)]
+pub(super) enum Columns {
+    Commas(usize),
+    Blanks(usize),
+    /// Any number from the last cell on.
+    CommasOrMore,
+    CommasAround {
+        wide: usize,
+        count: usize,
+    },
+    BlanksAround {
+        wide: usize,
+        count: usize,
+    },
+}
+
+/// A column that is read: its index from 0, its name in messages, and its contents.
+pub(super) struct Cell(pub usize, pub &'static str, pub Is);
+
+/// Contents of a column.
+#[derive(Clone, Copy)]
+pub(super) enum Is {
+    /// A whole number without a further use.
+    Whole,
+    /// Digits and points, or nothing.
+    SecondsOrNothing,
+    /// Seconds with decimals.
+    Seconds,
+    /// A whole number of this many nanoseconds.
+    Time(u64),
+    /// Whole numbers of this many bytes.
+    Offset(u64),
+    Size(u64),
+    /// Flags of `served`.
+    Flags,
+    /// R, W and words.
+    Word,
+    /// The same; without any the kind of the request is unknown.
+    WordOrNothing,
+    /// The operations of 0 and of 1.
+    Code([HostOp; 2]),
+    /// RWBS; without sectors only its flush counts.
+    Rwbs,
+    /// Words and flags of `served`.
+    Served,
+}
+
+/// Columns that name the volume.
+#[derive(Clone, Copy)]
+pub(super) enum Volume {
+    /// A file is one volume.
+    None,
+    Column(usize),
+    /// From one column to a later one, and what stands between them in the name.
+    Columns(usize, usize, &'static str),
+}
+
+/// Reads the lines of a file.
+pub(super) struct Reader {
+    row: &'static Row,
+    passed_over: PassedOver,
+}
+
+impl Reader {
+    pub fn new(row: &'static Row) -> Self {
+        Self { row, passed_over: PassedOver::new(row.passed_over) }
+    }
+}
+
+impl LineReader for Reader {
+    fn line<'a>(&mut self, text: &'a str) -> Result<Line<'a>, String> {
+        let row = match self.row.without_commas {
+            Some(row) if !text.contains(',') => row,
+            _ => self.row,
+        };
+        if (row.is_header)(text) {
+            return Ok(Line::Other);
+        }
+        let mut fields = [""; COLUMNS_MAX];
+        let count = row.columns.split(text, &mut fields)?;
+        let volume = match row.volume {
+            Volume::None => "0",
+            Volume::Column(column) => fields[column],
+            Volume::Columns(first, last, _) => between(text, fields[first], fields[last]),
+        };
+        let mut found = Found::default();
+        for Cell(column, name, is) in row.cells {
+            if *column >= count {
+                return Err(format!("there is no {name} field"));
+            }
+            found.read(*is, name, fields[*column])?;
+        }
+        let Found { time, offset_bytes, size_bytes, rwbs, .. } = found;
+        let durability = rwbs.durability;
+        match (rwbs.op, rwbs.flush(time, volume)) {
+            (None | Some(HostOp::Flush), Some(flush)) => Ok(Line::Request(flush)),
+            (Some(op), _) => Ok(Line::Request(Request {
+                time,
+                volume,
+                offset_bytes,
+                size_bytes,
+                op,
+                durability,
+            })),
+            (None, None) => Ok(self.passed_over.pass_over()),
+        }
+    }
+
+    fn volume_name(&self, volume: &str) -> String {
+        let Volume::Columns(.., joint) = self.row.volume else { return volume.to_owned() };
+        let parts: Vec<_> = match volume.contains(',') {
+            true => volume.split(',').map(str::trim).collect(),
+            false => volume.split_ascii_whitespace().collect(),
+        };
+        parts.join(joint)
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        self.passed_over.remark().into_iter().collect()
+    }
+}
+
+/// What the cells of a line say.
+struct Found {
+    time: Ns,
+    offset_bytes: u64,
+    size_bytes: u64,
+    flags: u64,
+    rwbs: Rwbs,
+    /// Whether the operation was read, and has no address.
+    is_placeless: bool,
+}
+
+impl Default for Found {
+    fn default() -> Self {
+        let rwbs = Rwbs::plain(HostOp::Read);
+        Self { time: Ns(0), offset_bytes: 0, size_bytes: 0, flags: 0, rwbs, is_placeless: false }
+    }
+}
+
+impl Found {
+    #[inline]
+    fn read(&mut self, is: Is, name: &str, text: &str) -> Result<(), String> {
+        match is {
+            Is::Whole => drop(number(name, text)?),
+            Is::SecondsOrNothing => {
+                if !text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
+                    return Err(format!("{name} {} is not a time in seconds", quote(text)));
+                }
+            }
+            Is::Seconds => self.time = seconds(name, text)?,
+            Is::Time(unit_ns) => self.time = Ns(scaled(name, text, unit_ns)?),
+            Is::Offset(_) | Is::Size(_) if self.is_placeless => {}
+            Is::Offset(unit) => self.offset_bytes = scaled(name, text, unit)?,
+            Is::Size(unit) => self.size_bytes = scaled(name, text, unit)?,
+            Is::Flags => self.flags = number(name, text)?,
+            Is::Word => self.rwbs = Rwbs::plain(word_op(text)?),
+            Is::WordOrNothing if text.is_empty() => self.rwbs.op = None,
+            Is::WordOrNothing => self.rwbs = Rwbs::plain(word_op(text)?),
+            Is::Code([zero, one]) => {
+                self.rwbs = Rwbs::plain(match text {
+                    "0" => zero,
+                    "1" => one,
+                    _ => return Err(format!("{name} {} is unknown", quote(text))),
+                });
+            }
+            Is::Rwbs => {
+                self.rwbs = Rwbs::of(text)?;
+                if self.size_bytes == 0 && self.rwbs.op != Some(HostOp::Flush) {
+                    self.rwbs.op = None;
+                }
+            }
+            Is::Served => self.rwbs = Rwbs::served(text, self.flags)?,
+        }
+        if matches!(is, Is::Rwbs | Is::Served) {
+            self.is_placeless = matches!(self.rwbs.op, None | Some(HostOp::Flush));
+        }
+        Ok(())
+    }
+}
+
+impl Columns {
+    /// Puts the columns of a line into `fields`, blanks around them removed; returns their number.
+    #[inline]
+    fn split<'a>(
+        self,
+        text: &'a str,
+        fields: &mut [&'a str; COLUMNS_MAX],
+    ) -> Result<usize, String> {
+        let commas = || text.split(',').map(str::trim);
+        let blanks = || text.split_ascii_whitespace();
+        match self {
+            Self::Commas(count) => exactly(commas(), count, fields, "comma-separated"),
+            Self::Blanks(count) => exactly(blanks(), count, fields, "blank-separated"),
+            Self::CommasOrMore => {
+                Ok(fields.iter_mut().zip(commas()).map(|(slot, field)| *slot = field).count())
+            }
+            Self::CommasAround { wide, count } => around(commas(), (wide, count), fields)
+                .ok_or_else(|| format!("fewer than {count} comma-separated fields")),
+            Self::BlanksAround { wide, count } => around(blanks(), (wide, count), fields)
+                .ok_or_else(|| format!("fewer than {count} blank-separated fields")),
+        }
+    }
+}
+
+#[inline]
+fn exactly<'a>(
+    found: impl Iterator<Item = &'a str>,
+    wanted: usize,
+    fields: &mut [&'a str; COLUMNS_MAX],
+    kind: &str,
+) -> Result<usize, String> {
+    let mut count = 0;
+    for field in found {
+        if let Some(slot) = fields.get_mut(count) {
+            *slot = field;
+        }
+        count += 1;
+    }
+    if count == wanted {
+        Ok(count)
+    } else {
+        Err(format!("{count} {kind} fields instead of {wanted}"))
+    }
+}
+
+fn around<'a>(
+    mut found: impl DoubleEndedIterator<Item = &'a str>,
+    (wide, count): (usize, usize),
+    fields: &mut [&'a str; COLUMNS_MAX],
+) -> Option<usize> {
+    for slot in fields[wide + 1..count].iter_mut().rev() {
+        *slot = found.next_back()?;
+    }
+    for slot in &mut fields[..=wide] {
+        *slot = found.next()?;
+    }
+    Some(count)
+}
