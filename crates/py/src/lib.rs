@@ -80,7 +80,7 @@ mod _core {
     #[pymodule_export]
     use super::stream::Stream;
     #[pymodule_export]
-    use super::trace::Trace;
+    use super::trace::{trace_statistics, Trace, Traces};
     #[pymodule_export]
     use super::{commit, dirty, model_version, version};
 }

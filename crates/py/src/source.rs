@@ -42,6 +42,18 @@ const BUFFER_BYTES: usize = 1 << 18;
 /// How often Python is asked whether a signal is waiting.
 const SIGNAL_PERIOD: Duration = Duration::from_millis(50);
 
+/// What `parse` makes of the texts at `paths`, one behind the other.
+pub(crate) fn read_all<T, E: Display>(
+    paths: &[String],
+    unpacked_bytes_max: Option<u64>,
+    parse: impl FnOnce(&mut dyn BufRead) -> Result<T, E>,
+) -> Result<T, Failure> {
+    let [first, others @ ..] = paths else {
+        return Err(Failure::Trace("no file; accepted: at least one".to_owned()));
+    };
+    read_behind(first, others, unpacked_bytes_max, None, parse)
+}
+
 /// What `parse` makes of the text at `path`, and the SHA-256 of that text in hex. A compressed text
 /// may have `unpacked_bytes_max` bytes.
 pub(crate) fn read<T, E: Display>(
@@ -49,22 +61,38 @@ pub(crate) fn read<T, E: Display>(
     unpacked_bytes_max: Option<u64>,
     parse: impl FnOnce(&mut dyn BufRead) -> Result<T, E>,
 ) -> Result<(T, String), Failure> {
+    let hash = Arc::new(Mutex::new(Sha256::new()));
+    let parsed = read_behind(path, &[], unpacked_bytes_max, Some(Arc::clone(&hash)), parse)?;
+    // Poison would need a panic while hashing: the content is still there.
+    let hash = hash.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok((parsed, format!("{:x}", hash.clone().finalize())))
+}
+
+fn read_behind<T, E: Display>(
+    path: &str,
+    others: &[String],
+    unpacked_bytes_max: Option<u64>,
+    hash: Option<Arc<Mutex<Sha256>>>,
+    parse: impl FnOnce(&mut dyn BufRead) -> Result<T, E>,
+) -> Result<T, Failure> {
     let signals = Signals::default();
     // An error of reading after Python has raised is a consequence of that exception.
     let or_raised = |message: String| match signals.take() {
         Some(error) => Failure::Python(error),
         None => Failure::Trace(message),
     };
-    let refuse = |error: io::Error| or_raised(format!("{path}: {error}"));
-    let file = Waiting { inner: open(path).map_err(refuse)?, signals: signals.clone() };
-    let text = decoded(file, unpacked_bytes_max).map_err(refuse)?;
-    let hash = Arc::new(Mutex::new(Sha256::new()));
-    let stream = Hashing { inner: text, hash: Arc::clone(&hash), signals: signals.clone() };
+    let opened = |path: &str| {
+        let refuse = |error: io::Error| or_raised(format!("{path}: {error}"));
+        let file = Waiting { inner: open(path).map_err(refuse)?, signals: signals.clone() };
+        decoded(file, unpacked_bytes_max).map_err(refuse)
+    };
+    let mut text = opened(path)?;
+    for other in others {
+        text = Box::new(text.chain(opened(other)?));
+    }
+    let stream = Hashing { inner: text, hash, signals: signals.clone() };
     let mut reader = BufReader::with_capacity(BUFFER_BYTES, stream);
-    let parsed = parse(&mut reader).map_err(|error| or_raised(error.to_string()))?;
-    // Poison would need a panic while hashing: the content is still there.
-    let hash = hash.lock().unwrap_or_else(PoisonError::into_inner);
-    Ok((parsed, format!("{:x}", hash.clone().finalize())))
+    parse(&mut reader).map_err(|error| or_raised(error.to_string()))
 }
 
 /// What `open` hands out: a file, or a pipe with the bytes that were read to try it.
@@ -220,17 +248,19 @@ impl<R: Read> Read for Waiting<R> {
     }
 }
 
-/// A reader that hashes the bytes that it hands out, and checks for signals now and then.
+/// A reader that hashes the bytes that it hands out, if asked, and checks for signals now and then.
 struct Hashing<R> {
     inner: R,
-    hash: Arc<Mutex<Sha256>>,
+    hash: Option<Arc<Mutex<Sha256>>>,
     signals: Signals,
 }
 
 impl<R: Read> Read for Hashing<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.inner.read(buffer)?;
-        self.hash.lock().unwrap_or_else(PoisonError::into_inner).update(&buffer[..count]);
+        if let Some(hash) = &self.hash {
+            hash.lock().unwrap_or_else(PoisonError::into_inner).update(&buffer[..count]);
+        }
         if self.signals.are_due() {
             self.signals.ask()?;
         }

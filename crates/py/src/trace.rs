@@ -1,12 +1,18 @@
 //! A trace that was read: made from a file, handed to a drive.
 
+use std::fs::File;
+use std::io::{BufWriter, Write};
 use std::sync::Arc;
 
-use opennandlab_sim::workload::trace::{Trace as Records, TraceOptions};
+use opennandlab_sim::config::ConfigError;
+use opennandlab_sim::workload::trace::convert::Target;
+use opennandlab_sim::workload::trace::statistics::Statistics;
+use opennandlab_sim::workload::trace::{Trace as Records, TraceError, TraceOptions};
+use opennandlab_sim::workload::ReadingConfig;
 use pyo3::prelude::*;
 
 use crate::config::Replay;
-use crate::doorway::doorway;
+use crate::doorway::{doorway, Failure};
 use crate::source;
 
 /// A trace that was read completely.
@@ -63,6 +69,135 @@ impl Trace {
                 found[name] = serde_json::json!(count);
             }
             Ok(found.to_string())
+        })
+    }
+}
+
+impl From<TraceError> for Failure {
+    fn from(error: TraceError) -> Self {
+        Self::Trace(error.to_string())
+    }
+}
+
+/// Statistics of one trace as JSON, in one pass that keeps no requests. Several `paths` are the
+/// parts of one, such as the records of blktrace of each processor.
+#[pyfunction]
+pub(crate) fn trace_statistics(
+    py: Python<'_>,
+    paths: Vec<String>,
+    reading: &str,
+    page_bytes: u64,
+) -> PyResult<String> {
+    doorway(py, move || {
+        let config = ReadingConfig::resolve(reading)?;
+        let options = config.trace_options(None);
+        let found = Statistics::read::<Failure>(
+            |read| source::read_all(&paths, config.unpacked_bytes_max, |reader| read(reader)),
+            &paths.join(" + "),
+            &options,
+            page_bytes,
+        )?;
+        Ok(serde_json::json!(found).to_string())
+    })
+}
+
+/// Traces in memory, joined to one.
+#[pyclass(frozen)]
+pub(crate) struct Traces {
+    records: Records,
+    duplicates: u64,
+}
+
+#[pymethods]
+impl Traces {
+    /// Reads files, each a group of parts of one trace, whose requests may take `memory_bytes_max`
+    /// bytes.
+    #[new]
+    #[pyo3(signature = (groups, reading, memory_bytes_max=None))]
+    fn new(
+        py: Python<'_>,
+        groups: Vec<Vec<String>>,
+        reading: &str,
+        memory_bytes_max: Option<u64>,
+    ) -> PyResult<Self> {
+        doorway(py, || {
+            let config = ReadingConfig::resolve(reading)?;
+            let options = config.trace_options(memory_bytes_max);
+            let mut traces = Vec::new();
+            for paths in groups {
+                let name = paths.join(" + ");
+                let read =
+                    |reader: &mut dyn std::io::BufRead| Records::read(reader, &name, &options);
+                traces.push(source::read_all(&paths, config.unpacked_bytes_max, read)?);
+            }
+            let (records, duplicates) = Records::join(&traces, config.align, config.dedupe);
+            Ok(Self { records, duplicates })
+        })
+    }
+
+    /// Requests that another file has too.
+    fn duplicates(&self) -> u64 {
+        self.duplicates
+    }
+
+    /// Names of volumes and of processes, and warnings, as JSON.
+    fn names(&self, py: Python<'_>) -> PyResult<String> {
+        doorway(py, || {
+            Ok(serde_json::json!({
+                "format": self.records.format(),
+                "volumes": self.records.volumes(),
+                "processes": self.records.processes(),
+                "warnings": self.records.warnings(),
+            })
+            .to_string())
+        })
+    }
+
+    /// Statistics as JSON.
+    fn statistics(&self, py: Python<'_>, page_bytes: u64) -> PyResult<String> {
+        doorway(py, || {
+            let found = Statistics::of(&self.records, page_bytes);
+            Ok(serde_json::json!(found).to_string())
+        })
+    }
+
+    /// The traces after the changes that `reading` has, and counts of pages as JSON.
+    fn edit(&self, py: Python<'_>, reading: &str) -> PyResult<(Self, String)> {
+        doorway(py, || {
+            let config = ReadingConfig::resolve(reading)?;
+            let (records, pages) = self
+                .records
+                .edit(&config.edit)
+                .map_err(|message| ConfigError::new("edit", message))?;
+            let duplicates = self.duplicates;
+            Ok((Self { records, duplicates }, serde_json::json!(pages).to_string()))
+        })
+    }
+
+    /// Writes a file in the format `target`: all, or the requests of a volume or of a process by
+    /// index. Returns counts of losses, as JSON.
+    #[pyo3(signature = (path, target, volume=None, process=None))]
+    fn write(
+        &self,
+        py: Python<'_>,
+        path: &str,
+        target: &str,
+        volume: Option<usize>,
+        process: Option<u32>,
+    ) -> PyResult<String> {
+        doorway(py, || {
+            let target: Target = serde_json::from_value(serde_json::json!(target))
+                .map_err(|error| ConfigError::new("--to", error.to_string()))?;
+            let is_part = |at: usize, by: u32| {
+                volume.is_none_or(|volume| volume == at) && process.is_none_or(|it| it == by)
+            };
+            let write = || {
+                let mut out = BufWriter::new(File::create(path)?);
+                let losses = self.records.write(target, &mut out, &is_part)?;
+                out.flush().map(|()| losses)
+            };
+            let losses = write().map_err(|error| Failure::Trace(format!("{path}: {error}")))?;
+            Ok(serde_json::json!(losses).to_string())
         })
     }
 }

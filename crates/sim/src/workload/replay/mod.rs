@@ -135,7 +135,15 @@ pub struct ReplayConfig {
     pub timed: bool,
     /// Steps to run before; `sequential_fill` and `rest` only. Default one sequential fill.
     pub precondition: Vec<PreconditionStep>,
-    /// Ends the replay early; by default it ends with the trace, which is never repeated.
+    /// Times that the trace is replayed, one after the other; default 1.
+    #[serde(skip_serializing_if = "is_once", deserialize_with = "whole")]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub repeat: u32,
+    /// The order of the requests: `file` or `time`; by default `time` in open loops, which have no
+    /// other, and `file` in closed ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub order: Option<Order>,
+    /// Ends the replay early; by default it ends with the trace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<TotalConfig>,
     /// Points of each series of the result; 1 to 100000; default 100.
@@ -157,10 +165,18 @@ impl Default for ReplayConfig {
             unpacked_bytes_max: None,
             timed: true,
             precondition: vec![PreconditionStep::one_fill()],
+            repeat: 1,
+            order: None,
             total: None,
             samples: 100,
         }
     }
+}
+
+/// Serde helper: the key is absent unless a trace is repeated.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn is_once(repeat: &u32) -> bool {
+    *repeat == 1
 }
 
 /// Serde helper: volume names are often numbers, and YAML hands those over as numbers.
@@ -220,9 +236,10 @@ impl ReplayConfig {
         let bad_lines = if self.skip_bad_lines { BadLines::Skip } else { BadLines::Refuse };
         let order = match self.load {
             LoopConfig::Open(_) => Order::Time,
-            LoopConfig::Closed(_) => Order::File,
+            LoopConfig::Closed(_) => self.order.unwrap_or(Order::File),
         };
-        TraceOptions { format: self.format.clone(), bad_lines, memory_bytes_max: None, order }
+        let format = self.format.clone();
+        TraceOptions { format, bad_lines, order, ..TraceOptions::default() }
     }
 
     /// Compiles the replay of `trace` on a device of this `space`. A replay uses no randomness.
@@ -241,7 +258,7 @@ impl ReplayConfig {
                 (Admission::Closed { queue_depth }, None)
             }
         };
-        check_span(&trace, time_scale)?;
+        check_span(&trace, time_scale, self.repeat)?;
         let no_hosts =
             |_, _: &WorkloadStep| -> Vec<Load> { unreachable!("`resolve` refuses such steps") };
         let context =
@@ -252,7 +269,13 @@ impl ReplayConfig {
             measured: Some(Stage {
                 label: self.name.clone(),
                 loads: vec![Load::new(
-                    Box::new(Replay::new(trace, layout, time_scale, merged)),
+                    Box::new(Replay::new(
+                        trace,
+                        layout,
+                        time_scale,
+                        u64::from(self.repeat),
+                        merged,
+                    )),
                     admission,
                 )],
                 timed: self.timed,
@@ -279,7 +302,14 @@ impl ReplayConfig {
         if !(1..=100_000).contains(&self.samples) {
             return Err(refuse("samples", self.samples, "1 to 100000"));
         }
+        if !(1..=1_000_000).contains(&self.repeat) {
+            return Err(refuse("repeat", self.repeat, "1 to 1000000"));
+        }
         match self.load {
+            LoopConfig::Open(_) if self.order == Some(Order::File) => {
+                let message = "`file` is the order of closed loops; accepted: time";
+                return Err(ConfigError::new("order", message));
+            }
             LoopConfig::Open(OpenLoop { time_scale }) if !(1e-6..=1e6).contains(&time_scale) => {
                 return Err(refuse("loop.time_scale", time_scale, "1e-6 to 1e6"));
             }
@@ -309,9 +339,10 @@ impl ReplayConfig {
 const SPAN_NS_MAX: f64 = 4.6e18;
 
 /// Whether the last arrival, scaled, is a time that the clock can reach.
-fn check_span(trace: &Trace, time_scale: Option<f64>) -> Result<(), ConfigError> {
+fn check_span(trace: &Trace, time_scale: Option<f64>, repeat: u32) -> Result<(), ConfigError> {
     let last = trace.records().iter().map(|record| record.arrival.0).max().unwrap_or(0);
-    let span = last as f64 * time_scale.unwrap_or(0.0);
+    let rounds = f64::from(repeat - 1) * source::period(trace).0 as f64;
+    let span = (last as f64 + rounds) * time_scale.unwrap_or(0.0);
     if span <= SPAN_NS_MAX {
         return Ok(());
     }

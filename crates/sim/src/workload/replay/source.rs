@@ -1,7 +1,7 @@
 //! The generator of a replay: records in order, addresses mapped, times scaled.
 //!
-//! It ends with the trace. Trims of a trace name their own addresses, so nothing is ever
-//! retargeted.
+//! It ends with the trace, which may be repeated. Trims of a trace name their own addresses, so
+//! nothing is ever retargeted.
 
 use std::sync::Arc;
 
@@ -22,6 +22,11 @@ pub(super) struct Replay {
     /// before it.
     start: Ns,
     next_index: usize,
+    /// Times that the trace was replayed as a whole, and is to be; from the start of one to that of
+    /// the next: its span and the mean gap.
+    round: u64,
+    repeat: u64,
+    period: Ns,
     merged: Option<MergedPages>,
 }
 
@@ -30,26 +35,39 @@ impl Replay {
         trace: Arc<Trace>,
         layout: Layout,
         time_scale: Option<f64>,
+        repeat: u64,
         merged: Option<MergedPages>,
     ) -> Self {
         let placed = trace.records().iter().filter(|record| layout.place(record).is_some());
         let first =
             if time_scale.is_some() { placed.map(|record| record.arrival).next() } else { None };
         let start = first.unwrap_or_default();
-        Self { trace, layout, time_scale, start, next_index: 0, merged }
+        let period = period(&trace);
+        Self { trace, layout, time_scale, start, next_index: 0, round: 0, repeat, period, merged }
     }
+}
+
+/// From the start of one replay to that of the next: the span of a trace and its mean gap.
+pub(super) fn period(trace: &Trace) -> Ns {
+    let span = trace.records().iter().map(|record| record.arrival.0).max().unwrap_or_default();
+    Ns(span + span.checked_div(trace.records().len() as u64 - 1).unwrap_or_default())
 }
 
 impl Generator for Replay {
     fn fill(&mut self, batch: &mut Vec<HostCommand>, count: usize) {
         let before = batch.len();
-        for record in &self.trace.records()[self.next_index..] {
-            if batch.len() - before == count {
-                return;
-            }
+        while batch.len() - before < count {
+            let Some(record) = self.trace.records().get(self.next_index) else {
+                if self.round + 1 >= self.repeat {
+                    return;
+                }
+                (self.next_index, self.round) = (0, self.round + 1);
+                continue;
+            };
             self.next_index += 1;
             let Some((sector, sector_count)) = self.layout.place(record) else { continue };
-            let arrival = scaled(record.arrival - self.start, self.time_scale);
+            let shift = self.period.0 * self.round;
+            let arrival = scaled(Ns((record.arrival - self.start).0 + shift), self.time_scale);
             batch.push(HostCommand {
                 arrival,
                 is_fua: record.is_fua(),

@@ -23,7 +23,8 @@ use crate::units::Ns;
 const NO_SECTOR: [&str; 2] = ["18446744073709551615", "-1"];
 
 /// Later than any latency that a kernel waits for, so that no arrival is before zero.
-const START_NS: u64 = 86_400_000_000_000;
+const START_NS: u64 = DAY_NS;
+const DAY_NS: u64 = 86_400_000_000_000;
 const MILLISECOND_NS: u64 = 1_000_000;
 /// Words of a line, at most.
 const WORDS_MAX: usize = 32;
@@ -39,6 +40,7 @@ impl Format for Biosnoop {
     fn reader(&self) -> Box<dyn LineReader> {
         Box::new(Reader {
             columns: Columns::default(),
+            clock: Clock::default(),
             without_address: PassedOver::new("without an address"),
             without_data: PassedOver::new("without data"),
         })
@@ -81,7 +83,7 @@ impl Columns {
         Ok(Self {
             count: names.len(),
             command: get("COMM")?,
-            time: get("TIME(s)")?,
+            time: find("TIME").map_or_else(|| get("TIME(s)"), Ok)?,
             disk: get("DISK")?,
             kind: get("T")?,
             sector: get("SECTOR")?,
@@ -91,15 +93,44 @@ impl Columns {
     }
 }
 
+/// Seconds, or a clock such as `23:59:59.5`, which restarts at midnight.
+#[derive(Default)]
+struct Clock {
+    last: Ns,
+    days: u64,
+}
+
+impl Clock {
+    fn time(&mut self, text: &str) -> Result<Ns, String> {
+        if !text.contains(':') {
+            return seconds("time", text);
+        }
+        let wrong = || format!("time {} is not a clock such as 23:59:59.5", quote(text));
+        let mut parts = text.splitn(3, ':');
+        let mut part = || parts.next().ok_or_else(wrong);
+        let (hours, minutes) = (number("hours", part()?)?, number("minutes", part()?)?);
+        let rest = seconds("seconds", part()?)?;
+        if hours > 23 || minutes > 59 || rest.0 >= 61_000_000_000 {
+            return Err(wrong());
+        }
+        let time = Ns((hours * 3600 + minutes * 60) * 1_000_000_000 + rest.0);
+        // Completions of the second before may come late, but not half a day.
+        self.days += u64::from(time.0 + DAY_NS / 2 < self.last.0);
+        self.last = time;
+        Ok(Ns(self.days * DAY_NS + time.0))
+    }
+}
+
 struct Reader {
     columns: Columns,
+    clock: Clock,
     without_address: PassedOver,
     without_data: PassedOver,
 }
 
 impl LineReader for Reader {
     fn line<'a>(&mut self, text: &'a str) -> Result<Line<'a>, String> {
-        if text.trim_start().starts_with("TIME(s)") {
+        if ["TIME(s)", "TIME "].iter().any(|time| text.trim_start().starts_with(time)) {
             self.columns = Columns::of(text)?;
             return Ok(Line::Other);
         }
@@ -118,18 +149,19 @@ impl LineReader for Reader {
         };
         let word =
             |column: usize| words[column + if column > columns.command { blanks } else { 0 }];
-        let end = seconds("time", word(columns.time))?;
+        let end = self.clock.time(word(columns.time))?;
         let latency = match columns.latency {
             Some(column) => time(word(column), MILLISECOND_NS)
                 .ok_or_else(|| format!("latency {} is not a time in ms", quote(word(column))))?,
             None => Ns(0),
         };
         let (volume, sector) = (word(columns.disk), word(columns.sector));
+        let process = word(columns.command);
         let size_bytes = number("bytes", word(columns.bytes))?;
         let arrival = end.0.checked_add(START_NS).and_then(|time| time.checked_sub(latency.0));
         let time = arrival.map(Ns).ok_or("time or latency is too large")?;
         if size_bytes == 0 && NO_SECTOR.contains(&sector) {
-            return Ok(Line::Request(Request::flush(time, volume)));
+            return Ok(Line::Request(Request::flush(time, volume).by(process)));
         }
         let rwbs = match Rwbs::of(word(columns.kind)) {
             Err(_) if size_bytes == 0 => return Ok(self.without_data.pass_over()),
@@ -145,9 +177,10 @@ impl LineReader for Reader {
                     size_bytes,
                     op,
                     durability,
+                    process,
                 }))
             }
-            (_, Some(flush)) => Ok(Line::Request(flush)),
+            (_, Some(flush)) => Ok(Line::Request(flush.by(process))),
             (_, None) => Ok(self.without_data.pass_over()),
         }
     }
@@ -190,13 +223,23 @@ mod tests {
     }
 
     #[test]
+    fn a_clock_restarts_at_midnight() {
+        let text = "TIME COMM PID DISK T SECTOR BYTES PATTERN LAT(ms)\n\
+                    23:59:59.5 a 1 sda R 8 512 Seq 0.5\n00:00:00.25 b c 1 sda R 9 512 Rand 0.25";
+        let times: Vec<_> = requests(text).iter().map(|request| request.0).collect();
+        assert_eq!(times, [86_399_499_500_000, 86_400_249_750_000]);
+        assert!(Clock::default().time("24:00:00").is_err());
+    }
+
+    #[test]
     fn what_has_no_address_or_data_is_passed_over_but_for_flushes() {
         let mut reader = Biosnoop {}.reader();
         assert_eq!(reader.line("1.000000 ? 0         R 0 4096 0.50"), Ok(Line::Other));
         assert_eq!(reader.line("1.000000 jbd2 7 sda W 0 0 0.50"), Ok(Line::Other));
         assert_eq!(reader.remarks().len(), 2);
         // The sector was refused as a number above 2^55, and the trace with it.
-        let flush = Line::Request(Request::flush(Ns(START_NS + 999_500_000), "sda"));
+        let flush = Request::flush(Ns(START_NS + 999_500_000), "sda");
+        let flush = Line::Request(flush.by("jbd2"));
         for (kind, sector) in [("F", "0"), ("FN", "0"), ("FF", NO_SECTOR[0]), ("R", NO_SECTOR[1])] {
             let text = format!("1.000000 jbd2 7 sda {kind} {sector} 0 0.50");
             assert_eq!(reader.line(&text), Ok(flush), "{text}");

@@ -13,6 +13,8 @@
 //! trace has them at both. A (remapped) shows this: `8,0 … A W 1052672 + 16 <- (253,0) 2048` is of
 //! the lower device, and the one behind the arrow is above it. By default the requests of the
 //! lowest devices count; see [`Layer`].
+//!
+//! The records of blktrace itself become such lines first (`blktrace`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use super::fields::{number, quote, seconds, sectors};
 use super::rwbs::Rwbs;
-use super::{Format, Line, LineReader, Request};
+use super::{blktrace, Format, Line, LineReader, RecordSize, Request};
 use crate::config::is_default;
 
 /// Parameters of `blkparse`.
@@ -76,7 +78,8 @@ impl BlockEvent {
 
 impl Format for Blkparse {
     const LINE: &'static str =
-        "maj,min cpu sequence time_s pid action rwbs sector + sectors [process]";
+        "maj,min cpu sequence time_s pid action rwbs sector + sectors [process], or records of \
+         blktrace";
 
     fn reader(&self) -> Box<dyn LineReader> {
         Box::new(Reader {
@@ -130,6 +133,15 @@ impl LineReader for Reader {
         let line = self.event(text)?;
         self.has_events = true;
         Ok(line)
+    }
+
+    fn records(&mut self, head: &[u8]) -> Option<RecordSize> {
+        blktrace::is_start(head).then_some(blktrace::RECORD)
+    }
+
+    fn record<'a>(&mut self, bytes: &'a [u8], text: &'a mut String) -> Result<Line<'a>, String> {
+        blktrace::print(bytes, text)?;
+        self.line(text)
     }
 
     fn repeated_volumes(&self) -> Vec<String> {
@@ -233,7 +245,8 @@ impl Reader {
         number("cpu", next("cpu")?)?;
         number("sequence", next("sequence")?)?;
         let time = seconds("time", next("time")?)?;
-        number("pid", next("pid")?)?;
+        let process = next("pid")?;
+        number("pid", process)?;
         let action = next("action")?;
         if action == "A" {
             self.remap(volume, fields);
@@ -264,9 +277,9 @@ impl Reader {
         let request = match (rwbs.op, rwbs.flush(time, volume)) {
             (Some(op), _) if size_bytes > 0 => {
                 let (offset_bytes, durability) = (sectors("sector", sector)?, rwbs.durability);
-                Request { time, volume, offset_bytes, size_bytes, op, durability }
+                Request { time, volume, offset_bytes, size_bytes, op, durability, process }
             }
-            (_, Some(flush)) => flush,
+            (_, Some(flush)) => flush.by(process),
             (_, None) => return Ok(Line::Other),
         };
         let is_better = self.has_requests && self.best != Some(event);
@@ -323,7 +336,7 @@ Events (8,0): 20 entries
             }
             let flush = "  8,0 0 4 0.000068945 0  C  FN 0 [0]";
             let is_read = matches!(event, None | Some(BlockEvent::C));
-            let expected = Line::Request(Request::flush(Ns(68_945), "8,0"));
+            let expected = Line::Request(Request::flush(Ns(68_945), "8,0").by("0"));
             let expected = if is_read { expected } else { Line::Other };
             assert_eq!(reader.line(flush), Ok(expected));
             let is_refused = reader.line("  8,0 0 7 0.2 9  C  W 8 - 8 [0]").is_err();

@@ -9,7 +9,7 @@
 //! | `time` | `s`, `ms`, `us`, `ns`, `100ns`; decimals are accepted | `s` |
 //! | `op` | `CODE=` `read`, `write`, `fua`, `trim`, `flush` or `skip` | the words below |
 //! | `offset`, `size` | `bytes`, `kib`, `sectors` (512 B), `4k` | `bytes` |
-//! | `volume` | | one volume |
+//! | `volume`, `process` | | one volume, none |
 //! | `_` | a column that is not used | |
 //!
 //! Of codes 0 and 1, one may be left out: it is the other of read and write. Words that need no
@@ -18,6 +18,8 @@
 //! then everything arrives at once, for closed loops.
 //!
 //! The separator is found in the first line: a comma, else a semicolon, else a tab, else blanks.
+//! Offsets and sizes may be hexadecimal, with `0x`; a colon behind a time is passed over.
+//!
 //! A line has exactly the named number of columns, but `...` at the end allows any number.
 
 use schemars::JsonSchema;
@@ -110,6 +112,7 @@ enum Kind {
     Offset { unit_bytes: u64, unit: String },
     Size { unit_bytes: u64, unit: String },
     Volume,
+    Process,
     Unused,
 }
 
@@ -121,6 +124,7 @@ impl Kind {
             Self::Offset { .. } => "offset",
             Self::Size { .. } => "size",
             Self::Volume => "volume",
+            Self::Process => "process",
             Self::Unused => "_",
         }
     }
@@ -200,13 +204,14 @@ fn kind(part: &str) -> Result<Kind, String> {
         "op" => codes(rest).map(|codes| Kind::Op { codes }),
         "offset" => bytes("bytes").map(|(unit_bytes, unit)| Kind::Offset { unit_bytes, unit }),
         "size" => bytes("bytes").map(|(unit_bytes, unit)| Kind::Size { unit_bytes, unit }),
-        "volume" | "_" if !rest.is_empty() => {
+        "volume" | "process" | "_" if !rest.is_empty() => {
             Err(format!("is {}; accepted: `{name}` without a unit", quote(part)))
         }
         "volume" => Ok(Kind::Volume),
+        "process" => Ok(Kind::Process),
         "_" => Ok(Kind::Unused),
         _ => Err(format!(
-            "is {}; accepted: time, op, offset, size, volume, _, and ... at the end",
+            "is {}; accepted: time, op, offset, size, volume, process, _, and ... at the end",
             quote(part)
         )),
     }
@@ -293,6 +298,7 @@ impl Spec {
             size_bytes: 0,
             op: HostOp::Read,
             durability: Durability::default(),
+            process: "",
         };
         let mut is_skipped = false;
         // If a line asks nothing, its time and address may be empty, -1 or anything; of a flush,
@@ -307,8 +313,9 @@ impl Spec {
             match kind {
                 Kind::Unused => {}
                 Kind::Volume => request.volume = field,
+                Kind::Process => request.process = field,
                 Kind::Time { unit_ns, unit } => {
-                    if let Some(time) = time(field, *unit_ns) {
+                    if let Some(time) = time(field.strip_suffix(':').unwrap_or(field), *unit_ns) {
                         request.time = time;
                     } else {
                         let shape = format!("a time in {unit} below 2^64 ns");
@@ -316,7 +323,7 @@ impl Spec {
                     }
                 }
                 Kind::Offset { unit_bytes, unit } | Kind::Size { unit_bytes, unit } => {
-                    let count = digits(field.as_bytes());
+                    let count = digits(field.as_bytes()).or_else(|| hexadecimal(field));
                     match (count.and_then(|count| count.checked_mul(*unit_bytes)), kind) {
                         (Some(bytes), Kind::Offset { .. }) => request.offset_bytes = bytes,
                         (Some(bytes), _) => request.size_bytes = bytes,
@@ -353,11 +360,21 @@ impl Spec {
         match (bad_time, bad_place) {
             _ if is_skipped => Ok(Line::Other),
             (Some(fault), _) => Err(fault),
-            _ if is_flush => Ok(Line::Request(Request::flush(request.time, request.volume))),
+            _ if is_flush => {
+                let flush = Request::flush(request.time, request.volume);
+                Ok(Line::Request(flush.by(request.process)))
+            }
             (None, Some(fault)) => Err(fault),
             (None, None) => Ok(Line::Request(request)),
         }
     }
+}
+
+/// A number such as `0x1f00`.
+fn hexadecimal(field: &str) -> Option<u64> {
+    let digits = field.strip_prefix("0x").or_else(|| field.strip_prefix("0X"))?;
+    let is_number = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_number.then(|| u64::from_str_radix(digits, 16).ok()).flatten()
 }
 
 /// The operation of a word or code; `None` if it is unknown.
@@ -397,6 +414,7 @@ mod tests {
             ("volume,op:9=write,time,offset,size:4k,...", "sda\t9\t1.5005\t8192\t1\ta b\tc"),
             ("op,size:sectors,time:100ns,offset:kib,volume", "  WS   8 15005000 8  \"sda\" "),
             ("time:ns,op,offset,size,volume", "1500500000 write 8192 4096 sda"),
+            ("process,time,op,offset,size,volume", "fio 1.5005: write 0x2000 0X1000 sda"),
         ] {
             let Ok(Line::Request(request)) = reader(columns).line(text) else { panic!("{text}") };
             assert_eq!(request.time, Ns(1_500_500_000), "{text}");

@@ -19,11 +19,6 @@ pub(crate) fn comma_fields<const N: usize>(text: &str) -> Result<[&str; N], Stri
     exactly(text.split(',').map(str::trim), "comma-separated")
 }
 
-/// Exactly `N` fields of a line separated by blanks.
-pub(crate) fn blank_fields<const N: usize>(text: &str) -> Result<[&str; N], String> {
-    exactly(text.split_ascii_whitespace(), "blank-separated")
-}
-
 fn exactly<'a, const N: usize>(
     fields: impl Iterator<Item = &'a str>,
     kind: &str,

@@ -22,19 +22,39 @@ use super::{Durability, Format, Line, LineReader, Request};
 use crate::op::HostOp;
 use crate::units::Ns;
 
-const MILLISECOND_NS: u64 = 1_000_000;
-
-/// `fio_iolog` has no parameters: the first line states the version.
+/// Parameters of `fio_iolog`; the first line states the version.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct FioIolog {}
+#[serde(deny_unknown_fields, default)]
+pub struct FioIolog {
+    /// Meaning of the waits of version 2: `ms_since_start`, as fio runs them, or `us_between`, as
+    /// its manual has them; default `ms_since_start`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub wait: Wait,
+}
+
+/// Serde helper: the key is absent unless it was chosen.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn is_default(wait: &Wait) -> bool {
+    *wait == Wait::default()
+}
+
+/// Meaning of waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Wait {
+    /// Until that many milliseconds after the start.
+    #[default]
+    MsSinceStart,
+    /// That many microseconds after the previous wait.
+    UsBetween,
+}
 
 impl Format for FioIolog {
     const LINE: &'static str =
         "`fio version 2 iolog` (or 3), then file action [offset length], in 3 after time_us";
 
     fn reader(&self) -> Box<dyn LineReader> {
-        Box::new(Reader { version: None, clock: Ns(0), waits: 0 })
+        Box::new(Reader { version: None, wait: self.wait, clock: Ns(0), waits: 0 })
     }
 }
 
@@ -46,6 +66,7 @@ enum Version {
 
 struct Reader {
     version: Option<Version>,
+    wait: Wait,
     /// The latest time that was waited for; version 2 only.
     clock: Ns,
     waits: u64,
@@ -70,7 +91,14 @@ impl LineReader for Reader {
             "write" => HostOp::Write,
             "trim" => HostOp::Trim,
             "wait" if version == Version::Two => {
-                self.clock = self.clock.max(Ns(scaled("wait", next("offset")?, MILLISECOND_NS)?));
+                let text = next("offset")?;
+                self.clock = match self.wait {
+                    Wait::MsSinceStart => self.clock.max(Ns(scaled("wait", text, 1_000_000)?)),
+                    Wait::UsBetween => {
+                        let time = self.clock.0.checked_add(scaled("wait", text, 1_000)?);
+                        time.map(Ns).ok_or("the waits add up to more than 2^64 ns")?
+                    }
+                };
                 self.waits += 1;
                 return Ok(Line::Other);
             }
@@ -85,6 +113,7 @@ impl LineReader for Reader {
             size_bytes: number("length", next("length")?)?,
             op,
             durability: Durability::default(),
+            process: "",
         };
         match fields.next() {
             None => Ok(Line::Request(request)),
@@ -95,7 +124,10 @@ impl LineReader for Reader {
     fn remarks(&self) -> Vec<String> {
         let text = "waits of version 2 are milliseconds since the start, as fio runs them (its \
                     manual says microseconds after the previous wait)";
-        (self.waits > 0).then(|| text.to_owned()).into_iter().collect()
+        (self.waits > 0 && self.wait == Wait::default())
+            .then(|| text.to_owned())
+            .into_iter()
+            .collect()
     }
 }
 
@@ -112,7 +144,11 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Vec<Result<(Ns, HostOp, u64, u64), ()>> {
-        let mut reader = FioIolog {}.reader();
+        read_as(text, Wait::default())
+    }
+
+    fn read_as(text: &str, wait: Wait) -> Vec<Result<(Ns, HostOp, u64, u64), ()>> {
+        let mut reader = FioIolog { wait }.reader();
         let lines = text.lines().map(|line| reader.line(line).map_err(|_| ()));
         let requests = lines.filter_map(|line| match line {
             Ok(Line::Request(r)) => Some(Ok((r.time, r.op, r.offset_bytes, r.size_bytes))),
@@ -138,6 +174,8 @@ mod tests {
             Ok((Ns(4_000_000_000), HostOp::Flush, 0, 0)),
         ];
         assert_eq!(read(text), expected);
+        let Ok((time, ..)) = read_as(text, Wait::UsBetween)[2] else { panic!("a trim") };
+        assert_eq!(time, Ns(7_000_000));
     }
 
     #[test]

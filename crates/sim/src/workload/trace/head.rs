@@ -67,6 +67,10 @@ pub(super) fn foreign(head: &[u8], name: &str) -> Option<String> {
     if let Some((_, found, command)) = archive {
         return Some(format!("{found}; accepted: what `{command} {name}` unpacks"));
     }
+    if head.starts_with(&[0x65, 0x61, 0x74]) && head.get(3).is_some_and(|&byte| byte < b' ') {
+        let found = "records of blktrace from a big-endian machine";
+        return Some(format!("{found}; accepted: what `blkparse -i {name}` prints"));
+    }
     utf16(head).map(|(code, how)| {
         format!(
             "not text: UTF-16, by its {how}; accepted: UTF-8, as of `iconv -f {code} -t UTF-8 \
@@ -109,7 +113,7 @@ pub(super) fn recognise(head: &[u8]) -> Option<NamedReader> {
     let mut best: Option<(usize, FormatConfig)> = None;
     for format in FormatConfig::candidates() {
         let mut candidate = format.reader()?;
-        if candidate.reader.record_bytes(head).is_some() {
+        if candidate.reader.records(head).is_some() {
             return format.reader();
         }
         let texts = lines.iter().filter_map(|(_, text)| text.as_ref().ok());

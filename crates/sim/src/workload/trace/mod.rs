@@ -4,7 +4,7 @@
 //! numbering lines, bytes to sectors, volumes to indices, skipping, sorting, and time relative to
 //! the first request. Bad input of any kind is a [`TraceError`] with file and line, never a panic.
 //! This room opens no files and knows no compression: it reads bytes from a `BufRead`. Formats are
-//! lines of text; `vscsi` may be binary records instead.
+//! lines of text; `vscsi` and `blkparse` may be binary records instead.
 //!
 //! Codes differ between formats (1 reads in `mqsim`, 0 reads in `tencent`): each reader states its
 //! own. Flushes are requests too, and force unit access is kept, if a format has them. To add a
@@ -18,16 +18,23 @@ use crate::units::Ns;
 
 pub mod biosnoop;
 pub mod blkparse;
+mod blktrace;
 pub mod columns;
+pub mod convert;
 mod fields;
 pub mod fio_iolog;
 mod head;
+mod pages;
 mod read;
 mod record;
 mod rwbs;
+mod sink;
+pub mod statistics;
 mod table;
 pub mod tables;
+pub mod tracepoint;
 pub mod vscsi;
+pub mod xperf;
 
 pub use record::{Trace, TraceRecord, TraceSummary};
 
@@ -85,10 +92,13 @@ pub struct TraceOptions {
     pub memory_bytes_max: Option<u64>,
     /// The order of the requests.
     pub order: Order,
+    /// Whether the process of each request is kept.
+    pub has_processes: bool,
 }
 
 /// The order of the requests of a trace that was read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Order {
     /// By time, those of the same time as in the file.
     #[default]
@@ -112,13 +122,21 @@ pub struct Request<'a> {
     pub op: HostOp,
     /// A flush or force unit access, in addition to its data.
     pub durability: Durability,
+    /// The process that asked, as in the text; empty if the text has none.
+    pub process: &'a str,
 }
 
 impl<'a> Request<'a> {
     /// A flush, which has no address.
     pub(crate) fn flush(time: Ns, volume: &'a str) -> Self {
         let durability = Durability::default();
-        Self { time, volume, offset_bytes: 0, size_bytes: 0, op: HostOp::Flush, durability }
+        let (offset_bytes, size_bytes, op) = (0, 0, HostOp::Flush);
+        Self { time, volume, offset_bytes, size_bytes, op, durability, process: "" }
+    }
+
+    /// The same of a process.
+    pub(crate) fn by(self, process: &'a str) -> Self {
+        Self { process, ..self }
     }
 }
 
@@ -142,18 +160,6 @@ pub enum Line<'a> {
     Other,
 }
 
-impl Line<'_> {
-    /// Records that it becomes.
-    fn record_count(&self) -> usize {
-        match self {
-            Self::Request(request) | Self::Restart(request) => {
-                1 + usize::from(request.durability.flushes_first)
-            }
-            Self::Other => 0,
-        }
-    }
-}
-
 /// Reads the lines of one file, in order.
 pub trait LineReader {
     /// Parses `text`, a line without its end, neither blank nor a `#` comment.
@@ -167,19 +173,19 @@ pub trait LineReader {
         0
     }
 
-    /// The size of a record if the file, which starts with `head`, holds binary records of this
+    /// The size of records if the file, which starts with `head`, holds binary records of this
     /// format. Then `record` reads them, and `line` is not called.
-    fn record_bytes(&mut self, head: &[u8]) -> Option<usize> {
+    fn records(&mut self, head: &[u8]) -> Option<RecordSize> {
         let _ = head;
         None
     }
 
-    /// Parses a binary record of that size.
+    /// Parses a binary record of that size; `text` is room for a line that it becomes.
     ///
     /// # Errors
     /// As for `line`.
-    fn record<'a>(&mut self, bytes: &'a [u8]) -> Result<Line<'a>, String> {
-        let _ = bytes;
+    fn record<'a>(&mut self, bytes: &'a [u8], text: &'a mut String) -> Result<Line<'a>, String> {
+        let _ = (bytes, text);
         Err("the format has no binary records".to_owned())
     }
 
@@ -198,6 +204,30 @@ pub trait LineReader {
     /// choice.
     fn remarks(&self) -> Vec<String> {
         Vec::new()
+    }
+}
+
+/// The size of binary records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordSize {
+    /// All have it.
+    Fixed(usize),
+    /// At least that; the last two bytes of it, little-endian, are the number of further ones.
+    AtLeast(usize),
+}
+
+impl RecordSize {
+    /// The size of the record that starts with these bytes; `None` if they are too few.
+    fn of(self, start: &[u8], rest: &[u8]) -> Option<usize> {
+        let byte =
+            |index: usize| start.get(index).or_else(|| rest.get(index - start.len())).copied();
+        match self {
+            Self::Fixed(size) => Some(size),
+            Self::AtLeast(size) => {
+                let more = u16::from_le_bytes([byte(size - 2)?, byte(size - 1)?]);
+                Some(size + usize::from(more))
+            }
+        }
     }
 }
 
@@ -301,12 +331,21 @@ formats! {
     Mobile "mobile" = tables::Mobile,
     /// fio iolog, versions 2 and 3.
     FioIolog "fio_iolog" = fio_iolog::FioIolog,
-    /// Default text output of blkparse.
+    /// Default text output of blkparse, or the records of blktrace.
     Blkparse "blkparse" = blkparse::Blkparse,
     /// Text output of biosnoop.
     Biosnoop "biosnoop" = biosnoop::Biosnoop,
+    /// Events of ftrace, trace-cmd and `perf script`: `block_rq_issue`.
+    Tracepoint "tracepoint" = tracepoint::Tracepoint,
+    /// Disk events of Windows, as `xperf -a dumper` prints them.
+    Xperf "xperf" = xperf::Xperf,
     /// Records of `serve --record`: `seq,conn,op,flags,off,len,t_arrive,t_target,t_reply`.
     Served "served" = tables::Served,
+    /// CSV of libCacheSim: `version,time,op,size,lbn`.
+    LibCacheSim "libcachesim" = tables::LibCacheSim,
+    /// The table that `trace convert` writes:
+    /// `time_ns,op,offset_bytes,size_bytes,volume,process,flags`.
+    Csv "csv" = tables::Csv,
     /// Any table, by the names of its columns.
     Columns "columns" = columns::Columns,
 }

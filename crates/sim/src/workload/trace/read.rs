@@ -23,9 +23,11 @@ use super::head::{
     foreign, is_blank, recognise, text_of, too_long, unknown_format, without_mark, HEAD_BYTES,
     LINE_BYTES_MAX,
 };
-use super::record::VOLUME_COUNT_MAX;
+use super::record::{Names, Records, VOLUME_COUNT_MAX};
+use super::sink::{Event, Scanned, Sink};
 use super::{
-    BadLines, Line, NamedReader, Order, Request, Trace, TraceError, TraceOptions, TraceRecord,
+    BadLines, Line, NamedReader, Order, RecordSize, Request, Trace, TraceError, TraceOptions,
+    TraceRecord,
 };
 use crate::op::HostOp;
 use crate::units::{Ns, SECTOR_BYTES};
@@ -33,8 +35,54 @@ use crate::units::{Ns, SECTOR_BYTES};
 /// Memory of a volume in addition to the letters of its name: two texts, an index, its part of a
 /// node of the tree.
 const VOLUME_BYTES: u64 = 128;
-/// Room for records at the start; it doubles.
-const RECORDS_FIRST: usize = 1024;
+
+/// Reads a trace, called `source_name` in messages, into `sink`.
+pub(crate) fn scan<S: Sink>(
+    reader: &mut dyn BufRead,
+    source_name: &str,
+    options: &TraceOptions,
+    sink: &mut S,
+) -> Result<Scanned, TraceError> {
+    let mut head = Vec::new();
+    reader.take(HEAD_BYTES as u64).read_to_end(&mut head).map_err(|error| {
+        let message = unreadable(&error);
+        TraceError::File { source_name: source_name.to_owned(), message }
+    })?;
+    if let Some(message) = foreign(&head, source_name) {
+        let source_name = source_name.to_owned();
+        return Err(TraceError::Line { source_name, line: 1, message });
+    }
+    let mut format = match options.format.reader() {
+        Some(format) => format,
+        None => recognise(&head).ok_or_else(|| unknown_format(source_name, &head))?,
+    };
+    let records = format.reader.records(&head);
+    let mut collector = Collector::new(source_name, format, options, sink);
+    let mut bytes = Cursor::new(head).chain(reader);
+    // How far reading has come, for the message of a file that breaks off.
+    let done = Cell::new(0);
+    let source_name = source_name.to_owned();
+    if let Some(records) = records {
+        let failure = |error| {
+            let (offset, message) = (done.get(), unreadable(&error));
+            TraceError::Record { source_name, offset, message }
+        };
+        pieces(&mut bytes, Cut::Records(records), failure, |piece, is_whole| {
+            let offset = done.replace(done.get() + piece.len() as u64);
+            collector.take_record(offset, piece, is_whole)
+        })?;
+    } else {
+        let failure = |error| {
+            let (line, message) = (done.get() + 1, unreadable(&error));
+            TraceError::Line { source_name, line, message }
+        };
+        pieces(&mut bytes, Cut::Lines, failure, |piece, is_ended| {
+            done.set(done.get() + 1);
+            collector.take_line(done.get(), piece, is_ended)
+        })?;
+    }
+    Ok(collector.finish())
+}
 
 impl Trace {
     /// Reads a whole trace from `reader`, called `source_name` in messages.
@@ -47,45 +95,27 @@ impl Trace {
         source_name: &str,
         options: &TraceOptions,
     ) -> Result<Self, TraceError> {
-        let mut head = Vec::new();
-        reader.take(HEAD_BYTES as u64).read_to_end(&mut head).map_err(|error| {
-            let message = unreadable(&error);
-            TraceError::File { source_name: source_name.to_owned(), message }
-        })?;
-        if let Some(message) = foreign(&head, source_name) {
-            let source_name = source_name.to_owned();
-            return Err(TraceError::Line { source_name, line: 1, message });
-        }
-        let mut format = match options.format.reader() {
-            Some(format) => format,
-            None => recognise(&head).ok_or_else(|| unknown_format(source_name, &head))?,
+        let mut records = Records {
+            list: Vec::new(),
+            memory_bytes_max: options.memory_bytes_max.unwrap_or(u64::MAX),
+            processes: options.has_processes.then(Names::default),
         };
-        let record_bytes = format.reader.record_bytes(&head);
-        let mut collector = Collector::new(source_name, format, options);
-        let mut bytes = Cursor::new(head).chain(reader);
-        // How far reading has come, for the message of a file that breaks off.
-        let done = Cell::new(0);
-        let source_name = source_name.to_owned();
-        if let Some(size) = record_bytes {
-            let failure = |error| {
-                let (offset, message) = (done.get(), unreadable(&error));
-                TraceError::Record { source_name, offset, message }
-            };
-            pieces(&mut bytes, Cut::Records(size), failure, |piece, _| {
-                let offset = done.replace(done.get() + piece.len() as u64);
-                collector.take_record(offset, piece, piece.len() == size)
-            })?;
-        } else {
-            let failure = |error| {
-                let (line, message) = (done.get() + 1, unreadable(&error));
-                TraceError::Line { source_name, line, message }
-            };
-            pieces(&mut bytes, Cut::Lines, failure, |piece, is_ended| {
-                done.set(done.get() + 1);
-                collector.take_line(done.get(), piece, is_ended)
-            })?;
+        let mut scanned = scan(reader, source_name, options, &mut records)?;
+        if !scanned.repeated.is_empty() {
+            records.drop_volumes(&mut scanned);
         }
-        collector.finish()
+        if let Some(fault) = scanned.fault {
+            return Err(fault);
+        }
+        if scanned.late_count > 0 && options.order == Order::Time && !records.sort() {
+            return Err(out_of_memory(source_name, scanned.request_count, scanned.name_bytes));
+        }
+        let done = match options.order {
+            Order::Time => ", so they were sorted",
+            Order::File => "; the order is that of the file",
+        };
+        let warnings = scanned.warnings(source_name, done);
+        Ok(records.trace(source_name, scanned, warnings))
     }
 }
 
@@ -105,8 +135,8 @@ fn unreadable(error: &std::io::Error) -> String {
 enum Cut {
     /// After line feeds; pieces lack them.
     Lines,
-    /// Into records of this size.
-    Records(usize),
+    /// Into records.
+    Records(RecordSize),
 }
 
 /// Cuts a stream into pieces and passes them to `take`, with true for complete ones. The last piece
@@ -133,10 +163,12 @@ fn pieces(
                     Some(end) => (end, end + 1),
                     None => break,
                 },
-                Cut::Records(size) if start.len() + rest.len() >= size => {
-                    (size - start.len(), size - start.len())
-                }
-                Cut::Records(_) => break,
+                Cut::Records(size) => match size.of(&start, rest) {
+                    Some(size) if start.len() + rest.len() >= size => {
+                        (size - start.len(), size - start.len())
+                    }
+                    _ => break,
+                },
             };
             if start.is_empty() {
                 take(&rest[..end], true)?;
@@ -161,18 +193,18 @@ fn pieces(
     }
 }
 
-/// Gathers records and everything worth a warning.
-struct Collector {
+/// Passes requests on and gathers everything worth a warning.
+struct Collector<'a, S> {
     source_name: String,
     /// Lines at the start that are passed over.
     header_lines: u64,
     format: NamedReader,
     bad_lines: BadLines,
-    memory_bytes_max: u64,
-    order: Order,
+    sink: &'a mut S,
+    /// The line that a record becomes.
+    record_line: String,
     /// Of the names of the volumes.
     name_bytes: u64,
-    records: Vec<TraceRecord>,
     volumes: Vec<String>,
     volume_indices: BTreeMap<String, usize>,
     /// The volume of the last request and its index: most requests are of that volume again.
@@ -180,28 +212,39 @@ struct Collector {
     first_fault: Option<TraceError>,
     skipped_lines: u64,
     time_max: Ns,
+    request_count: u64,
     late_count: u64,
+    first_late: Option<u64>,
+    /// The line, or the first byte of the record.
+    place: u64,
     rounded_count: u64,
 }
 
-impl Collector {
-    fn new(source_name: &str, format: NamedReader, options: &TraceOptions) -> Self {
+impl<'a, S: Sink> Collector<'a, S> {
+    fn new(
+        source_name: &str,
+        format: NamedReader,
+        options: &TraceOptions,
+        sink: &'a mut S,
+    ) -> Self {
         Self {
             source_name: source_name.to_owned(),
             header_lines: format.reader.header_lines(),
             format,
             bad_lines: options.bad_lines,
-            memory_bytes_max: options.memory_bytes_max.unwrap_or(u64::MAX),
-            order: options.order,
+            sink,
+            record_line: String::new(),
             name_bytes: 0,
-            records: Vec::new(),
             volumes: Vec::new(),
             volume_indices: BTreeMap::new(),
             last_volume: (String::new(), usize::MAX),
             first_fault: None,
             skipped_lines: 0,
             time_max: Ns(0),
+            request_count: 0,
             late_count: 0,
+            first_late: None,
+            place: 0,
             rounded_count: 0,
         }
     }
@@ -214,13 +257,17 @@ impl Collector {
                 message: too_long(),
             });
         }
+        self.place = number;
         let line = without_mark(number, line);
         if is_blank(line) || number <= self.header_lines {
             return Ok(());
         }
         let parsed = text_of(line).and_then(|text| self.format.reader.line(text));
-        self.make_room(&parsed)?;
-        let Err(fault) = parsed.and_then(|parsed| self.push(&parsed)) else { return Ok(()) };
+        let fault = match parsed.and_then(|parsed| self.push(&parsed)) {
+            Ok(true) => return Ok(()),
+            Ok(false) => return Err(self.out_of_memory()),
+            Err(fault) => fault,
+        };
         let cut = if is_ended { String::new() } else { self.cut("line") };
         self.fault(TraceError::Line {
             source_name: self.source_name.clone(),
@@ -230,13 +277,20 @@ impl Collector {
     }
 
     fn take_record(&mut self, offset: u64, bytes: &[u8], is_whole: bool) -> Result<(), TraceError> {
+        self.place = offset;
+        let mut text = std::mem::take(&mut self.record_line);
         let parsed = if is_whole {
-            self.format.reader.record(bytes)
+            self.format.reader.record(bytes, &mut text)
         } else {
             Err(format!("the file ends after {} bytes of a record", bytes.len()))
         };
-        self.make_room(&parsed)?;
-        let Err(fault) = parsed.and_then(|parsed| self.push(&parsed)) else { return Ok(()) };
+        let pushed = parsed.and_then(|parsed| self.push(&parsed));
+        self.record_line = text;
+        let fault = match pushed {
+            Ok(true) => return Ok(()),
+            Ok(false) => return Err(self.out_of_memory()),
+            Err(fault) => fault,
+        };
         let cut = if is_whole { String::new() } else { self.cut("record") };
         self.fault(TraceError::Record {
             source_name: self.source_name.clone(),
@@ -270,90 +324,53 @@ impl Collector {
         Ok(())
     }
 
-    /// Room for the records of a line, doubled when it is used up.
-    #[inline]
-    fn make_room(&mut self, line: &Result<Line<'_>, String>) -> Result<(), TraceError> {
-        let more = line.as_ref().map_or(0, Line::record_count);
-        let (count, record_bytes) = (self.records.len(), size_of::<TraceRecord>() as u64);
-        let count_max = self.memory_bytes_max.saturating_sub(self.name_bytes) / record_bytes;
-        let wanted = if count + more <= self.records.capacity() {
-            count
-        } else {
-            (2 * count).max(RECORDS_FIRST).min(count_max as usize)
-        };
-        let is_over = (count + more) as u64 > count_max;
-        if is_over || self.records.try_reserve_exact(wanted - count).is_err() {
-            return Err(self.out_of_memory());
-        }
-        Ok(())
-    }
-
     fn out_of_memory(&self) -> TraceError {
-        let message = format!(
-            "out of memory after {} requests: {} bytes each, and {} bytes of volume names; \
-             accepted: a part of the trace, or a machine with more memory",
-            self.records.len(),
-            size_of::<TraceRecord>(),
-            self.name_bytes
-        );
-        TraceError::File { source_name: self.source_name.clone(), message }
+        out_of_memory(&self.source_name, self.request_count, self.name_bytes)
     }
 
-    fn push(&mut self, line: &Line<'_>) -> Result<(), String> {
+    /// False if there is no memory for it.
+    fn push(&mut self, line: &Line<'_>) -> Result<bool, String> {
         let request = match line {
             Line::Request(request) => request,
             Line::Restart(request) => {
                 self.drop_requests();
                 request
             }
-            Line::Other => return Ok(()),
+            Line::Other => return Ok(true),
         };
         let (sector, sector_count, is_rounded) = sectors_of(request)?;
         let volume_index = self.volume_index(request.volume)?;
         self.rounded_count += u64::from(is_rounded);
-        self.late_count += u64::from(request.time < self.time_max);
-        self.time_max = self.time_max.max(request.time);
-        if request.durability.flushes_first {
-            self.records.push(TraceRecord::new(request.time, (0, 0), volume_index, HostOp::Flush));
+        let &Request { time, op, durability, process, .. } = request;
+        if time < self.time_max {
+            self.late_count += 1;
+            self.first_late.get_or_insert(self.place);
         }
-        let record =
-            TraceRecord::new(request.time, (sector, sector_count), volume_index, request.op);
-        self.records.push(if request.durability.is_fua { record.with_fua() } else { record });
-        Ok(())
-    }
-
-    /// Drops the requests of these volumes, and the volumes.
-    fn drop_volumes(&mut self, dropped: &[String]) {
-        let is_kept: Vec<_> = self.volumes.iter().map(|name| !dropped.contains(name)).collect();
-        let mut indices = Vec::with_capacity(is_kept.len());
-        let mut next = 0;
-        for &is_kept in &is_kept {
-            indices.push(next);
-            next += u32::from(is_kept);
+        self.time_max = self.time_max.max(time);
+        let is_fua = durability.is_fua && op == HostOp::Write;
+        let event = Event { time, op, is_fua, span: (sector, sector_count), volume_index, process };
+        if durability.flushes_first {
+            let flush = Event { op: HostOp::Flush, is_fua: false, span: (0, 0), ..event };
+            if !self.sink.take(&flush, self.name_bytes) {
+                return Ok(false);
+            }
+            self.request_count += 1;
         }
-        self.records.retain_mut(|record| {
-            let index = record.volume_index();
-            record.renumber(indices[index]);
-            is_kept[index]
-        });
-        let mut kept = is_kept.iter();
-        self.volumes.retain(|_| kept.next() == Some(&true));
-        (self.late_count, self.time_max) = (0, Ns(0));
-        for record in &self.records {
-            self.late_count += u64::from(record.arrival < self.time_max);
-            self.time_max = self.time_max.max(record.arrival);
-        }
+        let is_taken = self.sink.take(&event, self.name_bytes);
+        self.request_count += u64::from(is_taken);
+        Ok(is_taken)
     }
 
     /// Drops all requests, but not the faults.
     fn drop_requests(&mut self) {
-        self.records.clear();
+        self.sink.restart();
+        self.request_count = 0;
         self.volumes.clear();
         self.volume_indices.clear();
         self.last_volume = (String::new(), usize::MAX);
         self.name_bytes = 0;
         self.time_max = Ns(0);
-        self.late_count = 0;
+        (self.late_count, self.first_late) = (0, None);
         self.rounded_count = 0;
     }
 
@@ -389,45 +406,37 @@ impl Collector {
         Ok(index)
     }
 
-    fn finish(mut self) -> Result<Trace, TraceError> {
-        let repeated = self.format.reader.repeated_volumes();
-        if !repeated.is_empty() {
-            self.drop_volumes(&repeated);
-        }
-        if self.records.is_empty() {
-            return Err(self.first_fault.unwrap_or_else(|| TraceError::File {
-                source_name: self.source_name,
+    fn finish(self) -> Scanned {
+        let warnings = self.warnings();
+        let fault = (self.request_count == 0).then(|| {
+            self.first_fault.unwrap_or_else(|| TraceError::File {
+                source_name: self.source_name.clone(),
                 message: format!(
                     "no request in it; accepted ({}): {}",
                     self.format.name, self.format.line_shape
                 ),
-            }));
-        }
-        let warnings = self.warnings();
-        if self.late_count > 0 && self.order == Order::Time {
-            // A stable sort takes as much again, and would not return without it.
-            let bytes_left = self.memory_bytes_max / 2;
-            let bytes = size_of_val(self.records.as_slice()) as u64;
-            let spare = Vec::<TraceRecord>::new().try_reserve_exact(self.records.len());
-            if bytes > bytes_left || spare.is_err() {
-                return Err(self.out_of_memory());
-            }
-            self.records.sort_by_key(|record| record.arrival);
-        }
-        let first = self.records.iter().map(|record| record.arrival).min();
-        let start = first.unwrap_or_default();
-        for record in &mut self.records {
-            record.arrival = record.arrival - start;
-        }
-        self.records.shrink_to_fit();
-        Ok(Trace {
-            source_name: self.source_name,
+            })
+        });
+        let rounded_warning = (self.rounded_count > 0).then(|| {
+            let requests = match self.rounded_count {
+                1 => "1 request was not of whole sectors and was".to_owned(),
+                count => format!("{count} requests were not of whole sectors and were"),
+            };
+            format!("{}: {requests} rounded outwards", self.source_name)
+        });
+        Scanned {
             format: self.format.name,
-            records: self.records,
+            repeated: self.format.reader.repeated_volumes(),
             volumes: self.volumes,
             skipped_lines: self.skipped_lines,
+            request_count: self.request_count,
+            late_count: self.late_count,
+            first_late: self.first_late,
+            name_bytes: self.name_bytes,
+            fault,
             warnings,
-        })
+            rounded_warning,
+        }
     }
 
     fn warnings(&self) -> Vec<String> {
@@ -438,28 +447,17 @@ impl Collector {
         }
         let remarks = self.format.reader.remarks();
         warnings.extend(remarks.iter().map(|remark| format!("{}: {remark}", self.source_name)));
-        if self.late_count > 0 {
-            let were = if self.late_count == 1 { "was" } else { "were" };
-            let done = match self.order {
-                Order::Time => ", so they were sorted",
-                Order::File => "; the order is that of the file",
-            };
-            warnings.push(format!(
-                "{}: {} of {} requests {were} out of time order{done}",
-                self.source_name,
-                self.late_count,
-                self.records.len()
-            ));
-        }
-        if self.rounded_count > 0 {
-            let requests = match self.rounded_count {
-                1 => "1 request was not of whole sectors and was".to_owned(),
-                count => format!("{count} requests were not of whole sectors and were"),
-            };
-            warnings.push(format!("{}: {requests} rounded outwards", self.source_name));
-        }
         warnings
     }
+}
+
+fn out_of_memory(source_name: &str, request_count: u64, name_bytes: u64) -> TraceError {
+    let message = format!(
+        "out of memory after {request_count} requests: {} bytes each, and {name_bytes} bytes of \
+         volume names; accepted: a part of the trace, or a machine with more memory",
+        size_of::<TraceRecord>(),
+    );
+    TraceError::File { source_name: source_name.to_owned(), message }
 }
 
 /// First sector and count of the sectors that a request touches, and whether it was not made of

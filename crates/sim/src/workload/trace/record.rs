@@ -2,6 +2,9 @@
 //!
 //! Addresses stay those of the volume; mapping volumes to one device is the replay's decision.
 
+use std::collections::BTreeMap;
+
+use super::sink::{Event, Scanned, Sink};
 use crate::op::HostOp;
 use crate::units::Ns;
 
@@ -77,6 +80,148 @@ pub struct Trace {
     pub(crate) volumes: Vec<String>,
     pub(crate) skipped_lines: u64,
     pub(crate) warnings: Vec<String>,
+    /// Of each record, if they were asked for.
+    pub(crate) processes: Option<Names>,
+    /// The clock of the trace at the first record.
+    pub(crate) start: Ns,
+}
+
+/// Names that are few, one for each record.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Names {
+    pub list: Vec<String>,
+    pub indices: Vec<u32>,
+    known: BTreeMap<String, u32>,
+}
+
+impl Names {
+    /// The name of the record at `index`.
+    pub fn get(&self, index: usize) -> &str {
+        &self.list[self.indices[index] as usize]
+    }
+
+    pub fn push(&mut self, name: &str) {
+        if let Some(&last) = self.indices.last() {
+            if self.list[last as usize] == name {
+                self.indices.push(last);
+                return;
+            }
+        }
+        let index = self.known.get(name).copied().unwrap_or_else(|| {
+            let index = self.list.len() as u32;
+            self.list.push(name.to_owned());
+            self.known.insert(name.to_owned(), index);
+            index
+        });
+        self.indices.push(index);
+    }
+}
+
+/// Records while a trace is read.
+pub(super) struct Records {
+    pub list: Vec<TraceRecord>,
+    pub memory_bytes_max: u64,
+    pub processes: Option<Names>,
+}
+
+/// Room for records at the start; it doubles.
+const RECORDS_FIRST: usize = 1024;
+
+impl Sink for Records {
+    #[inline]
+    fn take(&mut self, event: &Event<'_>, name_bytes: u64) -> bool {
+        let count = self.list.len();
+        let count_max =
+            self.memory_bytes_max.saturating_sub(name_bytes) / size_of::<TraceRecord>() as u64;
+        if count as u64 >= count_max {
+            return false;
+        }
+        if count == self.list.capacity() {
+            let wanted = (2 * count).max(RECORDS_FIRST).min(count_max as usize);
+            if self.list.try_reserve_exact(wanted - count).is_err() {
+                return false;
+            }
+        }
+        let record = TraceRecord::new(event.time, event.span, event.volume_index, event.op);
+        self.list.push(if event.is_fua { record.with_fua() } else { record });
+        if let Some(processes) = &mut self.processes {
+            processes.push(event.process);
+        }
+        true
+    }
+
+    fn restart(&mut self) {
+        self.list.clear();
+        self.processes = self.processes.take().map(|_| Names::default());
+    }
+}
+
+impl Records {
+    /// Drops the requests of the volumes that the trace has twice, and the volumes.
+    pub fn drop_volumes(&mut self, scanned: &mut Scanned) {
+        let is_kept: Vec<_> =
+            scanned.volumes.iter().map(|name| !scanned.repeated.contains(name)).collect();
+        let mut indices = Vec::with_capacity(is_kept.len());
+        let mut next = 0;
+        for &is_kept in &is_kept {
+            indices.push(next);
+            next += u32::from(is_kept);
+        }
+        if let Some(processes) = &mut self.processes {
+            let mut records = self.list.iter();
+            let is_of = |record: &TraceRecord| is_kept[record.volume_index()];
+            processes.indices.retain(|_| records.next().is_some_and(is_of));
+        }
+        self.list.retain_mut(|record| {
+            let index = record.volume_index();
+            record.renumber(indices[index]);
+            is_kept[index]
+        });
+        let mut kept = is_kept.iter();
+        scanned.volumes.retain(|_| kept.next() == Some(&true));
+        (scanned.late_count, scanned.request_count) = (0, self.list.len() as u64);
+        let mut time_max = Ns(0);
+        for record in &self.list {
+            scanned.late_count += u64::from(record.arrival < time_max);
+            time_max = time_max.max(record.arrival);
+        }
+    }
+
+    /// Sorts by time, stably; false if there is no memory for it, as much again.
+    pub fn sort(&mut self) -> bool {
+        let bytes = size_of_val(self.list.as_slice()) as u64;
+        let mut spare = Vec::<TraceRecord>::new();
+        if bytes > self.memory_bytes_max / 2 || spare.try_reserve_exact(self.list.len()).is_err() {
+            return false;
+        }
+        drop(spare);
+        if let Some(processes) = &mut self.processes {
+            let mut order: Vec<_> = (0..self.list.len()).collect();
+            order.sort_by_key(|&index| self.list[index].arrival);
+            processes.indices = order.iter().map(|&index| processes.indices[index]).collect();
+        }
+        self.list.sort_by_key(|record| record.arrival);
+        true
+    }
+
+    /// The trace, its times from the earliest on.
+    pub fn trace(mut self, source_name: &str, scanned: Scanned, warnings: Vec<String>) -> Trace {
+        let start = self.list.iter().map(|record| record.arrival).min().unwrap_or_default();
+        for record in &mut self.list {
+            record.arrival = record.arrival - start;
+        }
+        self.list.shrink_to_fit();
+        Trace {
+            source_name: source_name.to_owned(),
+            format: scanned.format,
+            records: self.list,
+            volumes: scanned.volumes,
+            skipped_lines: scanned.skipped_lines,
+            warnings,
+            processes: self.processes,
+            start,
+        }
+    }
 }
 
 /// Counts of a trace.

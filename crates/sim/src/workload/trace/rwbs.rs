@@ -70,6 +70,26 @@ impl Rwbs {
         Ok(Self { op, durability: Durability { flushes_first: false, is_fua } })
     }
 
+    /// An operation of `csv`, and flag 1 for force unit access.
+    pub(crate) fn own(text: &str, flags: u64) -> Result<Self, String> {
+        let op = match text {
+            "read" => HostOp::Read,
+            "write" => HostOp::Write,
+            "trim" => HostOp::Trim,
+            "flush" => HostOp::Flush,
+            "reset" | "append" => {
+                let accepted = "read, write, trim, flush";
+                return Err(format!("op `{text}` is for zones; accepted: {accepted}"));
+            }
+            _ => {
+                let accepted = "read, write, trim, flush, reset, append";
+                return Err(format!("op {}; accepted: {accepted}", quote(text)));
+            }
+        };
+        let is_fua = op == HostOp::Write && flags & 1 != 0;
+        Ok(Self { op: Some(op), durability: Durability { flushes_first: false, is_fua } })
+    }
+
     /// The flush that a request without data asks for; `None` if it asks for none.
     pub(crate) fn flush(self, time: Ns, volume: &str) -> Option<Request<'_>> {
         let is_flush = self.op == Some(HostOp::Flush) || self.durability.flushes_first;
@@ -103,6 +123,17 @@ impl PassedOver {
             1 => Some(format!("1 request {} was passed over", self.why)),
             count => Some(format!("{count} requests {} were passed over", self.why)),
         }
+    }
+}
+
+/// The operation of a SCSI command: READ and WRITE of 6, 10, 12 and 16 bytes, SYNCHRONIZE CACHE of
+/// 10 and 16 (SBC-4).
+pub(crate) fn scsi_op(command: u16) -> Option<HostOp> {
+    match command {
+        0x08 | 0x28 | 0xa8 | 0x88 => Some(HostOp::Read),
+        0x0a | 0x2a | 0xaa | 0x8a => Some(HostOp::Write),
+        0x35 | 0x91 => Some(HostOp::Flush),
+        _ => None,
     }
 }
 

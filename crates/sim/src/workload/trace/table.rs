@@ -1,10 +1,10 @@
 //! Tables of text whose columns are fixed: a [`Row`] states them, and one reader reads all.
 //!
 //! Cells are checked in the order in which the row has them, so the first that is wrong is named.
-//! Addresses that stand behind the operation are not read if it has none, as of a flush.
+//! Addresses behind the operation are not read if it has none, as of a flush.
 
 use super::fields::{between, number, quote, scaled, seconds};
-use super::rwbs::{word_op, PassedOver, Rwbs};
+use super::rwbs::{scsi_op, word_op, PassedOver, Rwbs};
 use super::{Line, LineReader, Request};
 use crate::op::HostOp;
 use crate::units::Ns;
@@ -20,6 +20,8 @@ pub(super) struct Row {
     pub is_header: fn(&str) -> bool,
     pub cells: &'static [Cell],
     pub volume: Volume,
+    /// The column of the process.
+    pub process: Option<usize>,
     /// Of requests that ask nothing of the drive, such as "without data".
     pub passed_over: &'static str,
     /// The layout of lines without a comma.
@@ -34,6 +36,7 @@ impl Row {
         is_header: |_| false,
         cells: &[],
         volume: Volume::None,
+        process: None,
         passed_over: "without data",
         without_commas: None,
     };
@@ -85,6 +88,12 @@ pub(super) enum Is {
     Rwbs,
     /// Words and flags of `served`.
     Served,
+    /// Flags of `csv`: words between blanks.
+    FlagWords,
+    /// Operations of `csv`.
+    Own,
+    /// Commands of SCSI, two hexadecimal digits.
+    Scsi,
 }
 
 /// Columns that name the volume.
@@ -93,7 +102,7 @@ pub(super) enum Volume {
     /// A file is one volume.
     None,
     Column(usize),
-    /// From one column to a later one, and what stands between them in the name.
+    /// From one column to a later one, and the text between them in the name.
     Columns(usize, usize, &'static str),
 }
 
@@ -134,8 +143,9 @@ impl LineReader for Reader {
         }
         let Found { time, offset_bytes, size_bytes, rwbs, .. } = found;
         let durability = rwbs.durability;
+        let process = row.process.map_or("", |column| fields[column]);
         match (rwbs.op, rwbs.flush(time, volume)) {
-            (None | Some(HostOp::Flush), Some(flush)) => Ok(Line::Request(flush)),
+            (None | Some(HostOp::Flush), Some(flush)) => Ok(Line::Request(flush.by(process))),
             (Some(op), _) => Ok(Line::Request(Request {
                 time,
                 volume,
@@ -143,6 +153,7 @@ impl LineReader for Reader {
                 size_bytes,
                 op,
                 durability,
+                process,
             })),
             (None, None) => Ok(self.passed_over.pass_over()),
         }
@@ -150,9 +161,10 @@ impl LineReader for Reader {
 
     fn volume_name(&self, volume: &str) -> String {
         let Volume::Columns(.., joint) = self.row.volume else { return volume.to_owned() };
-        let parts: Vec<_> = match volume.contains(',') {
-            true => volume.split(',').map(str::trim).collect(),
-            false => volume.split_ascii_whitespace().collect(),
+        let parts: Vec<_> = if volume.contains(',') {
+            volume.split(',').map(str::trim).collect()
+        } else {
+            volume.split_ascii_whitespace().collect()
         };
         parts.join(joint)
     }
@@ -162,7 +174,7 @@ impl LineReader for Reader {
     }
 }
 
-/// What the cells of a line say.
+/// Contents of the cells of a line.
 struct Found {
     time: Ns,
     offset_bytes: u64,
@@ -196,9 +208,8 @@ impl Found {
             Is::Offset(unit) => self.offset_bytes = scaled(name, text, unit)?,
             Is::Size(unit) => self.size_bytes = scaled(name, text, unit)?,
             Is::Flags => self.flags = number(name, text)?,
-            Is::Word => self.rwbs = Rwbs::plain(word_op(text)?),
             Is::WordOrNothing if text.is_empty() => self.rwbs.op = None,
-            Is::WordOrNothing => self.rwbs = Rwbs::plain(word_op(text)?),
+            Is::Word | Is::WordOrNothing => self.rwbs = Rwbs::plain(word_op(text)?),
             Is::Code([zero, one]) => {
                 self.rwbs = Rwbs::plain(match text {
                     "0" => zero,
@@ -212,9 +223,27 @@ impl Found {
                     self.rwbs.op = None;
                 }
             }
+            Is::FlagWords => {
+                for word in text.split_ascii_whitespace() {
+                    match word {
+                        "fua" => self.flags |= 1,
+                        "sync" | "meta" | "ahead" => {}
+                        _ => {
+                            let accepted = "fua, sync, meta, ahead, blanks between them";
+                            return Err(format!("flag {}; accepted: {accepted}", quote(word)));
+                        }
+                    }
+                }
+            }
+            Is::Scsi => {
+                let code = u8::from_str_radix(text, 16).ok().filter(|_| text.len() == 2);
+                let code = code.ok_or_else(|| format!("{name} {} is no command", quote(text)))?;
+                self.rwbs.op = scsi_op(u16::from(code));
+            }
+            Is::Own => self.rwbs = Rwbs::own(text, self.flags)?,
             Is::Served => self.rwbs = Rwbs::served(text, self.flags)?,
         }
-        if matches!(is, Is::Rwbs | Is::Served) {
+        if matches!(is, Is::Rwbs | Is::Served | Is::Own | Is::Scsi) {
             self.is_placeless = matches!(self.rwbs.op, None | Some(HostOp::Flush));
         }
         Ok(())
@@ -237,9 +266,9 @@ impl Columns {
             Self::CommasOrMore => {
                 Ok(fields.iter_mut().zip(commas()).map(|(slot, field)| *slot = field).count())
             }
-            Self::CommasAround { wide, count } => around(commas(), (wide, count), fields)
+            Self::CommasAround { wide, count } => around(text, commas(), (wide, count), fields)
                 .ok_or_else(|| format!("fewer than {count} comma-separated fields")),
-            Self::BlanksAround { wide, count } => around(blanks(), (wide, count), fields)
+            Self::BlanksAround { wide, count } => around(text, blanks(), (wide, count), fields)
                 .ok_or_else(|| format!("fewer than {count} blank-separated fields")),
         }
     }
@@ -267,6 +296,7 @@ fn exactly<'a>(
 }
 
 fn around<'a>(
+    text: &'a str,
     mut found: impl DoubleEndedIterator<Item = &'a str>,
     (wide, count): (usize, usize),
     fields: &mut [&'a str; COLUMNS_MAX],
@@ -276,6 +306,9 @@ fn around<'a>(
     }
     for slot in &mut fields[..=wide] {
         *slot = found.next()?;
+    }
+    if let Some(last) = found.next_back() {
+        fields[wide] = between(text, fields[wide], last);
     }
     Some(count)
 }

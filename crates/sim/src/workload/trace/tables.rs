@@ -146,6 +146,7 @@ tables! {
         line: "time_ns pid process lba sectors R|W major minor md5",
         columns: Columns::BlanksAround { wide: 2, count: 9 },
         volume: Volume::Columns(6, 7, ","),
+        process: Some(2),
         cells: &[
             Cell(1, "pid", Is::Whole),
             Cell(6, "major", Is::Whole),
@@ -165,6 +166,7 @@ tables! {
         columns: Columns::CommasAround { wide: 0, count: 6 },
         is_header: is_mobile_header,
         volume: Volume::Column(1),
+        process: Some(0),
         cells: &[
             Cell(1, "device", Is::Whole),
             Cell(5, "timestamp", Is::Seconds),
@@ -188,6 +190,39 @@ tables! {
             Cell(2, "op", Is::Served),
             Cell(4, "off", Is::Offset(1)),
             Cell(5, "len", Is::Size(1)),
+        ],
+        ..Row::DEFAULT
+    };
+    /// `libcachesim` has no parameters.
+    // The CSV form of CloudPhysics traces in libCacheSim: commands of SCSI, hexadecimal; one disk.
+    LibCacheSim = Row {
+        line: "version,time,op,size,lbn, op = 28 (read), 2a (write), 35 (flush) and others of SCSI",
+        columns: Columns::Commas(5),
+        is_header: |text| text == "version,time,op,size,lbn",
+        cells: &[
+            Cell(0, "version", Is::Whole),
+            Cell(1, "time", Is::Seconds),
+            Cell(2, "op", Is::Scsi),
+            Cell(3, "size", Is::Size(1)),
+            Cell(4, "lbn", Is::Offset(SECTOR_BYTES)),
+        ],
+        passed_over: "other than reads, writes and flushes",
+        ..Row::DEFAULT
+    };
+    /// `csv` has no parameters.
+    // The table that `trace convert` writes. Of a flush, offset and size are not read.
+    Csv = Row {
+        line: "time_ns,op,offset_bytes,size_bytes,volume,process,flags",
+        columns: Columns::Commas(7),
+        is_header: |text| text == Csv::LINE,
+        volume: Volume::Column(4),
+        process: Some(5),
+        cells: &[
+            Cell(0, "time_ns", Is::Time(1)),
+            Cell(6, "flags", Is::FlagWords),
+            Cell(1, "op", Is::Own),
+            Cell(2, "offset_bytes", Is::Offset(1)),
+            Cell(3, "size_bytes", Is::Size(1)),
         ],
         ..Row::DEFAULT
     };
@@ -254,6 +289,14 @@ served: 7,0,write_zeroes,3,8192,4096,1500,2500,2600
   Write FUA 0 1500 8192 4096
 served: 8,0,flush,0,0,0,1500,2500,2600
   Flush 0 1500 0 0
+libcachesim: 1,33898,2a,6656,40409911
+  Write 0 33898000000000 20689874432 6656
+libcachesim: 1,33898,35,0,0
+  Flush 0 33898000000000 0 0
+csv: 100,write,512,4096,v0,fio 1,fua sync
+  Write FUA v0 100 512 4096
+csv: 100,flush,,,v0,,
+  Flush v0 100 0 0
 ";
 
     #[test]
@@ -331,6 +374,10 @@ mobile: x,8388608,Z,128,8,1.5
 mobile: x,a,W,128,8,1.5
 served: 7,0,erase,0,0,1,0,0,0
 served: 7,0,read,0,0,1,0,0
+libcachesim: 1,33898,W,512,0
+libcachesim: 1,33898,128,512,0
+csv: 100,reset,0,512,v0,,
+csv: 100,write,0,512,v0,,dirty
 ";
 
     #[test]

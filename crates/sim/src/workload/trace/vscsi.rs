@@ -18,8 +18,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fields::{comma_fields, is_header, number, scaled, sectors};
-use super::rwbs::{word_op, PassedOver};
-use super::{Durability, Format, Line, LineReader, Request};
+use super::rwbs::{scsi_op, word_op, PassedOver};
+use super::{Durability, Format, Line, LineReader, RecordSize, Request};
 use crate::op::HostOp;
 use crate::units::{Ns, SECTOR_BYTES};
 
@@ -89,11 +89,10 @@ impl Reader {
     fn request(&mut self, cmd: u16, len: u32, lbn: u64, ts: u64) -> Result<Line<'static>, String> {
         let too_large = |what: &str, value: u64| format!("{what} {value} is too large");
         let time = ts.checked_mul(MICROSECOND_NS).map(Ns).ok_or_else(|| too_large("ts", ts));
-        let op = match cmd {
-            0x08 | 0x28 | 0xa8 | 0x88 => HostOp::Read,
-            0x0a | 0x2a | 0xaa | 0x8a => HostOp::Write,
-            0x35 | 0x91 => return Ok(Line::Request(Request::flush(time?, VOLUME))),
-            _ => return Ok(self.other_commands.pass_over()),
+        let op = match scsi_op(cmd) {
+            Some(HostOp::Flush) => return Ok(Line::Request(Request::flush(time?, VOLUME))),
+            Some(op) => op,
+            None => return Ok(self.other_commands.pass_over()),
         };
         if len == 0 {
             return Ok(self.without_data.pass_over());
@@ -105,6 +104,7 @@ impl Reader {
             size_bytes: u64::from(len),
             op,
             durability: Durability::default(),
+            process: "",
         }))
     }
 }
@@ -125,16 +125,17 @@ impl LineReader for Reader {
             size_bytes,
             op: word_op(op)?,
             durability: Durability::default(),
+            process: "",
         };
         Ok(if size_bytes == 0 { self.without_data.pass_over() } else { Line::Request(request) })
     }
 
-    fn record_bytes(&mut self, head: &[u8]) -> Option<usize> {
+    fn records(&mut self, head: &[u8]) -> Option<RecordSize> {
         self.version = Version::of(head)?;
-        Some(self.version.record_bytes())
+        Some(RecordSize::Fixed(self.version.record_bytes()))
     }
 
-    fn record<'a>(&mut self, bytes: &'a [u8]) -> Result<Line<'a>, String> {
+    fn record<'a>(&mut self, bytes: &'a [u8], _: &'a mut String) -> Result<Line<'a>, String> {
         if !self.version.is_of(bytes) {
             let version = if self.version == Version::One { 1 } else { 2 };
             return Err(format!("the record is not of version {version}, as those before it"));
@@ -193,8 +194,8 @@ mod tests {
         for version in [Version::One, Version::Two] {
             let bytes = record(version, 0x2a, 4096, 24_048_792, 2_756_778_716_647);
             let mut reader = Vscsi {}.reader();
-            assert_eq!(reader.record_bytes(&bytes), Some(version.record_bytes()));
-            assert_eq!(reader.record(&bytes), Ok(line), "{version:?}");
+            assert_eq!(reader.records(&bytes), Some(RecordSize::Fixed(version.record_bytes())));
+            assert_eq!(reader.record(&bytes, &mut String::new()), Ok(line), "{version:?}");
         }
         let Line::Request(request) = line else { panic!("a request") };
         assert_eq!((request.op, request.size_bytes), (HostOp::Write, 4096));
@@ -208,32 +209,49 @@ mod tests {
     fn operation_codes_of_all_lengths() {
         let mut reader = Vscsi {}.reader();
         let first = record(Version::Two, 0x28, 512, 0, 0);
-        reader.record_bytes(&first);
+        reader.records(&first);
         for (codes, op) in
             [([0x08, 0x28, 0xa8, 0x88], HostOp::Read), ([0x0a, 0x2a, 0xaa, 0x8a], HostOp::Write)]
         {
             for code in codes {
                 let bytes = record(Version::Two, code, 512, 1, 1);
-                let Ok(Line::Request(request)) = reader.record(&bytes) else { panic!("{code}") };
+                let mut text = String::new();
+                let Ok(Line::Request(request)) = reader.record(&bytes, &mut text) else {
+                    panic!("{code}")
+                };
                 assert_eq!(request.op, op);
             }
         }
         for code in [0x35, 0x91] {
             let bytes = record(Version::Two, code, 0, 1, 2);
             let flush = Request::flush(Ns(2000), VOLUME);
-            assert_eq!(reader.record(&bytes), Ok(Line::Request(flush)), "{code}");
+            assert_eq!(
+                reader.record(&bytes, &mut String::new()),
+                Ok(Line::Request(flush)),
+                "{code}"
+            );
         }
         // UNMAP, REPORT LUNS, and a read of nothing.
         for (code, len) in [(0x42, 24), (0xa0, 16), (0x28, 0)] {
-            assert_eq!(reader.record(&record(Version::Two, code, len, 1, 1)), Ok(Line::Other));
+            assert_eq!(
+                reader.record(&record(Version::Two, code, len, 1, 1), &mut String::new()),
+                Ok(Line::Other)
+            );
         }
         let remarks = reader.remarks();
         assert_eq!(remarks[0], "2 requests other than reads, writes and flushes were passed over");
         assert_eq!(remarks[1], "1 request without data was passed over");
-        assert!(reader.record(&record(Version::Two, 0x28, 512, 1 << 55, 1)).is_err());
-        assert!(reader.record(&record(Version::Two, 0x28, 512, 1, u64::MAX)).is_err());
         assert!(reader
-            .record(&[record(Version::One, 0x28, 512, 1, 1), vec![0; 8]].concat())
+            .record(&record(Version::Two, 0x28, 512, 1 << 55, 1), &mut String::new())
+            .is_err());
+        assert!(reader
+            .record(&record(Version::Two, 0x28, 512, 1, u64::MAX), &mut String::new())
+            .is_err());
+        assert!(reader
+            .record(
+                &[record(Version::One, 0x28, 512, 1, 1), vec![0; 8]].concat(),
+                &mut String::new()
+            )
             .is_err());
     }
 
