@@ -85,6 +85,8 @@ quick --target sim:small.yaml --size 8MiB --runs 1 --seconds 0.05 --set nand.blo
 quick --target sim:tlc_standard --dry-run
 check-data --target file:drive.img?size=2MiB
 check-data --target file:none.img?size=2MiB --dry-run
+trace info t.csv
+trace convert t.csv --addresses dense -o dense.csv
 """
 
 
@@ -211,6 +213,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "short.yaml": json.dumps(SHORT),
         "shared.yaml": json.dumps({"total": SHORT["total"], "tenants": tenants}),
         "fleet.yaml": json.dumps(fleet),
+        "t.csv": "0 0 0 8 0\n5000 1 8 8 1\n9000 0 0 8 0\n",
         "drive.csv": "Block size (KiB),0/100,100/0\n4,1306,55340\n",
     }
     for name, text in files.items():

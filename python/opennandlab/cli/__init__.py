@@ -37,6 +37,7 @@ VERBS: dict[str, tuple[str, str]] = {
         "Replay a block trace on one simulated device.",
         "opennandlab replay msr.csv.gz -c tlc_standard --wrap",
     ),
+    "trace": ("Count, check and convert recorded block traces.", ""),
     "report": (
         "Make reports from saved documents alone.",
         "opennandlab report pts/iops.json --html iops.html --pdf iops.pdf",

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._run_report import run_and_report
-from opennandlab.cli._typed import typed
 from opennandlab.cli.options.rows import argument, flag
 from opennandlab.cli.options.run import MeasuredRunOptions
+from opennandlab.cli.options.trace import ReadOptions
 
 
 class Beyond(str, Enum):
@@ -21,26 +21,15 @@ class Beyond(str, Enum):
     SCALE = "scale"
 
 
-class Layer(str, Enum):
-    """Devices of a stack whose requests count."""
+class Order(str, Enum):
+    """The order of requests in a closed loop."""
 
-    BOTTOM = "bottom"
-    TOP = "top"
-    ALL = "all"
-
-
-class Separator(str, Enum):
-    """What stands between the columns of a table."""
-
-    AUTO = "auto"
-    COMMA = "comma"
-    SEMICOLON = "semicolon"
-    TAB = "tab"
-    BLANK = "blank"
+    FILE = "file"
+    TIME = "time"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReplayOptions(MeasuredRunOptions):
+class ReplayOptions(MeasuredRunOptions, ReadOptions):
     """Options of `replay`."""
 
     trace: Annotated[
@@ -51,48 +40,6 @@ class ReplayOptions(MeasuredRunOptions):
             show_default=False,
         ),
     ]
-    trace_format: Annotated[
-        str,
-        flag(
-            "mqsim, msr, vscsi, spc, tencent, alibaba, systor17, fiu, mobile, fio_iolog, "
-            "blkparse, biosnoop, served, or auto.",
-            metavar="NAME",
-            callback=typed,
-        ),
-    ] = "auto"
-    columns: Annotated[
-        str | None,
-        flag(
-            "Any other table, by its columns: "
-            "time:ms,op:0=read,offset:sectors,size:bytes,volume,_ and ... for the rest of a line.",
-            metavar="SPEC",
-        ),
-    ] = None
-    separator: Annotated[Separator | None, flag("Separator of --columns.", show_default="auto")] = (
-        None
-    )
-    header_lines: Annotated[
-        int | None,
-        flag(
-            "First lines of the file to pass over, with --columns.", metavar="N", show_default="0"
-        ),
-    ] = None
-    layer: Annotated[
-        Layer | None,
-        flag(
-            "Of blkparse traces of stacked devices, such as LVM on a disk: the device whose "
-            "requests count.",
-            show_default="bottom",
-        ),
-    ] = None
-    unpacked_max: Annotated[
-        str | None,
-        flag(
-            "Most bytes that a compressed trace may unpack to, such as 64GiB; default: 16GiB, or "
-            "100 times its compressed size.",
-            metavar="SIZE",
-        ),
-    ] = None
     closed_loop: Annotated[
         int | None,
         flag(
@@ -100,6 +47,12 @@ class ReplayOptions(MeasuredRunOptions):
             metavar="QD",
         ),
     ] = None
+    order: Annotated[
+        Order | None, flag("Order of requests with --closed-loop.", show_default="file")
+    ] = None
+    repeat: Annotated[
+        int, flag("Times that the trace is replayed, one after the other.", min=1, max=1_000_000)
+    ] = 1
     time_scale: Annotated[
         float | None, flag("Factor on arrival times, 1e-6 to 1e6: 0.5 is twice as fast.")
     ] = None
@@ -113,7 +66,6 @@ class ReplayOptions(MeasuredRunOptions):
             metavar="concat|overlay|NAME",
         ),
     ] = None
-    skip_bad_lines: Annotated[bool, flag("Skip and count lines that cannot be read.")] = False
 
 
 def replay(given: ReplayOptions) -> None:
@@ -127,18 +79,19 @@ def replay(given: ReplayOptions) -> None:
     if given.closed_loop is not None and given.time_scale is not None:
         raise ConfigError("loop", "--closed-loop ignores arrival times: drop --time-scale")
     options: dict[str, Any] = {
-        "format": _format(given),
+        **given.reading(),
         "beyond": "wrap" if given.wrap else "scale" if given.scale else given.beyond.value,
-        "skip_bad_lines": given.skip_bad_lines,
     }
     if given.closed_loop is not None:
         options["loop"] = {"kind": "closed", "queue_depth": given.closed_loop}
     elif given.time_scale is not None:
         options["loop"] = {"kind": "open", "time_scale": given.time_scale}
+    if given.order is not None:
+        options["order"] = given.order.value
+    if given.repeat != 1:
+        options["repeat"] = given.repeat
     if given.volumes is not None:
         options["volumes"] = given.volumes
-    if given.unpacked_max is not None:
-        options["unpacked_bytes_max"] = given.unpacked_max
     device_sets, replay_sets = terminal.split_sets(given.settings)
     watch = given.observation()
     given.check_outputs({"the trace": given.trace})
@@ -170,29 +123,3 @@ def _read_as(trace: Path, summary: str) -> str:
         requests[1] += f" ({number(found['fua_count'])} with force unit access)"
     parts = (*requests, size(found["bytes"]), volumes, span(found["span_s"]))
     return f"{trace.name}: read as {found['format']}: {', '.join(filter(None, parts))}"
-
-
-def _format(given: ReplayOptions) -> str | dict[str, Any]:
-    """Return the format of the trace, as the key `format` of replay options has it."""
-    from opennandlab.base.errors import ConfigError
-
-    name, layer = given.trace_format, given.layer
-    if layer is not None:
-        if given.columns is not None or name not in {"auto", "blkparse"}:
-            raise ConfigError("format", "--layer describes traces of blkparse: drop the format")
-        name = "blkparse"
-    if given.columns is None:
-        for option, value in (
-            ("--separator", given.separator), ("--header-lines", given.header_lines),
-        ):  # fmt: skip
-            if value is not None:
-                raise ConfigError("format", f"{option} describes --columns: give them too")
-        return name if layer is None else {"kind": name, "layer": layer.value}
-    if name not in {"auto", "columns"}:
-        raise ConfigError("format", f"--columns is a format of its own: drop --trace-format {name}")
-    table: dict[str, Any] = {"kind": "columns", "columns": given.columns}
-    if given.separator is not None:
-        table["separator"] = given.separator.value
-    if given.header_lines is not None:
-        table["header_lines"] = given.header_lines
-    return table

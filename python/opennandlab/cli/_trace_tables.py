@@ -1,0 +1,132 @@
+"""Tables of `trace`."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from opennandlab.cli._tables import Grid
+
+OPS = ("read", "write", "trim", "flush")
+# Volumes and processes that are listed.
+ROWS_MAX = 10
+
+
+def of(found: dict[str, Any]) -> Iterator[Grid]:
+    """Yield the tables of `info`."""
+    from opennandlab.base.words import number, size
+
+    rows = [
+        [name, number(one["count"]), number(one["bytes"]), *_sizes(one)]
+        for name, one in zip(OPS, found["ops"], strict=True)
+        if one["count"]
+    ]
+    yield Grid(["requests", "count", "bytes", "smallest", "mean", "largest"], rows)
+    fua = found["ops"][1]["fua_count"]
+    accesses = found["ops"][0]["count"] + found["ops"][1]["count"]
+    page = size(found["page_bytes"])
+    sampled = found["sampled_one_in"]
+    figures = [
+        ["writes with force unit access", number(fua)] if fua else [],
+        ["span", _seconds(found["span_ns"])],
+        ["mean gap", _seconds(found["gap_ns_mean"])],
+        ["variation of gaps (deviation / mean)", _plain(found["gap_cv"])],
+        ["sequential", f"{number(found['sequential'])} of {number(accesses)}"],
+        ["sectors touched", number(found["footprint_sectors"])],
+        [f"pages of {page} touched", number(found["footprint_pages"])],
+        ["read", number(found["read_pages"])],
+        ["written", number(found["written_pages"])],
+        ["both", number(found["both_pages"])],
+        ["page writes", number(found["page_writes"])],
+        ["counted: pages, one in", number(sampled)] if sampled > 1 else [],
+        ["requests of several files", number(found["duplicates"])] if found["duplicates"] else [],
+    ]
+    yield Grid(["", "value"], [row for row in figures if row])
+    yield _distances(found)
+    for head in ("volumes", "processes"):
+        if len(found[head]) > 1 or (head == "processes" and found[head]):
+            yield _named(head, found[head])
+
+
+def _sizes(one: dict[str, Any]) -> list[str]:
+    from opennandlab.base.words import number
+
+    if not one["bytes"]:
+        return ["-", "-", "-"]
+    sizes = (one["size_bytes_min"], round(one["bytes"] / one["count"]), one["size_bytes_max"])
+    return [number(value) for value in sizes]
+
+
+def _seconds(ns: float | None) -> str:
+    return "-" if ns is None else f"{ns * 1e-9:.6g} s"
+
+
+def _plain(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"
+
+
+def _distances(found: dict[str, Any]) -> Grid:
+    """Return the histograms, a row for each power of two."""
+    from opennandlab.base.words import number
+
+    columns = [found[name]["bins"] for name in ("reuse", "overwrite_pages", "overwrite_us")]
+    rows = [["first access", number(found["reuse_cold"]), "-", "-"]]
+    for at in range(max(map(len, columns), default=0)):
+        counts = [bins[at] if at < len(bins) else 0 for bins in columns]
+        if any(counts):
+            least = 0 if at == 0 else 1 << (at - 1)
+            most = 0 if at == 0 else (1 << at) - 1
+            label = number(least) if least == most else f"{number(least)} .. {number(most)}"
+            rows.append([label, *map(number, counts)])
+    return Grid(["distance", "reuse, pages", "overwrite, page writes", "overwrite, µs"], rows)
+
+
+def _named(head: str, listed: list[tuple[str, list[dict[str, Any]]]]) -> Grid:
+    """Return the busiest volumes or processes."""
+    from opennandlab.base.words import number
+
+    order = sorted(listed, key=lambda one: -sum(counts["count"] for counts in one[1]))
+    rows = [
+        [name or "(none)", *(number(counts["count"]) for counts in ops), _total(ops)]
+        for name, ops in order[:ROWS_MAX]
+    ]
+    if order[ROWS_MAX:]:
+        rest = [
+            {key: sum(ops[at][key] for _, ops in order[ROWS_MAX:]) for key in ("count", "bytes")}
+            for at in range(len(OPS))
+        ]
+        counts = [number(one["count"]) for one in rest]
+        rows.append([f"{len(order) - ROWS_MAX} more", *counts, _total(rest)])
+    return Grid([head, "reads", "writes", "trims", "flushes", "bytes"], rows)
+
+
+def _total(ops: list[dict[str, Any]]) -> str:
+    from opennandlab.base.words import number
+
+    return number(sum(counts["bytes"] for counts in ops))
+
+
+def of_conversion(document: dict[str, Any]) -> Iterator[Grid]:
+    """Yield the tables of `convert`."""
+    from opennandlab.base.words import number
+
+    lost = {
+        "trims": "trims left out",
+        "flushes": "flushes left out",
+        "fua": "writes that lost their force unit access",
+        "times": "times rounded down",
+        "processes": "requests without their process",
+        "volumes": "volumes with another name",
+    }
+    pages = document["pages"]
+    rows = [[one["file"], number(one["written"])] for one in document["files"]]
+    for key, label in lost.items():
+        count = sum(one[key] for one in document["files"])
+        rows += [[label, number(count)]] if count else []
+    rows += [
+        ["pages touched before", number(pages["before"])],
+        ["pages touched after", number(pages["after"])],
+        ["merged", number(pages["merged"])],
+    ]
+    if document["duplicates"]:
+        said = "dropped" if document["dropped"] else "kept"
+        rows.append([f"requests of several files, {said}", number(document["duplicates"])])
+    yield Grid(["written", "requests"], rows)

@@ -1,0 +1,121 @@
+"""Options of verbs that read traces."""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Annotated, Any
+
+from opennandlab.cli._typed import typed
+from opennandlab.cli.options.rows import Options, flag
+
+
+class Layer(str, Enum):
+    """Devices of a stack whose requests count."""
+
+    BOTTOM = "bottom"
+    TOP = "top"
+    ALL = "all"
+
+
+class Wait(str, Enum):
+    """Meaning of the waits of fio iolog version 2."""
+
+    MS_SINCE_START = "ms-since-start"
+    US_BETWEEN = "us-between"
+
+
+class Separator(str, Enum):
+    """The separator of the columns of a table."""
+
+    AUTO = "auto"
+    COMMA = "comma"
+    SEMICOLON = "semicolon"
+    TAB = "tab"
+    BLANK = "blank"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadOptions(Options):
+    """How a trace is read."""
+
+    trace_format: Annotated[
+        str,
+        flag(
+            "mqsim, msr, vscsi, spc, tencent, alibaba, systor17, fiu, mobile, fio_iolog, "
+            "blkparse, biosnoop, tracepoint, xperf, served, libcachesim, csv, or auto.",
+            metavar="NAME",
+            callback=typed,
+        ),
+    ] = "auto"
+    columns: Annotated[
+        str | None,
+        flag(
+            "Any other table, by its columns: "
+            "time:ms,op:0=read,offset:sectors,size:bytes,volume,_ and ... for the rest of a line.",
+            metavar="SPEC",
+        ),
+    ] = None
+    separator: Annotated[Separator | None, flag("Separator of --columns.", show_default="auto")] = (
+        None
+    )
+    header_lines: Annotated[
+        int | None,
+        flag(
+            "First lines of the file to pass over, with --columns.", metavar="N", show_default="0"
+        ),
+    ] = None
+    layer: Annotated[
+        Layer | None,
+        flag(
+            "Of blkparse traces of stacked devices, such as LVM on a disk: the device whose "
+            "requests count.",
+            show_default="bottom",
+        ),
+    ] = None
+    wait: Annotated[
+        Wait | None,
+        flag(
+            "Meaning of the waits of fio iolog version 2: as fio runs them, or as its manual says.",
+            show_default="ms-since-start",
+        ),
+    ] = None
+    unpacked_max: Annotated[
+        str | None,
+        flag(
+            "Most bytes that a compressed trace may unpack to, such as 64GiB; default: 16GiB, or "
+            "100 times its compressed size.",
+            metavar="SIZE",
+        ),
+    ] = None
+    skip_bad_lines: Annotated[bool, flag("Skip and count lines that cannot be read.")] = False
+
+    def reading(self) -> dict[str, Any]:
+        """Return the keys of it, of replay options and of `ReadingConfig`."""
+        found: dict[str, Any] = {"format": self._format(), "skip_bad_lines": self.skip_bad_lines}
+        if self.unpacked_max is not None:
+            found["unpacked_bytes_max"] = self.unpacked_max
+        return found
+
+    def _format(self) -> str | dict[str, Any]:
+        """Return the format of the trace, as the key `format` of replay options has it."""
+        from opennandlab.base.errors import ConfigError
+
+        chosen, found = self.trace_format, dict[str, Any]()
+        for option, form, value in (
+            ("--columns", "columns", self.columns),
+            ("--separator", "columns", self.separator and self.separator.value),
+            ("--header-lines", "columns", self.header_lines),
+            ("--layer", "blkparse", self.layer and self.layer.value),
+            ("--wait", "fio_iolog", self.wait and self.wait.value.replace("-", "_")),
+        ):
+            if value is None:
+                continue
+            if form == "columns" and self.columns is None:
+                raise ConfigError("format", f"{option} describes --columns: give them too")
+            if chosen not in {"auto", form}:
+                raise ConfigError(
+                    "format",
+                    f"{option} describes traces of {form}: drop --trace-format {chosen} or it",
+                )
+            chosen = form
+            found[option.removeprefix("--").replace("-", "_")] = value
+        return {"kind": chosen, **found} if found else chosen
