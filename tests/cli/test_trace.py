@@ -269,3 +269,47 @@ def test_a_replay_repeats_and_orders_as_asked(tmp_path: Path) -> None:
         assert any(said in warning for warning in warnings), warnings
     with pytest.raises(onl.ConfigError, match="order"):
         replayed(trace, order="file")
+
+
+# A write, a flush if the format has one, and a read, as each format has them.
+SAMPLES = {
+    "mqsim": "0 1 0 8 0\n1000000 1 8 8 1\n",
+    "msr": "10,h,0,Write,0,4096,9\n10010,h,0,Read,4096,4096,9\n",
+    "spc": "1,0,4096,W,0.0\n1,8,4096,R,0.001\n",
+    "tencent": "1,0,8,1,1\n2,8,8,0,1\n",
+    "alibaba": "1,W,0,4096,5000\n1,R,4096,4096,6000\n",
+    "systor17": "1.0,0.1,W,0,0,4096\n1.001,,R,0,4096,4096\n",
+    "fiu": "1000 7 a 0 8 W 6 0 56f1\n2000 7 a 8 8 R 6 0 56f2\n",
+    "mobile": "a,83,WFS,0,8,1.0\na,83,FF,0,0,1.0005\na,83,R,8,8,1.001\n",
+    "fio_iolog": "fio version 3 iolog\n0 f write 0 4096\n5 f sync 0 0\n9 f read 4096 4096\n",
+    "blkparse": "8,0 0 1 0.1 7 Q WFS 0 + 8 [a]\n8,0 0 2 0.2 7 Q FN [a]\n"
+    "8,0 0 3 0.3 7 Q R 8 + 8 [a]\n",
+    "biosnoop": "1.0 a 7 sda WFS 0 4096 0.1\n1.1 a 7 sda FF 0 0 0.1\n1.2 a 7 sda R 8 4096 0.1\n",
+    "tracepoint": "a-7 [0] 1.0: block_rq_issue: 8,0 WFS 4096 () 0 + 8 [a]\n"
+    "a-7 [0] 1.1: block_rq_issue: 8,0 FF 0 () 18446744073709551615 + 0 [a]\n"
+    "a-7 [0] 1.2: block_rq_issue: 8,0 R 4096 () 8 + 8 [a]\n",
+    "xperf": "DiskWrite, 50, a (7), 1, 0xe, 0x0, 0x1000, 5, 0\nDiskFlush, 60, a (7), 1, 0xe, 5, 0\n"
+    "DiskRead, 70, a (7), 1, 0xe, 0x1000, 0x1000, 5, 0\n",
+    "served": "0,0,write,1,0,4096,1,2,3\n1,0,flush,0,0,0,2,3,4\n2,0,read,0,4096,4096,5,6,7\n",
+    "libcachesim": "1,5,2a,4096,0\n1,6,35,0,0\n1,7,28,4096,8\n",
+    "vscsi": "1,4096,1,write,0,5\n1,4096,1,read,8,9\n",
+    "csv": HEAD + "0,write,0,4096,a,7,fua\n5,flush,0,0,a,7,\n9,read,4096,4096,a,7,\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_trace_of_any_format_is_the_same_after_conversion(name: str, tmp_path: Path) -> None:
+    source, table = tmp_path / "t.trace", tmp_path / "t.csv"
+    source.write_text(SAMPLES[name])
+    before = asked("trace", "info", source)
+    assert before["format"] == name
+    has_flush, has_fua = "\n" in SAMPLES[name].strip() and name not in {
+        "mqsim", "msr", "spc", "tencent", "alibaba", "systor17", "fiu", "vscsi",
+    }, name in {"mobile", "blkparse", "biosnoop", "tracepoint", "served", "csv"}  # fmt: skip
+    assert counts(before) == {
+        "read": 1, "write": 1, "trim": 0, "flush": int(has_flush), "fua": int(has_fua),
+    }  # fmt: skip
+    asked("trace", "convert", source, "-o", table)
+    after = asked("trace", "info", table)
+    for key in ("ops", "span_ns", "gap_ns_mean", "footprint_sectors", "sizes", "reuse"):
+        assert after[key] == before[key], key

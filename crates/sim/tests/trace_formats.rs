@@ -95,7 +95,7 @@ fn published_samples_have_their_known_counts() {
 
 /// One small trace in every format: write 4 KiB at 1 MiB, 1 ms later read 512 B at 0, then trim 1
 /// MiB.
-const SAME_TRACE: [(&str, &str, usize); 14] = [
+const SAME_TRACE: [(&str, &str, usize); 18] = [
     ("mqsim", "5000000 1 2048 8 0\n6000000 1 0 1 1", 2),
     ("msr", "50000,h,1,Write,1048576,4096,9\r\n60000,h,1,Read,0,512,9\r\n", 2),
     ("spc", "1,2048,4096,W,0.005\n1,0,512,r,0.006\n", 2),
@@ -147,6 +147,26 @@ const SAME_TRACE: [(&str, &str, usize); 14] = [
         2,
     ),
     ("biosnoop", "1.006 a 7 sda W 2048 4096 1.00\n1.007 a 7 sda R 0 512 1.00\n", 2),
+    (
+        "tracepoint",
+        "a-7 [0] 1.005000: block_rq_issue: 8,0 WS 4096 () 2048 + 8 [a]\n\
+                  a 7 [0] 1.006: block:block_rq_issue: 8,0 R 512 () 0 + 1 none,0,0 [a]\n",
+        2,
+    ),
+    (
+        "xperf",
+        "DiskWrite, 5100, a (7), 1, 0xe1, 0x100000, 0x1000, 100, 0\n\
+                  DiskRead, 6100, a (7), 1, 0xe1, 0x0, 0x200, 100, 0\n",
+        2,
+    ),
+    ("libcachesim", "version,time,op,size,lbn\n1,1.005,2a,4096,2048\n1,1.006,28,512,0\n", 2),
+    (
+        "csv",
+        "time_ns,op,offset_bytes,size_bytes,volume,process,flags\n\
+                  5000000,write,1048576,4096,a,7,\n6000000,read,0,512,a,7,\n\
+                  6000000,trim,0,1048576,a,7,\n",
+        3,
+    ),
 ];
 
 #[test]
@@ -192,6 +212,17 @@ fn vscsi(version: u8, command: u8, len: u32, lbn: u64, ts: u64) -> Vec<u8> {
     } else {
         [&[command, 0, 0, 2][..], &one, &len, &one, &lbn, &ts, &[0; 8]].concat()
     }
+}
+
+/// A record of blktrace: a queued request of this category.
+fn blktrace(ns: u64, sector: u64, bytes: u32, category: u32) -> Vec<u8> {
+    let mut record = vec![7, 0x74, 0x61, 0x65, 1, 0, 0, 0];
+    record.extend(ns.to_le_bytes());
+    record.extend(sector.to_le_bytes());
+    for value in [bytes, category << 16 | 1, 7, 8 << 20, 0, 0] {
+        record.extend(value.to_le_bytes());
+    }
+    record
 }
 
 #[test]
@@ -481,6 +512,20 @@ fn written(format: &str, requests: &Requests) -> Vec<u8> {
             "blkparse" => format!("8,0 1 1 {seconds} 7 Q {letter} {sector} + {count} [x]"),
             "biosnoop" => format!("{seconds} a 1 sda {letter} {sector} {size} 0.00"),
             "vscsi" => format!("1,{size},1,{},{sector},{us}", word.to_lowercase()),
+            "csv" => format!("{ns},{},{offset},{size},v,7,", word.to_lowercase()),
+            "libcachesim" => {
+                format!("1,{seconds},2{},{size},{sector}", ['8', 'a'][usize::from(code)])
+            }
+            "tracepoint" => {
+                format!(
+                    "a-7 [0] {seconds}: block_rq_issue: 8,0 {letter} 0 () {sector} + {count} [a]"
+                )
+            }
+            "xperf" => format!("Disk{word}, {us}, a (7), 1, 0xe1, {offset:#x}, {size:#x}, 0, 0"),
+            "blkparse raw" => {
+                bytes.extend(blktrace(ns, sector, size as u32, 0x11 + u32::from(code)));
+                continue;
+            }
             "vscsi 1" | "vscsi 2" => {
                 let version = if format == "vscsi 1" { 1 } else { 2 };
                 let command = if is_write { 0x8a } else { 0x88 };
@@ -510,7 +555,8 @@ proptest! {
         let start = requests[0].0;
         let names = [
             "mqsim", "msr", "spc", "tencent", "alibaba", "systor17", "fiu", "mobile", "fio_iolog",
-            "blkparse", "biosnoop", "vscsi", "vscsi 1", "vscsi 2",
+            "blkparse", "biosnoop", "vscsi", "vscsi 1", "vscsi 2", "csv", "libcachesim",
+            "tracepoint", "xperf", "blkparse raw",
         ];
         for name in names {
             let bytes = written(name, &requests);
