@@ -7,6 +7,7 @@ hand and by other programs; these tests are skipped where they are absent.
 from __future__ import annotations
 
 import json
+import shutil
 import struct
 from pathlib import Path
 from typing import Any
@@ -313,3 +314,43 @@ def test_a_trace_of_any_format_is_the_same_after_conversion(name: str, tmp_path:
     after = asked("trace", "info", table)
     for key in ("ops", "span_ns", "gap_ns_mean", "footprint_sectors", "sizes", "reuse"):
         assert after[key] == before[key], key
+
+
+needs_fio = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+
+
+@needs_fio
+@pytest.mark.parametrize("depth", [(), ("--closed-loop", 4)])
+def test_a_trace_is_replayed_on_a_file_behind_the_gate(
+    depth: tuple[object, ...], tmp_path: Path
+) -> None:
+    trace, drive = tmp_path / "t.csv", tmp_path / "drive.img"
+    trace.write_text(
+        HEAD + "0,write,0,4096,a,1,fua\n9000,flush,0,0,a,1,\n20000,read,0,4096,a,1,\n"
+        "30000,trim,0,4096,a,1,\n40000,write,8192,8192,a,1,\n"
+    )
+    words = ("replay", trace, "--target", f"file:{drive}?size=4MiB", *depth)
+    found = asked(*words)
+    assert (found["read"]["ios"], found["write"]["ios"]) == (1, 2)
+    assert (found["write"]["bytes"], found["trims_lost"], found["fua_lost"]) == (12288, 1, 1)
+    code, said = ran(*words)
+    assert code != 0
+    assert "--destructive" in said
+    assert asked(*words, "--destructive", "--repeat", 3)["write"]["ios"] == 6
+
+
+@needs_fio
+def test_what_a_target_cannot_take_is_refused_before_it_is_written(tmp_path: Path) -> None:
+    trace, drive = tmp_path / "t.csv", tmp_path / "drive.img"
+    for lines, words in (
+        ("0,write,8388608,512,a,1,\n", "--addresses"),
+        ("0,write,0,512,a,1,\n1,write,0,512,b,1,\n", "2 volumes"),
+        ("0,flush,0,0,a,1,\n", "no read or write"),
+    ):
+        trace.write_text(HEAD + lines)
+        code, said = ran("replay", trace, "--target", f"file:{drive}?size=4MiB", "--destructive")
+        assert code == 2, said
+        assert words in " ".join(said.split())
+    for target in ("sim:tlc_standard", "nothing:x"):
+        assert ran("replay", trace, "--target", target)[0] == 2
+    assert ran("replay", trace, "--destructive")[0] == 2

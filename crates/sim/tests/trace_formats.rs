@@ -11,7 +11,7 @@ use std::process::Command;
 use opennandlab_sim::op::HostOp;
 use opennandlab_sim::units::Ns;
 use opennandlab_sim::workload::trace::{
-    BadLines, FormatConfig, Order, Trace, TraceError, TraceOptions, TraceSummary,
+    BadLines, FormatConfig, Trace, TraceError, TraceOptions, TraceSummary,
 };
 use proptest::prelude::*;
 
@@ -314,35 +314,6 @@ fn bad_lines_are_refused_by_number_or_counted() {
     let trace = read_with(text.as_bytes(), &options).unwrap();
     assert_eq!((trace.records().len(), trace.skipped_lines()), (2, 2));
     assert!(trace.warnings()[0].starts_with("2 lines skipped; the first: t.trace:4: sectors `x`"));
-}
-
-#[test]
-fn records_out_of_order_are_sorted_stably_with_a_warning() {
-    let trace = read("10 0 1 1 1\n30 0 2 1 1\n20 0 3 1 1\n30 0 4 1 1\n20 0 5 1 1\n").unwrap();
-    let order: Vec<_> = trace.records().iter().map(|r| (r.arrival.0, r.sector)).collect();
-    assert_eq!(order, [(0, 1), (10, 3), (10, 5), (20, 2), (20, 4)]);
-    assert_eq!(
-        trace.warnings(),
-        ["t.trace: 2 of 5 requests were out of time order, so they were sorted"]
-    );
-    // A closed loop takes them as they stand in the file, counted from the earliest.
-    let options = TraceOptions { order: Order::File, ..TraceOptions::default() };
-    let trace = read_with(b"20 0 1 1 1\n10 0 2 1 1\n30 0 3 1 1\n", &options).unwrap();
-    let order: Vec<_> = trace.records().iter().map(|r| (r.arrival.0, r.sector)).collect();
-    assert_eq!(order, [(10, 1), (0, 2), (20, 3)]);
-    let said = "t.trace: 1 of 3 requests was out of time order; the order is that of the file";
-    assert_eq!(trace.warnings(), [said]);
-}
-
-#[test]
-fn odd_bytes_are_rounded_outwards_with_a_warning() {
-    let trace = read("1,W,1000,100,1\n1,R,511,2,2\n1,R,512,512,3\n").unwrap();
-    let spans: Vec<_> = trace.records().iter().map(|r| (r.sector, r.sector_count)).collect();
-    assert_eq!(spans, [(1, 2), (0, 2), (1, 1)]);
-    assert_eq!(
-        trace.warnings(),
-        ["t.trace: 2 requests were not of whole sectors and were rounded outwards"]
-    );
 }
 
 #[test]

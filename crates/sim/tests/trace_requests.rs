@@ -1,8 +1,8 @@
-//! What a trace says beside reads and writes: flushes, force unit access, and one request at
-//! several devices.
+//! What a trace says beside reads and writes: flushes, force unit access, one request at several
+//! devices; its order and odd sizes.
 
 use opennandlab_sim::units::Ns;
-use opennandlab_sim::workload::trace::{FormatConfig, Trace, TraceError, TraceOptions};
+use opennandlab_sim::workload::trace::{FormatConfig, Order, Trace, TraceError, TraceOptions};
 
 fn read(text: &str) -> Result<Trace, TraceError> {
     Trace::read(&mut text.as_bytes(), "t.trace", &TraceOptions::default())
@@ -66,4 +66,34 @@ fn requests_of_a_stack_count_once() {
     // Of the volume alone nothing is left out.
     let upper: Vec<_> = text.lines().filter(|line| line.starts_with("253")).collect();
     assert_eq!(read(&upper.join("\n")).unwrap().records().len(), 3);
+}
+
+#[test]
+fn records_out_of_order_are_sorted_stably_with_a_warning() {
+    let trace = read("10 0 1 1 1\n30 0 2 1 1\n20 0 3 1 1\n30 0 4 1 1\n20 0 5 1 1\n").unwrap();
+    let order: Vec<_> = trace.records().iter().map(|r| (r.arrival.0, r.sector)).collect();
+    assert_eq!(order, [(0, 1), (10, 3), (10, 5), (20, 2), (20, 4)]);
+    assert_eq!(
+        trace.warnings(),
+        ["t.trace: 2 of 5 requests were out of time order, so they were sorted"]
+    );
+    // A closed loop takes them as they stand in the file, counted from the earliest.
+    let options = TraceOptions { order: Order::File, ..TraceOptions::default() };
+    let trace = Trace::read(&mut &b"20 0 1 1 1\n10 0 2 1 1\n30 0 3 1 1\n"[..], "t.trace", &options)
+        .unwrap();
+    let order: Vec<_> = trace.records().iter().map(|r| (r.arrival.0, r.sector)).collect();
+    assert_eq!(order, [(10, 1), (0, 2), (20, 3)]);
+    let said = "t.trace: 1 of 3 requests was out of time order; the order is that of the file";
+    assert_eq!(trace.warnings(), [said]);
+}
+
+#[test]
+fn odd_bytes_are_rounded_outwards_with_a_warning() {
+    let trace = read("1,W,1000,100,1\n1,R,511,2,2\n1,R,512,512,3\n").unwrap();
+    let spans: Vec<_> = trace.records().iter().map(|r| (r.sector, r.sector_count)).collect();
+    assert_eq!(spans, [(1, 2), (0, 2), (1, 1)]);
+    assert_eq!(
+        trace.warnings(),
+        ["t.trace: 2 requests were not of whole sectors and were rounded outwards"]
+    );
 }

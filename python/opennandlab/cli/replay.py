@@ -1,71 +1,12 @@
 """`replay`: a recorded block trace on a device."""
 
 import json
-from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._run_report import run_and_report
-from opennandlab.cli.options.rows import argument, flag
-from opennandlab.cli.options.run import MeasuredRunOptions
-from opennandlab.cli.options.trace import ReadOptions
-
-
-class Beyond(str, Enum):
-    """What happens to addresses beyond the device."""
-
-    ERROR = "error"
-    WRAP = "wrap"
-    SCALE = "scale"
-
-
-class Order(str, Enum):
-    """The order of requests in a closed loop."""
-
-    FILE = "file"
-    TIME = "time"
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReplayOptions(MeasuredRunOptions, ReadOptions):
-    """Options of `replay`."""
-
-    trace: Annotated[
-        Path,
-        argument(
-            "Trace file; may be compressed with gzip, bzip2, xz or zstd.",
-            metavar="TRACE",
-            show_default=False,
-        ),
-    ]
-    closed_loop: Annotated[
-        int | None,
-        flag(
-            "Keep QD requests outstanding, in the order of the file; ignore arrival times.",
-            metavar="QD",
-        ),
-    ] = None
-    order: Annotated[
-        Order | None, flag("Order of requests with --closed-loop.", show_default="file")
-    ] = None
-    repeat: Annotated[
-        int, flag("Times that the trace is replayed, one after the other.", min=1, max=1_000_000)
-    ] = 1
-    time_scale: Annotated[
-        float | None, flag("Factor on arrival times, 1e-6 to 1e6: 0.5 is twice as fast.")
-    ] = None
-    beyond: Annotated[Beyond, flag("What to do with addresses beyond the device.")] = Beyond.ERROR
-    wrap: Annotated[bool, flag("Same as --beyond wrap.")] = False
-    scale: Annotated[bool, flag("Same as --beyond scale.")] = False
-    volumes: Annotated[
-        str | None,
-        flag(
-            "Traces with several volumes: concatenate them, overlay them, or replay one.",
-            metavar="concat|overlay|NAME",
-        ),
-    ] = None
+from opennandlab.cli.options.trace import Beyond, ReplayOptions
 
 
 def replay(given: ReplayOptions) -> None:
@@ -78,6 +19,28 @@ def replay(given: ReplayOptions) -> None:
         raise ConfigError("beyond", "give one of --wrap, --scale and --beyond")
     if given.closed_loop is not None and given.time_scale is not None:
         raise ConfigError("loop", "--closed-loop ignores arrival times: drop --time-scale")
+    if given.target is not None:
+        from opennandlab.cli._replay_target import replay_on_target
+
+        replay_on_target(given)
+        return
+    given.refuse(("destructive", "i_know", "force"), "without --target")
+    options = _options(given)
+    device_sets, replay_sets = terminal.split_sets(given.settings)
+    watch = given.observation()
+    given.check_outputs({"the trace": given.trace})
+    device = given.device(device_sets)
+    for path, value in replay_sets.items():
+        set_path(options, path, value)
+    run = prepare_replay(Start(device, given.seed, given.state), given.trace, options, watch)
+    if run.trace is not None and not given.as_json and not given.quiet:
+        found = _read_as(given.trace, run.trace.summary())
+        terminal.stdout().print(found, markup=False, soft_wrap=True)
+    run_and_report(run, given)
+
+
+def _options(given: ReplayOptions) -> dict[str, Any]:
+    """Return the keys of replay options that were given."""
     options: dict[str, Any] = {
         **given.reading(),
         "beyond": "wrap" if given.wrap else "scale" if given.scale else given.beyond.value,
@@ -92,17 +55,7 @@ def replay(given: ReplayOptions) -> None:
         options["repeat"] = given.repeat
     if given.volumes is not None:
         options["volumes"] = given.volumes
-    device_sets, replay_sets = terminal.split_sets(given.settings)
-    watch = given.observation()
-    given.check_outputs({"the trace": given.trace})
-    device = given.device(device_sets)
-    for path, value in replay_sets.items():
-        set_path(options, path, value)
-    run = prepare_replay(Start(device, given.seed, given.state), given.trace, options, watch)
-    if run.trace is not None and not given.as_json and not given.quiet:
-        found = _read_as(given.trace, run.trace.summary())
-        terminal.stdout().print(found, markup=False, soft_wrap=True)
-    run_and_report(run, given)
+    return options
 
 
 def _read_as(trace: Path, summary: str) -> str:

@@ -2,10 +2,13 @@
 
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from typing import Annotated, Any
 
-from opennandlab.cli._typed import typed
-from opennandlab.cli.options.rows import Options, flag
+from opennandlab.cli._typed import typed, typed_device
+from opennandlab.cli.options.rows import Options, argument, flag
+from opennandlab.cli.options.run import MeasuredRunOptions
+from opennandlab.cli.options.target import Destructive, Force, IKnow
 
 
 class Layer(str, Enum):
@@ -119,3 +122,70 @@ class ReadOptions(Options):
             chosen = form
             found[option.removeprefix("--").replace("-", "_")] = value
         return {"kind": chosen, **found} if found else chosen
+
+
+class Beyond(str, Enum):
+    """What happens to addresses beyond the device."""
+
+    ERROR = "error"
+    WRAP = "wrap"
+    SCALE = "scale"
+
+
+class Order(str, Enum):
+    """The order of requests in a closed loop."""
+
+    FILE = "file"
+    TIME = "time"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplayOptions(MeasuredRunOptions, ReadOptions):
+    """Options of `replay`."""
+
+    trace: Annotated[
+        Path,
+        argument(
+            "Trace file; may be compressed with gzip, bzip2, xz or zstd.",
+            metavar="TRACE",
+            show_default=False,
+        ),
+    ]
+    closed_loop: Annotated[
+        int | None,
+        flag(
+            "Keep QD requests outstanding, in the order of the file; ignore arrival times.",
+            metavar="QD",
+        ),
+    ] = None
+    order: Annotated[
+        Order | None, flag("Order of requests with --closed-loop.", show_default="file")
+    ] = None
+    repeat: Annotated[
+        int, flag("Times that the trace is replayed, one after the other.", min=1, max=1_000_000)
+    ] = 1
+    time_scale: Annotated[
+        float | None, flag("Factor on arrival times, 1e-6 to 1e6: 0.5 is twice as fast.")
+    ] = None
+    beyond: Annotated[Beyond, flag("What to do with addresses beyond the device.")] = Beyond.ERROR
+    wrap: Annotated[bool, flag("Same as --beyond wrap.")] = False
+    scale: Annotated[bool, flag("Same as --beyond scale.")] = False
+    target: Annotated[
+        str | None,
+        flag(
+            "Replay on file:PATH[?size=1GiB], /dev/… or an NBD export by fio instead; its data are "
+            "lost.",
+            metavar="TARGET",
+            callback=typed_device,
+        ),
+    ] = None
+    destructive: Destructive = False
+    i_know: IKnow = None
+    force: Force = False
+    volumes: Annotated[
+        str | None,
+        flag(
+            "Traces with several volumes: concatenate them, overlay them, or replay one.",
+            metavar="concat|overlay|NAME",
+        ),
+    ] = None
