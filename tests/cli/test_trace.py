@@ -272,6 +272,18 @@ def test_a_replay_repeats_and_orders_as_asked(tmp_path: Path) -> None:
         replayed(trace, order="file")
 
 
+def test_one_of_several_files_of_blktrace_is_noted(tmp_path: Path) -> None:
+    for cpu in (0, 1):
+        (tmp_path / f"sda.blktrace.{cpu}").write_bytes(record(4096, 0x00120001))
+    device = tmp_path / "small.yaml"
+    device.write_text(json.dumps(SMALL))
+    code, said = ran("replay", tmp_path / "sda.blktrace.0", "-c", device, "-q")
+    assert code == 0, said
+    assert "trace convert sda.blktrace.*" in " ".join(said.split())
+    (tmp_path / "sda.blktrace.1").unlink()
+    assert "convert" not in ran("replay", tmp_path / "sda.blktrace.0", "-c", device, "-q")[1]
+
+
 # A write, a flush if the format has one, and a read, as each format has them.
 SAMPLES = {
     "mqsim": "0 1 0 8 0\n1000000 1 8 8 1\n",

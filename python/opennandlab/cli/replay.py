@@ -19,6 +19,7 @@ def replay(given: ReplayOptions) -> None:
         raise ConfigError("beyond", "give one of --wrap, --scale and --beyond")
     if given.closed_loop is not None and given.time_scale is not None:
         raise ConfigError("loop", "--closed-loop ignores arrival times: drop --time-scale")
+    _note_other_processors(given)
     if given.target is not None:
         from opennandlab.cli._replay_target import replay_on_target
 
@@ -37,6 +38,18 @@ def replay(given: ReplayOptions) -> None:
         found = _read_as(given.trace, run.trace.summary())
         terminal.stdout().print(found, markup=False, soft_wrap=True)
     run_and_report(run, given)
+
+
+def _note_other_processors(given: ReplayOptions) -> None:
+    """Note the files of blktrace that belong to the same trace and are not replayed."""
+    base, mark, _ = given.trace.name.rpartition(".blktrace.")
+    others = given.trace.parent.glob("*.blktrace.*") if mark else ()
+    names = sorted(one.name for one in others if one.name.startswith(f"{base}{mark}"))
+    if len(names) > 1:
+        terminal.note(
+            f"note: {given.trace.name} is of one processor, the whole trace is {len(names)} files; "
+            f"`opennandlab trace convert {base}{mark}* -o {base}.csv` joins them"
+        )
 
 
 def _options(given: ReplayOptions) -> dict[str, Any]:
