@@ -272,6 +272,20 @@ def test_a_replay_repeats_and_orders_as_asked(tmp_path: Path) -> None:
         replayed(trace, order="file")
 
 
+def test_requests_out_of_order_are_counted_in_the_order_of_time(tmp_path: Path) -> None:
+    """Gaps of 10, 20 and 30 us, and a page that is written before it is read."""
+    late, sorted_ = tmp_path / "late.trace", tmp_path / "sorted.trace"
+    lines = [f"{at} 0 {page * 8} 8 {read}\n" for at, page, read in (
+        (0, 1, 0), (10_000, 2, 0), (30_000, 1, 1), (60_000, 2, 0))]  # fmt: skip
+    sorted_.write_text("".join(lines))
+    late.write_text("".join(lines[at] for at in (2, 0, 3, 1)))
+    found, right = asked("trace", "info", late), asked("trace", "info", sorted_)
+    assert found["gap_cv"] == pytest.approx(right["gap_cv"])
+    for key in ("gap_ns_mean", "reuse", "overwrite_us", "sequential", "span_ns"):
+        assert found[key] == right[key], key
+    assert any("so they were sorted" in warning for warning in found["warnings"])
+
+
 def test_one_of_several_files_of_blktrace_is_noted(tmp_path: Path) -> None:
     for cpu in (0, 1):
         (tmp_path / f"sda.blktrace.{cpu}").write_bytes(record(4096, 0x00120001))

@@ -265,12 +265,24 @@ def _read_one(group: list[str], given: FileOptions) -> dict[str, Any]:
 
 
 def _statistics(given: FileOptions) -> dict[str, Any]:
+    """Count in one pass; requests that are out of order, or of several files, are sorted first."""
+    from opennandlab.base.errors import TraceError
+
     groups = _groups(given.files)
+    found: dict[str, Any] | None = None
     if len(groups) == 1:
-        return _read_one(groups[0], given)
-    traces = _traces(given, given.config())
-    found: dict[str, Any] = json.loads(traces.statistics(given.page_bytes()))
-    return found | {"duplicates": traces.duplicates()}
+        found = _read_one(groups[0], given)
+        if not found["late_count"] or not given.files[0].is_file():
+            return found
+    try:
+        traces = _traces(given, given.config())
+    except TraceError:
+        # No memory for them: the order of the file is better than nothing, and a warning names it.
+        if found is None:
+            raise
+        return found
+    of_all: dict[str, Any] = json.loads(traces.statistics(given.page_bytes()))
+    return of_all | {"duplicates": traces.duplicates()}
 
 
 def _traces(given: FileOptions, config: str) -> Any:  # noqa: ANN401 (of the core)
