@@ -1,5 +1,6 @@
 # The compiled core, crates/py. JSON text crosses this border, in bulk; units are in the names.
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeAlias
 
 def version() -> str: ...
@@ -118,7 +119,21 @@ class Drive:
     def checkpoint(self) -> bytes: ...
     @staticmethod
     def from_checkpoint(state: bytes) -> Drive: ...
-    def observe(self, breakdown: bool, timeline_ns: tuple[int, int] | None = None) -> None: ...
+    def observe(
+        self,
+        breakdown: bool,
+        timeline_ns: tuple[int, int] | None = None,
+        requests_every: int | None = None,
+    ) -> None: ...
+    def record(
+        self,
+        path: Path,
+        ending: str,
+        stage: str,
+        tenants: list[str],
+        trace: tuple[Trace, str] | None = None,
+    ) -> None: ...
+    def end_record(self) -> tuple[int | None, int, str | None]: ...
     def timeline(self) -> str | None: ...
 
 class Player:

@@ -4,8 +4,9 @@
 //! pointer into a drive.
 
 use std::num::NonZero;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use opennandlab_sim::config::{self, ConfigError};
 use opennandlab_sim::ftl::gc::{Choosers, GcConfig};
@@ -22,6 +23,7 @@ use crate::config::{Device, Replay, Steps, Workload};
 use crate::doorway::{doorway, Failure};
 use crate::policy::{Failed, NativeChoosers, Policy, PythonChoosers, PythonPlacer};
 use crate::power_loss::{pattern_of, target_of};
+use crate::requests::{Kept, Names, Recorder, Volumes};
 use crate::trace::Trace;
 
 /// Threads that untimed writes of a drive take; 0: as many as this process has cores.
@@ -41,6 +43,8 @@ pub(crate) struct Drive {
     failed: Arc<Failed>,
     /// The name of a policy that is still to be loaded.
     missing: Mutex<Option<String>>,
+    /// Where the requests of the run go, if they are recorded.
+    recorder: Mutex<Option<Recorder>>,
 }
 
 impl Drive {
@@ -58,6 +62,7 @@ impl Drive {
             simulation: Mutex::new(Some(simulation)),
             failed: Arc::default(),
             missing: Mutex::new(missing),
+            recorder: Mutex::new(None),
         }
     }
 
@@ -75,6 +80,11 @@ impl Drive {
             Ok(())
         })?;
         self.failed.raise()
+    }
+
+    fn recorder(&self) -> MutexGuard<'_, Option<Recorder>> {
+        // Poison would need a panic in the drive, which is then poisoned itself.
+        self.recorder.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn policy(&self, name: String) -> Policy {
@@ -194,17 +204,19 @@ impl Drive {
     }
 
     /// Watches the measured part of later jobs: the parts of every command, and spans of activity
-    /// between two points of its time, in nanoseconds. No metric depends on it.
-    #[pyo3(signature = (breakdown, timeline_ns=None))]
+    /// between two points of its time, in nanoseconds; `record` takes each request of a number.
+    /// No metric depends on it.
+    #[pyo3(signature = (breakdown, timeline_ns=None, requests_every=None))]
     fn observe(
         &self,
         py: Python<'_>,
         breakdown: bool,
         timeline_ns: Option<(u64, u64)>,
+        requests_every: Option<NonZero<u64>>,
     ) -> PyResult<()> {
         let timeline = timeline_ns.map(|(from, to)| (Ns(from), Ns(to)));
         self.with(py, |drive| {
-            drive.observe(Observation { breakdown, timeline });
+            drive.observe(Observation { breakdown, timeline, requests_every });
             Ok(())
         })
     }
@@ -214,6 +226,39 @@ impl Drive {
         self.with(py, |drive| Ok(drive.timeline().map(|document| document.to_string())))
     }
 
+    /// Lets the requests that `observe` asked for be written to the file at `path`, which exists
+    /// and is empty, in the format of an ending. Tenants are those of the workload in order;
+    /// `trace` is the one that is replayed, with the `volumes` of its options.
+    #[allow(clippy::needless_pass_by_value)] // called from Python
+    #[pyo3(signature = (path, ending, stage, tenants, trace=None))]
+    fn record(
+        &self,
+        path: PathBuf,
+        ending: &str,
+        stage: String,
+        tenants: Vec<String>,
+        trace: Option<(PyRef<'_, Trace>, String)>,
+    ) -> PyResult<()> {
+        let volumes = trace.map_or_else(
+            || Volumes::One(String::new()),
+            |(trace, volumes)| Volumes::of(&trace.records, &volumes),
+        );
+        let names = Names { stage, tenants, volumes };
+        *self.recorder() = Some(Recorder::begin(&path, ending, names)?);
+        Ok(())
+    }
+
+    /// Ends the file of `record`: its rows, or none if it is no valid file; the rows that there
+    /// were; and why they are not the same.
+    fn end_record(&self, py: Python<'_>) -> PyResult<(Option<u64>, u64, Option<String>)> {
+        let recorder = self.recorder().take();
+        self.with(py, |drive| {
+            let Some(recorder) = recorder else { return Ok((None, 0, None)) };
+            let (Kept { rows, problem }, offered) = recorder.finish(drive);
+            Ok((rows, offered, problem))
+        })
+    }
+
     /// Runs about `ops` operations further; the progress as JSON.
     fn advance(&self, py: Python<'_>, ops: u64) -> PyResult<String> {
         let progress = self.with(py, |drive| {
@@ -221,7 +266,10 @@ impl Drive {
                 let message = format!("the policy `{name}` was not loaded");
                 return Err(ConfigError::new("ftl.gc_policy", message).into());
             }
-            let progress = drive.advance(ops);
+            let progress = match &mut *self.recorder() {
+                Some(recorder) => recorder.advance(drive, ops),
+                None => drive.advance(ops),
+            };
             Ok(serde_json::to_value(progress).unwrap_or(Value::Null).to_string())
         })?;
         self.failed.raise()?;

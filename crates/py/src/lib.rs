@@ -13,6 +13,7 @@ mod player;
 mod policy;
 mod power_loss;
 mod reliability;
+mod requests;
 mod server;
 mod source;
 mod stream;

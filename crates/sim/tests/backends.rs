@@ -11,7 +11,7 @@ fn run(device: &Value, workload: &Value, breakdown: bool) -> Value {
     let mut simulation = Simulation::new(device, 7);
     let space = simulation.space();
     let workload = WorkloadConfig::resolve(&workload.to_string(), space).expect("a workload");
-    simulation.observe(Observation { breakdown, timeline: None });
+    simulation.observe(Observation { breakdown, ..Observation::default() });
     simulation.begin(workload.job(space, 7));
     while !simulation.advance(1 << 40).finished {}
     simulation.outcome()

@@ -36,7 +36,7 @@ fn reads(device: &Value, is_watched: bool) -> Value {
     let workload = json!({
         "pattern": "random", "read_pct": 100, "block_size_bytes": 4096, "queue_depth": 1,
         "total": {"ios": 300}, "precondition": [{"kind": "sequential_fill"}]});
-    let observation = Observation { breakdown: is_watched, timeline: None };
+    let observation = Observation { breakdown: is_watched, ..Observation::default() };
     testing::run(device, &workload, observation).outcome()["metrics"].take()
 }
 
@@ -145,7 +145,7 @@ fn a_base_alone_is_the_constant() {
             for (key, value) in form.as_object().expect("keys") {
                 drive["controller"][key] = value.clone();
             }
-            let observation = Observation { breakdown: true, timeline: None };
+            let observation = Observation { breakdown: true, ..Observation::default() };
             testing::run(&drive, &workload, observation).outcome()["metrics"].take()
         };
         let constant = metrics(json!({"ecc_decode_us": 7}));

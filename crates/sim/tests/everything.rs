@@ -231,7 +231,7 @@ fn run(name: &str, device: &Value, ios: u64, seed: u64) -> Value {
     let workload = WorkloadConfig::resolve(&commands(ios).to_string(), space);
     let workload = workload.unwrap_or_else(|error| panic!("{name}: {error}"));
     let timeline = Some((Ns(1_000_000), Ns(2_000_000)));
-    simulation.observe(Observation { breakdown: true, timeline });
+    simulation.observe(Observation { breakdown: true, timeline, ..Observation::default() });
     simulation.begin(workload.job(space, seed));
     // A million operations of the flash in which no command is begun are a drive that hangs.
     let mut before = None;

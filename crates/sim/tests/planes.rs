@@ -26,7 +26,11 @@ fn device() -> Value {
 
 /// What a run gives, and its timeline.
 fn outcome(device: &Value, workload: &Value) -> (Value, Value) {
-    let observation = Observation { breakdown: true, timeline: Some((Ns(0), Ns(1_000_000))) };
+    let observation = Observation {
+        breakdown: true,
+        timeline: Some((Ns(0), Ns(1_000_000))),
+        ..Observation::default()
+    };
     let simulation = run(device, workload, observation);
     (simulation.outcome(), simulation.timeline().expect("a timeline"))
 }

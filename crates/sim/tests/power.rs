@@ -172,7 +172,7 @@ fn both_back_ends_count_alike() {
     let mut workload = random(40, 3072, 30_000);
     workload["precondition"] = aged(1);
     let plain = metrics(&file, &workload);
-    let watched = Observation { breakdown: true, timeline: None };
+    let watched = Observation { breakdown: true, ..Observation::default() };
     let full = run(&file, &workload, watched).outcome()["metrics"].take();
     assert_eq!(plain["power"], full["power"]);
     for (kind, sources) in [("array_reads", 3), ("programs", 3), ("erases", 2)] {

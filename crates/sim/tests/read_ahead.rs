@@ -18,7 +18,7 @@ fn device() -> Value {
 }
 
 fn run(device: &Value, workload: &Value) -> Value {
-    let observation = Observation { breakdown: true, timeline: None };
+    let observation = Observation { breakdown: true, ..Observation::default() };
     testing::run(device, workload, observation).outcome()["metrics"].take()
 }
 

@@ -33,7 +33,7 @@ fn reads(device: &Value) -> Value {
     let workload = json!({
         "pattern": "random", "read_pct": 100, "block_size_bytes": 4096, "queue_depth": 1,
         "total": {"ios": 60_000}, "precondition": [{"kind": "sequential_fill"}]});
-    let observation = Observation { breakdown: true, timeline: None };
+    let observation = Observation { breakdown: true, ..Observation::default() };
     testing::run(device, &workload, observation).outcome()["metrics"].take()
 }
 

@@ -59,7 +59,7 @@ fn run(config: DeviceConfig, workload: &Value, breakdown: bool) -> Value {
     let mut simulation = Simulation::new(config, 7);
     let space = simulation.space();
     let workload = WorkloadConfig::resolve(&workload.to_string(), space).expect("a workload");
-    simulation.observe(Observation { breakdown, timeline: None });
+    simulation.observe(Observation { breakdown, ..Observation::default() });
     simulation.begin(workload.job(space, 7));
     while !simulation.advance(1 << 40).finished {}
     let mut outcome = simulation.outcome();

@@ -135,7 +135,8 @@ fn timed_superblocks_of_every_make_keep_the_rules() {
         if file["controller"]["scheduler"] == "priority" {
             file["controller"]["suspend"] = json!({"program": true, "erase": true});
         }
-        let found = run(&file, &commands, Observation { breakdown: true, timeline: None });
+        let found =
+            run(&file, &commands, Observation { breakdown: true, ..Observation::default() });
         assert_eq!(found.outcome()["checks"]["passed"], true, "case {case}: {file}");
         // As bytes and back.
         let again = Simulation::from_image(&found.image(), 1).expect("an image");
@@ -147,7 +148,8 @@ fn timed_superblocks_of_every_make_keep_the_rules() {
             file["nand"]["rber_ceil"] = json!(2.1e-3);
             file["nand"]["faults"] = json!([]);
             file["ftl"]["slc_cache"] = json!("none");
-            let found = run(&file, &commands, Observation { breakdown: true, timeline: None });
+            let found =
+                run(&file, &commands, Observation { breakdown: true, ..Observation::default() });
             let metrics = &found.outcome()["metrics"];
             rebuilt += metrics["recovery"]["rebuilt"].as_u64().unwrap_or(0);
         }

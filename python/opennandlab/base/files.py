@@ -347,20 +347,41 @@ def write_into(folder: Path, contents: Iterable[tuple[str, bytes]]) -> list[Path
 
 
 def _write_and_rename(target: Path, pieces: Iterable[bytes]) -> None:
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
+    made = empty_beside(target)
     try:
-        with os.fdopen(handle, "wb") as stream:
+        with made.open("wb") as stream:
             stream.writelines(pieces)
             stream.flush()
             os.fsync(stream.fileno())
-        # mkstemp makes files private; a result is as readable as the umask allows.
-        mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
-        Path(name).chmod(mode)
-        Path(name).replace(target)
+        put_in_place(made, target)
     except BaseException:  # also Ctrl-C: no stray file is left behind
         with contextlib.suppress(OSError):
-            Path(name).unlink()
+            made.unlink()
         raise
+
+
+def empty_beside(path: Path) -> Path:
+    """Make an empty file in the folder of a path, to be put there when it is written.
+
+    Raises:
+        OSError: with the reason.
+    """
+    target = Path(os.path.realpath(path))
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
+    os.close(handle)
+    return Path(name)
+
+
+def put_in_place(made: Path, path: Path) -> None:
+    """Let a file made by `empty_beside` replace the file at its path.
+
+    Raises:
+        OSError: with the reason.
+    """
+    target = Path(os.path.realpath(path))
+    # mkstemp makes files private; a result is as readable as the umask allows.
+    made.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
+    made.replace(target)
     sync_folder(target.parent)
 
 

@@ -47,7 +47,7 @@ def run_and_report(run: "Run", given: MeasuredRunOptions) -> None:
         show_notes(result, None if problem else given.output)
     if given.timeline is not None:
         problem = problem or _write_timeline(result, given.timeline[1], quiet=given.quiet)
-    raise typer.Exit(_verdict(result, code, problem))
+    raise typer.Exit(_requests_verdict(result, _verdict(result, code, problem), quiet=given.quiet))
 
 
 def _until_finished(
@@ -74,6 +74,19 @@ def _verdict(result: "Result", code: int, problem: str | None) -> int:
     if problem:
         note(f"error: {problem}", style="bold red")
         return terminal.BROKEN
+    return code
+
+
+def _requests_verdict(result: "Result", code: int, *, quiet: bool) -> int:
+    """Print the number of rows in the file of the requests; return the exit code."""
+    file = result.requests
+    if file is None:
+        return code
+    if file.problem is not None:
+        note(f"error: {file}", style="bold red")
+        return code or terminal.FAILED
+    if not quiet:
+        note(str(file))
     return code
 
 

@@ -1,8 +1,8 @@
 """What is watched during a run, beside the metrics: where time goes, and what happened when.
 
 Watching changes no metric. A breakdown becomes part of the result, which records that it was asked
-for, so that `verify` asks again; a timeline is a file of its own, in the Trace Event Format of the
-Chromium project, and leaves no trace in the digest.
+for, so that `verify` asks again; a timeline, in the Trace Event Format of the Chromium project, and
+the rows of requests are separate files, and leave no trace in the digest.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from opennandlab import _core
 from opennandlab.base.errors import ConfigError, OutputError
 from opennandlab.base.files import write_atomically
+from opennandlab.core.requests import Requests, requests_of
 from opennandlab.documents.result import ResultDocument
 
 NS_BY_UNIT = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9}
@@ -34,10 +36,12 @@ class Observation:
         breakdown: Account for the time of every command.
         timeline_ns: Record what dies and channels do between two points of the measured part's
             time, in nanoseconds.
+        requests: Write a row for each request.
     """
 
     breakdown: bool = False
     timeline_ns: tuple[int, int] | None = None
+    requests: Requests | None = None
 
     def check(self, workload: Mapping[str, Any]) -> None:
         """Refuse to watch the time of a run that has none.
@@ -47,12 +51,15 @@ class Observation:
 
         Raises:
             ConfigError: for an untimed run, and for a window after its end, where that is known.
+            OutputError: for a file of requests that cannot be written.
         """
-        name = "breakdown" if self.breakdown else "timeline"
+        name = "breakdown" if self.breakdown else "timeline" if self.timeline_ns else "requests"
         if self != Observation() and workload.get("timed") is False:
             raise ConfigError(
                 name, "the workload has `timed: false`: no time passes that could be watched"
             )
+        if self.requests is not None:
+            self.requests.check()
         seconds = (workload.get("total") or {}).get("seconds")
         if self.timeline_ns and seconds is not None and self.timeline_ns[0] >= seconds * 1e9:
             raise ConfigError("timeline", beyond(self.timeline_ns, float(seconds)))
@@ -147,6 +154,27 @@ def window_of(seconds: tuple[float, float] | None) -> tuple[int, int] | None:
             f"`{seconds}` is not a valid window; accepted: (from_s, to_s), such as (2.0, 2.1)",
         ) from None
     return checked_window(first, last)
+
+
+def watched(
+    breakdown: bool,  # noqa: FBT001 (an option of the callers)
+    timeline_s: tuple[float, float] | None,
+    requests: str | Path | None,
+    requests_every: int | None,
+) -> Observation:
+    """Return the observation that the options of a run ask for.
+
+    Raises:
+        ConfigError: for a window that is none, and for each of no requests.
+    """
+    wanted = requests_of(requests, requests_every)
+    return Observation(breakdown, window_of(timeline_s), wanted)
+
+
+def observe(core: _core.Drive, watch: Observation) -> None:
+    """Let the core watch the measured part of the job that is begun next."""
+    every = None if watch.requests is None else watch.requests.every
+    core.observe(watch.breakdown, watch.timeline_ns, every)
 
 
 def checked_window(first: int, last: int) -> tuple[int, int]:

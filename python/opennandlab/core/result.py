@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from opennandlab.core.observation import Timeline
+    from opennandlab.core.requests import RequestFile
 
 # The checks of a run whose measured part never began: there is nothing to trust.
 NOT_MEASURED = Checks(passed=False, failures=["the measured part never began"])
@@ -74,6 +75,8 @@ class Result:
             self.__dict__["document"] = document
         # What dies and channels did in the window that was asked for; of this run, not of its file.
         self.timeline: Timeline | None = None
+        # The file of its requests: where it is, and whether it holds all that were asked for.
+        self.requests: RequestFile | None = None
 
     @cached_property
     def document(self) -> JsonObject:

@@ -31,8 +31,9 @@ from opennandlab.core.config import (
 from opennandlab.core.history import History, Past
 from opennandlab.core.images import drive_of, parse_state, read_image, same_device, with_policy
 from opennandlab.core.memory import available_beside, check_memory
-from opennandlab.core.observation import Observation, Timeline, window_of
+from opennandlab.core.observation import Observation, Timeline, observe, watched
 from opennandlab.core.readers import load_own
+from opennandlab.core.requests import Recording, RequestFile
 from opennandlab.core.result import Interrupted, Result, assemble
 from opennandlab.core.slices import Clock, Exclusive, Watcher, iter_run
 from opennandlab.documents.result import Effective, Observed, Origin, Outcome
@@ -187,12 +188,14 @@ class Simulation:
             self._core.set_stress(json.dumps(changed.to_dict()["nand"]["stress"]))
             self.device = changed
 
-    def run(
+    def run(  # noqa: PLR0913 (options, by name)
         self,
         workload: Source,
         *,
         breakdown: bool = False,
         timeline: tuple[float, float] | None = None,
+        requests: str | Path | None = None,
+        requests_every: int | None = None,
         progress: Watcher | None = None,
     ) -> Result:
         """Run a workload on the drive as it is now; its own preconditioning is done first.
@@ -201,6 +204,8 @@ class Simulation:
             workload: `W1` to `W5`, a path, a mapping or a `WorkloadConfig`.
             breakdown: Account for the time of every command: `Result.breakdown`.
             timeline: From and to, in seconds of the measured part: `Result.timeline`.
+            requests: A file for a row of each request: `Result.requests`.
+            requests_every: A row for each request of this number.
             progress: Called about 50 times a second.
 
         Raises:
@@ -209,10 +214,10 @@ class Simulation:
             Interrupted: on Ctrl-C, with the partial result.
         """
         loaded = load_workload(workload, self.device)
-        watch = Observation(breakdown, window_of(timeline))
+        watch = watched(breakdown, timeline, requests, requests_every)
         watch.check(loaded.to_dict())
         with self._exclusive:
-            self._core.observe(watch.breakdown, watch.timeline_ns)
+            observe(self._core, watch)
             self._core.begin(loaded.core, self._history.job_seed(self.seed))
             past = Past({}, self._history.session(), self._history.is_filled)
             run = Run(self._core, self.device, loaded, seed=self.seed, past=past, watch=watch)
@@ -273,7 +278,7 @@ class Run:
         self.names = {"device_name": device.name, "workload_name": workload.name} | past.paths
         self._session = past.session
         # Before the run, because after Ctrl-C there is no time to import numerics.
-        work = workload.to_dict()
+        self._work = work = workload.to_dict()
         self._predicted_waf = (
             predicted_waf(device.to_dict(), device.effective, work)
             if past.is_filled or fills(work) or mapping_of(device.to_dict())[0] == "zoned"
@@ -293,7 +298,8 @@ class Run:
         """
         work = self.names["workload_name"]
         logs.info("run", f"begin {work} on {self.device.name}, seed {self.seed}", seed=self.seed)
-        with self._exclusive:
+        recording = Recording(self._core, self._watch.requests, self._work, self.trace)
+        with self._exclusive, recording:
             clock = Clock()
             try:
                 for state in iter_run(self._core, slice_ops):
@@ -301,8 +307,9 @@ class Run:
                     if progress is not None:
                         progress(state)
             except KeyboardInterrupt:
-                raise Interrupted(self._result(clock, partial=True)) from None
-            return self._result(clock, partial=False)
+                kept = recording.end()
+                raise Interrupted(self._result(clock, kept, partial=True)) from None
+            return self._result(clock, recording.end(), partial=False)
 
     def save_image(self, path: str | Path) -> None:
         """Write the drive's state as a device image: all of it, or nothing.
@@ -315,18 +322,15 @@ class Run:
             image = self._core.image()
         write_atomically(Path(path), image)
 
-    def _prediction_of(self, outcome: Outcome) -> float | None:
-        return None if has_lost_blocks(self.device, outcome.metrics) else self._predicted_waf
-
-    def _result(self, clock: Clock, *, partial: bool) -> Result:
+    def _result(self, clock: Clock, kept: RequestFile | None, *, partial: bool) -> Result:
         outcome = _outcome(self._core)
         if self._session is not None:
             state = structs.replace(outcome.state, origin=Origin(session=self._session))
             outcome = structs.replace(outcome, state=state)
-        known = structs.asdict(outcome.effective)
+        predicted = None if has_lost_blocks(self.device, outcome.metrics) else self._predicted_waf
         result = assemble(
             outcome,
-            effective=Effective(**known, predicted_waf=self._prediction_of(outcome)),
+            effective=Effective(**structs.asdict(outcome.effective), predicted_waf=predicted),
             device=self.device.to_dict(),
             seed=self.seed,
             run=structs.replace(clock.facts(), **self.names),
@@ -341,6 +345,7 @@ class Run:
         )  # fmt: skip
         measured = outcome.metrics
         result.timeline = self._timeline(measured.duration_s if measured else None)
+        result.requests = kept
         return result
 
     def _timeline(self, end_s: float | None) -> Timeline | None:
@@ -416,7 +421,7 @@ def prepare_benchmark(
     if core is None:
         check_memory(device)
         core = device.drive(start.seed)
-    core.observe(watch.breakdown, watch.timeline_ns)
+    observe(core, watch)
     core.begin(job.core, start.seed)
     return Run(core, device, job, seed=start.seed, past=past, watch=watch)
 
@@ -469,7 +474,7 @@ def prepare_replay(
         core = device.drive(start.seed)
     # The digest of the text makes sure that a verification replays the same trace.
     resolved = resolved.of(file, records.digest())
-    core.observe(watch.breakdown, watch.timeline_ns)
+    observe(core, watch)
     core.begin_replay(resolved.core, records)
     paths |= _legible(trace_path=trace)
     run = Run(core, device, resolved, seed=start.seed, past=Past(paths), watch=watch)
@@ -504,6 +509,8 @@ def benchmark(  # noqa: PLR0913 (options, by name)
     gc_policy: object = None,
     breakdown: bool = False,
     timeline: tuple[float, float] | None = None,
+    requests: str | Path | None = None,
+    requests_every: int | None = None,
     progress: Watcher | None = None,
 ) -> Result:
     """Run one workload on one device: what the command `opennandlab benchmark` does.
@@ -518,6 +525,8 @@ def benchmark(  # noqa: PLR0913 (options, by name)
         gc_policy: A policy of your own, in place of `ftl.gc_policy`: see `opennandlab.policies`.
         breakdown: Account for the time of every command: `Result.breakdown`.
         timeline: From and to, in seconds of the measured part: `Result.timeline`.
+        requests: A file for a row of each request: `Result.requests`.
+        requests_every: A row for each request of this number.
         progress: Called about 50 times a second with a `Progress`.
 
     Returns:
@@ -535,7 +544,7 @@ def benchmark(  # noqa: PLR0913 (options, by name)
     >>> onl.benchmark(small, work, seed=7).digest == onl.benchmark(small, work, seed=7).digest
     True
     """
-    watch = Observation(breakdown, window_of(timeline))
+    watch = watched(breakdown, timeline, requests, requests_every)
     run = prepare_benchmark(Start(device, seed, state, gc_policy), workload, watch=watch)
     return run.measure(progress=progress)
 
@@ -549,6 +558,8 @@ def replay(  # noqa: PLR0913 (options, by name)
     gc_policy: object = None,
     breakdown: bool = False,
     timeline: tuple[float, float] | None = None,
+    requests: str | Path | None = None,
+    requests_every: int | None = None,
     progress: Watcher | None = None,
 ) -> Result:
     """Replay a recorded block trace on a device: what the command `opennandlab replay` does.
@@ -561,6 +572,8 @@ def replay(  # noqa: PLR0913 (options, by name)
         gc_policy: A policy of your own, in place of `ftl.gc_policy`: see `opennandlab.policies`.
         breakdown: Account for the time of every command: `Result.breakdown`.
         timeline: From and to, in seconds of the measured part: `Result.timeline`.
+        requests: A file for a row of each request: `Result.requests`.
+        requests_every: A row for each request of this number.
         progress: Called about 50 times a second.
 
     Raises:
@@ -568,7 +581,7 @@ def replay(  # noqa: PLR0913 (options, by name)
         ConfigError: nothing was run.
         Interrupted: on Ctrl-C, with the partial result.
     """
-    watch = Observation(breakdown, window_of(timeline))
+    watch = watched(breakdown, timeline, requests, requests_every)
     run = prepare_replay(Start(device, seed, gc_policy=gc_policy), trace, options, watch)
     return run.measure(progress=progress)
 

@@ -139,14 +139,12 @@ struct Class {
 /// The parts of all commands of a stage.
 pub struct Breakdown {
     classes: [Class; HOST_OP_KINDS],
-    /// Commands whose parts did not sum to their latency.
-    mismatches: u64,
 }
 
 impl Default for Breakdown {
     fn default() -> Self {
         let class = || Class { buckets: vec![None; BUCKET_COUNT], count: 0 };
-        Self { classes: std::array::from_fn(|_| class()), mismatches: 0 }
+        Self { classes: std::array::from_fn(|_| class()) }
     }
 }
 
@@ -160,7 +158,6 @@ fn bucket_of(latency: Ns) -> usize {
 impl Breakdown {
     /// A command is done.
     pub fn record(&mut self, op: HostOp, latency: Ns, parts: &Parts) {
-        self.mismatches += u64::from(parts.total() != latency);
         let class = &mut self.classes[op.index()];
         class.count += 1;
         let bucket = class.buckets[bucket_of(latency)].get_or_insert_with(|| {
@@ -171,11 +168,6 @@ impl Breakdown {
         for (sum, &part) in bucket.parts.iter_mut().zip(&parts.0) {
             *sum += u128::from(part);
         }
-    }
-
-    /// Commands whose parts did not sum to their latency: zero, or the accounting is wrong.
-    pub fn mismatches(&self) -> u64 {
-        self.mismatches
     }
 
     /// `{read: {count, bands: [{band, count, latency_us_mean, parts_us: {…}}]}, …}`; classes
@@ -245,7 +237,6 @@ mod tests {
             parts.add(Part::Erase, Ns(if slow { 3_000_000 } else { 0 }));
             breakdown.record(HostOp::Read, parts.total(), &parts);
         }
-        assert_eq!(breakdown.mismatches(), 0);
         let json = breakdown.to_json();
         let bands = json["read"]["bands"].as_array().expect("bands");
         let find = |name: &str| bands.iter().find(|band| band["band"] == name);
@@ -274,12 +265,5 @@ mod tests {
             let mean = band["latency_us_mean"].as_f64().expect("a mean");
             assert!((mean - 700.0).abs() < 1e-9, "{band}");
         }
-    }
-
-    #[test]
-    fn a_gap_in_the_accounting_is_noticed() {
-        let mut breakdown = Breakdown::default();
-        breakdown.record(HostOp::Write, Ns(5), &Parts::default());
-        assert_eq!(breakdown.mismatches(), 1);
     }
 }

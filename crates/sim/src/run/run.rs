@@ -17,7 +17,7 @@ use crate::drive::{total, Drive, HostCounters, Placed};
 use crate::ftl::zones::ZoneCounts;
 use crate::ftl::{End, FtlCounters, HandleCounts};
 use crate::reads::ReadTally;
-use crate::timed::{Latencies, Observation, TimedStage, REST_MAX};
+use crate::timed::{Latencies, Observation, RequestRow, TimedStage, REST_MAX};
 use crate::units::{Ns, SECTOR_BYTES};
 use crate::workload::{Host, Job, Limit, Load, MergedPages, Stage, StageIds};
 
@@ -141,13 +141,17 @@ impl Run {
     }
 
     /// Runs about `max_ops` flash operations and host commands further, at most to the end of the
-    /// stage: the next one may be a hundred times slower.
+    /// stage: the next one may be a hundred times slower; and at most until a batch of rows of
+    /// requests is full.
     pub(crate) fn advance(&mut self, drive: &mut Drive, max_ops: u64) -> Progress {
         let goal = drive.work_done().saturating_add(max_ops.max(1));
         while drive.work_done() < goal && self.has_work(drive) {
             let current = self.current.as_mut().expect("has_work began a stage");
             if current.runner.advance(drive, goal, u64::MAX) {
                 self.end_stage(drive);
+                break;
+            }
+            if current.runner.stage().is_some_and(|stage| stage.host.ledger.is_log_full()) {
                 break;
             }
         }
@@ -276,6 +280,17 @@ impl Run {
         }
         let runner = &self.current.as_ref()?.runner;
         Some((runner.meter().stage()?.series()?, runner.stage()))
+    }
+
+    /// Exchanges the rows of requests for a vector without any; see [`RequestRow`].
+    pub(crate) fn swap_requests(&mut self, rows: &mut Vec<RequestRow>) {
+        let current = self.current.as_mut().filter(|current| current.is_measured);
+        let stage = match &mut self.measured {
+            Some((_, ended)) => ended.as_deref_mut(),
+            None => current.and_then(|current| current.runner.stage_mut()),
+        };
+        rows.clear();
+        stage.into_iter().for_each(|stage| stage.host.ledger.swap_requests(rows));
     }
 
     pub(crate) fn progress(&self, drive: &Drive) -> Progress {

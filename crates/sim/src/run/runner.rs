@@ -58,7 +58,7 @@ impl Runner {
     }
 
     /// Carries out commands until the drive has done `goal` operations in all, and at most
-    /// `events_max` events; true when nothing is left to do.
+    /// `events_max` events, or until a batch of rows is full; true when nothing is left to do.
     pub(super) fn advance(&mut self, drive: &mut Drive, goal: u64, events_max: u64) -> bool {
         let Some(stage) = self.stage.as_deref_mut() else {
             return self.hosts.advance_instant(drive);
@@ -72,7 +72,7 @@ impl Runner {
             stage.ask_all(drive);
         }
         let mut events_left = events_max.max(EVENTS_AT_ONCE);
-        while drive.work_done() < goal && events_left > 0 {
+        while drive.work_done() < goal && events_left > 0 && !stage.host.ledger.is_log_full() {
             events_left = events_left.saturating_sub(EVENTS_AT_ONCE);
             for _ in 0..EVENTS_AT_ONCE {
                 match stage.step(drive) {

@@ -16,7 +16,7 @@ use crate::ftl::End;
 use crate::nand::EraseHistogram;
 use crate::op::HostCommand;
 use crate::reliability::conditions::StressConfig;
-use crate::timed::Observation;
+use crate::timed::{Observation, RequestRow};
 use crate::units::{BlockId, Ns};
 use crate::workload::cell::CellSpec;
 use crate::workload::fio::JobSpec;
@@ -301,6 +301,20 @@ impl Simulation {
         self.work = Work::None;
         self.drive.ftl.finish(End::Stage);
         self.drive.place(None);
+    }
+
+    /// Whether [`Simulation::advance`] runs no further until rows of requests were taken.
+    pub fn has_full_batch(&self) -> bool {
+        let stage = self.run().and_then(|run| run.measured()?.1);
+        stage.is_some_and(|stage| stage.host.ledger.is_log_full())
+    }
+
+    /// Exchanges the rows of the requests that were recorded for a vector without any.
+    pub fn swap_requests(&mut self, rows: &mut Vec<RequestRow>) {
+        match &mut self.work {
+            Work::Run(run) => run.swap_requests(rows),
+            _ => rows.clear(),
+        }
     }
 
     /// Runs about `max_ops` operations further; without work, nothing is left to do.

@@ -40,7 +40,7 @@ impl Backend {
         };
         let mut full = Full::new(&setup, |block| drive.written_state(block));
         let watch = &mut full.flash.watch;
-        watch.is_observed = observation.breakdown;
+        watch.is_observed = observation.wants_parts();
         watch.timeline = observation.timeline.map(|(from, to)| Box::new(Timeline::new(from, to)));
         Self::Full(Box::new(full))
     }

@@ -23,7 +23,7 @@ use crate::controller::timeline::Lane;
 use crate::controller::{FlashOp, OpKind, NO_COMMAND};
 use crate::drive::{Drive, Front};
 use crate::ftl::Pending;
-use crate::host::path::{Leg, Way};
+use crate::host::path::{Leg, Slot, Way};
 use crate::host::read_ahead::FETCH;
 use crate::op::{HostCommand, HostOp, Source};
 use crate::units::{Lpn, Ns};
@@ -36,9 +36,12 @@ impl TimedStage {
         let now = self.now();
         self.host.ledger.note_issued(now);
         self.host.note_depth(&mut self.clockwork);
-        let index = self.host.path.offer(command, now)?;
+        let Some(index) = self.host.path.offer(command, now) else {
+            self.host.ledger.note_outside(command.tenant);
+            return None;
+        };
         self.host.note_inside(&mut self.clockwork, index);
-        self.host.ledger.note_slot(index, now, now);
+        self.host.ledger.note_slot(index, now);
         self.go_in(drive, index);
         Some(index)
     }
@@ -317,8 +320,8 @@ impl TimedStage {
         self.host.note_depth(&mut self.clockwork);
         if let Some(next) = self.host.path.admit_waiting() {
             self.host.note_inside(&mut self.clockwork, next);
-            let submitted = self.host.path.slot(next).submitted;
-            self.host.ledger.note_slot(next, submitted, now);
+            let &mut Slot { command, submitted, .. } = self.host.path.slot(next);
+            self.host.ledger.note_let_in(next, command.tenant, submitted, now);
             self.go_in(drive, next);
         }
         Step::Completed(command.tenant)

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use super::clockwork::{Clockwork, Event};
 use super::ledger::Ledger;
+use super::observation::Observation;
 use crate::controller::timeline::Lane;
 use crate::drive::Drive;
 use crate::ftl::WritesComplete;
@@ -77,7 +78,7 @@ impl HostSide {
         drive: &Drive,
         hosts: &[&Host],
         latencies: Option<Box<LatencyBook>>,
-        is_watched: bool,
+        observation: &Observation,
     ) -> Self {
         let config = &drive.config;
         let blocked_max = config.controller.blocked_reads_max;
@@ -86,7 +87,7 @@ impl HostSide {
         Self {
             path,
             cache: CacheSlots { capacity: drive.buffer_capacity(), ..CacheSlots::default() },
-            ledger: Ledger::new(latencies, TenantBook::of(hosts), is_watched),
+            ledger: Ledger::new(latencies, TenantBook::of(hosts), observation),
             ahead: drive.read_ahead().map(Box::new),
             settling: None,
             arrivals: 0,

@@ -4,6 +4,8 @@
 use serde_json::{json, Value};
 
 use super::completion::Completion;
+use super::observation::Observation;
+use super::requests::{RequestLog, RequestRow};
 use crate::controller::breakdown::{Breakdown, Part, Parts};
 use crate::host::latency::{Latencies, LatencyBook};
 use crate::host::tenants::TenantBook;
@@ -24,13 +26,59 @@ pub(crate) struct TimedTally {
 }
 
 /// Where the time of the commands goes, when they are watched.
-#[derive(Default)]
 struct Watch {
+    sums: Option<Box<Sums>>,
+    log: Option<RequestLog>,
+    /// Of the running commands, by slot.
+    under_way: Vec<Account>,
+    /// Commands whose parts did not sum to their latency.
+    mismatches: u64,
+}
+
+/// What a result states of all commands.
+#[derive(Default)]
+struct Sums {
     breakdown: Breakdown,
     /// Latencies of commands that did not wait for a collection or an erase, and of those that did.
     apart: [LatencyBook; 2],
-    /// Of the running commands, by slot: their parts, and until when these are accounted for.
-    under_way: Vec<(Parts, Ns)>,
+}
+
+impl Watch {
+    fn note_complete(
+        &mut self,
+        index: u32,
+        command: &HostCommand,
+        latency: Ns,
+        now: Ns,
+        is_lost: bool,
+    ) {
+        let Account { parts, sequence, .. } = &self.under_way[index as usize];
+        self.mismatches += u64::from(parts.total() != latency);
+        if let Some(sums) = &mut self.sums {
+            sums.breakdown.record(command.op, latency, parts);
+            sums.apart[usize::from(parts.met_collection())].record(command.op, latency);
+        }
+        if let Some(log) = self.log.as_mut().filter(|log| log.takes(*sequence)) {
+            log.push(RequestRow {
+                sequence: *sequence,
+                command: *command,
+                arrival: now - latency,
+                completion: now,
+                parts: *parts,
+                is_lost,
+            });
+        }
+    }
+}
+
+/// The time of a running command.
+#[derive(Clone, Copy, Default)]
+struct Account {
+    parts: Parts,
+    /// Until when it is accounted for.
+    until: Ns,
+    /// The number of the command.
+    sequence: u64,
 }
 
 /// Latencies of reads apart, once one was lost: of those that got their data, and of those that did
@@ -64,8 +112,14 @@ impl Ledger {
     pub(super) fn new(
         latencies: Option<Box<LatencyBook>>,
         tenants: Option<Box<TenantBook>>,
-        is_watched: bool,
+        observation: &Observation,
     ) -> Self {
+        let watch = || Watch {
+            sums: observation.breakdown.then(Box::default),
+            log: observation.requests_every.map(RequestLog::new),
+            under_way: Vec::new(),
+            mismatches: 0,
+        };
         Self {
             tally: TimedTally::default(),
             outstanding: 0,
@@ -76,7 +130,7 @@ impl Ledger {
             apart: None,
             last: Completion::default(),
             tenants,
-            watch: is_watched.then(Box::default),
+            watch: observation.wants_parts().then(|| Box::new(watch())),
         }
     }
 
@@ -97,40 +151,64 @@ impl Ledger {
         self.tally.issued += 1;
     }
 
-    /// A command got a slot, for which it waited since it was submitted.
+    /// The command that came last got a slot.
     #[inline]
-    pub(super) fn note_slot(&mut self, index: u32, submitted: Ns, now: Ns) {
-        if let Some(watch) = &mut self.watch {
-            let index = index as usize;
-            if index >= watch.under_way.len() {
-                watch.under_way.resize(index + 1, (Parts::default(), Ns(0)));
-            }
-            watch.under_way[index] = (Parts::default(), submitted);
-            self.credit(index as u32, Part::Submission, now);
+    pub(super) fn note_slot(&mut self, index: u32, now: Ns) {
+        if self.watch.is_some() {
+            self.open(index, now, self.tally.issued - 1);
         }
+    }
+
+    /// The command that came last waits for a slot.
+    #[inline]
+    pub(super) fn note_outside(&mut self, tenant: u8) {
+        let sequence = self.tally.issued - 1;
+        if let Some(log) = self.watch.as_mut().and_then(|watch| watch.log.as_mut()) {
+            log.wait_outside(tenant, sequence);
+        }
+    }
+
+    /// A command of a host got the slot for which it waited since it was submitted.
+    #[inline]
+    pub(super) fn note_let_in(&mut self, index: u32, tenant: u8, submitted: Ns, now: Ns) {
+        if let Some(watch) = &mut self.watch {
+            let sequence = watch.log.as_mut().map_or(0, |log| log.let_in(tenant));
+            self.open(index, submitted, sequence);
+            self.credit(index, Part::Submission, now);
+        }
+    }
+
+    /// Opens the account of a command in a slot.
+    fn open(&mut self, index: u32, submitted: Ns, sequence: u64) {
+        let Some(watch) = &mut self.watch else { return };
+        let index = index as usize;
+        if index >= watch.under_way.len() {
+            watch.under_way.resize(index + 1, Account::default());
+        }
+        watch.under_way[index] = Account { parts: Parts::default(), until: submitted, sequence };
     }
 
     /// Credits the time since the last call to a part of a command.
     #[inline]
     pub(super) fn credit(&mut self, index: u32, part: Part, now: Ns) {
         if let Some(watch) = &mut self.watch {
-            let (parts, accounted) = &mut watch.under_way[index as usize];
-            parts.add(part, now - *accounted);
-            *accounted = now;
+            let account = &mut watch.under_way[index as usize];
+            account.parts.add(part, now - account.until);
+            account.until = now;
         }
     }
 
     /// Credits the time since the command reached the FTL to what its last operation met.
     pub(super) fn credit_operation(&mut self, index: u32, met: &Parts, now: Ns) {
         let Some(watch) = &mut self.watch else { return };
-        let (parts, accounted) = &mut watch.under_way[index as usize];
-        let span = now - *accounted;
+        let Account { parts, until, .. } = &mut watch.under_way[index as usize];
+        let span = now - *until;
         for (part, spent) in parts.0.iter_mut().zip(&met.0) {
             *part += spent;
         }
         // An operation that was queued later than its command: there was no erased block.
         parts.add(Part::Room, Ns(span.0.saturating_sub(met.total().0)));
-        *accounted = now;
+        *until = now;
     }
 
     /// A command is complete; of a read, `is_lost` is true if one of its pages was lost.
@@ -152,9 +230,7 @@ impl Ledger {
             latencies.record(command.op, latency);
         }
         if let Some(watch) = &mut self.watch {
-            let parts = &watch.under_way[index as usize].0;
-            watch.breakdown.record(command.op, latency, parts);
-            watch.apart[usize::from(parts.met_collection())].record(command.op, latency);
+            watch.note_complete(index, command, latency, now, is_lost);
         }
         let kind = command.op.index();
         let bytes = u64::from(command.sector_count) * SECTOR_BYTES;
@@ -220,14 +296,51 @@ impl Ledger {
 
     /// Where the time went, when the commands are watched.
     pub(crate) fn breakdown(&self) -> Option<&Breakdown> {
-        self.watch.as_ref().map(|watch| &watch.breakdown)
+        Some(&self.watch.as_ref()?.sums.as_ref()?.breakdown)
+    }
+
+    /// Commands whose parts did not sum to their latency: zero, or the accounting is wrong.
+    pub(crate) fn mismatches(&self) -> u64 {
+        self.watch.as_ref().map_or(0, |watch| watch.mismatches)
+    }
+
+    /// Whether rows of requests have to be taken before the run can continue.
+    #[inline]
+    pub(crate) fn is_log_full(&self) -> bool {
+        let log = self.watch.as_ref().and_then(|watch| watch.log.as_ref());
+        log.is_some_and(RequestLog::is_full)
+    }
+
+    /// Exchanges the rows of the requests that were recorded for a vector without any.
+    pub(crate) fn swap_requests(&mut self, rows: &mut Vec<RequestRow>) {
+        let log = self.watch.as_mut().and_then(|watch| watch.log.as_mut());
+        log.into_iter().for_each(|log| log.swap(rows));
     }
 
     /// Latencies apart for commands that met a collection, when the commands are watched.
     pub(crate) fn latency_by_collection(&self) -> Option<Value> {
-        let watch = self.watch.as_ref()?;
+        let sums = self.watch.as_ref()?.sums.as_ref()?;
         let book = |book: &LatencyBook| (book.all().count() > 0).then(|| book.to_json());
-        let [not_met, met] = watch.apart.each_ref().map(book);
+        let [not_met, met] = sums.apart.each_ref().map(book);
         Some(json!({ "met": met, "not_met": not_met }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gap_in_the_accounting_is_noticed() {
+        let observation = Observation { breakdown: true, ..Observation::default() };
+        let mut ledger = Ledger::new(None, None, &observation);
+        for (accounted, mismatches) in [(Ns(12), 0), (Ns(11), 1)] {
+            let command = HostCommand::new(HostOp::Write, 0, 8);
+            ledger.note_issued(Ns(5));
+            ledger.note_slot(0, Ns(5));
+            ledger.credit(0, Part::Program, accounted);
+            ledger.note_complete(0, &command, Ns(7), Ns(12), false);
+            assert_eq!(ledger.mismatches(), mismatches);
+        }
     }
 }

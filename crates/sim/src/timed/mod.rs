@@ -23,11 +23,13 @@ mod completion;
 mod host_side;
 mod ledger;
 mod observation;
+mod requests;
 mod sink;
 mod stage;
 mod superblock_operations;
 
 pub(crate) use completion::Completion;
 pub use observation::Observation;
+pub use requests::RequestRow;
 pub(crate) use sink::expect_read;
 pub(crate) use stage::{Latencies, Step, TimedStage, REST_MAX};

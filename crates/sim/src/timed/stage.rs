@@ -16,7 +16,6 @@ use super::background::Background;
 use super::clockwork::{Clockwork, Event};
 use super::host_side::HostSide;
 use super::observation::Observation;
-use crate::controller::breakdown::Breakdown;
 use crate::controller::plain::HOST_EVENT;
 use crate::controller::Work;
 use crate::drive::Drive;
@@ -70,11 +69,7 @@ impl TimedStage {
         let book = (latencies == Latencies::Kept).then(Box::<LatencyBook>::default);
         let mut clockwork = Clockwork::new(drive, observation);
         background.start(&mut clockwork, drive);
-        Self {
-            clockwork,
-            host: HostSide::new(drive, hosts, book, observation.breakdown),
-            background,
-        }
+        Self { clockwork, host: HostSide::new(drive, hosts, book, observation), background }
     }
 
     /// A stage that continues with the state that the drive keeps from one cell to the next.
@@ -215,9 +210,8 @@ impl TimedStage {
     /// Operations against the rules of the flash, and commands whose parts do not sum to their
     /// latency: zero, or the simulator is wrong.
     pub(crate) fn violations(&self) -> (u64, u64) {
-        let mismatches = self.host.ledger.breakdown().map_or(0, Breakdown::mismatches);
         let full = self.clockwork.backend.full();
-        (full.map_or(0, |full| full.flash.watch.tally.violations), mismatches)
+        (full.map_or(0, |full| full.flash.watch.tally.violations), self.host.ledger.mismatches())
     }
 
     /// Whether there are submission queues between which nothing ever had to be chosen.

@@ -1,6 +1,6 @@
 """Options of a measured run of the simulator: how it begins, what is watched, what is kept.
 
-`--breakdown` and `--timeline` change no metric; see `opennandlab.core.observation`.
+`--breakdown`, `--timeline` and `--requests` change no metric; see `opennandlab.core.observation`.
 """
 
 from collections.abc import Mapping
@@ -63,20 +63,34 @@ class MeasuredRunOptions(Printed):
             metavar="FROM:TO FILE",
         ),
     ] = None
+    requests: Annotated[
+        Path | None,
+        flag(
+            "A row for each request of the measured part, with its times and their parts: "
+            "a file that ends in .parquet, .csv, .csv.zst or .arrow.",
+            metavar="FILE",
+        ),
+    ] = None
+    requests_every: Annotated[
+        int | None,
+        flag("A row for each request of N, in the order of arrival.", metavar="N", min=1),
+    ] = None
     settings: Sets = None
     slice_ops: SliceOps = None
     allow_code: AllowCode = False
 
     def observation(self) -> "Observation":
-        """Return the observation of the run: breakdown, timeline, or neither.
+        """Return what is observed of the run: breakdown, timeline, requests, or nothing.
 
         Raises:
-            ConfigError: for an invalid window.
+            ConfigError: for an invalid window, and for `--requests-every` without `--requests`.
         """
         from opennandlab.core.observation import Observation, parse_window
+        from opennandlab.core.requests import requests_of
 
+        wanted = requests_of(self.requests, self.requests_every)
         window = None if self.timeline is None else parse_window(self.timeline[0])
-        return Observation(self.breakdown or self.breakdown_plot is not None, window)
+        return Observation(self.breakdown or self.breakdown_plot is not None, window, wanted)
 
     def check_outputs(self, inputs: Mapping[str, Path | None]) -> None:
         """Refuse files that could not be written, or that are inputs too.
@@ -92,6 +106,7 @@ class MeasuredRunOptions(Printed):
             "--save-image": self.save_image,
             "--plot": self.plot,
             "--breakdown-plot": self.breakdown_plot,
+            "--requests": self.requests,
             "--timeline": None if self.timeline is None else self.timeline[1],
         }
         read = {**inputs, **terminal.read_files(self.config, self.state)}
