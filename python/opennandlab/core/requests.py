@@ -18,7 +18,7 @@ from opennandlab.base.errors import ConfigError, OutputError, WriteError
 from opennandlab.base.files import check_writable, empty_beside, is_there, put_in_place
 from opennandlab.base.words import number
 
-ENDINGS = (".csv.zst", ".csv", ".parquet", ".arrow")
+ENDINGS = (".parquet", ".csv", ".csv.zst", ".arrow")
 EVERY_MAX = (1 << 63) - 1
 
 
@@ -98,7 +98,7 @@ class RequestFile:
         rows = f"{number(self.rows)} row{'' if self.rows == 1 else 's'}"
         if self.problem is None:
             return f"requests saved to {self.path}: {rows}"
-        kept = f"the first {number(self.rows)} of {number(self.asked)} rows are kept in it"
+        kept = f"{number(self.rows)} of {number(self.asked)} rows are kept in it"
         return f"cannot write all of {self.path}: {self.problem}; {kept}"
 
 

@@ -26,7 +26,10 @@ impl Csv {
     }
 
     fn packed_if(&mut self, text: Vec<u8>) -> io::Result<Vec<u8>> {
-        self.packer.as_mut().map_or_else(|| Ok(text.clone()), |packer| packer.compress(&text))
+        match &mut self.packer {
+            Some(packer) => packer.compress(&text),
+            None => Ok(text),
+        }
     }
 }
 
