@@ -44,7 +44,7 @@ struct Sums {
 }
 
 impl Watch {
-    #[inline(never)] // as the others that only watched runs call: those not watched stay as fast
+    #[cold] // as the others that only watched runs call: the rest stay as fast
     fn note_complete(
         &mut self,
         index: u32,
@@ -161,7 +161,7 @@ impl Ledger {
     }
 
     /// The command that came last waits for a slot.
-    #[inline(never)]
+    #[cold]
     pub(super) fn note_outside(&mut self, tenant: u8) {
         if let Some(log) = self.watch.as_mut().and_then(|watch| watch.log.as_mut()) {
             log.wait_outside(tenant, self.tally.issued - 1);
@@ -169,7 +169,7 @@ impl Ledger {
     }
 
     /// A command of a host got the slot for which it waited since it was submitted.
-    #[inline(never)]
+    #[cold]
     pub(super) fn note_let_in(&mut self, index: u32, tenant: u8, submitted: Ns, now: Ns) {
         if let Some(watch) = &mut self.watch {
             let sequence = watch.log.as_mut().map_or(0, |log| log.let_in(tenant));
@@ -179,7 +179,7 @@ impl Ledger {
     }
 
     /// Opens the account of a command in a slot.
-    #[inline(never)]
+    #[cold]
     fn open(&mut self, index: u32, submitted: Ns, sequence: u64) {
         let Some(watch) = &mut self.watch else { return };
         let index = index as usize;
