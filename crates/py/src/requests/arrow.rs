@@ -177,7 +177,9 @@ fn refer(out: &mut Vec<u8>, place: usize, value: Flat) {
         Flat::Table(fields) => table(out, fields, &mut children),
     };
     out[place..place + 4].copy_from_slice(&((begin - place) as u32).to_le_bytes());
-    children.into_iter().for_each(|(place, child)| refer(out, place, child));
+    for (place, child) in children {
+        refer(out, place, child);
+    }
 }
 
 /// Appends a table behind the places of its fields; those that refer to a value are returned.
@@ -186,7 +188,7 @@ fn table(out: &mut Vec<u8>, fields: Vec<Flat>, children: &mut Vec<(usize, Flat)>
     out.resize(places_at + 4 + 2 * fields.len(), 0);
     pad(out);
     let begin = out.len();
-    out.extend(((begin - places_at) as i32).to_le_bytes());
+    out.extend(((begin - places_at) as u32).to_le_bytes());
     for (index, field) in fields.into_iter().enumerate() {
         let bytes = match field {
             Flat::Absent => continue,

@@ -81,6 +81,7 @@ impl Content {
         number: impl Fn(&mut Vec<u8>, u64),
         text: impl Fn(&mut Vec<u8>, &str),
     ) {
+        out.reserve(8 * rows.len());
         match self {
             Self::Number(of) => rows.iter().for_each(|row| number(out, of(row))),
             Self::Part(index) => rows.iter().for_each(|row| number(out, row.parts.0[*index])),

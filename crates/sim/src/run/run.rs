@@ -290,7 +290,9 @@ impl Run {
             None => current.and_then(|current| current.runner.stage_mut()),
         };
         rows.clear();
-        stage.into_iter().for_each(|stage| stage.host.ledger.swap_requests(rows));
+        if let Some(stage) = stage {
+            stage.host.ledger.swap_requests(rows);
+        }
     }
 
     pub(crate) fn progress(&self, drive: &Drive) -> Progress {

@@ -314,8 +314,9 @@ impl Ledger {
 
     /// Exchanges the rows of the requests that were recorded for a vector without any.
     pub(crate) fn swap_requests(&mut self, rows: &mut Vec<RequestRow>) {
-        let log = self.watch.as_mut().and_then(|watch| watch.log.as_mut());
-        log.into_iter().for_each(|log| log.swap(rows));
+        if let Some(log) = self.watch.as_mut().and_then(|watch| watch.log.as_mut()) {
+            log.swap(rows);
+        }
     }
 
     /// Latencies apart for commands that met a collection, when the commands are watched.
