@@ -7,7 +7,7 @@ use std::io;
 
 use opennandlab_sim::device::RequestRow;
 
-use super::columns::{Column, Content, Names, COLUMNS};
+use super::columns::{transpose, Column, Content, Names, COLUMNS};
 use super::output::Format;
 
 const MAGIC: &[u8] = b"ARROW1";
@@ -23,6 +23,8 @@ const UTF8: u8 = 5;
 /// See the module.
 #[derive(Default)]
 pub(super) struct Arrow {
+    /// Of each column; kept for its memory.
+    columns: Vec<Vec<u8>>,
     /// Of each batch: its place in the file, bytes of its description, bytes of its body.
     blocks: Vec<[u64; 3]>,
 }
@@ -41,7 +43,9 @@ impl Format for Arrow {
             buffers.extend([from as u64, (body.len() - from) as u64]);
             pad(body);
         };
-        for column in COLUMNS.iter() {
+        let text = |out: &mut Vec<u8>, it: &str| out.extend_from_slice(it.as_bytes());
+        transpose(names, rows, &mut self.columns, text);
+        for (column, values) in COLUMNS.iter().zip(&self.columns) {
             nodes.extend([rows.len() as u64, 0]);
             let from = body.len();
             end_buffer(&mut body, from);
@@ -50,14 +54,11 @@ impl Format for Arrow {
                 let ends =
                     lengths.scan(0, |end, length| Some(std::mem::replace(end, *end + length)));
                 body.extend(ends.flat_map(u32::to_le_bytes));
-                let bytes: usize = rows.iter().map(|row| of(names, row).len()).sum();
-                body.extend((bytes as u32).to_le_bytes());
+                body.extend((values.len() as u32).to_le_bytes());
                 end_buffer(&mut body, from);
             }
             let from = body.len();
-            let number = |out: &mut Vec<u8>, it: u64| out.extend_from_slice(&it.to_le_bytes());
-            let text = |out: &mut Vec<u8>, it: &str| out.extend_from_slice(it.as_bytes());
-            column.content.each(names, rows, &mut body, number, text);
+            body.extend_from_slice(values);
             end_buffer(&mut body, from);
         }
         let count = (rows.len() as u64).to_le_bytes();

@@ -8,6 +8,9 @@ use opennandlab_sim::op::{HostOp, ZoneAction, ZoneOp};
 use opennandlab_sim::units::SECTOR_BYTES;
 use opennandlab_sim::workload::trace::Trace;
 
+/// Rows of a block: some 50 KiB.
+const BLOCK_ROWS: usize = 256;
+
 /// The volumes of a trace: where each request came from.
 pub(crate) enum Volumes {
     /// There is one, or no trace.
@@ -71,22 +74,32 @@ pub(super) static COLUMNS: LazyLock<Vec<Column>> = LazyLock::new(|| {
     given.chain(parts).map(|(name, content)| Column { name, content }).collect()
 });
 
-impl Content {
-    /// Calls `number` or `text` with the value of each row.
-    pub(super) fn each(
-        &self,
-        names: &Names,
-        rows: &[RequestRow],
-        out: &mut Vec<u8>,
-        number: impl Fn(&mut Vec<u8>, u64),
-        text: impl Fn(&mut Vec<u8>, &str),
-    ) {
-        out.reserve(8 * rows.len());
-        match self {
-            Self::Number(of) => rows.iter().for_each(|row| number(out, of(row))),
-            Self::Part(index) => rows.iter().for_each(|row| number(out, row.parts.0[*index])),
-            Self::Text(of) => rows.iter().for_each(|row| text(out, of(names, row))),
+/// The values of each column one after another, numbers as 8 bytes, little endian; `text` appends
+/// one that is a name. By blocks: rows that are read again for each column are still in the cache.
+pub(super) fn transpose(
+    names: &Names,
+    rows: &[RequestRow],
+    columns: &mut Vec<Vec<u8>>,
+    text: impl Fn(&mut Vec<u8>, &str),
+) {
+    columns.resize(COLUMNS.len(), Vec::new());
+    columns.iter_mut().for_each(Vec::clear);
+    for block in rows.chunks(BLOCK_ROWS) {
+        for (column, out) in COLUMNS.iter().zip(&mut *columns) {
+            match column.content {
+                Content::Number(of) => push_numbers(out, block, of),
+                Content::Part(index) => push_numbers(out, block, |row| row.parts.0[index]),
+                Content::Text(of) => block.iter().for_each(|row| text(out, of(names, row))),
+            }
         }
+    }
+}
+
+fn push_numbers(out: &mut Vec<u8>, block: &[RequestRow], of: impl Fn(&RequestRow) -> u64) {
+    let begin = out.len();
+    out.resize(begin + 8 * block.len(), 0);
+    for (bytes, row) in out[begin..].chunks_exact_mut(8).zip(block) {
+        bytes.copy_from_slice(&of(row).to_le_bytes());
     }
 }
 

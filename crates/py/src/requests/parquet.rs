@@ -9,7 +9,7 @@ use std::io;
 use opennandlab_sim::device::RequestRow;
 use zstd::bulk::Compressor;
 
-use super::columns::{Column, Content, Names, COLUMNS};
+use super::columns::{transpose, Column, Content, Names, COLUMNS};
 use super::output::Format;
 use super::PACKING;
 
@@ -27,13 +27,15 @@ const DATA_PAGE: u64 = 0;
 /// See the module.
 pub(super) struct Parquet {
     packer: Compressor<'static>,
+    /// Of each column; kept for its memory.
+    plain: Vec<Vec<u8>>,
     /// The description of each group, and the rows up to its end.
     groups: Vec<(Vec<u8>, u64)>,
 }
 
 impl Parquet {
     pub(super) fn new() -> io::Result<Self> {
-        Ok(Self { packer: Compressor::new(PACKING)?, groups: Vec::new() })
+        Ok(Self { packer: Compressor::new(PACKING)?, plain: Vec::new(), groups: Vec::new() })
     }
 }
 
@@ -44,16 +46,13 @@ impl Format for Parquet {
 
     fn piece(&mut self, names: &Names, rows: &[RequestRow], at: u64) -> io::Result<Vec<u8>> {
         let count = rows.len() as u64;
-        let (mut piece, mut plain, mut chunks, mut bytes) = (Vec::new(), Vec::new(), Vec::new(), 0);
-        for column in COLUMNS.iter() {
-            plain.clear();
-            let number = |out: &mut Vec<u8>, it: u64| out.extend_from_slice(&it.to_le_bytes());
-            let text = |out: &mut Vec<u8>, it: &str| {
-                out.extend_from_slice(&(it.len() as u32).to_le_bytes());
-                out.extend_from_slice(it.as_bytes());
-            };
-            column.content.each(names, rows, &mut plain, number, text);
-            let packed = self.packer.compress(&plain)?;
+        transpose(names, rows, &mut self.plain, |out, it| {
+            out.extend_from_slice(&(it.len() as u32).to_le_bytes());
+            out.extend_from_slice(it.as_bytes());
+        });
+        let (mut piece, mut chunks, mut bytes) = (Vec::new(), Vec::new(), 0);
+        for (column, plain) in COLUMNS.iter().zip(&self.plain) {
+            let packed = self.packer.compress(plain)?;
             let values = Record::default().i32(1, count).i32(2, PLAIN).i32(3, RLE).i32(4, RLE);
             let header = Record::default()
                 .i32(1, DATA_PAGE)

@@ -335,8 +335,8 @@ mod tests {
     #[test]
     fn a_gap_in_the_accounting_is_noticed() {
         let observation = Observation { breakdown: true, ..Observation::default() };
-        let mut ledger = Ledger::new(None, None, &observation);
         for (accounted, mismatches) in [(Ns(12), 0), (Ns(11), 1)] {
+            let mut ledger = Ledger::new(None, None, &observation);
             let command = HostCommand::new(HostOp::Write, 0, 8);
             ledger.note_issued(Ns(5));
             ledger.note_slot(0, Ns(5));
