@@ -5,7 +5,7 @@
 
 use std::io;
 
-use opennandlab_sim::device::RequestRow;
+use opennandlab_sim::timed::RequestRow;
 
 use super::columns::{transpose, Column, Content, Names, COLUMNS};
 use super::output::Format;

@@ -3,8 +3,8 @@
 use std::sync::{Arc, LazyLock};
 
 use opennandlab_sim::controller::breakdown::PART_NAMES;
-use opennandlab_sim::device::RequestRow;
 use opennandlab_sim::op::{HostOp, ZoneAction, ZoneOp};
+use opennandlab_sim::timed::RequestRow;
 use opennandlab_sim::units::SECTOR_BYTES;
 use opennandlab_sim::workload::trace::Trace;
 

@@ -4,7 +4,7 @@
 
 use std::io;
 
-use opennandlab_sim::device::RequestRow;
+use opennandlab_sim::timed::RequestRow;
 use zstd::bulk::Compressor;
 
 use super::columns::{Content, Names, COLUMNS};

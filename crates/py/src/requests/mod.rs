@@ -20,7 +20,8 @@ use std::path::Path;
 use std::sync::mpsc::{channel, sync_channel, Receiver, SyncSender};
 use std::thread::{self, JoinHandle};
 
-use opennandlab_sim::device::{Progress, RequestRow, Simulation};
+use opennandlab_sim::run::{Progress, Simulation};
+use opennandlab_sim::timed::RequestRow;
 
 pub(crate) use columns::{Names, Volumes};
 pub(crate) use output::Kept;

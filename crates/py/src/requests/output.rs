@@ -9,7 +9,7 @@
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 
-use opennandlab_sim::device::RequestRow;
+use opennandlab_sim::timed::RequestRow;
 
 use super::columns::Names;
 

@@ -6,7 +6,7 @@
 
 use std::io;
 
-use opennandlab_sim::device::RequestRow;
+use opennandlab_sim::timed::RequestRow;
 use zstd::bulk::Compressor;
 
 use super::columns::{transpose, Column, Content, Names, COLUMNS};

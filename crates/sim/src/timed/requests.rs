@@ -1,7 +1,7 @@
 //! Rows of requests that are complete, on their way to the code that asked for them.
 //!
 //! At most one batch of rows is kept: a run that has filled it returns from
-//! [`Simulation::advance`](crate::device::Simulation::advance), and continues when it was taken.
+//! [`Simulation::advance`](crate::run::Simulation::advance), and continues when it was taken.
 //!
 //! A request has the number of its arrival. Those that wait outside the drive leave in the order of
 //! their host, so that their numbers wait in a queue for each host too.
