@@ -23,6 +23,7 @@ Parse = Callable[[str], Any]
 DIRECTIONS = 3
 SPLITS_MAX = 256
 NUMBER_MAX = 1 << 62
+DAY_NS = 86_400 * 10**9
 PERCENTILES_MAX = 20
 TRUE, FALSE = frozenset({"1", "true"}), frozenset({"0", "false"})
 
@@ -83,12 +84,20 @@ def time(unit_s: float) -> Parse:
         name = found[2].lower() if found else ""
         if found is None or name not in {*UNITS_S, "ms", "msec", "us", "usec"}:
             raise ValueError("a time such as 30s, 5m or 100ms")
-        seconds = int(found[1], 0 if found[1][:2].lower() == "0x" else 10)
-        if name.startswith(("ms", "us")):
-            return seconds * (1_000_000 if name.startswith("ms") else 1000)
-        return round(seconds * (UNITS_S[name] if name else unit_s) * 1e9)
+        ns = _ns(found[1], name, unit_s)
+        if ns > NUMBER_MAX:
+            raise ValueError(f"a time up to {NUMBER_MAX // DAY_NS}d")
+        return ns
 
     return read
+
+
+def _ns(digits: str, name: str, unit_s: float) -> int:
+    """Return a number of a unit in ns, whole ones exactly."""
+    count = int(digits, 0 if digits[:2].lower() == "0x" else 10)
+    if name.startswith(("ms", "us")):
+        return count * (1_000_000 if name.startswith("ms") else 1000)
+    return count * round((UNITS_S[name] if name else unit_s) * 1e9)
 
 
 def within(parse: Callable[[str], int], least: int, most: int) -> Parse:
@@ -128,8 +137,8 @@ def directions(parse: Callable[[str], Value]) -> Callable[[str], list[Value | No
 
     def read(text: str) -> list[Value | None]:
         parts = [part.strip() for part in text.split(",")]
-        if len(parts) > DIRECTIONS:
-            raise ValueError("up to three values: read,write,trim")
+        if len(parts) > DIRECTIONS or not any(parts):
+            raise ValueError("one to three values: read,write,trim")
         found = [parse(part) if part else None for part in parts]
         return found + [found[-1]] * (DIRECTIONS - len(found))
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from opennandlab.measured.fio.plain import changes
 
-NUMBER = re.compile(r"(0x[0-9a-f]+|\d+)\s*([kmgtp]?)(i?b?)", re.IGNORECASE)
+NUMBER = re.compile(r"(0x[0-9a-f]+|\d+)\s*([kmgtp]?)(i?b?)", re.IGNORECASE | re.ASCII)
 # Powers of `kb_base`, and the units of each.
 UNITS = ("", "k", "m", "g", "t", "p")
 BASES = {"1024": 1024, "1000": 1000}

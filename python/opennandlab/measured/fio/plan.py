@@ -21,6 +21,7 @@ from opennandlab.base.files import read_bytes
 from opennandlab.measured.fio import joboptions as table
 from opennandlab.measured.fio.jobtext import Given, Section
 from opennandlab.measured.fio.jobvalues import Size
+from opennandlab.measured.fio.options import number_of
 
 SECTOR_BYTES = 512
 BS_DEFAULT = 4096
@@ -334,9 +335,8 @@ class _Spec:
                 "of the drive",
             )  # fmt: skip
         given = values.get("size")
-        if given is None and "filesize" in values:
-            self.near["filesize"] = "filesize: the range of the job has the largest of its sizes"
-            given = Size(values["filesize"][1])
+        if "filesize" in values:
+            given = self._in_file(given, offset)
         size = whole - offset
         if given is not None:
             size = min(given.of(whole), size) if given.percent is not None else given.bytes
@@ -345,7 +345,7 @@ class _Spec:
         size -= size % SECTOR_BYTES
         if offset + size > whole:
             room = whole - offset
-            name = "filesize" if "size" not in values and "filesize" in values else "size"
+            name = "filesize" if "filesize" in values else "size"
             raise self.job.refusal(
                 name, f"{size} B from {offset} B on; accepted: up to {room} B, the rest of the "
                 f"drive of {whole} B",
@@ -356,6 +356,21 @@ class _Spec:
         name = str(values.get("filename", self.job.section.name))
         is_device = name.startswith(("/dev/", "\\\\.\\"))
         return offset, size, whole if is_device else offset + size
+
+    def _in_file(self, size: Size | None, offset: int) -> Size:
+        """Return the range of a job whose files have a size: all behind its offset, or less."""
+        self.near["filesize"] = (
+            "filesize: the range of the job is `size`, at most the largest of its files"
+        )
+        count = (
+            number_of(self.job.given["nrfiles"].text or "") if "nrfiles" in self.job.given else 1
+        )
+        most = (self.values["filesize"][1] - offset) * (count or 1)
+        if most <= 0:
+            raise self.job.refusal("filesize", f"accepted: above the offset of {offset} B")
+        if size is None or (size.percent is None and not size.bytes):
+            return Size(most)
+        return Size(min(size.of(most), most))
 
     def _io_size(self, size: int) -> int:
         given: Size = self.values.get("io_size", Size(0))

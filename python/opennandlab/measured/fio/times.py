@@ -19,7 +19,7 @@ from opennandlab.measured.fio.record import Record
 
 Key = TypeVar("Key", bound=Hashable)
 
-TIME = re.compile(r"(0x[0-9a-f]+|\d+)([a-z]*)", re.IGNORECASE)
+TIME = re.compile(r"(0x[0-9a-f]+|\d+)([a-z]*)", re.IGNORECASE | re.ASCII)
 UNITS_S = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 # Jobs that share less of the shorter one's time did not disturb each other.
 SHARED_MIN = 0.01
