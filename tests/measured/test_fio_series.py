@@ -132,6 +132,37 @@ def test_processes_in_one_file_are_told_by_their_times(tmp_path: Path) -> None:
     assert (course(found, "iops"), course(found, "start_s")) == ([10, 20, 30], [0, 0.5, 1.0])
 
 
+def test_a_clock_that_goes_back_is_no_second_process(tmp_path: Path) -> None:
+    times = (1000, 2000, 3000, 4000, 2500, 6000)
+    broken = log(tmp_path, "x_iops.1.log", [(ms, 10, 1, 0, 0) for ms in times])
+    with pytest.raises(ResultError, match=r"row 5: the time goes back from 4000 to 2500 ms, not"):
+        values(broken)
+
+
+def test_processes_in_one_file_are_named(tmp_path: Path) -> None:
+    once = [(500, 10, 1, 0, 0), (1000, 20, 1, 0, 0), (1500, 30, 1, 0, 0)]
+    document = imported(log(tmp_path, "x_iops.log", once * 2), block_bytes=512)
+    assert any("times begin again: 2 processes" in one for one in document.warnings)
+
+
+def test_a_window_that_is_there_twice_counts_once(tmp_path: Path) -> None:
+    lines = [(ms, ms // 100, 1, 0, 0) for ms in range(500, 3500, 500)]
+    assert values(log(tmp_path, "x_iops.1.log", [*lines, lines[-1]])) == [5, 10, 15, 20, 25, 30]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [("2000, 9, 7, 0, 0", "row 2: neither a direction, nor a largest"),
+     ("2000, 7_10, 1, 0, 0", "line 2: `2000, 7_10, 1, 0, 0`: no numbers"),
+     ("2000, ７, 1, 0, 0", "no numbers")],
+)  # fmt: skip
+def test_what_is_no_number_or_direction_is_refused(tmp_path: Path, line: str, words: str) -> None:
+    path = tmp_path / "x_iops.1.log"
+    path.write_text(f"1000, 5, {7 if ', 7, 0' in line else 1}, 0, 0\n{line}\n", encoding="utf-8")
+    with pytest.raises(ResultError, match=re.escape(words)):
+        values(path)
+
+
 def test_logs_of_two_runs_are_refused(tmp_path: Path) -> None:
     paths = [log(tmp_path, f"{name}_iops.1.log", [(500, 10, 0, 0, 0)]) for name in "ab"]
     with pytest.raises(ResultError, match=r"a_iops.1.log, b_iops.1.log: the same figure of the"):

@@ -391,8 +391,8 @@ def _of_logs(
     taken: Sequence[logs.Log], tracks: Sequence[course.Track], cell: Cell | None
 ) -> Iterator[str]:
     """Yield the columns of logs, and whether the output given with them is of the same run."""
-    for columns in dict.fromkeys(one.columns for one in taken):
-        files = [one.file for one in taken if one.columns == columns]
+    for columns in dict.fromkeys(one.told for one in taken):
+        files = [one.file for one in taken if one.told == columns]
         more = f" and {len(files) - 1} more" if len(files) > 1 else ""
         yield f"{files[0]}{more}: {columns}"
     if cell is None:

@@ -68,7 +68,7 @@ def of_texts(
         (log,) = taken
         if log is None or (column is not None and log.kind != "clat_hist"):
             return read(given[0][1], column, direction)
-        if log.kind != "clat_hist" and len(log.parts) == 1 and direction != ALL:
+        if log.kind != "clat_hist" and not log.is_joined and direction != ALL:
             return _of_log(log, direction)
     known = [log for log in taken if log is not None]
     if len(known) + sum(map(bool, outputs)) < len(given) or (outputs[0] and len(given) > 1):

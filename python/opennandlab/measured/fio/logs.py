@@ -36,6 +36,8 @@ BINS = {1856 >> c: (1 << c, 1) for c in range(7)} | {1216 >> c: (1 << c, 1000) f
 BITS = 6
 # Gaps of windows are equal within this share, those of single requests are not.
 REGULAR_RATIO = 0.1
+# Processes in one file begin together within this time, or a window.
+BEGIN_MS = 1000.0
 ACCEPTED = (
     "lines `ms, value, direction (0, 1, 2), bytes` and up to three columns more, as fio logs them"
 )
@@ -65,6 +67,20 @@ class Log:
     parts: Sequence[tuple[Array, Array, Array, Array]]
 
     @property
+    def told(self) -> str:
+        """Its columns, and of how many processes it is if that follows from its times alone."""
+        count = len(self.parts)
+        several = f"; times begin again: {count} processes, which are summed" if count > 1 else ""
+        return f"{self.columns}{several}"
+
+    @property
+    def is_joined(self) -> bool:
+        """Whether its lines are no series: several processes, or a window more than once."""
+        ms, ways, sizes, _ = self.parts[0]
+        windows = np.unique(np.column_stack([ms, ways]), axis=0)
+        return len(self.parts) > 1 or (not sizes.any() and len(windows) < len(ms))
+
+    @property
     def counts(self) -> dict[str, int]:
         """Lines of each direction."""
         ways = np.concatenate([part[1] for part in self.parts])
@@ -89,7 +105,7 @@ def read(text: str, file: str) -> Log | None:
         at, names = 1, ["ms", "direction", "bs", f"{width - 3} bins"]
         values: Array = data[:, 3:]
     else:
-        at, names = _columns(data)
+        at, names = _columns(data, file)
         values = data[:, 1]
     wrong = np.flatnonzero(data[:, at] >= len(DIRECTIONS))
     if wrong.size or width <= at + 1:
@@ -100,6 +116,7 @@ def read(text: str, file: str) -> Log | None:
     ends = [*falls.tolist(), len(data)]
     if named is None and falls.size and min(np.diff([0, *ends])) < 2:
         return None
+    _check_begins(data[:, 0], [0, *falls.tolist()], file)
     columns = (data[:, 0], data[:, at], data[:, at + 1], values)
     parts = []
     for first, last in pairwise([0, *ends]):
@@ -107,6 +124,24 @@ def read(text: str, file: str) -> Log | None:
         parts.append((ms, ways, sizes, found))
     prefix, kind, process = named.groups("") if named else ("", "", "")
     return Log(file, prefix, "clat_hist" if is_hist else kind, process, ", ".join(names), parts)
+
+
+def _check_begins(ms: Array, firsts: Sequence[int], file: str) -> None:
+    """Check that times which go back go back to the begin, as those of a further process do.
+
+    Raises:
+        ResultError: at the first that do not.
+    """
+    gaps = np.diff(ms)
+    window = float(np.median(gaps[gaps > 0])) if (gaps > 0).any() else 0.0
+    slack = max(BEGIN_MS, window)
+    for first in firsts:
+        if abs(ms[first] - ms[0]) > slack:
+            raise ResultError(
+                f"{file}: row {first + 1}: the time goes back from {ms[first - 1]:.0f} to "
+                f"{ms[first]:.0f} ms, not to the begin at {ms[0]:.0f} ms; accepted: times that "
+                "grow, or several processes that begin together"
+            )
 
 
 def _fields(line: str) -> list[str]:
@@ -134,8 +169,9 @@ def _rows(lines: Sequence[str], file: str) -> list[list[int]]:
         fields = _fields(line)
         if not fields:
             continue
+        is_plain = line.isascii() and "_" not in line
         try:
-            row = [int(field, 16 if field[:2] == "0x" else 10) for field in fields]
+            row = [_whole(field) for field in fields] if is_plain else []
         except ValueError:
             row = []
         wrong = "no numbers" if not row else ""
@@ -150,14 +186,27 @@ def _rows(lines: Sequence[str], file: str) -> list[list[int]]:
     return rows
 
 
-def _columns(data: Array) -> tuple[int, list[str]]:
+def _whole(field: str) -> int:
+    return int(field, 16 if field[:2] == "0x" else 10)
+
+
+def _columns(data: Array, file: str) -> tuple[int, list[str]]:
     """Return the column of the direction, and the names of all.
 
     With `log_window_value=both` the largest value is before the direction. A fifth column is the
     offset if all are multiples of the size, and not all 0; else the priority.
+
+    Raises:
+        ResultError: for largest values below the values.
     """
     names = ["ms", "value", "direction", "bs"]
     if data.shape[1] > 4 and (data[:, 2] > 2).any() and (data[:, 3] <= 2).all():
+        wrong = np.flatnonzero(data[:, 2] < data[:, 1])
+        if wrong.size:
+            raise ResultError(
+                f"{file}: row {1 + wrong[0]}: neither a direction, nor a largest value that is not "
+                f"below the first; accepted: {ACCEPTED}"
+            )
         names.insert(2, "largest")
     at, more = names.index("direction"), data.shape[1] - len(names)
     if more > 0:
