@@ -81,3 +81,12 @@ def test_bad_files_are_refused_with_their_place(cli: Cli, folder: Path) -> None:
     assert "jobs.fio:2: `size=1t`" in found.stderr
     found = cli("benchmark", "-w", "short.yaml", "-c", "small.yaml", "--section", "a")
     assert found.returncode == 2
+
+
+def test_a_job_without_requests_is_named(cli: Cli, folder: Path) -> None:
+    (folder / "jobs.fio").write_text(
+        "[first]\nrw=read\nnumber_ios=1\nexitall\n[late]\nstartdelay=1h\n"
+    )
+    found = cli(*RUN)
+    assert found.returncode == 0, found.stderr
+    assert "note: jobs.fio:5: [late]: no request in process 0" in found.stderr

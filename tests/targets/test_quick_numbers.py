@@ -237,3 +237,9 @@ def test_bad_values_are_refused(words: tuple[str, ...], said: str) -> None:
     done = RUNNER.invoke(app, ["quick", "--target", "sim:tlc_standard", *words])
     assert done.exit_code == 2
     assert said in done.output
+
+
+def test_no_number_of_seconds_is_refused() -> None:
+    done = RUNNER.invoke(app, ["quick", "--target", "sim:tlc_standard", "--seconds", "nan"])
+    assert done.exit_code == 2
+    assert "`nan` is not valid; accepted: a number" in done.stderr

@@ -102,6 +102,11 @@ def _note(result: JobResult, given: JobFileOptions) -> None:
         return
     for text in result.plan.notes:
         terminal.note(f"note: {text}")
+    for job in result.jobs:
+        if not any(side.count for side in job.sides.values()):
+            section = job.first.job.section
+            terminal.note(f"note: {section.place}: [{section.name}]: no request in process "
+                          f"{job.first.sub}")  # fmt: skip
     wants = any(
         name.startswith("write_") and name.endswith("_log")
         for process in result.plan.processes

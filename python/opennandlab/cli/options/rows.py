@@ -11,6 +11,7 @@ group is a record that others inherit from, with the methods that make sense of 
 """
 
 import inspect
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import MISSING, dataclass
@@ -59,7 +60,16 @@ def flag(help: str, *names: str, **rest: Any) -> Any:  # noqa: A002, ANN401 (as 
         names: `-x`, and a long name that differs from the field.
         rest: As of `typer.Option`.
     """
+    if {"min", "max"} & rest.keys():
+        rest.setdefault("callback", _number)
     return typer.Option(*names, help=help, **rest)
+
+
+def _number(value: Any) -> Any:  # noqa: ANN401 (any number)
+    """Refuse what passes every range, since no comparison with it holds."""
+    if isinstance(value, float) and math.isnan(value):
+        raise typer.BadParameter("`nan` is not valid; accepted: a number")
+    return value
 
 
 def argument(help: str, **rest: Any) -> Any:  # noqa: A002, ANN401 (as typer has them)
