@@ -87,7 +87,7 @@ def test_the_name_of_a_file_cannot_act_on_the_terminal(
         (("benchmark", "-w", "W1", "--breakdown-plot", "a"), "endings: .html, .htm, .pdf"),
         (("reliability", "rber", "--plot", "a.jpg"), "accepted endings"),
         (("theory", "bandwidth", "--plot", "a.eps"), "accepted endings"),
-        (("pts", "steady-state", "--file", "/dev/zero"), "larger than 16 MiB"),
+        (("pts", "steady-state", "--file", "/dev/zero"), "larger than 64 MiB"),
         (("benchmark", "-w", "W1", "--seed", "-1"), "'--seed'"),
         (("power", "run", "-o", "x", "--seed", "18446744073709551616"), "to 18446744073709551615"),
         (("benchmark", "-w", "W1", "-o", ""), "'--output' / '-o': an empty name"),

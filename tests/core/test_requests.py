@@ -26,7 +26,7 @@ from conftest import SHORT, SMALL, Cli
 from opennandlab.core.observation import Observation
 from opennandlab.core.requests import ENDINGS, Requests
 from opennandlab.core.run import Start, prepare_benchmark
-from opennandlab.reports.summary import PARTS
+from opennandlab.reports.time_parts import PARTS
 
 Rows = list[dict[str, str]]
 NAMES = ("seq", "offset_bytes", "size_bytes", "arrival_ns", "start_ns", "complete_ns")

@@ -290,6 +290,12 @@ def test_statuses_differ_by_what_came_between(tmp_path: Path) -> None:
     for way in ("read", "write"):
         rates = [getattr(row, f"{way}_iops") * row.seconds for row in document.cells.rows]
         assert sum(rates) == pytest.approx(last[way]["total_ios"])
+    # A result in the millisecond of the last status: no request is left out.
+    late = json.loads(text[places[-1] :])
+    late["jobs"][0]["write"]["total_ios"] += 7
+    path = tmp_path / "late.json"
+    path.write_text(text.rstrip() + "\n" + json.dumps(late))
+    assert sum(row.ios for row in imported(path, test="wsat").cells.rows) == total + 7
     path = tmp_path / "one.json"
     path.write_text(text[places[-1] :])
     for refused in (lambda: imported(path, test="wsat"), lambda: values(path)):

@@ -149,6 +149,7 @@ OFFERS: dict[str, Complete] = {
     "PRESET|FILE": _devices,
     "--workload W1..W5|FILE": _workloads,
     "--workload W1-W5|FILE": _workloads,
+    "--workload W1..W5|FILE|JOB.fio": _workloads,
     "--workload NAME|FILE": _workloads,
     "--from PRESET|FILE": _sources,
     "--target TARGET": _targets,

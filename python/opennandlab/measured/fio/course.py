@@ -239,6 +239,9 @@ def _between(process: str, direction: str, sides: Sequence[Side]) -> Iterator[Tr
         # During a ramp, and after the end of a job, totals do not change.
         if side.seconds > kept[-1].seconds and side.ios >= kept[-1].ios:
             kept.append(side)
+        elif side.seconds == kept[-1].seconds > 0 and side.ios > kept[-1].ios:
+            # The result, in the same millisecond as the last status.
+            kept[-1] = side
     if not kept[-1].ios:
         return
     begins, ends = (np.array([one.seconds for one in part]) for part in (kept[:-1], kept[1:]))

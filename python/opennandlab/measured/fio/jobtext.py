@@ -20,6 +20,7 @@ from pathlib import Path
 
 from opennandlab.base.errors import ConfigError
 from opennandlab.base.files import read_bytes
+from opennandlab.base.foreign import format_of
 
 # The longest file of fio's own has 4 KiB.
 BYTES_MAX = 1 << 20
@@ -32,7 +33,7 @@ VARIABLE = re.compile(r"\$\{([^}]*)\}")
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 # What fio puts its own numbers in place of.
 KEYWORD = re.compile(r"\$(pagesize|mb_memory|ncpus)\b")
-SUFFIXES = frozenset({".fio", ".job", ".ini"})
+SUFFIXES = frozenset({".fio", ".job"})
 
 
 @dataclass(frozen=True)
@@ -73,18 +74,24 @@ class Section:
 def is_job_file(path: Path) -> bool:
     """Return whether a file looks like a job file: by its name, or by its first line with text.
 
+    Sections are also those of SimpleSSD, whose names differ.
+
     Args:
         path: Anything.
     """
     if path.suffix in SUFFIXES:
         return True
     try:
-        head = read_bytes(path, BYTES_MAX).decode("utf-8", "replace") if path.is_file() else ""
+        text = read_bytes(path, BYTES_MAX) if path.is_file() else b""
     except (OSError, ValueError):
         return False
+    if format_of(text) is not None:
+        return False
+    head = text.decode("utf-8", "replace")
     lines = (line.strip() for line in head.splitlines())
     first = next((line for line in lines if line and line[0] not in "#;"), "")
-    return SECTION.fullmatch(COMMENT.split(first, 1)[0].strip()) is not None
+    is_section = SECTION.fullmatch(COMMENT.split(first, 1)[0].strip()) is not None
+    return is_section or path.suffix == ".ini"
 
 
 def sections(path: Path, environment: Mapping[str, str] | None) -> list[Section]:
