@@ -34,11 +34,11 @@ python-test: .venv/installed .venv/dev system ## those of the installed wheel
 	$(PYTEST) -m 'not long'
 
 quick: ## the tests nearest to what was edited, on the sources as they are, in a minute
-	@test -e .venv/dev || $(MAKE) .venv/dev
+	@test -e .venv/dev || make .venv/dev
 	$(BIN)/python tools/quick.py
 
 weights: ## record what each test takes, for `make quick`; as long as all of them
-	@test -e .venv/dev || $(MAKE) .venv/dev
+	@test -e .venv/dev || make .venv/dev
 	$(BIN)/python tools/quick.py --weigh
 
 test-long: .venv/installed .venv/dev system ## what `make test` leaves out: some 20 minutes; before a version

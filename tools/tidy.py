@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 import gc
 import re
+import shlex
 import subprocess
 import sys
 from collections import Counter
@@ -385,7 +386,7 @@ def plain_words(repository: Repository) -> Iterator[Finding]:
         if count > known.get(room, 0):
             message = (
                 f"{room} has {count} words that read as riddles, {known.get(room, 0)} were there: "
-                f"`python tools/words.py {room}` shows them"
+                f"`python tools/words.py {shlex.quote(room)}` shows them"
             )
             yield Finding(words.RECORD, 1, message)
 

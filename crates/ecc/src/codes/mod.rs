@@ -6,9 +6,9 @@
 //!
 //! To add a code: write `codes/<name>.rs` with a struct that holds its parameters, a constructor
 //! that refuses impossible ones with a [`CodeError`], and `impl Code`; then add the `mod` and
-//! `pub use` lines below. [`Uncoded`] is the smallest member and serves as a skeleton. A code
-//! without a closed form for its failure probability ([`LdpcByTable`]) interpolates a measured
-//! curve and documents this in the first lines of its file.
+//! `pub use` lines below and in `lib.rs`. [`Uncoded`] is the smallest member and serves as a
+//! skeleton. A code without a closed form for its failure probability ([`LdpcByTable`])
+//! interpolates a measured curve and documents this in the first lines of its file.
 
 mod bch;
 mod ldpc;

@@ -4,7 +4,8 @@
 //! when a page of a block dies; the policy answers [`GcPolicy::choose`]. A policy *chooses*; it
 //! never moves data. Blocks are numbered inside the pool. To add a policy, copy `fifo`, add its
 //! `mod` line and its row in `gc_registry!` below, and run `make generate`. `candidates` has
-//! containers for the blocks that may be chosen.
+//! containers for the blocks that may be chosen; add to them what a policy lacks. A policy has to
+//! find a block with dead pages within 256 + 8 x blocks choices: else the drive is worn out.
 
 // Every row answers `check` and `build` alike, whether or not it has parameters.
 #![allow(clippy::unused_self, clippy::unnecessary_wraps, clippy::needless_pass_by_value)]
