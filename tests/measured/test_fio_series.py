@@ -141,8 +141,12 @@ def test_a_clock_that_goes_back_is_no_second_process(tmp_path: Path) -> None:
 
 def test_processes_in_one_file_are_named(tmp_path: Path) -> None:
     once = [(500, 10, 1, 0, 0), (1000, 20, 1, 0, 0), (1500, 30, 1, 0, 0)]
-    document = imported(log(tmp_path, "x_iops.log", once * 2), block_bytes=512)
-    assert any("times begin again: 2 processes" in one for one in document.warnings)
+    path = log(tmp_path, "x_iops.log", once * 2)
+    assert any(
+        "times begin again: 2 processes" in one for one in imported(path, block_bytes=512).warnings
+    )
+    found = series.of_texts([(path.name, path.read_text())], None, None)
+    assert found.said.endswith("2 processes together")
 
 
 def test_a_window_that_is_there_twice_counts_once(tmp_path: Path) -> None:

@@ -136,6 +136,8 @@ def _of_course(tracks: Sequence[course.Track], column: str | None, direction: st
     values = found.columns[name].tolist()
     lengths = np.diff(found.edges_s)
     said = f"{name} of {chosen}, {len(values)} intervals of {lengths[0]:g} s"
+    if (count := len({one.process for one in tracks if chosen in {ALL, one.direction}})) > 1:
+        said += f", {count} processes together"
     if len(values) > 1 and lengths[-1] < WHOLE_RATIO * lengths[0]:
         said += f"; the last, of {lengths[-1]:.3g} s, is left out"
         values.pop()
