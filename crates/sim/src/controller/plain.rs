@@ -187,7 +187,8 @@ impl Plain {
     }
 
     /// Handles one event of the back end; returns the operation that it completed, if it did.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // as `TimedStage::step`
     pub fn handle(&mut self, engine: &mut Engine, code: u32) -> Option<FlashOp> {
         let die = code & ((1 << DIE_BITS) - 1);
         match code >> DIE_BITS {

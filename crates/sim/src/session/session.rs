@@ -567,7 +567,7 @@ impl Session {
         if let Some(mut executor) = self.executor.take() {
             // Pages that left the buffer and wait for room, and collections in steps.
             executor.host.arrivals = 0;
-            while executor.step(&mut self.drive) != Step::Idle {}
+            while executor.step_once(&mut self.drive) != Step::Idle {}
             let now = executor.at_rest_since();
             executor.give_back(&mut self.drive, now);
         }

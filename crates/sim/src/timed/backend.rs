@@ -90,7 +90,8 @@ impl Backend {
     }
 
     /// Handles one event; returns an operation that it completed, if it did.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // as `TimedStage::step`
     pub(crate) fn handle(&mut self, engine: &mut Engine, code: u32) -> Option<FlashOp> {
         match self {
             Self::Plain(plain) => plain.handle(engine, code),

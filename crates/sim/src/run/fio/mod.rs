@@ -92,7 +92,7 @@ impl FioRun {
         while !self.is_done && drive.work_done() < goal && events_left > 0 {
             events_left = events_left.saturating_sub(EVENTS_AT_ONCE);
             for _ in 0..EVENTS_AT_ONCE {
-                match self.stage.step(drive) {
+                match self.stage.step_once(drive) {
                     Step::Internal => {}
                     Step::Completed(tenant) => self.completed(drive, usize::from(tenant)),
                     Step::Arrived(tenant) => self.arrived(drive, usize::from(tenant)),
