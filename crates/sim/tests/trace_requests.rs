@@ -1,5 +1,5 @@
-//! What a trace says beside reads and writes: flushes, force unit access, one request at several
-//! devices; its order and odd sizes.
+//! Requests of a trace other than reads and writes: flushes, force unit access, one request at
+//! several devices; its order and odd sizes.
 
 use opennandlab_sim::units::Ns;
 use opennandlab_sim::workload::trace::{FormatConfig, Order, Trace, TraceError, TraceOptions};

@@ -1,4 +1,4 @@
-"""Documents as users wrote them: comments beside keys, and lists that the core would take."""
+"""Documents as users wrote them: comments above keys, and lists that the core would take."""
 
 from __future__ import annotations
 

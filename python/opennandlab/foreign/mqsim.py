@@ -35,7 +35,7 @@ TRACE_BYTES_MAX = 1 << 30
 TRACE_LINE_BYTES_MAX = 4096
 TRACE_COLUMNS = 5
 TENANTS_MAX = 64
-NOTE = "replayed alone, beside the other flows there"
+NOTE = "replayed alone; with the other flows in MQSim"
 ALONE = Row("", "", "", "", "approximated", note=NOTE, figures=True)
 
 

@@ -43,7 +43,7 @@ class Policy:
     Args:
         thing: The object, class or function.
         name: How it is recorded.
-        sha256: SHA-256 of its source; None where there is none.
+        sha256: SHA-256 of its source; None if it has no source.
         parameters: Keyword arguments of the class.
         is_object: `name` does not lead back to it.
     """

@@ -259,7 +259,7 @@ def tracks(
             )  # fmt: skip
             raise ResultError(
                 f"{log.file}: {what}; accepted: of `pts import` --unit {', '.join(UNITS)}, or the "
-                "JSON output of the same run beside it"
+                "JSON output of the same run, given with it"
             )
         for place, part in enumerate(log.parts):
             found += _of_part(kind, f"{log.process}/{place}", part, ns)

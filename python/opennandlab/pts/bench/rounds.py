@@ -294,6 +294,12 @@ def until_steady(  # noqa: PLR0913 (all but three by name)
         if is_over() or (rounds.attained and not is_early):
             break
         rounds.is_longer |= rounds.attained
+    _warn_of_doubts(bench, rounds, tracked)
+    bench.progress.rounds_max = None
+    return rounds
+
+
+def _warn_of_doubts(bench: Bench, rounds: Rounds, tracked: Sequence[Tracking]) -> None:
     for tracking, verdict in zip(tracked, rounds.verdicts, strict=True):
         if verdict.reason == "invalid":
             bench.warn(
@@ -311,8 +317,6 @@ def until_steady(  # noqa: PLR0913 (all but three by name)
                 f"{tracking.plan.label} is steady by the rule, but the drive did not collect in "
                 f"every round of the window: this is not its steady state{advice}"
             )
-    bench.progress.rounds_max = None
-    return rounds
 
 
 def write_to_steady(

@@ -14,7 +14,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::fields::{number, quote, seconds, sectors, time};
+use super::fields::{number, quote, seconds, time};
 use super::rwbs::{PassedOver, Rwbs};
 use super::{Format, Line, LineReader, Request};
 use crate::units::Ns;
@@ -167,22 +167,8 @@ impl LineReader for Reader {
             Err(_) if size_bytes == 0 => return Ok(self.without_data.pass_over()),
             other => other?,
         };
-        match (rwbs.op, rwbs.flush(time, volume)) {
-            (Some(op), _) if size_bytes > 0 => {
-                let (offset_bytes, durability) = (sectors("sector", sector)?, rwbs.durability);
-                Ok(Line::Request(Request {
-                    time,
-                    volume,
-                    offset_bytes,
-                    size_bytes,
-                    op,
-                    durability,
-                    process,
-                }))
-            }
-            (_, Some(flush)) => Ok(Line::Request(flush.by(process))),
-            (_, None) => Ok(self.without_data.pass_over()),
-        }
+        let request = rwbs.request(time, volume, process, (sector, size_bytes))?;
+        Ok(request.map_or_else(|| self.without_data.pass_over(), Line::Request))
     }
 
     fn remarks(&self) -> Vec<String> {

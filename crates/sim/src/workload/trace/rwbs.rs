@@ -1,7 +1,7 @@
 //! Operations of trace lines: the kernel's letters, other letters and words, and the requests that
 //! are passed over.
 
-use super::fields::quote;
+use super::fields::{quote, sectors};
 use super::{Durability, Line, Request};
 use crate::op::HostOp;
 use crate::units::Ns;
@@ -94,6 +94,23 @@ impl Rwbs {
     pub(crate) fn flush(self, time: Ns, volume: &str) -> Option<Request<'_>> {
         let is_flush = self.op == Some(HostOp::Flush) || self.durability.flushes_first;
         is_flush.then(|| Request::flush(time, volume))
+    }
+
+    /// The request of a line with these letters, at `place`: a sector, and bytes. `None` without
+    /// data and without a flush.
+    pub(crate) fn request<'a>(
+        self,
+        time: Ns,
+        volume: &'a str,
+        process: &'a str,
+        (sector, size_bytes): (&str, u64),
+    ) -> Result<Option<Request<'a>>, String> {
+        let Some(op) = self.op.filter(|_| size_bytes > 0) else {
+            return Ok(self.flush(time, volume).map(|flush| flush.by(process)));
+        };
+        let offset_bytes = sectors("sector", sector)?;
+        let durability = self.durability;
+        Ok(Some(Request { time, volume, offset_bytes, size_bytes, op, durability, process }))
     }
 }
 

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::fields::{quote, seconds, sectors};
 use super::rwbs::{PassedOver, Rwbs};
-use super::{Format, Line, LineReader, Request};
+use super::{Format, Line, LineReader};
 
 /// `tracepoint` has no parameters.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -78,22 +78,8 @@ impl LineReader for Reader {
             other => return Err(format!("{} instead of `+`", quote(other.unwrap_or_default()))),
         }
         let size_bytes = sectors("sectors", place.next().ok_or_else(|| missing("sectors"))?)?;
-        match (rwbs.op, rwbs.flush(time, volume)) {
-            (Some(op), _) if size_bytes > 0 => {
-                let (offset_bytes, durability) = (sectors("sector", sector)?, rwbs.durability);
-                Ok(Line::Request(Request {
-                    time,
-                    volume,
-                    offset_bytes,
-                    size_bytes,
-                    op,
-                    durability,
-                    process,
-                }))
-            }
-            (_, Some(flush)) => Ok(Line::Request(flush.by(process))),
-            (_, None) => Ok(self.without_data.pass_over()),
-        }
+        let request = rwbs.request(time, volume, process, (sector, size_bytes))?;
+        Ok(request.map_or_else(|| self.without_data.pass_over(), Line::Request))
     }
 
     fn remarks(&self) -> Vec<String> {
@@ -103,6 +89,7 @@ impl LineReader for Reader {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Request;
     use super::*;
     use crate::op::HostOp::{self, Flush, Read, Write};
     use crate::units::Ns;

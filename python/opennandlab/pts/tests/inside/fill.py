@@ -3,7 +3,7 @@
     for each share: purge | one pass over the first x % | uniform 4 KiB writes to them
 
 Space that is not in use is spare area, so the write amplification falls as if the drive had more of
-it. For a simulated drive the closed form of greedy stands beside the measured value, at the spare
+it. For a simulated drive the closed form of greedy is next to the measured value, at the spare
 factor that the device file and the share give. A real drive can be fitted to the same form, which
 then gives its raw capacity.
 
