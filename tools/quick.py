@@ -60,9 +60,9 @@ def overlay() -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.iterdir():
         old.unlink()
-    for entry in (core, *PACKAGE.iterdir()):
-        if entry.name != "__pycache__":
-            (folder / entry.name).symlink_to(entry)
+    sources = (it for it in PACKAGE.iterdir() if it.name != "__pycache__" and it.suffix != ".so")
+    for entry in (core, *sources):
+        (folder / entry.name).symlink_to(entry)
     return OVERLAY
 
 
