@@ -1,7 +1,6 @@
 """Where the points of a sweep or a fleet run, and what is said when that ends early."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated
@@ -72,23 +71,24 @@ def threads_of(store: "Store", jobs: int | None) -> "Engine":
     return Threads(jobs or cores(), store.unfinished)
 
 
-def note_interrupted(there: str) -> None:
-    """Say after Ctrl-C what is kept, and how to go on."""
-    terminal.note(f"interrupted: {there} in the store; the same command goes on from there")
-
-
-@contextmanager
-def resumable(there: Callable[[], str]) -> Iterator[None]:
-    """End with what is kept when store or engine cannot go on.
+def carried_out(run: Callable[[], object], there: Callable[[], str]) -> bool:
+    """Run what is missing; end with what is kept when store or engine cannot go on.
 
     Args:
+        run: Returns when all is done.
         there: Says how much is there, such as `3 of 5 points are`.
+
+    Returns:
+        Whether Ctrl-C ended it; then what is kept was said.
     """
     from opennandlab.base.errors import StoreWriteError
     from opennandlab.studies.sweeps.engine import EngineError
 
     try:
-        yield
+        run()
+    except KeyboardInterrupt:
+        terminal.note(f"interrupted: {there()} in the store; the same command goes on from there")
+        return True
     except StoreWriteError as error:
         terminal.stop(
             terminal.BROKEN,
@@ -99,3 +99,4 @@ def resumable(there: Callable[[], str]) -> Iterator[None]:
             terminal.BROKEN,
             f"{error}; {there()} in the store, and the same command goes on from there",
         )
+    return False

@@ -1,25 +1,22 @@
 """`power endurance`: a fleet is worn to its rated TBW, stored without power, and read back."""
 
 import shlex
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from opennandlab.cli import _ending
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli._engines import note_interrupted, resumable, threads_of
+from opennandlab.cli._engines import carried_out, threads_of
 from opennandlab.cli._progress import shown
-from opennandlab.cli._report_tables import show
+from opennandlab.cli._report_tables import tell, write
 from opennandlab.cli._sweep_tables import line
 from opennandlab.cli._typed import typed_device
 from opennandlab.cli.options.common import AllowCode, Jobs, Printed, Sets
 from opennandlab.cli.options.rows import argument, flag
 
 if TYPE_CHECKING:
-    from opennandlab.documents.power_endurance import EnduranceDocument
-    from opennandlab.studies.power.endurance import Campaign, Settings
-    from opennandlab.studies.sweeps.engine import Engine
+    from opennandlab.studies.power.endurance import Settings
     from opennandlab.studies.sweeps.runner import Progress
 
 EXAMPLE = "opennandlab power endurance --config nvme_gen4_tlc --devices 8 --output endurance"
@@ -91,7 +88,9 @@ def endurance(given: EnduranceOptions) -> None:
     from opennandlab.policies.source import named_in
 
     with named_in(given.file or given.config):
+        from opennandlab.documents.record import plain
         from opennandlab.reliability.jedec import CLASSES
+        from opennandlab.reports import power_endurance as pages
         from opennandlab.store import Store
         from opennandlab.studies.power.endurance import VARIANTS, Campaign, Settings
 
@@ -126,10 +125,10 @@ def endurance(given: EnduranceOptions) -> None:
 
             campaign = Campaign(wanted, kept, folder=folder, watch=told)
 
-            def engine() -> "Engine":
-                return threads_of(kept, given.jobs)
-
-            is_partial = _carried_out(campaign, engine)
+            is_partial = carried_out(
+                lambda: campaign.to_the_end(lambda: threads_of(kept, given.jobs)),
+                lambda: "{} of {} points are".format(*campaign.progress),
+            )
         words = ["opennandlab", "power", "endurance"]
         words += (
             [str(given.file)]
@@ -141,8 +140,14 @@ def endurance(given: EnduranceOptions) -> None:
         document = campaign.document(shlex.join(words), partial=is_partial)
         if is_partial:
             terminal.ignore_signals()
-        _write(document, given.output)
-        _tell(document, given.output, given)
+        write(plain(document), pages.report(document), given.output, "endurance")
+        tables = [pages.summary(document)]
+        if pages.is_cut(document):
+            tables += [pages.cuts(document), pages.costs(document)]
+        ending = [f"warning: {text}" for text in document.warnings]
+        ending.append(f"written to {given.output}")
+        reason = pages.reason(document)
+        tell(document, given, f"{pages.subtitle(document)}: {reason}", tables, ending, reason)
 
 
 def _options(wanted: "Settings", claims: str | None, settings: list[str] | None) -> list[str]:
@@ -189,54 +194,3 @@ def _ages(text: str) -> tuple[float, ...]:
     if not found or len(set(found)) < len(found):
         raise ConfigError("--ages", f"`{text}` is not valid; accepted: such as 0.5,1,1.5")
     return found
-
-
-def _carried_out(campaign: "Campaign", engine: "Callable[[], Engine]") -> bool:
-    """Run what is missing; return whether that was interrupted."""
-
-    def there() -> str:
-        done, count = campaign.progress
-        return f"{done} of {count} points are"
-
-    try:
-        with resumable(there):
-            campaign.to_the_end(engine)
-    except KeyboardInterrupt:
-        note_interrupted(there())
-        return True
-    return False
-
-
-def _write(document: "EnduranceDocument", folder: Path) -> None:
-    from opennandlab.base.canonical import readable_json
-    from opennandlab.base.files import write_into
-    from opennandlab.documents.record import plain
-    from opennandlab.reports import output
-    from opennandlab.reports import power_endurance as pages
-
-    page = pages.report(document)
-    contents = [
-        ("endurance.json", readable_json(plain(document)).encode()),
-        ("endurance.html", output.content(page, ".html")),
-    ]
-    write_into(folder, iter(contents))
-
-
-def _tell(document: "EnduranceDocument", output: Path, given: Printed) -> None:
-    from opennandlab.documents.record import plain
-    from opennandlab.reports import power_endurance as pages
-
-    if given.as_json:
-        terminal.emit_json(plain(document))
-    elif not given.quiet:
-        tables = [pages.summary(document)]
-        if pages.is_cut(document):
-            tables += [pages.cuts(document), pages.costs(document)]
-        show(f"{pages.subtitle(document)}: {pages.reason(document)}", tables, document.digest)
-        for text in document.warnings:
-            terminal.note(f"warning: {text}", style="yellow")
-        terminal.note(f"written to {output}")
-    if document.partial:
-        terminal.stop(terminal.INTERRUPTED, "interrupted: the result is partial")
-    if not document.passed:
-        terminal.stop(terminal.FAILED, pages.reason(document))

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 from opennandlab.cli import _ending
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli._engines import note_interrupted, resumable
+from opennandlab.cli._engines import carried_out
 from opennandlab.cli._progress import shown
-from opennandlab.cli._report_tables import show
+from opennandlab.cli._report_tables import tell, write
 from opennandlab.cli.options.common import Jobs, Printed, Seed, Sets
 from opennandlab.cli.options.rows import flag
 
 if TYPE_CHECKING:
-    from opennandlab.documents.power_files import FilesDocument
     from opennandlab.studies.power.files import Campaign
 
 EXAMPLE = "opennandlab power files --output files"
@@ -62,6 +61,8 @@ def files(given: FilesOptions) -> None:
     from opennandlab.base.errors import ConfigError
     from opennandlab.base.threads import cores
     from opennandlab.core.config import own_device
+    from opennandlab.documents.record import plain
+    from opennandlab.reports import power_files as pages
     from opennandlab.studies.power.crash import VARIANTS
     from opennandlab.studies.power.databases import MODES
     from opennandlab.studies.power.files import DRIVE, Campaign, Settings
@@ -87,12 +88,16 @@ def files(given: FilesOptions) -> None:
         told = _ending.raising(watch)
         campaign = Campaign(wanted, given.output, jobs=given.jobs or cores(), watch=told)
         _note_known(campaign, quiet=given.quiet)
-        is_partial = _carried_out(campaign)
+        is_partial = carried_out(
+            campaign.to_the_end, lambda: f"{campaign.done} of {campaign.wanted} cuts are"
+        )
     document = campaign.document(shlex.join(words), partial=is_partial)
     if is_partial:
         terminal.ignore_signals()
-    _write(document, given.output)
-    _tell(document, given.output, given)
+    write(plain(document), pages.report(document), given.output, "files")
+    reason, ending = pages.reason(document), [f"written to {given.output}"]
+    title = f"{pages.subtitle(document)}: {reason}"
+    tell(document, given, title, [pages.summary(document)], ending, reason)
 
 
 def _note_known(campaign: "Campaign", *, quiet: bool) -> None:
@@ -100,49 +105,3 @@ def _note_known(campaign: "Campaign", *, quiet: bool) -> None:
         terminal.note("the last line of the journal was cut off: that cut is judged again")
     if campaign.done and not quiet:
         terminal.note(f"{campaign.done} cuts are known", style="dim")
-
-
-def _carried_out(campaign: "Campaign") -> bool:
-    """Judge the cuts; return whether that was interrupted."""
-
-    def there() -> str:
-        return f"{campaign.done} of {campaign.wanted} cuts are"
-
-    try:
-        with resumable(there):
-            campaign.to_the_end()
-    except KeyboardInterrupt:
-        note_interrupted(there())
-        return True
-    return False
-
-
-def _write(document: "FilesDocument", folder: Path) -> None:
-    from opennandlab.base.canonical import readable_json
-    from opennandlab.base.files import write_into
-    from opennandlab.documents.record import plain
-    from opennandlab.reports import output
-    from opennandlab.reports import power_files as pages
-
-    page = pages.report(document)
-    contents = [
-        ("files.json", readable_json(plain(document)).encode()),
-        ("files.html", output.content(page, ".html")),
-    ]
-    write_into(folder, iter(contents))
-
-
-def _tell(document: "FilesDocument", output: Path, given: Printed) -> None:
-    from opennandlab.documents.record import plain
-    from opennandlab.reports import power_files as pages
-
-    if given.as_json:
-        terminal.emit_json(plain(document))
-    elif not given.quiet:
-        title = f"{pages.subtitle(document)}: {pages.reason(document)}"
-        show(title, [pages.summary(document)], document.digest)
-        terminal.note(f"written to {output}")
-    if document.partial:
-        terminal.stop(terminal.INTERRUPTED, "interrupted: the result is partial")
-    if not document.passed:
-        terminal.stop(terminal.FAILED, pages.reason(document))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from opennandlab.cli import _ending
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli._engines import note_interrupted, resumable
+from opennandlab.cli._engines import carried_out
 from opennandlab.cli._progress import shown
 from opennandlab.cli.options.power import RunOptions
 
@@ -134,17 +134,12 @@ def _carried_out(campaign: "Campaign", address: str) -> str:
     from opennandlab.studies.power.outside.campaign import DeadDriveError
     from opennandlab.studies.power.outside.supply import SupplyError
 
-    def there() -> str:
-        return f"{campaign.done} of {campaign.settings.cuts} cuts are"
-
     try:
-        with resumable(there):
-            campaign.to_the_end()
-    except KeyboardInterrupt:
-        note_interrupted(there())
-        return "interrupted"
+        is_partial = carried_out(
+            campaign.to_the_end, lambda: f"{campaign.done} of {campaign.settings.cuts} cuts are"
+        )
     except (SupplyError, DeadDriveError) as error:
         return str(error)
     except OSError as error:
         return f"{address}: {error.strerror or error}"
-    return ""
+    return "interrupted" if is_partial else ""

@@ -1,15 +1,72 @@
-"""Tables of a report on the terminal, written as on its pages."""
+"""The end of a command with a report: its files, its tables on the terminal, its exit code."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from opennandlab.cli import _terminal as terminal
+from opennandlab.cli.options.common import Printed
 
 if TYPE_CHECKING:
-    from opennandlab.reports.model import Table
+    from opennandlab.reports.model import Report, Table
 
 # Rows of words that are shown; all of them are in the files.
 WORDS_MAX = 20
+
+
+def write(
+    content: object, page: "Report", folder: Path, stem: str, *, as_csv: bool = False
+) -> None:
+    """Write a document and its page as STEM.json and STEM.html, its tables as CSV if asked for."""
+    from opennandlab.base.canonical import readable_json
+    from opennandlab.base.files import write_into
+    from opennandlab.reports import output
+    from opennandlab.reports.pts import csv
+
+    files = [
+        (f"{stem}.json", readable_json(content).encode()),
+        (f"{stem}.html", output.content(page, ".html")),
+    ]
+    if as_csv:
+        files += [(name, text.encode()) for name, text in csv.files(page, ())]
+    write_into(folder, iter(files))
+
+
+def tell(
+    document: Any,  # noqa: ANN401 (a record with `digest`, `partial` and `passed`)
+    given: Printed,
+    title: str,
+    tables: "Iterable[Table]",
+    ending: Iterable[str],
+    failure: str,
+) -> None:
+    """Print a document as the options ask, and end with the exit code of its outcome.
+
+    Args:
+        document: The record.
+        given: Whether it is printed, and as JSON.
+        title: Printed above the tables.
+        tables: What is shown of it.
+        ending: Notes below them.
+        failure: Why it did not pass.
+    """
+    from opennandlab.documents.record import plain
+
+    if given.as_json:
+        terminal.emit_json(plain(document))
+    elif not given.quiet:
+        show(title, tables, document.digest)
+        for text in ending:
+            terminal.note(text, style="yellow" if text.startswith("warning: ") else "")
+    end(document, failure)
+
+
+def end(document: Any, failure: str) -> None:  # noqa: ANN401 (as above)
+    """End with the exit code of a document that is partial or did not pass."""
+    if document.partial:
+        terminal.stop(terminal.INTERRUPTED, "interrupted: the result is partial")
+    if not document.passed:
+        terminal.stop(terminal.FAILED, failure)
 
 
 def show(title: str, tables: "Iterable[Table]", digest: str | None) -> None:

@@ -12,7 +12,7 @@ import typer
 
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._progress import shown
-from opennandlab.cli._report_tables import show
+from opennandlab.cli._report_tables import end, show, write
 from opennandlab.cli.options.common import Json, Quiet, Seed, Sets
 from opennandlab.cli.options.rows import Options, argument, command, flag
 
@@ -488,17 +488,16 @@ def _keep(document: "AppDocument", store: Path | None) -> None:
 def _tell(document: "AppDocument", failure: str, given: RunOptions) -> None:
     """Write files, print tables, and end with the exit code of the outcome."""
     from opennandlab.documents.record import plain
+    from opennandlab.reports import app as pages
 
     content = plain(document)
     if document.partial:
         terminal.ignore_signals()
     if given.output is not None:
-        _write(document, given.output)
+        write(content, pages.report(document), given.output, "app", as_csv=True)
     if given.as_json:
         terminal.emit_json(content)
     elif not given.quiet:
-        from opennandlab.reports import app as pages
-
         title = f"{document.suite} on {document.run.target}: {pages.subtitle(document)}"
         tables = pages.compat(document) if given.compat else _tables(pages.report(document))
         show(title, tables, document.digest)
@@ -506,28 +505,8 @@ def _tell(document: "AppDocument", failure: str, given: RunOptions) -> None:
             terminal.note(f"written to {given.output}")
     if failure:
         terminal.stop(terminal.BROKEN, f"{failure}; the result is partial: what had ended")
-    if document.partial:
-        terminal.stop(terminal.INTERRUPTED, "interrupted: the result is partial")
-    if not document.passed:
-        failed = "; ".join(f"{it.name}: {it.detail}" for it in document.checks if not it.passed)
-        terminal.stop(terminal.FAILED, f"self-checks failed: {failed}")
-
-
-def _write(document: "AppDocument", folder: Path) -> None:
-    from opennandlab.base.canonical import readable_json
-    from opennandlab.base.files import write_into
-    from opennandlab.documents.record import plain
-    from opennandlab.reports import app as pages
-    from opennandlab.reports import output
-    from opennandlab.reports.pts import csv
-
-    page = pages.report(document)
-    files = [
-        ("app.json", readable_json(plain(document)).encode()),
-        ("app.html", output.content(page, ".html")),
-        *((name, text.encode()) for name, text in csv.files(page, ())),
-    ]
-    write_into(folder, iter(files))
+    failed = "; ".join(f"{it.name}: {it.detail}" for it in document.checks if not it.passed)
+    end(document, f"self-checks failed: {failed}")
 
 
 def _tables(page: "Report") -> "list[Table]":

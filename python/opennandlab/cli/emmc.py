@@ -10,7 +10,7 @@ import typer
 
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._progress import shown
-from opennandlab.cli._report_tables import show
+from opennandlab.cli._report_tables import end, show, write
 from opennandlab.cli.options.common import Printed, Seed, Sets
 from opennandlab.cli.options.rows import command, flag
 
@@ -72,6 +72,8 @@ class CheckOptions(Printed):
 def check(given: CheckOptions) -> None:
     """Carry out a table of cases, each with its clause, and report which hold."""
     from opennandlab.base.errors import ConfigError
+    from opennandlab.documents.record import plain
+    from opennandlab.reports import emmc as pages
 
     patterns = given.only or []
     if given.listed:
@@ -90,7 +92,7 @@ def check(given: CheckOptions) -> None:
     if document.partial:
         terminal.ignore_signals()
     if given.output is not None:
-        _write(document, given.output)
+        write(plain(document), pages.report(document), given.output, "emmc", as_csv=True)
     _tell(document, given.output, given)
 
 
@@ -174,23 +176,6 @@ def _listing(table: "list[Case[Any]]", *, as_json: bool) -> None:
         typer.echo(f"{case.id}: {case.does} ({case.clause})")
 
 
-def _write(document: "EmmcDocument", folder: Path) -> None:
-    from opennandlab.base.canonical import readable_json
-    from opennandlab.base.files import write_into
-    from opennandlab.documents.record import plain
-    from opennandlab.reports import emmc as pages
-    from opennandlab.reports import output
-    from opennandlab.reports.pts import csv
-
-    page = pages.report(document)
-    files = [
-        ("emmc.json", readable_json(plain(document)).encode()),
-        ("emmc.html", output.content(page, ".html")),
-        *((name, text.encode()) for name, text in csv.files(page, ())),
-    ]
-    write_into(folder, iter(files))
-
-
 def _tell(document: "EmmcDocument", output: Path | None, given: Printed) -> None:
     from opennandlab.documents.record import plain
     from opennandlab.reports import emmc as pages
@@ -209,7 +194,4 @@ def _tell(document: "EmmcDocument", output: Path | None, given: Printed) -> None
                 typer.echo(f"  expected  {row.expected}\n  found     {row.found}")
         if output is not None:
             terminal.note(f"written to {output}")
-    if document.partial:
-        terminal.stop(terminal.INTERRUPTED, "interrupted: the result is partial")
-    if not document.passed:
-        terminal.stop(terminal.FAILED, pages.reason(document))
+    end(document, pages.reason(document))

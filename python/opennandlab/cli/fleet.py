@@ -1,7 +1,6 @@
 """`fleet`: many drives, each with its own seed and what it drew, through the same suites."""
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli._engines import EngineName, EngineOptions, note_interrupted, resumable
+from opennandlab.cli._engines import EngineName, EngineOptions, carried_out
 from opennandlab.cli._progress import shown
-from opennandlab.cli._report_tables import show
+from opennandlab.cli._report_tables import tell, write
 from opennandlab.cli._sweep_tables import line
 from opennandlab.cli.options.common import AllowCode, Json, Printed
 from opennandlab.cli.options.rows import Options, argument, command, flag
@@ -19,8 +18,6 @@ from opennandlab.cli.options.rows import Options, argument, command, flag
 if TYPE_CHECKING:
     from opennandlab.documents.fleet import FleetDocument
     from opennandlab.studies.fleet.live import LiveFleet
-    from opennandlab.studies.fleet.running import Campaign
-    from opennandlab.studies.sweeps.engine import Engine
     from opennandlab.studies.sweeps.runner import Progress
 
 RUN_EXAMPLE = "opennandlab fleet run fleet.yaml --output fleet"
@@ -72,7 +69,9 @@ class RunOptions(EngineOptions, Printed):
 def run(given: RunOptions) -> None:
     """Run a fleet; known points are not run again, and a failure stops no other device."""
     from opennandlab.base.errors import ConfigError
+    from opennandlab.documents.record import plain
     from opennandlab.policies.source import named_in
+    from opennandlab.reports import fleet as pages
     from opennandlab.studies.fleet.live import LiveFleet
 
     with named_in(given.file):
@@ -88,8 +87,14 @@ def run(given: RunOptions) -> None:
             if given.destructive or given.i_know or given.force or given.may_fill:
                 raise ConfigError("--destructive", "a fleet of simulated drives destroys nothing")
             document = _simulated(indices, given)
-        _write(document, given.output, indices)
-        _tell(document, given)
+        # The files of some devices have names of their own.
+        part = "" if indices is None else "-" + "-".join(map(str, indices[:8]))
+        page = pages.report(document)
+        write(plain(document), page, given.output, f"fleet{part}", as_csv=indices is None)
+        tables = (pages.spread(document), *pages.outliers(document), *pages.failures(document))
+        title = f"{document.fleet['name']}: {pages.subtitle(document)}"
+        failed = f"{document.failed} of {len(document.rows)} failed"
+        tell(document, given, title, tables, [f"written to {given.output}"], failed)
 
 
 def _simulated(indices: list[int] | None, given: RunOptions) -> "FleetDocument":
@@ -120,7 +125,10 @@ def _simulated(indices: list[int] | None, given: RunOptions) -> "FleetDocument":
         if not given.quiet and campaign.known_count:
             known = f"{campaign.known_count} of {campaign.count} points are known"
             terminal.note(known, style="dim")
-        is_partial = _carried_out(campaign, lambda: given.engine_of(kept))
+        is_partial = carried_out(
+            lambda: campaign.to_the_end(lambda: given.engine_of(kept)),
+            lambda: f"{campaign.done_count} of {campaign.count} points are",
+        )
         terminal.ignore_signals()
     command = command_of(os.fspath(given.file), os.fspath(given.output))
     return campaign.document(command, partial=is_partial)
@@ -216,58 +224,3 @@ def _check_suites(fleet: "LiveFleet") -> None:
             raise ConfigError(f"suites.{suite.name}", text[:1].lower() + text[1:]) from None
         except ConfigError as error:
             raise ConfigError(f"suites.{suite.name}", str(error)) from None
-
-
-def _carried_out(campaign: "Campaign", engine: "Callable[[], Engine]") -> bool:
-    """Run what is missing; return whether it was interrupted."""
-
-    def there() -> str:
-        return f"{campaign.done_count} of {campaign.count} points are"
-
-    try:
-        with resumable(there):
-            campaign.to_the_end(engine)
-    except KeyboardInterrupt:
-        note_interrupted(there())
-        return True
-    return False
-
-
-def _write(document: "FleetDocument", folder: Path, indices: list[int] | None) -> None:
-    """Write the files; those of some devices have names of their own."""
-    from opennandlab.base.canonical import readable_json
-    from opennandlab.base.files import write_into
-    from opennandlab.documents.record import plain
-    from opennandlab.reports import fleet as pages
-    from opennandlab.reports import output
-    from opennandlab.reports.pts import csv
-
-    page = pages.report(document)
-    part = "" if indices is None else "-" + "-".join(map(str, indices[:8]))
-    files = [
-        (f"fleet{part}.json", readable_json(plain(document)).encode()),
-        (f"fleet{part}.html", output.content(page, ".html")),
-    ]
-    if indices is None:
-        files += [(name, text.encode()) for name, text in csv.files(page, ())]
-    write_into(folder, iter(files))
-
-
-def _tell(document: "FleetDocument", given: RunOptions) -> None:
-    from opennandlab.documents.record import plain
-    from opennandlab.reports import fleet as pages
-
-    if given.as_json:
-        terminal.emit_json(plain(document))
-    elif not given.quiet:
-        tables = (
-            pages.spread(document), *pages.outliers(document), *pages.failures(document)
-        )  # fmt: skip
-        title = f"{document.fleet['name']}: {pages.subtitle(document)}"
-        show(title, tables, document.digest)
-        terminal.note(f"written to {given.output}")
-    if document.partial:
-        terminal.stop(terminal.INTERRUPTED, "interrupted: the result is partial")
-    if document.failed:
-        failed = f"{document.failed} of {len(document.rows)} failed"
-        terminal.stop(terminal.FAILED, failed)

@@ -14,9 +14,9 @@ from opennandlab.cli import _power_files as of_files
 from opennandlab.cli import _power_outside as outside
 from opennandlab.cli import _power_switch as switch
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli._engines import note_interrupted, resumable
+from opennandlab.cli._engines import carried_out
 from opennandlab.cli._progress import shown
-from opennandlab.cli._report_tables import show
+from opennandlab.cli._report_tables import show, tell, write
 from opennandlab.cli.options.common import AllowCode, Jobs, Json, Printed, Seed
 from opennandlab.cli.options.power import READY_MS, Output, RunOptions
 from opennandlab.cli.options.rows import Options, argument, command, flag
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from opennandlab.core.config import DeviceConfig
     from opennandlab.documents.power_loss import PowerDocument
     from opennandlab.studies.power.campaign import Campaign
+    from opennandlab.studies.power.outside.campaign import Campaign as OutsideCampaign
 
 RUN_EXAMPLE = "opennandlab power run --cuts 3000 --output cuts"
 # One of each class.
@@ -96,18 +97,15 @@ def run(given: RunOptions) -> None:
             terminal.note("the last line of the journal was cut off: its cuts are made again")
         if campaign.cuts and not given.quiet:
             terminal.note(f"{campaign.cuts} cuts are known", style="dim")
-        is_partial = _carried_out(campaign)
+        is_partial = carried_out(
+            campaign.to_the_end, lambda: f"{campaign.cuts} of {campaign.cuts_wanted} cuts are"
+        )
     document = campaign.document(
         shlex.join([*words, "--output", os.fspath(given.output)]),
         replay=shlex.join([*words, "--output", "again"]),
         partial=is_partial,
     )
-    if is_partial:
-        terminal.ignore_signals()
-    _write(document, given.output)
-    if not is_partial:
-        campaign.forget()
-    _tell(document, given)
+    _finish(campaign, document, "interrupted" if is_partial else "", given)
 
 
 def _warn(device: "DeviceConfig") -> None:
@@ -139,15 +137,29 @@ def _refuse_of_simulated(given: RunOptions) -> None:
 def _of_outside(given: RunOptions) -> None:
     """Cut a drive outside of this process."""
     terminal.check_folder(given.output)
-    campaign, document, why = outside.carry_out(given)
+    _finish(*outside.carry_out(given), given)
+
+
+def _finish(
+    campaign: "Campaign | OutsideCampaign", document: "PowerDocument", why: str, given: RunOptions
+) -> None:
+    """Write and print the document; `why` says what ended the campaign early, if anything did."""
+    from opennandlab.documents.record import plain
+    from opennandlab.reports import power as pages
+
     if why:
         terminal.ignore_signals()
-    _write(document, given.output)
-    if why and why != "interrupted":
+    write(plain(document), pages.report(document), given.output, "power")
+    if why not in {"", "interrupted"}:
         terminal.stop(terminal.BROKEN, why, as_json=given.as_json)
     if not why:
         campaign.forget()
-    _tell(document, given)
+    tables = [pages.classes(document)] if document.classes else []
+    tables.append(pages.drive(document))
+    title, reason = pages.subtitle(document), pages.reason(document)
+    ending = [pages.changed(document)] if document.changed else []
+    ending.append(f"written to {given.output}")
+    tell(document, given, f"{title}: {reason}", tables, ending, reason)
 
 
 def _words(given: RunOptions) -> list[str]:
@@ -166,55 +178,6 @@ def _words(given: RunOptions) -> list[str]:
 def _line(state: tuple[int, int]) -> str:
     done, wanted = state
     return f"{done} of {wanted} cuts"
-
-
-def _carried_out(campaign: "Campaign") -> bool:
-    """Make the cuts; return whether that was interrupted."""
-
-    def there() -> str:
-        return f"{campaign.cuts} of {campaign.cuts_wanted} cuts are"
-
-    try:
-        with resumable(there):
-            campaign.to_the_end()
-    except KeyboardInterrupt:
-        note_interrupted(there())
-        return True
-    return False
-
-
-def _write(document: "PowerDocument", folder: Path) -> None:
-    from opennandlab.base.canonical import readable_json
-    from opennandlab.base.files import write_into
-    from opennandlab.documents.record import plain
-    from opennandlab.reports import output
-    from opennandlab.reports import power as pages
-
-    page = pages.report(document)
-    files = [
-        ("power.json", readable_json(plain(document)).encode()),
-        ("power.html", output.content(page, ".html")),
-    ]
-    write_into(folder, iter(files))
-
-
-def _tell(document: "PowerDocument", given: RunOptions) -> None:
-    from opennandlab.documents.record import plain
-    from opennandlab.reports import power as pages
-
-    if given.as_json:
-        terminal.emit_json(plain(document))
-    elif not given.quiet:
-        tables = [pages.classes(document)] if document.classes else []
-        tables.append(pages.drive(document))
-        show(f"{pages.subtitle(document)}: {pages.reason(document)}", tables, document.digest)
-        if document.changed:
-            terminal.note(pages.changed(document))
-        terminal.note(f"written to {given.output}")
-    if document.partial:
-        terminal.stop(terminal.INTERRUPTED, "interrupted: the result is partial")
-    if not document.passed:
-        terminal.stop(terminal.FAILED, pages.reason(document))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -284,11 +247,8 @@ class StudyOptions(Printed):
 @command(app, example=STUDY_EXAMPLE)
 def study(given: StudyOptions) -> None:
     """Try each option, strong and weak: which prevents which fault, and at what cost."""
-    from opennandlab.base.canonical import readable_json
-    from opennandlab.base.files import write_into
     from opennandlab.base.threads import cores
     from opennandlab.documents.record import plain
-    from opennandlab.reports import output as formats
     from opennandlab.reports import power as pages
     from opennandlab.studies.power.study import run as rows
 
@@ -303,11 +263,7 @@ def study(given: StudyOptions) -> None:
         for one in found
     ]  # fmt: skip
     page = pages.study(found, given.cuts)
-    files = [
-        ("study.json", readable_json({"rows": made}).encode()),
-        ("study.html", formats.content(page, ".html")),
-    ]
-    write_into(given.output, iter(files))
+    write({"rows": made}, page, given.output, "study")
     if given.as_json:
         terminal.emit_json({"rows": made})
     elif not given.quiet:

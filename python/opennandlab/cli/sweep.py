@@ -9,7 +9,7 @@ import typer
 
 from opennandlab.cli import _sweep_tables as tables
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli._engines import EngineOptions, note_interrupted, resumable
+from opennandlab.cli._engines import EngineOptions, carried_out
 from opennandlab.cli._progress import shown
 from opennandlab.cli._typed import typed, typed_device, typed_sets
 from opennandlab.cli.options.common import AllowCode, Printed
@@ -121,17 +121,14 @@ def sweep(given: SweepOptions) -> None:
                 tables.show_cost(run, _costs(run), given.jobs, as_json=given.as_json)
                 return
             _note_start(run, quiet=given.quiet)
-            try:
-                with resumable(lambda: _there(run)):
-                    rows = run.to_the_end(given.engine_of(kept))
-            except KeyboardInterrupt:
-                note_interrupted(_there(run))
+            if carried_out(lambda: run.to_the_end(given.engine_of(kept)), lambda: _there(run)):
                 if given.as_json:
                     groups = tables.groups_of(run.rows)
                     names = tables.names_of(groups, wanted, chosen) if groups else []
                     made = tables.document(run, run.rows, groups, names, is_partial=True)
                     terminal.emit_json(made)
-                raise typer.Exit(terminal.INTERRUPTED) from None
+                raise typer.Exit(terminal.INTERRUPTED)
+        rows = run.rows
         groups = tables.groups_of(rows)
         names = tables.names_of(groups, wanted, chosen)
         if given.plot is not None:
