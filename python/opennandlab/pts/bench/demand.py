@@ -264,7 +264,7 @@ def _grid(  # noqa: PLR0913, PLR0917 (a table has these parts)
     return mean_table(
         places,
         metric,
-        identity=identity,
+        name=identity,
         title=f"{title}, mean of the window",
         unit=unit,
         row_label="Threads (TC)",

@@ -6,6 +6,7 @@ A mean over five rounds says nothing of their spread, and the rule limits only w
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from opennandlab.documents.pts import Table
 from opennandlab.pts.bench.document import table
@@ -56,32 +57,20 @@ def warn_of_other_cells(
     )
 
 
-def mean_table(  # noqa: PLR0913 (all by name but two)
+def mean_table(
     places: Sequence[Sequence[tuple[Rounds, int]]],
     metric: str,
     *,
-    identity: str,
-    title: str,
-    unit: str,
-    row_label: str,
-    column_label: str,
-    rows: list[str],
-    columns: list[str],
     factor: float = 1.0,
+    **parts: Any,  # noqa: ANN401 (those of `table`)
 ) -> Table:
     """Return a table of means over the window, with the least and the greatest round of each.
 
     Args:
         places: For each row the rounds and the place in them of each cell.
         metric: Column of the cells.
-        identity: Name of the table.
-        title: Its heading.
-        unit: Unit of the values.
-        row_label: What the rows are.
-        column_label: What the columns are.
-        rows: Names of the rows.
-        columns: Names of the columns.
-        factor: From the unit of the cells to this one.
+        factor: From the unit of the cells to that of the table.
+        **parts: Of `table`, all but the values.
     """
 
     def scaled(value: float | None) -> float | None:
@@ -89,13 +78,7 @@ def mean_table(  # noqa: PLR0913 (all by name but two)
 
     ends = [[extremes(rounds, at, metric) for rounds, at in row] for row in places]
     return table(
-        identity,
-        title,
-        unit,
-        row_label=row_label,
-        column_label=column_label,
-        rows=rows,
-        columns=columns,
+        **parts,
         values=[[scaled(rounds.mean(at, metric)) for rounds, at in row] for row in places],
         low=[[scaled(low) for low, _ in row] for row in ends],
         high=[[scaled(high) for _, high in row] for row in ends],

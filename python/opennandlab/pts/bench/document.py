@@ -10,10 +10,10 @@ from __future__ import annotations
 import datetime as dt
 import math
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import structs
 
@@ -34,6 +34,8 @@ from opennandlab.pts.bench.journal import settings_sha256_of
 from opennandlab.pts.bench.plan import WIPC_CAPACITIES, Plan
 from opennandlab.pts.bench.record import COLUMNS, Cell
 from opennandlab.stats.histogram import Histogram
+
+Thing = TypeVar("Thing")
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ def table(  # noqa: PLR0913 (all by name)
     unit: str,
     *,
     row_label: str,
-    column_label: str,
+    column_label: str = "",
     rows: list[str],
     columns: list[str],
     values: Sequence[Sequence[float | str | None]],
@@ -78,6 +80,29 @@ def table(  # noqa: PLR0913 (all by name)
         values=[list(row) for row in values],
         low=None if low is None else [list(row) for row in low],
         high=None if high is None else [list(row) for row in high],
+    )
+
+
+def listing(  # noqa: PLR0913, PLR0917 (a table has these parts)
+    name: str,
+    title: str,
+    unit: str,
+    row_label: str,
+    things: Mapping[str, Thing],
+    columns: Mapping[str, str | Callable[[Thing], float | str | None]],
+) -> pts.Table:
+    """Return a table with a row for each thing; a column is an attribute or a function of it."""
+    return table(
+        name,
+        title,
+        unit,
+        row_label=row_label,
+        rows=list(things),
+        columns=list(columns),
+        values=[
+            [getattr(thing, of) if isinstance(of, str) else of(thing) for of in columns.values()]
+            for thing in things.values()
+        ],
     )
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from opennandlab.base.units import kib
+from opennandlab.base.units import kib, mix
 from opennandlab.pts.bench import matrix
 from opennandlab.pts.bench.engine import Bench
 from opennandlab.pts.bench.matrix import Matrix
@@ -92,6 +93,16 @@ def tracking(
                 f"specification tracks, {verb} not in the matrix"
             )
     return found
+
+
+def by_mix(sizes: Sequence[int], mixes: Sequence[float]) -> dict[str, Any]:
+    """Return the heads of a table of block sizes by mixes, for `table` and `mean_table`."""
+    return {
+        "row_label": "Block size (KiB)",
+        "column_label": "R/W mix (%)",
+        "rows": [kib(size) for size in sizes],
+        "columns": [mix(read_pct) for read_pct in mixes],
+    }
 
 
 def mean(bench: Bench, rounds: Rounds, key: Key, metric: str) -> float | None:

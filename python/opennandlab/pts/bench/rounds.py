@@ -18,16 +18,20 @@ those of all requests in the window together, its maximum is the largest of the 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from typing import TypeVar
 
 from opennandlab.documents import pts
 from opennandlab.pts.bench.engine import Bench
 from opennandlab.pts.bench.record import Cell
 from opennandlab.pts.bench.time_base import MINUTE_S
+from opennandlab.pts.bench.words import name
 from opennandlab.stats.histogram import Histogram
 from opennandlab.stats.steady import WINDOW_ROUNDS, SteadyState, steady_state
 from opennandlab.targets.base import Limit, Stimulus
+
+Key = TypeVar("Key")
 
 
 @dataclass(frozen=True)
@@ -249,6 +253,18 @@ def cells_of_round(bench: Bench, plans: list[CellPlan]) -> list[Cell]:
             plans[at] = replace(plan, limit=bench.plan.time.whole(plan.limit))
         cells.append(cell)
     return cells
+
+
+def cells_of(
+    bench: Bench, phase: str, stimuli: Mapping[Key, Stimulus], *, group: str = ""
+) -> dict[Key, Cell]:
+    """Run a phase with a cell for each stimulus, in their order."""
+    bench.restart_point()
+    with bench.phase(phase, group=group, cells=len(stimuli)):
+        return {
+            key: bench.measure(one, bench.plan.time.cell(one), label=f"{group} {name(one)}".strip())
+            for key, one in stimuli.items()
+        }
 
 
 def until_steady(  # noqa: PLR0913 (all but three by name)

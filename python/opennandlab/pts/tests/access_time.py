@@ -12,7 +12,7 @@ implementation, after the histograms of the demand tests of SNIA SSS PTS.
 from __future__ import annotations
 
 from opennandlab.documents.pts_small import AccessTime, AccessTimeResults
-from opennandlab.pts.bench.document import histogram, table
+from opennandlab.pts.bench.document import histogram, listing
 from opennandlab.pts.bench.engine import Bench
 from opennandlab.pts.bench.findings import Findings
 from opennandlab.pts.bench.plan import RANDOM_LOAD
@@ -42,17 +42,13 @@ def run(bench: Bench) -> Findings:
             attained=before.attained, reads=found["reads"], writes=found["writes"]
         ),
         tables=[
-            table(
+            listing(
                 "access_time",
                 "Access time of random 4 KiB requests, TC 1 / QD 1",
                 "µs",
-                row_label="Requests",
-                column_label="",
-                rows=list(found),
-                columns=list(COLUMNS.values()),
-                values=[
-                    [getattr(times, f"lat_us_{key}") for key in COLUMNS] for times in found.values()
-                ],
+                "Requests",
+                found,
+                {head: f"lat_us_{key}" for key, head in COLUMNS.items()},
             )
         ],
         histograms=[

@@ -8,49 +8,38 @@ Source: SNIA NAND performance tutorial, L. Smith, 2009.
 
 from __future__ import annotations
 
+from operator import methodcaller
+
 from opennandlab.base.units import kib, mix
 from opennandlab.documents.pts_results import BlockSizeResults
-from opennandlab.pts.bench.document import table
+from opennandlab.pts.bench.document import listing
 from opennandlab.pts.bench.engine import Bench
 from opennandlab.pts.bench.findings import Findings
 from opennandlab.pts.bench.plan import RANDOM_LOAD
-from opennandlab.pts.bench.rounds import prepare_steady
+from opennandlab.pts.bench.rounds import cells_of, prepare_steady
 from opennandlab.pts.bench.test import Test
-from opennandlab.pts.bench.words import name
-from opennandlab.pts.tests.surface import BLOCKS
+from opennandlab.pts.tests.surface import possible_sizes
 
 READ_PCT = 75
+COLUMNS = {"IOPS": "iops", "MB/s": "mb_s", "ART (µs)": "lat_us_mean"}
 
 
 def run(bench: Bench) -> Findings:
     """Bring the drive to its steady state and run the block sizes."""
     before = prepare_steady(bench)
-    plan = bench.plan
-    sizes = [size for size in BLOCKS if size >= plan.sector_bytes]
-    for size in set(BLOCKS) - set(sizes):
-        bench.leave_out(f"no {kib(size)} KiB: the sectors have {plan.sector_bytes} B")
-    cells = {}
-    bench.restart_point()
-    with bench.phase("blocks", cells=len(sizes)):
-        for size in sizes:
-            stimulus = bench.stimulus(read_pct=READ_PCT, block_bytes=size)
-            limit = plan.time.cell(stimulus)
-            cells[size] = bench.measure(stimulus, limit, label=name(stimulus))
+    sizes = possible_sizes(bench)
+    stimuli = {size: bench.stimulus(read_pct=READ_PCT, block_bytes=size) for size in sizes}
+    cells = cells_of(bench, "blocks", stimuli)
     return Findings(
         results=BlockSizeResults(attained=before.attained, read_pct=READ_PCT),
         tables=[
-            table(
+            listing(
                 "block_size",
                 f"Random {mix(READ_PCT)} by block size",
                 "IOPS; MB/s; µs",
-                row_label="Block size (KiB)",
-                column_label="",
-                rows=[kib(size) for size in sorted(sizes)],
-                columns=["IOPS", "MB/s", "ART (µs)"],
-                values=[
-                    [cells[size].value(metric) for metric in ("iops", "mb_s", "lat_us_mean")]
-                    for size in sorted(sizes)
-                ],
+                "Block size (KiB)",
+                {kib(size): cells[size] for size in sorted(sizes)},
+                {head: methodcaller("value", metric) for head, metric in COLUMNS.items()},
             )
         ],
     )

@@ -22,7 +22,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from opennandlab.documents.pts_small import BurstLoad, BurstResults
-from opennandlab.pts.bench.document import table
+from opennandlab.pts.bench.document import listing
 from opennandlab.pts.bench.engine import Bench
 from opennandlab.pts.bench.findings import Findings
 from opennandlab.pts.bench.plan import RANDOM_LOAD, SEQUENTIAL_LOAD
@@ -51,23 +51,20 @@ def run(bench: Bench) -> Findings:
     return Findings(
         results=BurstResults(attained=all(load.attained for load in loads), loads=loads),
         tables=[
-            table(
+            listing(
                 "burst",
                 "Burst and sustained rate of writes",
                 "MB/s; ratio; GB",
-                row_label="Writes",
-                column_label="",
-                rows=[load.name for load in loads],
-                columns=["burst MB/s", "sustained MB/s", "burst / sustained", "burst GB"],
-                values=[
-                    [
-                        load.burst_mb_s,
-                        load.sustained_mb_s,
-                        load.ratio,
-                        None if load.volume_bytes is None else load.volume_bytes * 1e-9,
-                    ]
-                    for load in loads
-                ],
+                "Writes",
+                {load.name: load for load in loads},
+                {
+                    "burst MB/s": "burst_mb_s",
+                    "sustained MB/s": "sustained_mb_s",
+                    "burst / sustained": "ratio",
+                    "burst GB": lambda load: (
+                        None if load.volume_bytes is None else load.volume_bytes * 1e-9
+                    ),
+                },
             )
         ],
     )

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from opennandlab.documents.pts_results import ConsistencyResults, Evenness
-from opennandlab.pts.bench.document import table
+from opennandlab.pts.bench.document import listing
 from opennandlab.pts.bench.engine import Bench
 from opennandlab.pts.bench.evenness import evenness
 from opennandlab.pts.bench.findings import Findings
@@ -28,22 +28,17 @@ LAST_SHARE = 1 / 9
 def run(bench: Bench) -> Findings:
     """Write the two ranges and score them."""
     found = {label: _series(bench, share, label) for share, label in SHARES.items()}
-    rows = list(found)
     scores = {label: _score(label, values) for label, values in found.items()}
     return Findings(
         results=ConsistencyResults(runs=list(scores.values())),
         tables=[
-            table(
+            listing(
                 "consistency",
                 "Last ninth of the hour",
                 "IOPS; ratio",
-                row_label="Spare area",
-                column_label="",
-                rows=rows,
-                columns=["mean", "mean / standard deviation"],
-                values=[
-                    [scores[label].iops_mean, scores[label].mean_to_deviation] for label in rows
-                ],
+                "Spare area",
+                scores,
+                {"mean": "iops_mean", "mean / standard deviation": "mean_to_deviation"},
             )
         ],
     )

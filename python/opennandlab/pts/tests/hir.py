@@ -17,7 +17,7 @@ Source: SNIA PTS tutorial, Kim and Ho, 2013; the ratios are of the implementatio
 from __future__ import annotations
 
 from opennandlab.documents.pts_results import IdleResults, IdleSegment
-from opennandlab.pts.bench.document import table
+from opennandlab.pts.bench.document import listing
 from opennandlab.pts.bench.engine import Bench
 from opennandlab.pts.bench.findings import Findings
 from opennandlab.pts.bench.plan import RANDOM_LOAD
@@ -50,18 +50,19 @@ def run(bench: Bench) -> Findings:
             segments=segments,
         ),
         tables=[
-            table(
+            listing(
                 "segments",
                 "Host idle recovery",
                 "IOPS; ratios to the steady state",
-                row_label="Wait state",
-                column_label="",
-                rows=[str(segment.wait_state) for segment in segments],
-                columns=["Part 1", "Part 2", "Recovery gain", "over part 2 before", "Return ratio"],
-                values=[
-                    [one.part1_iops, one.part2_iops, one.gain, one.gain_before, one.return_ratio]
-                    for one in segments
-                ],
+                "Wait state",
+                {str(segment.wait_state): segment for segment in segments},
+                {
+                    "Part 1": "part1_iops",
+                    "Part 2": "part2_iops",
+                    "Recovery gain": "gain",
+                    "over part 2 before": "gain_before",
+                    "Return ratio": "return_ratio",
+                },
             )
         ],
     )

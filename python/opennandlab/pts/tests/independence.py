@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Literal
 
 from opennandlab.documents.pts_results import IndependenceResults
-from opennandlab.pts.bench.document import table
+from opennandlab.pts.bench.document import listing
 from opennandlab.pts.bench.engine import Bench
 from opennandlab.pts.bench.findings import Findings
 from opennandlab.pts.bench.plan import SEQUENTIAL_LOAD, Option
@@ -51,15 +51,17 @@ def run(bench: Bench) -> Findings:
             drop_pct=(first - third) / first * 100 if first else None,
         ),
         tables=[
-            table(
+            listing(
                 "independence",
                 "Workload independence",
                 "MB/s; µs",
-                row_label="Group",
-                column_label="",
-                rows=[cell.label for cell in cells],
-                columns=["MB/s", "ART (µs)", "WAF"],
-                values=[[cell.measurement.mb_s, cell.latency_us_mean, cell.waf] for cell in cells],
+                "Group",
+                {cell.label: cell for cell in cells},
+                {
+                    "MB/s": lambda cell: cell.measurement.mb_s,
+                    "ART (µs)": "latency_us_mean",
+                    "WAF": "waf",
+                },
             )
         ],
     )

@@ -14,14 +14,13 @@ Source: SNIA SSS PTS 2.0.2 and 1.1, IOPS test; the three tracked values are thos
 
 from __future__ import annotations
 
-from opennandlab.base.units import kib, mix
 from opennandlab.documents.pts import Table
 from opennandlab.documents.pts_results import IopsResults
 from opennandlab.pts.bench.dispersion import mean_table, warn_of_other_cells
 from opennandlab.pts.bench.document import histogram
 from opennandlab.pts.bench.engine import Bench
 from opennandlab.pts.bench.findings import Findings
-from opennandlab.pts.bench.grid import BLOCK_SIZES, MIXES, cell_plans, mean, tracking
+from opennandlab.pts.bench.grid import BLOCK_SIZES, MIXES, by_mix, cell_plans, mean, tracking
 from opennandlab.pts.bench.matrix import Matrix
 from opennandlab.pts.bench.plan import RANDOM_LOAD
 from opennandlab.pts.bench.rounds import Rounds, cells_of_round, until_steady
@@ -45,12 +44,7 @@ def run(bench: Bench) -> Findings:
     bench.precondition()
     plans = cell_plans(bench)
     tracked = tracking(bench, plans, "iops", TRACKED[bench.plan.pts_version])
-    rounds = until_steady(
-        bench,
-        lambda _: cells_of_round(bench, plans),
-        tracked,
-        cells=len(plans),
-    )
+    rounds = until_steady(bench, lambda _: cells_of_round(bench, plans), tracked, cells=len(plans))
     warn_of_other_cells(bench, rounds, plans, "iops")
     return Findings(
         results=IopsResults(
@@ -81,13 +75,10 @@ def grid(rounds: Rounds, metric: str, identity: str, title: str, unit: str) -> T
     return mean_table(
         [[(rounds, places[size, read_pct]) for read_pct in mixes] for size in sizes],
         metric,
-        identity=identity,
+        name=identity,
         title=title,
         unit=unit,
-        row_label="Block size (KiB)",
-        column_label="R/W mix (%)",
-        rows=[kib(size) for size in sizes],
-        columns=[mix(read_pct) for read_pct in mixes],
+        **by_mix(sizes, mixes),
     )
 
 

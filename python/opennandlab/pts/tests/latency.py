@@ -17,14 +17,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from opennandlab.base.units import kib, mix
 from opennandlab.documents.pts import Histogram, Table
 from opennandlab.documents.pts_results import LatencyResults
 from opennandlab.pts.bench.dispersion import mean_table, warn_of_other_cells
 from opennandlab.pts.bench.document import histogram, table
 from opennandlab.pts.bench.engine import Bench
 from opennandlab.pts.bench.findings import Findings
-from opennandlab.pts.bench.grid import BLOCK_SIZES, MIXES, Key, cell_plans, cells, mean, tracking
+from opennandlab.pts.bench.grid import (
+    BLOCK_SIZES,
+    MIXES,
+    Key,
+    by_mix,
+    cell_plans,
+    cells,
+    mean,
+    tracking,
+)
 from opennandlab.pts.bench.matrix import Matrix
 from opennandlab.pts.bench.plan import SINGLE_LOAD
 from opennandlab.pts.bench.rounds import Rounds, cells_of_round, until_steady
@@ -56,12 +64,7 @@ def run(bench: Bench) -> Findings:
         # What writes leave to do goes on beside the first reads, longer than a scaled cell waits.
         if (decides and not is_read) or (is_read and not was_read):
             plans[at] = replace(plan, limit=bench.plan.time.whole(plan.limit))
-    rounds = until_steady(
-        bench,
-        lambda _: cells_of_round(bench, plans),
-        tracked,
-        cells=len(plans),
-    )
+    rounds = until_steady(bench, lambda _: cells_of_round(bench, plans), tracked, cells=len(plans))
     warn_of_other_cells(bench, rounds, plans, "lat_us_mean")
     kept = [
         histogram(f"window_{at + 1}", f"{plan.label}, window", rounds.latency(at))
@@ -124,10 +127,7 @@ def _tables(rounds: Rounds, places: dict[Key, int]) -> list[Table]:
             identity,
             title,
             unit,
-            row_label="Block size (KiB)",
-            column_label="R/W mix (%)",
-            rows=[kib(size) for size in sizes],
-            columns=[mix(read_pct) for read_pct in mixes],
+            **by_mix(sizes, mixes),
             values=[[of(places[read_pct, size]) for read_pct in mixes] for size in sizes],
         )
 
@@ -146,13 +146,10 @@ def _tables(rounds: Rounds, places: dict[Key, int]) -> list[Table]:
         return mean_table(
             [[(rounds, places[read_pct, size]) for read_pct in mixes] for size in sizes],
             metric,
-            identity=identity,
+            name=identity,
             title=title,
             unit=unit,
-            row_label="Block size (KiB)",
-            column_label="R/W mix (%)",
-            rows=[kib(size) for size in sizes],
-            columns=[mix(read_pct) for read_pct in mixes],
+            **by_mix(sizes, mixes),
             factor=factor,
         )
 

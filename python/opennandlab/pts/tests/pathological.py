@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from opennandlab.documents.pts_results import PathologicalResults, WriteCase
-from opennandlab.pts.bench.document import table
+from opennandlab.pts.bench.document import listing
 from opennandlab.pts.bench.engine import Bench
 from opennandlab.pts.bench.findings import Findings
 from opennandlab.pts.bench.plan import RANDOM_LOAD
@@ -42,15 +42,13 @@ def run(bench: Bench) -> Findings:
     return Findings(
         results=PathologicalResults(attained=all(row.attained for row in rows), cases=rows),
         tables=[
-            table(
+            listing(
                 "pathological",
                 "Relaxing one condition at a time",
                 "4 KiB per second; ratios",
-                row_label="Condition",
-                column_label="",
-                rows=list(found),
-                columns=["4 KiB writes per s", "WAF", "ratio to the baseline"],
-                values=[[row.iops_4kib, row.waf, row.ratio] for row in rows],
+                "Condition",
+                {row.name: row for row in rows},
+                {"4 KiB writes per s": "iops_4kib", "WAF": "waf", "ratio to the baseline": "ratio"},
             )
         ],
     )

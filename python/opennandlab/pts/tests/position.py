@@ -25,9 +25,10 @@ Coker); slices and their number are of the implementation.
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import itemgetter
 
 from opennandlab.documents.pts_small import PositionResults, Slice
-from opennandlab.pts.bench.document import table
+from opennandlab.pts.bench.document import listing
 from opennandlab.pts.bench.engine import Bench
 from opennandlab.pts.bench.findings import Findings
 from opennandlab.pts.bench.plan import RANDOM_LOAD, SEQUENTIAL_LOAD
@@ -104,18 +105,19 @@ def run(bench: Bench) -> Findings:
             ],
         ),
         tables=[
-            table(
+            listing(
                 "position",
                 "Sequential 128 KiB by position",
                 "MB/s",
-                row_label="Rate",
-                column_label="",
-                rows=list(found),
-                columns=["mean", "least", "most", "first slice", "last slice"],
-                values=[
-                    [mean(rates), min(rates), max(rates), rates[0], rates[-1]]
-                    for rates in found.values()
-                ],
+                "Rate",
+                found,
+                {
+                    "mean": mean,
+                    "least": min,
+                    "most": max,
+                    "first slice": itemgetter(0),
+                    "last slice": itemgetter(-1),
+                },
             )
         ],
     )

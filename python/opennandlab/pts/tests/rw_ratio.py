@@ -15,18 +15,20 @@ Source: SNIA NAND performance tutorial, L. Smith, 2009 (mixes, RMS); the formula
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import methodcaller
 
-from opennandlab.base.units import kib, mix
+from opennandlab.base.units import kib
 from opennandlab.documents.pts import Table
 from opennandlab.documents.pts_results import MixCurve, MixResults
-from opennandlab.pts.bench.document import table
+from opennandlab.pts.bench.document import listing, table
 from opennandlab.pts.bench.engine import Bench
 from opennandlab.pts.bench.findings import Findings
+from opennandlab.pts.bench.grid import by_mix
 from opennandlab.pts.bench.plan import RANDOM_LOAD
 from opennandlab.pts.bench.record import Cell
-from opennandlab.pts.bench.rounds import prepare_steady
+from opennandlab.pts.bench.rounds import cells_of, prepare_steady
 from opennandlab.pts.bench.test import Test
-from opennandlab.pts.bench.words import name
+from opennandlab.pts.tests.block_size import COLUMNS
 from opennandlab.theory.scaling import rms
 
 KIB = 1024
@@ -58,8 +60,8 @@ def run(bench: Bench) -> Findings:
             attained=before.attained,
             read_pct=list(MIXES),
             curves=curves,
-            iops_rnd_4kib_67_33=database[0].iops,
-            iops_rnd_8kib_67_33=database[1].iops,
+            iops_rnd_4kib_67_33=database["4"].iops,
+            iops_rnd_8kib_67_33=database["8"].iops,
         ),
         tables=[
             _table("iops", "IOPS", "IOPS", [[found[s, m].iops for m in MIXES] for s in BLOCKS]),
@@ -84,41 +86,35 @@ def measure_mixes(
     bench: Bench, blocks: Sequence[int], group: str = ""
 ) -> dict[tuple[int, int], Cell]:
     """Run the five mixes of random requests, by block size and percent of reads."""
-    found: dict[tuple[int, int], Cell] = {}
-    bench.restart_point()
-    with bench.phase("mixes", group=group, cells=len(blocks) * len(MIXES)):
-        for size in blocks:
-            for read_pct in MIXES:
-                stimulus = bench.stimulus(read_pct=read_pct, block_bytes=size)
-                label = f"{group} {name(stimulus)}".strip()
-                limit = bench.plan.time.cell(stimulus)
-                found[size, read_pct] = bench.measure(stimulus, limit, label=label)
-    return found
+    stimuli = {
+        (size, read_pct): bench.stimulus(read_pct=read_pct, block_bytes=size)
+        for size in blocks
+        for read_pct in MIXES
+    }
+    return cells_of(bench, "mixes", stimuli, group=group)
 
 
-def _measure_database(bench: Bench) -> list[Cell]:
+def _measure_database(bench: Bench) -> dict[str, Cell]:
     """Run the mix of database servers, a cell for each block size."""
-    bench.restart_point()
-    cells = []
-    with bench.phase("database", cells=len(DATABASE_BLOCKS)):
-        for size in DATABASE_BLOCKS:
-            stimulus = bench.stimulus(read_pct=DATABASE_READ_PCT, block_bytes=size)
-            limit = bench.plan.time.cell(stimulus)
-            cells.append(bench.measure(stimulus, limit, label=name(stimulus)))
-    return cells
+    return cells_of(
+        bench,
+        "database",
+        {
+            kib(size): bench.stimulus(read_pct=DATABASE_READ_PCT, block_bytes=size)
+            for size in DATABASE_BLOCKS
+        },
+    )
 
 
-def _database_table(cells: list[Cell]) -> Table:
-    metrics = {"IOPS": "iops", "MB/s": "mb_s", "ART (µs)": "lat_us_mean", "99 % (µs)": "lat_us_p99"}
-    return table(
+def _database_table(cells: dict[str, Cell]) -> Table:
+    metrics = {**COLUMNS, "99 % (µs)": "lat_us_p99"}
+    return listing(
         "database",
         "Random requests, 67 % reads",
         "IOPS; MB/s; µs",
-        row_label="Block size (KiB)",
-        column_label="",
-        rows=[kib(size) for size in DATABASE_BLOCKS],
-        columns=list(metrics),
-        values=[[cell.value(metric) for metric in metrics.values()] for cell in cells],
+        "Block size (KiB)",
+        cells,
+        {head: methodcaller("value", metric) for head, metric in metrics.items()},
     )
 
 
@@ -144,10 +140,7 @@ def _table(identity: str, title: str, unit: str, values: list[list[float | None]
         identity,
         title,
         unit,
-        row_label="Block size (KiB)",
-        column_label="R/W mix (%)",
-        rows=[kib(size) for size in BLOCKS],
-        columns=[mix(read_pct) for read_pct in MIXES],
+        **by_mix(BLOCKS, MIXES),
         values=values,
     )
 

@@ -14,7 +14,7 @@ import copy
 from typing import Any
 
 from opennandlab.documents.pts_results import DieStep, ScalabilityResults
-from opennandlab.pts.bench.document import table
+from opennandlab.pts.bench.document import listing
 from opennandlab.pts.bench.engine import Bench
 from opennandlab.pts.bench.findings import Findings
 from opennandlab.pts.bench.plan import RANDOM_LOAD, make_plan
@@ -55,27 +55,23 @@ def run(bench: Bench) -> Findings:
                 efficiency_mb_s=mb_s / one_mb_s / count,
             )
         )
-    keys = ("rms_iops", "normalised_iops", "efficiency_iops")
-    more = ("rms_mb_s", "normalised_mb_s", "efficiency_mb_s")
     return Findings(
         results=ScalabilityResults(attained=attained, read_pct=list(MIXES), steps=rows),
         tables=[
-            table(
+            listing(
                 "scalability",
                 "RMS over five mixes by the number of dies",
                 "IOPS of 4 KiB; MB/s of 128 KiB; ratios",
-                row_label="Dies",
-                column_label="",
-                rows=[str(row.dies) for row in rows],
-                columns=[
-                    "RMS IOPS",
-                    "normalised",
-                    "efficiency",
-                    "RMS MB/s",
-                    "normalised MB/s",
-                    "efficiency MB/s",
-                ],
-                values=[[getattr(row, key) for key in (*keys, *more)] for row in rows],
+                "Dies",
+                {str(row.dies): row for row in rows},
+                {
+                    "RMS IOPS": "rms_iops",
+                    "normalised": "normalised_iops",
+                    "efficiency": "efficiency_iops",
+                    "RMS MB/s": "rms_mb_s",
+                    "normalised MB/s": "normalised_mb_s",
+                    "efficiency MB/s": "efficiency_mb_s",
+                },
             )
         ],
     )

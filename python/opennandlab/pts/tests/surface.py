@@ -10,17 +10,17 @@ Spanjer, step 2 (block size against mix); the sizes and the step of the mixes ar
 
 from __future__ import annotations
 
-from opennandlab.base.units import kib, mix
+from opennandlab.base.units import kib
 from opennandlab.documents.pts import Table
 from opennandlab.documents.pts_results import SurfaceResults
 from opennandlab.pts.bench.document import table
 from opennandlab.pts.bench.engine import Bench
 from opennandlab.pts.bench.findings import Findings
+from opennandlab.pts.bench.grid import by_mix
 from opennandlab.pts.bench.plan import RANDOM_LOAD
 from opennandlab.pts.bench.record import Cell
-from opennandlab.pts.bench.rounds import prepare_steady
+from opennandlab.pts.bench.rounds import cells_of, prepare_steady
 from opennandlab.pts.bench.test import Test
-from opennandlab.pts.bench.words import name
 
 BLOCKS = tuple(512 << power for power in range(11, -1, -1))
 MIXES = tuple(range(100, -1, -10))
@@ -29,18 +29,13 @@ MIXES = tuple(range(100, -1, -10))
 def run(bench: Bench) -> Findings:
     """Bring the drive to its steady state and measure the surface."""
     before = prepare_steady(bench)
-    plan = bench.plan
-    sizes = [size for size in BLOCKS if size >= plan.sector_bytes]
-    for size in set(BLOCKS) - set(sizes):
-        bench.leave_out(f"no {kib(size)} KiB: the sectors have {plan.sector_bytes} B")
-    cells: dict[tuple[int, int], Cell] = {}
-    bench.restart_point()
-    with bench.phase("surface", cells=len(sizes) * len(MIXES)):
-        for read_pct in MIXES:
-            for size in sizes:
-                stimulus = bench.stimulus(read_pct=read_pct, block_bytes=size)
-                limit = plan.time.cell(stimulus)
-                cells[size, read_pct] = bench.measure(stimulus, limit, label=name(stimulus))
+    sizes = possible_sizes(bench)
+    stimuli = {
+        (size, read_pct): bench.stimulus(read_pct=read_pct, block_bytes=size)
+        for read_pct in MIXES
+        for size in sizes
+    }
+    cells = cells_of(bench, "surface", stimuli)
     most = max(cells.values(), key=lambda cell: cell.iops)
     return Findings(
         results=SurfaceResults(
@@ -60,6 +55,15 @@ def run(bench: Bench) -> Findings:
     )
 
 
+def possible_sizes(bench: Bench) -> list[int]:
+    """Return the block sizes that the target can do; the document names the others."""
+    sector_bytes = bench.plan.sector_bytes
+    sizes = [size for size in BLOCKS if size >= sector_bytes]
+    for size in set(BLOCKS) - set(sizes):
+        bench.leave_out(f"no {kib(size)} KiB: the sectors have {sector_bytes} B")
+    return sizes
+
+
 def grid(
     identity: str, title: str, unit: str, metric: str, cells: dict[tuple[int, int], Cell]
 ) -> Table:
@@ -70,10 +74,7 @@ def grid(
         identity,
         title,
         unit,
-        row_label="Block size (KiB)",
-        column_label="R/W mix (%)",
-        rows=[kib(size) for size in sizes],
-        columns=[mix(read_pct) for read_pct in mixes],
+        **by_mix(sizes, mixes),
         values=[[cells[size, read_pct].value(metric) for read_pct in mixes] for size in sizes],
     )
 

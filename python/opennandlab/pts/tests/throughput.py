@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from opennandlab.base.units import kib, mix
+from opennandlab.base.units import kib
 from opennandlab.documents.pts_results import ThroughputResults
 from opennandlab.pts.bench.dispersion import mean_table
 from opennandlab.pts.bench.engine import Bench
 from opennandlab.pts.bench.findings import Findings
-from opennandlab.pts.bench.grid import BLOCK_SIZES, cells
+from opennandlab.pts.bench.grid import BLOCK_SIZES, by_mix, cells
 from opennandlab.pts.bench.matrix import Matrix
 from opennandlab.pts.bench.plan import SEQUENTIAL_LOAD, Option, Profile
 from opennandlab.pts.bench.record import Cell
@@ -46,13 +46,10 @@ def run(bench: Bench) -> Findings:
             mean_table(
                 [[(found[size], at) for at in (1, 0)] for size in sorted(sizes)],
                 "mb_s",
-                identity="throughput",
+                name="throughput",
                 title="Throughput, mean of the window",
                 unit="MB/s",
-                row_label="Block size (KiB)",
-                column_label="R/W mix (%)",
-                rows=[kib(size) for size in sorted(sizes)],
-                columns=[mix(0), mix(100)],
+                **by_mix(sorted(sizes), (0, 100)),
             )
         ],
     )

@@ -22,7 +22,7 @@ from typing import Any
 from msgspec import structs
 
 from opennandlab.documents.pts_results import CrossResults, StimulusGroup
-from opennandlab.pts.bench.document import table
+from opennandlab.pts.bench.document import listing
 from opennandlab.pts.bench.engine import Bench
 from opennandlab.pts.bench.findings import Findings
 from opennandlab.pts.bench.plan import SEQUENTIAL_LOAD, Option
@@ -69,18 +69,13 @@ def run(bench: Bench) -> Findings:
     return Findings(
         results=_results(bench, found, at, summaries, reference),
         tables=[
-            table(
+            listing(
                 identity,
                 title,
                 unit,
-                row_label="Group",
-                column_label="",
-                rows=[group.label for group in summaries],
-                columns=["min", "mean", "max"],
-                values=[
-                    [getattr(group, f"{identity}_{word}") for word in ("min", "mean", "max")]
-                    for group in summaries
-                ],
+                "Group",
+                {group.label: group for group in summaries},
+                {word: f"{identity}_{word}" for word in ("min", "mean", "max")},
             )
             for identity, unit, title in (
                 ("mb_s", "MB/s", "Throughput by group"),

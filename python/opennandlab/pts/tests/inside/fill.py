@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from opennandlab.documents.pts import Table
 from opennandlab.documents.pts_inside import FillPoint, FillResults
-from opennandlab.pts.bench.document import table
+from opennandlab.pts.bench.document import listing
 from opennandlab.pts.bench.engine import Bench
 from opennandlab.pts.bench.findings import Findings
 from opennandlab.pts.bench.plan import Option
@@ -100,26 +100,21 @@ def _found(bench: Bench, points: list[FillPoint]) -> Findings:
 
 
 def _table(points: list[FillPoint]) -> Table:
-    return table(
+    return listing(
         "fill",
         "Uniform writes of 4 KiB to a part of the drive",
         "GB; MB/s; 1; %",
-        row_label="in use",
-        column_label="",
-        rows=[f"{point.pct:g} %" for point in points],
-        columns=["GB", "MB/s", "WAF", "closed form", "steady", "spread %", "region writes"],
-        values=[
-            [
-                point.region_bytes * 1e-9,
-                point.mb_s,
-                point.waf,
-                point.waf_predicted,
-                "yes" if point.steady else "NO",
-                point.excursion_pct,
-                point.region_writes,
-            ]
-            for point in points
-        ],
+        "in use",
+        {f"{point.pct:g} %": point for point in points},
+        {
+            "GB": lambda point: point.region_bytes * 1e-9,
+            "MB/s": "mb_s",
+            "WAF": "waf",
+            "closed form": "waf_predicted",
+            "steady": lambda point: "yes" if point.steady else "NO",
+            "spread %": "excursion_pct",
+            "region writes": "region_writes",
+        },
     )
 
 

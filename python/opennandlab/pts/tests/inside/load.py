@@ -360,7 +360,6 @@ def _table(points: list[LoadPoint]) -> Table:
         "Response times of the probe by the writes beside it",
         "writes/s; ms",
         row_label="writes/s asked for",
-        column_label="",
         rows=[f"{point.asked_per_s:.0f}" for point in points],
         columns=[
             "achieved",

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from opennandlab.documents.pts import Table
 from opennandlab.documents.pts_inside import SkewPoint, SkewResults
-from opennandlab.pts.bench.document import table
+from opennandlab.pts.bench.document import listing
 from opennandlab.pts.bench.engine import Bench
 from opennandlab.pts.bench.findings import Findings
 from opennandlab.pts.bench.plan import Option, Profile
@@ -146,34 +146,21 @@ def _found(bench: Bench, points: list[SkewPoint]) -> Findings:
 
 
 def _table(points: list[SkewPoint]) -> Table:
-    return table(
+    return listing(
         "skew",
         "Random writes of 4 KiB by their skew",
         "MB/s; 1; %; drive writes",
-        row_label="pattern",
-        column_label="",
-        rows=[point.pattern for point in points],
-        columns=[
-            "first minute MB/s",
-            "steady MB/s",
-            "WAF",
-            "steady",
-            "spread %",
-            "slope %",
-            "drive writes",
-        ],
-        values=[
-            [
-                point.first_mb_s,
-                point.steady_mb_s,
-                point.waf,
-                "yes" if point.steady else "NO",
-                point.excursion_pct,
-                point.slope_pct,
-                point.drive_writes,
-            ]
-            for point in points
-        ],
+        "pattern",
+        {point.pattern: point for point in points},
+        {
+            "first minute MB/s": "first_mb_s",
+            "steady MB/s": "steady_mb_s",
+            "WAF": "waf",
+            "steady": lambda point: "yes" if point.steady else "NO",
+            "spread %": "excursion_pct",
+            "slope %": "slope_pct",
+            "drive writes": "drive_writes",
+        },
     )
 
 
