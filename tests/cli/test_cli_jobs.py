@@ -45,10 +45,13 @@ def test_jobs_are_run_and_their_files_written(cli: Cli, folder: Path) -> None:
     assert imported.returncode == 0, imported.stderr
 
 
-def test_sections_can_be_chosen(cli: Cli) -> None:
+def test_sections_can_be_chosen(cli: Cli, folder: Path) -> None:
     found = cli(*RUN, "--section", "write", "--json")
     assert [job["jobname"] for job in json.loads(found.stdout)["jobs"]] == ["write"]
     assert "--fio-logs DIR" in found.stderr
+    same = cli(*RUN, "--section", "write", "--fio-output", "-")
+    assert same.stdout == found.stdout
+    assert not (folder / "-").exists()
     found = cli(*RUN, "--section", "none")
     assert found.returncode == 2
     assert "accepted: read, write" in found.stderr

@@ -98,6 +98,11 @@ TIMES = {
     # fio waits 7 times 10 ms: nothing follows the last 5 requests.
     "rw=randread\nthinktime=10ms\nthinktime_blocks=5\nnumber_ios=36": 0.07,
     "rw=read\ntime_based\nruntime=250ms\nrate_iops=1000": 0.25,
+    # fio 3.33 as well: its rate is that of requests of 4 KiB; but for those of bssplit in 3.42.
+    "rw=write\nbsrange=4k-16k\nrate_iops=2000\nio_size=4m": 0.512,
+    # 20 requests in 95 ms, 50 ms: 13 times, and 18 of 5 ms. fio has 280 requests in 2 s.
+    "rw=randread\nrate_iops=200\nthinktime=50ms\nthinktime_blocks=20\nnumber_ios=279\n"
+    "rate_ignore_thinktime=1": 1.975,
     # Reads alternate with pauses at their own pace.
     "rw=randrw\nrate_iops=100,50\nnumber_ios=60\nnorandommap": 0.39,
 }

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from opennandlab.core.jobs import JobResult
     from opennandlab.measured.fio.output import Reported
 
+STDOUT = Path("-")
 HEAD = ["job", "rw", "bs", "QD", "requests", "IOPS", "MB/s", "mean µs", "p99 µs"]
 
 
@@ -31,7 +32,9 @@ def run_jobs(
     if workload_sets:
         key = next(iter(workload_sets))
         raise ConfigError("set", f"workload.{key}: a job file has no keys; accepted: edit it")
-    outputs = {"--fio-output": given.fio_output, "--save-image": given.save_image}
+    to_stdout = given.as_json or given.fio_output == STDOUT
+    output = None if given.fio_output == STDOUT else given.fio_output
+    outputs = {"--fio-output": output, "--save-image": given.save_image}
     inputs = {"the job file": path, **terminal.read_files(given.config, given.state)}
     terminal.check_outputs(outputs, inputs)
     terminal.check_folder(given.fio_logs)
@@ -45,16 +48,16 @@ def run_jobs(
     with terminal.progress_line(quiet=given.quiet) as show:
         result = run.measure(show, given.slice_ops)
     if result.problem:
-        terminal.stop(terminal.FAILED, result.problem, as_json=given.as_json)
-    if given.fio_output is not None:
-        result.save(given.fio_output)
+        terminal.stop(terminal.FAILED, result.problem, as_json=to_stdout)
+    if output is not None:
+        result.save(output)
     if given.save_image is not None:
         run.save_image(given.save_image)
-    if given.as_json:
+    if to_stdout:
         terminal.emit_json(result.document())
     elif not given.quiet:
         _show(result, f"{path.name} on {run.device.name}, seed {run.seed}")
-    _note(result, given)
+    _note(result, given, {"output": output, "logs": given.fio_logs})
 
 
 def _show(result: JobResult, title: str) -> None:
@@ -96,7 +99,7 @@ def _rows(job: Reported) -> list[list[str]]:
     return rows or [[name, given["rw"], size, depth, "0", "-", "-", "-", "-"]]
 
 
-def _note(result: JobResult, given: JobFileOptions) -> None:
+def _note(result: JobResult, given: JobFileOptions, paths: Mapping[str, Path | None]) -> None:
     """Print on stderr which options were not carried out as written, and where the files are."""
     if given.quiet:
         return
@@ -114,6 +117,6 @@ def _note(result: JobResult, given: JobFileOptions) -> None:
     )
     if wants and given.fio_logs is None:
         terminal.note("note: logs are written with --fio-logs DIR")
-    for option, path in (("output", given.fio_output), ("logs", given.fio_logs)):
+    for option, path in paths.items():
         if path is not None:
             terminal.note(f"fio {option} saved to {path}")

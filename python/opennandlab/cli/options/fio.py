@@ -13,7 +13,8 @@ class JobFileOptions(MeasuredRunOptions):
     """What a run of a job file takes."""
 
     fio_output: Annotated[
-        Path | None, flag("Of a job file: the result in fio's own JSON.", metavar="FILE")
+        Path | None,
+        flag("Of a job file: the result in fio's own JSON; - is stdout.", metavar="FILE"),
     ] = None
     fio_logs: Annotated[
         Path | None, flag("Of a job file: a directory for fio's logs.", metavar="DIR")

@@ -141,38 +141,55 @@ NO: dict[str, tuple[frozenset[str], str]] = {
     "sg_write_mode": (frozenset({"write"}), "these are other commands than writes"),
 }  # fmt: skip
 
-SAID: frozenset[str] = _names(
+# Options without meaning here or approximated, by what fio takes as their value; those of neither
+# table may be any text.
+FLAGS: frozenset[str] = _names(
     """
-    allow_file_create allow_mounted_write apptag apptag_mask atomic block_error_percentiles
-    buffer_compress_chunk buffer_compress_percentage buffer_pattern buffered busy_poll cdb_len
-    cgroup cgroup_nodelete cgroup_weight clat_percentile_list clientname clocksource
-    clustername cmd_type cmdprio cmdprio_bssplit cmdprio_class cmdprio_hint cmdprio_percentage
-    comm continue_on_error cpumask cpus_allowed cpus_allowed_policy create_fsync
-    create_on_open create_only create_serialize deac dedupe_global dedupe_mode
-    dedupe_percentage dedupe_working_set_percentage direct directory disable_bw_measurement
-    disable_clat disable_lat disable_slat disk_util do_verify error_dump exec_postrun
-    exec_prerun exitall_on_error experimental_verify fadvise_hint filename_format filetype
-    fixedbufs flow_id flow_sleep flow_watermark force_async gid gpu_dev_id gtod_cpu
-    gtod_reduce hipri hipri_percentage hugepage-size ignore_error ignore_zone_limits
-    invalidate iomem_align ioscheduler job_start_clock_id latency_percentile latency_window
-    libaio_vectored libblkio_driver libblkio_force_enable_completion_eventfd
-    libblkio_num_entries libblkio_path libblkio_pre_connect_props libblkio_pre_start_props
-    libblkio_queue_size libblkio_vectored libblkio_wait_mode libblkio_write_zeroes_on_trim
-    lockfile lockmem log_alternate_epoch_clock_id log_compression_cpus log_entries
-    md_per_io_size mem merge_blktrace_iters merge_blktrace_scalars nice no_completion_thread
-    nonvectored nowait numa_cpu_nodes numa_mem_policy opendir overwrite percentage_sequential
-    pi_act pi_chk pool prio prioclass priohint random_sequence_stride rate_cycle rbdname
-    read_iolog_chunked read_mode readfua recover_zbd_write_error refill_buffers registerfiles
-    replay_align replay_no_stall replay_redirect replay_scale replay_skip replay_time_scale
-    rwmixcycle scramble_buffers significant_figures spdk_conf spdk_json_conf spdk_mem spr_cs
-    spr_num_regions spr_op sqthread_poll sqthread_poll_cpu stats stream_id thinkcycles thp
-    thread trim_backlog_batch trim_verify_zero uid uncached unique_filename unit_base unlink
-    unlink_each_loop userspace_reap verify_async verify_async_cpus verify_backlog
-    verify_backlog_batch verify_bytchk verify_dump verify_fatal verify_header_seed
-    verify_interval verify_mode verify_offset verify_pattern verify_pattern_interval
-    verify_policy verify_state_load verify_state_save verify_write_sequence verifysort
-    verifysort_nr write_iolog xnvme_admin xnvme_async xnvme_be xnvme_dev_nsid xnvme_dev_subnqn
-    xnvme_iovec xnvme_mem xnvme_sync zero_buffers
+    allow_file_create allow_mounted_write atomic block_error_percentiles bs_unaligned
+    buffered busy_poll cgroup_nodelete create_fsync create_on_open create_only
+    create_serialize deac dedupe_global direct disable_bw_measurement disable_clat
+    disable_lat disable_slat disk_util do_verify end_syncfs error_dump exitall_on_error
+    experimental_verify file_append fill_device fixedbufs gtod_reduce hipri
+    ignore_zone_limits invalidate libaio_vectored libblkio_force_enable_completion_eventfd
+    libblkio_vectored libblkio_write_zeroes_on_trim log_alternate_epoch log_issue_time
+    log_prio log_store_compressed no_completion_thread nowait overwrite pi_act pre_read
+    random_sequence_stride read_iolog_chunked readfua recover_zbd_write_error refill_buffers
+    registerfiles replay_no_stall scramble_buffers serialize_overlap softrandommap
+    sqthread_poll stats thread trim_verify_zero unique_filename unlink unlink_each_loop
+    userspace_reap verify_dump verify_fatal verify_header_seed verify_only verify_state_load
+    verify_state_save verify_write_sequence xnvme_iovec zero_buffers
+    """
+)
+NUMBERS: frozenset[str] = _names(
+    """
+    apptag apptag_mask buffer_compress_chunk buffer_compress_percentage cgroup_weight
+    cpumask dedupe_percentage dedupe_working_set_percentage flow_id flow_sleep force_async
+    gid gpu_dev_id gtod_cpu hipri_percentage hugepage-size iodepth_batch
+    iodepth_batch_complete_max iodepth_batch_complete_min iodepth_low iomem_align
+    job_start_clock_id libblkio_num_entries libblkio_queue_size lockmem
+    log_alternate_epoch_clock_id log_compression log_entries max_latency md_per_io_size nice
+    nonvectored nrfiles openfiles prio prioclass priohint rate_cycle rate_iops_min rate_min
+    replay_align replay_scale replay_time_scale significant_figures spr_cs spr_num_regions
+    sqthread_poll_cpu stream_id thinkcycles thinktime_spin thp trim_backlog
+    trim_backlog_batch trim_percentage uid uncached verify_async verify_backlog
+    verify_backlog_batch verify_interval verify_offset verify_pattern_interval write_barrier
+    xnvme_dev_nsid
+    """
+)
+SAID: frozenset[str] = (FLAGS | NUMBERS).difference(NEAR) | _names(
+    """
+    buffer_pattern cdb_len cgroup clat_percentile_list clientname clocksource clustername
+    cmd_type cmdprio cmdprio_bssplit cmdprio_class cmdprio_hint cmdprio_percentage comm
+    continue_on_error cpus_allowed cpus_allowed_policy dedupe_mode directory exec_postrun
+    exec_prerun fadvise_hint filename_format filetype flow_watermark ignore_error
+    ioscheduler latency_percentile latency_window libblkio_driver libblkio_path
+    libblkio_pre_connect_props libblkio_pre_start_props libblkio_wait_mode lockfile
+    log_compression_cpus mem merge_blktrace_iters merge_blktrace_scalars numa_cpu_nodes
+    numa_mem_policy opendir percentage_sequential pi_chk pool rbdname read_mode
+    replay_redirect replay_skip rwmixcycle spdk_conf spdk_json_conf spdk_mem spr_op
+    unit_base verify_async_cpus verify_bytchk verify_mode verify_pattern verify_policy
+    verifysort verifysort_nr write_iolog xnvme_admin xnvme_async xnvme_be xnvme_dev_subnqn
+    xnvme_mem xnvme_sync
     """
 )
 # Options of engines whose requests are none of a drive.
@@ -239,8 +256,12 @@ def value(name: str, given: Given) -> object:
         if name in ALONE:
             return ALONE[name]
         raise given.refusal("no value; accepted: one behind `=`")
+    return _meaning(RUN[name], given.text, given)
+
+
+def _meaning(parse: of.Parse, text: str, given: Given) -> object:
     try:
-        return RUN[name](given.text)
+        return parse(text)
     except ValueError as error:
         raise given.refusal(f"accepted: {error}") from error
 
@@ -249,6 +270,17 @@ def plain(table: Mapping[str, tuple[frozenset[str], str]], name: str, given: Giv
     """Return why an option is approximated or refused; empty where its value changes nothing."""
     values, reason = table[name]
     return "" if (given.text if given.text is not None else "1") in values else reason
+
+
+def check(name: str, given: Given) -> None:
+    """Check the value of an option that has no meaning here.
+
+    Raises:
+        ConfigError: for a flag or a number that fio would not take.
+    """
+    parse = of.flag if name in FLAGS else of.directions(of.signed) if name in NUMBERS else of.text
+    if given.text is not None:
+        _meaning(parse, given.text, given)
 
 
 def engine(given: Given) -> str:

@@ -55,6 +55,11 @@ def number(text: str, base: int = 1024) -> int:
     return found
 
 
+def signed(text: str) -> int:
+    """Return a number that may be below 0."""
+    return -number(text[1:]) if text.startswith("-") else number(text)
+
+
 def size(text: str) -> Size:
     """Return bytes or a share.
 
@@ -311,7 +316,7 @@ def mode(text: str) -> tuple[str, str]:
     if name not in MODES:
         raise ValueError(", ".join(MODES))
     if rest:
-        number(rest.lstrip("-")) if "rand" not in name else within(number, 1, 1 << 20)(rest)
+        signed(rest) if "rand" not in name else within(number, 1, 1 << 20)(rest)
     return name, rest
 
 

@@ -20,7 +20,7 @@ from opennandlab.base.errors import ConfigError
 from opennandlab.base.files import read_bytes
 from opennandlab.measured.fio import joboptions as table
 from opennandlab.measured.fio.jobtext import Given, Section
-from opennandlab.measured.fio.jobvalues import Size
+from opennandlab.measured.fio.jobvalues import Size, signed
 from opennandlab.measured.fio.options import number_of
 
 SECTOR_BYTES = 512
@@ -184,6 +184,7 @@ def _job(section: Section, said: dict[str, None], near: dict[str, str]) -> Job:
         given.pop(name, None)
         given[name] = one
     for name, one in given.items():
+        table.check(name, one)
         if name in table.RUN:
             values[name] = table.value(name, one)
         elif name in table.NO:
@@ -307,7 +308,10 @@ class _Spec:
     def _alignment(self, sizes: Sequence[Mapping[str, Any]]) -> tuple[list[int], bool]:
         """Return the alignment by direction, and whether a place comes once in a pass."""
         align = [one["min"] for one in sizes]
-        has_map = not self.values.get("norandommap", False)
+        # The order of an lfsr has each place once, without a map.
+        generator = self.job.given.get("random_generator")
+        is_lfsr = generator is not None and generator.text == "lfsr"
+        has_map = is_lfsr or not self.values.get("norandommap", False)
         if "ba" not in self.values or not self.is_random:
             return align, has_map
         given = [own or one for own, one in zip(self.values["ba"], align, strict=True)]
@@ -380,7 +384,7 @@ class _Spec:
         every = int(table.ANY(self.behind)) if self.behind and self.is_random else 1
         skip = 0
         if self.behind and not self.is_random:
-            skip = table.ANY(self.behind.lstrip("-")) * (-1 if self.behind.startswith("-") else 1)
+            skip = signed(self.behind)
             if skip % SECTOR_BYTES:
                 raise self.job.refusal("rw", f"skips {skip} B; accepted: multiples of 512 B")
         repeats = self.values.get("rw_sequencer") == "identical"
@@ -412,12 +416,17 @@ class _Spec:
 
     def _stride(self) -> dict[str, int] | None:
         values = self.values
-        mode, size = values.get("zonemode"), values.get("zonesize", 0)
+        mode, size = values.get("zonemode", "none"), values.get("zonesize", 0)
         if mode == "zbd":
             raise self.job.refusal("zonemode", table.ZBD)
-        if (mode == "none" and size) or (mode == "strided" and not size):
-            raise self.job.refusal("zonemode", "accepted: strided with a zonesize, none without")
+        if (mode == "strided") != bool(size):
+            name = "zonesize" if size else "zonemode"
+            raise self.job.refusal(
+                name, "accepted, as by fio: zonemode=strided with a zonesize, or neither"
+            )
         if not size:
+            if {"zonerange", "zoneskip"} & values.keys():
+                self.near["zones"] = "zonerange, zoneskip: no effect without a zonemode, as in fio"
             return None
         found = {"range": values.get("zonerange") or size, "size": size,
                  "skip": values.get("zoneskip", 0)}  # fmt: skip

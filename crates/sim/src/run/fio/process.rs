@@ -76,6 +76,10 @@ pub(super) struct Process {
     /// When the next request of a direction is due, from the epoch on; bytes since then.
     due: [f64; 3],
     rate_bytes: [u64; 3],
+    /// Time of pauses that the schedule of the next request leaves out.
+    moved: [f64; 3],
+    /// The direction of the last request.
+    last: usize,
     rate_rng: Rng,
     pause: Option<Pause>,
     /// The direction that waited for its time.
@@ -108,6 +112,8 @@ impl Process {
             is_fruitful: false,
             due: [0.0; 3],
             rate_bytes: [0; 3],
+            moved: [0.0; 3],
+            last: READ,
             rate_rng: Rng::stream(seed, &format!("fio.{}.rate", spec.name)),
             pause: None,
             held: None,
@@ -176,7 +182,7 @@ impl Process {
         self.pass_begun = self.epoch;
         self.issued = [0; 3];
         self.completed = 0;
-        (self.due, self.rate_bytes) = ([0.0; 3], [0; 3]);
+        (self.due, self.rate_bytes, self.moved) = ([0.0; 3], [0; 3], [0.0; 3]);
         self.thought = (0, self.epoch);
         true
     }
@@ -312,11 +318,41 @@ impl Process {
         })
     }
 
-    /// A pause of `thinktime` moves the schedule, if it shall.
+    /// A pause of `thinktime` moves the schedule of the last direction, if it shall.
     fn forget_missed(&mut self, span: u64) {
-        if self.spec.rate_ignores_think {
-            self.due.iter_mut().for_each(|due| *due += span as f64);
+        let kind = self.last;
+        let (rate, gap) = self.rate(kind);
+        if !self.spec.rate_ignores_think || rate == 0.0 {
+            return;
         }
+        if self.is_by_request(kind) {
+            self.moved[kind] += span as f64;
+        } else {
+            // fio counts the bytes of the pause as sent, but for those of a request if it had one.
+            let missed = rate * span as f64 / SECOND_NS as f64;
+            let over = if gap <= span as f64 { self.spec.sizes[kind].min } else { 0 };
+            self.rate_bytes[kind] += (missed as u64).saturating_sub(over);
+        }
+    }
+
+    /// Bytes a second of a direction and the time of its smallest request; 0 for no schedule.
+    fn rate(&self, kind: usize) -> (f64, f64) {
+        let (rate, iops) = (self.spec.rate[kind], self.spec.rate_iops[kind]);
+        let smallest = self.spec.sizes[kind].min as f64;
+        if rate > 0 {
+            (rate as f64, SECOND_NS as f64 * smallest / rate as f64)
+        } else if iops > 0 {
+            (iops as f64 * smallest, SECOND_NS as f64 / iops as f64)
+        } else {
+            (0.0, 0.0)
+        }
+    }
+
+    /// Whether requests have their times whatever their size is; else `rate_iops` counts them as
+    /// fio does, in requests of the smallest size.
+    fn is_by_request(&self, kind: usize) -> bool {
+        let has_split = !self.spec.sizes[kind].split.is_empty();
+        self.spec.is_poisson || (self.spec.rate[kind] == 0 && has_split)
     }
 
     /// The direction of the next request, by the schedule of `rate`; or the wait for it.
@@ -344,20 +380,16 @@ impl Process {
 
     /// Moves the schedule behind a request.
     fn schedule(&mut self, kind: usize, bytes: u64) {
-        let (rate, iops) = (self.spec.rate[kind], self.spec.rate_iops[kind]);
-        if rate == 0 && iops == 0 {
+        let (rate, gap) = self.rate(kind);
+        if rate == 0.0 {
             return;
         }
         self.rate_bytes[kind] += bytes;
-        let smallest = self.spec.sizes[kind].min as f64;
-        let second = SECOND_NS as f64;
-        let gap = if rate > 0 { second * smallest / rate as f64 } else { second / iops as f64 };
-        if self.spec.is_poisson {
-            self.due[kind] += gap * self.rate_rng.exponential();
-        } else if rate > 0 {
-            self.due[kind] = second * self.rate_bytes[kind] as f64 / rate as f64;
+        if self.is_by_request(kind) {
+            let share = if self.spec.is_poisson { self.rate_rng.exponential() } else { 1.0 };
+            self.due[kind] += gap * share + std::mem::take(&mut self.moved[kind]);
         } else {
-            self.due[kind] = gap * self.issued[kind] as f64;
+            self.due[kind] = SECOND_NS as f64 * self.rate_bytes[kind] as f64 / rate;
         }
     }
 
@@ -369,7 +401,7 @@ impl Process {
         self.issued[kind] += 1;
         self.issued_bytes[kind] += draw.bytes;
         self.pass_bytes += draw.bytes;
-        self.was_write = kind == WRITE;
+        (self.was_write, self.last) = (kind == WRITE, kind);
         self.schedule(kind, draw.bytes);
         let op = match kind {
             READ => HostOp::Read,

@@ -132,7 +132,7 @@ impl Source {
             (start, end - start, false)
         } else {
             let (at, is_random) = self.place(kind)?;
-            if at >= self.spec.size {
+            if at.checked_sub(self.piece).is_none_or(|at| at >= self.spec.size) {
                 return None;
             }
             let by = match (self.spec.sizes_by_place, is_random) {
@@ -160,18 +160,16 @@ impl Source {
         if self.piece_bytes >= stride.size {
             self.piece_bytes = 0;
             self.piece += stride.range + stride.skip;
-            if self.piece >= self.spec.size {
+            if self.spec.offset + self.piece >= self.spec.reach {
                 self.piece = 0;
             }
             self.next[kind] = self.piece;
         }
-        if self.next[kind] >= self.piece + stride.range || self.next[kind] < self.piece {
+        if self.next[kind] >= self.piece + stride.range {
             self.next[kind] = self.piece;
         }
         if self.piece_bytes.is_multiple_of(stride.range) {
-            if let Some(map) = &mut self.map {
-                map.reset();
-            }
+            self.restart();
         }
     }
 
@@ -183,7 +181,7 @@ impl Source {
             self.until_new = self.spec.new_place_every;
         }
         if !is_new && self.spec.repeats_place {
-            return Some((self.last[kind].map_or(0, |(start, _)| start), false));
+            return Some((self.last[kind].map_or(self.piece, |(start, _)| start), false));
         }
         if self.spec.is_random && is_new && self.is_random(kind) {
             return self.random(kind).map(|at| (at, true));
@@ -200,35 +198,39 @@ impl Source {
         share == 100 || self.streams.order.below(100) < u64::from(share)
     }
 
-    /// The place behind the last one.
+    /// The place behind the last one; in a strided job it counts from the piece on.
     fn ascending(&mut self, kind: usize) -> Option<u64> {
         let spec = &self.spec;
         let wraps = spec.is_time_based || (spec.writes() && spec.io_size > spec.size);
         if self.next[kind] >= spec.size && wraps {
             self.next[kind] = self.piece;
         }
-        let at = self.next[kind];
-        if at >= spec.reach.max(spec.size) {
+        let first = spec.offset + self.piece;
+        if spec.offset + self.next[kind] >= spec.reach {
             return None;
         }
+        let at = self.next[kind] - self.piece;
         let back = || spec.size.checked_add_signed(spec.skip);
-        if spec.skip == 0 {
+        let found = if spec.skip == 0 {
             Some(at)
         } else if at == 0 {
-            // fio begins at the end if the range begins behind the start of the file.
-            if spec.skip < 0 && spec.offset > 0 {
-                back()
-            } else {
+            // Descending from the begin of a file starts there; else fio takes the length of the
+            // range for the place of its end in the file.
+            if spec.skip > 0 || first == 0 || first == spec.size {
                 Some(0)
+            } else {
+                let end = spec.size.checked_sub(first);
+                end.and_then(|end| end.checked_add_signed(spec.skip)).or_else(back)
             }
         } else {
             let moved = at.checked_add_signed(spec.skip);
-            match moved.filter(|&it| it < spec.reach.max(spec.size)) {
+            match moved.filter(|&it| it < spec.reach) {
                 Some(at) => Some(at),
-                None if spec.skip > 0 => Some(0),
+                None if spec.skip > 0 => Some(first),
                 None => back(),
             }
-        }
+        };
+        found.map(|at| self.piece + at)
     }
 
     fn random(&mut self, kind: usize) -> Option<u64> {
@@ -236,7 +238,7 @@ impl Source {
             if !self.spec.is_time_based {
                 return None;
             }
-            self.map.as_mut()?.reset();
+            self.restart();
             self.block(kind)
         })?;
         Some(self.piece + block * self.spec.align[kind])
@@ -289,7 +291,7 @@ impl Source {
             // A request of one size may cross the end of the range, not that of the file.
             return (self.spec.offset + at + min <= self.spec.reach).then_some(*min);
         }
-        let room = self.spec.size - at;
+        let room = self.spec.size.saturating_sub(at);
         // A smallest size without a share is never drawn.
         let has_fitting = split.iter().any(|&(bytes, share)| share > 0 && bytes <= room);
         if room < *min || !(split.is_empty() || has_fitting) {

@@ -101,6 +101,18 @@ fn ascending_requests_have_a_pointer_for_each_direction_and_skip() {
     assert_eq!(starts(&device, 9).len(), 8);
     let back = JobSpec { skip: -8192, ..write };
     assert_eq!(starts(&back, 5), [0, 56, 52, 48, 44]);
+    // fio 3.33 with an offset: the length of the range is its end, as a place in the file.
+    let of = |skip: i64, offset: u64, bs: u64| {
+        let one = Sizes { min: bs * KIB, max: bs * KIB, split: vec![] };
+        let sizes = [one.clone(), one.clone(), one];
+        let (skip, offset) = (skip * 1024, offset * KIB);
+        starts(&JobSpec { skip, offset, sizes, reach: offset + 64 * KIB, ..back.clone() }, 5)
+    };
+    assert_eq!(of(-8, 64, 4), [0, 56, 52, 48, 44]);
+    assert_eq!(of(-4, 64, 8), [0, 4, 8, 12, 16]);
+    assert_eq!(of(-4, 16, 8), [44, 48, 52, 56], "the file ends");
+    assert_eq!(of(-4, 4, 4), [56; 5]);
+    assert_eq!(of(-4, 1024, 8), [], "the first one is beyond the file");
 }
 
 #[test]
@@ -136,6 +148,11 @@ fn pieces_of_a_strided_job_follow_each_other() {
     let stride = Stride { range: 16 * KIB, size: 16 * KIB, skip: 16 * KIB };
     let spec = JobSpec { stride: Some(stride), ..job(Kinds::Read, false, 64 * KIB) };
     assert_eq!(starts(&spec, 10), [0, 4, 8, 12, 32, 36, 40, 44, 0, 4]);
+    // On a device pieces follow behind the range too, as those of fio 3.33.
+    let device = JobSpec { reach: MIB, ..spec.clone() };
+    assert_eq!(starts(&device, 10), [0, 4, 8, 12, 32, 36, 40, 44, 64, 68]);
+    let back = JobSpec { skip: -4096, offset: 64 * KIB, ..device };
+    assert_eq!(starts(&back, 10), [0, 0, 0, 0, 76, 76, 76, 76, 92, 92]);
     let spec = JobSpec { is_random: true, ..spec };
     for (index, piece) in starts(&spec, 8).chunks(4).enumerate() {
         let mut piece = piece.to_vec();
