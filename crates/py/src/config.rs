@@ -66,7 +66,7 @@ impl<T> Fitted<T> {
 
 /// A handle for one kind of declaration.
 macro_rules! handle {
-    ($(#[$about:meta])* $name:ident($config:ty) { $($more:tt)* }) => {
+    ($(#[$about:meta])* $name:ident($config:ty, $resolve:expr) { $($more:tt)* }) => {
         $(#[$about])*
         #[pyclass(frozen)]
         pub(crate) struct $name(pub(crate) Fitted<$config>);
@@ -79,7 +79,8 @@ macro_rules! handle {
             fn new(py: Python<'_>, text: &str, device: &Device) -> PyResult<Self> {
                 doorway(py, || {
                     let space = device.config.space();
-                    Ok(Self(Fitted { config: <$config>::resolve(text, space)?, space }))
+                    let resolve: fn(&str, &DeviceConfig) -> Result<$config, ConfigError> = $resolve;
+                    Ok(Self(Fitted { config: resolve(text, &device.config)?, space }))
                 })
             }
 
@@ -95,7 +96,9 @@ macro_rules! handle {
 
 handle! {
     /// A resolved workload.
-    Workload(WorkloadConfig) {}
+    Workload(WorkloadConfig, |text, device| {
+        WorkloadConfig::resolve_in(text, device.space(), &device.namespaces())
+    }) {}
 }
 
 impl Replay {
@@ -112,7 +115,7 @@ impl Replay {
 
 handle! {
     /// The resolved options of a replay.
-    Replay(ReplayConfig) {
+    Replay(ReplayConfig, |text, device| ReplayConfig::resolve(text, device.space())) {
         /// The same replay, of a trace that was read: what the user called its file, and the
         /// digest of its text.
         fn of(&self, file: String, digest: String) -> Self {

@@ -10,6 +10,8 @@
 //! T. The reserve is the blocks that GC keeps erased. A device whose reserve, open blocks and bad
 //! blocks leave no block of slack in some die is refused with these numbers.
 
+use std::sync::Arc;
+
 use serde_json::{json, Value};
 
 use super::config::DeviceConfig;
@@ -67,7 +69,7 @@ impl DeviceConfig {
     }
 
     /// Factory bad blocks of each die of the flash.
-    fn bad_blocks_per_die(&self) -> Vec<u32> {
+    pub(super) fn bad_blocks_per_die(&self) -> Vec<u32> {
         self.flash().bad_blocks_per_die(&self.flash_geometry())
     }
 
@@ -93,6 +95,9 @@ impl DeviceConfig {
             return superblocks.data_slots(&self.bad_blocks_per_die()).iter().sum();
         }
         let (geometry, layout) = (self.geometry(), self.layout());
+        if let Some(blocks) = self.blocks_in_use() {
+            return u64::from(blocks) * u64::from(layout.data_pages(DieId(0), CellMode::Native));
+        }
         let bad = self.bad_blocks_per_die();
         let pages = (0..).zip(bad).map(|(die, bad)| {
             let good = geometry.blocks_per_die.saturating_sub(bad);
@@ -102,12 +107,18 @@ impl DeviceConfig {
     }
 
     fn good_blocks(&self) -> u32 {
-        self.geometry().block_count() - self.bad_blocks_per_pool().iter().sum::<u32>()
+        let all = || {
+            self.geometry().block_count() - self.bad_blocks_per_pool().iter().sum::<u32>()
+        };
+        self.blocks_in_use().unwrap_or_else(all)
     }
 
     /// Good blocks of each pool; of superblocks that differ in size, whole ones.
     fn good_blocks_per_pool(&self) -> Vec<u32> {
         let (geometry, layout) = (self.geometry(), self.layout());
+        if let Some(partitions) = self.partitions() {
+            return self.good_blocks_of(&partitions.blocks);
+        }
         let Some(superblocks) = self.superblocks() else {
             let bad = self.bad_blocks_per_die().into_iter();
             return bad.map(|bad| geometry.blocks_per_die.saturating_sub(bad)).collect();
@@ -124,16 +135,23 @@ impl DeviceConfig {
 
     /// Pages that the host can address: U.
     pub fn logical_pages(&self) -> u32 {
-        // Rounded down, since a partial page does not count; 1e-12 keeps exact quotients from
-        // falling short of themselves. Below 2^32 by the geometry.
-        let pages = (self.physical_pages() as f64 / (1.0 + self.ftl.over_provisioning_pct)
-            * (1.0 + 1e-12)) as u32;
+        if let Some(partitions) = self.partitions() {
+            return partitions.parts.last().map_or(0, |part| part.pages.end);
+        }
+        let pages = self.logical_of(self.physical_pages());
         let Some(zoned) = self.ftl.mapping.zoned() else { return pages };
         let Geometry { page_bytes, die_count, pages_per_block, .. } = self.geometry();
         // A zone takes whole blocks of each die.
         let row = u64::from(die_count) * u64::from(pages_per_block) * page_bytes;
         let zones = u64::from(pages) * page_bytes / zoned.capacity_bytes().next_multiple_of(row);
         u32::try_from(zones * (zoned.zone_bytes / page_bytes)).unwrap_or(u32::MAX)
+    }
+
+    /// Pages that the host can address on this many good data pages.
+    pub(super) fn logical_of(&self, physical_pages: u64) -> u32 {
+        // Rounded down, since a partial page does not count; 1e-12 keeps exact quotients from
+        // falling short of themselves. Below 2^32 by the geometry.
+        (physical_pages as f64 / (1.0 + self.ftl.over_provisioning_pct) * (1.0 + 1e-12)) as u32
     }
 
     /// Those of them that can hold data: of zones, their capacity.
@@ -168,6 +186,9 @@ impl DeviceConfig {
 
     /// Erased blocks that GC keeps in the whole drive; superblocks, if the drive has them.
     pub fn reserve_blocks(&self) -> u32 {
+        if let Some(partitions) = self.partitions() {
+            return partitions.parts.iter().map(|part| part.reserve_blocks).sum();
+        }
         let asked = match self.ftl.gc_reserve_blocks {
             Some(blocks) => blocks / self.blocks_per_superblock(),
             None => (self.spare_blocks() * self.ftl.gc_trigger_free_pct) as u32,
@@ -177,7 +198,7 @@ impl DeviceConfig {
 
     /// Erased blocks of a pool without which a collection may not begin: one more where the block
     /// that it fills may fail.
-    fn reserve_min(&self) -> u32 {
+    pub(super) fn reserve_min(&self) -> u32 {
         let may_fail =
             self.nand.failures.as_ref().is_some_and(|it| it.program > 0.0 || it.infant.is_some());
         self.ftl.reserve_min() + u32::from(may_fail)
@@ -185,6 +206,9 @@ impl DeviceConfig {
 
     /// Where the reserve comes from, with its arithmetic.
     fn reserve_text(&self) -> String {
+        if let Some(text) = self.reserve_of_namespaces() {
+            return text;
+        }
         let reserve = self.reserve_blocks();
         let floor = self.geometry().die_count * self.reserve_min();
         let dies = self.blocks_per_superblock();
@@ -211,6 +235,7 @@ impl DeviceConfig {
         PoolSetup {
             geometry: self.geometry(),
             logical_pages: self.logical_pages(),
+            partitions: self.partitions().map(Arc::new),
             over_provisioning: self.ftl.over_provisioning_pct,
             reserve_blocks: self.reserve_blocks(),
             worn_limit,
@@ -277,7 +302,7 @@ impl DeviceConfig {
         good: u32,
     ) -> Result<(), ConfigError> {
         let mapping = &self.ftl.mapping;
-        let pages = setup.geometry.logical_pages_of(die, setup.logical_pages);
+        let pages = setup.logical_pages_of(die);
         let data = pages.div_ceil(setup.layout.data_pages(die, CellMode::Native));
         let map = setup.map_blocks_of(die, &self.ftl);
         let needed = setup.good_blocks_min(die, &self.ftl);
@@ -352,12 +377,11 @@ impl DeviceConfig {
 
     /// What a die has and needs, when that does not fit.
     fn no_spare_block(&self, setup: &PoolSetup, die: DieId, good: u32) -> ConfigError {
-        let geometry = setup.geometry;
-        let bad = geometry.blocks_per_die - good;
+        let bad = setup.blocks_of(die).len() as u32 - good;
         let dies = self.blocks_per_superblock();
         let (pool, block) = if dies == 1 { ("die", "blocks") } else { ("group", "superblocks") };
         let needed = setup.good_blocks_min(die, &self.ftl);
-        let pages = geometry.logical_pages_of(die, setup.logical_pages);
+        let pages = setup.logical_pages_of(die);
         let data_pages = setup.layout.data_pages(die, CellMode::Native);
         let cache = self.cache_blocks_per_die();
         let cached = match (cache, good.checked_sub(needed)) {
@@ -504,6 +528,9 @@ impl DeviceConfig {
             let blocks =
                 (0..geometry.die_count).map(|die| setup.map_blocks_of(DieId(die), &self.ftl));
             effective["map_blocks"] = json!(blocks.sum::<u32>());
+        }
+        if let Some(namespaces) = self.effective_namespaces() {
+            effective["namespaces"] = namespaces;
         }
         if superblocks.is_some() {
             effective["superblocks"] = json!({

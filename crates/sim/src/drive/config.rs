@@ -81,7 +81,11 @@ impl DeviceConfig {
 
     pub(super) fn checked_flash(&self) -> Result<Geometry, ConfigError> {
         let geometry = self.flash().geometry().map_err(|error| error.under("nand"))?;
-        self.ftl.shape(geometry).map_err(|error| error.under("ftl"))
+        let mut shape = self.ftl.shape(geometry).map_err(|error| error.under("ftl"))?;
+        if !self.host.namespaces.is_empty() {
+            shape.striping = shape.striping.overruled();
+        }
+        Ok(shape)
     }
 
     /// Blocks of the flash in a block of the FTL.

@@ -20,6 +20,7 @@ pub(crate) mod health;
 mod host_counters;
 pub(crate) mod image;
 mod lookup;
+mod namespaces;
 mod patrol;
 mod placement;
 mod placement_ids;

@@ -50,6 +50,7 @@ impl DeviceConfig {
         check_rules(&config, BY_READS)?;
         let filled = config.controller.fill_decode(&config.ecc);
         filled.map_err(|error| error.under("controller"))?;
+        config.check_namespaces()?;
         check_rules(&config, BY_CAPACITY)?;
         config.check_spare()?;
         Ok(config)
@@ -479,6 +480,7 @@ const OF_CUTS: &[Rule<DeviceConfig>] = &[
             )
         })
     }),
+    ("ftl.gc_reserve_blocks", |it| it.short_of_reserve(it.ftl.reserve_min() + 1)),
     ("nand.pages_per_block", |it| {
         (it.pool_setup(0).units.programs_per_block() < 2).then(|| {
             format!(

@@ -25,6 +25,7 @@ mod life;
 mod map;
 pub mod mapping;
 mod orders;
+mod partitions;
 mod pool;
 mod refresh;
 mod route;
@@ -42,6 +43,7 @@ pub use config::{
 pub use life::{Dealt, DieFtl, DieList, FtlSnapshot, Volatile};
 pub use mapping::{MappingConfig, MappingCounters};
 pub use orders::{End, Pending, Purpose, Setting, Touched, Traits};
+pub use partitions::{share_out, Partition, Partitions};
 pub(crate) use pool::Reclaimed;
 pub use pool::{
     BlockState, FdpConfig, HandleCounts, Ids, Isolation, NoPlacement, PlacementConfig, StepOutcome,
@@ -54,6 +56,7 @@ pub use views::{BlockView, Figures, Room};
 use books::Books;
 use map::Map;
 use mapping::{Request, Use};
+use partitions::Parted;
 use pool::{Beginning, Pool};
 use route::Place;
 use zones::Zones;
@@ -76,11 +79,15 @@ enum Route {
     Dynamic(Place),
     /// The die is found by the number of the page; `ftl.mapping` is not `page`.
     Mapped,
+    /// A pool of the partition that has the page.
+    Parted,
 }
 
 impl Route {
-    fn new(config: &FtlConfig, geometry: &Geometry) -> Self {
+    fn new(config: &FtlConfig, setup: &PoolSetup) -> Self {
+        let geometry = &setup.geometry;
         match geometry.striping.turns() {
+            _ if setup.partitions.is_some() => Self::Parted,
             _ if !config.mapping.is_page() => Self::Mapped,
             Some(turns) => Self::InTurns(turns),
             None if config.allocation.is_dynamic() => Self::Dynamic(Place::new(config, geometry)),
@@ -111,6 +118,7 @@ pub struct Ftl {
     books: Books,
     pools: Vec<Pool>,
     route: Route,
+    parted: Option<Box<Parted>>,
     traits: Traits,
     request: Request,
     /// Whether the map entries of the next pages are in the cache of the map already.
@@ -123,7 +131,7 @@ impl Ftl {
     pub fn new(config: &FtlConfig, setup: &PoolSetup, media: &Media) -> Self {
         let geometry = setup.geometry;
         let pool = |die| Pool::new(DieId(die), config, setup, media, None);
-        let pools: Vec<Pool> = (0..geometry.die_count).map(pool).collect();
+        let pools: Vec<Pool> = (0..setup.pool_count()).map(pool).collect();
         let books = Books {
             map: Map::new(geometry, setup.logical_pages),
             counters: FtlCounters::default(),
@@ -131,13 +139,14 @@ impl Ftl {
             translation: Self::translation(config, setup, &pools),
             handle: 0,
         };
-        let route = Route::new(config, &geometry);
+        let route = Route::new(config, setup);
         Self {
             geometry,
             traits: Traits::of(route, &books, &pools),
             books,
             pools,
             route,
+            parted: setup.partitions.clone().map(Parted::new),
             request: Request::default(),
             is_translated: false,
             zones: Zones::of_drive(&config.mapping, setup),
@@ -211,6 +220,7 @@ impl Ftl {
             Route::Ordered => self.geometry.die_of(lpn).0,
             Route::Dynamic(place) => return self.write_balanced(sink, lpn, place),
             Route::Mapped => return self.write_mapped(sink, lpn),
+            Route::Parted => return self.write_in_part(sink, lpn),
         };
         if sink.holds_back(DieId(die)) {
             Err(NoRoom::Stalled(DieId(die)))
@@ -292,6 +302,9 @@ impl Ftl {
 
     /// Completes work that waits.
     pub fn complete<S: FlashSink>(&mut self, sink: &mut S, pending: Pending) {
+        if self.parted.is_some() {
+            return self.complete_in_parts(sink, pending);
+        }
         let books = &mut self.books;
         match pending {
             Pending::Units => self.pools.iter_mut().for_each(|pool| pool.log.pad(books, sink)),
@@ -319,7 +332,7 @@ impl Ftl {
     }
 
     fn die_of_page(&self, ppn: Ppn) -> DieId {
-        self.geometry.die_of_block(self.geometry.block_of(ppn))
+        self.pool_number(self.geometry.block_of(ppn))
     }
 
     fn kill(&mut self, ppn: Ppn) {
@@ -327,8 +340,17 @@ impl Ftl {
         self.pools[die].kill(&mut self.books, ppn);
     }
 
+    /// The number of the pool that has a block.
+    #[inline]
+    fn pool_number(&self, block: BlockId) -> DieId {
+        match &self.parted {
+            None => self.geometry.die_of_block(block),
+            Some(parted) => parted.partitions.pool_of(block),
+        }
+    }
+
     fn pool_of(&self, block: BlockId) -> &Pool {
-        self.pool(self.geometry.die_of_block(block))
+        self.pool(self.pool_number(block))
     }
 
     fn pool(&self, die: DieId) -> &Pool {
@@ -350,8 +372,12 @@ impl Ftl {
     /// Moves up to `page_limit` live pages of the victim of a die, and emits its erase when none is
     /// left.
     pub fn step<S: FlashSink>(&mut self, sink: &mut S, die: DieId, page_limit: u32) -> StepOutcome {
-        if matches!(self.route, Route::Dynamic(_)) {
-            self.complete_newer(sink, die, page_limit);
+        match self.route {
+            Route::Dynamic(_) => self.complete_newer(sink, die, page_limit),
+            Route::Parted => {
+                return self.in_pool(die, |pool, books| pool.step(books, sink, page_limit));
+            }
+            _ => {}
         }
         self.pools[die.0 as usize].step(&mut self.books, sink, page_limit)
     }

@@ -65,7 +65,7 @@ impl Refreshing<'_> {
     /// Refreshes the block of a die that has been due for longest from beginning to end; false when
     /// a collection is running, no block is due, or there is no room for its pages.
     pub fn at_once<S: FlashSink>(&mut self, sink: &mut S, die: DieId, now: Ns) -> bool {
-        self.0.pools[die.0 as usize].refresh_at_once(&mut self.0.books, sink, now)
+        self.0.in_pool(die, |pool, books| pool.refresh_at_once(books, sink, now))
     }
 
     /// Pages of the flash in closed blocks, but for holes.

@@ -4,6 +4,7 @@ use super::pool::{BlockState, HandleCounts, Pool, Reclaimed};
 use super::sink::FtlCounters;
 use super::Ftl;
 use crate::nand::Media;
+use crate::op::SOURCE_COUNT;
 use crate::units::{BlockId, DieId, Ppn};
 
 /// Sums and lists over the whole drive.
@@ -100,6 +101,11 @@ impl<'a> Figures<'a> {
             both.for_each(|(sum, &counts)| *sum = sum.plus(counts));
         }
         sums
+    }
+
+    /// Pages programmed in each partition, by source; empty without partitions.
+    pub fn partition_programs(self) -> &'a [[u64; SOURCE_COUNT]] {
+        self.0.parted.as_ref().map_or(&[], |parted| &parted.programs)
     }
 
     /// Whether the power may fail.

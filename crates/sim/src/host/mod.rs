@@ -12,6 +12,7 @@ pub mod interface;
 pub mod jitter;
 pub mod latency;
 pub mod link;
+pub mod namespaces;
 pub mod path;
 mod pause;
 pub mod processor;
@@ -33,6 +34,7 @@ use cache::{
 };
 use jitter::{Jitter, JitterConfig};
 use link::{Link, LinkConfig};
+use namespaces::NamespaceConfig;
 use processor::{CommandCost, Processor};
 use protocol::ProtocolConfig;
 use throttle::{Throttle, ThrottleConfig};
@@ -102,6 +104,11 @@ pub struct HostConfig {
     /// false: they pad incomplete program units (`programs.pad`).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub power_loss_protected: bool,
+    /// Namespaces with flash of their own, at most 64: parts of the drive's range, one after the
+    /// other, each on some channels and dies, with its own blocks, reserve and collection. A
+    /// workload's tenants name them. Default none: all data is on all dies.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub namespaces: Vec<NamespaceConfig>,
     /// Protection that detects wrong data of a served drive: `none`, `crc` for each map unit, or
     /// T10 protection information for each sector, `{kind: dif, type: 1}`; default `crc`. Without
     /// effect on times and on drives that are not served.
@@ -175,6 +182,7 @@ impl HostConfig {
         if let Some(throttle) = &self.throttle {
             throttle.check().map_err(|error| error.under("throttle"))?;
         }
+        namespaces::check(&self.namespaces)?;
         if let Some(cache) = &self.read_cache {
             cache::check_pages("read_cache", cache.pages)?;
         }

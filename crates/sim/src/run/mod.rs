@@ -11,6 +11,7 @@ mod feed;
 mod fio;
 mod losses;
 mod meter;
+mod namespaces;
 mod outcome;
 mod reclaim_units;
 #[allow(clippy::module_inception)] // the main type of the room
@@ -19,6 +20,7 @@ mod runner;
 mod series;
 mod set_age;
 mod simulation;
+mod sources;
 mod steady;
 mod window;
 

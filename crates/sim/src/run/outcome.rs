@@ -9,11 +9,12 @@ use serde_json::{json, Map, Value};
 use super::energy::Consumed;
 use super::run::{Baseline, Run};
 use super::series::{Series, Wear};
-use super::{losses, reclaim_units};
+use super::sources::{counts, difference};
+use super::{losses, namespaces, reclaim_units};
 use crate::drive::{health, zones, Drive};
 use crate::host::arbitration::ArbitrationConfig;
 use crate::host::latency::LatencyBook;
-use crate::op::{HostOp, Source, HOST_OP_KINDS, SOURCE_COUNT, SOURCE_NAMES};
+use crate::op::{HostOp, Source, HOST_OP_KINDS, SOURCE_COUNT};
 use crate::reads::{Algorithm, ErrorFigures};
 use crate::timed::TimedStage;
 use crate::units::SECTOR_BYTES;
@@ -165,6 +166,7 @@ impl Measured<'_> {
         section.extend(self.power_metrics());
         let bytes = [written_bytes, self.nand_bytes_written()];
         section.extend(reclaim_units::metrics(self.drive, self.start, bytes));
+        section.extend(namespaces::metrics(self.drive, self.start));
         section.extend(zones::metrics(self.drive, &self.start.zones));
         metrics
     }
@@ -569,19 +571,4 @@ impl Measured<'_> {
 
 fn failures<const N: usize>(list: [(bool, String); N]) -> Vec<String> {
     list.into_iter().filter(|(failed, _)| *failed).map(|(_, text)| text).collect()
-}
-
-fn difference<const N: usize>(now: &[u64; N], then: &[u64; N]) -> [u64; N] {
-    std::array::from_fn(|index| now[index] - then[index])
-}
-
-/// Counts by source name, with the given names left out.
-fn counts(values: &[u64; SOURCE_COUNT], hidden: &[&str]) -> Value {
-    let mut section = Map::new();
-    for (name, value) in SOURCE_NAMES.iter().zip(values) {
-        if !hidden.contains(name) {
-            section.insert((*name).to_owned(), json!(value));
-        }
-    }
-    Value::Object(section)
 }

@@ -16,6 +16,7 @@ use super::steady::SteadyWatch;
 use crate::drive::{total, Drive, HostCounters, Placed};
 use crate::ftl::zones::ZoneCounts;
 use crate::ftl::{End, FtlCounters, HandleCounts};
+use crate::op::SOURCE_COUNT;
 use crate::reads::ReadTally;
 use crate::timed::{Latencies, Observation, RequestRow, TimedStage, REST_MAX};
 use crate::units::{Ns, SECTOR_BYTES};
@@ -55,6 +56,8 @@ pub(crate) struct Baseline {
     pub(crate) buffered_pages: u64,
     /// By handle, see [`crate::ftl::Figures::handle_counts`].
     pub(crate) handles: Vec<HandleCounts>,
+    /// Pages programmed in each namespace, by source.
+    pub(crate) namespaces: Vec<[u64; SOURCE_COUNT]>,
     pub(crate) zones: ZoneCounts,
 }
 
@@ -66,6 +69,7 @@ impl Baseline {
             tally: drive.errors.tally().clone(),
             buffered_pages: drive.buffered_pages() as u64,
             handles: drive.ftl.figures().handle_counts(),
+            namespaces: drive.ftl.figures().partition_programs().to_vec(),
             zones: drive.ftl.zones().map_or_else(ZoneCounts::default, |zones| *zones.counts()),
         }
     }

@@ -16,7 +16,7 @@ use super::tenant::{check_names, TenantConfig, TENANTS_MAX};
 use super::total::TotalConfig;
 use super::traffic::{with_traffic, Part, Traffic};
 use super::zones::Asked;
-use super::{Admission, Generator, Job, Load, Space, Stage};
+use super::{Admission, Generator, Job, Load, Namespace, Space, Stage};
 use crate::config::{parse, ConfigError};
 
 with_traffic! {
@@ -59,11 +59,23 @@ impl WorkloadConfig {
     /// # Errors
     /// The dotted path of the first invalid key, its value, and the accepted values.
     pub fn resolve(json: &str, space: Space) -> Result<Self, ConfigError> {
+        Self::resolve_in(json, space, &[])
+    }
+
+    /// The same, for a device with namespaces.
+    ///
+    /// # Errors
+    /// As [`WorkloadConfig::resolve`].
+    pub fn resolve_in(
+        json: &str,
+        space: Space,
+        namespaces: &[Namespace],
+    ) -> Result<Self, ConfigError> {
         let mut config: Self = parse(json)?;
         config.check_values()?;
         config.resolve_alignment()?;
         config.traffic().check_space(space)?;
-        config.resolve_tenants(space)?;
+        config.resolve_tenants(space, namespaces)?;
         space.check_zones(&Asked {
             pattern: &config.pattern,
             request_bytes: config.block_size_bytes.bytes_max(),
@@ -226,7 +238,11 @@ impl WorkloadConfig {
     }
 
     /// Resolves the tenants, and refuses keys that belong to them.
-    fn resolve_tenants(&mut self, space: Space) -> Result<(), ConfigError> {
+    fn resolve_tenants(
+        &mut self,
+        space: Space,
+        namespaces: &[Namespace],
+    ) -> Result<(), ConfigError> {
         if self.tenants.is_empty() {
             return Ok(());
         }
@@ -255,7 +271,7 @@ impl WorkloadConfig {
         }
         for (index, tenant) in self.tenants.iter_mut().enumerate() {
             let under = |error: ConfigError| error.under(&format!("tenants[{index}]"));
-            tenant.resolve(index, space).map_err(under)?;
+            tenant.resolve(index, space, namespaces).map_err(under)?;
         }
         check_names(&self.tenants)
     }

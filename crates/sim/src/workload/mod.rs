@@ -13,6 +13,7 @@ pub mod fio;
 pub mod idle;
 pub mod load;
 mod mixed;
+mod namespaces;
 pub mod pattern;
 pub mod placement;
 pub mod precondition;
@@ -33,6 +34,7 @@ use crate::units::Ns;
 
 pub use config::WorkloadConfig;
 pub use idle::Bursts;
+pub use namespaces::Namespace;
 pub use placement::StageIds;
 pub use reading::ReadingConfig;
 pub use replay::{MergedPages, ReplayConfig};

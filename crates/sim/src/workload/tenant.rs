@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::check::{refuse, whole};
 use super::synthetic::SyntheticParts;
 use super::traffic::{with_traffic, Part, Traffic};
-use super::{Generator, Host, Load, Space};
+use super::{Generator, Host, Load, Namespace, Space};
 use crate::config::ConfigError;
 use crate::op::{HostCommand, Priority};
 use crate::rng::Rng;
@@ -39,12 +39,24 @@ with_traffic! {
         /// The part of the logical space that it uses, `[from, to]` in percent, 0 to 100; rounded
         /// down to pages. Parts may overlap. Default all of it.
         pub range_pct: [f64; 2] = [0.0, 100.0],
+        /// The namespace of the drive that it uses, a name of `host.namespaces`; `range_pct` is then
+        /// a part of that. Default none: the whole drive.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub namespace: Option<String> = None,
+        /// The pages of this namespace, once they are known.
+        #[serde(skip)]
+        pub namespace_pages: Option<[u32; 2]> = None,
     }
 }
 
 impl TenantConfig {
     /// Fills in the defaults and refuses invalid values; paths are relative to the tenant.
-    pub(super) fn resolve(&mut self, index: usize, space: Space) -> Result<(), ConfigError> {
+    pub(super) fn resolve(
+        &mut self,
+        index: usize,
+        space: Space,
+        namespaces: &[Namespace],
+    ) -> Result<(), ConfigError> {
         if self.name.is_empty() {
             self.name = format!("tenant-{index}");
         }
@@ -59,18 +71,28 @@ impl TenantConfig {
             let accepted = "[from, to] with 0 <= from < to <= 100";
             return Err(refuse("range_pct", format!("[{from}, {to}]"), accepted));
         }
+        if let Some(name) = &self.namespace {
+            self.namespace_pages = Some(Namespace::find(namespaces, name)?);
+        }
         self.traffic().check_values()?;
         self.resolve_alignment()?;
         self.traffic().check_space(space)
     }
 
     pub(super) fn traffic(&self) -> Traffic<'_> {
-        self.traffic_in(Part::Pages(self.range_pct))
+        self.traffic_in(self.part())
+    }
+
+    fn part(&self) -> Part {
+        match self.namespace_pages {
+            Some(pages) => Part::Within(self.range_pct, pages),
+            None => Part::Pages(self.range_pct),
+        }
     }
 
     /// The pages that it uses.
     pub(super) fn pages(&self, space: Space) -> Range<u32> {
-        let [from, to] = Part::Pages(self.range_pct).bytes(space).map(|it| it / space.page_bytes);
+        let [from, to] = self.part().bytes(space).map(|it| it / space.page_bytes);
         from as u32..to as u32
     }
 

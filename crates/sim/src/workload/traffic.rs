@@ -161,6 +161,8 @@ pub(super) enum Part {
     Sectors(f64),
     /// From and to, in percent, in pages: adjacent parts of tenants share no page.
     Pages([f64; 2]),
+    /// The same, of the pages of a namespace.
+    Within([f64; 2], [u32; 2]),
 }
 
 /// See the module. Names and meanings are those of the keys.
@@ -181,26 +183,30 @@ pub(super) struct Traffic<'a> {
 impl Part {
     /// First byte and the byte after the last.
     pub(super) fn bytes(self, space: Space) -> [u64; 2] {
+        let whole = [0, space.logical_bytes];
+        let (bounds, unit, [first, limit]) = match self {
+            Self::Sectors(limit) => ([0.0, limit], SECTOR_BYTES, whole),
+            Self::Pages(bounds) => (bounds, space.page_bytes, whole),
+            Self::Within(bounds, pages) => {
+                (bounds, space.page_bytes, pages.map(|page| u64::from(page) * space.page_bytes))
+            }
+        };
         // 100 % is exact at any capacity; otherwise rounded down.
         let bytes_at = |percent: f64| {
             if percent >= 100.0 {
-                space.logical_bytes
+                limit - first
             } else {
-                (space.logical_bytes as f64 * percent / 100.0) as u64
+                ((limit - first) as f64 * percent / 100.0) as u64
             }
         };
-        let (bounds, unit) = match self {
-            Self::Sectors(limit) => ([0.0, limit], SECTOR_BYTES),
-            Self::Pages(bounds) => (bounds, space.page_bytes),
-        };
-        bounds.map(|percent| bytes_at(percent) / unit * unit)
+        bounds.map(|percent| first + bytes_at(percent) / unit * unit)
     }
 
     /// Its share of the space.
     fn percent(self) -> f64 {
         match self {
             Self::Sectors(limit) => limit,
-            Self::Pages([from, to]) => to - from,
+            Self::Pages([from, to]) | Self::Within([from, to], _) => to - from,
         }
     }
 }

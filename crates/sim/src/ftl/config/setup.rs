@@ -1,8 +1,12 @@
 //! Parameters that all pools of a drive are built with, and the arithmetic of their blocks.
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use super::layout::Layout;
 use super::FtlConfig;
 use crate::ftl::mapping;
+use crate::ftl::partitions::Partitions;
 use crate::geometry::Geometry;
 use crate::nand::{CellMode, Failures, ProgramUnits};
 use crate::units::DieId;
@@ -17,12 +21,14 @@ pub struct SlcBlocks {
 }
 
 /// See the module.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct PoolSetup {
     /// The shape of the drive.
     pub geometry: Geometry,
     /// Logical pages of the drive.
     pub logical_pages: u32,
+    /// Parts of them that have pools to themselves; then the pools below are theirs, not dies.
+    pub partitions: Option<Arc<Partitions>>,
     /// Over-provisioning of the drive, as a ratio.
     pub over_provisioning: f64,
     /// Erased blocks that GC keeps, in the whole drive.
@@ -44,8 +50,33 @@ pub struct PoolSetup {
 }
 
 impl PoolSetup {
+    /// How many pools there are.
+    pub fn pool_count(&self) -> u32 {
+        self.partitions.as_ref().map_or(self.geometry.die_count, |it| it.blocks.len() as u32)
+    }
+
+    /// The blocks of a pool.
+    pub fn blocks_of(&self, die: DieId) -> Range<u32> {
+        let blocks = self.geometry.blocks_per_die;
+        match &self.partitions {
+            Some(partitions) => partitions.blocks[die.0 as usize].clone(),
+            None => die.0 * blocks..(die.0 + 1) * blocks,
+        }
+    }
+
+    /// Logical pages of a pool, unless it is chosen by load.
+    pub fn logical_pages_of(&self, die: DieId) -> u32 {
+        match &self.partitions {
+            Some(partitions) => partitions.logical_pages_of(die),
+            None => self.geometry.logical_pages_of(die, self.logical_pages),
+        }
+    }
+
     /// The share of the reserve that a die keeps.
     pub fn reserve_of(&self, die: DieId) -> u32 {
+        if let Some(partitions) = &self.partitions {
+            return partitions.reserve_of(die);
+        }
         let dies = self.geometry.die_count;
         self.reserve_blocks / dies + u32::from(die.0 < self.reserve_blocks % dies)
     }
@@ -69,7 +100,7 @@ impl PoolSetup {
     /// Good blocks without which a die cannot work: those for its logical pages, and those that
     /// hold none.
     pub fn good_blocks_min(&self, die: DieId, config: &FtlConfig) -> u32 {
-        let logical = self.geometry.logical_pages_of(die, self.logical_pages);
+        let logical = self.logical_pages_of(die);
         let data_blocks = logical.div_ceil(self.layout.data_pages(die, CellMode::Native));
         if let Some(zoned) = config.mapping.zoned() {
             let Geometry { page_bytes, die_count, pages_per_block, .. } = self.geometry;
@@ -91,7 +122,7 @@ impl PoolSetup {
         config: &FtlConfig,
         mut sizes: Vec<u32>,
     ) -> u32 {
-        let logical = u64::from(self.geometry.logical_pages_of(die, self.logical_pages));
+        let logical = u64::from(self.logical_pages_of(die));
         let whole = u64::from(self.layout.data_pages(die, CellMode::Native));
         let needed = logical + u64::from(self.idle_blocks_of(die, config)) * whole;
         sizes.sort_unstable();

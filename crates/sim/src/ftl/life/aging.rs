@@ -29,7 +29,7 @@ impl Ftl {
         while !waiting.is_empty() {
             waiting.retain(|&(block, target)| {
                 let pool = self.pool_of(block);
-                let good = &mut good[pool.log.die.0 as usize];
+                let good = &mut good[self.pool_number(block).0 as usize];
                 if pool.wear.fails_in_use(&pool.log, media, block)
                     && *good > pool.good_blocks_needed()
                 {

@@ -231,7 +231,7 @@ impl Ftl {
                 return Err(format!("block {block} is bad in one table and good in another"));
             }
             let block = BlockId(block as u32);
-            let die = self.geometry.die_of_block(block).0 as usize;
+            let die = self.pool_number(block).0 as usize;
             self.pools[die].log.set_state(block, state);
         }
         Ok(())
@@ -299,7 +299,7 @@ impl Ftl {
                 }
                 self.books.map.bind(Lpn(lpn), Ppn(first + page));
             }
-            let die = self.geometry.die_of_block(block).0 as usize;
+            let die = self.pool_number(block).0 as usize;
             if let Some(share) = &mut self.pools[die].share {
                 share.live_pages += pages.len() as u32;
             }
@@ -356,7 +356,7 @@ impl Ftl {
         self.books.now = 0;
         self.zones = Zones::of_drive(&config.mapping, setup);
         self.books.translation = Self::translation(config, setup, &self.pools);
-        self.route = Route::new(config, &self.geometry);
+        self.route = Route::new(config, setup);
         erased
     }
 }

@@ -69,7 +69,7 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// The log of a die, with every good block of the media erased and none open. `cache` names the
+    /// The log of a pool, with every good block of the media erased and none open. `cache` names the
     /// blocks that are cache for good, if that was decided before.
     pub(crate) fn new(
         die: DieId,
@@ -79,8 +79,8 @@ impl Log {
         cache: Option<&[u32]>,
     ) -> Self {
         let geometry = setup.geometry;
-        let first_block = die.0 * geometry.blocks_per_die;
-        let blocks = first_block..first_block + geometry.blocks_per_die;
+        let blocks = setup.blocks_of(die);
+        let first_block = blocks.start;
         let all_good = || blocks.clone().filter(|&block| !media.is_bad(BlockId(block)));
         let slc = SlcCache::new(&config.slc_cache, setup, all_good(), cache);
         let order = match config.wear_leveling {
@@ -99,7 +99,7 @@ impl Log {
         }
         let policy = config.gc_policy.build(BuildContext {
             die: die.0,
-            block_count: geometry.blocks_per_die,
+            block_count: blocks.len() as u32,
             pages_per_block: setup.layout.data_pages(die, CellMode::Native),
             rng: Rng::stream(setup.seed, &format!("gc.{}", die.0)),
         });
@@ -123,7 +123,7 @@ impl Log {
             is_shaped: media.is_uneven() || !setup.layout.is_plain(&geometry),
             is_uneven: media.is_uneven(),
             hole_pages: vec![0; if media.is_uneven() { blocks.len() } else { 0 }],
-            die,
+            die: geometry.die_of_block(BlockId(first_block)),
             first_block,
             states: blocks.clone().map(state_of).collect(),
             frontiers: vec![Frontier::NONE; placement.streams()].into(),

@@ -80,7 +80,7 @@ impl Pool {
             reserve: setup.reserve_of(die),
             copyback_limit: config.copyback.as_ref().map(|copyback| copyback.limit),
             moves: Moves::default(),
-            wear: Wear::new(config, setup, &log, media),
+            wear: Wear::new(die, config, setup, &log, media),
             share: is_shared
                 .then(|| Share { live_pages: 0, idle_blocks: setup.idle_blocks_of(die, config) }),
             scheme: BlockScheme::new(config, setup, &log),

@@ -10,7 +10,7 @@
 use super::log::Log;
 use crate::ftl::config::{FtlConfig, PoolSetup, WearConfig};
 use crate::nand::Media;
-use crate::units::BlockId;
+use crate::units::{BlockId, DieId};
 
 /// See the module.
 pub(crate) struct Wear {
@@ -32,7 +32,13 @@ pub(crate) struct Wear {
 
 impl Wear {
     /// The wear of a pool whose good blocks are all erased.
-    pub(super) fn new(config: &FtlConfig, setup: &PoolSetup, log: &Log, media: &Media) -> Self {
+    pub(super) fn new(
+        die: DieId,
+        config: &FtlConfig,
+        setup: &PoolSetup,
+        log: &Log,
+        media: &Media,
+    ) -> Self {
         let erased = log.erased.list_with(None);
         let counts = erased.iter().map(|&block| media.erase_count(BlockId(block)));
         Self {
@@ -46,8 +52,8 @@ impl Wear {
             retire_due: false,
             good_blocks: log.erased.count(),
             good_blocks_min: match log.erased.sizes() {
-                None => setup.good_blocks_min(log.die, config),
-                Some(sizes) => setup.uneven_blocks_min(log.die, config, sizes),
+                None => setup.good_blocks_min(die, config),
+                Some(sizes) => setup.uneven_blocks_min(die, config, sizes),
             },
         }
     }
