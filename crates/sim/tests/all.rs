@@ -49,5 +49,6 @@ mod workload_generators;
 mod worn_out;
 mod write_buffer;
 mod zone_hosts;
+mod zone_writers;
 mod zoned_drive;
 mod zones;

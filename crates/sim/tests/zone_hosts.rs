@@ -50,7 +50,14 @@ fn both_executors_leave_the_same_zones() {
     let small = json!({"zone_capacity_bytes": 96 * 4096});
     let mut superblocks = device(40, &json!({}));
     superblocks["ftl"]["allocation"] = json!("superblock");
-    for device in [device(40, &json!({})), device(40, &small), superblocks] {
+    let staggered = device(40, &json!({"stagger": true}));
+    let narrow = device(40, &json!({"zone_dies": 2, "stagger": true}));
+    let mut groups = device(40, &json!({"zone_dies": 2}));
+    groups["ftl"]["allocation"] = json!({"kind": "superblock", "dies": 2});
+    let mut turned = groups.clone();
+    turned["ftl"]["mapping"] = json!({"kind": "zoned", "zone_bytes": 128 * 4096, "stagger": true});
+    let plain = [device(40, &json!({})), device(40, &small), superblocks];
+    for device in plain.into_iter().chain([staggered, narrow, groups, turned]) {
         for updates in [json!("random"), json!({"kind": "hot_cold"}), json!({"kind": "zipf"})] {
             let [untimed, timed] = [false, true].map(|timed| {
                 let workload = log(&json!({

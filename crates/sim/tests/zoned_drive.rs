@@ -49,7 +49,11 @@ fn every_device() -> Vec<Value> {
     let smaller = json!({"mapping": {"zone_capacity_bytes": 41 * 4096}});
     let mut merged = superblocks.clone();
     merge(&mut merged, &smaller);
-    [json!({}), superblocks, smaller, merged].iter().map(device).collect()
+    let staggered = json!({"mapping": {"stagger": true}});
+    let narrow = json!({"mapping": {"zone_dies": 1}});
+    let mut both = json!({"mapping": {"zone_dies": 1, "stagger": true}});
+    merge(&mut both, &smaller);
+    [json!({}), superblocks, smaller, merged, staggered, narrow, both].iter().map(device).collect()
 }
 
 #[test]
@@ -256,6 +260,20 @@ fn what_cannot_be_is_refused_with_its_arithmetic() {
         (json!({"mapping": {"zone_bytes": "1GiB"}}), "accepted: at least one zone"),
         (json!({"mapping": {"zone_capacity_bytes": 1000}}), "accepted: a multiple of 4096"),
         (json!({"mapping": {"zone_capacity_bytes": "1MiB"}}), "at most the zone"),
+        (json!({"mapping": {"zone_bytes": 0}}), "accepted: a multiple of 131072"),
+        (json!({"mapping": {"zone_dies": 0}}), "0 of the 2 dies of the drive; accepted: 1, 2"),
+        (json!({"mapping": {"zone_dies": 3}}), "3 of the 2 dies of the drive; accepted: 1, 2"),
+        (json!({"mapping": {"zone_dies": 1, "zone_bytes": 100_000}}), "a multiple of 65536"),
+        (json!({"mapping": {"zone_dies": 1.5}}), "ftl.mapping"),
+        (json!({"mapping": {"stagger": 1}}), "ftl.mapping"),
+        (
+            json!({"allocation": "superblock", "mapping": {"zone_dies": 1}}),
+            "1 of the 2 dies of the drive in groups of 2; accepted: 2",
+        ),
+        (
+            json!({"allocation": "superblock", "mapping": {"stagger": true}}),
+            "ftl.mapping.stagger: true on superblocks over all dies",
+        ),
         (json!({"mapping": {"open_zones_max": 6}}), "6 of 5 active ones"),
         (json!({"mapping": {"open_zones_max": 0}}), "1 to active_zones_max"),
         (json!({"write_buffer_pages": 8}), "ftl.write_buffer_pages: 8, where writes wait out of"),

@@ -6,6 +6,7 @@
     wear, endurance, reliability                erase counts, life, bit errors
     coding                                      capacity, and the best code of a length
     queueing, closed_loop, bandwidth            time: Poisson reads, fixed queue depth, saturation
+    zones                                       time of a host that writes open zones in turn
     scaling                                     five mixes in one figure, units added, block sizes
     power                                       watts and joules of reads, writes and collections
     background                                  refresh, patrol reads, iterations of a decoder
@@ -120,6 +121,7 @@ from opennandlab.theory.wear import (
     variance_to_mean_greedy,
     variance_to_mean_random,
 )
+from opennandlab.theory.zones import ZoneDies, lockstep_ns
 
 __all__ = [
     "BLOCK_SIZES",
@@ -144,6 +146,7 @@ __all__ = [
     "TutorialPage",
     "TutorialStep",
     "WeibullRber",
+    "ZoneDies",
     "binary_entropy",
     "block_size_iops",
     "block_size_mb_s",
@@ -169,6 +172,7 @@ __all__ = [
     "lifetime_days",
     "link_cap_mb_s",
     "little_error",
+    "lockstep_ns",
     "log_codeword_failure",
     "mapped_share",
     "mean_erases",

@@ -18,7 +18,6 @@ use super::config::DeviceConfig;
 use crate::config::ConfigError;
 use crate::ftl::mapping::ENTRY_BYTES;
 use crate::ftl::{CollectionConfig, PoolSetup, SlcBlocks, SlcCacheConfig};
-use crate::geometry::Geometry;
 use crate::nand::{CellMode, Failures, Media, ProgramUnits, WearOut};
 use crate::units::DieId;
 use crate::workload::{Space, ZoneSpace};
@@ -140,9 +139,11 @@ impl DeviceConfig {
         }
         let pages = self.logical_of(self.physical_pages());
         let Some(zoned) = self.ftl.mapping.zoned() else { return pages };
-        let Geometry { page_bytes, die_count, pages_per_block, .. } = self.geometry();
-        // A zone takes whole blocks of each die.
-        let row = u64::from(die_count) * u64::from(pages_per_block) * page_bytes;
+        let geometry = self.geometry();
+        let (page_bytes, zone) =
+            (geometry.page_bytes, zoned.layout(&geometry, self.blocks_per_superblock()));
+        // A zone takes whole blocks of each of its dies.
+        let row = u64::from(zone.zone_dies) * u64::from(zone.pages_per_block) * page_bytes;
         let zones = u64::from(pages) * page_bytes / zoned.capacity_bytes().next_multiple_of(row);
         u32::try_from(zones * (zoned.zone_bytes / page_bytes)).unwrap_or(u32::MAX)
     }

@@ -339,9 +339,28 @@ const BY_CAPACITY: &[Rule<DeviceConfig>] = &[
             )
         })
     }),
+    ("ftl.mapping.zone_dies", |it| {
+        let (dies, width) = (it.ftl.mapping.zoned()?.zone_dies?, it.blocks_per_superblock());
+        let all = it.geometry().die_count * width;
+        (dies == 0 || !all.is_multiple_of(dies) || !dies.is_multiple_of(width)).then(|| {
+            let of = if width == 1 { String::new() } else { format!(" in groups of {width}") };
+            let fits = |&dies: &u32| all.is_multiple_of(dies) && dies.is_multiple_of(width);
+            let fitting: Vec<_> = (1..=all).filter(fits).map(|dies| dies.to_string()).collect();
+            format!("{dies} of the {all} dies of the drive{of}; accepted: {}", fitting.join(", "))
+        })
+    }),
+    ("ftl.mapping.stagger", |it| {
+        let is_one = it.superblocks().is_some() && it.geometry().die_count == 1;
+        (it.ftl.mapping.zoned()?.stagger && is_one).then(|| {
+            "true on superblocks over all dies, each of which begins at the first die; accepted: \
+             false, or another ftl.allocation"
+                .into()
+        })
+    }),
     ("ftl.mapping.zone_bytes", |it| {
-        let (zone_bytes, geometry) = (it.ftl.mapping.zoned()?.zone_bytes, it.geometry());
-        let (pools, pages) = (geometry.die_count, geometry.pages_per_block);
+        let (zoned, geometry) = (it.ftl.mapping.zoned()?, it.geometry());
+        let (zone_bytes, pages) = (zoned.zone_bytes, geometry.pages_per_block);
+        let pools = zoned.layout(&geometry, it.blocks_per_superblock()).zone_dies;
         let row = u64::from(pools) * u64::from(pages) * geometry.page_bytes;
         (zone_bytes == 0 || !zone_bytes.is_multiple_of(row)).then(|| {
             format!(

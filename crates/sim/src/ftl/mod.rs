@@ -59,7 +59,7 @@ use mapping::{Request, Use};
 use partitions::Parted;
 use pool::{Beginning, Pool};
 use route::Place;
-use zones::Zones;
+use zones::PlacedZones;
 
 use crate::geometry::Geometry;
 use crate::nand::Media;
@@ -123,7 +123,7 @@ pub struct Ftl {
     request: Request,
     /// Whether the map entries of the next pages are in the cache of the map already.
     is_translated: bool,
-    zones: Option<Box<Zones>>,
+    zones: Option<Box<PlacedZones>>,
 }
 
 impl Ftl {
@@ -149,7 +149,7 @@ impl Ftl {
             parted: setup.partitions.clone().map(Parted::new),
             request: Request::default(),
             is_translated: false,
-            zones: Zones::of_drive(&config.mapping, setup),
+            zones: PlacedZones::of_drive(config, setup),
         }
     }
 

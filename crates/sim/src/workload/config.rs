@@ -75,6 +75,7 @@ impl WorkloadConfig {
         config.check_values()?;
         config.resolve_alignment()?;
         config.traffic().check_space(space)?;
+<<<<<<< HEAD
         config.resolve_tenants(space, namespaces)?;
         space.check_zones(&Asked {
             pattern: &config.pattern,
@@ -87,8 +88,15 @@ impl WorkloadConfig {
             counts_requests: config.total.ios.is_some(),
             ignored: config.ignored_by_zones(),
         })?;
+=======
+        config.resolve_tenants(space)?;
+        if config.tenants.is_empty() {
+            space.check_zones(&config.asked())?;
+        }
+>>>>>>> a5f7a3e9 (zones: stagger, zone_dies, writers, traces)
         config.check_total()?;
         config.resolve_preconditioning()?;
+        space.check_tenants(&config.tenants, &config.precondition)?;
         let phases = Phases {
             step_count: config.precondition.len(),
             tenant_count: config.tenants.len(),
@@ -179,6 +187,20 @@ impl WorkloadConfig {
     fn host_log(&self, space: Space, seed: u64) -> Option<SharedLog> {
         let PatternConfig::HostLog(log) = &self.pattern else { return None };
         Some(log.start(self.traffic().parts(space, seed, "workload"), seed))
+    }
+
+    /// What matters for the zones of a drive.
+    fn asked(&self) -> Asked<'_> {
+        Asked {
+            pattern: &self.pattern,
+            request_bytes: self.block_size_bytes.bytes_max(),
+            reads_or_trims: self.read_pct + self.trim_pct > 0.0,
+            active_range_pct: self.active_range_pct,
+            steps: &self.precondition,
+            is_closed_loop: self.queue_depth.admission() != Admission::Open,
+            counts_requests: self.total.ios.is_some(),
+            ignored: self.ignored_by_zones(),
+        }
     }
 
     /// A key that is given, and that a host of zones has no use for.

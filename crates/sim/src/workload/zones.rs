@@ -3,6 +3,7 @@
 use super::pattern::log_zones::LogZonesConfig;
 use super::pattern::PatternConfig;
 use super::precondition::PreconditionStep;
+use super::tenant::TenantConfig;
 use super::{Space, ZoneSpace};
 use crate::config::ConfigError;
 
@@ -11,7 +12,6 @@ pub(super) struct Asked<'a> {
     pub(super) pattern: &'a PatternConfig,
     pub(super) request_bytes: u64,
     pub(super) reads_or_trims: bool,
-    pub(super) tenant_count: usize,
     pub(super) active_range_pct: f64,
     pub(super) steps: &'a [PreconditionStep],
     /// Whether the number of outstanding requests is constant.
@@ -45,24 +45,13 @@ impl Space {
         if !is_for_zones {
             return self.refuse_zones("pattern", "writes anywhere");
         }
-        if asked.tenant_count > 0 {
-            return self.refuse_zones("tenants", "tenants, each with a log of its own,");
-        }
         if asked.reads_or_trims {
             return self.refuse_zones("read_pct", "reads and trims beside the log");
         }
         if asked.active_range_pct < 100.0 {
             return self.refuse_zones("active_range_pct", "a part of the zones");
         }
-        if !asked.request_bytes.is_multiple_of(self.page_bytes) {
-            let bytes = asked.request_bytes;
-            let message = format!(
-                "{bytes} B with ftl.mapping zoned, whose logical blocks are {} B: Invalid Field \
-                 in Command; accepted: a multiple of that",
-                self.page_bytes
-            );
-            return Err(ConfigError::new("block_size_bytes", message));
-        }
+        self.check_request(asked.request_bytes)?;
         match asked.pattern {
             PatternConfig::HostLog(log) => {
                 log.check_zones(self.logical_bytes, zones, asked.request_bytes)?;
@@ -76,25 +65,115 @@ impl Space {
         }
         let PatternConfig::LogZones(log) = asked.pattern else { return Ok(()) };
         check_log(log, zones)?;
+        self.check_steps(asked.steps)?;
+        zones.check_open("pattern.open", log.open, asked.steps)
+    }
+
+    /// Refuses requests that are no whole pages.
+    fn check_request(self, request_bytes: u64) -> Result<(), ConfigError> {
+        if request_bytes.is_multiple_of(self.page_bytes) {
+            return Ok(());
+        }
+        let message = format!(
+            "{request_bytes} B with ftl.mapping zoned, whose logical blocks are {} B: Invalid \
+             Field in Command; accepted: a multiple of that",
+            self.page_bytes
+        );
+        Err(ConfigError::new("block_size_bytes", message))
+    }
+
+    /// Refuses steps before the measured part that write elsewhere than in zones.
+    fn check_steps(self, steps: &[PreconditionStep]) -> Result<(), ConfigError> {
         let is_fill = |step: &PreconditionStep| matches!(step, PreconditionStep::SequentialFill(_));
-        if asked.steps.iter().any(is_fill) {
+        if steps.iter().any(is_fill) {
             return self.refuse_zones("precondition", "sequential_fill, which resets no zone,");
         }
-        // A stage leaves its zones open, and the next begins others.
-        let rests = |step: &&PreconditionStep| matches!(step, PreconditionStep::Rest(_));
-        let stages = 1 + (asked.steps.len() - asked.steps.iter().filter(rests).count()) as u32;
-        let active = log.open.saturating_mul(stages);
-        if active > zones.active_max {
-            let message = format!(
-                "{} open zones in each of {stages} stages leave {active} active: Too Many Active \
-                 Zones; accepted: at most {} (ftl.mapping.active_zones_max {})",
-                log.open,
-                zones.active_max / stages,
-                zones.active_max
-            );
-            return Err(ConfigError::new("pattern.open", message));
-        }
         Ok(())
+    }
+
+    /// Refuses tenants whose writes the zones of the drive would not take: each that writes has its
+    /// own zones.
+    pub(super) fn check_tenants(
+        self,
+        tenants: &[TenantConfig],
+        steps: &[PreconditionStep],
+    ) -> Result<(), ConfigError> {
+        let Some(zones) = self.zones else { return Ok(()) };
+        let mut open: u32 = 0;
+        for (index, tenant) in tenants.iter().enumerate() {
+            let under = |error: ConfigError| error.under(&format!("tenants[{index}]"));
+            if !tenant.traffic().writes() {
+                continue;
+            }
+            open = open.saturating_add(self.check_writer(tenant, zones).map_err(under)?);
+            let own = tenant.pages(self);
+            let shares = |other: &&TenantConfig| {
+                let theirs = other.pages(self);
+                other.traffic().writes() && own.start < theirs.end && theirs.start < own.end
+            };
+            if let Some(other) = tenants[..index].iter().find(shares) {
+                let message = format!(
+                    "[{}, {}] shares zones with tenant `{}`, and a zone has one writer: Zone \
+                     Invalid Write; accepted: parts that do not overlap",
+                    tenant.range_pct[0], tenant.range_pct[1], other.name
+                );
+                return Err(under(ConfigError::new("range_pct", message)));
+            }
+        }
+        self.check_steps(steps)?;
+        let of_workload = |step: &PreconditionStep| {
+            matches!(step, PreconditionStep::Workload(_)) && !step.is_of_tenants()
+        };
+        if steps.iter().any(of_workload) {
+            return self.refuse_zones("precondition", "writes of no tenant");
+        }
+        if open > zones.open_max {
+            let message = format!(
+                "{open} zones are written at once, and {} may be open: the drive would close and \
+                 open one for each request; accepted: fewer in `pattern.open`",
+                zones.open_max
+            );
+            return Err(ConfigError::new("tenants", message));
+        }
+        zones.check_open("tenants", open, steps)
+    }
+
+    /// Returns how many zones a tenant that writes has open at once.
+    fn check_writer(self, tenant: &TenantConfig, zones: ZoneSpace) -> Result<u32, ConfigError> {
+        let PatternConfig::LogZones(log) = &tenant.pattern else {
+            let message = "writes anywhere on a drive with ftl.mapping zoned, whose zones are \
+                           written in order: Zone Invalid Write; accepted: log_zones, \
+                           or `read_pct: 100`";
+            return Err(ConfigError::new("pattern", message));
+        };
+        self.check_request(tenant.block_size_bytes.bytes_max())?;
+        check_log(log, zones)?;
+        Ok(log.open)
+    }
+}
+
+impl ZoneSpace {
+    /// Refuses more active zones than there may be: a stage leaves its zones open, and the next
+    /// begins others.
+    fn check_open(
+        self,
+        path: &str,
+        open: u32,
+        steps: &[PreconditionStep],
+    ) -> Result<(), ConfigError> {
+        let rests = |step: &&PreconditionStep| matches!(step, PreconditionStep::Rest(_));
+        let stages = 1 + (steps.len() - steps.iter().filter(rests).count()) as u32;
+        let active = open.saturating_mul(stages);
+        if active <= self.active_max {
+            return Ok(());
+        }
+        let message = format!(
+            "{open} open zones in each of {stages} stages leave {active} active: Too Many Active \
+             Zones; accepted: at most {} (ftl.mapping.active_zones_max {})",
+            self.active_max / stages,
+            self.active_max
+        );
+        Err(ConfigError::new(path, message))
     }
 }
 

@@ -7,6 +7,7 @@ use super::layout::Layout;
 use super::FtlConfig;
 use crate::ftl::mapping;
 use crate::ftl::partitions::Partitions;
+use crate::ftl::zones::ZoneLayout;
 use crate::geometry::Geometry;
 use crate::nand::{CellMode, Failures, ProgramUnits};
 use crate::units::DieId;
@@ -97,16 +98,21 @@ impl PoolSetup {
         mapping::map_blocks(map_pages, pages_per_block, self.over_provisioning)
     }
 
+    /// Where the pages of zones are, if the drive has zones.
+    pub fn zone_layout(&self, config: &FtlConfig) -> Option<ZoneLayout> {
+        let dies = self.layout.superblocks().map_or(1, |superblocks| superblocks.dies());
+        config.mapping.zoned().map(|zoned| zoned.layout(&self.geometry, dies))
+    }
+
     /// Good blocks without which a die cannot work: those for its logical pages, and those that
     /// hold none.
     pub fn good_blocks_min(&self, die: DieId, config: &FtlConfig) -> u32 {
         let logical = self.logical_pages_of(die);
         let data_blocks = logical.div_ceil(self.layout.data_pages(die, CellMode::Native));
-        if let Some(zoned) = config.mapping.zoned() {
-            let Geometry { page_bytes, die_count, pages_per_block, .. } = self.geometry;
-            let zones = u64::from(self.logical_pages) * page_bytes / zoned.zone_bytes;
-            let row = u64::from(die_count) * u64::from(pages_per_block) * page_bytes;
-            return (zones * zoned.capacity_bytes().div_ceil(row)) as u32;
+        if let (Some(zoned), Some(layout)) = (config.mapping.zoned(), self.zone_layout(config)) {
+            let zones = layout.zones_on(die, self.logical_pages / layout.zone_pages);
+            let capacity = (zoned.capacity_bytes() / self.geometry.page_bytes) as u32;
+            return zones * layout.rows_of(capacity);
         }
         if config.mapping.merges() {
             return data_blocks + config.mapping.merge_blocks(self.geometry.die_count);

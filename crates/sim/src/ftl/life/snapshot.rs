@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ftl::mapping::{SchemeSnapshot, TranslationSnapshot};
 use crate::ftl::pool::{BlockState, Collection, Frontier, Log, PartialPage, Pool, SlcCache};
-use crate::ftl::zones::{Zones, ZonesSnapshot};
+use crate::ftl::zones::{PlacedZones, Zones, ZonesSnapshot};
 use crate::ftl::{Ftl, FtlConfig, PoolSetup, Route};
 use crate::nand::{CellMode, Media};
 use crate::op::Source;
@@ -133,7 +133,7 @@ impl Ftl {
             live: self.books.map.save_live(),
             states: states.map(number).collect(),
             pools: self.pools.iter().map(PoolSnapshot::of).collect(),
-            zones: self.zones.as_ref().map(|zones| zones.save()),
+            zones: self.zones().map(Zones::save),
             translation: self.books.translation.as_ref().map(|it| it.snapshot()),
         }
     }
@@ -201,7 +201,7 @@ impl Ftl {
             place.restore(snapshot.turn, ftl.geometry.die_count);
         }
         let zones_fit = match (&mut ftl.zones, &snapshot.zones) {
-            (Some(zones), Some(stored)) => zones.restore(stored),
+            (Some(placed), Some(stored)) => placed.zones.restore(stored),
             (None, None) => true,
             _ => false,
         };
@@ -354,7 +354,7 @@ impl Ftl {
             *pool = Pool::new(DieId(die as u32), config, setup, media, members.as_deref());
         }
         self.books.now = 0;
-        self.zones = Zones::of_drive(&config.mapping, setup);
+        self.zones = PlacedZones::of_drive(config, setup);
         self.books.translation = Self::translation(config, setup, &self.pools);
         self.route = Route::new(config, setup);
         erased

@@ -98,6 +98,11 @@ impl DataBlocks {
         }
     }
 
+    /// Blocks of data are so many, numbered otherwise than by the turns of pages on the dies.
+    pub(crate) fn renumber(&mut self, numbers: u32) {
+        self.data = vec![NONE; numbers as usize];
+    }
+
     /// Blocks of data.
     pub(crate) fn numbers(&self) -> usize {
         self.data.len()

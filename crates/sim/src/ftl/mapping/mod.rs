@@ -30,7 +30,9 @@ mod zoned;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::zones::ZoneLayout;
 use crate::config::{bytes_or_text, optional_bytes, size_schema};
+use crate::geometry::Geometry;
 pub use cache::{MapCache, Replacement};
 pub(crate) use scheme::{BlockScheme, SchemeSnapshot};
 pub(crate) use store::map_blocks;
@@ -134,8 +136,8 @@ pub struct FastMapping {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ZonedMapping {
-    /// Bytes of the logical space that a zone takes: a multiple of a block of every die
-    /// (superblocks: of every group).
+    /// Bytes of the logical space that a zone takes: a multiple of a block of each of its dies
+    /// (superblocks: of each of their groups).
     #[serde(deserialize_with = "bytes_or_text")]
     #[schemars(schema_with = "size_schema")]
     pub zone_bytes: u64,
@@ -150,6 +152,15 @@ pub struct ZonedMapping {
     /// Default 14.
     #[serde(default = "fourteen")]
     pub active_zones_max: u32,
+    /// Dies that a zone occupies, which divide those of the drive (superblocks: whole groups); zone
+    /// z begins at die z times as many, and so on round the drive. Default all dies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub zone_dies: Option<u32>,
+    /// Whether zone z begins at die z (superblocks: at group z), and so on round the drive. Without
+    /// it, zones that are written side by side wait for the same die, page by page. Default false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stagger: bool,
 }
 
 fn fourteen() -> u32 {
@@ -160,6 +171,18 @@ impl ZonedMapping {
     /// Bytes of a zone that can be written.
     pub fn capacity_bytes(&self) -> u64 {
         self.zone_capacity_bytes.unwrap_or(self.zone_bytes)
+    }
+
+    /// Where the pages of zones are on a drive with these pools, each of so many dies.
+    pub fn layout(&self, geometry: &Geometry, dies_per_pool: u32) -> ZoneLayout {
+        let dies = geometry.die_count;
+        ZoneLayout {
+            zone_pages: (self.zone_bytes / geometry.page_bytes) as u32,
+            pages_per_block: geometry.pages_per_block,
+            dies,
+            zone_dies: self.zone_dies.map_or(dies, |zone_dies| zone_dies / dies_per_pool),
+            is_staggered: self.stagger,
+        }
     }
 }
 

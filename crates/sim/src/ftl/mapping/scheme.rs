@@ -12,6 +12,7 @@ use crate::ftl::books::Books;
 use crate::ftl::config::{FtlConfig, PoolSetup};
 use crate::ftl::pool::{BlockState, Log, Reclaimed};
 use crate::ftl::sink::{FlashSink, NoRoom};
+use crate::ftl::zones::{ZonePart, ZonePlace};
 use crate::nand::Media;
 use crate::units::{BlockId, Lpn};
 
@@ -44,7 +45,10 @@ impl BlockScheme {
         if !config.mapping.merges() {
             return None;
         }
-        let blocks = DataBlocks::new(log, setup.logical_pages, setup.worn_limit);
+        let mut blocks = DataBlocks::new(log, setup.logical_pages, setup.worn_limit);
+        if let Some(layout) = setup.zone_layout(config) {
+            blocks.renumber(layout.numbers(setup.logical_pages / layout.zone_pages));
+        }
         let kind = match &config.mapping {
             MappingConfig::Bast(bast) => {
                 let limit = bast.log_blocks / pools;
@@ -74,19 +78,34 @@ impl BlockScheme {
             Kind::Block(block) => block.write(blocks, at, lpn, request),
             Kind::Bast(bast) => bast.write(blocks, at, lpn),
             Kind::Fast(fast) => fast.write(blocks, at, lpn, request),
-            Kind::Zoned => zoned::write(blocks, at, lpn),
+            Kind::Zoned => unreachable!("{lpn:?} is of a zone, which knows its place"),
         }
     }
 
-    /// Erases blocks of a zone, by their numbers.
+    /// Writes the next page of a zone.
+    ///
+    /// # Errors
+    /// As [`BlockScheme::write`].
+    pub(crate) fn write_in_zone<S: FlashSink>(
+        &mut self,
+        log: &mut Log,
+        books: &mut Books,
+        sink: &mut S,
+        lpn: Lpn,
+        place: ZonePlace,
+    ) -> Result<(), NoRoom> {
+        zoned::write(&mut self.blocks, &mut Bench { log, books, sink }, lpn, place)
+    }
+
+    /// Erases the blocks of a zone on this die.
     pub(crate) fn reset<S: FlashSink>(
         &mut self,
         log: &mut Log,
         books: &mut Books,
         sink: &mut S,
-        numbers: std::ops::Range<u32>,
+        part: &ZonePart,
     ) {
-        zoned::reset(&mut self.blocks, &mut Bench { log, books, sink }, numbers);
+        zoned::reset(&mut self.blocks, &mut Bench { log, books, sink }, part);
     }
 
     /// Completes the work that waits for the next write of the host, since none comes.

@@ -15,13 +15,17 @@
 //! specification names, and changes nothing.
 //!
 //! This is the state machine alone: it knows no flash. Numbers are pages of the logical space; a
-//! zone has `zone_pages` of them, of which the first `capacity_pages` can be written.
+//! zone has `zone_pages` of them, of which the first `capacity_pages` can be written. Where they are
+//! on the flash is the matter of `layout`.
 //!
 //! Source: NVM Express Zoned Namespace Command Set Specification 1.1, 2.1 and 3.4. Left out: zone
 //! random write areas, zone descriptor extensions, a limit on the size of an append.
 
+mod layout;
 mod on_flash;
 
+pub use layout::{ZoneLayout, ZonePart, ZonePlace};
+pub(in crate::ftl) use on_flash::PlacedZones;
 pub use on_flash::ZoneRequest;
 
 use std::collections::VecDeque;

@@ -1,24 +1,29 @@
 //! Zones on the flash: what a zoned drive is asked, and what that does to its blocks.
 
-use super::{ZoneAction, ZoneLimits, ZoneState, ZoneStatus, Zones};
-use crate::ftl::{FlashSink, Ftl, MappingConfig, NoRoom, PoolSetup};
+use super::{ZoneAction, ZoneLayout, ZoneLimits, ZoneState, ZoneStatus, Zones};
+use crate::ftl::{FlashSink, Ftl, FtlConfig, NoRoom, PoolSetup};
 use crate::op::{HostOp, ZoneOp};
 use crate::units::Lpn;
 
-impl Zones {
+/// The zones of a drive, and where they are on its flash.
+pub(in crate::ftl) struct PlacedZones {
+    pub(in crate::ftl) zones: Zones,
+    layout: ZoneLayout,
+}
+
+impl PlacedZones {
     /// Those of a drive, if it has zones; they take its whole logical space.
-    pub(in crate::ftl) fn of_drive(config: &MappingConfig, setup: &PoolSetup) -> Option<Box<Self>> {
-        let zoned = config.zoned()?;
+    pub(in crate::ftl) fn of_drive(config: &FtlConfig, setup: &PoolSetup) -> Option<Box<Self>> {
+        let (zoned, layout) = (config.mapping.zoned()?, setup.zone_layout(config)?);
         let page_bytes = setup.geometry.page_bytes;
-        let zone_pages = (zoned.zone_bytes / page_bytes) as u32;
         let limits = ZoneLimits {
-            zone_count: setup.logical_pages / zone_pages,
-            zone_pages,
+            zone_count: setup.logical_pages / layout.zone_pages,
+            zone_pages: layout.zone_pages,
             capacity_pages: (zoned.capacity_bytes() / page_bytes) as u32,
             open_max: zoned.open_zones_max,
             active_max: zoned.active_zones_max,
         };
-        Some(Box::new(Self::new(limits)))
+        Some(Box::new(Self { zones: Zones::new(limits), layout }))
     }
 }
 
@@ -39,7 +44,11 @@ impl Ftl {
     /// The zones of a drive that has some.
     #[inline]
     pub fn zones(&self) -> Option<&Zones> {
-        self.zones.as_deref()
+        self.zones.as_ref().map(|it| &it.zones)
+    }
+
+    fn placed(&mut self) -> &mut PlacedZones {
+        self.zones.as_deref_mut().expect("a zoned drive")
     }
 
     /// Carries out a command but for the reads of the flash, and counts it. The outer error is why
@@ -57,7 +66,7 @@ impl Ftl {
         request: &ZoneRequest,
     ) -> Result<Result<(), (u32, NoRoom)>, ZoneStatus> {
         let outcome = self.apply_to_zone(sink, request);
-        let zones = self.zones.as_deref_mut().expect("a zoned drive");
+        let zones = &mut self.placed().zones;
         zones.note_command(request.op, outcome.err());
         outcome
     }
@@ -67,7 +76,7 @@ impl Ftl {
         sink: &mut S,
         &ZoneRequest { op, first, count, is_whole }: &ZoneRequest,
     ) -> Result<Result<(), (u32, NoRoom)>, ZoneStatus> {
-        let zones = self.zones.as_deref_mut().expect("a zoned drive");
+        let zones = &mut self.placed().zones;
         match op {
             HostOp::Flush => Ok(Ok(())),
             _ if op.writes() && (!is_whole || count == 0) => Err(ZoneStatus::InvalidField),
@@ -81,7 +90,7 @@ impl Ftl {
             }
             HostOp::Zone(ZoneOp::Append | ZoneOp::Relocate) => {
                 let written = self.append_zone(sink, first, count)?;
-                let zones = self.zones.as_deref_mut().expect("a zoned drive");
+                let zones = &mut self.placed().zones;
                 let done = written.err().map_or(count, |(done, _)| done);
                 zones.note_appended(op == HostOp::Zone(ZoneOp::Relocate), done);
                 Ok(written)
@@ -98,7 +107,7 @@ impl Ftl {
         first: Lpn,
         count: u32,
     ) -> Result<Result<(), (u32, NoRoom)>, ZoneStatus> {
-        let zones = self.zones.as_deref_mut().expect("a zoned drive");
+        let zones = &mut self.placed().zones;
         zones.write(first.0, count)?;
         Ok(self.program_in_zone(sink, first, count))
     }
@@ -110,7 +119,7 @@ impl Ftl {
         start: Lpn,
         count: u32,
     ) -> Result<Result<(), (u32, NoRoom)>, ZoneStatus> {
-        let zones = self.zones.as_deref_mut().expect("a zoned drive");
+        let zones = &mut self.placed().zones;
         let first = zones.append(start.0, count)?;
         Ok(self.program_in_zone(sink, Lpn(first), count))
     }
@@ -123,14 +132,26 @@ impl Ftl {
         count: u32,
     ) -> Result<(), (u32, NoRoom)> {
         for (done, lpn) in (first.0..first.0 + count).enumerate() {
-            if let Err(no_room) = self.write(sink, Lpn(lpn)) {
-                let zones = self.zones.as_deref_mut().expect("a zoned drive");
+            if let Err(no_room) = self.write_in_zone(sink, Lpn(lpn)) {
+                let zones = &mut self.placed().zones;
                 let zone = lpn / zones.limits().zone_pages;
                 zones.fail(zone, ZoneState::ReadOnly);
                 return Err((done as u32, no_room));
             }
         }
         Ok(())
+    }
+
+    /// Programs the next page of a zone.
+    fn write_in_zone<S: FlashSink>(&mut self, sink: &mut S, lpn: Lpn) -> Result<(), NoRoom> {
+        let place = self.placed().layout.place(lpn);
+        if sink.holds_back(place.die) {
+            return Err(NoRoom::Stalled(place.die));
+        }
+        let Self { pools, books, .. } = self;
+        let pool = &mut pools[place.die.0 as usize];
+        let scheme = pool.scheme.as_mut().expect("zones are on blocks");
+        scheme.write_in_zone(&mut pool.log, books, sink, lpn, place)
     }
 
     /// Carries out an action on the zone that begins at a page.
@@ -143,7 +164,7 @@ impl Ftl {
         if action == ZoneAction::Reset {
             return self.reset_zone(sink, start);
         }
-        let zones = self.zones.as_deref_mut().expect("a zoned drive");
+        let zones = &mut self.placed().zones;
         let (zone, place) = zones.locate(start.0)?;
         if place != 0 {
             return Err(ZoneStatus::InvalidField);
@@ -157,7 +178,7 @@ impl Ftl {
         sink: &mut S,
         action: ZoneAction,
     ) -> Result<(), ZoneStatus> {
-        let zones = self.zones.as_deref_mut().expect("a zoned drive");
+        let zones = &mut self.placed().zones;
         if action != ZoneAction::Reset {
             return zones.act_on_all(action).map(|_| ());
         }
@@ -168,7 +189,7 @@ impl Ftl {
 
     /// Resets the zone that begins at a page: its blocks are erased.
     fn reset_zone<S: FlashSink>(&mut self, sink: &mut S, start: Lpn) -> Result<(), ZoneStatus> {
-        let zones = self.zones.as_deref_mut().expect("a zoned drive");
+        let zones = &mut self.placed().zones;
         let (zone, place) = zones.locate(start.0)?;
         if place != 0 {
             return Err(ZoneStatus::InvalidField);
@@ -178,12 +199,12 @@ impl Ftl {
             return Ok(());
         }
         zones.note_reset();
-        let per_die = zones.limits().zone_pages / self.geometry.die_count;
-        let per_zone = per_die / self.geometry.pages_per_block;
+        let layout = self.placed().layout;
         let Self { pools, books, .. } = self;
-        for pool in pools {
-            let scheme = pool.scheme.as_mut().expect("zones lie on blocks");
-            scheme.reset(&mut pool.log, books, sink, zone * per_zone..(zone + 1) * per_zone);
+        for part in layout.parts(zone) {
+            let pool = &mut pools[part.die.0 as usize];
+            let scheme = pool.scheme.as_mut().expect("zones are on blocks");
+            scheme.reset(&mut pool.log, books, sink, &part);
         }
         Ok(())
     }
@@ -193,7 +214,7 @@ impl Ftl {
     /// # Errors
     /// The first zone that differs.
     pub(in crate::ftl) fn audit_zones(&self) -> Result<(), String> {
-        let Some(zones) = &self.zones else { return Ok(()) };
+        let Some(zones) = self.zones() else { return Ok(()) };
         let pages = zones.limits().zone_pages;
         // A zone whose flash has failed holds fewer pages than its write pointer indicates.
         let failed = [ZoneState::ReadOnly, ZoneState::Offline];

@@ -1,7 +1,7 @@
 //! Places of the volumes of a trace on one device.
 //!
 //! ```text
-//!  concat   |volume a     |volume b  |volume c |     each begins at a page
+//!  concat   |volume a     |volume b  |volume c |     each begins at a page, or at a zone
 //!  overlay  |a, b and c                |
 //!  one      |b         |
 //! ```
@@ -41,7 +41,10 @@ impl Layout {
             "overlay" => {
                 (vec![Some(0); ends.len()], ends.iter().copied().max().unwrap_or_default())
             }
-            "concat" => concatenated(&ends, page_sectors)?,
+            "concat" => {
+                let zone_sectors = space.zones.map(|zones| zones.zone_bytes / SECTOR_BYTES);
+                concatenated(&ends, zone_sectors.unwrap_or(page_sectors))?
+            }
             name => one_volume(trace, &ends, name)?,
         };
         let device_sectors = space.logical_bytes / SECTOR_BYTES;
@@ -53,7 +56,7 @@ impl Layout {
             beyond: config.beyond,
         };
         if config.beyond == Beyond::Error && trace_sectors > device_sectors {
-            return Err(layout.too_large(trace));
+            return Err(layout.too_large(trace, space));
         }
         Ok(layout)
     }
@@ -140,7 +143,7 @@ impl Layout {
         (bytes(self.trace_sectors), bytes(self.device_sectors))
     }
 
-    fn too_large(&self, trace: &Trace) -> ConfigError {
+    fn too_large(&self, trace: &Trace, space: Space) -> ConfigError {
         let (trace_bytes, device_bytes) = self.sizes();
         let used = self.volume_starts.iter().flatten().count();
         let volumes = if used > 1 { format!(" over {used} volumes") } else { String::new() };
@@ -150,9 +153,14 @@ impl Layout {
                 format!(" another choice of `volumes` (overlay, or one of {}),", some_of(names))
             }
         };
+        let moved = match space.zones {
+            None => " `wrap` (modulo), `scale` (shrink page numbers),",
+            Some(_) => "",
+        };
+        let or = if moved.is_empty() && others.is_empty() { "" } else { " or" };
         let message = format!(
-            "{} reaches byte {}{volumes}, the device holds {device_bytes} B; accepted: `wrap` \
-             (modulo), `scale` (shrink page numbers),{others} or a larger device",
+            "{} reaches byte {}{volumes}, the device holds {device_bytes} B; accepted:{moved}{others}\
+             {or} a larger device",
             trace.source_name(),
             trace_bytes - 1,
         );
@@ -160,14 +168,14 @@ impl Layout {
     }
 }
 
-fn concatenated(ends: &[u64], page_sectors: u64) -> Result<(Vec<Option<u64>>, u64), ConfigError> {
+fn concatenated(ends: &[u64], align_sectors: u64) -> Result<(Vec<Option<u64>>, u64), ConfigError> {
     let mut starts = Vec::with_capacity(ends.len());
     let (mut next, mut span) = (0_u64, 0);
     for &end in ends {
         starts.push(Some(next));
         let limits = next
             .checked_add(end)
-            .and_then(|limit| Some((limit, limit.checked_next_multiple_of(page_sectors)?)));
+            .and_then(|limit| Some((limit, limit.checked_next_multiple_of(align_sectors)?)));
         let Some(limits) = limits else {
             let message =
                 "the volumes together exceed 2^64 sectors; accepted: overlay, or one volume";

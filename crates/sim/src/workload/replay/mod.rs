@@ -198,7 +198,7 @@ impl ReplayConfig {
     /// The dotted path of the first invalid key, its value, and the accepted values.
     pub fn resolve(json: &str, space: Space) -> Result<Self, ConfigError> {
         let mut config: Self = parse(json)?;
-        space.refuse_zones(".", "a trace")?;
+        config.resolve_zones(json, space)?;
         config.check(space)?;
         for (index, step) in config.precondition.iter_mut().enumerate() {
             let path = format!("precondition[{index}]");
@@ -287,6 +287,30 @@ impl ReplayConfig {
             resolved: self.to_json(),
             warnings,
         })
+    }
+
+    /// On a drive with zones a trace says itself what is written where, and it begins with those
+    /// that the drive has.
+    fn resolve_zones(&mut self, json: &str, space: Space) -> Result<(), ConfigError> {
+        if space.zones.is_none() {
+            return Ok(());
+        }
+        let given: serde_json::Map<String, Value> = parse(json)?;
+        if !given.contains_key("precondition") {
+            self.precondition.clear();
+        }
+        let is_fill = |step: &PreconditionStep| matches!(step, PreconditionStep::SequentialFill(_));
+        if let Some(index) = self.precondition.iter().position(is_fill) {
+            let message = "sequential_fill on a drive with ftl.mapping zoned, of which it resets \
+                           no zone; accepted: none, or rest";
+            return Err(ConfigError::new(format!("precondition[{index}]"), message));
+        }
+        if self.beyond == Beyond::Error {
+            return Ok(());
+        }
+        let message = "other addresses than those of the trace on a drive with ftl.mapping zoned, \
+                       whose zones are written in order: Zone Invalid Write; accepted: error";
+        Err(ConfigError::new("beyond", message))
     }
 
     fn check(&self, space: Space) -> Result<(), ConfigError> {

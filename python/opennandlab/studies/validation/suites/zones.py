@@ -3,10 +3,11 @@
 What is written once and erased as a whole costs itself: the drive's write amplification is 1, and a
 reset erases the blocks of the zone and no others. What the host amplifies with a log of its own on
 zones is what a conventional drive with one open block amplifies with the same policy and spare
-area, and follows the same closed forms.
+area, and follows the same closed forms. A host that writes open zones in turn waits for the dies
+that they share, as a list of times without a drive says.
 
 Sources: arithmetic of the definitions in the NVM Express Zoned Namespace Command Set Specification;
-the formulas of `theory.uniform`.
+the formulas of `theory.uniform`; the list of `theory.zones`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from opennandlab.studies.validation.case import Case, Document, Effort, Kind, Ru
 from opennandlab.studies.validation.devices import PAGE_BYTES, bench
 from opennandlab.studies.validation.suites.waf_uniform import FORMULAS, SOURCES
 from opennandlab.theory.waf import uniform_formula
+from opennandlab.theory.zones import ZoneDies, lockstep_ns
 
 SUITE = "zones"
 SOURCE = "definition (ZNS Command Set Specification 1.1)"
@@ -32,6 +34,25 @@ SHAPES = (
 # Policy of the host, and the spare factor of its log.
 RECLAIMS = (("greedy", 0.10), ("greedy", 0.20), ("fifo", 0.10), ("fifo", 0.20))
 RECLAIM_PAGES = 128
+# 700 us to program, and 5.12 us to transfer, a page: `config init`.
+TURN_TIMING = {"t_program_us": 700, "bus_mt_s": 800}
+ADJACENT = tuple(range(14))
+# Drawn once from 112 zones; they begin at dies 1 8 12 6 1 8 0 15 15 9 12 3 0 4 of 16.
+DRAWN = (17, 72, 108, 102, 97, 8, 32, 15, 63, 57, 60, 83, 48, 100)
+# Channels, dies, dies of a zone (0: all), stagger, open zones, queue depth.
+TURNS = (
+    ("same-die", 8, 16, 0, False, DRAWN, 8),
+    ("staggered", 8, 16, 0, True, DRAWN, 8),
+    ("staggered-adjacent", 8, 16, 0, True, ADJACENT, 8),
+    ("staggered-qd1", 8, 16, 0, True, DRAWN, 1),
+    ("staggered-qd32", 8, 16, 0, True, DRAWN, 32),
+    ("staggered-32-dies", 8, 32, 0, True, DRAWN, 8),
+    ("staggered-one-channel", 1, 4, 0, True, DRAWN[:6], 4),
+    ("narrow", 8, 16, 4, False, DRAWN, 8),
+    ("narrow-staggered", 8, 16, 4, True, DRAWN, 8),
+    ("narrow-adjacent", 8, 16, 4, False, ADJACENT, 8),
+)  # fmt: skip
+TURN_PAGES = 512
 _case = partial(Case, suite=SUITE)
 
 
@@ -46,8 +67,47 @@ def cases(effort: Effort) -> list[Case]:
         {'zones'}
     """
     if effort is Effort.QUICK:
-        return [*_log(timed=False), *_reclaim(512)]
-    return [*_log(timed=False), *_log(timed=True), *_reclaim(2048)]
+        return [*_log(timed=False), *_reclaim(512), *_turns(128)]
+    return [*_log(timed=False), *_log(timed=True), *_reclaim(2048), *_turns(TURN_PAGES)]
+
+
+def _turns(pages: int) -> Iterator[Case]:
+    """A host that writes some zones in turn, so many pages to each."""
+    for name, channels, dies, zone_dies, stagger, zones, depth in TURNS:
+        drive = ZoneDies(channels, dies, 700_000, 5_120, zone_dies)
+        begins = drive.begins(zones, stagger=stagger)
+        span = zone_dies or dies
+        covering = -(-(max(zones) + 1) * span // dies) + span
+        device = bench(channels, dies // channels, timing=TURN_TIMING, blocks_per_die=2 * covering)
+        device["nand"]["pages_per_block"] = pages // span
+        mapping = {"kind": "zoned", "zone_bytes": pages * PAGE_BYTES, "stagger": stagger}
+        mapping |= {"zone_dies": span, "open_zones_max": 14, "active_zones_max": 14}
+        device["ftl"] |= {"over_provisioning_pct": 0.6, "mapping": mapping}
+        steps = [{"do": "write", "zone": zone} for zone in zones]
+        workload = {
+            "pattern": {"kind": "zone_actions", "steps": steps},
+            "queue_depth": depth,
+            "block_size_bytes": PAGE_BYTES,
+            "total": {"ios": len(zones) * pages},
+        }
+        share = f"zones on {span} of them" if zone_dies else "zones on all of them"
+        yield _case(
+            name=f"turn-{name}",
+            title="Open zones that are written in turn share dies as a list of times says",
+            source="theory.zones, our derivation",
+            runs=(Run(device, workload),),
+            quantity="metrics.throughput_mb_s.write",
+            expected=partial(_rate, drive, begins, depth, pages),
+            tolerance=0.01,
+            formula=f"{len(zones)} open, QD {depth}, {dies} dies, {share}, "
+            + ("staggered" if stagger else "not staggered"),
+        )
+
+
+def _rate(drive: ZoneDies, begins: Sequence[int], depth: int, pages: int) -> float:
+    """Return MB/s of a host that writes pages to zones in turn."""
+    bytes_ = len(begins) * pages * PAGE_BYTES
+    return bytes_ * 1000 / lockstep_ns(drive, begins, depth, pages)
 
 
 def _reclaim(zones: int) -> Iterator[Case]:
