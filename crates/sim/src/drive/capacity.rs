@@ -106,9 +106,7 @@ impl DeviceConfig {
     }
 
     fn good_blocks(&self) -> u32 {
-        let all = || {
-            self.geometry().block_count() - self.bad_blocks_per_pool().iter().sum::<u32>()
-        };
+        let all = || self.geometry().block_count() - self.bad_blocks_per_pool().iter().sum::<u32>();
         self.blocks_in_use().unwrap_or_else(all)
     }
 

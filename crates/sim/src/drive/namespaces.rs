@@ -24,8 +24,9 @@ use crate::workload::Namespace;
 /// What is not divided among namespaces.
 const BY_NAMESPACES: &[Rule<DeviceConfig>] = &[
     ("ftl.mapping", |it| {
-        (!it.ftl.mapping.is_page())
-            .then(|| undivided(&format!("{}, one table of all dies", it.ftl.mapping.name()), "page"))
+        (!it.ftl.mapping.is_page()).then(|| {
+            undivided(&format!("{}, one table of all dies", it.ftl.mapping.name()), "page")
+        })
     }),
     ("ftl.allocation", |it| {
         let accepted = "an order whose planes come last, such as CDP";
@@ -72,7 +73,8 @@ const BY_SHARED_DIES: &[Rule<DeviceConfig>] = &[
         Some(unshared(&format!("{timeout}, a timer of a die"), "null"))
     }),
     ("ftl.gc_policy", |it| {
-        matches!(it.ftl.gc_policy, GcConfig::Python(_)).then(|| unshared("which sees one pool of a die", "another"))
+        matches!(it.ftl.gc_policy, GcConfig::Python(_))
+            .then(|| unshared("which sees one pool of a die", "another"))
     }),
     ("nand.factory_bad_block_ratio", |it| {
         let ratio = it.nand.factory_bad_block_ratio;
@@ -159,7 +161,10 @@ impl DeviceConfig {
                     part.pages.len(),
                     part.pools.len()
                 );
-                return Err(ConfigError::new(format!("host.namespaces[{index}].size_pct"), message));
+                return Err(ConfigError::new(
+                    format!("host.namespaces[{index}].size_pct"),
+                    message,
+                ));
             }
         }
         Ok(())
@@ -206,7 +211,8 @@ impl DeviceConfig {
         let of_part =
             |pools: &Vec<u32>| pools.iter().map(|&pool| u64::from(of_pools[pool as usize])).sum();
         let good: Vec<u64> = pools.iter().map(of_part).collect();
-        let (all, pool_count) = (good.iter().sum::<u64>(), pools.iter().map(Vec::len).sum::<usize>());
+        let (all, pool_count) =
+            (good.iter().sum::<u64>(), pools.iter().map(Vec::len).sum::<usize>());
         let logical = self.logical_of(all * data_pages);
         let (mut parts, mut first) = (Vec::new(), 0_u32);
         for ((config, pools), good) in self.host.namespaces.iter().zip(pools).zip(good) {
@@ -287,7 +293,8 @@ impl DeviceConfig {
     pub fn namespaces(&self) -> Vec<Namespace> {
         let Some(partitions) = self.partitions() else { return Vec::new() };
         let both = self.host.namespaces.iter().zip(partitions.parts);
-        both.map(|(config, part)| Namespace { name: config.name.clone(), pages: part.pages }).collect()
+        both.map(|(config, part)| Namespace { name: config.name.clone(), pages: part.pages })
+            .collect()
     }
 
     /// What follows for each namespace, as the result file states it.

@@ -49,10 +49,7 @@ pub struct Partitions {
 
 /// How far the blocks of dies are shared out: by pool, its blocks and whose they are; by owner, its
 /// pools in the order of `dies`, which names the owners of each die.
-pub fn share_out(
-    geometry: &Geometry,
-    dies: &[Vec<usize>],
-) -> (Vec<Range<u32>>, Vec<(usize, u32)>) {
+pub fn share_out(geometry: &Geometry, dies: &[Vec<usize>]) -> (Vec<Range<u32>>, Vec<(usize, u32)>) {
     let (mut blocks, mut owned) = (Vec::new(), Vec::new());
     // Planes that only multiply blocks are even in each part.
     let unit = if geometry.plane_count == 1 { geometry.planes_per_die } else { 1 };
@@ -60,7 +57,11 @@ pub fn share_out(
         let parts = owners.len().max(1) as u64;
         let bound = |part: u64| {
             let bound = (u64::from(geometry.blocks_per_die) * part / parts) as u32;
-            if part == parts { bound } else { bound / unit * unit }
+            if part == parts {
+                bound
+            } else {
+                bound / unit * unit
+            }
         };
         owned.extend(owners.iter().copied().zip(blocks.len() as u32..));
         blocks.extend((0..parts).map(|part| first + bound(part)..first + bound(part + 1)));
@@ -227,7 +228,8 @@ mod tests {
     #[test]
     fn pages_take_turns_on_the_pools_of_their_partition() {
         let (_, partitions) = three();
-        let places: Vec<_> = [0, 1, 2, 6, 7, 8, 26, 27, 28, 31].map(|it| partitions.place(it)).into();
+        let places: Vec<_> =
+            [0, 1, 2, 6, 7, 8, 26, 27, 28, 31].map(|it| partitions.place(it)).into();
         let own = [(0, 0), (0, 2), (0, 0), (0, 0), (1, 1), (1, 3), (1, 3), (2, 4), (2, 5), (2, 4)];
         assert_eq!(places, own);
         let mut held = vec![0; partitions.blocks.len()];

@@ -39,7 +39,8 @@ pub(super) fn check(namespaces: &[NamespaceConfig]) -> Result<(), ConfigError> {
         Err(ConfigError::new(format!("namespaces[{index}].{key}"), message))
     };
     if namespaces.len() > NAMESPACES_MAX {
-        let message = format!("{} namespaces; accepted: at most {NAMESPACES_MAX}", namespaces.len());
+        let message =
+            format!("{} namespaces; accepted: at most {NAMESPACES_MAX}", namespaces.len());
         return Err(ConfigError::new("namespaces", message));
     }
     for (index, one) in namespaces.iter().enumerate() {
@@ -55,7 +56,8 @@ pub(super) fn check(namespaces: &[NamespaceConfig]) -> Result<(), ConfigError> {
             return refuse(index, "name", message);
         }
         if one.size_pct.is_some() != namespaces[0].size_pct.is_some() {
-            let message = "given for some namespaces and not for others; accepted: for all, or for \
+            let message =
+                "given for some namespaces and not for others; accepted: for all, or for \
                            none, which are then as large as their share of the blocks";
             return refuse(index, "size_pct", message.into());
         }
@@ -69,10 +71,7 @@ pub(super) fn check(namespaces: &[NamespaceConfig]) -> Result<(), ConfigError> {
     if is_given && (sum - 100.0).abs() > PERCENT_ERROR {
         let sizes: Vec<String> =
             namespaces.iter().filter_map(|it| Some(it.size_pct?.to_string())).collect();
-        let message = format!(
-            "size_pct {} are {sum} together; accepted: 100",
-            sizes.join(" + ")
-        );
+        let message = format!("size_pct {} are {sum} together; accepted: 100", sizes.join(" + "));
         return Err(ConfigError::new("namespaces", message));
     }
     Ok(())

@@ -75,25 +75,10 @@ impl WorkloadConfig {
         config.check_values()?;
         config.resolve_alignment()?;
         config.traffic().check_space(space)?;
-<<<<<<< HEAD
         config.resolve_tenants(space, namespaces)?;
-        space.check_zones(&Asked {
-            pattern: &config.pattern,
-            request_bytes: config.block_size_bytes.bytes_max(),
-            reads_or_trims: config.read_pct + config.trim_pct > 0.0,
-            tenant_count: config.tenants.len(),
-            active_range_pct: config.active_range_pct,
-            steps: &config.precondition,
-            is_closed_loop: config.queue_depth.admission() != Admission::Open,
-            counts_requests: config.total.ios.is_some(),
-            ignored: config.ignored_by_zones(),
-        })?;
-=======
-        config.resolve_tenants(space)?;
         if config.tenants.is_empty() {
             space.check_zones(&config.asked())?;
         }
->>>>>>> a5f7a3e9 (zones: stagger, zone_dies, writers, traces)
         config.check_total()?;
         config.resolve_preconditioning()?;
         space.check_tenants(&config.tenants, &config.precondition)?;

@@ -186,7 +186,10 @@ impl Part {
         let whole = [0, space.logical_bytes];
         let (bounds, unit, [first, limit]) = match self {
             Self::Sectors(limit) => ([0.0, limit], SECTOR_BYTES, whole),
-            Self::Pages(bounds) => (bounds, space.page_bytes, whole),
+            // A part of a drive with zones is whole zones.
+            Self::Pages(bounds) => {
+                (bounds, space.zones.map_or(space.page_bytes, |zones| zones.zone_bytes), whole)
+            }
             Self::Within(bounds, pages) => {
                 (bounds, space.page_bytes, pages.map(|page| u64::from(page) * space.page_bytes))
             }
@@ -199,18 +202,7 @@ impl Part {
                 ((limit - first) as f64 * percent / 100.0) as u64
             }
         };
-<<<<<<< HEAD
         bounds.map(|percent| first + bytes_at(percent) / unit * unit)
-=======
-        let (bounds, unit) = match self {
-            Self::Sectors(limit) => ([0.0, limit], SECTOR_BYTES),
-            // A part of a drive with zones is whole zones.
-            Self::Pages(bounds) => {
-                (bounds, space.zones.map_or(space.page_bytes, |zones| zones.zone_bytes))
-            }
-        };
-        bounds.map(|percent| bytes_at(percent) / unit * unit)
->>>>>>> a5f7a3e9 (zones: stagger, zone_dies, writers, traces)
     }
 
     /// Its share of the space.
