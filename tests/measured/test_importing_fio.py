@@ -375,6 +375,8 @@ def options(**changes: str) -> Callable[[Document], None]:
         (lambda job: job.update(job_runtime=800), "run times are those of 4 processes"),
         (options(direct="0"), "direct is not set: the page cache of the host takes part"),
         (options(rate_iops="1000,"), "rate_iops is 1000,: the rate is the one that was asked for"),
+        # An edited rate came in as it was.
+        (lambda job: job["read"].update(iops=99.0), "iops is 99, that of 2096 requests in"),
         # The mean of a mix was weighted by it: of 75 µs became 210.
         (lambda job: job["read"]["lat_ns"].update(N=10**9), "1000000000 response times of 2096"),
     ],
@@ -472,6 +474,20 @@ def test_an_output_that_breaks_off_is_refused_with_the_byte(tmp_path: Path) -> N
     assert any("the last document breaks off" in it for it in found.warnings)
     with pytest.raises(ResultError, match="no complete JSON"):
         imported(tmp_path, whole[:700], Wanted(allow_cut=True))
+
+
+def test_a_key_with_two_values_is_refused_with_its_place(tmp_path: Path) -> None:
+    """The last of them counted, whatever another reader takes."""
+    whole = json.dumps(sample("plain"), indent=1)
+    ios = re.search(r'"total_ios": \d+,', whole)
+    assert ios is not None
+    text = whole.replace(ios[0], f'{ios[0]} "total_ios": 7,', 1)
+    at = text.index('"total_ios": 7')
+    with pytest.raises(ResultError, match=rf"damaged at byte {at} of .*key `total_ios` is there t"):
+        imported(tmp_path, text)
+    # Options are texts, of which fio takes the last, and equal figures do no harm.
+    same = whole.replace(ios[0], f"{ios[0]} {ios[0]}", 1).replace('"bs"', '"bs": "1k", "bs"', 1)
+    assert cells(imported(tmp_path, same)) == cells(imported(tmp_path, sample("plain")))
 
 
 def test_damaged_outputs_are_refused_in_words(tmp_path: Path) -> None:

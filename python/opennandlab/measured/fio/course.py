@@ -31,6 +31,8 @@ INSTANT_S = 1e-9
 SNAP_RATIO = 0.05
 # Gaps below this share of the median are those of an end, not of a window.
 SHORT_RATIO, SHORT_QUANTILE = 0.2, 0.02
+# The share of ends that are multiples of a window, and the parts of a gap that may be one.
+ON_GRID, PARTS_MAX = 0.98, 65
 # More would fill the memory.
 INTERVALS_MAX = 1_000_000
 
@@ -93,7 +95,10 @@ def windows(ends_s: Array) -> tuple[Array, Array]:
     some = gaps[gaps > 0]
     length = float(ends_s[0])
     if some.size:
-        length = float(np.quantile(some[some > SHORT_RATIO * np.median(some)], SHORT_QUANTILE))
+        usual = float(np.median(some))
+        length = float(np.quantile(some[some > SHORT_RATIO * usual], SHORT_QUANTILE))
+        # The last gap may be that of an end.
+        length = _sparse(ends_s, float(np.min(some[:-1], initial=some[0])), usual) or length
     if length <= 0:
         return ends_s - INSTANT_S, ends_s
     near = float(f"{length:.2g}")
@@ -103,6 +108,21 @@ def windows(ends_s: Array) -> tuple[Array, Array]:
     before = np.concatenate([[ends[0] - length], ends[:-1]])
     begins = np.where(ends - before > 1.5 * length, ends - length, before)
     return np.maximum(begins, 0.0), ends
+
+
+def _sparse(ends_s: Array, shortest_s: float, usual_s: float) -> float | None:
+    """Return the length of windows of which few have a request; None where they are not like that.
+
+    Then the shortest gap may be that of several windows, and the length is the longest part of it
+    of which all ends but a few are multiples.
+    """
+    wholes = [shortest_s / parts for parts in range(1, PARTS_MAX)]
+    lengths = {*wholes, *(float(f"{one:.{digits}g}") for one in wholes for digits in (1, 2))}
+    for length in sorted(lengths, reverse=True):
+        off = np.abs(ends_s / length - np.round(ends_s / length))[:-1]
+        if np.mean(off <= SNAP_RATIO) >= ON_GRID:
+            return length if usual_s >= length / SHORT_RATIO else None
+    return None
 
 
 def width_of(tracks: Sequence[Track]) -> float:

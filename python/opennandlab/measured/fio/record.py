@@ -31,6 +31,8 @@ VERSION = re.compile(r"fio-(\d+)\.(\d+)(?:\.(\d+))?")
 NUMBER_MAX = 1 << 63
 # `io_bytes` must be `bw` x `runtime` within this share, and what `bw` lost by rounding down.
 TOLERANCE = 0.02
+# `iops` must be requests over `runtime` within this share.
+RATE_TOLERANCE = 1e-3
 SIDES = ("read", "write", "trim", "mixed")
 # From here on `io_bytes` is in bytes.
 BYTES_SINCE = (2, 21, 0)
@@ -240,6 +242,8 @@ def of_side(
         else _number("iops", side["iops"]) * seconds
     )
     unit, doubt, odd = _unit(side, version) if ios else (1, "", "")
+    if is_counted and "iops" in side and not doubt:
+        doubt = _rate_doubt(ios, _number("iops", side["iops"]), seconds)
     lat, clat = (_latency(side, kind, ios) if kind in kinds else None for kind in ("lat", "clat"))
     counts = [
         (kind, one.samples) for kind, one in (("lat", lat), ("clat", clat)) if one is not None
@@ -258,6 +262,14 @@ def of_side(
         doubt=doubt,
         odd=odd,
     )
+
+
+def _rate_doubt(ios: int, iops: float, seconds: float) -> str:
+    """Return why a rate is not that of its requests; it is cut to a whole number before 2.2.6."""
+    if abs(iops * seconds - ios) <= RATE_TOLERANCE * ios + seconds:
+        return ""
+    rate = f"{ios / seconds:.6g}" if seconds else "unknown"
+    return f"iops is {iops:.6g}, that of {ios} requests in {seconds:.6g} s is {rate}"
 
 
 def _unit(side: Mapping[str, Any], version: tuple[int, int, int] | None) -> tuple[int, str, str]:

@@ -12,12 +12,13 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from opennandlab.measured.fio import terse
 
 START = re.compile(r'^[ \t]*(\{)(?=\s*["}])', re.MULTILINE)
-DECODER = json.JSONDecoder()
+STRINGS_AND_ENDS = re.compile(r'"(?:[^"\\]|\\.)*"|\}')
 SIDES = ("read", "write", "trim", "mixed")
 
 
@@ -52,6 +53,46 @@ class Pieces:
     cut: CutError | None = None
 
 
+class TwiceError(ValueError):
+    """A key that an object has twice."""
+
+    def __init__(self, key: str) -> None:
+        """Keep the key beside the message."""
+        super().__init__(f"the key `{key[:60]}` is there twice, with different values")
+        self.key = key
+
+
+class _Objects:
+    """Makes the objects of a document, and counts them: each ends with a brace."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def of(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        """Return an object.
+
+        An option may be there again, of which fio takes the last; before 3.4 it fills lists of
+        percentiles with equal entries.
+
+        Raises:
+            TwiceError: for figures that contradict each other.
+        """
+        found: dict[str, Any] = {}
+        for key, value in pairs:
+            before = found.setdefault(key, value)
+            if before != value and not isinstance(value, str):
+                raise TwiceError(key)
+            found[key] = value
+        self.count += 1
+        return found
+
+    def place_of(self, key: str, text: str, start: int) -> int:
+        """Return where a key of the object that could not be made is, the last time."""
+        ends = (one.start() for one in STRINGS_AND_ENDS.finditer(text, start) if one[0] == "}")
+        end = next(islice(ends, self.count, None), len(text))
+        return max(text.rfind(json.dumps(key), start, end), start)
+
+
 def each(text: str) -> Iterator[tuple[dict[str, Any], int, int]]:
     """Yield the documents of a text, each with where it begins and ends; there may be thousands.
 
@@ -61,10 +102,13 @@ def each(text: str) -> Iterator[tuple[dict[str, Any], int, int]]:
     place = 0
     while match := START.search(text, place):
         start = match.start(1)
+        objects = _Objects()
         try:
-            document, place = DECODER.raw_decode(text, start)
+            document, place = json.JSONDecoder(object_pairs_hook=objects.of).raw_decode(text, start)
         except json.JSONDecodeError as error:
             raise CutError(start, error.pos, error.msg) from None
+        except TwiceError as error:
+            raise CutError(start, objects.place_of(error.key, text, start), str(error)) from None
         except (ValueError, RecursionError) as error:
             raise CutError(start, start, str(error)) from None
         yield document, start, place

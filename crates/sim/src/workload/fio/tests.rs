@@ -112,7 +112,7 @@ fn ascending_requests_have_a_pointer_for_each_direction_and_skip() {
     assert_eq!(of(-4, 64, 8), [0, 4, 8, 12, 16]);
     assert_eq!(of(-4, 16, 8), [44, 48, 52, 56], "the file ends");
     assert_eq!(of(-4, 4, 4), [56; 5]);
-    assert_eq!(of(-4, 1024, 8), [], "the first one is beyond the file");
+    assert!(of(-4, 1024, 8).is_empty(), "the first one is beyond the file");
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn pieces_of_a_strided_job_follow_each_other() {
     let device = JobSpec { reach: MIB, ..spec.clone() };
     assert_eq!(starts(&device, 10), [0, 4, 8, 12, 32, 36, 40, 44, 64, 68]);
     let back = JobSpec { skip: -4096, offset: 64 * KIB, ..device };
-    assert_eq!(starts(&back, 10), [0, 0, 0, 0, 76, 76, 76, 76, 92, 92]);
+    assert_eq!(starts(&back, 10), [0, 0, 0, 0, 92, 92, 92, 92, 124, 124]);
     let spec = JobSpec { is_random: true, ..spec };
     for (index, piece) in starts(&spec, 8).chunks(4).enumerate() {
         let mut piece = piece.to_vec();
