@@ -84,7 +84,7 @@ def measured(  # noqa: PLR0913 (half of them by name)
         "queue_depth": depth,
         "total": {"ios": len(zones) * pages * PAGE // size},
     }
-    metrics: dict[str, Any] = onl.benchmark(device, workload, seed=1).metrics.to_dict()
+    metrics: dict[str, Any] = onl.benchmark(device, workload, seed=1).metrics
     assert metrics["zones"]["refused"] == {}
     assert metrics["waf"] == 1.0
     return metrics

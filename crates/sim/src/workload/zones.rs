@@ -98,7 +98,7 @@ impl Space {
         tenants: &[TenantConfig],
         steps: &[PreconditionStep],
     ) -> Result<(), ConfigError> {
-        let Some(zones) = self.zones else { return Ok(()) };
+        let (Some(zones), [_, ..]) = (self.zones, tenants) else { return Ok(()) };
         let mut open: u32 = 0;
         for (index, tenant) in tenants.iter().enumerate() {
             let under = |error: ConfigError| error.under(&format!("tenants[{index}]"));

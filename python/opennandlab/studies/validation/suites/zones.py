@@ -98,7 +98,7 @@ def _turns(pages: int) -> Iterator[Case]:
             runs=(Run(device, workload),),
             quantity="metrics.throughput_mb_s.write",
             expected=partial(_rate, drive, begins, depth, pages),
-            tolerance=0.01,
+            tolerance=0.001,
             formula=f"{len(zones)} open, QD {depth}, {dies} dies, {share}, "
             + ("staggered" if stagger else "not staggered"),
         )
@@ -106,8 +106,8 @@ def _turns(pages: int) -> Iterator[Case]:
 
 def _rate(drive: ZoneDies, begins: Sequence[int], depth: int, pages: int) -> float:
     """Return MB/s of a host that writes pages to zones in turn."""
-    bytes_ = len(begins) * pages * PAGE_BYTES
-    return bytes_ * 1000 / lockstep_ns(drive, begins, depth, pages)
+    seconds = lockstep_ns(drive, begins, depth, pages) / 1e9
+    return len(begins) * pages * PAGE_BYTES * 1e-6 / seconds
 
 
 def _reclaim(zones: int) -> Iterator[Case]:
