@@ -1,11 +1,11 @@
 """Entries as rows of the store, and back.
 
 Metrics are a row of 64-bit numbers; their names, the same for thousands of points, are kept once.
-So are coordinates, which the seeds of a point share. Settings and document are one packed text: a
-document mostly has its settings in it, and then they cost nothing.
+So are coordinates, which the seeds of a point share. Settings and document are compressed as one
+text: most documents repeat their settings, which then cost almost nothing.
 
-A checksum covers all of an entry. It is looked at when one entry is read whole; tables of many
-points do not wait for it.
+A checksum covers all of an entry. It is checked when one entry is read whole, not for tables of
+many points.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FIELDS = (
     *("key", "verb", "seed", "sweep", "settings", "digest", "error", "wall_s", "program"),
     *("model_version", "created", "host"),
 )
-# What damaged content raises while it is unpacked.
+# Exceptions of damaged content while it is unpacked.
 DAMAGE = (
     *(ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError),
     *(zlib.error, struct.error),
@@ -48,10 +48,10 @@ class Row:
 
     Args:
         fields: Values of the columns in `FIELDS`.
-        coordinates: JSON.
-        names: JSON: names of the metrics.
-        vector: The metrics.
-        packed: Settings and document.
+        coordinates: JSON of the coordinates.
+        names: JSON of the names of the metrics.
+        vector: The metrics, 64-bit floats, little endian.
+        packed: Settings and document, compressed JSON.
     """
 
     fields: tuple[Any, ...]
@@ -72,7 +72,7 @@ class Row:
 
 
 def packed(entry: Entry) -> Row:
-    """Return an entry as it is kept.
+    """Return the row of an entry.
 
     Raises:
         ValueError: for a document that JSON cannot hold.
@@ -103,10 +103,10 @@ def packed(entry: Entry) -> Row:
 
 
 def unpacked(row: Row) -> Entry:
-    """Return the entry that was kept.
+    """Return the entry of a row.
 
     Raises:
-        ValueError: and others of `DAMAGE`, for content that no store writes.
+        ValueError: or another exception of `DAMAGE`, for damaged content.
     """
     kept = row.by_name()
     content = json.loads(_inflated(row.packed))
@@ -130,18 +130,18 @@ def unpacked(row: Row) -> Entry:
 
 
 def digest_of(document: JsonObject) -> str:
-    """Return the digest that a document states, or has."""
+    """Return the digest that a document states; if it states none, the one it has."""
     stated = document.get("digest")
     return stated if isinstance(stated, str) and stated else digest(document)
 
 
 def coordinates_of(text: str) -> dict[str, Scalar]:
-    """Return coordinates; raises a member of `DAMAGE` for others."""
+    """Return coordinates of their JSON; damaged JSON raises an exception of `DAMAGE`."""
     return dict(json.loads(text).items())
 
 
 def names_of(text: str) -> list[str]:
-    """Return names of metrics; raises a member of `DAMAGE` for others."""
+    """Return names of metrics of their JSON; damaged JSON raises an exception of `DAMAGE`."""
     names = json.loads(text)
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise TypeError("names that are no texts")
@@ -149,7 +149,7 @@ def names_of(text: str) -> list[str]:
 
 
 def numbers_of(vector: bytes) -> Sequence[float]:
-    """Return the numbers of a point; raises a member of `DAMAGE` for what is none."""
+    """Return the metrics of their bytes; a damaged length raises an exception of `DAMAGE`."""
     return struct.unpack(f"<{len(vector) // NUMBER.size}d", vector)
 
 
@@ -163,6 +163,7 @@ def seed_kept(seed: int | None) -> int | str | None:
 
 
 def _inflated(content: bytes) -> bytes:
+    """Return decompressed bytes, at most `BYTES_MAX` of them."""
     unpacker = zlib.decompressobj()
     text = unpacker.decompress(content, BYTES_MAX)
     if not unpacker.eof:
@@ -171,6 +172,7 @@ def _inflated(content: bytes) -> bytes:
 
 
 def _dumped(content: object) -> bytes:
+    """Return JSON of at most `BYTES_MAX` bytes."""
     try:
         text = msgspec.json.encode(content)
     except (UnicodeEncodeError, OverflowError, msgspec.MsgspecError):

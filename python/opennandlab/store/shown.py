@@ -9,8 +9,10 @@ from typing import Any
 
 from opennandlab.base.words import number
 
+# Digits of a key, which is a hash, that are shown.
 KEY_DIGITS = 8
-# The first of these that a point has are its main metrics: name, and how it is called.
+# Main metrics, the most asked for first: name, and head in tables. The first ones that a point has
+# are shown.
 MAIN = {
     "waf": "WAF",
     "iops.total": "IOPS",

@@ -42,7 +42,7 @@ impl EccBch {
         (self.code.data_bits(), self.code.parity_bits(), self.code.max_data_bits())
     }
 
-    /// The name of the way of computing.
+    /// The name of the implementation that computes.
     fn path(&self) -> &'static str {
         self.code.path().name()
     }
@@ -57,7 +57,7 @@ impl EccBch {
         self.code.failure_probability(rber)
     }
 
-    /// Share of random words that are decoded.
+    /// Share of random words that are decoded, into some codeword.
     fn miscorrection_probability(&self) -> f64 {
         self.code.miscorrection_probability()
     }
@@ -159,7 +159,7 @@ fn named_path(name: &str) -> Result<Path, Failure> {
     })
 }
 
-/// The ways of computing that this machine has, slowest first.
+/// The implementations that this machine can run, slowest first.
 #[pyfunction]
 pub(crate) fn ecc_bch_paths() -> Vec<&'static str> {
     Path::available().into_iter().map(Path::name).collect()

@@ -1,4 +1,10 @@
-//! The state of a card, and the parts of it that every command needs: addresses, R1, running work.
+//! The state of a card between commands: addresses, status, running work.
+//!
+//! ```text
+//! command ─► sector, partition, is_protected: the target, or an error bit of the status
+//!        ─► begin ─► Work (busy until `ends`) ─► advance: completed, or stop: interrupted, cut
+//!        ─► r1: state of the card and the error bits that wait to be reported
+//! ```
 
 use super::background::Background;
 use super::change::{Cause, Change};
@@ -52,7 +58,7 @@ impl Reply {
     }
 }
 
-/// CMD23, until the command after it.
+/// Block count that CMD23 has set for the next command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Count {
     pub(super) blocks: u64,
@@ -60,10 +66,10 @@ pub(super) struct Count {
     pub(super) is_packed: bool,
 }
 
-/// Data that is on its way.
+/// Data transfer that a command has begun.
 #[derive(Debug)]
 pub(super) enum Transfer {
-    /// To the host, until CMD12: the next sector of the drive, and the first that is too many.
+    /// To the host, until CMD12: the next sector of the drive, and the first beyond the partition.
     Read { next: u64, limit: u64 },
     /// From the host.
     Write(Incoming),
@@ -90,20 +96,21 @@ pub(super) struct Incoming {
 pub(super) enum What {
     /// Blocks of the host.
     Write,
-    /// The cache.
+    /// A flush of the cache.
     Flush,
     /// Manual background operations.
     Background,
     /// A sanitize, with the number of unmapped bytes.
     Sanitize(u64),
+    /// An erase, trim or discard.
     Erase,
     /// A request of the RPMB.
     Rpmb,
-    /// Nothing that can be interrupted.
+    /// A change of a register, or the time after an interrupt; neither can be interrupted.
     Switch,
 }
 
-/// Running work.
+/// Running work, and the sectors that it changes, with their previous contents.
 pub(super) struct Work {
     pub(super) started: Ns,
     pub(super) ends: Ns,
@@ -120,12 +127,14 @@ pub(super) struct WrittenOnce {
     pub(super) boot_config: bool,
 }
 
-/// See the module.
+/// The state of a card.
 pub(super) struct Parts {
     pub(super) options: Options,
     pub(super) now: Ns,
+    /// The last power-up.
     pub(super) powered_at: Ns,
     pub(super) state: State,
+    /// Relative card address.
     pub(super) rca: u16,
     pub(super) cid: [u8; 16],
     /// Bits that the next R1 reports.
@@ -162,8 +171,8 @@ impl Parts {
         Response::R1(word)
     }
 
-    /// Events that the host wants to know of: urgent background operations always, once it has
-    /// taken over to start them; the others by `EXCEPTION_EVENTS_CTRL`.
+    /// Events that R1 reports to the host: urgent background operations if the host starts them
+    /// (`BKOPS_EN`), the others as `EXCEPTION_EVENTS_CTRL` selects.
     fn events(&self) -> u16 {
         let manual = u16::from(self.csd.get(at::BKOPS_EN) & 1);
         let wanted = self.csd.get_u16(at::EXCEPTION_EVENTS_CTRL) & 0x1e | manual;
@@ -197,7 +206,7 @@ impl Parts {
         }
     }
 
-    /// Whether commands wait in a queue.
+    /// Whether the command queue is enabled.
     pub(super) fn is_queueing(&self) -> bool {
         self.csd.get(at::CMDQ_MODE_EN) & 1 == 1
     }
@@ -205,7 +214,7 @@ impl Parts {
     /// The sector of the partition that an address names.
     ///
     /// # Errors
-    /// The error bit of the status.
+    /// The bit of the status for an address that is misaligned or out of range.
     pub(super) fn sector(&self, address: u32) -> Result<u64, u32> {
         let address = u64::from(address);
         let sector = if self.storage.layout.is_by_sector() {
@@ -221,12 +230,12 @@ impl Parts {
         Ok(sector)
     }
 
-    /// The sector of the drive.
+    /// The sector of the drive at a sector of the partition.
     pub(super) fn on_drive(&self, sector: u64) -> u64 {
         self.storage.layout.first(self.partition()) + sector
     }
 
-    /// Whether a sector of the partition is protected.
+    /// Whether any of these sectors of the partition is write protected.
     pub(super) fn is_protected(&self, sector: u64, sectors: u64) -> bool {
         let group = self.storage.layout.wp_sectors();
         match self.partition() {
@@ -247,7 +256,7 @@ impl Parts {
         }
     }
 
-    /// The card is busy until `ends`.
+    /// Starts work that ends at `ends`; returns for how long the card is busy.
     pub(super) fn begin(&mut self, ends: Ns, what: What, changes: Vec<Change>) -> Ns {
         let started = self.now;
         if ends > started {
@@ -260,6 +269,7 @@ impl Parts {
         Ns(ends.0.saturating_sub(started.0))
     }
 
+    /// Completes work outside of the storage.
     fn done(&mut self, what: What) {
         match what {
             What::Background => self.background.work(Ns(u64::MAX)),

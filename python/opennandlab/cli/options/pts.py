@@ -1,4 +1,8 @@
-"""Options of the standard tests: the common ones once, and those of each test from its own list."""
+"""Options of the standard tests: the common ones once, and those of each test from its own list.
+
+`TestOptions` is the command line, `Asked` what it means for the bench. A test lists its own options
+(`Test.options`), and `command_of` adds a row for each to the common ones.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -47,7 +51,7 @@ class Base(str, Enum):
 
 
 class Contents(str, Enum):
-    """What is written."""
+    """Data of the writes: random, or compressible like files."""
 
     RANDOM = "random"
     FILE = "file"
@@ -61,7 +65,7 @@ class Cache(str, Enum):
 
 
 class Volume(str, Enum):
-    """What preconditioning counts."""
+    """Size of one fill of preconditioning: the user capacity, or the active range."""
 
     USER = "user"
     RANGE = "range"
@@ -167,8 +171,8 @@ class Asked:
     Args:
         request: The target.
         settings: Settings of the tests.
-        output: Directory for all files.
-        resume: Continue the run there.
+        output: Directory for all files; None keeps nothing.
+        resume: Continue the interrupted run of `output`.
         vary: Parameter to vary, and its values.
         dry_run: Only print the plan.
         as_json: One JSON document on stdout.
@@ -192,7 +196,7 @@ class Asked:
 
 
 def _only(vary: list[str] | None) -> str | None:
-    """Return what is varied; typer would drop all but the last."""
+    """Return the one `--vary`; several are refused, since typer would drop all but the last."""
     from opennandlab.base.errors import ConfigError
 
     if not vary:
@@ -212,7 +216,7 @@ def asked(given: TestOptions, options: tuple["Option", ...] = ()) -> Asked:
         options: Options of the test.
 
     Raises:
-        ConfigError: for a value that cannot be.
+        ConfigError: for an invalid value, or several `--vary`.
     """
     from opennandlab.core.overrides import parse_overrides
     from opennandlab.pts.bench.document import Remarks

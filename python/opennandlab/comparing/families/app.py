@@ -1,4 +1,8 @@
-"""Application benchmarks: suite and mode must be the same; shorter times are better."""
+"""Application benchmarks: which numbers are compared, and what must be alike.
+
+Documents are comparable if they ran the same suite in the same mode on the same sizes. Times and
+responses are better when they are shorter, the score when it is higher.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +57,7 @@ class AppRuns(Family):
         return found
 
     def objections(self, documents: Sequence[AppDocument]) -> Iterator[Finding]:
-        """Yield other suites, modes, profiles of databases and sizes."""
+        """Yield differences that forbid a comparison: suites, modes, database settings, sizes."""
         for what, values in {
             "suites": [_suite(one) for one in documents],
             "modes": [one.mode for one in documents],
@@ -65,7 +69,7 @@ class AppRuns(Family):
             yield from differing(what, values, values)
 
     def doubts(self, documents: Sequence[AppDocument]) -> Iterator[Finding]:
-        """Yield other states, seeds, file systems, and runs that were cut short or failed."""
+        """Yield differences that only weaken one (states, seeds, file systems), and failed runs."""
         for what, values in {
             "states": [one.state.name if one.state else "not known" for one in documents],
             "seeds": [str(one.seed) for one in documents],
@@ -84,15 +88,18 @@ FAMILY = AppRuns()
 def _number(
     value: float | None, label: str, better: Better, samples: Sequence[float] = ()
 ) -> Number:
+    """Return a number with the range of its samples; a known one is a main number."""
     low, high = (min(samples), max(samples)) if len(samples) > 1 else (None, None)
     return Number(value, label, better, low=low, high=high, is_main=value is not None)
 
 
 def _suite(document: AppDocument) -> str:
+    """Return the name of a suite, with the iterations of each case."""
     counts = ", ".join(f"{one.case} {one.iterations}" for one in document.cases if one.iterations)
     return f"{document.suite} ({counts})"
 
 
 def _traces(document: AppDocument) -> str:
+    """Return the last digits of the hashes of the played traces."""
     traces = document.environment.traces
     return "none" if traces is None else ", ".join(text[-12:] for text in traces.values())

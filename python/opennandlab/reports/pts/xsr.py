@@ -1,4 +1,9 @@
-"""Cross stimulus recovery: large sequential writes, small random ones, sequential ones again."""
+"""The report of cross stimulus recovery: sequential writes, random ones, sequential ones again.
+
+Throughput and response times of the three groups against time and against what was written. Each
+plot of throughput has three lines to compare with: 90 % of group 1, the rate of the drive before it
+had anything to collect ("without history"), and the rate of its link.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +60,7 @@ def sections(measured: Measured) -> Iterator[Section]:
 
 
 def _baseline(measured: Measured) -> str:
-    """Say what the line without history is, and the limit of the link."""
+    """Return a sentence on the line "without history" and the rate of the link."""
     new, link = without_history(measured), link_mb_s(measured)
     if new is None:
         return ""
@@ -68,16 +73,18 @@ def _baseline(measured: Measured) -> str:
 
 
 def _group(cell: pts.Cell) -> int:
+    """Return the number of the group that the label of a cell names; 0 if it names none."""
     found = GROUP.search(cell.label)
     return int(found.group(1)) if found else 0
 
 
 def _courses(cells: Sequence[pts.Cell], numbers: Sequence[int], metric: str) -> list[Course]:
+    """Return a line of a metric for each of some groups."""
     found = []
     for number in numbers:
-        mine = [cell for cell in cells if _group(cell) == number]
-        if mine:
-            found.append(Course(mine[0].label, mine, metric, draw="line", colour=number - 1))
+        members = [cell for cell in cells if _group(cell) == number]
+        if members:
+            found.append(Course(members[0].label, members, metric, draw="line", colour=number - 1))
     return found
 
 
@@ -91,6 +98,17 @@ def _throughput(  # noqa: PLR0913, PLR0917 (half of them rarely)
     *,
     across: Across | None = None,
 ) -> Plot:
+    """Return the throughput of some groups, with the lines to compare it with.
+
+    Args:
+        measured: The document.
+        cells: Cells of all groups.
+        numbers: Groups that are drawn.
+        what: Their name in the title.
+        name: Id of the plot.
+        scale: Of the throughput.
+        across: The other axis; None for time.
+    """
     shown = [cell for cell in cells if _group(cell) in numbers]
     found = measured.results
     reference = found.reference_mb_s if isinstance(found, CrossResults) else None
@@ -134,6 +152,7 @@ def link_mb_s(measured: Measured) -> float | None:
 
 
 def _responses(cells: Sequence[pts.Cell], numbers: Sequence[int]) -> Iterator[Plot]:
+    """Yield mean and longest response time of the groups."""
     for name, metric, text in (
         ("art", "lat_us_mean", "Mean response time (ART)"),
         ("mrt", "lat_us_max", "Longest response time (MRT)"),
@@ -145,6 +164,7 @@ def _responses(cells: Sequence[pts.Cell], numbers: Sequence[int]) -> Iterator[Pl
 
 
 def _groups(measured: Measured) -> Iterator[Table]:
+    """Yield the throughput by group, for a document without that table."""
     found = measured.results
     groups = found.groups if isinstance(found, CrossResults) else []
     rows = tuple((one.label, one.mb_s_min, one.mb_s_mean, one.mb_s_max) for one in groups)
@@ -154,6 +174,7 @@ def _groups(measured: Measured) -> Iterator[Table]:
 
 
 def _recovery(measured: Measured) -> str:
+    """Return when group 3 recovered, as a sentence; empty where the document lacks it."""
     found = measured.results
     if not isinstance(found, CrossResults) or not measured.has("results", "recovery_s"):
         return ""
