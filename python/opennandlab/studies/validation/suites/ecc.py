@@ -141,80 +141,69 @@ def _entry(place: int, documents: Sequence[Document]) -> float:
 
 
 def _tails() -> Iterator[Case]:
-    for code, bits, t, rber in TAILS:
-        yield _case(
-            name=f"tail-n{bits}-t{t}-{rber:g}",
+    for row in TAILS:
+        yield _failures(
+            "tail",
+            row,
+            method="analytic",
             title="Frame error rate of bounded-distance decoding, exact",
             source="binomial errors; summed in logarithms by `theory`",
-            runs=_asked(
-                {
-                    "ask": "curve",
-                    "code": code,
-                    "channel": "bsc",
-                    "points": [rber],
-                    "method": "analytic",
-                }
-            ),
-            quantity="fer",
-            measure=read("points.0.fer"),
-            expected=partial(codeword_failure, bits, t, rber),
             # What logarithms leave of a double.
             tolerance=1e-8,
-            formula=f"P(X > {t}), X ~ Binomial({bits}, {rber:g})",
         )
 
 
 def _counted(rows: Sequence[tuple[str, int, int, float]]) -> Iterator[Case]:
-    for code, bits, t, rber in rows:
-        yield _case(
-            name=f"counted-n{bits}-t{t}-{rber:g}",
+    for row in rows:
+        yield _failures(
+            "counted",
+            row,
+            method="monte_carlo",
+            max_frames=10**7,
             title="Frame error rate of the BCH decoder, counted",
-            source="bounded-distance decoding, binomial errors",
-            runs=_asked(
-                {
-                    "ask": "curve",
-                    "code": code,
-                    "channel": "bsc",
-                    "points": [rber],
-                    "errors": ERRORS,
-                    "max_frames": 10**7,
-                    "method": "monte_carlo",
-                }
-            ),
-            quantity="fer",
-            measure=read("points.0.fer"),
-            expected=partial(codeword_failure, bits, t, rber),
             tolerance=4.0 / math.sqrt(ERRORS),
             kind=Kind.SAMPLED,
             sample=f"{ERRORS} frame errors, 4 standard errors",
-            formula=f"P(X > {t}), X ~ Binomial({bits}, {rber:g})",
         )
 
 
 def _strata() -> Iterator[Case]:
-    for code, bits, t, rber in TAILS[:1] + TAILS[2:3]:
-        yield _case(
-            name=f"strata-n{bits}-t{t}-{rber:g}",
+    for row in TAILS[:1] + TAILS[2:3]:
+        yield _failures(
+            "strata",
+            row,
+            method="importance_sampling",
+            max_frames=10**6,
             title="Frame error rate of the BCH decoder, by importance sampling",
-            source="bounded-distance decoding, binomial errors",
-            runs=_asked(
-                {
-                    "ask": "curve",
-                    "code": code,
-                    "channel": "bsc",
-                    "points": [rber],
-                    "errors": ERRORS,
-                    "max_frames": 10**6,
-                    "method": "importance_sampling",
-                }
-            ),
-            quantity="fer",
-            measure=read("points.0.fer"),
-            expected=partial(codeword_failure, bits, t, rber),
             # Every word beyond t errors is lost, so counting adds no error; strata left out do.
             tolerance=0.005,
-            formula=f"P(X > {t}), X ~ Binomial({bits}, {rber:g})",
         )
+
+
+def _failures(
+    kind_of_row: str,
+    row: tuple[str, int, int, float],
+    *,
+    method: str,
+    max_frames: int | None = None,
+    source: str = "bounded-distance decoding, binomial errors",
+    **rest: Any,  # noqa: ANN401 (fields of a case)
+) -> Case:
+    """Return a row on how often more than t of n bits are wrong."""
+    code, bits, t, rber = row
+    question = {"ask": "curve", "code": code, "channel": "bsc", "points": [rber]}
+    if max_frames is not None:
+        question |= {"errors": ERRORS, "max_frames": max_frames}
+    return _case(
+        name=f"{kind_of_row}-n{bits}-t{t}-{rber:g}",
+        runs=_asked({**question, "method": method}),
+        quantity="fer",
+        measure=read("points.0.fer"),
+        expected=partial(codeword_failure, bits, t, rber),
+        formula=f"P(X > {t}), X ~ Binomial({bits}, {rber:g})",
+        source=source,
+        **rest,
+    )
 
 
 def _recorded() -> Iterator[Case]:
