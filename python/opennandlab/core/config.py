@@ -153,9 +153,6 @@ class DeviceConfig(Document):
         Args:
             core: A drive of this device.
 
-        Returns:
-            The drive.
-
         Raises:
             ConfigError: when a policy is not found, or its source differs from the recorded one.
         """

@@ -280,9 +280,6 @@ def curve(  # noqa: PLR0913 - one argument for each thing that is to be chosen
         output: A file that is written every few seconds, and continued when it exists.
         progress: Called with a `Progress` about ten times a second.
 
-    Returns:
-        The curve.
-
     Raises:
         ConfigError: for a code, channel or point that cannot be.
         ResultError: when `output` holds a curve of something else.

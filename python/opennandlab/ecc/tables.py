@@ -123,9 +123,6 @@ def llr_table(  # noqa: PLR0913 - one argument for each thing that is to be chos
         llr_rber: Compute the LLRs for cells of this rate, as a controller does that believes in it;
             thresholds and probabilities stay those of `rber`.
 
-    Returns:
-        The table.
-
     Raises:
         ConfigError: for an argument out of its range.
 

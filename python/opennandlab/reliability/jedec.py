@@ -46,9 +46,6 @@ class DriveClass:
         Args:
             temperature_c: Temperature of the bake, degrees Celsius.
             ea_ev: Activation energy, eV.
-
-        Returns:
-            Hours.
         """
         return self.retention_h / arrhenius(ea_ev, self.retention_c, temperature_c)
 

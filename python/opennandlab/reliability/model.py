@@ -249,9 +249,6 @@ class Model:
                 most. Their number then counts, not `count`.
             levels: Around which levels: `default`, `best`, or one voltage for each.
 
-        Returns:
-            The table.
-
         Raises:
             ConfigError: for a model without states, another number of reads, or a bad value.
 
@@ -353,9 +350,6 @@ def load_model(source: Source) -> Model:
         source: A name of `MODELS`, one that a package has registered, `module:name`, a device
             preset, the path of a YAML file that holds a
             `reliability` section or is one, a mapping with `kind`, a device, or a model.
-
-    Returns:
-        The model.
 
     Raises:
         ConfigError: with dotted path, the offending value and what is accepted.

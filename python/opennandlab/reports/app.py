@@ -68,14 +68,11 @@ def report(document: AppDocument) -> Report:
         if items
     )
     failed = [f"{one.name}: {one.detail}" for one in document.checks if not one.passed]
-    verdict = Badge("PASSED", "good") if document.passed else Badge("FAILED", "bad")
-    if document.partial:
-        verdict = Badge("INTERRUPTED", "warning")
     chapter = Chapter(
         id="app",
         title=f"{document.suite} on {document.run.target}",
         subtitle=subtitle(document),
-        verdict=verdict,
+        verdict=Badge.of_outcome(passed=document.passed, partial=document.partial),
         reason="; ".join(failed),
         headlines=tuple(_headlines(document)),
         sections=sections,

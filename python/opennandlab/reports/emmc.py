@@ -14,13 +14,10 @@ HEADS = ("case", "what was done, and found")
 
 def report(document: EmmcDocument) -> Report:
     """Return the report of a document."""
-    verdict = Badge("PASSED", "good") if document.passed else Badge("FAILED", "bad")
-    if document.partial:
-        verdict = Badge("INTERRUPTED", "warning")
     chapter = Chapter(
         id="emmc",
         title=document.target.name,
-        verdict=verdict,
+        verdict=Badge.of_outcome(passed=document.passed, partial=document.partial),
         reason=reason(document),
         headlines=(
             Headline("passed", str(document.passed_count)),

@@ -25,15 +25,12 @@ def report(document: FleetDocument) -> Report:
         ("failures", "Failures", tuple(failures(document))),
         ("devices", "Devices", (devices(document),)),
     ]
-    verdict = Badge("PASSED", "good") if document.passed else Badge("FAILED", "bad")
-    if document.partial:
-        verdict = Badge("INTERRUPTED", "warning")
     outlying = {one.device for row in document.summary for one in row.outliers}
     chapter = Chapter(
         id="fleet",
         title=name,
         subtitle=subtitle(document),
-        verdict=verdict,
+        verdict=Badge.of_outcome(passed=document.passed, partial=document.partial),
         reason=f"{document.failed} of {len(document.rows)} failed" if document.failed else "",
         headlines=(
             Headline("devices", str(len(document.devices))),

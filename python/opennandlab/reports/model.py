@@ -117,6 +117,13 @@ class Badge:
     text: str
     kind: Kind = "plain"
 
+    @classmethod
+    def of_outcome(cls, *, passed: bool, partial: bool = False) -> Badge:
+        """Return the verdict on a campaign that passed, failed, or was interrupted."""
+        if partial:
+            return cls("INTERRUPTED", "warning")
+        return cls("PASSED", "good") if passed else cls("FAILED", "bad")
+
 
 @dataclass(frozen=True)
 class Headline:

@@ -39,14 +39,11 @@ def report(document: PowerDocument) -> Report:
     ]
     if document.evidence:
         sections.insert(1, Section("evidence", "Evidence", (evidence(document),)))
-    verdict = Badge("PASSED", "good") if document.passed else Badge("FAILED", "bad")
-    if document.partial:
-        verdict = Badge("INTERRUPTED", "warning")
     chapter = Chapter(
         id="power",
         title=str(document.device.get("name") or document.device.get("target") or "A drive"),
         subtitle=subtitle(document),
-        verdict=verdict,
+        verdict=Badge.of_outcome(passed=document.passed, partial=document.partial),
         reason=reason(document),
         headlines=(
             Headline("cuts", number(document.cuts)),
@@ -314,7 +311,7 @@ def study(found: Sequence[Found], cuts: int) -> Report:
         id="study",
         title="Which option prevents which fault",
         subtitle=f"{cuts} cuts for each row",
-        verdict=Badge("PASSED", "good") if not bad else Badge("FAILED", "bad"),
+        verdict=Badge.of_outcome(passed=not bad),
         reason=f"{len(bad)} of {len(found)} rows are not as they must be"
         if bad
         else "every weak option shows its fault, and no strong one shows any",

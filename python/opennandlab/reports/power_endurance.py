@@ -30,14 +30,11 @@ def report(document: EnduranceDocument) -> Report:
         sections.append(Section("cuts", "Cut from power while they age", tuple(shown)))
     if document.verdicts:
         sections.append(Section("devices", "Devices that failed", (devices(document),)))
-    verdict = Badge("PASSED", "good") if document.passed else Badge("FAILED", "bad")
-    if document.partial:
-        verdict = Badge("INTERRUPTED", "warning")
     chapter = Chapter(
         id="endurance",
         title=str(document.fleet["name"]),
         subtitle=subtitle(document),
-        verdict=verdict,
+        verdict=Badge.of_outcome(passed=document.passed, partial=document.partial),
         reason=reason(document),
         headlines=(
             Headline("devices", str(len(document.devices))),

@@ -28,15 +28,12 @@ def report(document: FilesDocument) -> Report:
     ]
     if document.evidence:
         sections.append(Section("evidence", "Examples", (evidence(document),)))
-    verdict = Badge("PASSED", "good") if document.passed else Badge("FAILED", "bad")
-    if document.partial:
-        verdict = Badge("INTERRUPTED", "warning")
     kept = sum(group.ok for group in document.cells if group.honest)
     chapter = Chapter(
         id="files",
         title="A database on a file system, cut from power",
         subtitle=subtitle(document),
-        verdict=verdict,
+        verdict=Badge.of_outcome(passed=document.passed, partial=document.partial),
         reason=reason(document),
         headlines=(
             Headline("cuts", number(sum(group.cuts for group in document.cells))),

@@ -51,9 +51,6 @@ KEYS = (
 def check_ending(path: Path) -> str:
     """Refuse a file name whose ending names no form.
 
-    Returns:
-        The ending.
-
     Raises:
         OutputError: with the endings that are accepted.
     """

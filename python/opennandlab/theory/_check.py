@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Callable
 from typing import SupportsIndex
 
 # More of anything than there is; every product of it with a rate is a number.
@@ -15,84 +16,26 @@ COUNT_MAX = 10**18
 
 
 def require_open_share(name: str, value: float) -> float:
-    """Return a share strictly between 0 and 1.
-
-    Args:
-        name: what the value is called in the message.
-        value: the share.
-
-    Returns:
-        The share as a float.
-
-    Raises:
-        ValueError: when it is 0, 1, outside, or no number.
-    """
-    share = _real(name, value)
-    if not 0.0 < share < 1.0:
-        message = f"{name} is {value}; accepted: a number greater than 0 and less than 1"
-        raise ValueError(message)
-    return share
+    """Return a share strictly between 0 and 1; raise `ValueError` for anything else."""
+    return _accepted(
+        name, value, "a number greater than 0 and less than 1", lambda it: 0.0 < it < 1.0
+    )
 
 
 def require_share(name: str, value: float) -> float:
-    """Return a share from 0 to 1, both included.
-
-    Args:
-        name: what the value is called in the message.
-        value: the share.
-
-    Returns:
-        The share as a float.
-
-    Raises:
-        ValueError: when it lies outside or is not a number.
-    """
-    share = _real(name, value)
-    if not 0.0 <= share <= 1.0:
-        message = f"{name} is {value}; accepted: a number from 0 to 1"
-        raise ValueError(message)
-    return share
+    """Return a share from 0 to 1, both included; raise `ValueError` for anything else."""
+    return _accepted(name, value, "a number from 0 to 1", lambda it: 0.0 <= it <= 1.0)
 
 
 def require_positive(name: str, value: float) -> float:
-    """Return a finite number greater than 0.
-
-    Args:
-        name: what the value is called in the message.
-        value: the number.
-
-    Returns:
-        The number as a float.
-
-    Raises:
-        ValueError: when it is 0, negative, infinite or no number.
-    """
-    number = _real(name, value)
-    if not 0.0 < number < math.inf:
-        message = f"{name} is {value}; accepted: a finite number greater than 0"
-        raise ValueError(message)
-    return number
+    """Return a finite number greater than 0; raise `ValueError` for anything else."""
+    return _accepted(name, value, "a finite number greater than 0", lambda it: 0.0 < it < math.inf)
 
 
 def require_at_least(name: str, value: float, minimum: float) -> float:
-    """Return a finite number not below a minimum.
-
-    Args:
-        name: what the value is called in the message.
-        value: the number.
-        minimum: the smallest accepted value.
-
-    Returns:
-        The number as a float.
-
-    Raises:
-        ValueError: when it is smaller, infinite or no number.
-    """
-    number = _real(name, value)
-    if not minimum <= number < math.inf:
-        message = f"{name} is {value}; accepted: a finite number of at least {minimum}"
-        raise ValueError(message)
-    return number
+    """Return a finite number not below a minimum; raise `ValueError` for anything else."""
+    accepted = f"a finite number of at least {minimum}"
+    return _accepted(name, value, accepted, lambda it: minimum <= it < math.inf)
 
 
 def require_count(name: str, value: SupportsIndex, minimum: int, maximum: int | None = None) -> int:
@@ -126,9 +69,20 @@ def require_count(name: str, value: SupportsIndex, minimum: int, maximum: int | 
     return count
 
 
-def _real(name: str, value: float) -> float:
+def _accepted(
+    name: str, value: float, accepted: str, is_accepted: Callable[[float], bool]
+) -> float:
+    """Return a number that is accepted.
+
+    Raises:
+        ValueError: with name, value and what is accepted.
+    """
     try:
-        return float(value)
+        number = float(value)
     except (TypeError, ValueError, OverflowError):
         message = f"{name} is {value!r}; accepted: a number"
         raise ValueError(message) from None
+    if not is_accepted(number):
+        message = f"{name} is {value}; accepted: {accepted}"
+        raise ValueError(message)
+    return number

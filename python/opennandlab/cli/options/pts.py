@@ -211,10 +211,6 @@ def _only(vary: list[str] | None) -> str | None:
 def asked(given: TestOptions, options: tuple["Option", ...] = ()) -> Asked:
     """Return the request of a command line.
 
-    Args:
-        given: The command line.
-        options: Options of the test.
-
     Raises:
         ConfigError: for an invalid value, or several `--vary`.
     """

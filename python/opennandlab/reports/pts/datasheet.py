@@ -45,9 +45,6 @@ HEADS = ("figure", "value", "unit", "load", "measured", "conditions", "verdict")
 def open_sheet(paths: Sequence[Path]) -> book.Book:
     """Read documents, suites and folders of them, and make the data sheet of their drive.
 
-    Args:
-        paths: Documents, suites, or folders.
-
     Raises:
         ResultError: without a document, and for documents of several drives.
     """

@@ -364,9 +364,6 @@ class Row:
 def quick(case: Case) -> Case:
     """Return a case of a quick suite: one seed, and so marked in its command.
 
-    Args:
-        case: the case.
-
     Example:
         >>> case = Case(suite="demo", name="one", title="t", runs=(), quantity="x", expected=1.0,
         ...             formula="1")

@@ -209,9 +209,6 @@ def overwrites_with_trims(
         target: `any` or `mapped`.
         pattern: where requests go.
 
-    Returns:
-        The workload of the passage, and the longer one.
-
     Example:
         >>> [work["total"]["drive_writes"] for work in overwrites_with_trims(0.1, "any")]
         [10.0, 30.0]

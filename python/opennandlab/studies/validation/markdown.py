@@ -86,9 +86,6 @@ def _sections(page: str) -> dict[str, str]:
 def line(row: Row) -> str:
     """Return one row of a table.
 
-    Args:
-        row: the row.
-
     Example:
         >>> from opennandlab.studies.validation import Log, formula_case
         >>> case = formula_case(Log.with_spare(4096, 64, 0.2), "fifo")
@@ -119,11 +116,7 @@ def _known(row: Row) -> str:
 
 
 def remarks(case: Case) -> list[str]:
-    """Return what must be known of a case beside its claim.
-
-    Args:
-        case: the case.
-    """
+    """Return what must be known of a case beside its claim."""
     notes = (
         ("**fitted**: ", f"`{case.fitted}`" if case.fitted else ""),
         ("missing: ", case.miss.mechanism if case.miss else ""),
@@ -135,9 +128,6 @@ def remarks(case: Case) -> list[str]:
 
 def goal(case: Case) -> str:
     """Return the errors that pass.
-
-    Args:
-        case: the case.
 
     Example:
         >>> from opennandlab.studies.validation import Log, formula_case
@@ -153,9 +143,6 @@ def goal(case: Case) -> str:
 def number(value: float) -> str:
     """Return a value with four significant digits, whole numbers in full.
 
-    Args:
-        value: the value.
-
     Example:
         >>> number(4.82133), number(1290000.0), number(7.0168e-6)
         ('4.821', '1290000', '7.017e-06')
@@ -169,9 +156,6 @@ def number(value: float) -> str:
 
 def share(value: float) -> str:
     """Return a relative error in percent, signed.
-
-    Args:
-        value: the error.
 
     Example:
         >>> share(0.00123), share(-0.02), share(0.0)

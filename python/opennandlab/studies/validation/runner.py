@@ -96,9 +96,6 @@ def run_cases(
 def run_count(cases: Sequence[Case]) -> int:
     """Return how many simulations a list of cases needs, shared ones counted once.
 
-    Args:
-        cases: the cases.
-
     Returns:
         The number of simulations.
 

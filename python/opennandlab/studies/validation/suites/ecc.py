@@ -191,7 +191,9 @@ def _failures(
 ) -> Case:
     """Return a row on how often more than t of n bits are wrong."""
     code, bits, t, rber = row
-    question = {"ask": "curve", "code": code, "channel": "bsc", "points": [rber]}
+    question: dict[str, Any] = {
+        "ask": "curve", "code": code, "channel": "bsc", "points": [rber],
+    }  # fmt: skip
     if max_frames is not None:
         question |= {"errors": ERRORS, "max_frames": max_frames}
     return _case(

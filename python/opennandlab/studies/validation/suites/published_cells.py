@@ -38,9 +38,6 @@ SOFT = {"read_retry": {"step_count_max": 8}, "soft_read": {"reads": [3, 7]}}
 def cases() -> Iterator[Case]:
     """Yield the rows.
 
-    Yields:
-        The cases.
-
     Example:
         >>> next(cases()).name
         'states-1h'

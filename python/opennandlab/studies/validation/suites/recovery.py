@@ -183,9 +183,6 @@ def _beyond(cycles: float, step: int) -> float:
 def cases() -> Iterator[Case]:
     """Yield the rows of reads under stress.
 
-    Yields:
-        The cases.
-
     Example:
         >>> next(cases()).name
         'stressed-lower'
