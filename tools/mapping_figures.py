@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
-from mechanisms import Drawing, Results, plot
+from mechanisms import Drawing, Results, pair, plot
 from opennandlab.reports.figure.model import Axis, Plot, Series
 from opennandlab.studies.validation.case import Run, lookup
 from opennandlab.studies.validation.devices import overwrites
@@ -121,7 +120,7 @@ def _log_blocks() -> Drawing:
         for place, (kind, formula) in enumerate(formulas.items()):
             theory = [formula(DATA, logs, PAGES) for logs in LOGS]
             seen = [lookup(results[f"{kind} {logs}"], WAF) for logs in LOGS]
-            lines += _pair(kind, LOGS, theory, seen, place)
+            lines += pair(f"{kind}, formula", LOGS, theory, seen, place)
         ticks = tuple((float(logs), str(logs)) for logs in LOGS[:-1])
         return plot(
             f"Random writes of single pages, {DATA} blocks of data of {PAGES} pages",
@@ -156,7 +155,7 @@ def _hit_rate() -> Drawing:
                 for share in SHARES
             ]
             name = f"Zipf {exponent:g}" if exponent else "uniform"
-            lines += _pair(name, SHARES, theory, seen, place)
+            lines += pair(f"{name}, formula", SHARES, theory, seen, place)
         ticks = tuple((share, f"1/{1 / share:.0f}") for share in SHARES)
         return plot(
             f"Hits of a cached map of {ENTRIES} entries",
@@ -166,14 +165,3 @@ def _hit_rate() -> Drawing:
         )
 
     return Drawing("mapping-hit-rate", runs, draw)
-
-
-def _pair(
-    name: str, x: Sequence[float], theory: list[float], seen: list[float], place: int
-) -> list[Series]:
-    """Return a formula as a line, and simulated points on it; the legend says those once."""
-    legend = "" if place else "simulated"
-    return [
-        Series(f"{name}, formula", x, theory, "line", colour=place),
-        Series(f"{name}, simulated", x, seen, "points", colour=place, legend=legend),
-    ]

@@ -5,9 +5,9 @@ Lines are measured, marked points are simulated. The runs are those of the suite
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from mechanisms import Drawing, Results, plot
+from mechanisms import Drawing, Results, pair, plot
 from opennandlab.reports.figure.model import Axis, Plot, Series
 from opennandlab.studies.validation.case import lookup
 from opennandlab.studies.validation.measured import (
@@ -32,17 +32,6 @@ def drawings() -> list[Drawing]:
     return [_skew(), _fills(), _zones(), _loads()]
 
 
-def _pair(
-    name: str, x: Sequence[float], ys: tuple[list[float], list[float]], place: int
-) -> list[Series]:
-    measured, simulated = ys
-    legend = "" if place else "simulated"
-    return [
-        Series(f"{name}, measured", x, measured, "line", colour=place),
-        Series(f"{name}, simulated", x, simulated, "points", colour=place, legend=legend),
-    ]
-
-
 def _skew() -> Drawing:
     laws = skews()
     runs = {f"{drive} {it.name}": suite.skew_run(drive, it) for drive in TITLES for it in laws}
@@ -52,7 +41,9 @@ def _skew() -> Drawing:
         lines: list[Series] = []
         for place, (drive, title) in enumerate(TITLES.items()):
             seen = [lookup(results[f"{drive} {it.name}"], suite.RATE) for it in laws]
-            lines += _pair(title, places, ([it.mb_s[drive] for it in laws], seen), place)
+            lines += pair(
+                f"{title}, measured", places, [it.mb_s[drive] for it in laws], seen, place
+            )
         names = (it.name.replace("static-", "s ").replace("zipf-", "z ") for it in laws)
         ticks = tuple(zip(places, (name.replace("uniform", "u") for name in names), strict=True))
         return plot(
@@ -70,7 +61,8 @@ def _fills() -> Drawing:
 
     def draw(results: Results) -> Plot:
         seen = [lookup(results[str(it.gib)], suite.WAF) for it in parts]
-        lines = _pair(TITLES[MICRON], [it.gib for it in parts], ([it.waf for it in parts], seen), 0)
+        gib, waf = [it.gib for it in parts], [it.waf for it in parts]
+        lines = pair(f"{TITLES[MICRON]}, measured", gib, waf, seen, 0)
         return plot(
             "Uniform writes to a part of the drive", Axis("in use, GiB"),
             Axis("write amplification"), lines,
@@ -95,8 +87,8 @@ def _zones() -> Drawing:
         for place, (drive, title) in enumerate(TITLES.items()):
             curve = curves[drive]
             seen = [lookup(results[f"{drive} {it.mib}"], suite.RATE) for it in curve]
-            rates = ([it.mb_s for it in curve], seen)
-            lines += _pair(title, [it.mib / 1024 for it in curve], rates, place)
+            gib, rates = [it.mib / 1024 for it in curve], [it.mb_s for it in curve]
+            lines += pair(f"{title}, measured", gib, rates, seen, place)
         sizes = Axis(
             "zone, GiB", "log", tuple((gib, f"{gib:g}") for gib in (1.0, 2.0, 4.0, 8.0, 16.0))
         )
@@ -115,7 +107,8 @@ def _loads() -> Drawing:
         for place, (key, name) in enumerate(suite.PERCENTILES.items()):
             measure: Callable[..., float] = suite.probe("read", key)
             seen = [measure([results[str(it.k_writes)]]) for it in below]
-            lines += _pair(f"{name} of reads", x, ([it.reads[key] for it in below], seen), place)
+            measured = [it.reads[key] for it in below]
+            lines += pair(f"{name} of reads, measured", x, measured, seen, place)
         return plot(
             f"{TITLES[SOLIDIGM]}: reads beside writes", Axis("writes per second, thousands"),
             Axis("latency, µs", zero=True), lines,

@@ -104,16 +104,13 @@ def _planes() -> Drawing:
             ]
             seen = [lookup(results[f"{die_count} {planes}"], WRITE_RATE) for planes in counts]
             name = f"{die_count} dies" if die_count > 1 else "1 die"
-            lines += [
-                Series(name, counts, theory, "line", colour=index),
-                _circles(counts, seen, index),
-            ]
+            lines += pair(name, counts, theory, seen, index)
         ticks = tuple((float(planes), str(planes)) for planes in counts)
         return plot(
             "Multi-plane programs on one channel of 409.6 MB/s",
             Axis("planes of a die", "log", ticks),
             Axis("written, MB/s", "log"),
-            tuple(lines),
+            lines,
         )
 
     return Drawing("planes", runs, draw)
@@ -136,16 +133,13 @@ def _cache_read() -> Drawing:
                 PAGE_BYTES / (max(sense, TRANSFER) if name == "on" else sense + TRANSFER)
                 for sense in senses
             ]
-            lines += [
-                Series(text, senses, theory, "line", colour=index),
-                _circles(senses, rates, index),
-            ]
+            lines += pair(text, senses, theory, rates, index)
         ticks = tuple((sense, f"{sense:g}") for sense in senses)
         return plot(
             "Cache reads of one die, transfer of 10 µs",
             Axis("tR, µs", "log", ticks),
             Axis("read, MB/s", zero=True),
-            tuple(lines),
+            lines,
         )
 
     return Drawing("cache-read", runs, draw)
@@ -177,7 +171,7 @@ def _orders_of_service() -> Drawing:
             "Random reads of eight dies: in order and out of order",
             Axis("commands outstanding", "log", ticks),
             Axis("thousand reads per second", zero=True),
-            tuple(lines),
+            lines,
         )
 
     return Drawing("scheduler", runs, draw)
@@ -274,7 +268,7 @@ def _idle() -> Drawing:
             "Bursts of 512 random writes with pauses of 2 s between them",
             Axis("pages written; a pause at every line", "linear", ticks),
             Axis("mean write latency, µs", zero=True),
-            tuple(lines),
+            lines,
         )
 
     return Drawing("idle", runs, draw)
@@ -301,16 +295,13 @@ def _dynamic() -> Drawing:
             seen = [
                 lookup(results[f"{name} {depth}"], "metrics.iops.write") / 1e3 for depth in depths
             ]
-            lines += [
-                Series(text, depths, theory[name], "line", colour=index),
-                _circles(depths, seen, index),
-            ]
+            lines += pair(text, depths, theory[name], seen, index)
         ticks = tuple((float(depth), str(depth)) for depth in depths)
         return plot(
             "Random writes on eight dies: pages with a fixed die, and without",
             Axis("commands outstanding", "log", ticks),
             Axis("thousand writes per second", zero=True),
-            tuple(lines),
+            lines,
         )
 
     return Drawing("dynamic", runs, draw)
@@ -336,7 +327,7 @@ def _slc_cache() -> Drawing:
             "A single-bit cache of 200 pages: burst and cliff",
             Axis("pages written"),
             Axis("written, MB/s", zero=True),
-            tuple(lines),
+            lines,
         )
 
     return Drawing("slc-cache", runs, draw)
@@ -366,7 +357,7 @@ def _compression() -> Drawing:
             "Compression: bytes programmed over bytes written",
             Axis("compressed size over size"),
             Axis("WAF", zero=True),
-            tuple(lines),
+            lines,
         )
 
     return Drawing("compression", runs, draw)
@@ -397,10 +388,8 @@ def _die_stripe() -> Drawing:
             Axis("dies of a row", "log", ticks),
             Axis("programs for each page of the host", zero=True),
             (
-                Series("with parity", counts, flash, "line", colour=0),
-                _circles(counts, seen["flash"], 0),
-                Series("data", counts, data, "line", colour=1),
-                _circles(counts, seen["data"], 1),
+                *pair("with parity", counts, flash, seen["flash"], 0),
+                *pair("data", counts, data, seen["data"], 1),
             ),
         )
 
@@ -422,7 +411,7 @@ def _thermal() -> Drawing:
             "A drive that heats up in a fifth of a second, from 45 degrees Celsius",
             Axis("time, s"),
             Axis("read, MB/s", zero=True),
-            tuple(lines),
+            lines,
         )
 
     return Drawing("thermal", runs, draw)
@@ -448,25 +437,38 @@ def _read_cache() -> Drawing:
                 lookup(results[f"{theta} {pages}"], "metrics.host_pages.read_cache_hits") / 100_000
                 for pages in sizes
             ]
-            lines += [
-                Series(f"zipf {theta}, Che", sizes, theory, "line", colour=index),
-                _circles(sizes, seen, index),
-            ]
+            lines += pair(f"zipf {theta}, Che", sizes, theory, seen, index)
         ticks = tuple((float(pages), str(pages)) for pages in sizes)
         return plot(
             f"Read cache of least recently used pages, drive of {logical} pages",
             Axis("pages of the cache", "log", ticks),
             Axis("hits over reads", zero=True),
-            tuple(lines),
+            lines,
         )
 
     return Drawing("read-cache", runs, draw)
 
 
-def _circles(x: Sequence[float], y: Sequence[float], index: int) -> Series:
-    """Return simulated points in the colour of a formula; the legend says it once."""
-    legend = "" if index else "simulated"
-    return Series(f"simulated {index}", x, y, draw="points", colour=index, legend=legend)
+def pair(
+    name: str, x: Sequence[float], line: Sequence[float], seen: Sequence[float], place: int
+) -> list[Series]:
+    """Return a line, and simulated points beside it; the legend says those once.
+
+    Args:
+        name: Of the line; it may end with `, formula` or `, measured`.
+        x: Of both.
+        line: A formula, or what was measured.
+        seen: What was simulated.
+        place: Number of the pair, which gives its colour.
+    """
+    base, _, what = name.rpartition(", ")
+    is_said = what in {"formula", "measured"}
+    points = f"{base}, simulated" if is_said else f"simulated {place}"
+    legend = "" if place else "simulated"
+    return [
+        Series(name, x, line, "line", colour=place),
+        Series(points, x, seen, "points", colour=place, legend=legend),
+    ]
 
 
 def _percentiles(title: str, kind: str, results: Results) -> Plot:
@@ -479,7 +481,7 @@ def _percentiles(title: str, kind: str, results: Results) -> Plot:
         title,
         Axis(f"percentile of {kind} latency", "log", PERCENTILE_TICKS),
         Axis(f"{kind} latency, µs", "log"),
-        tuple(lines),
+        lines,
     )
 
 
@@ -539,5 +541,5 @@ def _drawn(results: Mapping[str, Document]) -> Plot:
         "Page reads by the step that corrected them, 720 h after programming",
         Axis("program/erase cycles", zero=True),
         Axis("share of page reads, %", zero=True),
-        tuple(lines),
+        lines,
     )

@@ -2,7 +2,7 @@
 
 off = small()                                 a device without the mechanism
 on = vary(off, {"nand.multi_plane": True})    the same with it
-faster(…, off, on, …)                         throughput of the one over that of the other
+row(runs=compared(((off, work), (on, work))))  what changes, against what must change
 """
 
 from __future__ import annotations
