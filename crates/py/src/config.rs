@@ -98,7 +98,21 @@ handle! {
     /// A resolved workload.
     Workload(WorkloadConfig, |text, device| {
         WorkloadConfig::resolve_in(text, device.space(), &device.namespaces())
-    }) {}
+    }) {
+        /// The same workload, with traces of tenants that were read: what the user called their
+        /// files, and the digests of their text, by tenant.
+        fn of(&self, sources: Vec<Option<(String, String)>>) -> Self {
+            let Fitted { config, space } = &self.0;
+            Self(Fitted { config: config.of(sources), space: *space })
+        }
+    }
+}
+
+impl Workload {
+    /// How the trace of a tenant is to be read, and the most bytes that it may unpack to.
+    pub(crate) fn trace_options(&self, tenant: usize) -> Option<(TraceOptions, Option<u64>)> {
+        self.0.config.tenants.get(tenant)?.trace_options()
+    }
 }
 
 impl Replay {

@@ -23,7 +23,7 @@ use crate::config::{Device, Replay, Steps, Workload};
 use crate::doorway::{doorway, Failure};
 use crate::policy::{Failed, NativeChoosers, Policy, PythonChoosers, PythonPlacer};
 use crate::power_loss::{pattern_of, target_of};
-use crate::requests::{Kept, Names, Recorder, Volumes};
+use crate::requests::{Kept, Names, Recorder};
 use crate::trace::Trace;
 
 /// Threads that untimed writes of a drive take; 0: as many as this process has cores.
@@ -175,11 +175,21 @@ impl Drive {
         self.with(py, |drive| Ok(drive.set_stress(config::parse(stress)?)?))
     }
 
-    /// Begins a workload.
-    fn begin(&self, py: Python<'_>, workload: &Workload, seed: u64) -> PyResult<()> {
+    /// Begins a workload, with the traces of its tenants by their numbers.
+    #[allow(clippy::needless_pass_by_value)] // called from Python
+    #[pyo3(signature = (workload, seed, traces=Vec::new()))]
+    fn begin(
+        &self,
+        py: Python<'_>,
+        workload: &Workload,
+        seed: u64,
+        traces: Vec<Option<PyRef<'_, Trace>>>,
+    ) -> PyResult<()> {
+        let of = |trace: &Option<PyRef<'_, Trace>>| Some(Arc::clone(&trace.as_ref()?.records));
+        let traces: Vec<_> = traces.iter().map(of).collect();
         self.with(py, |drive| {
             let space = drive.space();
-            drive.begin(workload.0.for_space(space)?.job(space, seed));
+            drive.begin(workload.0.for_space(space)?.job_of(&traces, space, seed)?);
             Ok(())
         })
     }
@@ -227,23 +237,19 @@ impl Drive {
     }
 
     /// Lets the requests that `observe` asked for be written to the file at `path`, which exists
-    /// and is empty, in the format of an ending. Tenants are those of the workload in order;
-    /// `trace` is the one that is replayed, with the `volumes` of its options.
+    /// and is empty, in the format of an ending; `trace` is the one that is replayed.
     #[allow(clippy::needless_pass_by_value)] // called from Python
-    #[pyo3(signature = (path, ending, stage, tenants, trace=None))]
+    #[pyo3(signature = (path, ending, stage, trace=None))]
     fn record(
         &self,
+        py: Python<'_>,
         path: PathBuf,
         ending: &str,
         stage: String,
-        tenants: Vec<String>,
-        trace: Option<(PyRef<'_, Trace>, String)>,
+        trace: Option<PyRef<'_, Trace>>,
     ) -> PyResult<()> {
-        let volumes = trace.map_or_else(
-            || Volumes::One(String::new()),
-            |(trace, volumes)| Volumes::of(&trace.records, &volumes),
-        );
-        let names = Names { stage, tenants, volumes };
+        let trace = trace.map(|trace| Arc::clone(&trace.records));
+        let names = self.with(py, |drive| Ok(Names::of(stage, drive.hosts(), trace)))?;
         *self.recorder() = Some(Recorder::begin(&path, ending, names)?);
         Ok(())
     }

@@ -11,7 +11,7 @@ use opennandlab_sim::workload::trace::{Trace as Records, TraceError, TraceOption
 use opennandlab_sim::workload::ReadingConfig;
 use pyo3::prelude::*;
 
-use crate::config::Replay;
+use crate::config::{Replay, Workload};
 use crate::doorway::{doorway, Failure};
 use crate::source;
 
@@ -20,6 +20,21 @@ use crate::source;
 pub(crate) struct Trace {
     pub(crate) records: Arc<Records>,
     digest: String,
+}
+
+impl Trace {
+    fn read(
+        py: Python<'_>,
+        path: &str,
+        options: &TraceOptions,
+        unpacked_bytes_max: Option<u64>,
+    ) -> PyResult<Self> {
+        doorway(py, || {
+            let read = |reader: &mut dyn std::io::BufRead| Records::read(reader, path, options);
+            let (records, digest) = source::read(path, unpacked_bytes_max, read)?;
+            Ok(Self { records: Arc::new(records), digest })
+        })
+    }
 }
 
 #[pymethods]
@@ -35,13 +50,22 @@ impl Trace {
         memory_bytes_max: Option<u64>,
     ) -> PyResult<Self> {
         let options = TraceOptions { memory_bytes_max, ..replay.trace_options() };
-        let unpacked_bytes_max = replay.unpacked_bytes_max();
-        doorway(py, || {
-            let (records, digest) = source::read(path, unpacked_bytes_max, |reader| {
-                Records::read(reader, path, &options)
-            })?;
-            Ok(Self { records: Arc::new(records), digest })
-        })
+        Self::read(py, path, &options, replay.unpacked_bytes_max())
+    }
+
+    /// Reads the file at `path` in the way of the tenant of this number.
+    #[staticmethod]
+    #[pyo3(signature = (path, workload, tenant, memory_bytes_max=None))]
+    fn of_tenant(
+        py: Python<'_>,
+        path: &str,
+        workload: &Workload,
+        tenant: usize,
+        memory_bytes_max: Option<u64>,
+    ) -> PyResult<Self> {
+        let (options, unpacked_bytes_max) = workload.trace_options(tenant).unwrap_or_default();
+        let options = TraceOptions { memory_bytes_max, ..options };
+        Self::read(py, path, &options, unpacked_bytes_max)
     }
 
     /// SHA-256 of the uncompressed text, in hex.

@@ -38,6 +38,7 @@ mod shortcuts;
 mod slc_cache;
 mod superblocks;
 mod switched_on;
+mod tenant_traces;
 mod tenants;
 mod trace_formats;
 mod trace_replay;

@@ -1,5 +1,6 @@
 """Tables of `trace`."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -130,3 +131,23 @@ def of_conversion(document: dict[str, Any]) -> Iterator[Grid]:
         said = "dropped" if document["dropped"] else "kept"
         rows.append([f"requests of several files, {said}", number(document["duplicates"])])
     yield Grid(["written", "requests"], rows)
+
+
+def read_as(name: str, summary: str) -> str:
+    """Say as what a trace was read, and what is in it."""
+    from opennandlab.base.words import number, size
+    from opennandlab.reports.words import span
+
+    found = json.loads(summary)
+    kinds = ("read", "write", "trim", "flush", "volume")
+    counts = {kind: found.get(f"{kind}_count", 0) for kind in kinds}
+    *requests, volumes = (
+        f"{number(count)} {kind}{'' if count == 1 else 'es' if kind == 'flush' else 's'}"
+        if count
+        else ""
+        for kind, count in counts.items()
+    )
+    if found.get("fua_count"):
+        requests[1] += f" ({number(found['fua_count'])} with force unit access)"
+    parts = (*requests, size(found["bytes"]), volumes, span(found["span_s"]))
+    return f"{name}: read as {found['format']}: {', '.join(filter(None, parts))}"

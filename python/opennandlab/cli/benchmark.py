@@ -5,6 +5,7 @@ from typing import Annotated
 
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._run_report import run_and_report
+from opennandlab.cli._trace_tables import read_as
 from opennandlab.cli._typed import typed
 from opennandlab.cli.options.fio import JobFileOptions
 from opennandlab.cli.options.rows import flag
@@ -47,4 +48,10 @@ def benchmark(given: BenchmarkOptions) -> None:
     watch = given.observation()
     given.check_outputs({"the workload": own})
     start = Start(given.device(device_sets), given.seed, given.state)
-    run_and_report(prepare_benchmark(start, given.workload, workload_sets, watch), given)
+    run = prepare_benchmark(start, given.workload, workload_sets, watch)
+    read = run.traces.files if run.traces else ()
+    given.check_outputs({f"the trace {path}": path for path in read})
+    if run.traces and not given.as_json and not given.quiet:
+        for name, summary in run.traces.summaries():
+            terminal.stdout().print(read_as(name, summary), markup=False, soft_wrap=True)
+    run_and_report(run, given)

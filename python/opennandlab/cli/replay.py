@@ -1,11 +1,10 @@
 """`replay`: a recorded block trace on a device."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._run_report import run_and_report
+from opennandlab.cli._trace_tables import read_as
 from opennandlab.cli.options.trace import Beyond, ReplayOptions
 
 
@@ -35,7 +34,7 @@ def replay(given: ReplayOptions) -> None:
         set_path(options, path, value)
     run = prepare_replay(Start(device, given.seed, given.state), given.trace, options, watch)
     if run.trace is not None and not given.as_json and not given.quiet:
-        found = _read_as(given.trace, run.trace.summary())
+        found = read_as(given.trace.name, run.trace.summary())
         terminal.stdout().print(found, markup=False, soft_wrap=True)
     run_and_report(run, given)
 
@@ -68,24 +67,6 @@ def _options(given: ReplayOptions) -> dict[str, Any]:
         options["repeat"] = given.repeat
     if given.volumes is not None:
         options["volumes"] = given.volumes
+    if given.tenants is not None:
+        options["tenants"] = given.tenants.value
     return options
-
-
-def _read_as(trace: Path, summary: str) -> str:
-    """Say as what a trace was read, and what is in it."""
-    from opennandlab.base.words import number, size
-    from opennandlab.reports.words import span
-
-    found = json.loads(summary)
-    kinds = ("read", "write", "trim", "flush", "volume")
-    counts = {kind: found.get(f"{kind}_count", 0) for kind in kinds}
-    *requests, volumes = (
-        f"{number(count)} {kind}{'' if count == 1 else 'es' if kind == 'flush' else 's'}"
-        if count
-        else ""
-        for kind, count in counts.items()
-    )
-    if found.get("fua_count"):
-        requests[1] += f" ({number(found['fua_count'])} with force unit access)"
-    parts = (*requests, size(found["bytes"]), volumes, span(found["span_s"]))
-    return f"{trace.name}: read as {found['format']}: {', '.join(filter(None, parts))}"

@@ -21,7 +21,11 @@ class VerifyOptions(Options):
         flag("Where the device image is, if the result started from one.", metavar="image:FILE"),
     ] = None
     trace: Annotated[
-        Path | None, flag("Where the trace is, if one was replayed.", metavar="FILE")
+        list[Path] | None,
+        flag(
+            "Where the trace is, if one was replayed. May be repeated: one for each tenant.",
+            metavar="FILE",
+        ),
     ] = None
     as_json: Json = False
     quiet: Quiet = False
@@ -37,7 +41,7 @@ def verify(given: VerifyOptions) -> None:
         verdict = run_verify(
             given.file,
             state=given.state,
-            trace=given.trace,
+            trace=given.trace or (),
             progress=watch,
             slice_ops=given.slice_ops,
         )

@@ -242,17 +242,35 @@ class DeviceConfig(Document):
 
 
 class WorkloadConfig(Document):
-    """A workload resolved for one device."""
+    """A workload resolved for one device.
 
-    def __init__(self, core: _core.Workload, name: str, device: DeviceConfig) -> None:
+    Args:
+        core: The workload in the core.
+        name: Name that the user gave.
+        device: Its device.
+        folder: From where the traces of its tenants are seen.
+    """
+
+    def __init__(
+        self, core: _core.Workload, name: str, device: DeviceConfig, folder: Path = Path()
+    ) -> None:
         """Keep the document and its device."""
         super().__init__(core, name)
         self.core = core
         self.device = device
+        self.folder = folder
+
+    def of(self, sources: list[tuple[str, str] | None]) -> WorkloadConfig:
+        """Return the same workload, with traces of tenants that were read.
+
+        Args:
+            sources: What the user called the file, and the SHA-256 of its text, by tenant.
+        """
+        return WorkloadConfig(self.core.of(sources), self.name, self.device, self.folder)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the document, which the core reads again."""
-        return _unpickle_workload, (self._json, self.name, self.device)
+        return _unpickle_workload, (self._json, self.name, self.device, self.folder)
 
 
 class ReplayConfig(Document):
@@ -390,9 +408,9 @@ def load_workload(
     if isinstance(source, WorkloadConfig):
         if source.device == device and not overrides and not fresh:
             return source
-        document, name = source.to_dict(), source.name
+        document, name, folder = source.to_dict(), source.name, source.folder
     else:
-        document, name = _workload(source, device)
+        document, name, folder = _workload(source, device)
     for path, value in changes_by_path(overrides or {}).items():
         set_path(document, path, value)
     if fresh:
@@ -400,25 +418,26 @@ def load_workload(
     text = to_json(document)
     with hints(document, "workload"):
         core = _core.Workload(text, device.core)
-    workload = WorkloadConfig(core, name, device)
+    workload = WorkloadConfig(core, name, device, folder)
     refuse_lists(document, workload.to_dict())
     return workload
 
 
-def _workload(source: Source, device: DeviceConfig) -> tuple[dict[str, Any], str]:
-    """Return an unresolved workload of a preset, a file or a plug-in, and its name.
+def _workload(source: Source, device: DeviceConfig) -> tuple[dict[str, Any], str, Path]:
+    """Return an unresolved workload of a preset, a file or a plug-in, its name, and its folder.
 
     Raises:
         ConfigError: for an unknown name.
     """
     try:
-        return _read(source, kind="workload", folder=PRESETS / "workloads")[:2]
+        document, name, file = _read(source, kind="workload", folder=PRESETS / "workloads")
     except ConfigError as error:
         found = plugins.named("workloads", source, ".") if error.path == "." else None
         if found is None:
             raise
-        document = plugins.mapping(found[1], str(source), "workload", device)
-        return thawed(document), str(source)
+        own = plugins.mapping(found[1], str(source), "workload", device)
+        return thawed(own), str(source), Path()
+    return document, name, Path() if file is None else file.parent
 
 
 def read_device(source: Source) -> dict[str, Any]:
@@ -517,8 +536,8 @@ def _unpickle_device(
     return DeviceConfig(_core.Device(text), name, given)
 
 
-def _unpickle_workload(text: str, name: str, device: DeviceConfig) -> WorkloadConfig:
-    return WorkloadConfig(_core.Workload(text, device.core), name, device)
+def _unpickle_workload(text: str, name: str, device: DeviceConfig, folder: Path) -> WorkloadConfig:
+    return WorkloadConfig(_core.Workload(text, device.core), name, device, folder)
 
 
 def _unpickle_replay(text: str, name: str, device: DeviceConfig) -> ReplayConfig:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,6 +70,6 @@ class Past:
         is_filled: The whole space was written.
     """
 
-    paths: dict[str, str]
+    paths: Mapping[str, str | list[str]]
     session: Session | None = None
     is_filled: bool = False

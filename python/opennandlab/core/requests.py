@@ -135,13 +135,10 @@ class Recording:
         if self._wanted is None:
             return
         work, path = self._workload, self._wanted.path
-        tenants = [str(tenant["name"]) for tenant in work.get("tenants") or ()]
-        replayed = None if self._trace is None else (self._trace, str(work["volumes"]))
         try:
             self._made = empty_beside(path)
-            self._core.record(
-                self._made, self._wanted.ending or "", str(work["name"]), tenants, replayed
-            )
+            ending = self._wanted.ending or ""
+            self._core.record(self._made, ending, str(work["name"]), self._trace)
         except OSError as error:
             self.__exit__()
             raise WriteError(f"cannot write {path}: {error.strerror or error}") from error

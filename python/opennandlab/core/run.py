@@ -6,7 +6,7 @@ Everything is checked before anything is run. How a run is sliced (`slices`) can
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ from msgspec import structs
 from opennandlab import _core
 from opennandlab.base import logs
 from opennandlab.base.canonical import oddity
-from opennandlab.base.errors import ConfigError, DocumentError, InternalError, TraceError
+from opennandlab.base.errors import ConfigError, DocumentError, InternalError
 from opennandlab.base.files import write_atomically
 from opennandlab.core.config import (
     DeviceConfig,
@@ -36,6 +36,7 @@ from opennandlab.core.readers import load_own
 from opennandlab.core.requests import Recording, RequestFile
 from opennandlab.core.result import Interrupted, Result, assemble
 from opennandlab.core.slices import Clock, Exclusive, Watcher, iter_run
+from opennandlab.core.traces import TenantTraces, check_digest, printable, read_traces, unnamed
 from opennandlab.documents.result import Effective, Observed, Origin, Outcome
 from opennandlab.documents.result import outcome as read_outcome
 from opennandlab.policies.source import named_in
@@ -213,13 +214,14 @@ class Simulation:
             ConfigError: for a workload that does not fit.
             Interrupted: on Ctrl-C, with the partial result.
         """
-        loaded = load_workload(workload, self.device)
+        traces = read_traces(load_workload(workload, self.device))
+        loaded = traces.workload
         watch = watched(breakdown, timeline, requests, requests_every)
         watch.check(loaded.to_dict())
         with self._exclusive:
             observe(self._core, watch)
-            self._core.begin(loaded.core, self._history.job_seed(self.seed))
-            past = Past({}, self._history.session(), self._history.is_filled)
+            self._core.begin(loaded.core, self._history.job_seed(self.seed), traces.read)
+            past = Past(traces.paths, self._history.session(), self._history.is_filled)
             run = Run(self._core, self.device, loaded, seed=self.seed, past=past, watch=watch)
             self._history.add(loaded)
             return run.measure(progress=progress)
@@ -275,7 +277,10 @@ class Run:
         self.seed = seed
         # Where one is replayed.
         self.trace: _core.Trace | None = None
-        self.names = {"device_name": device.name, "workload_name": workload.name} | past.paths
+        self.traces: TenantTraces | None = None
+        self.names = {
+            "device_name": device.name, "workload_name": workload.name, **past.paths,
+        }  # fmt: skip
         self._session = past.session
         # Before the run, because after Ctrl-C there is no time to import numerics.
         self._work = work = workload.to_dict()
@@ -400,6 +405,7 @@ def prepare_benchmark(
     workload: Source,
     overrides: Mapping[str, Any] | None = None,
     watch: Observation = UNWATCHED,
+    traces: Sequence[str | Path] = (),
 ) -> Run:
     """Check everything that `benchmark` needs, and build the drive.
 
@@ -408,22 +414,29 @@ def prepare_benchmark(
         workload: `W1` to `W5`, a path, a mapping or a `WorkloadConfig`.
         overrides: Dotted path to value, for the workload.
         watch: What to watch beside the metrics.
+        traces: Where the traces of tenants are, if not where the workload says.
 
     Raises:
         ConfigError: nothing was run.
         ImageError: the image cannot be used.
+        TraceError: with file and line number.
     """
     device, core, paths = start.open()
     job = load_workload(workload, device, overrides=overrides, fresh=start.is_given)
     watch.check(job.to_dict())
     # How an image was made is not known; most hold a drive that was filled.
-    past = Past(paths, is_filled=core is not None)
+    is_filled = core is not None
     if core is None:
         check_memory(device)
+    read = read_traces(job, traces)
+    if core is None:
         core = device.drive(start.seed)
     observe(core, watch)
-    core.begin(job.core, start.seed)
-    return Run(core, device, job, seed=start.seed, past=past, watch=watch)
+    core.begin(read.workload.core, start.seed, read.read)
+    past = Past({**paths, **read.paths}, is_filled=is_filled)
+    run = Run(core, device, read.workload, seed=start.seed, past=past, watch=watch)
+    run.traces = read
+    return run
 
 
 def prepare_replay(
@@ -448,9 +461,9 @@ def prepare_replay(
     """
     device, core, paths = start.open()
     path = Path(trace)
-    document = {"name": _printable(path.name or str(path))} | dict(options or {})
+    document = {"name": printable(path.name or str(path))} | dict(options or {})
     recorded = document.get("trace")
-    source = {"file": _printable(path.name)}
+    source = {"file": printable(path.name)}
     if isinstance(recorded, Mapping):
         source |= {key: recorded[key] for key in ("reader", "reader_sha256") if key in recorded}
     document["trace"] = source
@@ -465,10 +478,10 @@ def prepare_replay(
         with nullcontext(trace) if reader is None else reader.text_of(trace) as text:
             records = _core.Trace(str(text), resolved.core, memory_bytes_max)
     except UnicodeEncodeError as error:
-        raise TraceError(f"{path}: the name is not UTF-8 text; rename the file") from error
-    file = _printable(path.name)
+        raise unnamed(path) from error
+    file = printable(path.name)
     if isinstance(recorded, Mapping):
-        _check_digest(records.digest(), recorded, path)
+        check_digest(records.digest(), recorded, path)
         file = str(recorded.get("file", file))  # it may be renamed by now
     if core is None:
         core = device.drive(start.seed)
@@ -485,19 +498,6 @@ def prepare_replay(
 def _legible(**paths: str | Path) -> dict[str, str]:
     """Return those paths that a document can hold: names of folders may be any bytes."""
     return {name: str(path) for name, path in paths.items() if oddity(str(path)) is None}
-
-
-def _printable(name: str) -> str:
-    return name.encode(errors="replace").decode()  # names of files may be any bytes
-
-
-def _check_digest(digest: str, recorded: Mapping[str, Any], path: Path) -> None:
-    wanted = str(recorded.get("digest", digest))
-    if digest != wanted:
-        raise TraceError(
-            f"{path}: another trace than the one recorded as `{recorded.get('file', '?')}`: "
-            f"its digest is {digest[:12]}…, not {wanted[:12]}…"
-        )
 
 
 def benchmark(  # noqa: PLR0913 (options, by name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,7 +49,7 @@ def verify(  # noqa: PLR0913 (options, by name)
     path: str | Path,
     *,
     state: str | None = None,
-    trace: str | Path | None = None,
+    trace: str | Path | Sequence[str | Path] = (),
     gc_policy: object = None,
     progress: Watcher | None = None,
     slice_ops: int | None = None,
@@ -59,7 +59,7 @@ def verify(  # noqa: PLR0913 (options, by name)
     Args:
         path: The result file.
         state: Where the device image is now, as `image:FILE`, if the result started from one.
-        trace: Where the trace is now, if the result replayed one.
+        trace: Where the trace is now, if the result replayed one; or those of its tenants.
         gc_policy: The policy, if the result is of one whose name does not lead back to it.
         progress: Called about 20 times a second.
         slice_ops: Operations in a slice; results do not depend on it.
@@ -85,7 +85,8 @@ def verify(  # noqa: PLR0913 (options, by name)
         )
     try:
         with named_in(path, is_record=True):
-            run = _run_again(content, state, trace, gc_policy)
+            traces = [trace] if isinstance(trace, str | Path) else list(trace or ())
+            run = _run_again(content, state, traces, gc_policy)
     except CodeError:
         raise
     except ConfigError as error:
@@ -143,7 +144,7 @@ def _changed_sources(made_by: Tool) -> str | None:
 def _run_again(
     document: ResultDocument,
     state: str | None,
-    trace: str | Path | None,
+    traces: list[str | Path],
     gc_policy: object,
 ) -> Run:
     run = document.run
@@ -158,15 +159,19 @@ def _run_again(
     _same_policy(document.device, gc_policy)
     start = Start(document.device, document.seed, state, gc_policy)
     if "trace" in document.workload:
-        path = trace or run.trace_path
+        if len(traces) > 1:
+            raise ResultError(f"the result replayed one trace, and {len(traces)} are given")
+        path = traces[0] if traces else run.trace_path
         if path is None:
             raise ResultError(
                 "the result replayed a trace and does not say where it is: --trace FILE"
             )
         return prepare_replay(start, path, document.workload, recorded(document))
-    if trace is not None:
+    tenants = document.workload.get("tenants") or ()
+    if traces and not any("trace" in tenant for tenant in tenants):
         raise ResultError("the result replayed no trace: leave out --trace")
-    return prepare_benchmark(start, document.workload, watch=recorded(document))
+    traces = traces or list(run.trace_paths or ())
+    return prepare_benchmark(start, document.workload, watch=recorded(document), traces=traces)
 
 
 def _same_policy(device: Mapping[str, Any], gc_policy: object) -> None:

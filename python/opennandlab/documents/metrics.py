@@ -426,7 +426,25 @@ class Fairness(Record, frozen=True, kw_only=True):
     max_min_ratio: float | None
 
 
-class Tenant(Record, frozen=True, kw_only=True):
+class TraceVolume(Record, frozen=True, kw_only=True):
+    """What a volume of the trace of a tenant got.
+
+    Args:
+        iops: Commands per second.
+        latency_us: Latencies.
+        name: From the trace.
+        served: Commands completed.
+        throughput_mb_s: Bytes per second.
+    """
+
+    iops: Iops
+    latency_us: Latencies
+    name: str
+    served: int
+    throughput_mb_s: Throughput
+
+
+class Tenant(TraceVolume, frozen=True, kw_only=True):
     """What one of several hosts got.
 
     Args:
@@ -436,15 +454,16 @@ class Tenant(Record, frozen=True, kw_only=True):
         priority: Priority class of its queue.
         served: Commands completed.
         throughput_mb_s: Bytes per second.
+        trace_pages: Pages of its trace; only if addresses were changed.
+        trace_requests: Requests of its trace; only with a trace.
+        volumes: Figures of each volume; only of a trace with several.
         weight: Weight of its queue.
     """
 
-    iops: Iops
-    latency_us: Latencies
-    name: str
     priority: str
-    served: int
-    throughput_mb_s: Throughput
+    trace_pages: TracePages | None = None
+    trace_requests: int | None = None
+    volumes: list[TraceVolume] | None = None
     weight: int
 
 

@@ -279,6 +279,7 @@ class RunFacts(Record, frozen=True, kw_only=True):
         workload_name: The same of the workload.
         image_path: Device image that the run began with.
         trace_path: Trace that was replayed.
+        trace_paths: Traces of tenants.
         wall_s: Wall time.
         precondition_wall_s: Of that, preconditioning.
         measured_wall_s: Of that, the measured part.
@@ -291,6 +292,7 @@ class RunFacts(Record, frozen=True, kw_only=True):
     workload_name: str | None = None
     image_path: str | None = None
     trace_path: str | None = None
+    trace_paths: list[str] | None = None
     wall_s: float
     precondition_wall_s: float
     measured_wall_s: float

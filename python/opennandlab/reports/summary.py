@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from opennandlab.base.words import NOTHING, number, size
-from opennandlab.documents.metrics import Latency
+from opennandlab.documents.metrics import Latency, TraceVolume
 from opennandlab.documents.placement import Fdp
 from opennandlab.documents.record import plain
 from opennandlab.documents.result import Origin, ResultDocument, State
@@ -99,16 +99,20 @@ def collection_table(document: ResultDocument) -> TextTable:
     return TextTable(head, rows)
 
 
+def _got(host: TraceVolume) -> list[str]:
+    """Return the rates and latencies of a tenant or a volume."""
+    latency = host.latency_us.all
+    figures = (host.iops.total, host.throughput_mb_s.total)
+    return [number(one) for one in (*figures, latency.mean, latency.p99, latency.p999)]
+
+
 def tenant_table(document: ResultDocument) -> TextTable:
     """Return rates and latencies of each tenant; no rows for a drive of one host."""
     head = ["tenant", "weight", "priority", "IOPS", "MB/s", "mean, µs", "p99, µs", "p99.9, µs"]
     rows = []
     for tenant in (document.metrics and document.metrics.tenants) or ():
-        latency = tenant.latency_us.all
-        rates = (tenant.iops.total, tenant.throughput_mb_s.total)
-        figures = (*rates, latency.mean, latency.p99, latency.p999)
-        labels = [tenant.name, str(tenant.weight), tenant.priority]
-        rows.append([*labels, *(number(figure) for figure in figures)])
+        rows.append([tenant.name, str(tenant.weight), tenant.priority, *_got(tenant)])
+        rows += [[f"  {one.name}", "", "", *_got(one)] for one in tenant.volumes or ()]
     return TextTable(head, rows)
 
 

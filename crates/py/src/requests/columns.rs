@@ -7,35 +7,33 @@ use opennandlab_sim::op::{HostOp, ZoneAction, ZoneOp};
 use opennandlab_sim::timed::RequestRow;
 use opennandlab_sim::units::SECTOR_BYTES;
 use opennandlab_sim::workload::trace::Trace;
+use opennandlab_sim::workload::Host;
 
 /// Rows of a block: some 50 KiB.
 const BLOCK_ROWS: usize = 256;
 
-/// The volumes of a trace: where each request came from.
-pub(crate) enum Volumes {
-    /// There is one, or no trace.
-    One(String),
-    /// All of the trace, whose requests come in its order.
-    All(Arc<Trace>),
-}
-
-impl Volumes {
-    /// Those of a trace of which all were asked for by a word, or one by its name.
-    pub(crate) fn of(trace: &Arc<Trace>, asked: &str) -> Self {
-        match (trace.volumes(), asked) {
-            ([_], _) => Self::One(String::new()),
-            (_, "concat" | "overlay") => Self::All(Arc::clone(trace)),
-            (_, name) => Self::One(name.to_owned()),
-        }
-    }
-}
-
 /// The names that rows have as numbers.
 pub(crate) struct Names {
-    pub(crate) stage: String,
-    /// Of the hosts that share the drive; none for one that has it for itself.
-    pub(crate) tenants: Vec<String>,
-    pub(crate) volumes: Volumes,
+    stage: String,
+    /// Tenant and volume by the number of the host, or empty text.
+    hosts: Vec<(String, String)>,
+    /// The trace whose requests come in its order, if its volumes are no hosts.
+    trace: Option<Arc<Trace>>,
+}
+
+impl Names {
+    /// Those of a stage with these hosts; `trace` is the one that is replayed alone.
+    pub(crate) fn of(stage: String, hosts: &[Host], trace: Option<Arc<Trace>>) -> Self {
+        let owner = |host: &Host| {
+            let owner = host.volume_of.and_then(|owner| hosts.get(usize::from(owner)));
+            owner.map_or(&host.name, |owner| &owner.name).clone()
+        };
+        let is_told_apart = |host: &Host| !host.volume.is_empty();
+        let trace =
+            trace.filter(|trace| trace.volumes().len() > 1 && !hosts.iter().any(is_told_apart));
+        let hosts = hosts.iter().map(|host| (owner(host), host.volume.clone())).collect();
+        Self { stage, hosts, trace }
+    }
 }
 
 /// The content of a column.
@@ -104,17 +102,16 @@ fn push_numbers(out: &mut Vec<u8>, block: &[RequestRow], of: impl Fn(&RequestRow
 }
 
 fn tenant<'a>(names: &'a Names, row: &RequestRow) -> &'a str {
-    names.tenants.get(usize::from(row.command.tenant)).map_or("", String::as_str)
+    names.hosts.get(usize::from(row.command.tenant)).map_or("", |(name, _)| name)
 }
 
 fn volume<'a>(names: &'a Names, row: &RequestRow) -> &'a str {
-    match &names.volumes {
-        Volumes::One(name) => name,
-        Volumes::All(trace) => {
-            let record = &trace.records()[row.sequence as usize];
-            &trace.volumes()[record.volume_index()]
-        }
-    }
+    let Some(trace) = &names.trace else {
+        return names.hosts.get(usize::from(row.command.tenant)).map_or("", |(_, name)| name);
+    };
+    // It may be replayed several times.
+    let record = &trace.records()[(row.sequence % trace.records().len() as u64) as usize];
+    &trace.volumes()[record.volume_index()]
 }
 
 fn op(op: HostOp) -> &'static str {

@@ -23,7 +23,7 @@ use std::thread::{self, JoinHandle};
 use opennandlab_sim::run::{Progress, Simulation};
 use opennandlab_sim::timed::RequestRow;
 
-pub(crate) use columns::{Names, Volumes};
+pub(crate) use columns::Names;
 pub(crate) use output::Kept;
 use output::{Format, Output};
 

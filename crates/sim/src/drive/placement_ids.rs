@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::op::HostCommand;
 use crate::units::Lpn;
-use crate::workload::Generator;
+use crate::workload::{Generator, MergedPages};
 
 /// Gives writes their placement ids.
 pub trait Placer: Send {
@@ -41,6 +41,10 @@ impl Generator for Placed {
 
     fn retarget(&mut self, command: &mut HostCommand) {
         self.inner.retarget(command);
+    }
+
+    fn merged_pages(&self) -> Option<MergedPages> {
+        self.inner.merged_pages()
     }
 }
 

@@ -22,29 +22,35 @@ pub struct Outside<T> {
     /// In order of arrival, unless there is arbitration.
     arrived: VecDeque<T>,
     queues: Option<Box<Arbiter<T>>>,
+    /// The queue of each host: volumes of a trace have that of their host.
+    queue_of: Vec<u8>,
     /// Commands that arbitration chose.
     chosen: u64,
 }
 
 impl<T> Default for Outside<T> {
     fn default() -> Self {
-        Self { arrived: VecDeque::new(), queues: None, chosen: 0 }
+        Self { arrived: VecDeque::new(), queues: None, queue_of: Vec::new(), chosen: 0 }
     }
 }
 
 impl<T> Outside<T> {
     /// Nothing waits. With a protocol that arbitrates, each of several hosts has a queue.
     pub fn new(config: &HostConfig, hosts: &[&Host]) -> Self {
+        let owners = hosts.iter().filter(|host| host.volume_of.is_none());
         let shares: Vec<(Priority, u32)> =
-            hosts.iter().map(|host| (host.priority, host.weight)).collect();
+            owners.map(|host| (host.priority, host.weight)).collect();
         let queues = config.build_arbiter(&shares).map(Box::new);
-        Self { queues, ..Self::default() }
+        let numbered = hosts.iter().enumerate();
+        let queue_of =
+            numbered.map(|(index, host)| host.volume_of.unwrap_or(index as u8)).collect();
+        Self { queues, queue_of, ..Self::default() }
     }
 
     /// A command of the host of this number comes.
     pub fn push(&mut self, host: usize, item: T) {
         match &mut self.queues {
-            Some(queues) => queues.push(host, item),
+            Some(queues) => queues.push(usize::from(self.queue_of[host]), item),
             None => self.arrived.push_back(item),
         }
     }
@@ -74,9 +80,11 @@ struct Account {
     commands: [u64; HOST_OP_KINDS],
     bytes: [u64; HOST_OP_KINDS],
     latencies: LatencyBook,
+    /// When its last command completed.
+    last_done: Ns,
 }
 
-/// Counts and latencies of each host, by its number.
+/// Counts and latencies of each host and of each volume, by its number.
 pub struct TenantBook {
     accounts: Vec<Account>,
 }
@@ -89,18 +97,37 @@ impl TenantBook {
             commands: [0; HOST_OP_KINDS],
             bytes: [0; HOST_OP_KINDS],
             latencies: LatencyBook::default(),
+            last_done: Ns(0),
         };
-        let have_names = hosts.iter().all(|host| !host.name.is_empty());
+        let mut owners = hosts.iter().filter(|host| host.volume_of.is_none());
+        let have_names = owners.all(|host| !host.name.is_empty());
         have_names.then(|| Box::new(Self { accounts: hosts.iter().map(account).collect() }))
     }
 
     /// A command is complete.
-    pub fn record(&mut self, command: &HostCommand, latency: Ns) {
+    pub fn record(&mut self, command: &HostCommand, latency: Ns, now: Ns) {
         let account = &mut self.accounts[usize::from(command.tenant)];
-        let kind = command.op.index();
-        account.commands[kind] += 1;
-        account.bytes[kind] += u64::from(command.sector_count) * SECTOR_BYTES;
-        account.latencies.record(command.op, latency);
+        account.record(command, latency, now);
+        if let Some(host) = account.host.volume_of {
+            self.accounts[usize::from(host)].record(command, latency, now);
+        }
+    }
+
+    /// Those that share the drive.
+    fn hosts(&self) -> impl Iterator<Item = &Account> {
+        self.accounts.iter().filter(|account| account.host.volume_of.is_none())
+    }
+
+    /// The hosts whose trace ended when less than this share of a time of `run` had passed: name,
+    /// and when.
+    pub fn ended_before(&self, share: f64, run: Ns) -> Vec<(&str, Ns)> {
+        let has_ended = |account: &&Account| {
+            let served: u64 = account.commands.iter().sum();
+            account.host.trace.is_some_and(|trace| served == trace.requests)
+        };
+        let is_early = |account: &&Account| (account.last_done.0 as f64) < share * run.0 as f64;
+        let early = self.hosts().filter(has_ended).filter(is_early);
+        early.map(|account| (account.host.name.as_str(), account.last_done)).collect()
     }
 
     /// Whether some host has another priority than `medium`.
@@ -110,12 +137,32 @@ impl TenantBook {
 
     /// Commands of all hosts.
     pub fn served(&self) -> u64 {
-        self.accounts.iter().flat_map(|account| account.commands).sum()
+        self.hosts().flat_map(|account| account.commands).sum()
     }
 
     /// The rows of the result file, one for each host, over a time of `seconds`.
     pub fn to_json(&self, seconds: Option<f64>) -> Value {
-        self.accounts.iter().map(|account| account.to_json(seconds)).collect()
+        let numbered = self.accounts.iter().enumerate();
+        let hosts = numbered.filter(|(_, account)| account.host.volume_of.is_none());
+        let row = |(index, account): (usize, &Account)| {
+            let mut row = account.to_json(seconds);
+            row["weight"] = json!(account.host.weight);
+            row["priority"] = json!(account.host.priority);
+            if let Some(trace) = account.host.trace {
+                row["trace_requests"] = json!(trace.requests);
+                if let Some(pages) = trace.pages {
+                    row["trace_pages"] = json!(pages);
+                }
+            }
+            let is_of = |volume: &&Account| volume.host.volume_of == Some(index as u8);
+            let volumes: Vec<_> =
+                self.accounts.iter().filter(is_of).map(|volume| volume.to_json(seconds)).collect();
+            if !volumes.is_empty() {
+                row["volumes"] = json!(volumes);
+            }
+            row
+        };
+        hosts.map(row).collect()
     }
 
     /// How evenly bytes were shared out, by weight: Jain's index, and the largest share over the
@@ -124,7 +171,7 @@ impl TenantBook {
         let share = |account: &Account| {
             (account.bytes[0] + account.bytes[1]) as f64 / f64::from(account.host.weight.max(1))
         };
-        let shares: Vec<f64> = self.accounts.iter().map(share).collect();
+        let shares: Vec<f64> = self.hosts().map(share).collect();
         let max = shares.iter().copied().fold(0.0, f64::max);
         let min = shares.iter().copied().fold(f64::INFINITY, f64::min);
         let ratio = (min > 0.0).then(|| max / min);
@@ -133,6 +180,14 @@ impl TenantBook {
 }
 
 impl Account {
+    fn record(&mut self, command: &HostCommand, latency: Ns, now: Ns) {
+        let kind = command.op.index();
+        self.commands[kind] += 1;
+        self.bytes[kind] += u64::from(command.sector_count) * SECTOR_BYTES;
+        self.latencies.record(command.op, latency);
+        self.last_done = now;
+    }
+
     fn to_json(&self, seconds: Option<f64>) -> Value {
         let seconds = seconds.filter(|&seconds| seconds > 0.0);
         let rate = |count: u64| seconds.map(|seconds| count as f64 / seconds);
@@ -148,8 +203,6 @@ impl Account {
         let [read, written, ..] = self.bytes;
         json!({
             "name": self.host.name,
-            "weight": self.host.weight,
-            "priority": self.host.priority,
             "served": self.commands.iter().sum::<u64>(),
             "iops": iops,
             "throughput_mb_s": {
@@ -175,7 +228,7 @@ mod tests {
     use crate::op::HostOp;
 
     fn host(name: &str, weight: u32) -> Host {
-        Host { name: name.to_owned(), weight, priority: Priority::Medium }
+        Host { name: name.to_owned(), weight, ..Host::default() }
     }
 
     #[test]
@@ -193,8 +246,9 @@ mod tests {
         let (a, b) = (host("a", 3), host("b", 1));
         let mut book = TenantBook::of(&[&a, &b]).expect("they have names");
         let write = HostCommand::new(HostOp::Write, 0, 8);
-        (0..6).for_each(|_| book.record(&write, Ns(1000)));
-        (0..2).for_each(|_| book.record(&HostCommand { tenant: 1, ..write }, Ns(2000)));
+        (0..6).for_each(|_| book.record(&write, Ns(1000), Ns(0)));
+        let other = HostCommand { tenant: 1, ..write };
+        (0..2).for_each(|_| book.record(&other, Ns(2000), Ns(0)));
         assert_eq!(book.served(), 8);
         assert_eq!(book.fairness()["jain_index"], 1.0);
         assert_eq!(book.fairness()["max_min_ratio"], 1.0);

@@ -111,6 +111,8 @@ pub(crate) struct Run {
     pub(crate) records: Vec<StageRecord>,
     pub(crate) resolved: serde_json::Value,
     warnings: Vec<String>,
+    /// The hosts of the measured stage, with the volumes of their traces.
+    hosts: Vec<Host>,
     /// Of a trace whose addresses were changed.
     pub(crate) merged_pages: Option<MergedPages>,
     /// The measured stage's start, once it began.
@@ -124,6 +126,8 @@ pub(crate) struct Run {
 impl Run {
     /// A job before its first command, whose measured stage is watched as asked.
     pub(crate) fn new(job: Job, drive: &Drive, observation: Observation) -> Self {
+        let loads = job.measured.iter().flat_map(|stage| &stage.loads);
+        let hosts = loads.map(|load| load.host.clone()).collect();
         let mut stages: VecDeque<_> =
             job.precondition.into_iter().map(|stage| (stage, false)).collect();
         stages.extend(job.measured.map(|stage| (stage, true)));
@@ -136,6 +140,7 @@ impl Run {
             records: Vec::new(),
             resolved: job.resolved,
             warnings: job.warnings,
+            hosts,
             merged_pages: None,
             baseline: None,
             measured: None,
@@ -221,6 +226,7 @@ impl Run {
         };
         if is_measured {
             self.warnings.extend(ended_early(&runner, drive));
+            self.warnings.extend(tenants_ended(&runner));
             self.warnings.extend(overloads(&runner));
         }
         drive.ftl.finish(End::Stage);
@@ -269,6 +275,11 @@ impl Run {
         let under_way = self.current.as_ref().filter(|current| current.is_measured);
         let overloads = under_way.map_or_else(Vec::new, |current| overloads(&current.runner));
         [&self.warnings[..], &overloads].concat()
+    }
+
+    /// The hosts of the measured stage by the numbers that their commands carry.
+    pub(crate) fn hosts(&self) -> &[Host] {
+        &self.hosts
     }
 
     /// Whether the measured stage has ended.
@@ -366,15 +377,43 @@ fn ended_early(runner: &Runner, drive: &Drive) -> Option<String> {
         Limit::Exhausted | Limit::Idle => return None,
     };
     let (done, total) = (done as f64, total as f64);
+    let is_one = runner.feeds().iter().all(|feed| feed.load.host.trace.is_none());
+    let (who, end) =
+        if is_one { ("the trace", "it is") } else { ("the traces of tenants", "they are") };
     is_early.then(|| {
         format!(
-            "the trace ended after {} of the {} {what} ({:.2} %): it is not repeated",
+            "{who} ended after {} of the {} {what} ({:.2} %): {end} not repeated",
             three_digits(done / unit),
             three_digits(total / unit),
             100.0 * done / total
         )
     })
 }
+
+/// Tenants whose traces ended before the run.
+fn tenants_ended(runner: &Runner) -> Option<String> {
+    let ledger = &runner.stage()?.host.ledger;
+    let run = ledger.tally.last_completion;
+    let ended = ledger.tenants.as_ref()?.ended_before(1.0 - ENDED_SHARE, run);
+    let named = |(name, at): &(&str, Ns)| format!("{name} at {}", three_digits(at.as_seconds()));
+    let mut list: Vec<_> = ended.iter().take(NAMES_MAX).map(named).collect();
+    if ended.len() > NAMES_MAX {
+        list.push(format!("{} more", ended.len() - NAMES_MAX));
+    }
+    (!ended.is_empty()).then(|| {
+        format!(
+            "traces of tenants ended before the run, at {} s: {} s; they are not repeated, and \
+             their rates are over the whole run",
+            three_digits(run.as_seconds()),
+            list.join(", ")
+        )
+    })
+}
+
+/// Share of a run that may remain when a trace ends.
+const ENDED_SHARE: f64 = 0.01;
+/// Most names in a warning.
+const NAMES_MAX: usize = 8;
 
 /// A number with three digits, or those before its point.
 fn three_digits(value: f64) -> String {

@@ -264,13 +264,29 @@ impl Hosts {
             feed.outstanding -= u32::from(feed.load.bursts.is_some());
             self.issue(drive, stage, tenant);
         } else {
-            feed.outstanding -= 1;
-            feed.arrivals.last_done = stage.now();
-            if std::mem::take(&mut feed.is_late) {
-                self.arrived(drive, stage, tenant);
-            }
+            self.completed_open(drive, stage, tenant);
         }
         self.meter.note(drive, Some(stage));
+    }
+
+    /// The same of an open or paced loop, or of a volume of a trace.
+    fn completed_open(&mut self, drive: &mut Drive, stage: &mut TimedStage, tenant: usize) {
+        let tenant = self.host_of(tenant);
+        let feed = &mut self.feeds[tenant];
+        if feed.is_closed_loop() {
+            self.issue(drive, stage, tenant);
+            return;
+        }
+        feed.outstanding -= 1;
+        feed.arrivals.last_done = stage.now();
+        if std::mem::take(&mut feed.is_late) {
+            self.arrived(drive, stage, tenant);
+        }
+    }
+
+    /// The host that has the volume of this number; itself, if it is none.
+    fn host_of(&self, tenant: usize) -> usize {
+        self.feeds[tenant].load.host.volume_of.map_or(tenant, usize::from)
     }
 
     /// The next command of an open loop has arrived, or a pause or an idle time has ended.
@@ -281,16 +297,19 @@ impl Hosts {
             }
             return;
         };
-        if feed.arriving.is_some() {
+        if let Some(command) = &feed.arriving {
             if feed.is_full() {
                 feed.is_late = true;
                 return;
             }
+            let asks = usize::from(command.tenant);
+            let asks = self.host_of(asks);
+            let feed = &mut self.feeds[asks];
             feed.outstanding += 1;
             feed.arrivals.count += 1;
             feed.arrivals.last = (stage.now(), feed.outstanding);
         }
-        match feed.arriving.take() {
+        match self.feeds[tenant].arriving.take() {
             Some(mut command) => {
                 self.aim(drive, tenant, &mut command);
                 stage.submit(drive, &command);

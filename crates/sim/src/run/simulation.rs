@@ -20,7 +20,7 @@ use crate::timed::{Observation, RequestRow};
 use crate::units::{BlockId, Ns};
 use crate::workload::cell::CellSpec;
 use crate::workload::fio::JobSpec;
-use crate::workload::{Job, Space};
+use crate::workload::{Host, Job, Space};
 
 /// What the drive is busy with.
 enum Work {
@@ -301,6 +301,12 @@ impl Simulation {
         self.work = Work::None;
         self.drive.ftl.finish(End::Stage);
         self.drive.place(None);
+    }
+
+    /// The hosts of the measured part of the job by the numbers that their commands carry, volumes
+    /// of their traces behind them.
+    pub fn hosts(&self) -> &[Host] {
+        self.run().map_or(&[], Run::hosts)
     }
 
     /// Whether [`Simulation::advance`] runs no further until rows of requests were taken.

@@ -244,7 +244,7 @@ impl Ledger {
         tally.latency_ns += u128::from(latency.0);
         tally.last_completion = now;
         if let Some(tenants) = &mut self.tenants {
-            tenants.record(command, latency);
+            tenants.record(command, latency, now);
         }
     }
 

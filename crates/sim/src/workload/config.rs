@@ -3,6 +3,8 @@
 //! `resolve` fills the defaults in and checks everything against the device it is meant for;
 //! resolving its own output again changes nothing, so a result file can be replayed.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::check::{refuse, whole};
@@ -12,11 +14,13 @@ use super::pattern::PatternConfig;
 use super::placement::{Phases, PlacementIds, StageIds};
 use super::precondition::{resolve_steps, PreconditionStep, Requests, StepContext, WorkloadStep};
 use super::synthetic::SyntheticParts;
-use super::tenant::{check_names, TenantConfig, TENANTS_MAX};
+use super::tenant::{check_names, without_traffic, TenantConfig};
+use super::tenant_loads;
 use super::total::TotalConfig;
+use super::trace::Trace;
 use super::traffic::{with_traffic, Part, Traffic};
 use super::zones::Asked;
-use super::{Admission, Generator, Job, Load, Namespace, Space, Stage};
+use super::{Admission, Generator, Job, Limit, Load, Namespace, Space, Stage, TENANTS_MAX};
 use crate::config::{parse, ConfigError};
 
 with_traffic! {
@@ -29,7 +33,8 @@ with_traffic! {
         /// Whether the run has a clock; without one latency and throughput are not measured.
         /// Default true.
         pub timed: bool = true,
-        /// How much is asked; no default.
+        /// How much is asked; no default. Left out where every tenant replays a trace, the run
+        /// ends with the last of these.
         pub total: TotalConfig = TotalConfig::default(),
         /// The part of the logical space in use, from its start, in percent; above 0, at most 100;
         /// default 100.
@@ -99,7 +104,8 @@ impl WorkloadConfig {
     /// # Panics
     /// Never: every key is text and every checked number finite.
     pub fn to_json(&self) -> Value {
-        serde_json::to_value(self).expect("every key is text and every number finite")
+        let value = serde_json::to_value(self).expect("every key is text and every number finite");
+        without_traffic(value)
     }
 
     /// The JSON schema of the workload file.
@@ -108,23 +114,70 @@ impl WorkloadConfig {
     }
 
     /// Compiles the workload for the device it was resolved for.
+    ///
+    /// # Panics
+    /// If a tenant replays a trace: see [`WorkloadConfig::job_of`].
     pub fn job(&self, space: Space, seed: u64) -> Job {
+        self.job_of(&[], space, seed).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// The same, with the traces that were read, by the numbers of their tenants.
+    ///
+    /// # Errors
+    /// When one is missing, or does not fit the range of its tenant.
+    pub fn job_of(
+        &self,
+        traces: &[Option<Arc<Trace>>],
+        space: Space,
+        seed: u64,
+    ) -> Result<Job, ConfigError> {
         let log = self.host_log(space, seed);
+        let mut warnings: Vec<String> =
+            self.placement_warning(space).into_iter().chain(self.mix_warning()).collect();
+        let loads = match self.tenants[..] {
+            [] => self.loads(space, seed, log.as_ref()),
+            ref tenants => tenant_loads::loads(tenants, traces, (space, seed), &mut warnings)?,
+        };
+        let mut ids = self.stage_ids(self.precondition.len(), space);
+        if let Some(StageIds::Tenants(ids)) = &mut ids {
+            let volumes = loads.iter().filter_map(|load| load.host.volume_of);
+            let more: Vec<u8> = volumes.map(|tenant| ids[usize::from(tenant)]).collect();
+            ids.extend(more);
+        }
         let measured = Stage {
             label: self.name.clone(),
-            loads: self.loads(space, seed, log.as_ref()),
+            loads,
             timed: self.timed,
-            limit: self.total.limit(space),
+            limit: if self.ends_with_traces() { Limit::Exhausted } else { self.total.limit(space) },
             until: None,
-            ids: self.stage_ids(self.precondition.len(), space),
+            ids,
         };
-        Job {
+        Ok(Job {
             precondition: self.preconditioning(space, seed, log.as_ref()),
             measured: Some(measured),
             sample_count: self.samples,
             resolved: self.to_json(),
-            warnings: self.placement_warning(space).into_iter().chain(self.mix_warning()).collect(),
+            warnings,
+        })
+    }
+
+    /// Whether no total is given, and the run ends with the traces of its tenants.
+    fn ends_with_traces(&self) -> bool {
+        self.total == TotalConfig::default()
+            && !self.tenants.is_empty()
+            && self.tenants.iter().all(|tenant| tenant.trace.is_some())
+    }
+
+    /// The same workload with the files and digests of traces that were read, by tenant.
+    #[must_use]
+    pub fn of(&self, sources: Vec<Option<(String, String)>>) -> Self {
+        let mut config = self.clone();
+        for (tenant, source) in config.tenants.iter_mut().zip(sources) {
+            if let (Some(trace), Some((file, digest))) = (&mut tenant.trace, source) {
+                (trace.file, trace.digest) = (file, digest);
+            }
         }
+        config
     }
 
     /// Compiles the stages before the measured part.
@@ -241,6 +294,9 @@ impl WorkloadConfig {
         if !(1..=100_000).contains(&self.samples) {
             return Err(refuse("samples", self.samples, "1 to 100000"));
         }
+        if self.ends_with_traces() {
+            return Ok(());
+        }
         self.total.check("total")
     }
 
@@ -288,7 +344,7 @@ impl WorkloadConfig {
         if self.tenants.is_empty() {
             self.traffic().writes()
         } else {
-            self.tenants.iter().any(|tenant| tenant.traffic().writes())
+            self.tenants.iter().any(TenantConfig::writes)
         }
     }
 
@@ -296,10 +352,7 @@ impl WorkloadConfig {
         if let Some(log) = log {
             return vec![self.traffic().load(Box::new(log.clone()))];
         }
-        if self.tenants.is_empty() {
-            return vec![self.traffic().load(self.generator(space, seed))];
-        }
-        self.tenant_loads(space, seed, "tenant")
+        vec![self.traffic().load(self.generator(space, seed))]
     }
 
     fn tenant_loads(&self, space: Space, seed: u64, streams: &str) -> Vec<Load> {
@@ -323,6 +376,11 @@ impl WorkloadConfig {
             Some(index) if !self.writes() => {
                 let path = format!("precondition[{index}].requests");
                 Err(ConfigError::new(path, "no tenant writes; accepted: `workload`"))
+            }
+            Some(index) if self.tenants.iter().any(|tenant| tenant.trace.is_some()) => {
+                let message = "a trace has no pattern to repeat; accepted: `workload`, or the \
+                               steps sequential_fill and rest";
+                Err(ConfigError::new(format!("precondition[{index}].requests"), message))
             }
             _ => Ok(()),
         }

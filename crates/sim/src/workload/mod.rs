@@ -24,6 +24,8 @@ pub mod size;
 pub mod steps;
 mod synthetic;
 pub mod tenant;
+mod tenant_loads;
+mod tenant_trace;
 pub mod total;
 pub mod trace;
 mod traffic;
@@ -175,9 +177,35 @@ pub struct Host {
     pub weight: u32,
     /// Class in arbitration.
     pub priority: Priority,
+    /// The volume that its requests come from, if it is one of several of a trace.
+    pub volume: String,
+    /// The host that it is a volume of: their requests wait in one queue.
+    pub volume_of: Option<u8>,
+    /// The trace that it replays, next to other hosts.
+    pub trace: Option<TraceFacts>,
 }
 
-/// The commands of one host. Those of load `i` of a stage carry `tenant: i`.
+/// Hosts that can share a drive, at most.
+pub(crate) const TENANTS_MAX: usize = 64;
+
+impl Host {
+    /// The name of one that has none.
+    pub(crate) fn name_of(index: usize) -> String {
+        format!("tenant-{index}")
+    }
+}
+
+/// The trace of one of several hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TraceFacts {
+    /// Requests that there are to replay.
+    pub requests: u64,
+    /// Counts of pages, if addresses were changed.
+    pub pages: Option<MergedPages>,
+}
+
+/// The commands of one host. Those of load `i` of a stage carry `tenant: i`, whichever load draws
+/// them: open loops of traces are drawn together, in the order of their arrival.
 pub struct Load {
     /// The host.
     pub host: Host,
@@ -194,6 +222,20 @@ impl Load {
     pub fn new(generator: Box<dyn Generator>, admission: Admission) -> Self {
         Self { host: Host::default(), generator, admission, bursts: None }
     }
+
+    /// A host whose commands another load draws.
+    pub(crate) fn drawn_elsewhere(host: Host) -> Self {
+        Self { host, ..Self::new(Box::new(Nothing), Admission::Open) }
+    }
+}
+
+/// No commands.
+struct Nothing;
+
+impl Generator for Nothing {
+    fn fill(&mut self, _: &mut Vec<HostCommand>, _: usize) {}
+
+    fn retarget(&mut self, _: &mut HostCommand) {}
 }
 
 /// One stretch of commands: a preconditioning step, or the measured part.

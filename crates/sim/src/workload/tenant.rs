@@ -6,16 +6,19 @@
 
 use std::ops::Range;
 
+use serde_json::Value;
+
 use super::check::{refuse, whole};
+use super::replay::{LoopConfig, OpenLoop};
 use super::synthetic::SyntheticParts;
+use super::tenant_trace::{optional_loop, optional_trace, trace_schema, TenantTrace};
+use super::trace::TraceOptions;
 use super::traffic::{with_traffic, Part, Traffic};
-use super::{Generator, Host, Load, Namespace, Space};
+use super::{replay, Generator, Host, Load, Namespace, Space};
 use crate::config::ConfigError;
 use crate::op::{HostCommand, Priority};
 use crate::rng::Rng;
-
-/// Most tenants of a workload.
-pub(super) const TENANTS_MAX: usize = 64;
+use crate::units::SECTOR_BYTES;
 
 /// Largest weight of a tenant.
 const WEIGHT_MAX: u32 = 1000;
@@ -46,6 +49,21 @@ with_traffic! {
         /// The pages of this namespace, once they are known.
         #[serde(skip)]
         pub namespace_pages: Option<[u32; 2]> = None,
+        /// A recorded trace that it replays, in place of the keys that describe requests: the name
+        /// of its file, seen from the workload file, or a mapping such as `{file: web.csv, format:
+        /// msr, beyond: wrap}`. Default none.
+        #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "optional_trace")]
+        #[schemars(schema_with = "trace_schema")]
+        pub trace: Option<TenantTrace> = None,
+        /// With `trace`, when its requests are issued: `open`, `closed`, or a mapping such as
+        /// `{kind: closed, queue_depth: 8}`; default `open`.
+        #[serde(
+            rename = "loop",
+            skip_serializing_if = "Option::is_none",
+            deserialize_with = "optional_loop"
+        )]
+        #[schemars(schema_with = "crate::config::name_or_mapping_schema::<LoopConfig>")]
+        pub load: Option<LoopConfig> = None,
     }
 }
 
@@ -58,7 +76,7 @@ impl TenantConfig {
         namespaces: &[Namespace],
     ) -> Result<(), ConfigError> {
         if self.name.is_empty() {
-            self.name = format!("tenant-{index}");
+            self.name = Host::name_of(index);
         }
         if self.name.trim().is_empty() {
             return Err(refuse("name", &self.name, "text that is not blank"));
@@ -74,9 +92,48 @@ impl TenantConfig {
         if let Some(name) = &self.namespace {
             self.namespace_pages = Some(Namespace::find(namespaces, name)?);
         }
-        self.traffic().check_values()?;
-        self.resolve_alignment()?;
-        self.traffic().check_space(space)
+        let Some(trace) = &self.trace else {
+            if self.load.is_some() {
+                let message = "without `trace`; accepted: `queue_depth`";
+                return Err(ConfigError::new("loop", message));
+            }
+            self.traffic().check_values()?;
+            self.resolve_alignment()?;
+            return self.traffic().check_space(space);
+        };
+        let load = self.load.unwrap_or(LoopConfig::Open(OpenLoop::default()));
+        check_keys(self)?;
+        trace.check(load, self.replayed_part(space))?;
+        self.load = Some(load);
+        Ok(())
+    }
+
+    /// How its trace is to be read, and the most bytes that it may unpack to.
+    pub fn trace_options(&self) -> Option<(TraceOptions, Option<u64>)> {
+        let trace = self.trace.as_ref()?;
+        Some((trace.replay(self.load?).trace_options(), trace.unpacked_bytes_max))
+    }
+
+    /// Whether some of its requests may write.
+    pub(super) fn writes(&self) -> bool {
+        self.trace.is_some() || self.traffic().writes()
+    }
+
+    /// The part of the drive that a trace goes to.
+    pub(super) fn replayed_part(&self, space: Space) -> replay::Part {
+        let [first, limit] = self.part().bytes(space);
+        replay::Part {
+            space: Space { logical_bytes: limit - first, ..space },
+            first_sector: first / SECTOR_BYTES,
+            name: "its range",
+            remedy: "a larger `range_pct` or device",
+        }
+    }
+
+    /// It among others.
+    pub(super) fn host(&self) -> Host {
+        let name = self.name.clone();
+        Host { name, weight: self.weight, priority: self.priority, ..Host::default() }
     }
 
     pub(super) fn traffic(&self) -> Traffic<'_> {
@@ -102,8 +159,7 @@ impl TenantConfig {
         let traffic = self.traffic();
         let inner = traffic.generator(space, seed, &streams, self.shuffle_seed(seed));
         let generator = self.moved(inner, index, space);
-        let host = Host { name: self.name.clone(), weight: self.weight, priority: self.priority };
-        Load { host, ..traffic.load(generator) }
+        Load { host: self.host(), ..traffic.load(generator) }
     }
 
     /// Its writes and trims, as tenant `index`, without a clock.
@@ -130,6 +186,39 @@ impl TenantConfig {
         let first_sector = self.traffic().first_sector(space);
         Box::new(Tenanted { inner, tenant: index as u8, first_sector })
     }
+}
+
+/// Keys that a tenant with a trace has.
+const KEYS: [&str; 7] =
+    ["name", "weight", "priority", "range_pct", "namespace", "trace", "loop"];
+
+/// Refuses keys that describe requests, which are those of the trace.
+fn check_keys(tenant: &TenantConfig) -> Result<(), ConfigError> {
+    let value = |tenant: &TenantConfig| serde_json::to_value(tenant).unwrap_or_default();
+    let (given, plain) = (value(tenant), value(&TenantConfig::default()));
+    let others = given.as_object().into_iter().flatten();
+    let mut others = others.filter(|(key, _)| !KEYS.contains(&key.as_str()));
+    match others.find(|(key, value)| plain.get(key) != Some(value)) {
+        None => Ok(()),
+        Some((key, value)) => {
+            let message = format!(
+                "`{value}` beside `trace`, which has the requests; accepted: {}",
+                KEYS.join(", ")
+            );
+            Err(ConfigError::new(key, message))
+        }
+    }
+}
+
+/// Leaves out of a resolved workload what tenants with traces do not have.
+pub(super) fn without_traffic(mut workload: Value) -> Value {
+    let tenants = workload.get_mut("tenants").and_then(Value::as_array_mut);
+    for tenant in tenants.into_iter().flatten().filter_map(Value::as_object_mut) {
+        if tenant.contains_key("trace") {
+            tenant.retain(|key, _| KEYS.contains(&key.as_str()));
+        }
+    }
+    workload
 }
 
 /// Names that occur twice.

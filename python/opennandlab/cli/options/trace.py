@@ -132,6 +132,12 @@ class Beyond(str, Enum):
     SCALE = "scale"
 
 
+class TenantsBy(str, Enum):
+    """What becomes a tenant."""
+
+    VOLUME = "volume"
+
+
 class Order(str, Enum):
     """The order of requests in a closed loop."""
 
@@ -187,5 +193,12 @@ class ReplayOptions(MeasuredRunOptions, ReadOptions):
         flag(
             "Traces with several volumes: concatenate them, overlay them, or replay one.",
             metavar="concat|overlay|NAME",
+        ),
+    ] = None
+    tenants: Annotated[
+        TenantsBy | None,
+        flag(
+            "Make each volume a tenant, with a queue and figures of its own; --closed-loop is the "
+            "depth of each."
         ),
     ] = None

@@ -23,7 +23,7 @@ const NAMES_MAX: usize = 12;
 
 /// The compiled mapping.
 #[derive(Clone, Debug)]
-pub(super) struct Layout {
+pub(in crate::workload) struct Layout {
     /// First sector of each volume, `None` for those left out.
     volume_starts: Vec<Option<u64>>,
     device_sectors: u64,
@@ -31,10 +31,32 @@ pub(super) struct Layout {
     /// Sectors that the volumes span.
     trace_sectors: u64,
     beyond: Beyond,
+    part: Part,
+}
+
+/// The part of a drive that a trace goes to.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::workload) struct Part {
+    /// The space that it is.
+    pub space: Space,
+    /// Its first sector on the drive.
+    pub first_sector: u64,
+    /// Its name in messages, with its verb.
+    pub name: &'static str,
+    /// A remedy for one that is too small.
+    pub remedy: &'static str,
+}
+
+impl Part {
+    /// All of it.
+    pub fn whole(space: Space) -> Self {
+        Self { space, first_sector: 0, name: "the device", remedy: "a larger device" }
+    }
 }
 
 impl Layout {
-    pub fn new(trace: &Trace, config: &ReplayConfig, space: Space) -> Result<Self, ConfigError> {
+    pub fn new(trace: &Trace, config: &ReplayConfig, part: Part) -> Result<Self, ConfigError> {
+        let space = part.space;
         let page_sectors = (space.page_bytes / SECTOR_BYTES).max(1);
         let ends = trace.volume_ends();
         let (volume_starts, trace_sectors) = match config.volumes.as_str() {
@@ -54,11 +76,25 @@ impl Layout {
             page_sectors,
             trace_sectors,
             beyond: config.beyond,
+            part,
         };
         if config.beyond == Beyond::Error && trace_sectors > device_sectors {
             return Err(layout.too_large(trace, space));
         }
         Ok(layout)
+    }
+
+    /// The indices of the volumes that are not left out.
+    pub fn volumes(&self) -> impl Iterator<Item = usize> + '_ {
+        let starts = self.volume_starts.iter().enumerate();
+        starts.filter_map(|(index, start)| start.map(|_| index))
+    }
+
+    /// The same for one volume alone.
+    pub fn only(&self, volume: usize) -> Self {
+        let kept = |(index, start): (usize, &Option<u64>)| start.filter(|_| index == volume);
+        let volume_starts = self.volume_starts.iter().enumerate().map(kept).collect();
+        Self { volume_starts, ..self.clone() }
     }
 
     /// Whether addresses of the trace may become others.
@@ -71,7 +107,7 @@ impl Layout {
         Some(self.volume_starts[record.volume_index()]? + record.sector)
     }
 
-    /// First sector and length of the record on the device; `None` when its volume is left out.
+    /// First sector and length of the record on the drive; `None` when its volume is left out.
     pub fn place(&self, record: &TraceRecord) -> Option<(u64, u32)> {
         let start = self.start(record)?;
         if record.op() == HostOp::Flush {
@@ -84,7 +120,8 @@ impl Layout {
             Beyond::Scale => self.scaled(start),
         };
         // The bound is `start + count <= device`; a request that would cross it is moved back.
-        Some((sector.min(self.device_sectors - count), count as u32))
+        let sector = sector.min(self.device_sectors - count);
+        Some((self.part.first_sector + sector, count as u32))
     }
 
     /// Describes the change to requests beyond the device.
@@ -92,7 +129,7 @@ impl Layout {
         if !self.moves() {
             return None;
         }
-        let (trace_bytes, device_bytes) = self.sizes();
+        let (name, (trace_bytes, device_bytes)) = (self.part.name, self.sizes());
         let text = match self.beyond {
             Beyond::Error => return None,
             Beyond::Wrap => {
@@ -119,12 +156,12 @@ impl Layout {
         };
         let cut = match trace.records().iter().filter(is_cut).count() {
             0 => String::new(),
-            1 => "; 1 request was longer than the device and was cut to its size".to_owned(),
+            1 => format!("; 1 request was longer than {name} and was cut to its size"),
             count => {
-                format!("; {count} requests were longer than the device and were cut to its size")
+                format!("; {count} requests were longer than {name} and were cut to its size")
             }
         };
-        let sizes = format!("the trace spans {trace_bytes} B, the device has {device_bytes} B");
+        let sizes = format!("the trace spans {trace_bytes} B, {name} has {device_bytes} B");
         Some(format!("{sizes}: {text}{cut}"))
     }
 
@@ -159,10 +196,11 @@ impl Layout {
         };
         let or = if moved.is_empty() && others.is_empty() { "" } else { " or" };
         let message = format!(
-            "{} reaches byte {}{volumes}, the device holds {device_bytes} B; accepted:{moved}{others}\
-             {or} a larger device",
+            "{} reaches byte {}{volumes}, {} holds {device_bytes} B; accepted:{moved}{others}{or} {}",
             trace.source_name(),
             trace_bytes - 1,
+            self.part.name,
+            self.part.remedy,
         );
         ConfigError::new("beyond", message)
     }

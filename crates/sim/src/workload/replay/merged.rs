@@ -122,6 +122,7 @@ fn hash(page: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workload::replay::layout::Part;
     use crate::workload::replay::ReplayConfig;
     use crate::workload::trace::TraceOptions;
 
@@ -132,7 +133,7 @@ mod tests {
         let space = Space { logical_bytes, page_bytes, placement_ids: 0, zones: None };
         let json = format!(r#"{{"beyond": "{beyond}"}}"#);
         let config = ReplayConfig::resolve(&json, space).unwrap();
-        let layout = Layout::new(&trace, &config, space).unwrap();
+        let layout = Layout::new(&trace, &config, Part::whole(space)).unwrap();
         MergedPages::counted(&trace, &layout, space, pairs_max)
     }
 

@@ -14,17 +14,21 @@ use super::check::{refuse, whole};
 use super::precondition::{PreconditionStep, StepContext, WorkloadStep};
 use super::total::TotalConfig;
 use super::trace::{BadLines, FormatConfig, Order, Trace, TraceOptions};
-use super::{Admission, Job, Limit, Load, Space, Stage};
+use super::{Admission, Host, Job, Limit, Load, Space, Stage, TENANTS_MAX};
 use crate::config::{
     name_or_mapping, name_or_mapping_schema, optional_bytes, parse, size_schema, ConfigError,
 };
 
+mod laid_out;
 mod layout;
 mod merged;
 mod source;
 
+pub(super) use laid_out::LaidOut;
 use layout::Layout;
+pub(super) use layout::Part;
 pub use merged::MergedPages;
+pub(super) use source::Joined;
 use source::Replay;
 
 /// Which file was replayed. Nothing is read from it here.
@@ -100,6 +104,14 @@ pub enum Beyond {
     Scale,
 }
 
+/// The hosts that the requests of a trace are shared out to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TenantsBy {
+    /// One for each volume.
+    Volume,
+}
+
 /// The replay of a trace, as a file or the command line declares it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -143,6 +155,10 @@ pub struct ReplayConfig {
     /// other, and `file` in closed ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order: Option<Order>,
+    /// `volume`: each volume is a tenant, with separate figures, a submission queue, and a queue
+    /// depth in closed loops; at most 64. Default none: one host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tenants: Option<TenantsBy>,
     /// Ends the replay early; by default it ends with the trace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<TotalConfig>,
@@ -167,6 +183,7 @@ impl Default for ReplayConfig {
             precondition: vec![PreconditionStep::one_fill()],
             repeat: 1,
             order: None,
+            tenants: None,
             total: None,
             samples: 100,
         }
@@ -175,12 +192,14 @@ impl Default for ReplayConfig {
 
 /// Serde helper: the key is absent unless a trace is repeated.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
-fn is_once(repeat: &u32) -> bool {
+pub(super) fn is_once(repeat: &u32) -> bool {
     *repeat == 1
 }
 
 /// Serde helper: volume names are often numbers, and YAML hands those over as numbers.
-fn volume_name<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+pub(super) fn volume_name<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<String, D::Error> {
     match Value::deserialize(deserializer)? {
         Value::String(name) => Ok(name),
         Value::Number(number) if number.is_u64() => Ok(number.to_string()),
@@ -247,10 +266,37 @@ impl ReplayConfig {
     /// # Errors
     /// When the trace has no such volume, or does not fit the device and `beyond` is `error`.
     pub fn job(&self, trace: Arc<Trace>, space: Space) -> Result<Job, ConfigError> {
-        let layout = Layout::new(&trace, self, space)?;
+        let laid_out = self.lay_out(trace, Part::whole(space))?;
+        let no_hosts =
+            |_, _: &WorkloadStep| -> Vec<Load> { unreachable!("`resolve` refuses such steps") };
+        let admission = laid_out.admission.without_arrivals();
+        let context = StepContext { space, admission, hosts: &no_hosts };
+        let steps = self.precondition.iter().enumerate();
+        Ok(Job {
+            precondition: steps.map(|(index, step)| step.stage(index, &context)).collect(),
+            measured: Some(Stage {
+                label: self.name.clone(),
+                loads: self.loads(&laid_out)?,
+                timed: self.timed,
+                limit: self.total.map_or(Limit::Exhausted, |total| total.limit(space)),
+                until: None,
+                ids: None,
+            }),
+            sample_count: self.samples,
+            resolved: self.to_json(),
+            warnings: laid_out.warnings,
+        })
+    }
+
+    /// Lays `trace` out on a part of a drive.
+    ///
+    /// # Errors
+    /// As for `job`.
+    pub(super) fn lay_out(&self, trace: Arc<Trace>, part: Part) -> Result<LaidOut, ConfigError> {
+        let layout = Layout::new(&trace, self, part)?;
         let mut warnings = trace.warnings().to_vec();
         warnings.extend(layout.warning(&trace));
-        let merged = MergedPages::of(&trace, &layout, space);
+        let merged = MergedPages::of(&trace, &layout, part.space);
         warnings.extend(merged.and_then(|merged| merged.warning()));
         let (admission, time_scale) = match self.load {
             LoopConfig::Open(open) => (Admission::Open, Some(open.time_scale)),
@@ -259,34 +305,48 @@ impl ReplayConfig {
             }
         };
         check_span(&trace, time_scale, self.repeat)?;
-        let no_hosts =
-            |_, _: &WorkloadStep| -> Vec<Load> { unreachable!("`resolve` refuses such steps") };
-        let context =
-            StepContext { space, admission: admission.without_arrivals(), hosts: &no_hosts };
-        let steps = self.precondition.iter().enumerate();
-        Ok(Job {
-            precondition: steps.map(|(index, step)| step.stage(index, &context)).collect(),
-            measured: Some(Stage {
-                label: self.name.clone(),
-                loads: vec![Load::new(
-                    Box::new(Replay::new(
-                        trace,
-                        layout,
-                        time_scale,
-                        u64::from(self.repeat),
-                        merged,
-                    )),
-                    admission,
-                )],
-                timed: self.timed,
-                limit: self.total.map_or(Limit::Exhausted, |total| total.limit(space)),
-                until: None,
-                ids: None,
-            }),
-            sample_count: self.samples,
-            resolved: self.to_json(),
-            warnings,
-        })
+        let repeat = u64::from(self.repeat);
+        Ok(LaidOut { trace, layout, admission, time_scale, repeat, merged, warnings })
+    }
+
+    /// The loads of a trace: of one host, or of one for each volume.
+    fn loads(&self, laid_out: &LaidOut) -> Result<Vec<Load>, ConfigError> {
+        let admission = laid_out.admission;
+        let volumes: Vec<_> = laid_out.layout.volumes().collect();
+        let load = |generator: Replay, host: Host| Load {
+            host,
+            ..Load::new(Box::new(generator), admission)
+        };
+        if self.tenants.is_none() {
+            let volume = laid_out.name_of_only_volume();
+            let host = Host { volume, ..Host::default() };
+            let counted = laid_out.generator(&[0]).counted(laid_out.merged);
+            return Ok(vec![load(counted, host)]);
+        }
+        if volumes.len() > TENANTS_MAX {
+            let message = format!(
+                "`volume` of a trace with {} volumes; accepted: at most {TENANTS_MAX}, such as \
+                 those of a file of `trace convert --split-by volume`",
+                volumes.len()
+            );
+            return Err(ConfigError::new("tenants", message));
+        }
+        let tenants: Vec<u8> = (0..volumes.len() as u8).collect();
+        let loads = volumes.iter().zip(&tenants).map(|(&volume, &tenant)| {
+            let name = match laid_out.trace.volumes()[volume].as_str() {
+                "" => Host::name_of(tenant.into()),
+                name => name.to_owned(),
+            };
+            let host = Host { volume: name.clone(), name, weight: 1, ..Host::default() };
+            let counted =
+                |generator: Replay| generator.counted(laid_out.merged.filter(|_| tenant == 0));
+            match admission {
+                Admission::Closed { .. } => load(counted(laid_out.of_volume(volume, tenant)), host),
+                _ if tenant == 0 => load(counted(laid_out.generator(&tenants)), host),
+                _ => Load::drawn_elsewhere(host),
+            }
+        });
+        Ok(loads.collect())
     }
 
     /// On a drive with zones a trace says itself what is written where, and it begins with those
@@ -317,14 +377,32 @@ impl ReplayConfig {
         if self.name.trim().is_empty() {
             return Err(refuse("name", &self.name, "text that is not blank"));
         }
+        if !(1..=100_000).contains(&self.samples) {
+            return Err(refuse("samples", self.samples, "1 to 100000"));
+        }
+        if self.tenants.is_some() && !self.timed {
+            let message = "how hosts share a drive is a matter of time; accepted: `timed: true`";
+            return Err(ConfigError::new("timed", message));
+        }
+        self.check_trace(space)?;
+        let Some(total) = self.total else { return Ok(()) };
+        total.check("total")?;
+        if total.seconds.is_some() && !self.timed {
+            let message =
+                "an untimed run has no seconds; accepted: `timed: true`, or drive_writes, \
+                           bytes or ios";
+            return Err(ConfigError::new("total.seconds", message));
+        }
+        Ok(())
+    }
+
+    /// Checks how the trace is read and issued.
+    pub(super) fn check_trace(&self, space: Space) -> Result<(), ConfigError> {
         if let Err((key, message)) = self.format.check() {
             return Err(ConfigError::new(format!("format.{key}"), message));
         }
         if self.unpacked_bytes_max == Some(0) {
             return Err(refuse("unpacked_bytes_max", 0, "at least 1"));
-        }
-        if !(1..=100_000).contains(&self.samples) {
-            return Err(refuse("samples", self.samples, "1 to 100000"));
         }
         if !(1..=1_000_000).contains(&self.repeat) {
             return Err(refuse("repeat", self.repeat, "1 to 1000000"));
@@ -346,14 +424,6 @@ impl ReplayConfig {
         }
         if space.logical_bytes < space.page_bytes.max(512) {
             return Err(ConfigError::new(".", "the device has no logical page"));
-        }
-        let Some(total) = self.total else { return Ok(()) };
-        total.check("total")?;
-        if total.seconds.is_some() && !self.timed {
-            let message =
-                "an untimed run has no seconds; accepted: `timed: true`, or drive_writes, \
-                           bytes or ios";
-            return Err(ConfigError::new("total.seconds", message));
         }
         Ok(())
     }

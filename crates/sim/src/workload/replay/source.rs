@@ -13,7 +13,7 @@ use crate::workload::trace::Trace;
 use crate::workload::Generator;
 
 /// Hands out the records of a shared trace.
-pub(super) struct Replay {
+pub(in crate::workload) struct Replay {
     trace: Arc<Trace>,
     layout: Layout,
     /// `None` in closed loops, which have no arrival times.
@@ -28,6 +28,8 @@ pub(super) struct Replay {
     repeat: u64,
     period: Ns,
     merged: Option<MergedPages>,
+    /// Numbers of the hosts, by volume.
+    tenants: Vec<u8>,
 }
 
 impl Replay {
@@ -36,14 +38,31 @@ impl Replay {
         layout: Layout,
         time_scale: Option<f64>,
         repeat: u64,
-        merged: Option<MergedPages>,
+        tenants: Vec<u8>,
     ) -> Self {
         let placed = trace.records().iter().filter(|record| layout.place(record).is_some());
         let first =
             if time_scale.is_some() { placed.map(|record| record.arrival).next() } else { None };
         let start = first.unwrap_or_default();
         let period = period(&trace);
-        Self { trace, layout, time_scale, start, next_index: 0, round: 0, repeat, period, merged }
+        let (next_index, round, merged) = (0, 0, None);
+        Self {
+            trace,
+            layout,
+            time_scale,
+            start,
+            next_index,
+            round,
+            repeat,
+            period,
+            merged,
+            tenants,
+        }
+    }
+
+    /// The same, with counts of the pages that it touches.
+    pub fn counted(self, merged: Option<MergedPages>) -> Self {
+        Self { merged, ..self }
     }
 }
 
@@ -71,6 +90,7 @@ impl Generator for Replay {
             batch.push(HostCommand {
                 arrival,
                 is_fua: record.is_fua(),
+                tenant: self.tenants[record.volume_index()],
                 ..HostCommand::new(record.op(), sector, sector_count)
             });
         }
@@ -81,6 +101,45 @@ impl Generator for Replay {
     fn merged_pages(&self) -> Option<MergedPages> {
         self.merged
     }
+}
+
+/// Several replays as one, in the order of their arrivals; those of one time in the order of the
+/// replays.
+pub(in crate::workload) struct Joined(Vec<Source>);
+
+/// A replay, and commands of it that were drawn ahead, the next one last.
+struct Source {
+    replay: Replay,
+    ahead: Vec<HostCommand>,
+}
+
+/// Commands drawn ahead.
+const AHEAD: usize = 256;
+
+impl Joined {
+    pub fn new(replays: impl IntoIterator<Item = Replay>) -> Self {
+        let source = |replay| Source { replay, ahead: Vec::with_capacity(AHEAD) };
+        Self(replays.into_iter().map(source).collect())
+    }
+}
+
+impl Generator for Joined {
+    fn fill(&mut self, batch: &mut Vec<HostCommand>, count: usize) {
+        for _ in 0..count {
+            let next = self.0.iter_mut().filter_map(|source| {
+                if source.ahead.is_empty() {
+                    source.replay.fill(&mut source.ahead, AHEAD);
+                    source.ahead.reverse();
+                }
+                source.ahead.last().map(|command| command.arrival).map(|arrival| (arrival, source))
+            });
+            // The first of the earliest.
+            let Some((_, source)) = next.min_by_key(|(arrival, _)| *arrival) else { return };
+            batch.extend(source.ahead.pop());
+        }
+    }
+
+    fn retarget(&mut self, _: &mut HostCommand) {}
 }
 
 /// Nearest nanosecond of the scaled time; exact when the scale is 1.
