@@ -189,8 +189,7 @@ impl TenantConfig {
 }
 
 /// Keys that a tenant with a trace has.
-const KEYS: [&str; 7] =
-    ["name", "weight", "priority", "range_pct", "namespace", "trace", "loop"];
+const KEYS: [&str; 7] = ["name", "weight", "priority", "range_pct", "namespace", "trace", "loop"];
 
 /// Refuses keys that describe requests, which are those of the trace.
 fn check_keys(tenant: &TenantConfig) -> Result<(), ConfigError> {
