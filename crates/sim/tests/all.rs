@@ -24,6 +24,7 @@ mod in_memory;
 mod large_units;
 mod map_units;
 mod mapping;
+mod namespaces;
 mod pacing;
 mod partial_programs;
 mod placement;

@@ -216,6 +216,10 @@ fn drives_of_every_mechanism_keep_what_they_owe() {
                 "wear_leveling": {"kind": "static", "threshold": 3}, "over_provisioning_pct": 0.3}
     });
     let dynamic = json!({"ftl": {"allocation": "dynamic"}});
+    let namespaces = |list: Value| {
+        json!({"host": {"namespaces": list}, "nand": {"blocks_per_plane": 64},
+               "ftl": {"gc_reserve_blocks": 16, "over_provisioning_pct": 1.6}})
+    };
     let cases = [
         ("map units", units.clone()),
         ("no buffer", merged(&units, &json!({"ftl": {"write_buffer_pages": 0}}))),
@@ -228,6 +232,8 @@ fn drives_of_every_mechanism_keep_what_they_owe() {
         ("with single bits", product(&superblocks(&json!({"slc_cache": {"kind": "dynamic"}})))),
         ("single bits", merged(&slc, &priority)),
         ("steps", merged(&priority, &steps)),
+        ("namespaces", namespaces(json!([{"name": "a", "dies": [1]}, {"name": "b", "dies": [0]}]))),
+        ("on shared dies", namespaces(json!([{"name": "a"}, {"name": "b", "channels": [1]}]))),
         ("dynamic steps", merged(&merged(&priority, &steps), &dynamic)),
         ("of map units", merged(&merged(&units, &priority), &merged(&steps, &dynamic))),
     ];

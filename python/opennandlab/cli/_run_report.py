@@ -149,6 +149,7 @@ def show_result(result: "Result") -> None:
         footnotes,
         handle_table,
         latency_table,
+        namespace_table,
         state_text,
         tenant_table,
         zone_table,
@@ -176,6 +177,7 @@ def show_result(result: "Result") -> None:
     tables = (
         latency_table(document),
         tenant_table(document),
+        namespace_table(document),
         handle_table(document),
         zone_table(document),
         activity_table(document),

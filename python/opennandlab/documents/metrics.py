@@ -467,6 +467,20 @@ class Tenant(TraceVolume, frozen=True, kw_only=True):
     weight: int
 
 
+class Namespace(Record, frozen=True, kw_only=True):
+    """What was programmed in a namespace.
+
+    Args:
+        name: From the device.
+        programs: Map units programmed, by reason.
+        waf: All of them over those of the host; `null` when it programmed none.
+    """
+
+    name: str
+    programs: Programs
+    waf: float | None
+
+
 class Wear(Record, frozen=True, kw_only=True):
     """Erases per good block, since the drive was new.
 
@@ -512,6 +526,7 @@ class Metrics(Record, frozen=True, kw_only=True):
         lifetime_days: Time until the blocks are worn out at this rate; `null` without a limit.
         lost_reads: Reads that gave no data; only where there were some.
         mapping: What the way to map did; only where `ftl.mapping` is not `page`.
+        namespaces: What was programmed in each namespace; only with `host.namespaces`.
         nand_bytes_written: Bytes programmed.
         outstanding_mean: Mean number of commands in the drive.
         partial_programs: Programs of a part of a page, that left room for another; only with
@@ -565,6 +580,7 @@ class Metrics(Record, frozen=True, kw_only=True):
     lifetime_days: float | None
     lost_reads: LostReads | None = None
     mapping: Mapping | None = None
+    namespaces: list[Namespace] | None = None
     nand_bytes_written: int
     outstanding_mean: float | None
     partial_programs: int | None = None

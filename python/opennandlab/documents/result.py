@@ -70,6 +70,30 @@ class Superblocks(Record, frozen=True, kw_only=True):
     reserve: int
 
 
+class EffectiveNamespace(Record, frozen=True, kw_only=True):
+    """A namespace with flash of its own.
+
+    Args:
+        blocks: Blocks that it has, bad ones included.
+        dies: Dies that these are on.
+        first_page: Its first logical page among those of the drive.
+        logical_pages: Its capacity in map units.
+        name: From the device.
+        reserve_blocks: Erased blocks that collection keeps in it.
+        spare_factor: `1 - U / T` of it (share).
+        spare_factor_effective: The same without its reserve.
+    """
+
+    blocks: int
+    dies: list[int]
+    first_page: int
+    logical_pages: int
+    name: str
+    reserve_blocks: int
+    spare_factor: float
+    spare_factor_effective: float
+
+
 class CoreEffective(Record, frozen=True, kw_only=True):
     """What follows from the device.
 
@@ -82,6 +106,7 @@ class CoreEffective(Record, frozen=True, kw_only=True):
         logical_pages: User capacity in map units.
         map_blocks: Blocks that are set apart for map pages; only with `ftl.mapping` `dftl`.
         memory_bytes: Memory that the simulation of this device takes.
+        namespaces: Parts of the range on some dies; only with `host.namespaces`.
         pages_per_block: Map units in a block.
         parity_bytes_per_page: Bytes of ECC parity in the spare area of a page.
         parity_share: Share of the pages that hold parity over dies.
@@ -107,6 +132,7 @@ class CoreEffective(Record, frozen=True, kw_only=True):
     logical_pages: int
     map_blocks: int | None = None
     memory_bytes: int
+    namespaces: list[EffectiveNamespace] | None = None
     pages_per_block: int
     parity_bytes_per_page: int
     parity_share: float

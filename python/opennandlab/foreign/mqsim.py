@@ -76,6 +76,11 @@ def convert(texts: Sequence[tuple[Path, bytes]], *, as_run: bool) -> Conversion:
     values |= _of_flows(scenarios, values["Page_Capacity"])
     made = translate(entries, mqsim_device.TABLE, values, unused, as_run=as_run)
     found = Conversion("mqsim", inert(path.stem) or "drive", made, rows=[*made.rows])
+    apart = mqsim_flows.namespaces(
+        [[flow.values for flow in scenario] for scenario in scenarios], values, as_run=as_run
+    )
+    if apart:
+        made.set("host.namespaces", apart, "Channel_IDs, Chip_IDs, Die_IDs of the flows.")
     for number, scenario in enumerate(scenarios, 1):
         _add(found, scenario, values, f"{inert(roots[SCENARIOS][0].stem)}-{number}", as_run=as_run)
     found.rows += unknown
@@ -206,6 +211,8 @@ def _add(
         one = translate(flow.entries, TABLES[flow.kind], flow.values, flow.unused, as_run=as_run)
         rows += one.rows
         if flow.kind == SYNTHETIC:
+            if flow.values["namespace"]:
+                one.set("namespace", flow.values["namespace"], "Channel_IDs, Chip_IDs, Die_IDs.")
             workload.tenants.append((f"flow-{place}", one))
             continue
         made.replays.append(_replay(flow.values["path"], one))

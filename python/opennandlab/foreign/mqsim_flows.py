@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from itertools import accumulate, product
+from itertools import chain, product
+from typing import Any
 
 from opennandlab.base.errors import ConfigError
 from opennandlab.foreign.table import Found, Values, load
@@ -61,8 +62,54 @@ def sectors(flows: Sequence[Values], device: Values) -> list[int]:
     return [sum(math.floor(whole_plane / shared[one]) for one in planes) for planes in used]
 
 
+def namespaces(
+    scenarios: Sequence[Sequence[Values]], device: Values, *, as_run: bool
+) -> list[dict[str, Any]]:
+    """Return `host.namespaces`: one for each set of chips that flows share with no others.
+
+    None where flows are on all of the drive, or overlap, or use some planes only: blocks of a plane
+    are of all flows there. Scenarios must agree, since they have one device file. As run, the dies
+    of a chip are planes.
+    """
+    if device["HostInterface_Type"] != "NVME" or not device["Ideal_Mapping_Table"]:
+        return []
+    parts: dict[tuple[tuple[int, ...], ...], str] = {}
+    for number, scenario in enumerate(scenarios):
+        sets = {tuple(flow[name] for name in PLACES) for flow in scenario}
+        if number and sets != set(parts):
+            return []
+        parts |= {one: f"chips-{place}" for place, one in enumerate(sorted(sets), 1)}
+    whole = ("Die_IDs", "Plane_IDs") if as_run else ("Plane_IDs",)
+    used = [set(product(*one[:3])) for one in parts]
+    if any(len(flow[name]) < device[PLACES[name]] for name in whole for flow in chain(*scenarios)):
+        return []
+    if sum(map(len, used)) > len(set().union(*used)):
+        return []
+    chips, dies = device["Chip_No_Per_Channel"], device["Die_No_Per_Chip"]
+    scheme = device["Plane_Allocation_Scheme"].upper()
+    planes_last = scheme.endswith("DP" if as_run else "P")
+    if not planes_last or len(used[0]) == device["Flash_Channel_Count"] * chips * dies:
+        return []
+    step = (1, chips) if scheme.find("W") < scheme.find("D") else (dies, 1)
+    for flow in chain(*scenarios):
+        flow["namespace"] = parts[tuple(flow[name] for name in PLACES)]
+    return [
+        {
+            "name": name,
+            "channels": list(channels),
+            "dies": list(of_chips)
+            if as_run
+            else sorted(chip * step[0] + die * step[1] for chip in of_chips for die in of_dies),
+        }
+        for (channels, of_chips, of_dies, _), name in parts.items()
+    ]
+
+
 def divide(flows: Sequence[Values], device: Values) -> None:
-    """Give the values of each flow its part: its begin, its end, and all, in sectors."""
+    """Give the values of each flow its part: its begin, its end, and all, in sectors.
+
+    All is the drive, or the namespace of the flow.
+    """
     found = sectors(flows, device)
     shared = {
         "modes": len({flow["Device_Level_Data_Caching_Mode"] for flow in flows}),
@@ -72,11 +119,16 @@ def divide(flows: Sequence[Values], device: Values) -> None:
             for name in ("HostInterface_Type", "Enabled_Preconditioning", "written")
         },
     }
-    ends = list(accumulate(found))
-    for flow, count, end in zip(flows, found, ends, strict=True):
+    ends: Counter[str | None] = Counter()
+    for flow, count in zip(flows, found, strict=True):
+        place = flow.setdefault("namespace", None)
+        ends[place] += count
+        end = ends[place]
         places = PLACES.items() if device["HostInterface_Type"] == "NVME" else ()
         everywhere = all(len(flow[name]) == device[given] for name, given in places)
-        flow.update(shared, everywhere=everywhere, part=(end - count, end, ends[-1]))
+        flow.update(shared, everywhere=everywhere, part=(end - count, end))
+    for flow in flows:
+        flow["part"] = (*flow["part"], ends[flow["namespace"]])
 
 
 def _range(values: Values) -> Found:

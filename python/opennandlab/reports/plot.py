@@ -19,7 +19,13 @@ from opennandlab.reports import output, variation
 from opennandlab.reports.figure.model import Axis, Plot, Series
 from opennandlab.reports.metric_rows import metric_rows
 from opennandlab.reports.model import Report, Section, Table, page_of
-from opennandlab.reports.summary import build, latency_table, state_text, tenant_table
+from opennandlab.reports.summary import (
+    build,
+    latency_table,
+    namespace_table,
+    state_text,
+    tenant_table,
+)
 
 # As HdrHistogram plots percentiles: x = 1/(1-p), so that each further nine has equal width.
 PERCENTILES = (
@@ -188,6 +194,7 @@ def _tables(document: ResultDocument) -> Iterator[Section]:
         ("metrics", "Metrics", (["metric", "value", "unit"], metrics)),
         ("operations", "Latency", latency_table(document)),
         ("tenants", "Tenants", tenant_table(document)),
+        ("namespaces", "Namespaces", namespace_table(document)),
     ):
         if rows:
             table = Table(name, title, tuple(head), tuple(tuple(row) for row in rows))

@@ -116,6 +116,19 @@ def tenant_table(document: ResultDocument) -> TextTable:
     return TextTable(head, rows)
 
 
+def namespace_table(document: ResultDocument) -> TextTable:
+    """Return the dies and the WAF of each namespace; no rows for a drive without."""
+    head = ["namespace", "pages", "dies", "effective spare", "host pages", "moved", "WAF"]
+    kinds = {row.name: row for row in document.effective.namespaces or ()}
+    rows = []
+    for one in (document.metrics and document.metrics.namespaces) or ():
+        kind = kinds[one.name]
+        figures = (kind.logical_pages, len(kind.dies), kind.spare_factor_effective)
+        counts = (one.programs.host, one.programs.gc, one.waf)
+        rows.append([one.name, *(number(figure) for figure in (*figures, *counts))])
+    return TextTable(head, rows)
+
+
 def handle_table(document: ResultDocument) -> TextTable:
     """Return the bytes and reclaim units of each placement id; no rows without handles."""
     metrics = document.metrics

@@ -275,7 +275,8 @@ impl DeviceConfig {
             let good = good - setup.map_blocks_of(die, &self.ftl);
             let needed = setup.good_blocks_min(die, &self.ftl);
             if good < needed + cache {
-                return Err(self.no_spare_block(&setup, die, good));
+                let in_namespace = self.no_spare_in_namespace(&setup, die, good);
+                return Err(in_namespace.unwrap_or_else(|| self.no_spare_block(&setup, die, good)));
             }
             self.check_goals(die, good - cache - needed)?;
             self.check_failures(&setup, die, good - cache, needed)?;

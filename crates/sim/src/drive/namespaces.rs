@@ -13,7 +13,7 @@ use serde_json::{json, Value};
 use super::config::DeviceConfig;
 use crate::config::{check_rules, ConfigError, Rule};
 use crate::ftl::gc::GcConfig;
-use crate::ftl::{share_out, Partition, Partitions, WriteFrontiers};
+use crate::ftl::{share_out, Partition, Partitions, PoolSetup, WriteFrontiers};
 use crate::geometry::Geometry;
 use crate::host::namespaces::NamespaceConfig;
 use crate::nand::CellMode;
@@ -205,14 +205,13 @@ impl DeviceConfig {
             return None;
         }
         let (blocks, pools) = self.shares();
-        let units = self.flash_geometry().units_per_page;
+        let geometry = self.flash_geometry();
         let data_pages = u64::from(self.layout().data_pages(DieId(0), CellMode::Native));
         let of_pools = self.good_blocks_of(&blocks);
         let of_part =
             |pools: &Vec<u32>| pools.iter().map(|&pool| u64::from(of_pools[pool as usize])).sum();
         let good: Vec<u64> = pools.iter().map(of_part).collect();
-        let (all, pool_count) =
-            (good.iter().sum::<u64>(), pools.iter().map(Vec::len).sum::<usize>());
+        let all: u64 = good.iter().sum();
         let logical = self.logical_of(all * data_pages);
         let (mut parts, mut first) = (Vec::new(), 0_u32);
         for ((config, pools), good) in self.host.namespaces.iter().zip(pools).zip(good) {
@@ -226,14 +225,17 @@ impl DeviceConfig {
             let pages = first..first.saturating_add(pages).min(logical);
             let spare = (good * data_pages).saturating_sub(pages.len() as u64) as f64;
             let asked = match self.ftl.gc_reserve_blocks {
-                Some(blocks) => (u64::from(blocks) * pools.len() as u64 / pool_count as u64) as u32,
+                Some(reserve) => {
+                    let own: usize = pools.iter().map(|&pool| blocks[pool as usize].len()).sum();
+                    (u64::from(reserve) * own as u64 / u64::from(geometry.block_count())) as u32
+                }
                 None => (spare / data_pages as f64 * self.ftl.gc_trigger_free_pct) as u32,
             };
             first = pages.end;
             parts.push(Partition {
                 pages,
                 reserve_blocks: asked.max(pools.len() as u32 * self.reserve_min()),
-                turns: Turns::new(pools.len() as u32, units),
+                turns: Turns::new(pools.len() as u32, geometry.units_per_page),
                 pools,
             });
         }
@@ -266,7 +268,9 @@ impl DeviceConfig {
         let parts = self.partitions()?.parts;
         let each: Vec<String> = parts.iter().map(|it| it.reserve_blocks.to_string()).collect();
         let asked = match self.ftl.gc_reserve_blocks {
-            Some(blocks) => format!("gc_reserve_blocks = {blocks}, by dies"),
+            Some(blocks) => {
+                format!("the share of gc_reserve_blocks = {blocks} that it has of the blocks")
+            }
             None => format!(
                 "gc_trigger_free_pct {} of the spare blocks of each namespace",
                 self.ftl.gc_trigger_free_pct
@@ -274,6 +278,37 @@ impl DeviceConfig {
         };
         let floor = self.reserve_min();
         Some(format!("{asked}; at least {floor} a pool: {} blocks", each.join(" + ")))
+    }
+
+    /// What the pool of a namespace has and needs, when that does not fit.
+    pub(super) fn no_spare_in_namespace(
+        &self,
+        setup: &PoolSetup,
+        pool: DieId,
+        good: u32,
+    ) -> Option<ConfigError> {
+        let partitions = setup.partitions.as_ref()?;
+        let index = partitions.part_of(pool)?;
+        let (config, part) = (&self.host.namespaces[index], &partitions.parts[index]);
+        let die = setup.geometry.die_of_block(BlockId(setup.blocks_of(pool).start));
+        let needed = setup.good_blocks_min(pool, &self.ftl);
+        let idle = setup.reserve_of(pool) + self.ftl.extra_frontiers() + 1;
+        let size = match config.size_pct {
+            Some(size) => format!("{size} % are"),
+            None => "there are".to_owned(),
+        };
+        let message = format!(
+            "namespace `{}` has {good} good blocks of die {}, and needs {needed} = {} for its pages \
+             + {idle} in reserve, open and to collect: {size} {} logical pages on {} dies; accepted: \
+             less, or more ftl.over_provisioning_pct (now {})",
+            config.name,
+            die.0,
+            needed - idle,
+            part.pages.len(),
+            part.pools.len(),
+            self.ftl.over_provisioning_pct
+        );
+        Some(ConfigError::new(format!("host.namespaces[{index}].size_pct"), message))
     }
 
     /// Namespaces whose reserve does not let a mount close the open blocks and collect as well.
