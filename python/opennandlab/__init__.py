@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from opennandlab.ecc.curves import Curve
     from opennandlab.store import open_store
     from opennandlab.studies.calibration import calibrate
+    from opennandlab.studies.rating.making import device_from_rating
     from opennandlab.studies.sweeps.runs import Runs, sweep
 
 # Public name -> the module that has it. One row makes a name public.
@@ -83,6 +84,7 @@ _HOMES = {
     "benchmark": "core.run",
     "calibrate": "studies.calibration",
     "compare": "comparing",
+    "device_from_rating": "studies.rating.making",
     "load": "core.loading",
     "load_device": "core.config",
     "load_workload": "core.config",
@@ -124,6 +126,7 @@ __all__ = [
     "benchmark",
     "calibrate",
     "compare",
+    "device_from_rating",
     "ecc",
     "load",
     "load_device",

@@ -1,37 +1,26 @@
 """`benchmark`: one workload, or a job file of fio, on one device."""
 
-from dataclasses import dataclass
-from typing import Annotated
-
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._run_report import run_and_report
 from opennandlab.cli._trace_tables import read_as
-from opennandlab.cli._typed import typed
-from opennandlab.cli.options.fio import JobFileOptions
-from opennandlab.cli.options.rows import flag
+from opennandlab.cli.options.benchmark import BenchmarkOptions
 
 # Options of a workload or of its result, and those of a job file.
-OF_WORKLOADS = ("output", "plot", "breakdown", "breakdown_plot", "timeline")
+OF_WORKLOADS = (
+    "output",
+    "plot",
+    "breakdown",
+    "breakdown_plot",
+    "timeline",
+    "shrink",
+    "band",
+)
 OF_JOBS = ("fio_output", "fio_logs", "section", "env")
-
-
-@dataclass(frozen=True, kw_only=True)
-class BenchmarkOptions(JobFileOptions):
-    """Options of `benchmark`."""
-
-    workload: Annotated[
-        str,
-        flag(
-            "The workload of the host, or a job file of fio.",
-            "-w",
-            metavar="W1..W5|FILE|JOB.fio",
-            callback=typed,
-        ),
-    ]
 
 
 def benchmark(given: BenchmarkOptions) -> None:
     """Run one workload, or the jobs of a fio job file, on one simulated device."""
+    from opennandlab.base.errors import ConfigError
     from opennandlab.core.config import workload_presets
     from opennandlab.core.run import Start, prepare_benchmark
     from opennandlab.measured.fio.jobtext import is_job_file
@@ -45,10 +34,23 @@ def benchmark(given: BenchmarkOptions) -> None:
         run_jobs(given, own, device_sets, workload_sets)
         return
     given.refuse(OF_JOBS, "on a workload; accepted: with a job file of fio")
+    if given.band:
+        from opennandlab.cli._band import run_band
+
+        run_band(given, device_sets, workload_sets)
+        return
     watch = given.observation()
     given.check_outputs({"the workload": own})
-    start = Start(given.device(device_sets), given.seed, given.state)
-    run = prepare_benchmark(start, given.workload, workload_sets, watch)
+    device, workload = given.device(device_sets), given.workload
+    if given.shrink is not None:
+        from opennandlab.cli._band import fitting
+
+        if device is None:
+            raise ConfigError("--shrink", "an image brings its device; accepted: no image")
+        device, workload = fitting(given, device, workload_sets)
+        workload_sets = ()
+    start = Start(device, given.seed, given.state)
+    run = prepare_benchmark(start, workload, workload_sets, watch)
     read = run.traces.files if run.traces else ()
     given.check_outputs({f"the trace {path}": path for path in read})
     if run.traces and not given.as_json and not given.quiet:

@@ -9,6 +9,7 @@ import typer
 
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._config_from import FromOptions, translate_files
+from opennandlab.cli._config_rating import RatingOptions, make_of_rating
 from opennandlab.cli.options.common import Printed, Sets
 from opennandlab.cli.options.rows import argument, command, flag
 
@@ -208,6 +209,17 @@ def init(given: InitOptions) -> None:
 def from_(given: FromOptions) -> None:
     """Make a device file of another simulator, with a row for each of its keys."""
     translate_files(given)
+
+
+@command(
+    app,
+    "from-rating",
+    example="opennandlab config from-rating --capacity 800GB --cell TLC --link pcie4x4 "
+    "--seq-write 1400MB/s --rand-write 145000 --rand-read 530000 -o my_drive.yaml",
+)
+def from_rating(given: RatingOptions) -> None:
+    """Make a device file of a page of a data sheet, with a band of what the drive may do."""
+    make_of_rating(given)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -70,9 +70,7 @@ class Conversion:
 
     def text(self, title: str) -> str:
         """Return the YAML text of the device; the first line is a comment."""
-        lines = [f"# {legible(title)}", f"name: {flow(self.name)}"]
-        lines += _lines(nested(self.device.keys), self.device.origins, "", 0)
-        return "\n".join(lines) + "\n"
+        return commented(title, self.name, self.device.keys, self.device.origins)
 
     def counts(self) -> dict[str, int]:
         """Count the rows of each class."""
@@ -94,6 +92,13 @@ class Conversion:
                 self.rows[place] = replace(
                     row, kind=kind, written=value, run=ABSENT, note=told, figures=figures
                 )
+
+
+def commented(title: str, name: str, keys: Mapping[str, Any], origins: Mapping[str, str]) -> str:
+    """Return the YAML text of a device: a title, and above each key its origin."""
+    lines = [f"# {legible(title)}", f"name: {flow(name)}"]
+    lines += _lines(nested(keys), origins, "", 0)
+    return "\n".join(lines) + "\n"
 
 
 def nested(keys: Mapping[str, Any]) -> dict[str, Any]:

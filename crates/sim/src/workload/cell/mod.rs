@@ -574,7 +574,7 @@ impl Cell {
 
 impl Skew {
     fn zipf(&self) -> ZipfConfig {
-        ZipfConfig { theta: self.value, shuffle: self.shuffle }
+        ZipfConfig { theta: self.value, shuffle: self.shuffle, ..ZipfConfig::default() }
     }
 
     /// The written part of the range, which takes all requests.

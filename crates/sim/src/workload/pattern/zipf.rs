@@ -33,11 +33,21 @@ pub struct ZipfConfig {
     /// Whether ranks are spread over the range; if false the hottest place is the first. Default
     /// true.
     pub shuffle: bool,
+    /// Neighbouring ranks that share a place, 1 to 65536: the law is that of a range this many
+    /// times as large, which a smaller range has no other way to keep. Default 1.
+    #[serde(skip_serializing_if = "is_one")]
+    #[schemars(range(min = 1, max = 65536))]
+    pub ranks_per_place: u32,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_one(count: &u32) -> bool {
+    *count == 1
 }
 
 impl Default for ZipfConfig {
     fn default() -> Self {
-        Self { theta: 0.99, shuffle: true }
+        Self { theta: 0.99, shuffle: true, ranks_per_place: 1 }
     }
 }
 
@@ -45,6 +55,9 @@ impl Parameters for ZipfConfig {
     type Addresses = Zipf;
 
     fn check(&self, _: Extent, _: &[u32]) -> Result<(), ConfigError> {
+        if !(1..=1 << 16).contains(&self.ranks_per_place) {
+            return Err(refuse("ranks_per_place", self.ranks_per_place, "1 to 65536"));
+        }
         if self.theta > 0.0 && self.theta <= 10.0 {
             return Ok(());
         }
@@ -55,7 +68,11 @@ impl Parameters for ZipfConfig {
         // The stream has no stage in its name: preconditioning and measuring share their hot
         // places.
         let mut rng = Rng::stream(seed, "workload.shuffle");
-        Zipf { theta: self.theta, keys: self.shuffle.then(|| ShuffleKeys::draw(&mut rng)) }
+        Zipf {
+            theta: self.theta,
+            keys: self.shuffle.then(|| ShuffleKeys::draw(&mut rng)),
+            ranks_per_place: u64::from(self.ranks_per_place),
+        }
     }
 }
 
@@ -64,6 +81,7 @@ impl Parameters for ZipfConfig {
 pub struct Zipf {
     theta: f64,
     keys: Option<ShuffleKeys>,
+    ranks_per_place: u64,
 }
 
 /// The ranks of one request size.
@@ -85,7 +103,7 @@ impl Addresses for Zipf {
         let domain = if widest / 4 <= count { widest } else { count };
         let shuffle = |keys| Permutation::over(count, keys).widened(domain);
         Ranks {
-            sampler: RankSampler::new(count, self.theta),
+            sampler: RankSampler::new(count * self.ranks_per_place, self.theta),
             places: self.keys.map(shuffle),
             align_sectors: extent.align_sectors,
         }
@@ -98,7 +116,10 @@ impl Addresses for Zipf {
 
     #[inline]
     fn other(&self, span: &Ranks, _: u64, rng: &mut Rng) -> u64 {
-        let rank = span.sampler.draw(rng);
+        let mut rank = span.sampler.draw(rng);
+        if self.ranks_per_place > 1 {
+            rank /= self.ranks_per_place;
+        }
         let place = span.places.map_or(rank, |places| places.apply(rank));
         place * span.align_sectors
     }
@@ -240,6 +261,33 @@ mod tests {
         }
         for (&limit, &count) in limits.iter().zip(&counts) {
             let share = mass(limit) / total;
+            let deviation = (f64::from(draws) * share * (1.0 - share)).sqrt();
+            let error = (f64::from(count) - f64::from(draws) * share) / deviation;
+            assert!(error.abs() < 4.5, "first {limit}: {error} deviations");
+        }
+    }
+
+    #[test]
+    fn places_have_the_mass_of_the_ranks_that_share_them() {
+        // 1000 places of 64 ranks each, theta 1: masses by direct summation.
+        let config = ZipfConfig { theta: 1.0, shuffle: false, ranks_per_place: 64 };
+        let mass = |last: u64| (1..=last).map(|k| 1.0 / k as f64).sum::<f64>();
+        let extent = Extent { sector_count: 8_000, align_sectors: 8 };
+        let mut zipf = config.compile(1);
+        let span = zipf.span(extent, 8);
+        let mut rng = Rng::stream(6, "test");
+        let draws = 1_000_000_u32;
+        let mut counts = [0_u32; 3];
+        let limits = [1_u64, 10, 500];
+        for _ in 0..draws {
+            let place = zipf.next(&span, &mut rng) / 8;
+            assert!(place < 1000);
+            for (count, &limit) in counts.iter_mut().zip(&limits) {
+                *count += u32::from(place < limit);
+            }
+        }
+        for (&count, &limit) in counts.iter().zip(&limits) {
+            let share = mass(64 * limit) / mass(64_000);
             let deviation = (f64::from(draws) * share * (1.0 - share)).sqrt();
             let error = (f64::from(count) - f64::from(draws) * share) / deviation;
             assert!(error.abs() < 4.5, "first {limit}: {error} deviations");

@@ -1,0 +1,179 @@
+"""`config from-rating`: a device file and its record of a page of a data sheet."""
+
+import json
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from opennandlab.cli import _terminal as terminal
+from opennandlab.cli.options.common import Printed
+from opennandlab.cli.options.rows import flag
+
+if TYPE_CHECKING:
+    from opennandlab.studies.rating.making import Rated
+    from opennandlab.studies.rating.rounds import Round
+    from opennandlab.studies.rating.sheet import Sheet
+
+LARGEST = 1e12
+
+
+class RatedState(str, Enum):
+    """In which state random writes were rated."""
+
+    STEADY = "steady"
+    FRESH = "fresh"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RatingOptions(Printed):
+    """Options of `from-rating`."""
+
+    capacity: Annotated[str, flag("Capacity that is sold, such as 800GB or 1.92TB.")]
+    cell: Annotated[str, flag("Cells: MLC, TLC or QLC.", metavar="TYPE")]
+    link: Annotated[str, flag("Link of the host that measured, such as pcie4x4.", metavar="KIND")]
+    seq_write: Annotated[str, flag("Sequential writes, such as 1400MB/s.", metavar="RATE")]
+    rand_write: Annotated[
+        float, flag("Random writes of 4 KiB a second.", metavar="IOPS", min=1, max=LARGEST)
+    ]
+    rand_read: Annotated[
+        float, flag("Random reads of 4 KiB a second.", metavar="IOPS", min=1, max=LARGEST)
+    ]
+    output: Annotated[Path, flag("The device file; beside it its record, FILE.rating.json.", "-o",
+                                 metavar="FILE", show_default=False)]  # fmt: skip
+    seq_read: Annotated[str | None, flag("Sequential reads.", metavar="RATE")] = None
+    read_latency_us: Annotated[
+        float | None, flag("Typical latency of a random read.", metavar="US", min=0.001, max=1e6)
+    ] = None
+    write_latency_us: Annotated[
+        float | None, flag("Typical latency of a random write.", metavar="US", min=0.001, max=1e6)
+    ] = None
+    dwpd: Annotated[
+        float | None, flag("Writes of the whole drive a day.", metavar="N", min=0.001, max=1000)
+    ] = None
+    tbw: Annotated[
+        str | None, flag("Bytes that may be written, such as 4380TB.", metavar="SIZE")
+    ] = None
+    years: Annotated[float, flag("For which that holds.", metavar="N", min=0.1, max=100)] = 5.0
+    active_w: Annotated[
+        float | None, flag("Power in sequential writes.", metavar="W", min=0.001, max=1000)
+    ] = None
+    idle_w: Annotated[float | None, flag("Power at rest.", metavar="W", min=0.001, max=1000)] = None
+    rated_state: Annotated[
+        RatedState | None,
+        flag("State in which random writes were rated.", show_default="as the rates look"),
+    ] = None
+    policy: Annotated[
+        str, flag("Garbage collection; auto: greedy, cost_benefit in the band.", metavar="NAME")
+    ] = "auto"
+    shrink: Annotated[
+        str, flag("Divide simulated drives by this: auto, or a number.", metavar="auto|N")
+    ] = "auto"
+    simulate: Annotated[
+        bool, flag("Correct the closed form by simulations.", "--simulate/--no-simulate")
+    ] = True
+
+
+def make_of_rating(given: RatingOptions) -> None:
+    """Write the device of a data sheet and its record."""
+    from opennandlab.base.files import check_writable, write_atomically
+    from opennandlab.documents.record import plain
+    from opennandlab.studies.rating.making import rated
+    from opennandlab.studies.rating.rounds import refused_unless_good
+
+    record = record_of(given.output)
+    for path in (given.output, record):
+        check_writable(path)
+    sheet = _sheet(given)
+
+    def watch(now: "Round") -> None:
+        if not (given.quiet or given.as_json):
+            terminal.note(
+                f"simulated: {now.sequential_mb_s:.4g} MB/s sequential, {now.uniform_mb_s:.4g} "
+                f"MB/s random, WAF {now.waf:.3f}"
+            )
+
+    found = rated(
+        sheet,
+        given.output.stem,
+        simulate=given.simulate,
+        shrink=refused_unless_good(given.shrink),
+        watch=watch,
+    )
+    document = plain(found.document)
+    write_atomically(given.output, found.text.encode())
+    write_atomically(record, (json.dumps(document, indent=2) + "\n").encode())
+    if given.as_json:
+        terminal.emit_json(document)
+    elif not given.quiet:
+        _show(found, [given.output, record])
+    if not given.quiet:
+        for text in found.document.warnings:
+            terminal.note(f"warning: {text}", style="yellow")
+
+
+def record_of(device: Path) -> Path:
+    """Return where the record of a device file is.
+
+    >>> record_of(Path("my.yaml")).name
+    'my.rating.json'
+    """
+    return device.with_suffix(".rating.json")
+
+
+def _sheet(given: RatingOptions) -> "Sheet":
+    from opennandlab.base.errors import ConfigError
+    from opennandlab.base.units import SIZES, size_in
+    from opennandlab.studies.rating.sheet import Sheet, capacity_of, rate_of
+
+    tbw = None
+    if given.tbw is not None:
+        tbw = size_in(given.tbw.strip(), {unit: size for unit, size in SIZES.items() if unit})
+        if tbw is None:
+            message = f"`{given.tbw}` is not understood; accepted: such as 4380TB"
+            raise ConfigError("--tbw", message)
+    return Sheet(
+        capacity_bytes=capacity_of(given.capacity),
+        cell=given.cell,
+        link=given.link,
+        seq_write=rate_of("--seq-write", given.seq_write),
+        rand_write=given.rand_write,
+        rand_read=given.rand_read,
+        seq_read=None if given.seq_read is None else rate_of("--seq-read", given.seq_read),
+        read_latency_us=given.read_latency_us,
+        write_latency_us=given.write_latency_us,
+        dwpd=given.dwpd,
+        tbw=None if tbw is None else float(tbw),
+        years=given.years,
+        active_w=given.active_w,
+        idle_w=given.idle_w,
+        rated_state=None if given.rated_state is None else given.rated_state.value,
+        policy=None if given.policy == "auto" else given.policy,
+    )
+
+
+def _show(found: "Rated", written: list[Path]) -> None:
+    console, document = terminal.stdout(), found.document
+    solution = document.solution
+    rows = [
+        ["dies", f"{solution['dies']:.0f}"],
+        ["word line, us", f"{solution['wordline_us']:.0f}"],
+        ["programs for a page of the host", f"{solution['programs']:.3f}"],
+        ["reads and erases beside programs", f"{solution['collecting']:.3f}"],
+        ["space for data over the capacity", f"{solution['alpha']:.4f}"],
+    ]
+    console.print(terminal.Grid(("solved", ""), rows, left=(0,)))
+    console.print()
+    rows = [
+        [one.name, f"{one.over_provisioning:.3f}", f"{one.uniform_mb_s:.0f}"]
+        for one in document.variants
+    ]
+    heads = ("variant", "over-provisioning", "random MB/s")
+    console.print(terminal.Grid(heads, rows, left=(0,)))
+    for name, band in document.bands.items():
+        low, high = band.band
+        console.print(
+            f"{name} {band.value:.0f}, band {low:.0f} to {high:.0f}, by {band.by}", markup=False
+        )
+    for path in written:
+        console.print(f"wrote {path}", markup=False)

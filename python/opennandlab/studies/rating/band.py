@@ -1,0 +1,129 @@
+"""A workload on each drive that a data sheet would fit: a band instead of a number."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from opennandlab.base.errors import ConfigError, DocumentError
+from opennandlab.base.files import read_bytes
+from opennandlab.core.config import DeviceConfig, own_device
+from opennandlab.documents.rating import RATING_SCHEMA, RatingDocument, RatingVariant
+from opennandlab.documents.record import read
+from opennandlab.studies.rating.making import NOMINAL, WIDER, digest
+
+RECORD_BYTES_MAX = 1 << 20
+VARIANTS_MAX = 64
+# Metrics of a result, and their names in tables.
+METRICS = {
+    "throughput_mb_s.write": "write MB/s",
+    "throughput_mb_s.read": "read MB/s",
+    "iops.total": "IOPS",
+    "waf": "WAF",
+}
+
+
+@dataclass(frozen=True)
+class Banded:
+    """What all variants did.
+
+    Args:
+        rows: Metrics of each variant, by its name; the device itself first.
+        bands: Value, least, most and the variants that set them, by metric.
+    """
+
+    rows: dict[str, dict[str, float]]
+    bands: dict[str, dict[str, Any]]
+
+
+def variants(
+    file: Path, settings: Mapping[str, Any]
+) -> tuple[list[tuple[str, DeviceConfig]], list[str]]:
+    """Return the drives that the sheet of a device file would fit, the file itself first.
+
+    Args:
+        file: The device, with its record beside it.
+        settings: Keys that are changed in all of them, by dotted path.
+
+    Raises:
+        ConfigError: without a record, for one that cannot be read, and for a device that the core
+            refuses.
+    """
+    document = _record(file)
+    device = own_device(str(file))
+    warnings = []
+    if digest(device) != document.device_digest:
+        warnings.append(f"{file} is not as `config from-rating` wrote it; variants keep its keys")
+    found = [(NOMINAL, own_device(str(file), dict(settings)))]
+    found += [
+        (one.name, own_device(str(file), {**_keys(one), **settings}))
+        for one in document.variants[1:]
+    ]
+    return found, warnings
+
+
+def _record(file: Path) -> RatingDocument:
+    path = file.with_suffix(".rating.json")
+    try:
+        value = json.loads(read_bytes(path, RECORD_BYTES_MAX))
+        document, _ = read(value, RatingDocument)
+    except OSError as error:
+        made = "`config from-rating` writes it beside the device"
+        raise ConfigError("--band", f"{path}: {error.strerror or error}; {made}") from error
+    except (ValueError, RecursionError) as error:
+        raise ConfigError("--band", f"{path}: no JSON; accepted: {RATING_SCHEMA}") from error
+    except DocumentError as error:
+        raise ConfigError("--band", f"{path}: {error}; accepted: {RATING_SCHEMA}") from error
+    if not 2 <= len(document.variants) <= VARIANTS_MAX:
+        message = f"{path}: {len(document.variants)} variants; accepted: 2 to {VARIANTS_MAX}"
+        raise ConfigError("--band", message)
+    return document
+
+
+def _keys(one: RatingVariant) -> dict[str, Any]:
+    return {
+        "ftl.gc_policy": one.gc_policy,
+        "nand.blocks_per_plane": one.blocks_per_plane,
+        "ftl.over_provisioning_pct": one.over_provisioning,
+    }
+
+
+def banded(
+    drives: list[tuple[str, DeviceConfig]],
+    run: Callable[[DeviceConfig], Mapping[str, Any]],
+    watch: Callable[[str], None] = lambda _: None,
+) -> Banded:
+    """Return the metrics of all drives and their bands.
+
+    Args:
+        drives: The drives, by name; the one that is asked for first.
+        run: Returns the metrics of a drive.
+        watch: Called with the name of each before it is run.
+    """
+    rows: dict[str, dict[str, float]] = {}
+    for name, device in drives:
+        watch(name)
+        rows[name] = dict(_figures(run(device)))
+    shared = [key for key in METRICS if all(key in row for row in rows.values())]
+    bands = {key: _band(rows, key) for key in shared}
+    return Banded(rows, bands)
+
+
+def _figures(metrics: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    for key in METRICS:
+        value: Any = metrics
+        for part in key.split("."):
+            value = value.get(part) if isinstance(value, Mapping) else None
+        if isinstance(value, (int, float)) and value > 0:
+            yield key, float(value)
+
+
+def _band(rows: Mapping[str, Mapping[str, float]], key: str) -> dict[str, Any]:
+    low = min(rows, key=lambda name: rows[name][key])
+    high = max(rows, key=lambda name: rows[name][key])
+    first = next(iter(rows.values()))[key]
+    ends = [rows[low][key] * WIDER[0], rows[high][key] * WIDER[1]]
+    return {"value": first, "band": ends, "low_by": low, "high_by": high}
