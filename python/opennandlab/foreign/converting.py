@@ -183,4 +183,6 @@ def _with_origin(made: Conversion, document: Mapping[str, Any], error: ConfigErr
     while path and path not in made.device.origins:
         path = path.rpartition(".")[0]
     origin = made.device.origins.get(path, "").rstrip(".")
+    place = next((row.place for row in made.rows if row.key == path and row.place), "")
+    origin = place + origin.removeprefix(place.rpartition(":")[0])
     return ConfigError(error.path, f"{error.message} (from {origin})" if origin else error.message)

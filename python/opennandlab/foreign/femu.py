@@ -57,9 +57,9 @@ def _options(numbered: Iterator[tuple[int, str]], origin: str) -> tuple[str, int
             numbers[plain.group(1)] = plain.group(2)
             continue
         append = APPEND_LINE.match(line)
-        if device := DEVICE.search(line):
+        if devices := list(DEVICE.finditer(line)):
             name = append.group("name") if append else ""
-            found.append((name, _argument(line[device.end() :]), number))
+            found += [(name, _argument(line[one.end() :]), number) for one in devices]
         elif append and found and found[-1][0] == append.group("name"):
             if append.group("indent") or append.group("more") == "=":
                 message = f"`{line.strip()}`; accepted: text at the end of it, without conditions"
@@ -69,8 +69,8 @@ def _options(numbered: Iterator[tuple[int, str]], origin: str) -> tuple[str, int
     if not found:
         raise ConfigError(".", f"{origin}: no `-device femu,…` in it")
     if len(found) > 1:
-        places = " and ".join(str(number) for _, _, number in found)
-        raise ConfigError(".", f"{origin}: several devices, on lines {places}; accepted: one")
+        places = ", ".join(f"{origin}:{number}" for _, _, number in found)
+        raise ConfigError(".", f"{len(found)} devices, at {places}; accepted: one in a file")
     _, text, number = found[0]
     return _substituted(text, numbers, f"{origin}:{number}"), number
 

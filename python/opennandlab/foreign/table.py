@@ -360,7 +360,11 @@ def translate(
     given = {entry.name: entry for entry in entries}
     made = Translation()
     for rule in table.rules:
-        found = rule.find(values)
+        try:
+            found = rule.find(values)
+        except ConfigError as error:
+            place = next((one.place for one in entries if error.path in {one.label, one.name}), "")
+            raise ConfigError(error.path, error.message + f" (at {place})" * bool(place)) from error
         ours = found.run if as_run and found.run is not ABSENT else found.written
         if rule.key and ours is not ABSENT and ours is not None:
             counted = [name for name in rule.fields if name not in found.unused]
