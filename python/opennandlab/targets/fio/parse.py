@@ -11,6 +11,7 @@ Notes that fio prints before the first document are kept as its message.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -90,7 +91,7 @@ def last(text: str) -> tuple[dict[str, Any], str]:
     if not starts:
         raise OutputError(f"fio wrote no result: {text.strip()[:300] or 'its output is empty'}")
     try:
-        document, end = pieces.DECODER.raw_decode(text, starts[-1])
+        document, end = json.JSONDecoder().raw_decode(text, starts[-1])
     except (ValueError, RecursionError) as error:
         raise OutputError(f"{CUT}: {error}") from error
     return document, (text[: starts[0]] + text[end:]).strip()
