@@ -209,23 +209,9 @@ KNOWN = sorted({*FOREIGN, *RUN, *ALIASES, *NEAR, *NO, *SAID})
 
 # Engines with one request at a time, and those with a queue.
 ONE_AT_A_TIME = frozenset({"sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"})
-QUEUED = frozenset(
-    {
-        "libaio",
-        "io_uring",
-        "io_uring_cmd",
-        "posixaio",
-        "windowsaio",
-        "solarisaio",
-        "sg",
-        "xnvme",
-        "libblkio",
-        "nvme",
-        "rbd",
-        "nbd",
-        "spdk",
-        "spdk_bdev",
-    }
+QUEUED = _names(
+    "libaio io_uring io_uring_cmd posixaio windowsaio solarisaio sg xnvme libblkio nvme rbd nbd "
+    "spdk spdk_bdev"
 )
 ENGINE_DEFAULT = "psync"
 
