@@ -260,6 +260,56 @@ def test_letters_of_dies_and_chips_become_one_where_they_are_neighbours() -> Non
         assert single.kind == ""
 
 
+@pytest.mark.parametrize(
+    ("as_run", "dies"), [(False, [[0, 1, 2, 3], [4, 5, 6, 7]]), (True, [[0, 1], [2, 3]])]
+)
+def test_flows_on_chips_of_their_own_have_namespaces(
+    folder: Path, *, as_run: bool, dies: list[list[int]]
+) -> None:
+    """Dies of a chip are neighbours where their letter comes first; two flows share the second."""
+    counts = {"Chip_No_Per_Channel": 4, "Die_No_Per_Chip": 2}
+    scheme = "CWDP" if as_run else "CDWP"
+    all_dies = {"Die_IDs": "0,1"}
+    flows = [
+        synthetic(Chip_IDs="0,1", Channel_IDs="1", **all_dies),
+        synthetic(Chip_IDs="2,3", Working_Set_Percentage=100, **all_dies),
+        synthetic(Chip_IDs="2,3", **all_dies),
+    ]
+    device = drive(Plane_Allocation_Scheme=scheme, **counts)
+    found = made(folder, device, scenarios("".join(flows)), as_run=as_run)
+    assert found.device.keys["host.namespaces"] == [
+        {"name": "chips-1", "channels": [0, 1], "dies": dies[1]},
+        {"name": "chips-2", "channels": [1], "dies": dies[0]},
+    ]
+    tenants = found.workloads[0].document()["tenants"]
+    parts = [("chips-2", [0, 50]), ("chips-1", [0, 50]), ("chips-1", [50, 75])]
+    assert [(one["namespace"], one["range_pct"]) for one in tenants] == parts
+    assert kind(found, "Chip_IDs") == "exact"
+    drive_here = onl.load_device(found.document())
+    pages = [row["logical_pages"] for row in drive_here.effective["namespaces"]]
+    assert pages[0] == pytest.approx(2 * pages[1], abs=1)
+    onl.load_workload(found.workloads[0].document(), drive_here)
+
+
+@pytest.mark.parametrize(
+    ("flows", "changes"),
+    [
+        ([{"Channel_IDs": "0"}, {}], {}),  # they overlap
+        ([{"Channel_IDs": "0", "Plane_IDs": "0"}], {"Plane_No_Per_Die": 2}),
+        ([{"Channel_IDs": "0"}], {"Ideal_Mapping_Table": "false"}),
+        ([{"Channel_IDs": "0"}], {"Plane_Allocation_Scheme": "PWDC"}),
+    ],
+)
+def test_flows_that_share_chips_or_use_some_planes_have_no_key(
+    folder: Path, flows: list[dict[str, str]], changes: dict[str, Any]
+) -> None:
+    text = "".join(synthetic(**flow) for flow in flows)
+    found = made(folder, drive(**changes), scenarios(text))
+    assert "host.namespaces" not in found.device.keys
+    assert kind(found, "Channel_IDs") == "approximated"
+    assert "namespace" not in found.workloads[0].document()["tenants"][0]
+
+
 def test_flows_become_tenants_of_a_workload_that_runs(cli: Cli, folder: Path) -> None:
     hot = synthetic(
         Address_Distribution="RANDOM_HOTCOLD", Percentage_of_Hot_Region=20,

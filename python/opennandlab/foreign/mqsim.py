@@ -76,9 +76,9 @@ def convert(texts: Sequence[tuple[Path, bytes]], *, as_run: bool) -> Conversion:
     values |= _of_flows(scenarios, values["Page_Capacity"])
     made = translate(entries, mqsim_device.TABLE, values, unused, as_run=as_run)
     found = Conversion("mqsim", inert(path.stem) or "drive", made, rows=[*made.rows])
-    apart = mqsim_flows.namespaces(
-        [[flow.values for flow in scenario] for scenario in scenarios], values, as_run=as_run
-    )
+    is_synthetic = all(flow.kind == SYNTHETIC for scenario in scenarios for flow in scenario)
+    of_flows = [[flow.values for flow in scenario] for scenario in scenarios if is_synthetic]
+    apart = mqsim_flows.namespaces(of_flows, values, as_run=as_run)
     if apart:
         made.set("host.namespaces", apart, "Channel_IDs, Chip_IDs, Die_IDs of the flows.")
     for number, scenario in enumerate(scenarios, 1):

@@ -67,11 +67,12 @@ def namespaces(
 ) -> list[dict[str, Any]]:
     """Return `host.namespaces`: one for each set of chips that flows share with no others.
 
-    None where flows are on all of the drive, or overlap, or use some planes only: blocks of a plane
-    are of all flows there. Scenarios must agree, since they have one device file. As run, the dies
-    of a chip are planes.
+    None where flows are on all of the drive or on some planes, where they overlap (the blocks of a
+    plane are of all its flows there), and with a trace among them. Scenarios must agree, since they
+    have one device file. As run, the dies of a chip are planes.
     """
-    if device["HostInterface_Type"] != "NVME" or not device["Ideal_Mapping_Table"]:
+    is_divided = device["HostInterface_Type"] == "NVME" and device["Ideal_Mapping_Table"]
+    if not scenarios or not is_divided:
         return []
     parts: dict[tuple[tuple[int, ...], ...], str] = {}
     for number, scenario in enumerate(scenarios):
