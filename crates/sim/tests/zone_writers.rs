@@ -106,10 +106,12 @@ fn tenants_that_zones_cannot_have_are_refused() {
     let a = tenant("a", [0.0, 50.0], &json!({}));
     let with = |keys: &Value| tenant("b", [50.0, 100.0], keys);
     let none = json!({});
+    let mut host_log = with(&none);
+    host_log["pattern"] = json!({"kind": "host_log"});
     for (other, keys, expected) in [
         (tenant("b", [40.0, 90.0], &none), &none, "tenants[1].range_pct: [40, 90] shares zones"),
         (with(&json!({"pattern": "random"})), &none, "tenants[1].pattern: writes anywhere"),
-        (with(&json!({"pattern": {"kind": "host_log"}})), &none, "accepted: log_zones"),
+        (host_log, &none, "accepted: log_zones"),
         (with(&json!({"block_size_bytes": 512})), &none, "tenants[1].block_size_bytes: 512 B"),
         (with(&json!({"pattern": {"open": 3}})), &none, "tenants: 5 zones are written at once"),
         (
@@ -136,7 +138,11 @@ fn tenants_that_zones_cannot_have_are_refused() {
                 {"kind": "workload", "drive_writes": 1}]}),
             "leave 16 active: Too Many Active Zones; accepted: at most 3",
         ),
-        (tenant("b", [97.0, 98.0], &none), &none, "tenants[1]"),
+        (
+            tenant("b", [97.0, 98.0], &none),
+            &none,
+            "tenants[1].range_pct: [97, 98] of 12058624 B has no whole zone of 524288 B",
+        ),
     ] {
         let found = refused(&[a.clone(), other.clone()], keys);
         assert!(found.contains(expected), "{other}: {found}");
@@ -200,38 +206,6 @@ fn a_trace_writes_zones_in_order_and_resets_them() {
             assert_eq!([written(0), written(1)], [4096.0, 8.0 * 4096.0]);
             let warnings = outcome["warnings"].to_string();
             assert!(warnings.contains("zones refused commands"), "{warnings}");
-        }
-    }
-}
-
-/// The commands of zones alone, where the reader of traces knows them.
-#[test]
-fn a_trace_appends_to_zones_and_resets_them() {
-    let text = rows(&[
-        ("append", 0, 4),
-        ("append", 0, 4),
-        ("append", 4, 4), // no start of a zone
-        ("write", 8, 8),
-        ("append", 128, 16),
-        ("reset", 0, 128),
-        ("append", 0, 2),
-        ("reset", 5, 128), // no start of a zone
-        ("reset", 256, 0), // an empty zone
-    ]);
-    let expected = json!({
-        "write": {"Successful Completion": 1},
-        "append": {"Successful Completion": 4, "Invalid Field in Command": 1},
-        "reset": {"Successful Completion": 2, "Invalid Field in Command": 1},
-    });
-    for device in every_device() {
-        for keys in [json!({}), json!({"timed": false}), json!({"loop": "closed"})] {
-            let outcome = replayed(&device, &text, &keys);
-            let zones = &outcome["metrics"]["zones"];
-            assert_eq!(zones["commands"], expected, "{keys}");
-            let written = |zone: usize| number(zones, &format!("/report/{zone}/written_bytes"));
-            assert_eq!([written(0), written(1)], [2.0 * 4096.0, 16.0 * 4096.0]);
-            assert_eq!(number(zones, "/appended_bytes"), 26.0 * 4096.0);
-            assert_eq!(number(zones, "/resets"), 1.0, "an empty zone is not erased");
         }
     }
 }

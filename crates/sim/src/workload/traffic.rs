@@ -247,6 +247,15 @@ impl Traffic<'_> {
         let (_, extent) = self.extent(space);
         let largest = self.block_size_bytes.bytes_max();
         let sectors_max = (largest / SECTOR_BYTES) as u32;
+        if let (Some(zones), Part::Pages([from, to]), 0) =
+            (space.zones, self.part, extent.sector_count)
+        {
+            let message = format!(
+                "[{from}, {to}] of {} B has no whole zone of {} B; accepted: a part with one",
+                space.logical_bytes, zones.zone_bytes
+            );
+            return Err(ConfigError::new("range_pct", message));
+        }
         if extent.starts(sectors_max) == 0 {
             let accepted = format!(
                 "at most {} B, the active range ({} % of {} B)",

@@ -98,7 +98,7 @@ impl DataBlocks {
         }
     }
 
-    /// Blocks of data are so many, numbered otherwise than by the turns of pages on the dies.
+    /// Sets the number of blocks of data, where pages do not take turns on all dies.
     pub(crate) fn renumber(&mut self, numbers: u32) {
         self.data = vec![NONE; numbers as usize];
     }

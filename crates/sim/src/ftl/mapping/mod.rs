@@ -173,7 +173,7 @@ impl ZonedMapping {
         self.zone_capacity_bytes.unwrap_or(self.zone_bytes)
     }
 
-    /// Where the pages of zones are on a drive with these pools, each of so many dies.
+    /// Where the pages of zones are on a drive, given the dies of each of its pools.
     pub fn layout(&self, geometry: &Geometry, dies_per_pool: u32) -> ZoneLayout {
         let dies = geometry.die_count;
         ZoneLayout {

@@ -11,8 +11,8 @@
 //! `(z * stride + k mod zone_dies) mod dies`. A host that writes some zones in turn writes the same
 //! page of each, one after the other; unless zones are staggered, all of these are on one die.
 //!
-//! A die numbers its blocks of data by zone: those of its first zone, of its second, and so on. With
-//! superblocks the dies are groups of dies.
+//! A die numbers its blocks of data by zone: those of its first zone, of its second, and so on.
+//! With superblocks the dies are groups of dies.
 
 use std::ops::Range;
 
@@ -120,7 +120,7 @@ impl ZoneLayout {
         })
     }
 
-    /// Numbers of blocks of data of a die, for a drive of so many zones.
+    /// How many blocks of data a die of a drive with these zones can number.
     pub fn numbers(self, zones: u32) -> u32 {
         zones.div_ceil(self.period()) * (self.zone_dies / self.stride()) * self.rows()
     }
@@ -153,7 +153,7 @@ mod tests {
         })
     }
 
-    /// Every page of a drive, placed as the picture of the module says.
+    /// Every page of a drive, placed as in the picture of the module.
     #[test]
     fn each_page_has_a_place_of_its_own_in_the_order_of_its_block() {
         for layout in layouts() {

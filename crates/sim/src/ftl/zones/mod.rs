@@ -15,8 +15,8 @@
 //! specification names, and changes nothing.
 //!
 //! This is the state machine alone: it knows no flash. Numbers are pages of the logical space; a
-//! zone has `zone_pages` of them, of which the first `capacity_pages` can be written. Where they are
-//! on the flash is the matter of `layout`.
+//! zone has `zone_pages` of them, of which the first `capacity_pages` can be written. Their places
+//! on the flash are the matter of `layout`.
 //!
 //! Source: NVM Express Zoned Namespace Command Set Specification 1.1, 2.1 and 3.4. Left out: zone
 //! random write areas, zone descriptor extensions, a limit on the size of an append.

@@ -5,7 +5,7 @@ use crate::ftl::{FlashSink, Ftl, FtlConfig, NoRoom, PoolSetup};
 use crate::op::{HostOp, ZoneOp};
 use crate::units::Lpn;
 
-/// The zones of a drive, and where they are on its flash.
+/// The zones of a drive, and their places on its flash.
 pub(in crate::ftl) struct PlacedZones {
     pub(in crate::ftl) zones: Zones,
     layout: ZoneLayout,

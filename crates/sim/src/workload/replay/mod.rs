@@ -349,8 +349,7 @@ impl ReplayConfig {
         Ok(loads.collect())
     }
 
-    /// On a drive with zones a trace says itself what is written where, and it begins with those
-    /// that the drive has.
+    /// A drive with zones is not filled before a trace, and takes no addresses other than its own.
     fn resolve_zones(&mut self, json: &str, space: Space) -> Result<(), ConfigError> {
         if space.zones.is_none() {
             return Ok(());

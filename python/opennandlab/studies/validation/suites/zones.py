@@ -106,7 +106,7 @@ def _turns(pages: int) -> Iterator[Case]:
 
 def _rate(drive: ZoneDies, begins: Sequence[int], depth: int, pages: int) -> float:
     """Return MB/s of a host that writes pages to zones in turn."""
-    seconds = lockstep_ns(drive, begins, depth, pages) / 1e9
+    seconds = lockstep_ns(drive, begins, depth, pages) * 1e-9
     return len(begins) * pages * PAGE_BYTES * 1e-6 / seconds
 
 
