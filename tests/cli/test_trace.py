@@ -6,15 +6,16 @@ hand and by other programs; these tests are skipped where they are absent.
 
 from __future__ import annotations
 
+import io
 import json
+import lzma
 import shutil
 import struct
+import tarfile
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import opennandlab as onl
@@ -24,7 +25,7 @@ from places import ROOT
 
 VECTORS = ROOT.parent / "shared" / "migrate" / "vectors"
 HEAD = "time_ns,op,offset_bytes,size_bytes,volume,process,flags\n"
-OPS = ("read", "write", "trim", "flush")
+OPS = ("read", "write", "trim", "flush", "reset", "append")
 
 needs_vectors = pytest.mark.skipif(not VECTORS.is_dir(), reason=f"no {VECTORS.name} beside it")
 
@@ -43,7 +44,7 @@ def asked(*words: object) -> Any:
 def counts(found: Any) -> dict[str, int]:
     """Return what is counted of each kind, and writes with force unit access."""
     ops = {name: one["count"] for name, one in zip(OPS, found["ops"], strict=True)}
-    return ops | {"fua": found["ops"][1]["fua_count"]}
+    return {name: ops[name] for name in OPS[:4]} | {"fua": dict(found["flags"])["fua"]}
 
 
 def binned(values: list[int]) -> list[int]:
@@ -57,8 +58,8 @@ def binned(values: list[int]) -> list[int]:
 def test_ten_requests_as_they_were_counted_by_hand() -> None:
     found = asked("trace", "info", VECTORS / "tiny.csv")
     right = json.loads((VECTORS / "tiny.expected.json").read_text())
-    letters = dict(zip(OPS, "RWDF", strict=True))
-    for name, one in zip(OPS, found["ops"], strict=True):
+    letters = dict(zip(OPS[:4], "RWDF", strict=True))
+    for name, one in zip(OPS[:4], found["ops"][:4], strict=True):
         assert one["count"] == right["count"][letters[name]]
         assert one["bytes"] == right["bytes"][letters[name]]
     gaps = right["ia"]
@@ -99,7 +100,7 @@ def test_flushes_and_stacks_count_as_they_should(
     files: list[str], options: list[str], right: tuple[int, ...], tmp_path: Path
 ) -> None:
     paths = [VECTORS / name for name in files]
-    wanted = dict(zip((*OPS, "fua"), right, strict=True))
+    wanted = dict(zip((*OPS[:4], "fua"), right, strict=True))
     assert counts(asked("trace", "info", *paths, *options)) == wanted
     table = tmp_path / "t.csv"
     asked("trace", "convert", *paths, *options, "-o", table)
@@ -114,64 +115,12 @@ def test_records_of_blktrace_are_merged_by_time(tmp_path: Path) -> None:
     assert table.read_text() == HEAD + "".join(
         f"{ns},{op},{sector * 512},{sectors * 512},8:0,{pid},{flags}\n"
         for ns, op, sector, sectors, pid, flags in [
-            (0, "write", 2048, 8, 100, ""), (2000, "write", 2056, 8, 101, "fua"),
-            (4000, "read", 4096, 16, 100, ""), (19000, "flush", 0, 0, 100, ""),
+            (0, "write", 2048, 8, 100, "sync"), (2000, "write", 2056, 8, 101, "fua"),
+            (4000, "read", 4096, 16, 100, ""), (19000, "flush", 0, 0, 100, "sync"),
             (29000, "flush", 0, 0, 101, ""), (29000, "write", 2064, 8, 101, "fua"),
             (39000, "trim", 8192, 128, 100, ""),
         ]
     )  # fmt: skip
-
-
-REQUESTS = st.lists(
-    st.tuples(
-        st.integers(0, 10**6), st.sampled_from([*OPS, "fua"]), st.integers(0, 10**6),
-        st.integers(1, 300), st.sampled_from(["0", "3", "7"]), st.sampled_from(["11", "12", "5"]),
-    ),
-    min_size=1, max_size=30,
-)  # fmt: skip
-# What a format cannot say.
-SILENT = {
-    "csv": set(), "blkparse": set(), "fio_iolog": {"fua"}, "mqsim": {"fua", "trim", "flush"},
-}  # fmt: skip
-
-
-@settings(max_examples=20, deadline=None)
-@given(requests=REQUESTS)
-def test_every_format_keeps_what_it_can_say(
-    requests: list[Any], tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    folder = tmp_path_factory.mktemp("kept")
-    source = folder / "source.csv"
-    requests = sorted(requests, key=lambda one: one[0])
-    lines = [
-        f"{us * 1000},{'write' if op == 'fua' else op},{0 if op == 'flush' else sector * 512},"
-        f"{0 if op == 'flush' else count * 512},{volume},{process},{'fua' if op == 'fua' else ''}\n"
-        for us, op, sector, count, volume, process in requests
-    ]
-    source.write_text(HEAD + "".join(lines))
-    before = asked("trace", "info", source)
-    for to, silent in SILENT.items():
-        path = folder / f"t.{to}"
-        code, said = ran("trace", "convert", source, "--to", to, "-o", path, "--json")
-        assert code == 0, said
-        (written,) = json.loads(said)["files"] or [None]
-        kept = [one for one in requests if one[1] not in silent - {"fua"}]
-        if not kept:
-            assert written is None
-            continue
-        assert written["written"] == len(kept)
-        after = asked("trace", "info", path, "--trace-format", to)
-        lost = {"fua": 0} if "fua" in silent else {}
-        gone = {name: 0 for name in ("trim", "flush") if name in silent}
-        assert counts(after) == counts(before) | lost | gone
-        assert written["fua"] == (counts(before)["fua"] if lost else 0)
-        for name, one, other in zip(OPS, before["ops"], after["ops"], strict=True):
-            assert name in silent or one["bytes"] == other["bytes"]
-        times = [one[0] for one in kept]
-        assert after["span_ns"] == (times[-1] - times[0]) * 1000
-        assert len(after["volumes"]) == len({one[4] for one in kept})
-        if to in {"csv", "blkparse"}:
-            assert len(after["processes"]) == len({one[5] for one in kept})
 
 
 @pytest.mark.parametrize(
@@ -222,6 +171,17 @@ def record(bytes_: int, action: int) -> bytes:
     return struct.pack("<IIQQIIIIIHH", *values)
 
 
+def old_tar() -> bytes:
+    """Return the header of a file in an archive as before POSIX, and a line."""
+    with tarfile.open(fileobj=(out := io.BytesIO()), mode="w", format=tarfile.GNU_FORMAT) as tar:
+        tar.addfile(tarfile.TarInfo("t.trace"))
+    header = bytearray(out.getvalue()[:512])
+    header[257:265] = bytes(8)
+    header[148:156] = b" " * 8
+    header[148:156] = b"%06o\0 " % sum(header)
+    return bytes(header) + b"0 0 0 8 0\n" * 60
+
+
 BAD = {
     "back.trace": (b"5 0 0 8 0\n9 0 0 8 0\n7 0 0 8 0\n", 0, "back.trace:3"),
     "cut.trace": (b"5 0 0 8 0\n9 0 0", 2, "cut.trace:2"),
@@ -233,6 +193,15 @@ BAD = {
         record(4096, 0x00120001) + record(4096, 0x00120001)[:20], 2, "byte 48: the file ends"
     ),
     "empty.csv": (b"", 2, "no line with a request"),
+    "marked.csv": ("\ufeff0,1,2".encode("utf-16"), 2, "byte-order mark"),
+    "old.tar": (old_tar(), 2, "a tar archive"),
+    "t.lz4": (b"\x04\x22\x4d\x18" + bytes(9), 2, "lz4 -d"),
+    "old.lz4": (b"\x02\x21\x4c\x18" + bytes(9), 2, "lz4 -d"),
+    "t.lz": (b"LZIP\x01" + bytes(9), 2, "lzip -d"),
+    "t.lzma": (lzma.compress(b"0 0 0 8 0\n", lzma.FORMAT_ALONE), 2, "xz --format=lzma -d"),
+    "t.tar.xz": (lzma.compress(old_tar()), 2, "a tar archive"),
+    "t.7z": (b"7z\xbc\xaf\x27\x1c" + bytes(9), 2, "7z x"),
+    "cut.xz": (lzma.compress(b"0 0 0 8 0\n" * 99)[:-20], 2, "cut off"),
 }  # fmt: skip
 
 
@@ -247,6 +216,121 @@ def test_what_is_wrong_with_a_file_is_said_with_its_place(name: str, tmp_path: P
     for verb in (["info"], ["convert", "-o", tmp_path / "out.csv"]):
         assert ran("trace", *verb, path)[0] == wanted
     assert ran("trace", "info", path, "--page", "5000")[0] == 2
+
+
+def test_a_record_that_is_cut_is_named_with_its_file(tmp_path: Path) -> None:
+    """The files of two processors are one trace; the first of them ends within a record."""
+    one, two = tmp_path / "sda.blktrace.0", tmp_path / "sda.blktrace.1"
+    one.write_bytes(record(4096, 0x00120001) * 2 + record(4096, 0x00120001)[:20])
+    two.write_bytes(record(512, 0x00110001) * 3)
+    for verb in ("info", "check"):
+        code, said = ran("trace", verb, one, two)
+        assert code == 2
+        assert f"{one}: byte 96: the file ends after 20 bytes" in said.replace("\n", "")
+    found = asked("trace", "info", one, two, "--skip-bad-lines")
+    assert (counts(found)["read"], counts(found)["write"], found["skipped_lines"]) == (3, 2, 1)
+
+
+def test_pages_beyond_those_that_are_kept_are_estimated(tmp_path: Path) -> None:
+    trace = tmp_path / "t.trace"
+    trace.write_text("".join(f"{at} 0 {at % 6000 * 8} 8 0\n" for at in range(12_000)))
+    found = asked("trace", "info", trace)
+    assert (found["sampled_one_in"], found["footprint_pages"]) == (1, 6000)
+    assert found["reuse"]["bins"] == [0] * 13 + [6000]
+    found = asked("trace", "info", trace, "--exact", 1024)
+    assert found["sampled_one_in"] == 8
+    assert found["footprint_pages"] == pytest.approx(6000, rel=0.15)
+    assert found["page_writes"] == 12_000
+
+
+ZONES = "0,append,0,4096,a,1,fua\n9000,reset,524288,0,a,1,sync\n20000,write,524288,4096,a,1,meta\n"
+
+
+def test_commands_of_zones_and_flags_are_told(tmp_path: Path) -> None:
+    trace, out = tmp_path / "t.csv", tmp_path / "o"
+    trace.write_text(HEAD + ZONES)
+    found = asked("trace", "info", trace)
+    assert [one["count"] for one in found["ops"]] == [0, 1, 0, 0, 1, 1]
+    assert dict(found["flags"]) == {"fua": 1, "ahead": 0, "sync": 1, "meta": 1}
+    said = " ".join(ran("trace", "info", trace)[1].split())
+    for words in ("requests with the flag sync │ 1", "append │ 1", "reset │ 1"):
+        assert words in said
+    asked("trace", "convert", trace, "--to", "blkparse", "-o", out)
+    letters = [line.split()[6] for line in out.read_text().splitlines()]
+    assert letters == ["ZAF", "ZRS", "WM"]
+    (told,) = asked("trace", "convert", trace, "--to", "fio_iolog", "-o", out)["files"]
+    assert (told["written"], told["resets"], told["appends"], told["flags"]) == (1, 1, 1, 1)
+    # Places of zones stay those of zones, and this drive has none.
+    for words in (("convert", "-o", out, "--addresses", "dense"), ("info", "--exact", 5)):
+        assert ran("trace", words[0], trace, *words[1:])[0] == 2
+    code, said = ran("replay", trace, "-c", "tlc_standard")
+    assert code == 2
+    assert "2 resets of zones and appends" in " ".join(said.split())
+
+
+def test_of_zones_only_resets_and_appends_are_requests(tmp_path: Path) -> None:
+    trace = tmp_path / "t.blk"
+    lines = ("ZA 0 + 8", "ZR 1024 + 0", "ZR", "ZRA 0 + 0", "ZO 0 + 0", "W 8 + 8")
+    trace.write_text("".join(f"8,0 0 1 {at}.0 7 Q {it} [x]\n" for at, it in enumerate(lines)))
+    found = asked("trace", "info", trace)
+    assert [one["count"] for one in found["ops"]] == [0, 1, 0, 0, 1, 1]
+    assert any("3 requests to zones" in warning for warning in found["warnings"])
+
+
+MAP = "volume,offset_bytes,size_bytes,to_volume,to_offset_bytes\n"
+
+
+def test_requests_are_moved_by_a_table_of_ranges(tmp_path: Path) -> None:
+    """A volume of two pieces on a disk, the second before the first."""
+    trace, table, out = tmp_path / "t.csv", tmp_path / "map.csv", tmp_path / "o.csv"
+    trace.write_text(
+        HEAD + "0,write,0,4096,v,1,\n1,write,0,8192,v,1,fua\n2,flush,,,v,1,\n"
+        "3,read,4096,4096,v,2,\n4,read,8192,4096,v,2,\n5,read,0,512,w,2,\n"
+    )
+    table.write_text(MAP + "v,0,4096,sda,8192\nv,4096,4096,sda,0\n")
+    words = ("--addresses", f"remap:{table}")
+    found = asked("trace", "convert", trace, "-o", out, *words)
+    assert out.read_text() == (
+        HEAD + "0,write,8192,4096,sda,1,\n1,write,8192,4096,sda,1,fua\n"
+        "1,write,0,4096,sda,1,fua\n2,flush,0,0,sda,1,\n3,read,0,4096,sda,2,\n"
+    )
+    assert (found["unmapped"], found["split"]) == (2, 1)
+    assert found["pages"] == {"before": 2, "after": 2, "merged": 0}
+    assert any("2 requests were left out" in warning for warning in found["warnings"])
+    document = tmp_path / "r.json"
+    device = tmp_path / "small.yaml"
+    device.write_text(json.dumps(SMALL))
+    code, said = ran("replay", trace, "-c", device, *words, "-q", "--output", document)
+    assert code == 0, said
+    result = json.loads(document.read_text())
+    latency = result["metrics"]["latency_us"]
+    assert (latency["write"]["count"], latency["read"]["count"]) == (3, 1)
+    assert any("2 requests were left out" in warning for warning in result["warnings"])
+    assert ran("verify", document)[0] == 0
+    table.write_text(table.read_text() + "v,8192,4096,sda,4096\n")
+    assert ran("verify", document)[0] != 0
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ("v,0,4096,sda\n", "map.csv:2: 4 comma-separated fields instead of 5"),
+        ("v,0,4096,sda,1\n", "map.csv:2: to_offset_bytes `1` is no multiple of 512"),
+        ("v,0,4096,sda,0\nv,512,512,sda,0\n", "map.csv:3: the range overlaps that of line 2"),
+        ("", "no range"),
+        ("x,0,4096,sda,0\n", "no request is in a range: the trace has the volumes v"),
+    ],
+)
+def test_a_table_of_ranges_that_is_wrong_is_named(lines: str, words: str, tmp_path: Path) -> None:
+    trace, table, out = tmp_path / "t.csv", tmp_path / "map.csv", tmp_path / "o.csv"
+    trace.write_text(HEAD + "0,write,0,4096,v,1,\n")
+    table.write_text(MAP + lines)
+    for verb in (("trace", "convert", trace, "-o", out), ("replay", trace, "-c", "tlc_standard")):
+        code, said = ran(*verb, "--addresses", f"remap:{table}")
+        assert code == 2
+        assert words in " ".join(said.split())
+        assert ran(*verb, "--addresses", "remap:")[0] == 2
+        assert ran(*verb, "--addresses", f"remap:{tmp_path / 'none'}")[0] == 2
 
 
 def replayed(trace: Path, **options: Any) -> Any:
@@ -296,50 +380,6 @@ def test_one_of_several_files_of_blktrace_is_noted(tmp_path: Path) -> None:
     assert "trace convert sda.blktrace.*" in " ".join(said.split())
     (tmp_path / "sda.blktrace.1").unlink()
     assert "convert" not in ran("replay", tmp_path / "sda.blktrace.0", "-c", device, "-q")[1]
-
-
-# A write, a flush if the format has one, and a read, as each format has them.
-SAMPLES = {
-    "mqsim": "0 1 0 8 0\n1000000 1 8 8 1\n",
-    "msr": "10,h,0,Write,0,4096,9\n10010,h,0,Read,4096,4096,9\n",
-    "spc": "1,0,4096,W,0.0\n1,8,4096,R,0.001\n",
-    "tencent": "1,0,8,1,1\n2,8,8,0,1\n",
-    "alibaba": "1,W,0,4096,5000\n1,R,4096,4096,6000\n",
-    "systor17": "1.0,0.1,W,0,0,4096\n1.001,,R,0,4096,4096\n",
-    "fiu": "1000 7 a 0 8 W 6 0 56f1\n2000 7 a 8 8 R 6 0 56f2\n",
-    "mobile": "a,83,WFS,0,8,1.0\na,83,FF,0,0,1.0005\na,83,R,8,8,1.001\n",
-    "fio_iolog": "fio version 3 iolog\n0 f write 0 4096\n5 f sync 0 0\n9 f read 4096 4096\n",
-    "blkparse": "8,0 0 1 0.1 7 Q WFS 0 + 8 [a]\n8,0 0 2 0.2 7 Q FN [a]\n"
-    "8,0 0 3 0.3 7 Q R 8 + 8 [a]\n",
-    "biosnoop": "1.0 a 7 sda WFS 0 4096 0.1\n1.1 a 7 sda FF 0 0 0.1\n1.2 a 7 sda R 8 4096 0.1\n",
-    "tracepoint": "a-7 [0] 1.0: block_rq_issue: 8,0 WFS 4096 () 0 + 8 [a]\n"
-    "a-7 [0] 1.1: block_rq_issue: 8,0 FF 0 () 18446744073709551615 + 0 [a]\n"
-    "a-7 [0] 1.2: block_rq_issue: 8,0 R 4096 () 8 + 8 [a]\n",
-    "xperf": "DiskWrite, 50, a (7), 1, 0xe, 0x0, 0x1000, 5, 0\nDiskFlush, 60, a (7), 1, 0xe, 5, 0\n"
-    "DiskRead, 70, a (7), 1, 0xe, 0x1000, 0x1000, 5, 0\n",
-    "served": "0,0,write,1,0,4096,1,2,3\n1,0,flush,0,0,0,2,3,4\n2,0,read,0,4096,4096,5,6,7\n",
-    "libcachesim": "1,5,2a,4096,0\n1,6,35,0,0\n1,7,28,4096,8\n",
-    "vscsi": "1,4096,1,write,0,5\n1,4096,1,read,8,9\n",
-    "csv": HEAD + "0,write,0,4096,a,7,fua\n5,flush,0,0,a,7,\n9,read,4096,4096,a,7,\n",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", SAMPLES)
-def test_a_trace_of_any_format_is_the_same_after_conversion(name: str, tmp_path: Path) -> None:
-    source, table = tmp_path / "t.trace", tmp_path / "t.csv"
-    source.write_text(SAMPLES[name])
-    before = asked("trace", "info", source)
-    assert before["format"] == name
-    has_flush, has_fua = "\n" in SAMPLES[name].strip() and name not in {
-        "mqsim", "msr", "spc", "tencent", "alibaba", "systor17", "fiu", "vscsi",
-    }, name in {"mobile", "blkparse", "biosnoop", "tracepoint", "served", "csv"}  # fmt: skip
-    assert counts(before) == {
-        "read": 1, "write": 1, "trim": 0, "flush": int(has_flush), "fua": int(has_fua),
-    }  # fmt: skip
-    asked("trace", "convert", source, "-o", table)
-    after = asked("trace", "info", table)
-    for key in ("ops", "span_ns", "gap_ns_mean", "footprint_sectors", "sizes", "reuse"):
-        assert after[key] == before[key], key
 
 
 needs_fio = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")

@@ -296,6 +296,22 @@ def test_a_file_that_cannot_grow_is_shorter_and_valid(folder: Path, ending: str)
         assert pytest.importorskip("pyarrow.parquet").read_table(path).num_rows == kept
 
 
+def test_a_short_table_on_a_full_disk_keeps_what_fits(folder: Path) -> None:
+    """All of its rows would be one piece."""
+    work = {**MIXED, "total": {"ios": 2000}}
+    onl.benchmark(SMALL, work, requests=folder / "whole.csv")
+    lines = (folder / "whole.csv").read_bytes().splitlines(keepends=True)
+    bytes_max = sum(map(len, lines)) // 2
+    (folder / "long.yaml").write_text(json.dumps(work), encoding="utf-8")
+    done = limited(folder, bytes_max, "-w", "long.yaml", "--requests", "r.csv")
+    assert done.returncode == 1, done.stderr
+    content = (folder / "r.csv").read_bytes()
+    kept = content.splitlines(keepends=True)
+    assert kept == lines[: len(kept)]
+    # One row more would not fit.
+    assert len(content) + len(lines[len(kept)]) > bytes_max
+
+
 def test_a_file_without_room_for_its_frame_is_none(folder: Path) -> None:
     (folder / "r.arrow").write_text("old", encoding="utf-8")
     done = limited(folder, 1000, "-w", "short.yaml", "--requests", "r.arrow")

@@ -42,16 +42,14 @@ const BUFFER_BYTES: usize = 1 << 18;
 /// How often Python is asked whether a signal is waiting.
 const SIGNAL_PERIOD: Duration = Duration::from_millis(50);
 
-/// What `parse` makes of the texts at `paths`, one behind the other.
-pub(crate) fn read_all<T, E: Display>(
+/// Lets `parse` take the texts at `paths`, one after the other, each with its path.
+pub(crate) fn read_all<E: Display>(
     paths: &[String],
     unpacked_bytes_max: Option<u64>,
-    parse: impl FnOnce(&mut dyn BufRead) -> Result<T, E>,
-) -> Result<T, Failure> {
-    let [first, others @ ..] = paths else {
-        return Err(Failure::Trace("no file; accepted: at least one".to_owned()));
-    };
-    read_behind(first, others, unpacked_bytes_max, None, parse)
+    parse: &mut dyn FnMut(&mut dyn BufRead, &str) -> Result<(), E>,
+) -> Result<(), Failure> {
+    let mut paths = paths.iter();
+    paths.try_for_each(|path| read_one(path, unpacked_bytes_max, None, |text| parse(text, path)))
 }
 
 /// What `parse` makes of the text at `path`, and the SHA-256 of that text in hex. A compressed text
@@ -62,15 +60,14 @@ pub(crate) fn read<T, E: Display>(
     parse: impl FnOnce(&mut dyn BufRead) -> Result<T, E>,
 ) -> Result<(T, String), Failure> {
     let hash = Arc::new(Mutex::new(Sha256::new()));
-    let parsed = read_behind(path, &[], unpacked_bytes_max, Some(Arc::clone(&hash)), parse)?;
+    let parsed = read_one(path, unpacked_bytes_max, Some(Arc::clone(&hash)), parse)?;
     // Poison would need a panic while hashing: the content is still there.
     let hash = hash.lock().unwrap_or_else(PoisonError::into_inner);
     Ok((parsed, format!("{:x}", hash.clone().finalize())))
 }
 
-fn read_behind<T, E: Display>(
+fn read_one<T, E: Display>(
     path: &str,
-    others: &[String],
     unpacked_bytes_max: Option<u64>,
     hash: Option<Arc<Mutex<Sha256>>>,
     parse: impl FnOnce(&mut dyn BufRead) -> Result<T, E>,
@@ -81,16 +78,10 @@ fn read_behind<T, E: Display>(
         Some(error) => Failure::Python(error),
         None => Failure::Trace(message),
     };
-    let opened = |path: &str| {
-        let refuse = |error: io::Error| or_raised(format!("{path}: {error}"));
-        let file = Waiting { inner: open(path).map_err(refuse)?, signals: signals.clone() };
-        decoded(file, unpacked_bytes_max).map_err(refuse)
-    };
-    let mut text = opened(path)?;
-    for other in others {
-        text = Box::new(text.chain(opened(other)?));
-    }
-    let stream = Hashing { inner: text, hash, signals: signals.clone() };
+    let refuse = |error: io::Error| or_raised(format!("{path}: {error}"));
+    let file = Waiting { inner: open(path).map_err(refuse)?, signals: signals.clone() };
+    let inner = decoded(file, unpacked_bytes_max).map_err(refuse)?;
+    let stream = Hashing { inner, hash, signals: signals.clone() };
     let mut reader = BufReader::with_capacity(BUFFER_BYTES, stream);
     parse(&mut reader).map_err(|error| or_raised(error.to_string()))
 }

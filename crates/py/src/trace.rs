@@ -5,8 +5,9 @@ use std::io::{BufWriter, Write};
 use std::sync::Arc;
 
 use opennandlab_sim::config::ConfigError;
-use opennandlab_sim::workload::trace::convert::Target;
-use opennandlab_sim::workload::trace::statistics::Statistics;
+use opennandlab_sim::workload::trace::remap::Map;
+use opennandlab_sim::workload::trace::statistics::{Shape, Statistics};
+use opennandlab_sim::workload::trace::write::Target;
 use opennandlab_sim::workload::trace::{Trace as Records, TraceError, TraceOptions};
 use opennandlab_sim::workload::ReadingConfig;
 use pyo3::prelude::*;
@@ -88,13 +89,31 @@ impl Trace {
                 "sector_end_max": summary.sector_end_max,
                 "skipped_lines": self.records.skipped_lines(),
             });
-            let durable = [("flush_count", summary.flush_count), ("fua_count", summary.fua_count)];
-            for (name, count) in durable.into_iter().filter(|(_, count)| *count > 0) {
+            let others = [("flush_count", summary.flush_count), ("fua_count", summary.fua_count)];
+            for (name, count) in others.into_iter().filter(|(_, count)| *count > 0) {
                 found[name] = serde_json::json!(count);
             }
             Ok(found.to_string())
         })
     }
+
+    /// The same with its requests where the table of ranges at `path` leads them, and counts of
+    /// them as JSON; pages have `page_bytes`.
+    fn moved(&self, py: Python<'_>, path: &str, page_bytes: u64) -> PyResult<(Self, String)> {
+        doorway(py, || {
+            let (records, counts) = moved(&self.records, path, page_bytes)?;
+            let digest = self.digest.clone();
+            Ok((Self { records: Arc::new(records), digest }, counts))
+        })
+    }
+}
+
+/// A trace after a table of ranges, and counts as JSON.
+fn moved(trace: &Records, path: &str, page_bytes: u64) -> Result<(Records, String), Failure> {
+    let (map, _) = source::read(path, None, |reader| Map::read(reader, path))?;
+    let moved = trace.moved(&map, page_bytes);
+    let (records, counts) = moved.map_err(|text| Failure::Trace(format!("{path}: {text}")))?;
+    Ok((records, serde_json::json!(counts).to_string()))
 }
 
 impl From<TraceError> for Failure {
@@ -111,15 +130,16 @@ pub(crate) fn trace_statistics(
     paths: Vec<String>,
     reading: &str,
     page_bytes: u64,
+    pages_max: usize,
 ) -> PyResult<String> {
     doorway(py, move || {
         let config = ReadingConfig::resolve(reading)?;
         let options = config.trace_options(None);
         let found = Statistics::read::<Failure>(
-            |read| source::read_all(&paths, config.unpacked_bytes_max, |reader| read(reader)),
+            |read| source::read_all(&paths, config.unpacked_bytes_max, read),
             &paths.join(" + "),
             &options,
-            page_bytes,
+            Shape { page_bytes, pages_max },
         )?;
         Ok(serde_json::json!(found).to_string())
     })
@@ -150,9 +170,11 @@ impl Traces {
             let mut traces = Vec::new();
             for paths in groups {
                 let name = paths.join(" + ");
-                let read =
-                    |reader: &mut dyn std::io::BufRead| Records::read(reader, &name, &options);
-                traces.push(source::read_all(&paths, config.unpacked_bytes_max, read)?);
+                traces.push(Records::read_files::<Failure>(
+                    |read| source::read_all(&paths, config.unpacked_bytes_max, read),
+                    &name,
+                    &options,
+                )?);
             }
             let (records, duplicates) = Records::join(&traces, config.align, config.dedupe);
             Ok(Self { records, duplicates })
@@ -178,10 +200,18 @@ impl Traces {
     }
 
     /// Statistics as JSON.
-    fn statistics(&self, py: Python<'_>, page_bytes: u64) -> PyResult<String> {
+    fn statistics(&self, py: Python<'_>, page_bytes: u64, pages_max: usize) -> PyResult<String> {
         doorway(py, || {
-            let found = Statistics::of(&self.records, page_bytes);
+            let found = Statistics::of(&self.records, Shape { page_bytes, pages_max });
             Ok(serde_json::json!(found).to_string())
+        })
+    }
+
+    /// As of [`Trace::moved`].
+    fn moved(&self, py: Python<'_>, path: &str, page_bytes: u64) -> PyResult<(Self, String)> {
+        doorway(py, || {
+            let (records, counts) = moved(&self.records, path, page_bytes)?;
+            Ok((Self { records, duplicates: self.duplicates }, counts))
         })
     }
 

@@ -238,7 +238,8 @@ fn binary_records_are_recognised_by_their_version() {
         assert_eq!((trace.records()[0].sector, trace.records()[0].sector_count), (2048, 8));
         assert_eq!(trace.records()[1].op(), HostOp::Flush);
         assert_eq!((trace.records()[2].sector, trace.records()[2].arrival), (0, Ns(1_000_000)));
-        let remark = "t.trace: 1 request other than reads, writes and flushes was passed over";
+        let remark = "t.trace: 1 request other than reads, writes, flushes, and unmaps (42h) with \
+                      their range was passed over";
         assert_eq!(trace.warnings(), [remark]);
         let size = bytes.len() / 4;
         // Each file that ends early says where its last record starts.

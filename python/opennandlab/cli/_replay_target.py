@@ -6,9 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opennandlab.cli import _terminal as terminal
+from opennandlab.cli.options.trace import remap_of
 
 if TYPE_CHECKING:
     from opennandlab.cli.options.trace import ReplayOptions
+
+
+# Of the counts of pages, which are not shown.
+PAGE_BYTES = 4096
 
 
 def replay_on_target(given: "ReplayOptions") -> None:
@@ -32,6 +37,10 @@ def replay_on_target(given: "ReplayOptions") -> None:
     edit = {"repeat": given.repeat, "time_scale": given.time_scale or 1.0}
     config = json.dumps({**given.reading(), "edit": edit})
     traces = _core.Traces([[str(given.trace)]], config, available_bytes())
+    remap, moved = remap_of(given.addresses, ("keep",)), {"unmapped": 0}
+    if remap is not None:
+        traces, counted = traces.moved(str(remap), PAGE_BYTES)
+        moved = json.loads(counted)
     traces, _ = traces.edit(config)
     names = json.loads(traces.names())
     if len(names["volumes"]) > 1:
@@ -55,6 +64,8 @@ def replay_on_target(given: "ReplayOptions") -> None:
         "seconds": totals.seconds,
         "fua_lost": losses["fua"],
         "trims_lost": trims,
+        "zones_lost": losses["resets"] + losses["appends"],
+        "unmapped": moved["unmapped"],
         "warnings": names["warnings"],
         **{
             name: {
@@ -87,6 +98,8 @@ def _show(given: "ReplayOptions", document: dict[str, Any]) -> None:
         terminal.note(f"warning: {warning}")
     lost = {
         "fua_lost": "writes without their force unit access, which fio has no word for",
+        "zones_lost": "resets of zones and appends, which fio has no word for in a log",
+        "unmapped": "requests left out, a byte of which is in no range",
         "trims_lost": "trims left out, as fio does with those of a log",
     }
     for key, text in lost.items():

@@ -6,7 +6,7 @@ from typing import Any
 
 from opennandlab.cli._tables import Grid
 
-OPS = ("read", "write", "trim", "flush")
+OPS = ("read", "write", "trim", "flush", "reset", "append")
 # Volumes and processes that are listed.
 ROWS_MAX = 10
 
@@ -21,12 +21,18 @@ def of(found: dict[str, Any]) -> Iterator[Grid]:
         if one["count"]
     ]
     yield Grid(["requests", "count", "bytes", "smallest", "mean", "largest"], rows)
-    fua = found["ops"][1]["fua_count"]
+    flags = dict(found["flags"])
+    fua = flags.pop("fua")
     accesses = found["ops"][0]["count"] + found["ops"][1]["count"]
     page = size(found["page_bytes"])
     sampled = found["sampled_one_in"]
     figures = [
         ["writes with force unit access", number(fua)] if fua else [],
+        *(
+            [f"requests with the flag {flag}", number(count)]
+            for flag, count in flags.items()
+            if count
+        ),
         ["span", _seconds(found["span_ns"])],
         ["mean gap", _seconds(found["gap_ns_mean"])],
         ["variation of gaps (deviation / mean)", _plain(found["gap_cv"])],
@@ -85,8 +91,10 @@ def _named(head: str, listed: list[tuple[str, list[dict[str, Any]]]]) -> Grid:
     from opennandlab.base.words import number
 
     order = sorted(listed, key=lambda one: -sum(counts["count"] for counts in one[1]))
+    used = {at for _, ops in listed for at, counts in enumerate(ops) if counts["count"]}
+    shown = sorted({0, 1, 2, 3} | used)
     rows = [
-        [name or "(none)", *(number(counts["count"]) for counts in ops), _total(ops)]
+        [name or "(none)", *(number(ops[at]["count"]) for at in shown), _total(ops)]
         for name, ops in order[:ROWS_MAX]
     ]
     if order[ROWS_MAX:]:
@@ -94,9 +102,10 @@ def _named(head: str, listed: list[tuple[str, list[dict[str, Any]]]]) -> Grid:
             {key: sum(ops[at][key] for _, ops in order[ROWS_MAX:]) for key in ("count", "bytes")}
             for at in range(len(OPS))
         ]
-        counts = [number(one["count"]) for one in rest]
+        counts = [number(rest[at]["count"]) for at in shown]
         rows.append([f"{len(order) - ROWS_MAX} more", *counts, _total(rest)])
-    return Grid([head, "reads", "writes", "trims", "flushes", "bytes"], rows)
+    heads = ("reads", "writes", "trims", "flushes", "resets", "appends")
+    return Grid([head, *(heads[at] for at in shown), "bytes"], rows)
 
 
 def _total(ops: list[dict[str, Any]]) -> str:
@@ -112,9 +121,12 @@ def of_conversion(document: dict[str, Any]) -> Iterator[Grid]:
     lost = {
         "trims": "trims left out",
         "flushes": "flushes left out",
+        "resets": "resets of zones left out",
+        "appends": "appends to zones left out",
         "fua": "writes that lost their force unit access",
+        "flags": "requests that lost the flags sync, meta or ahead",
         "times": "times rounded down",
-        "processes": "requests without their process",
+        "processes": "requests with another process or none",
         "volumes": "volumes with another name",
     }
     pages = document["pages"]

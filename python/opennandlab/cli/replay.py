@@ -5,7 +5,7 @@ from typing import Any
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._run_report import run_and_report
 from opennandlab.cli._trace_tables import read_as
-from opennandlab.cli.options.trace import Beyond, ReplayOptions
+from opennandlab.cli.options.trace import Beyond, ReplayOptions, remap_of
 
 
 def replay(given: ReplayOptions) -> None:
@@ -61,6 +61,9 @@ def _options(given: ReplayOptions) -> dict[str, Any]:
         options["loop"] = {"kind": "closed", "queue_depth": given.closed_loop}
     elif given.time_scale is not None:
         options["loop"] = {"kind": "open", "time_scale": given.time_scale}
+    remap = remap_of(given.addresses, ("keep",))
+    if remap is not None:
+        options["remap"] = {"file": str(remap)}
     if given.order is not None:
         options["order"] = given.order.value
     if given.repeat != 1:

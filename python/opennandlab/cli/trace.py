@@ -13,7 +13,7 @@ from opennandlab.cli import _terminal as terminal
 from opennandlab.cli import _trace_tables as tables
 from opennandlab.cli.options.common import Printed
 from opennandlab.cli.options.rows import argument, command, flag
-from opennandlab.cli.options.trace import ReadOptions
+from opennandlab.cli.options.trace import ReadOptions, remap_of
 
 app = typer.Typer(
     help="Recorded block traces: what is in them, whether they are sound, in other formats.",
@@ -21,6 +21,8 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
+# Pages that `info` keeps: some 15 MB, which the caches of a processor hold in part.
+EXACT = 1 << 18
 # The first bytes of records of blktrace, of which there is a file for each processor.
 BLKTRACE = b"tae"
 
@@ -41,13 +43,7 @@ class Target(str, Enum):
     MQSIM = "mqsim"
 
 
-class Addresses(str, Enum):
-    """Addresses of requests in the result."""
-
-    KEEP = "keep"
-    WRAP = "wrap"
-    SCALE = "scale"
-    DENSE = "dense"
+ADDRESSES = ("keep", "wrap", "scale", "dense")
 
 
 class Part(str, Enum):
@@ -95,10 +91,25 @@ class FileOptions(ReadOptions, Printed):
         return self.files[0].name + (f" and {len(self.files) - 1} more" if self.files[1:] else "")
 
 
+@dataclass(frozen=True, kw_only=True)
+class InfoOptions(FileOptions):
+    """Options of `info`."""
+
+    exact: Annotated[
+        int,
+        flag(
+            "Pages that are all counted; of more, one in 2, 4, 8, …, and the rest is estimated.",
+            min=1024,
+            max=1 << 28,
+            metavar="PAGES",
+        ),
+    ] = EXACT
+
+
 @command(app, example="opennandlab trace info msr.csv.gz")
-def info(given: FileOptions) -> None:
+def info(given: InfoOptions) -> None:
     """Count what a trace holds: requests, footprint, locality, by volume and process."""
-    found = _statistics(given)
+    found = _statistics(given, given.exact)
     if given.as_json:
         terminal.emit_json(found)
     elif not given.quiet:
@@ -165,12 +176,14 @@ class ConvertOptions(FileOptions):
         float | None, flag("Requests before this second after the first.", min=0.0, max=1e9)
     ] = None
     addresses: Annotated[
-        Addresses,
+        str,
         flag(
             "keep; wrap (modulo --size) and scale (shrink page numbers to --size), volume by "
-            "volume; dense (number the touched pages from 0, through all volumes)."
+            "volume; dense (number the touched pages from 0, through all volumes); "
+            "remap:MAP.csv (as a table of ranges says).",
+            metavar="HOW",
         ),
-    ] = Addresses.KEEP
+    ] = "keep"
     size: Annotated[str | None, flag("Of the target, for wrap and scale.", metavar="SIZE")] = None
     split_by: Annotated[Part | None, flag("Write a file for each volume or process.")] = None
 
@@ -187,7 +200,7 @@ class ConvertOptions(FileOptions):
             "time_scale": self.time_scale,
             "repeat": self.repeat,
             "period_ns": ns(self.period),
-            "addresses": self.addresses.value,
+            "addresses": "keep" if remap_of(self.addresses, ADDRESSES) else self.addresses,
             "size_bytes": None if self.size is None else parse_bytes(self.size),
             "page_bytes": self.page_bytes(),
         }
@@ -203,7 +216,12 @@ def convert(given: ConvertOptions) -> None:
     config = given.config(**given.edit())
     traces = _traces(given, config)
     duplicates = traces.duplicates()
+    remap, moved = remap_of(given.addresses, ADDRESSES), dict[str, Any]()
+    if remap is not None:
+        traces, counted = traces.moved(str(remap), given.page_bytes())
+        moved = json.loads(counted)
     traces, counted = traces.edit(config)
+    pages = json.loads(counted) | moved.pop("pages", {})
     names = json.loads(traces.names())
     written = []
     for path, where in _parts(given, names):
@@ -213,8 +231,8 @@ def convert(given: ConvertOptions) -> None:
         else:
             path.unlink()
     document = {
-        "files": written, "pages": json.loads(counted), "duplicates": duplicates,
-        "dropped": duplicates if given.dedupe else 0, "warnings": names["warnings"],
+        "files": written, "pages": pages, "duplicates": duplicates,
+        "dropped": duplicates if given.dedupe else 0, "warnings": names["warnings"], **moved,
     }  # fmt: skip
     if given.as_json:
         terminal.emit_json(document)
@@ -256,22 +274,22 @@ def _groups(files: Sequence[Path]) -> list[list[str]]:
     return [group for group in (raw, *([name] for name in others)) if group]
 
 
-def _read_one(group: list[str], given: FileOptions) -> dict[str, Any]:
+def _read_one(group: list[str], given: FileOptions, exact: int = EXACT) -> dict[str, Any]:
     from opennandlab import _core
 
-    text = _core.trace_statistics(group, given.config(), given.page_bytes())
+    text = _core.trace_statistics(group, given.config(), given.page_bytes(), exact)
     found: dict[str, Any] = json.loads(text)
     return found
 
 
-def _statistics(given: FileOptions) -> dict[str, Any]:
+def _statistics(given: FileOptions, exact: int) -> dict[str, Any]:
     """Count in one pass; requests that are out of order, or of several files, are sorted first."""
     from opennandlab.base.errors import TraceError
 
     groups = _groups(given.files)
     found: dict[str, Any] | None = None
     if len(groups) == 1:
-        found = _read_one(groups[0], given)
+        found = _read_one(groups[0], given, exact)
         if not found["late_count"] or not given.files[0].is_file():
             return found
     try:
@@ -281,7 +299,7 @@ def _statistics(given: FileOptions) -> dict[str, Any]:
         if found is None:
             raise
         return found
-    of_all: dict[str, Any] = json.loads(traces.statistics(given.page_bytes()))
+    of_all: dict[str, Any] = json.loads(traces.statistics(given.page_bytes(), exact))
     return of_all | {"duplicates": traces.duplicates()}
 
 

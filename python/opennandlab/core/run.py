@@ -16,7 +16,6 @@ from msgspec import structs
 
 from opennandlab import _core
 from opennandlab.base import logs
-from opennandlab.base.canonical import oddity
 from opennandlab.base.errors import ConfigError, DocumentError, InternalError
 from opennandlab.base.files import write_atomically
 from opennandlab.core.config import (
@@ -33,10 +32,11 @@ from opennandlab.core.images import drive_of, parse_state, read_image, same_devi
 from opennandlab.core.memory import available_beside, check_memory
 from opennandlab.core.observation import Observation, Timeline, observe, watched
 from opennandlab.core.readers import load_own
+from opennandlab.core.recorded import check_digest, table_of
 from opennandlab.core.requests import Recording, RequestFile
 from opennandlab.core.result import Interrupted, Result, assemble
 from opennandlab.core.slices import Clock, Exclusive, Watcher, iter_run
-from opennandlab.core.traces import TenantTraces, check_digest, printable, read_traces, unnamed
+from opennandlab.core.traces import TenantTraces, legible, printable, read_traces, unnamed
 from opennandlab.documents.result import Effective, Observed, Origin, Outcome
 from opennandlab.documents.result import outcome as read_outcome
 from opennandlab.policies.source import named_in
@@ -392,7 +392,7 @@ class Start:
         same_device(device, self.device, path)
         with named_in(path, is_record=True):
             device.consulted(core)
-        return device, core, _legible(image_path=path)
+        return device, core, legible(image_path=path)
 
     @property
     def is_given(self) -> bool:
@@ -467,6 +467,8 @@ def prepare_replay(
     if isinstance(recorded, Mapping):
         source |= {key: recorded[key] for key in ("reader", "reader_sha256") if key in recorded}
     document["trace"] = source
+    if document.get("remap") is not None:
+        document["remap"] = table_of(document["remap"])
     if start.is_given:
         document["precondition"] = []
     resolved, reader = load_own(document, device)
@@ -479,6 +481,9 @@ def prepare_replay(
             records = _core.Trace(str(text), resolved.core, memory_bytes_max)
     except UnicodeEncodeError as error:
         raise unnamed(path) from error
+    if document.get("remap") is not None:
+        page_bytes = device.to_dict()["nand"]["page_size_bytes"]
+        records, _ = records.moved(document["remap"]["file"], page_bytes)
     file = printable(path.name)
     if isinstance(recorded, Mapping):
         check_digest(records.digest(), recorded, path)
@@ -489,15 +494,10 @@ def prepare_replay(
     resolved = resolved.of(file, records.digest())
     observe(core, watch)
     core.begin_replay(resolved.core, records)
-    paths |= _legible(trace_path=trace)
+    paths |= legible(trace_path=trace)
     run = Run(core, device, resolved, seed=start.seed, past=Past(paths), watch=watch)
     run.trace = records
     return run
-
-
-def _legible(**paths: str | Path) -> dict[str, str]:
-    """Return those paths that a document can hold: names of folders may be any bytes."""
-    return {name: str(path) for name, path in paths.items() if oddity(str(path)) is None}
 
 
 def benchmark(  # noqa: PLR0913 (options, by name)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from opennandlab import _core
 from opennandlab.base.canonical import oddity
 from opennandlab.base.errors import ConfigError, TraceError
 from opennandlab.core.config import WorkloadConfig
 from opennandlab.core.memory import available_beside
+from opennandlab.core.recorded import check_digest
 
 
 @dataclass(frozen=True)
@@ -95,15 +95,6 @@ def unnamed(path: Path) -> TraceError:
     return TraceError(f"{printable(str(path))}: the name is not UTF-8 text; rename the file")
 
 
-def check_digest(digest: str, recorded: Mapping[str, Any], path: Path) -> None:
-    """Refuse another trace than the one recorded.
-
-    Raises:
-        TraceError: with both digests.
-    """
-    wanted = str(recorded.get("digest", digest))
-    if digest != wanted:
-        raise TraceError(
-            f"{path}: another trace than the one recorded as `{recorded.get('file', '?')}`: "
-            f"its digest is {digest[:12]}…, not {wanted[:12]}…"
-        )
+def legible(**paths: str | Path) -> dict[str, str]:
+    """Return those paths that a document can hold: names of folders may be any bytes."""
+    return {name: str(path) for name, path in paths.items() if oddity(str(path)) is None}

@@ -8,7 +8,7 @@ use std::io;
 use opennandlab_sim::timed::RequestRow;
 
 use super::columns::{transpose, Column, Content, Names, COLUMNS};
-use super::output::Format;
+use super::output::{Format, Place};
 
 const MAGIC: &[u8] = b"ARROW1";
 /// Buffers and descriptions begin at a multiple of this.
@@ -37,7 +37,7 @@ impl Format for Arrow {
         head
     }
 
-    fn piece(&mut self, names: &Names, rows: &[RequestRow], at: u64) -> io::Result<Vec<u8>> {
+    fn piece(&mut self, names: &Names, rows: &[RequestRow], place: Place) -> io::Result<Vec<u8>> {
         let (mut body, mut buffers, mut nodes) = (Vec::new(), Vec::new(), Vec::new());
         let mut end_buffer = |body: &mut Vec<u8>, from: usize| {
             buffers.extend([from as u64, (body.len() - from) as u64]);
@@ -64,7 +64,8 @@ impl Format for Arrow {
         let count = (rows.len() as u64).to_le_bytes();
         let batch = vec![Flat::Scalar(count.to_vec()), structs(&nodes, 16), structs(&buffers, 16)];
         let mut piece = message(RECORD_BATCH, Flat::Table(batch), body.len() as u64);
-        self.blocks.push([at, piece.len() as u64, body.len() as u64]);
+        self.blocks.truncate(place.pieces);
+        self.blocks.push([place.at, piece.len() as u64, body.len() as u64]);
         piece.append(&mut body);
         Ok(piece)
     }

@@ -8,7 +8,7 @@ use opennandlab_sim::timed::RequestRow;
 use zstd::bulk::Compressor;
 
 use super::columns::{Content, Names, COLUMNS};
-use super::output::Format;
+use super::output::{Format, Place};
 use super::PACKING;
 
 /// See the module.
@@ -40,7 +40,7 @@ impl Format for Csv {
         self.packed_if(line.into_bytes()).expect("a short text can be compressed")
     }
 
-    fn piece(&mut self, names: &Names, rows: &[RequestRow], _: u64) -> io::Result<Vec<u8>> {
+    fn piece(&mut self, names: &Names, rows: &[RequestRow], _: Place) -> io::Result<Vec<u8>> {
         let mut text = Vec::new();
         let mut digits = itoa::Buffer::new();
         for row in rows {

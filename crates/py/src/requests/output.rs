@@ -17,10 +17,19 @@ use super::columns::Names;
 pub(super) trait Format: Send {
     /// What the file begins with.
     fn head(&mut self) -> Vec<u8>;
-    /// Some rows, at least one, for this place of the file.
-    fn piece(&mut self, names: &Names, rows: &[RequestRow], at: u64) -> io::Result<Vec<u8>>;
+    /// Some rows, at least one, for this place of the file; later pieces do not count any more.
+    fn piece(&mut self, names: &Names, rows: &[RequestRow], place: Place) -> io::Result<Vec<u8>>;
     /// What the file ends with behind the first pieces.
     fn foot(&self, pieces: usize) -> Vec<u8>;
+}
+
+/// Where a piece is in its file.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    /// Its first byte.
+    pub(super) at: u64,
+    /// Pieces before it.
+    pub(super) pieces: usize,
 }
 
 /// What a file holds that is ended.
@@ -50,30 +59,42 @@ impl Output {
     }
 
     /// Adds rows, unless some could not be written before.
+    /// Of those that cannot be, as many as fit.
     pub(super) fn add(&mut self, names: &Names, rows: &[RequestRow]) {
-        if rows.is_empty() || self.problem.is_some() {
-            return;
+        let mut left = if self.problem.is_some() { &[] } else { rows };
+        let mut count = left.len();
+        while count > 0 {
+            let place = Place { at: self.end().0, pieces: self.ends.len() - 1 };
+            let piece = self.format.piece(names, &left[..count], place);
+            let is_written = self.append(piece, count as u64);
+            if is_written {
+                left = &left[count..];
+            }
+            // Behind the first that does not fit, half as many are tried.
+            count = if self.problem.is_some() { count / 2 } else { left.len() };
         }
-        let piece = self.format.piece(names, rows, self.end().0);
-        self.append(piece, rows.len() as u64);
     }
 
     fn end(&self) -> (u64, u64) {
         self.ends.last().copied().unwrap_or_default()
     }
 
-    fn append(&mut self, piece: io::Result<Vec<u8>>, count: u64) {
+    fn append(&mut self, piece: io::Result<Vec<u8>>, count: u64) -> bool {
         let (at, rows) = self.end();
         let written = piece.and_then(|piece| {
             self.file.write_all(&piece)?;
             Ok(at + piece.len() as u64)
         });
         match written {
-            Ok(end) => self.ends.push((end, rows + count)),
+            Ok(end) => {
+                self.ends.push((end, rows + count));
+                true
+            }
             Err(error) => {
-                self.problem = Some(error);
+                self.problem.get_or_insert(error);
                 // If that fails, `finish` tries again.
-                let _ = self.file.set_len(at);
+                let _ = self.file.set_len(at).and_then(|()| self.file.seek(SeekFrom::Start(at)));
+                false
             }
         }
     }

@@ -10,7 +10,7 @@ use opennandlab_sim::timed::RequestRow;
 use zstd::bulk::Compressor;
 
 use super::columns::{transpose, Column, Content, Names, COLUMNS};
-use super::output::Format;
+use super::output::{Format, Place};
 use super::PACKING;
 
 const MAGIC: &[u8] = b"PAR1";
@@ -44,7 +44,7 @@ impl Format for Parquet {
         MAGIC.to_vec()
     }
 
-    fn piece(&mut self, names: &Names, rows: &[RequestRow], at: u64) -> io::Result<Vec<u8>> {
+    fn piece(&mut self, names: &Names, rows: &[RequestRow], place: Place) -> io::Result<Vec<u8>> {
         let count = rows.len() as u64;
         transpose(names, rows, &mut self.plain, |out, it| {
             out.extend_from_slice(&(it.len() as u32).to_le_bytes());
@@ -60,7 +60,7 @@ impl Format for Parquet {
                 .i32(3, packed.len() as u64)
                 .record(5, values)
                 .done();
-            let place = at + piece.len() as u64;
+            let first = place.at + piece.len() as u64;
             let data = Record::default()
                 .i32(1, type_of(column))
                 .list(2, Kind::I32, vec![varint(zigzag(PLAIN))])
@@ -69,13 +69,14 @@ impl Format for Parquet {
                 .i64(5, count)
                 .i64(6, (header.len() + plain.len()) as u64)
                 .i64(7, (header.len() + packed.len()) as u64)
-                .i64(9, place);
-            chunks.push(Record::default().i64(2, place).record(3, data).done());
+                .i64(9, first);
+            chunks.push(Record::default().i64(2, first).record(3, data).done());
             bytes += (header.len() + plain.len()) as u64;
             piece.extend_from_slice(&header);
             piece.extend_from_slice(&packed);
         }
         let group = Record::default().list(1, Kind::Record, chunks).i64(2, bytes).i64(3, count);
+        self.groups.truncate(place.pieces);
         let before = self.groups.last().map_or(0, |group| group.1);
         self.groups.push((group.done(), before + count));
         Ok(piece)

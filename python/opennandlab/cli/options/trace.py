@@ -124,6 +124,19 @@ class ReadOptions(Options):
         return {"kind": chosen, **found} if found else chosen
 
 
+def remap_of(addresses: str, others: tuple[str, ...]) -> Path | None:
+    """Return the table of ranges that `--addresses` names; nothing for one of the others."""
+    from opennandlab.base.errors import ConfigError
+
+    kind, _, path = addresses.partition(":")
+    if kind == "remap" and path:
+        return Path(path)
+    if addresses not in others:
+        accepted = ", ".join((*others, "remap:MAP.csv"))
+        raise ConfigError("addresses", f"`{addresses}`; accepted: {accepted}")
+    return None
+
+
 class Beyond(str, Enum):
     """What happens to addresses beyond the device."""
 
@@ -176,6 +189,10 @@ class ReplayOptions(MeasuredRunOptions, ReadOptions):
     beyond: Annotated[Beyond, flag("What to do with addresses beyond the device.")] = Beyond.ERROR
     wrap: Annotated[bool, flag("Same as --beyond wrap.")] = False
     scale: Annotated[bool, flag("Same as --beyond scale.")] = False
+    addresses: Annotated[
+        str,
+        flag("keep, or remap:MAP.csv: moved as a table of ranges says.", metavar="HOW"),
+    ] = "keep"
     target: Annotated[
         str | None,
         flag(

@@ -143,6 +143,9 @@ pub struct ReplayConfig {
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "optional_bytes")]
     #[schemars(schema_with = "size_schema")]
     pub unpacked_bytes_max: Option<u64>,
+    /// A table of ranges by which the requests were moved first, for the record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remap: Option<TraceSource>,
     /// Whether the run has a clock; default true.
     pub timed: bool,
     /// Steps to run before; `sequential_fill` and `rest` only. Default one sequential fill.
@@ -179,6 +182,7 @@ impl Default for ReplayConfig {
             beyond: Beyond::Error,
             skip_bad_lines: false,
             unpacked_bytes_max: None,
+            remap: None,
             timed: true,
             precondition: vec![PreconditionStep::one_fill()],
             repeat: 1,
@@ -305,6 +309,7 @@ impl ReplayConfig {
             }
         };
         check_span(&trace, time_scale, self.repeat)?;
+        check_zones(&trace, part.space)?;
         let repeat = u64::from(self.repeat);
         Ok(LaidOut { trace, layout, admission, time_scale, repeat, merged, warnings })
     }
@@ -426,6 +431,20 @@ impl ReplayConfig {
         }
         Ok(())
     }
+}
+
+/// Whether the device has zones if the trace resets some or appends to them.
+fn check_zones(trace: &Trace, space: Space) -> Result<(), ConfigError> {
+    let count = trace.summary().zone_count;
+    if count == 0 || space.zones.is_some() {
+        return Ok(());
+    }
+    let message = format!(
+        "{} has {count} resets of zones and appends to them, and the device has no zones; \
+         accepted: a trace without them",
+        trace.source_name()
+    );
+    Err(ConfigError::new("trace", message))
 }
 
 /// Longest span of arrivals, in nanoseconds: 146 years, half of the range of the clock.

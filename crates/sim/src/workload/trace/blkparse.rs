@@ -5,9 +5,10 @@
 //! one kind is read: Q if the trace has any, since these are the requests of the host at the time
 //! of the request; else D, else C, with a remark. `{kind: blkparse, event: D}` takes requests after
 //! merging. Of events without sectors, those whose RWBS has a flush are flushes; plugs and messages
-//! ask nothing. A remark names the devices that have no such event. The summary at the end of the
-//! output is recognised by its first line, `CPU0 (…):` or `Total (…):`, and ends when events
-//! follow, as in outputs that were joined.
+//! ask nothing, nor do commands of zones without sectors, whose address is not printed. A remark
+//! names the devices that have no such event. The summary at the end of the output is recognised by
+//! its first line, `CPU0 (…):` or `Total (…):`, and ends when events follow, as in outputs that
+//! were joined.
 //!
 //! A device that is stacked on another, such as LVM on a disk, passes its requests on, and the
 //! trace has them at both. A (remapped) shows this: `8,0 … A W 1052672 + 16 <- (253,0) 2048` is of
@@ -22,7 +23,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fields::{number, quote, seconds, sectors};
-use super::rwbs::Rwbs;
+use super::ops::{Flags, RESET};
+use super::rwbs::{PassedOver, Rwbs};
 use super::{blktrace, Format, Line, LineReader, RecordSize, Request};
 use crate::config::is_default;
 
@@ -91,6 +93,9 @@ impl Format for Blkparse {
             devices: BTreeMap::new(),
             layer: self.layer,
             stacks: BTreeSet::new(),
+            zones: PassedOver::new(
+                "to zones (ZR without an address, ZRA of all, ZO, ZC, ZF: open, close, finish)",
+            ),
         })
     }
 }
@@ -107,6 +112,7 @@ struct Reader {
     layer: Layer,
     /// Pairs of a device and the one below that it passes requests on to.
     stacks: BTreeSet<(String, String)>,
+    zones: PassedOver,
 }
 
 /// Events Q, D and C of a device.
@@ -155,6 +161,7 @@ impl LineReader for Reader {
 
     fn remarks(&self) -> Vec<String> {
         let mut remarks = self.stack_remarks();
+        remarks.extend(self.zones.remark());
         let (None, Some(best)) = (self.wanted, self.best) else { return remarks };
         remarks.extend(match best {
             BlockEvent::Q => Vec::new(),
@@ -261,7 +268,8 @@ impl Reader {
             self.seen(volume).passed += 1;
             return Ok(Line::Other);
         }
-        let rwbs = Rwbs::of(next("rwbs")?)?;
+        let letters = next("rwbs")?;
+        let rwbs = Rwbs::of(letters)?;
         // No sectors: `[process]`, `sector [error]` or `sector (elapsed) [error]` of a flush, and
         // `bytes (command) [process]` or `(command) [error]` of a request that is not of the
         // block layer.
@@ -275,12 +283,13 @@ impl Reader {
             };
         let size_bytes = if has_sectors { sectors("sectors", next("sectors")?)? } else { 0 };
         let request = match (rwbs.op, rwbs.flush(time, volume)) {
-            (Some(op), _) if size_bytes > 0 => {
-                let (offset_bytes, durability) = (sectors("sector", sector)?, rwbs.durability);
-                Request { time, volume, offset_bytes, size_bytes, op, durability, process }
+            (Some(op), _) if size_bytes > 0 || (op == RESET && has_sectors) => {
+                let (offset_bytes, flags) = (sectors("sector", sector)?, rwbs.flags);
+                Request { time, volume, offset_bytes, size_bytes, op, flags, process }
             }
             (_, Some(flush)) => flush.by(process),
-            (_, None) => return Ok(Line::Other),
+            _ if letters.contains('Z') => return Ok(self.zones.pass_over()),
+            _ => return Ok(Line::Other),
         };
         let is_better = self.has_requests && self.best != Some(event);
         if is_better {
@@ -288,7 +297,7 @@ impl Reader {
                 seen.passed += std::mem::take(&mut seen.kept);
             }
         }
-        self.seen(volume).kept += 1 + u64::from(request.durability.flushes_first);
+        self.seen(volume).kept += 1 + u64::from(request.flags.has(Flags::FLUSH_FIRST));
         (self.best, self.has_requests) = (Some(event), true);
         Ok(if is_better { Line::Restart(request) } else { Line::Request(request) })
     }

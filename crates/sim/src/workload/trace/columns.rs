@@ -7,7 +7,7 @@
 //! | column | parts after colons | without them |
 //! |---|---|---|
 //! | `time` | `s`, `ms`, `us`, `ns`, `100ns`; decimals are accepted | `s` |
-//! | `op` | `CODE=` `read`, `write`, `fua`, `trim`, `flush` or `skip` | the words below |
+//! | `op` | `CODE=` one of [`OPS`](super::OPS), `fua` or `skip` | the words below |
 //! | `offset`, `size` | `bytes`, `kib`, `sectors` (512 B), `4k` | `bytes` |
 //! | `volume`, `process` | | one volume, none |
 //! | `_` | a column that is not used | |
@@ -26,7 +26,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fields::{digits, quote, time};
-use super::{Durability, Format, Line, LineReader, Request};
+use super::ops::op_of_word;
+use super::{Flags, Format, Line, LineReader, Request};
 use crate::op::HostOp;
 use crate::units::Ns;
 
@@ -223,18 +224,14 @@ fn codes(text: &str) -> Result<Vec<(String, Code)>, String> {
     for part in text.split(':').filter(|part| !part.is_empty()) {
         let op = match part.split_once('=') {
             Some((code, word)) if !code.is_empty() => match word {
-                "read" => Some((code, Code::Op(HostOp::Read))),
-                "write" => Some((code, Code::Op(HostOp::Write))),
                 "fua" => Some((code, Code::Fua)),
-                "trim" => Some((code, Code::Op(HostOp::Trim))),
-                "flush" => Some((code, Code::Op(HostOp::Flush))),
                 "skip" => Some((code, Code::Skip)),
-                _ => None,
+                _ => op_of_word(word).map(|op| (code, Code::Op(op))),
             },
             _ => None,
         };
         let (code, op) = op.ok_or_else(|| {
-            let accepted = "CODE=read, =write, =fua, =trim, =flush or =skip";
+            let accepted = "CODE=read, =write, =fua, =trim, =flush, =reset, =append or =skip";
             format!("has the code {}; accepted: {accepted}", quote(part))
         })?;
         if codes.iter().any(|(known, _)| known == code) {
@@ -297,7 +294,7 @@ impl Spec {
             offset_bytes: 0,
             size_bytes: 0,
             op: HostOp::Read,
-            durability: Durability::default(),
+            flags: Flags::default(),
             process: "",
         };
         let mut is_skipped = false;
@@ -336,7 +333,7 @@ impl Spec {
                 Kind::Op { codes } => match op(codes, field) {
                     Some(Code::Op(op)) => request.op = op,
                     Some(Code::Fua) => {
-                        (request.op, request.durability.is_fua) = (HostOp::Write, true);
+                        (request.op, request.flags) = (HostOp::Write, Flags::FUA);
                     }
                     Some(Code::Skip) => is_skipped = true,
                     None => {
@@ -428,7 +425,7 @@ mod tests {
         }
         assert!(flushing.line("x,3,0,0,sda").unwrap_err().starts_with("column 1 (`time`)"));
         let Ok(Line::Request(fua)) = flushing.line("7,4,512,1024,sda") else { panic!("a write") };
-        assert_eq!((fua.op, fua.durability.is_fua), (HostOp::Write, true));
+        assert_eq!((fua.op, fua.flags), (HostOp::Write, Flags::FUA));
         let mut skipping = reader("op:5=skip:2=read,offset,size");
         for text in ["5,0,512", "5,,", "5,-1,x"] {
             assert_eq!(skipping.line(text), Ok(Line::Other), "{text}");

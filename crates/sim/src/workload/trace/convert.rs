@@ -1,13 +1,9 @@
-//! Traces joined, cut, repeated, renumbered, and written in another format.
-//!
-//! Formats have no words for some parts of a request; the losses are counted.
-
-use std::io::{self, Write};
+//! Traces joined, cut, repeated and renumbered.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::record::Names;
+use super::names::Names;
 use super::{Trace, TraceRecord};
 use crate::op::HostOp;
 use crate::units::{Ns, SECTOR_BYTES};
@@ -36,21 +32,6 @@ pub enum Addresses {
     Scale,
     /// The pages that are touched are numbered from 0, through all volumes.
     Dense,
-}
-
-/// Formats that can be written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Target {
-    /// `time_ns,op,offset_bytes,size_bytes,volume,process,flags`.
-    #[default]
-    Csv,
-    /// Version 3.
-    FioIolog,
-    /// Text of blkparse, events Q.
-    Blkparse,
-    /// `time_ns device sector sectors type`.
-    Mqsim,
 }
 
 /// Changes to a trace.
@@ -99,25 +80,6 @@ pub struct PageCounts {
     pub after: u64,
     /// The difference.
     pub merged: u64,
-}
-
-/// Losses of a conversion, because the format has no words for them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Losses {
-    /// Requests that were written.
-    pub written: u64,
-    /// Trims that were left out.
-    pub trims: u64,
-    /// Flushes that were left out.
-    pub flushes: u64,
-    /// Writes with force unit access that became writes.
-    pub fua: u64,
-    /// Times that were rounded down.
-    pub times: u64,
-    /// Requests whose process is not named.
-    pub processes: u64,
-    /// Volumes that have another name.
-    pub volumes: u64,
 }
 
 impl Trace {
@@ -258,7 +220,7 @@ impl Trace {
         Ok((Self { records, processes, ..self.clone_head() }, pages))
     }
 
-    fn clone_head(&self) -> Self {
+    pub(super) fn clone_head(&self) -> Self {
         Self {
             source_name: self.source_name.clone(),
             format: self.format,
@@ -275,140 +237,17 @@ impl Trace {
     pub fn processes(&self) -> &[String] {
         self.processes.as_ref().map_or(&[], |names| &names.list)
     }
-
-    /// Writes the trace; `is_part` selects requests by the indices of volume and process.
-    ///
-    /// # Errors
-    /// Those of `out`.
-    pub fn write(
-        &self,
-        target: Target,
-        out: &mut dyn Write,
-        is_part: &dyn Fn(usize, u32) -> bool,
-    ) -> io::Result<Losses> {
-        let mut losses = Losses::default();
-        let volumes: Vec<_> =
-            self.volumes.iter().enumerate().map(|(at, name)| target.volume(at, name)).collect();
-        let renamed = |(new, old): &(&String, &String)| new != old;
-        losses.volumes = volumes.iter().zip(&self.volumes).filter(renamed).count() as u64;
-        target.head(&volumes, out)?;
-        for (index, record) in self.records.iter().enumerate() {
-            let process = self.processes.as_ref().map(|names| names.indices[index]);
-            if !is_part(record.volume_index(), process.unwrap_or_default()) {
-                continue;
-            }
-            let process = self.processes.as_ref().map_or("", |names| names.get(index));
-            let volume = &volumes[record.volume_index()];
-            target.line(index, record, volume, process, out, &mut losses)?;
-        }
-        Ok(losses)
-    }
-}
-
-impl Target {
-    /// The name of a volume in this format.
-    fn volume(self, index: usize, name: &str) -> String {
-        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
-        match self {
-            Self::Csv => name.replace(',', ":"),
-            Self::FioIolog => name.replace(char::is_whitespace, "_"),
-            Self::Blkparse => match name.split_once(',') {
-                Some((major, minor)) if is_number(major) && is_number(minor) => name.to_owned(),
-                _ => format!("8,{}", index * 16),
-            },
-            Self::Mqsim if is_number(name) => name.to_owned(),
-            Self::Mqsim => index.to_string(),
-        }
-    }
-
-    fn head(self, volumes: &[String], out: &mut dyn Write) -> io::Result<()> {
-        match self {
-            Self::Csv => writeln!(out, "time_ns,op,offset_bytes,size_bytes,volume,process,flags"),
-            Self::FioIolog => {
-                writeln!(out, "fio version 3 iolog")?;
-                volumes.iter().try_for_each(|name| writeln!(out, "0 {name} add\n0 {name} open"))
-            }
-            Self::Blkparse | Self::Mqsim => Ok(()),
-        }
-    }
-
-    fn line(
-        self,
-        index: usize,
-        record: &TraceRecord,
-        volume: &str,
-        process: &str,
-        out: &mut dyn Write,
-        losses: &mut Losses,
-    ) -> io::Result<()> {
-        let (op, ns) = (record.op(), record.arrival.0);
-        let (sector, count) = (record.sector, record.sector_count);
-        let (offset, size) = (sector * SECTOR_BYTES, u64::from(count) * SECTOR_BYTES);
-        let is_process_lost = match self {
-            Self::Csv => false,
-            Self::Blkparse => !process.bytes().all(|byte| byte.is_ascii_digit()),
-            Self::FioIolog | Self::Mqsim => !process.is_empty(),
-        };
-        match self {
-            Self::Mqsim if op == HostOp::Flush => {
-                losses.flushes += 1;
-                return Ok(());
-            }
-            Self::Mqsim if op == HostOp::Trim => {
-                losses.trims += 1;
-                return Ok(());
-            }
-            Self::Mqsim | Self::FioIolog => losses.fua += u64::from(record.is_fua()),
-            Self::Csv | Self::Blkparse => {}
-        }
-        losses.written += 1;
-        losses.processes += u64::from(is_process_lost);
-        let word = match op {
-            HostOp::Read => "read",
-            HostOp::Write => "write",
-            HostOp::Flush => "flush",
-            _ => "trim",
-        };
-        match self {
-            Self::Csv => {
-                let process = process.replace(',', " ");
-                let flags = if record.is_fua() { "fua" } else { "" };
-                writeln!(out, "{ns},{word},{offset},{size},{volume},{process},{flags}")
-            }
-            Self::FioIolog => {
-                losses.times += u64::from(!ns.is_multiple_of(1_000));
-                let word = if op == HostOp::Flush { "sync" } else { word };
-                writeln!(out, "{} {volume} {word} {offset} {size}", ns / 1_000)
-            }
-            Self::Blkparse => {
-                let pid = if is_process_lost || process.is_empty() { "0" } else { process };
-                let (s, rest, number) = (ns / 1_000_000_000, ns % 1_000_000_000, index + 1);
-                let rwbs = match op {
-                    HostOp::Read => "R",
-                    HostOp::Write if record.is_fua() => "WF",
-                    HostOp::Write => "W",
-                    HostOp::Flush => "FN",
-                    _ => "D",
-                };
-                write!(out, "{volume} 0 {number} {s}.{rest:09} {pid} Q {rwbs}")?;
-                match op {
-                    HostOp::Flush => writeln!(out, " [0]"),
-                    _ => writeln!(out, " {sector} + {count} [0]"),
-                }
-            }
-            Self::Mqsim => {
-                writeln!(out, "{ns} {volume} {sector} {count} {}", u8::from(op == HostOp::Read))
-            }
-        }
-    }
 }
 
 /// Ranges of pages by volume.
 #[derive(Default)]
-struct Intervals(Vec<(usize, u64, u64)>);
+pub(super) struct Intervals(Vec<(usize, u64, u64)>);
 
 impl Intervals {
-    fn add(&mut self, record: &TraceRecord, page_sectors: u64) {
+    pub(super) fn add(&mut self, record: &TraceRecord, page_sectors: u64) {
+        if record.sector_count == 0 {
+            return;
+        }
         let (first, last) =
             (record.sector / page_sectors, (record.sector_end() - 1) / page_sectors);
         self.0.push((record.volume_index(), first, last));
@@ -427,7 +266,7 @@ impl Intervals {
         });
     }
 
-    fn pages(mut self) -> u64 {
+    pub(super) fn pages(mut self) -> u64 {
         self.join();
         self.0.iter().map(|(_, first, last)| last - first + 1).sum()
     }
@@ -460,6 +299,14 @@ impl Places {
             Some(bytes) => Err(format!("a target of {bytes} B; accepted: at least a page")),
             None => Err("no size of the target, which `wrap` and `scale` need".to_owned()),
         };
+        let has_zones = |record: &TraceRecord| matches!(record.op(), HostOp::Zone(_));
+        if edit.addresses != Addresses::Keep && trace.records.iter().any(has_zones) {
+            return Err(
+                "the trace has resets of zones or appends to them, whose places are those \
+                        of zones; accepted: keep, or a table of ranges (remap)"
+                    .to_owned(),
+            );
+        }
         Ok(match edit.addresses {
             Addresses::Keep => Self::Keep,
             Addresses::Wrap => Self::Wrap { sectors: sectors()? },
@@ -471,7 +318,7 @@ impl Places {
             }
             Addresses::Dense => {
                 let mut touched = Intervals::default();
-                for record in trace.records.iter().filter(|record| record.sector_count > 0) {
+                for record in &trace.records {
                     touched.add(record, page_sectors);
                 }
                 touched.join();

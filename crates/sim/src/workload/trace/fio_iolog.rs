@@ -18,7 +18,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fields::{number, quote, scaled};
-use super::{Durability, Format, Line, LineReader, Request};
+use super::{Flags, Format, Line, LineReader, Request};
+use crate::config::is_default;
 use crate::op::HostOp;
 use crate::units::Ns;
 
@@ -30,12 +31,6 @@ pub struct FioIolog {
     /// its manual has them; default `ms_since_start`.
     #[serde(skip_serializing_if = "is_default")]
     pub wait: Wait,
-}
-
-/// Serde helper: the key is absent unless it was chosen.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
-fn is_default(wait: &Wait) -> bool {
-    *wait == Wait::default()
 }
 
 /// Meaning of waits.
@@ -112,7 +107,7 @@ impl LineReader for Reader {
             offset_bytes: number("offset", next("offset")?)?,
             size_bytes: number("length", next("length")?)?,
             op,
-            durability: Durability::default(),
+            flags: Flags::default(),
             process: "",
         };
         match fields.next() {

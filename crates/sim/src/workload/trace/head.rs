@@ -53,15 +53,21 @@ pub(super) fn foreign(head: &[u8], name: &str) -> Option<String> {
         let found = "still compressed: gzip, bzip2, xz or Zstandard data instead of text";
         return Some(found.to_owned());
     }
-    if head.get(257..262) == Some(b"ustar") {
+    if is_tar(head) {
         return Some(format!("a tar archive; accepted: one file of it, after `tar -xf {name}`"));
     }
-    let archives: [(&[u8], &str, &str); 5] = [
+    let archives: [(&[u8], &str, &str); 11] = [
         (b"PK\x03\x04", "a zip archive", "unzip"),
         (b"PK\x05\x06", "an empty zip archive", "unzip"),
         (b"7z\xbc\xaf\x27\x1c", "a 7z archive", "7z x"),
         (&[0x04, 0x22, 0x4d, 0x18], "compressed by lz4", "lz4 -d"),
+        (&[0x02, 0x21, 0x4c, 0x18], "compressed by lz4, in its old form", "lz4 -d"),
         (&[0x1f, 0x9d], "compressed by compress", "uncompress"),
+        (b"Rar!\x1a\x07", "a rar archive", "unrar x"),
+        (b"LZIP\x01", "compressed by lzip", "lzip -d"),
+        (b"\x89LZO\0\r\n\x1a\n", "compressed by lzop", "lzop -d"),
+        (&[0x5d, 0x00, 0x00], "compressed by lzma", "xz --format=lzma -d"),
+        (b"\xff\x06\0\0sNaPpY", "compressed by snappy, in frames", "snzip -d"),
     ];
     let archive = archives.iter().find(|(magic, ..)| head.starts_with(magic));
     if let Some((_, found, command)) = archive {
@@ -77,6 +83,19 @@ pub(super) fn foreign(head: &[u8], name: &str) -> Option<String> {
              {name}`"
         )
     })
+}
+
+/// Whether it is the header of a file in a tar archive: with the magic of POSIX, or before that one
+/// that has the sum of its bytes in octal, with blanks for that sum itself.
+fn is_tar(head: &[u8]) -> bool {
+    if head.get(257..262) == Some(b"ustar") {
+        return true;
+    }
+    let Some(header) = head.get(..512) else { return false };
+    let stated = std::str::from_utf8(&header[148..156]).unwrap_or_default();
+    let stated = u64::from_str_radix(stated.trim_matches([' ', '\0']), 8);
+    let bytes = header[..148].iter().chain(&[b' '; 8]).chain(&header[156..]);
+    stated.is_ok_and(|stated| stated == bytes.map(|&byte| u64::from(byte)).sum::<u64>())
 }
 
 /// The code of text in UTF-16, and how it is recognised.

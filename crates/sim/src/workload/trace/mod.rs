@@ -7,8 +7,8 @@
 //! lines of text; `vscsi` and `blkparse` may be binary records instead.
 //!
 //! Codes differ between formats (1 reads in `mqsim`, 0 reads in `tencent`): each reader states its
-//! own. Flushes are requests too, and force unit access is kept, if a format has them. To add a
-//! format whose columns are fixed, add a row to `tables`.
+//! own. Flushes and commands of zones are requests too, and flags are kept. To add a format whose
+//! columns are fixed, add a row to `tables`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,12 +21,16 @@ pub mod blkparse;
 mod blktrace;
 pub mod columns;
 pub mod convert;
+mod counts;
 mod fields;
 pub mod fio_iolog;
 mod head;
+mod names;
+mod ops;
 mod pages;
 mod read;
 mod record;
+pub mod remap;
 mod rwbs;
 mod sink;
 pub mod statistics;
@@ -34,8 +38,10 @@ mod table;
 pub mod tables;
 pub mod tracepoint;
 pub mod vscsi;
+pub mod write;
 pub mod xperf;
 
+pub use ops::{Flags, APPEND, OPS, RESET};
 pub use record::{Trace, TraceRecord, TraceSummary};
 
 /// A trace that cannot be read: the user's to mend.
@@ -116,12 +122,12 @@ pub struct Request<'a> {
     pub volume: &'a str,
     /// First byte.
     pub offset_bytes: u64,
-    /// Length; 0 is refused by the common part, except of a flush.
+    /// Length; 0 is refused by the common part, except of a flush and of a reset.
     pub size_bytes: u64,
-    /// Read, write, trim or flush.
+    /// One of [`OPS`].
     pub op: HostOp,
-    /// A flush or force unit access, in addition to its data.
-    pub durability: Durability,
+    /// In addition to that.
+    pub flags: Flags,
     /// The process that asked, as in the text; empty if the text has none.
     pub process: &'a str,
 }
@@ -129,24 +135,14 @@ pub struct Request<'a> {
 impl<'a> Request<'a> {
     /// A flush, which has no address.
     pub(crate) fn flush(time: Ns, volume: &'a str) -> Self {
-        let durability = Durability::default();
         let (offset_bytes, size_bytes, op) = (0, 0, HostOp::Flush);
-        Self { time, volume, offset_bytes, size_bytes, op, durability, process: "" }
+        Self { time, volume, offset_bytes, size_bytes, op, flags: Flags::default(), process: "" }
     }
 
     /// The same of a process.
     pub(crate) fn by(self, process: &'a str) -> Self {
         Self { process, ..self }
     }
-}
-
-/// Effects that a request has on the cache of the drive.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Durability {
-    /// A flush comes before it, and becomes a separate request.
-    pub flushes_first: bool,
-    /// Force unit access; of writes only.
-    pub is_fua: bool,
 }
 
 /// The meaning of a line.

@@ -1,18 +1,15 @@
 //! The pages that a trace touches, and the order of their last accesses.
 //!
 //! Distances need a count of the pages whose last access came later: each access takes the next of
-//! a row of slots, the last slot of each page is marked, and counts of the marks of 64, 4096 and
-//! 262,144 slots are kept. When the slots are used up they are packed.
+//! a row of slots, and the last slot of each page is marked. Marks are counted by a tree of partial
+//! sums (Fenwick 1994) over words of 64 slots; slots that are not used yet are marked from the
+//! start, so that an access only takes a mark away. When the slots are used up they are packed.
 //!
-//! Memory is bounded: beyond [`PAGES_MAX`] pages only those are kept whose hash ends with a zero
-//! bit, then two, and so on. Distances among these are multiplied, and so are their counts, each
-//! with the rate at the time (Waldspurger et al., "Efficient MRC Construction with SHARDS", FAST
-//! 2015).
+//! Memory is bounded: beyond a number of pages only those are kept whose hash ends with a zero bit,
+//! then two, and so on. Distances among these are multiplied, and so are their counts, each with
+//! the rate at the time (Waldspurger et al., "Efficient MRC Construction with SHARDS", FAST 2015).
 
 use crate::units::Ns;
-
-/// Pages that are kept.
-pub const PAGES_MAX: usize = 1 << 22;
 
 /// A page that was accessed.
 #[derive(Clone, Copy, Debug)]
@@ -39,10 +36,10 @@ pub(super) struct Pages {
     pub list: Vec<Page>,
     /// Open addressing: index of a page plus 1.
     table: Vec<u32>,
-    /// Marks of last accesses.
+    /// Marks: last accesses, and slots from `next_slot` on.
     slots: Vec<u64>,
-    /// Of each word, of each 64 words, and of each 4096.
-    counts: (Vec<u8>, Vec<u32>, Vec<u32>),
+    /// Entry `i` has the marks of the words before `i`, as many as the lowest bit of `i`.
+    tree: Vec<u32>,
     next_slot: u32,
     /// Pages are kept whose hash has none of these bits.
     mask: u64,
@@ -51,52 +48,64 @@ pub(super) struct Pages {
 
 impl Pages {
     pub fn new(count_max: usize) -> Self {
-        let words = 16;
-        Self {
+        let mut pages = Self {
             list: Vec::new(),
             table: vec![0; 256],
-            slots: vec![0; words],
-            counts: (vec![0; words], vec![0], vec![0]),
+            slots: vec![0; 16],
+            tree: Vec::new(),
             next_slot: 0,
             mask: 0,
             count_max,
-        }
+        };
+        pages.pack();
+        pages
     }
 
     pub fn rate(&self) -> u64 {
         self.mask + 1
     }
 
-    pub fn find(&self, key: u64, hash: u64) -> Result<usize, usize> {
-        let bits = self.table.len() - 1;
+    /// Whether pages with this hash are kept.
+    #[inline]
+    pub fn keeps(&self, hash: u64) -> bool {
+        hash & self.mask == 0
+    }
+
+    #[inline]
+    fn place(&self, hash: u64) -> usize {
         // The lower bits of kept pages are zero.
-        let mut place = (hash >> 24) as usize & bits;
+        (hash >> 24) as usize & (self.table.len() - 1)
+    }
+
+    #[inline]
+    pub fn find(&self, key: u64, hash: u64) -> Result<usize, usize> {
+        let mut place = self.place(hash);
         loop {
             match self.table[place] {
                 0 => return Err(place),
                 index if self.list[index as usize - 1].key == key => return Ok(index as usize - 1),
-                _ => place = (place + 1) & bits,
+                _ => place = (place + 1) & (self.table.len() - 1),
             }
         }
     }
 
     /// The page, and its reuse distance among those that are kept; `None` if it is not kept.
-    pub fn access(&mut self, key: u64) -> Option<(usize, Option<u64>)> {
-        let hash = hash(key);
-        if hash & self.mask != 0 {
+    #[inline]
+    pub fn access(&mut self, key: u64, hash: u64) -> Option<(usize, Option<u64>)> {
+        if !self.keeps(hash) {
             return None;
         }
         if self.next_slot as usize == self.slots.len() * 64 {
             self.pack();
         }
         let slot = self.next_slot;
-        let (index, distance) = match self.find(key, hash) {
+        self.next_slot += 1;
+        match self.find(key, hash) {
             Ok(index) => {
-                let last = self.list[index].slot;
-                let later = self.later(last);
-                self.mark(last, false);
-                self.list[index].slot = slot;
-                (index, Some(later))
+                let last = std::mem::replace(&mut self.list[index].slot, slot);
+                let before = self.unmark(last);
+                // Each page has a mark, this one not yet.
+                Some((index, Some(self.list.len() as u64 - 1 - before)))
             }
             Err(place) => {
                 let index = self.list.len();
@@ -110,12 +119,9 @@ impl Pages {
                     is_written: false,
                 });
                 self.table[place] = index as u32 + 1;
-                (index, None)
+                Some((index, None))
             }
-        };
-        self.mark(slot, true);
-        self.next_slot += 1;
-        Some((index, distance))
+        }
     }
 
     /// After a page was added: room for another.
@@ -163,55 +169,49 @@ impl Pages {
         }
         let count = self.list.len();
         let words = (count / 16).next_power_of_two().max(self.slots.len());
-        self.slots = vec![0; words];
-        for word in 0..count.div_ceil(64) {
-            self.slots[word] = u64::MAX >> (64 - (count - word * 64).min(64));
-        }
-        let (words_of, blocks_of, all) = &mut self.counts;
-        *words_of = self.slots.iter().map(|word| word.count_ones() as u8).collect();
-        *blocks_of =
-            words_of.chunks(64).map(|it| it.iter().map(|&it| u32::from(it)).sum()).collect();
-        *all = blocks_of.chunks(64).map(|it| it.iter().sum()).collect();
+        self.slots.clear();
+        self.slots.resize(words, u64::MAX);
+        self.tree.clear();
+        self.tree.extend((0..=words).map(|it| 64 * (it & it.wrapping_neg()) as u32));
         self.next_slot = count as u32;
     }
 
-    fn mark(&mut self, slot: u32, is_last: bool) {
-        let word = slot as usize / 64;
-        self.slots[word] ^= 1 << (slot % 64);
-        let (words, blocks, all) = &mut self.counts;
-        let step = if is_last { 1 } else { u32::MAX };
-        words[word] = words[word].wrapping_add(step as u8);
-        blocks[word / 64] = blocks[word / 64].wrapping_add(step);
-        all[word / 4096] = all[word / 4096].wrapping_add(step);
-    }
-
-    /// Pages whose last access came after a slot.
-    fn later(&self, slot: u32) -> u64 {
-        let word = slot as usize / 64;
-        let (words, blocks, all) = &self.counts;
-        let in_word = (self.slots[word] >> (slot % 64)).count_ones() - 1;
-        let in_block: u32 = words[word + 1..words.len().min(word / 64 * 64 + 64)]
-            .iter()
-            .map(|&it| u32::from(it))
-            .sum();
-        let block = word / 64;
-        let in_blocks: u32 = blocks[block + 1..blocks.len().min(block / 64 * 64 + 64)].iter().sum();
-        let others: u32 = all[word / 4096 + 1..].iter().sum();
-        u64::from(in_word + in_block + in_blocks + others)
+    /// Takes the mark of a slot away; returns the marks before it.
+    #[inline]
+    fn unmark(&mut self, slot: u32) -> u64 {
+        let (word, bit) = (slot as usize / 64, slot % 64);
+        let below = self.slots[word] & ((1 << bit) - 1);
+        self.slots[word] &= !(1 << bit);
+        let mut before = below.count_ones();
+        let mut at = word;
+        while at > 0 {
+            before += self.tree[at];
+            at &= at - 1;
+        }
+        let mut at = word + 1;
+        while let Some(count) = self.tree.get_mut(at) {
+            *count -= 1;
+            at += at & at.wrapping_neg();
+        }
+        u64::from(before)
     }
 
     /// Reads what accesses to these pages will need, so that the memory is asked for all of it at
     /// once; the result has no meaning.
-    pub fn warm(&self, keys: impl Iterator<Item = u64> + Clone) -> u64 {
-        let bits = self.table.len() - 1;
-        let index = |key: u64| self.table[(hash(key) >> 24) as usize & bits];
-        let sum = keys.clone().fold(0, |sum: u64, key| sum.wrapping_add(u64::from(index(key))));
-        let page = |key: u64| self.list.get((index(key) as usize).wrapping_sub(1));
-        let slot = |key: u64| page(key).map_or(0, |page| page.slot);
-        let sum = keys.clone().fold(sum, |sum, key| sum.wrapping_add(u64::from(slot(key))));
-        keys.fold(sum, |sum, key| {
-            let word = slot(key) as usize / 64;
-            sum.wrapping_add(self.slots[word]).wrapping_add(u64::from(self.counts.0[word]))
-        })
+    pub fn warm<const N: usize>(&self, hashes: impl Iterator<Item = u64>) -> u64 {
+        let mut indices = [0; N];
+        let mut count = 0;
+        for (index, hash) in indices.iter_mut().zip(hashes) {
+            *index = self.table[self.place(hash)] as usize;
+            count += 1;
+        }
+        let mut words = [0; N];
+        for (word, index) in words.iter_mut().zip(&indices[..count]) {
+            *word = self.list.get(index.wrapping_sub(1)).map_or(0, |page| page.slot as usize / 64);
+        }
+        let sum = |sum: u64, word: &usize| {
+            sum.wrapping_add(self.slots[*word]).wrapping_add(u64::from(self.tree[*word + 1]))
+        };
+        words[..count].iter().fold(0, sum)
     }
 }

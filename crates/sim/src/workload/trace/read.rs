@@ -14,7 +14,6 @@
 //! requests than fit the memory is refused too.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
 use std::io::{BufRead, Cursor, ErrorKind, Read};
 
 use memchr::memchr;
@@ -23,7 +22,9 @@ use super::head::{
     foreign, is_blank, recognise, text_of, too_long, unknown_format, without_mark, HEAD_BYTES,
     LINE_BYTES_MAX,
 };
-use super::record::{Names, Records, VOLUME_COUNT_MAX};
+use super::names::{Index, Names};
+use super::ops::{Flags, RESET};
+use super::record::{Records, VOLUME_COUNT_MAX};
 use super::sink::{Event, Scanned, Sink};
 use super::{
     BadLines, Line, NamedReader, Order, RecordSize, Request, Trace, TraceError, TraceOptions,
@@ -36,52 +37,41 @@ use crate::units::{Ns, SECTOR_BYTES};
 /// node of the tree.
 const VOLUME_BYTES: u64 = 128;
 
-/// Reads a trace, called `source_name` in messages, into `sink`.
-pub(crate) fn scan<S: Sink>(
-    reader: &mut dyn BufRead,
+/// Takes the files of a trace one after the other, each with its name for messages.
+pub type Reading<'a> = dyn FnMut(&mut dyn BufRead, &str) -> Result<(), TraceError> + 'a;
+
+/// Reads a trace into `sink`: the files that `open` opens are one, called `source_name`.
+pub(crate) fn scan<S: Sink, E: From<TraceError>>(
+    open: impl FnOnce(&mut Reading<'_>) -> Result<(), E>,
     source_name: &str,
     options: &TraceOptions,
     sink: &mut S,
-) -> Result<Scanned, TraceError> {
-    let mut head = Vec::new();
-    reader.take(HEAD_BYTES as u64).read_to_end(&mut head).map_err(|error| {
-        let message = unreadable(&error);
-        TraceError::File { source_name: source_name.to_owned(), message }
+) -> Result<Scanned, E> {
+    let mut sink = Some(sink);
+    let mut collector = None;
+    open(&mut |reader, file_name| {
+        let of_file = |message| TraceError::File { source_name: file_name.to_owned(), message };
+        let mut head = Vec::new();
+        let taken = reader.take(HEAD_BYTES as u64).read_to_end(&mut head);
+        taken.map_err(|error| of_file(unreadable(&error)))?;
+        if let Some(message) = foreign(&head, file_name) {
+            let source_name = file_name.to_owned();
+            return Err(TraceError::Line { source_name, line: 1, message });
+        }
+        if let Some(sink) = sink.take() {
+            let format = match options.format.reader() {
+                Some(format) => format,
+                None => recognise(&head).ok_or_else(|| unknown_format(file_name, &head))?,
+            };
+            collector = Some(Collector::new(format, options, sink));
+        }
+        collector.as_mut().map_or(Ok(()), |collector| collector.file(reader, head, file_name))
     })?;
-    if let Some(message) = foreign(&head, source_name) {
-        let source_name = source_name.to_owned();
-        return Err(TraceError::Line { source_name, line: 1, message });
-    }
-    let mut format = match options.format.reader() {
-        Some(format) => format,
-        None => recognise(&head).ok_or_else(|| unknown_format(source_name, &head))?,
+    let nothing = || TraceError::File {
+        source_name: source_name.to_owned(),
+        message: "nothing was read".to_owned(),
     };
-    let records = format.reader.records(&head);
-    let mut collector = Collector::new(source_name, format, options, sink);
-    let mut bytes = Cursor::new(head).chain(reader);
-    // How far reading has come, for the message of a file that breaks off.
-    let done = Cell::new(0);
-    let source_name = source_name.to_owned();
-    if let Some(records) = records {
-        let failure = |error| {
-            let (offset, message) = (done.get(), unreadable(&error));
-            TraceError::Record { source_name, offset, message }
-        };
-        pieces(&mut bytes, Cut::Records(records), failure, |piece, is_whole| {
-            let offset = done.replace(done.get() + piece.len() as u64);
-            collector.take_record(offset, piece, is_whole)
-        })?;
-    } else {
-        let failure = |error| {
-            let (line, message) = (done.get() + 1, unreadable(&error));
-            TraceError::Line { source_name, line, message }
-        };
-        pieces(&mut bytes, Cut::Lines, failure, |piece, is_ended| {
-            done.set(done.get() + 1);
-            collector.take_line(done.get(), piece, is_ended)
-        })?;
-    }
-    Ok(collector.finish())
+    Ok(collector.ok_or_else(nothing)?.finish(source_name))
 }
 
 impl Trace {
@@ -95,20 +85,33 @@ impl Trace {
         source_name: &str,
         options: &TraceOptions,
     ) -> Result<Self, TraceError> {
+        Self::read_files(|read| read(reader, source_name), source_name, options)
+    }
+
+    /// The same of all files that `open` opens, which are one trace.
+    ///
+    /// # Errors
+    /// The same, and those of `open`.
+    pub fn read_files<E: From<TraceError>>(
+        open: impl FnOnce(&mut Reading<'_>) -> Result<(), E>,
+        source_name: &str,
+        options: &TraceOptions,
+    ) -> Result<Self, E> {
         let mut records = Records {
             list: Vec::new(),
             memory_bytes_max: options.memory_bytes_max.unwrap_or(u64::MAX),
             processes: options.has_processes.then(Names::default),
         };
-        let mut scanned = scan(reader, source_name, options, &mut records)?;
+        let mut scanned = scan(open, source_name, options, &mut records)?;
         if !scanned.repeated.is_empty() {
             records.drop_volumes(&mut scanned);
         }
         if let Some(fault) = scanned.fault {
-            return Err(fault);
+            return Err(fault.into());
         }
         if scanned.late_count > 0 && options.order == Order::Time && !records.sort() {
-            return Err(out_of_memory(source_name, scanned.request_count, scanned.name_bytes));
+            let (requests, bytes) = (scanned.request_count, scanned.name_bytes);
+            return Err(out_of_memory(source_name, requests, bytes).into());
         }
         let done = match options.order {
             Order::Time => ", so they were sorted",
@@ -195,7 +198,8 @@ fn pieces(
 
 /// Passes requests on and gathers everything worth a warning.
 struct Collector<'a, S> {
-    source_name: String,
+    /// The file that is read.
+    file_name: String,
     /// Lines at the start that are passed over.
     header_lines: u64,
     format: NamedReader,
@@ -206,9 +210,7 @@ struct Collector<'a, S> {
     /// Of the names of the volumes.
     name_bytes: u64,
     volumes: Vec<String>,
-    volume_indices: BTreeMap<String, usize>,
-    /// The volume of the last request and its index: most requests are of that volume again.
-    last_volume: (String, usize),
+    volume_indices: Index,
     first_fault: Option<TraceError>,
     skipped_lines: u64,
     time_max: Ns,
@@ -221,14 +223,9 @@ struct Collector<'a, S> {
 }
 
 impl<'a, S: Sink> Collector<'a, S> {
-    fn new(
-        source_name: &str,
-        format: NamedReader,
-        options: &TraceOptions,
-        sink: &'a mut S,
-    ) -> Self {
+    fn new(format: NamedReader, options: &TraceOptions, sink: &'a mut S) -> Self {
         Self {
-            source_name: source_name.to_owned(),
+            file_name: String::new(),
             header_lines: format.reader.header_lines(),
             format,
             bad_lines: options.bad_lines,
@@ -236,8 +233,7 @@ impl<'a, S: Sink> Collector<'a, S> {
             record_line: String::new(),
             name_bytes: 0,
             volumes: Vec::new(),
-            volume_indices: BTreeMap::new(),
-            last_volume: (String::new(), usize::MAX),
+            volume_indices: Index::default(),
             first_fault: None,
             skipped_lines: 0,
             time_max: Ns(0),
@@ -249,10 +245,44 @@ impl<'a, S: Sink> Collector<'a, S> {
         }
     }
 
+    /// Reads a file that begins with `head`.
+    fn file(
+        &mut self,
+        reader: &mut dyn BufRead,
+        head: Vec<u8>,
+        file_name: &str,
+    ) -> Result<(), TraceError> {
+        file_name.clone_into(&mut self.file_name);
+        let records = self.format.reader.records(&head);
+        let mut bytes = Cursor::new(head).chain(reader);
+        // How far reading has come, for the message of a file that breaks off.
+        let done = Cell::new(0);
+        let source_name = file_name.to_owned();
+        if let Some(records) = records {
+            let failure = |error| {
+                let (offset, message) = (done.get(), unreadable(&error));
+                TraceError::Record { source_name, offset, message }
+            };
+            pieces(&mut bytes, Cut::Records(records), failure, |piece, is_whole| {
+                let offset = done.replace(done.get() + piece.len() as u64);
+                self.take_record(offset, piece, is_whole)
+            })
+        } else {
+            let failure = |error| {
+                let (line, message) = (done.get() + 1, unreadable(&error));
+                TraceError::Line { source_name, line, message }
+            };
+            pieces(&mut bytes, Cut::Lines, failure, |piece, is_ended| {
+                done.set(done.get() + 1);
+                self.take_line(done.get(), piece, is_ended)
+            })
+        }
+    }
+
     fn take_line(&mut self, number: u64, line: &[u8], is_ended: bool) -> Result<(), TraceError> {
         if line.len() > LINE_BYTES_MAX {
             return Err(TraceError::Line {
-                source_name: self.source_name.clone(),
+                source_name: self.file_name.clone(),
                 line: number,
                 message: too_long(),
             });
@@ -270,7 +300,7 @@ impl<'a, S: Sink> Collector<'a, S> {
         };
         let cut = if is_ended { String::new() } else { self.cut("line") };
         self.fault(TraceError::Line {
-            source_name: self.source_name.clone(),
+            source_name: self.file_name.clone(),
             line: number,
             message: self.with_shape(&fault) + &cut,
         })
@@ -293,7 +323,7 @@ impl<'a, S: Sink> Collector<'a, S> {
         };
         let cut = if is_whole { String::new() } else { self.cut("record") };
         self.fault(TraceError::Record {
-            source_name: self.source_name.clone(),
+            source_name: self.file_name.clone(),
             offset,
             message: self.with_shape(&fault) + &cut,
         })
@@ -325,7 +355,7 @@ impl<'a, S: Sink> Collector<'a, S> {
     }
 
     fn out_of_memory(&self) -> TraceError {
-        out_of_memory(&self.source_name, self.request_count, self.name_bytes)
+        out_of_memory(&self.file_name, self.request_count, self.name_bytes)
     }
 
     /// False if there is no memory for it.
@@ -341,16 +371,17 @@ impl<'a, S: Sink> Collector<'a, S> {
         let (sector, sector_count, is_rounded) = sectors_of(request)?;
         let volume_index = self.volume_index(request.volume)?;
         self.rounded_count += u64::from(is_rounded);
-        let &Request { time, op, durability, process, .. } = request;
+        let &Request { time, op, flags, process, .. } = request;
         if time < self.time_max {
             self.late_count += 1;
             self.first_late.get_or_insert(self.place);
         }
         self.time_max = self.time_max.max(time);
-        let is_fua = durability.is_fua && op == HostOp::Write;
-        let event = Event { time, op, is_fua, span: (sector, sector_count), volume_index, process };
-        if durability.flushes_first {
-            let flush = Event { op: HostOp::Flush, is_fua: false, span: (0, 0), ..event };
+        let span = (sector, sector_count);
+        let event = Event { time, op, flags: flags.kept(op), span, volume_index, process };
+        if flags.has(Flags::FLUSH_FIRST) {
+            let (op, flags) = (HostOp::Flush, Flags::default());
+            let flush = Event { op, flags, span: (0, 0), ..event };
             if !self.sink.take(&flush, self.name_bytes) {
                 return Ok(false);
             }
@@ -367,25 +398,18 @@ impl<'a, S: Sink> Collector<'a, S> {
         self.request_count = 0;
         self.volumes.clear();
         self.volume_indices.clear();
-        self.last_volume = (String::new(), usize::MAX);
         self.name_bytes = 0;
         self.time_max = Ns(0);
         (self.late_count, self.first_late) = (0, None);
         self.rounded_count = 0;
     }
 
+    #[inline]
     fn volume_index(&mut self, volume: &str) -> Result<usize, String> {
-        if self.last_volume.1 != usize::MAX && self.last_volume.0 == volume {
-            return Ok(self.last_volume.1);
+        match self.volume_indices.get(volume) {
+            Some(index) => Ok(index),
+            None => self.new_volume(volume),
         }
-        let index = match self.volume_indices.get(volume) {
-            Some(&index) => index,
-            None => self.new_volume(volume)?,
-        };
-        self.last_volume.0.clear();
-        self.last_volume.0.push_str(volume);
-        self.last_volume.1 = index;
-        Ok(index)
     }
 
     fn new_volume(&mut self, volume: &str) -> Result<usize, String> {
@@ -396,21 +420,21 @@ impl<'a, S: Sink> Collector<'a, S> {
         let name = self.format.reader.volume_name(volume);
         self.name_bytes += VOLUME_BYTES + (name.len() + volume.len()) as u64;
         // The same volume may be written in several ways, such as with other blanks.
-        let known = if name == volume { None } else { self.volume_indices.get(&name) };
-        let index = known.copied().unwrap_or(index);
-        self.volume_indices.insert(volume.to_owned(), index);
-        if index == self.volumes.len() {
-            self.volume_indices.entry(name.clone()).or_insert(index);
+        let known = self.volume_indices.get(&name);
+        let index = known.unwrap_or(index);
+        self.volume_indices.insert(volume, index);
+        if known.is_none() {
+            self.volume_indices.insert(&name, index);
             self.volumes.push(name);
         }
         Ok(index)
     }
 
-    fn finish(self) -> Scanned {
-        let warnings = self.warnings();
+    fn finish(self, source_name: &str) -> Scanned {
+        let warnings = self.warnings(source_name);
         let fault = (self.request_count == 0).then(|| {
             self.first_fault.unwrap_or_else(|| TraceError::File {
-                source_name: self.source_name.clone(),
+                source_name: source_name.to_owned(),
                 message: format!(
                     "no request in it; accepted ({}): {}",
                     self.format.name, self.format.line_shape
@@ -422,7 +446,7 @@ impl<'a, S: Sink> Collector<'a, S> {
                 1 => "1 request was not of whole sectors and was".to_owned(),
                 count => format!("{count} requests were not of whole sectors and were"),
             };
-            format!("{}: {requests} rounded outwards", self.source_name)
+            format!("{source_name}: {requests} rounded outwards")
         });
         Scanned {
             format: self.format.name,
@@ -439,14 +463,14 @@ impl<'a, S: Sink> Collector<'a, S> {
         }
     }
 
-    fn warnings(&self) -> Vec<String> {
+    fn warnings(&self, source_name: &str) -> Vec<String> {
         let mut warnings = Vec::new();
         if let Some(fault) = &self.first_fault {
             let lines = if self.skipped_lines == 1 { "line" } else { "lines" };
             warnings.push(format!("{} {lines} skipped; the first: {fault}", self.skipped_lines));
         }
         let remarks = self.format.reader.remarks();
-        warnings.extend(remarks.iter().map(|remark| format!("{}: {remark}", self.source_name)));
+        warnings.extend(remarks.iter().map(|remark| format!("{source_name}: {remark}")));
         warnings
     }
 }
@@ -466,7 +490,7 @@ fn sectors_of(request: &Request<'_>) -> Result<(u64, u32, bool), String> {
     if request.op == HostOp::Flush {
         return Ok((0, 0, false));
     }
-    if request.size_bytes == 0 {
+    if request.size_bytes == 0 && request.op != RESET {
         return Err("the request has no size".to_owned());
     }
     let end = request.offset_bytes.checked_add(request.size_bytes).ok_or_else(|| {

@@ -2,8 +2,8 @@
 //!
 //! Addresses stay those of the volume; mapping volumes to one device is the replay's decision.
 
-use std::collections::BTreeMap;
-
+use super::names::Names;
+use super::ops::{op_index, Flags, OPS};
 use super::sink::{Event, Scanned, Sink};
 use crate::op::HostOp;
 use crate::units::Ns;
@@ -18,41 +18,38 @@ pub struct TraceRecord {
     pub arrival: Ns,
     /// First sector, on its volume.
     pub sector: u64,
-    /// Sectors, at least 1; 0 for a flush.
+    /// Sectors, at least 1; 0 for a flush, and where the size of a zone that is reset is not known.
     pub sector_count: u32,
-    /// Volume index in the upper 24 bits, then [`FUA`], operation in the lower 7.
+    /// Volume index in the upper 24 bits, then flags, the index in [`OPS`] in the lower 3.
     tag: u32,
 }
 
-/// Force unit access in the tag of a record.
-const FUA: u32 = 0x80;
-
 impl TraceRecord {
-    pub(crate) fn new(arrival: Ns, span: (u64, u32), volume_index: usize, op: HostOp) -> Self {
+    pub(crate) fn new(event: &Event<'_>) -> Self {
+        let &Event { time, op, flags, span, volume_index, .. } = event;
         debug_assert!(volume_index < VOLUME_COUNT_MAX, "{volume_index} volumes");
-        let tag = (volume_index as u32) << 8 | op.index() as u32;
-        Self { arrival, sector: span.0, sector_count: span.1, tag }
+        let tag = (volume_index as u32) << 8 | u32::from(flags.bits()) | op_index(op) as u32;
+        Self { arrival: time, sector: span.0, sector_count: span.1, tag }
     }
 
-    /// The same with force unit access, if it writes.
-    pub(crate) fn with_fua(self) -> Self {
-        let fua = if self.op() == HostOp::Write { FUA } else { 0 };
-        Self { tag: self.tag | fua, ..self }
+    /// The index in [`OPS`] of its operation.
+    pub(crate) fn op_index(&self) -> usize {
+        (self.tag & 0x7) as usize
     }
 
-    /// Read, write, trim or flush.
+    /// One of [`OPS`].
     pub fn op(&self) -> HostOp {
-        match self.tag & 0x7f {
-            0 => HostOp::Read,
-            1 => HostOp::Write,
-            2 => HostOp::Trim,
-            _ => HostOp::Flush,
-        }
+        OPS[self.op_index()].0
     }
 
-    /// Whether it is a write with force unit access.
+    /// In addition to that.
+    pub fn flags(&self) -> Flags {
+        Flags::of_bits(self.tag as u8)
+    }
+
+    /// Whether it stores data with force unit access.
     pub fn is_fua(&self) -> bool {
-        self.tag & FUA != 0
+        self.flags().has(Flags::FUA)
     }
 
     /// Index into [`Trace::volumes`].
@@ -86,37 +83,6 @@ pub struct Trace {
     pub(crate) start: Ns,
 }
 
-/// Names that are few, one for each record.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Names {
-    pub list: Vec<String>,
-    pub indices: Vec<u32>,
-    known: BTreeMap<String, u32>,
-}
-
-impl Names {
-    /// The name of the record at `index`.
-    pub fn get(&self, index: usize) -> &str {
-        &self.list[self.indices[index] as usize]
-    }
-
-    pub fn push(&mut self, name: &str) {
-        if let Some(&last) = self.indices.last() {
-            if self.list[last as usize] == name {
-                self.indices.push(last);
-                return;
-            }
-        }
-        let index = self.known.get(name).copied().unwrap_or_else(|| {
-            let index = self.list.len() as u32;
-            self.list.push(name.to_owned());
-            self.known.insert(name.to_owned(), index);
-            index
-        });
-        self.indices.push(index);
-    }
-}
-
 /// Records while a trace is read.
 pub(super) struct Records {
     pub list: Vec<TraceRecord>,
@@ -142,8 +108,7 @@ impl Sink for Records {
                 return false;
             }
         }
-        let record = TraceRecord::new(event.time, event.span, event.volume_index, event.op);
-        self.list.push(if event.is_fua { record.with_fua() } else { record });
+        self.list.push(TraceRecord::new(event));
         if let Some(processes) = &mut self.processes {
             processes.push(event.process);
         }
@@ -235,6 +200,8 @@ pub struct TraceSummary {
     pub trim_count: u64,
     /// Flushes.
     pub flush_count: u64,
+    /// Resets of zones, and appends to them.
+    pub zone_count: u64,
     /// Writes with force unit access.
     pub fua_count: u64,
     /// Bytes of all requests.
@@ -285,7 +252,7 @@ impl Trace {
                 HostOp::Write => summary.write_count += 1,
                 HostOp::Trim | HostOp::TrimMapped => summary.trim_count += 1,
                 HostOp::Flush => summary.flush_count += 1,
-                HostOp::Zone(_) => {}
+                HostOp::Zone(_) => summary.zone_count += 1,
             }
             summary.fua_count += u64::from(record.is_fua());
             summary.bytes = summary.bytes.saturating_add(u64::from(record.sector_count) * 512);
@@ -313,10 +280,13 @@ mod tests {
     #[test]
     fn a_record_is_small_and_keeps_its_parts() {
         assert!(std::mem::size_of::<TraceRecord>() <= 24);
-        for op in [HostOp::Read, HostOp::Write, HostOp::Trim, HostOp::Flush] {
-            let mut record = TraceRecord::new(Ns(7), (1 << 54, 9), 5, op).with_fua();
+        for (op, _) in OPS {
+            let flags = Flags::FUA.with(Flags::META);
+            let (time, span, volume_index) = (Ns(7), (1 << 54, 9), 5);
+            let event = Event { time, op, flags, span, volume_index, process: "" };
+            let mut record = TraceRecord::new(&event);
             record.renumber(VOLUME_COUNT_MAX as u32 - 1);
-            assert_eq!((record.op(), record.is_fua()), (op, op == HostOp::Write));
+            assert_eq!((record.op(), record.flags()), (op, flags));
             assert_eq!(record.volume_index(), VOLUME_COUNT_MAX - 1);
             assert_eq!(record.sector_end(), (1 << 54) + 9);
         }

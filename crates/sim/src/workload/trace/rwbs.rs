@@ -2,56 +2,69 @@
 //! are passed over.
 
 use super::fields::{quote, sectors};
-use super::{Durability, Line, Request};
+use super::ops::{op_of_word, Flags, APPEND, OPS, RESET};
+use super::{Line, Request};
 use crate::op::HostOp;
-use crate::units::Ns;
+use crate::units::{Ns, SECTOR_BYTES};
 
 /// RWBS, the letters of the kernel for a request: `[F] op flags`. F in front of an operation is a
-/// flush before it. Operations are R, W, D (discard), N (none) and F (flush); among the flags, F is
-/// force unit access. So `FWFS` is a flush and then a write with force unit access, `WFS` that
-/// write alone; `FN`, `FF` and `F` flush; so does `FWS` if it has no data.
+/// flush before it. Operations are R, W, D (discard), N (none), F (flush), ZA (append to a zone)
+/// and ZR (reset of a zone); among the flags, F is force unit access. So `FWFS` is a flush and then
+/// a write with force unit access, `WFS` that write alone; `FN`, `FF` and `F` flush; so does `FWS`
+/// if it has no data. ZRA (reset of all zones), ZO, ZC and ZF (open, close, finish) are no requests
+/// here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rwbs {
-    /// `None`: no operation, only the flush before it if `flushes_first`.
+    /// `None`: no operation, only the flush before it if [`Flags::FLUSH_FIRST`].
     pub op: Option<HostOp>,
-    pub durability: Durability,
+    pub flags: Flags,
 }
 
 impl Rwbs {
+    #[inline]
     pub(crate) fn of(text: &str) -> Result<Self, String> {
-        let unknown = || {
+        let letters = text.as_bytes();
+        let is_letters = letters.iter().all(u8::is_ascii_uppercase);
+        let found = if is_letters { Self::of_letters(letters) } else { None };
+        found.ok_or_else(|| {
             format!(
-                "rwbs {} is not `[F]` and an operation (R, W, D, N, F) with flags in capitals",
+                "rwbs {} is not `[F]` and an operation (R, W, D, N, F, ZA, ZR) with flags in \
+                 capitals",
                 quote(text)
             )
-        };
-        let letters = text.as_bytes();
-        if !letters.iter().all(u8::is_ascii_uppercase) {
-            return Err(unknown());
-        }
+        })
+    }
+
+    fn of_letters(letters: &[u8]) -> Option<Self> {
         let (flushes_first, letters) = match letters {
-            [b'F', rest @ ..] if rest.first().is_some_and(|op| b"RWDNF".contains(op)) => {
+            [b'F', rest @ ..] if rest.first().is_some_and(|op| b"RWDNFZ".contains(op)) => {
                 (true, rest)
             }
             _ => (false, letters),
         };
-        let (op, flags) = letters.split_first().ok_or_else(unknown)?;
-        let op = match op {
-            b'R' => Some(HostOp::Read),
-            b'W' => Some(HostOp::Write),
-            b'D' => Some(HostOp::Trim),
-            b'N' => None,
-            b'F' if flags.iter().all(|flag| b"FAMS".contains(flag)) => Some(HostOp::Flush),
-            _ => return Err(unknown()),
+        let (op, rest) = match letters {
+            [b'R', rest @ ..] => (Some(HostOp::Read), rest),
+            [b'W', rest @ ..] => (Some(HostOp::Write), rest),
+            [b'D', rest @ ..] => (Some(HostOp::Trim), rest),
+            [b'N', rest @ ..] => (None, rest),
+            [b'F', rest @ ..] if rest.iter().all(|flag| b"FAMS".contains(flag)) => {
+                (Some(HostOp::Flush), rest)
+            }
+            [b'Z', b'A', rest @ ..] => (Some(APPEND), rest),
+            [b'Z', b'R', b'A', rest @ ..] | [b'Z', b'O' | b'C' | b'F', rest @ ..] => (None, rest),
+            [b'Z', b'R', rest @ ..] => (Some(RESET), rest),
+            _ => return None,
         };
-        let is_fua = op == Some(HostOp::Write) && flags.contains(&b'F');
-        let flushes_first = flushes_first && op != Some(HostOp::Flush);
-        Ok(Self { op, durability: Durability { flushes_first, is_fua } })
+        let named = Flags::KEPT.iter().filter(|(.., letter)| rest.contains(&(*letter as u8)));
+        let flags = named.fold(Flags::default(), |flags, (flag, ..)| flags.with(*flag));
+        let is_flush = op == Some(HostOp::Flush);
+        let first = if flushes_first && !is_flush { Flags::FLUSH_FIRST } else { Flags::default() };
+        Some(Self { op, flags: flags.with(first) })
     }
 
-    /// An operation without an effect on the cache.
+    /// An operation without flags.
     pub(crate) fn plain(op: HostOp) -> Self {
-        Self { op: Some(op), durability: Durability::default() }
+        Self { op: Some(op), flags: Flags::default() }
     }
 
     /// A word and the flags of a record of `serve --record`: 1 is force unit access, and 2 that
@@ -67,33 +80,26 @@ impl Rwbs {
             other => return Err(format!("{} is no request of a served drive", quote(other))),
         };
         let is_fua = op == Some(HostOp::Write) && flags & 1 != 0;
-        Ok(Self { op, durability: Durability { flushes_first: false, is_fua } })
+        let flags = if is_fua { Flags::FUA } else { Flags::default() };
+        Ok(Self { op, flags })
     }
 
-    /// An operation of `csv`, and flag 1 for force unit access.
-    pub(crate) fn own(text: &str, flags: u64) -> Result<Self, String> {
-        let op = match text {
-            "read" => HostOp::Read,
-            "write" => HostOp::Write,
-            "trim" => HostOp::Trim,
-            "flush" => HostOp::Flush,
-            "reset" | "append" => {
-                let accepted = "read, write, trim, flush";
-                return Err(format!("op `{text}` is for zones; accepted: {accepted}"));
+    /// An operation of `csv`.
+    pub(crate) fn own(text: &str, flags: Flags) -> Result<Self, String> {
+        match op_of_word(text) {
+            Some(op) => Ok(Self { op: Some(op), flags }),
+            None => {
+                let words: Vec<_> = OPS.iter().map(|(_, word)| *word).collect();
+                Err(format!("op {}; accepted: {}", quote(text), words.join(", ")))
             }
-            _ => {
-                let accepted = "read, write, trim, flush, reset, append";
-                return Err(format!("op {}; accepted: {accepted}", quote(text)));
-            }
-        };
-        let is_fua = op == HostOp::Write && flags & 1 != 0;
-        Ok(Self { op: Some(op), durability: Durability { flushes_first: false, is_fua } })
+        }
     }
 
     /// The flush that a request without data asks for; `None` if it asks for none.
     pub(crate) fn flush(self, time: Ns, volume: &str) -> Option<Request<'_>> {
-        let is_flush = self.op == Some(HostOp::Flush) || self.durability.flushes_first;
-        is_flush.then(|| Request::flush(time, volume))
+        let is_flush = self.op == Some(HostOp::Flush) || self.flags.has(Flags::FLUSH_FIRST);
+        let flags = self.flags.kept(HostOp::Flush);
+        is_flush.then(|| Request { flags, ..Request::flush(time, volume) })
     }
 
     /// The request of a line with these letters, at `place`: a sector, and bytes. `None` without
@@ -105,12 +111,12 @@ impl Rwbs {
         process: &'a str,
         (sector, size_bytes): (&str, u64),
     ) -> Result<Option<Request<'a>>, String> {
-        let Some(op) = self.op.filter(|_| size_bytes > 0) else {
+        let Some(op) = self.op.filter(|op| size_bytes > 0 || *op == RESET) else {
             return Ok(self.flush(time, volume).map(|flush| flush.by(process)));
         };
         let offset_bytes = sectors("sector", sector)?;
-        let durability = self.durability;
-        Ok(Some(Request { time, volume, offset_bytes, size_bytes, op, durability, process }))
+        let flags = self.flags;
+        Ok(Some(Request { time, volume, offset_bytes, size_bytes, op, flags, process }))
     }
 }
 
@@ -143,10 +149,17 @@ impl PassedOver {
     }
 }
 
-/// The operation of a SCSI command: READ and WRITE of 6, 10, 12 and 16 bytes, SYNCHRONIZE CACHE of
-/// 10 and 16 (SBC-4).
-pub(crate) fn scsi_op(command: u16) -> Option<HostOp> {
+/// Commands of SCSI that are passed over, for a remark.
+pub(crate) const OTHER_COMMANDS: &str =
+    "other than reads, writes, flushes, and unmaps (42h) with their range";
+
+/// The operation of a SCSI command with this number of bytes: READ and WRITE of 6, 10, 12 and 16
+/// bytes, SYNCHRONIZE CACHE of 10 and 16, UNMAP (SBC-4). The ranges of an UNMAP are a list in its
+/// data, of 8 + 16 n bytes and not recorded; bytes that are whole sectors, which no such list has,
+/// are those of a range.
+pub(crate) fn scsi_op(command: u16, bytes: u64) -> Option<HostOp> {
     match command {
+        0x42 if bytes > 0 && bytes.is_multiple_of(SECTOR_BYTES) => Some(HostOp::Trim),
         0x08 | 0x28 | 0xa8 | 0x88 => Some(HostOp::Read),
         0x0a | 0x2a | 0xaa | 0x8a => Some(HostOp::Write),
         0x35 | 0x91 => Some(HostOp::Flush),
@@ -183,29 +196,38 @@ mod tests {
 
     /// The letters after `blk_fill_rwbs()` of the kernel.
     #[test]
-    fn letters_of_the_kernel_tell_flushes_and_force_unit_access() {
+    fn letters_of_the_kernel_tell_flushes_flags_and_zones() {
         use HostOp::{Flush, Read, Trim, Write};
-        for (text, op, flushes_first, is_fua) in [
-            ("W", Some(Write), false, false),
-            ("WS", Some(Write), false, false),
-            ("WFS", Some(Write), false, true),
-            ("FWS", Some(Write), true, false),
-            ("FWFSM", Some(Write), true, true),
-            ("RA", Some(Read), false, false),
-            ("DS", Some(Trim), false, false),
-            ("FN", None, true, false),
-            ("N", None, false, false),
-            ("F", Some(Flush), false, false),
-            ("FF", Some(Flush), false, false),
-            ("FS", Some(Flush), false, false),
+        for (text, op, flags) in [
+            ("W", Some(Write), ""),
+            ("WS", Some(Write), "sync"),
+            ("WFS", Some(Write), "fua sync"),
+            ("FWS", Some(Write), "first sync"),
+            ("FWFSM", Some(Write), "first fua sync meta"),
+            ("RA", Some(Read), "ahead"),
+            ("DS", Some(Trim), "sync"),
+            ("FN", None, "first"),
+            ("N", None, ""),
+            ("F", Some(Flush), ""),
+            ("FF", Some(Flush), ""),
+            ("FS", Some(Flush), "sync"),
+            ("ZA", Some(APPEND), ""),
+            ("FZAFS", Some(APPEND), "first fua sync"),
+            ("ZR", Some(RESET), ""),
+            ("ZRS", Some(RESET), "sync"),
+            ("ZRA", None, ""),
+            ("ZO", None, ""),
         ] {
-            let durability = Durability { flushes_first, is_fua };
+            let words = flags.trim_start_matches("first");
+            let flushes_first = words != flags;
+            let flags = Flags::of_words(words).unwrap();
+            let first = if flushes_first { Flags::FLUSH_FIRST } else { Flags::default() };
             let rwbs = Rwbs::of(text).unwrap();
-            assert_eq!(rwbs, Rwbs { op, durability }, "{text}");
+            assert_eq!(rwbs, Rwbs { op, flags: flags.with(first) }, "{text}");
             let is_flush = flushes_first || op == Some(Flush);
             assert_eq!(rwbs.flush(Ns(3), "a").is_some(), is_flush, "{text}");
         }
-        for bad in ["", "X", "w", "FX", "W S", "S"] {
+        for bad in ["", "X", "w", "FX", "W S", "S", "Z", "ZX"] {
             assert!(Rwbs::of(bad).is_err(), "{bad}");
         }
     }

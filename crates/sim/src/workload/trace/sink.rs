@@ -1,5 +1,6 @@
 //! The receiver of the requests while a trace is read.
 
+use super::ops::Flags;
 use super::TraceError;
 use crate::op::HostOp;
 use crate::units::Ns;
@@ -19,8 +20,9 @@ pub(crate) struct Event<'a> {
     /// By any clock.
     pub time: Ns,
     pub op: HostOp,
-    pub is_fua: bool,
-    /// First sector and count, both 0 of a flush.
+    /// Those that are kept.
+    pub flags: Flags,
+    /// First sector and count, both 0 of a flush; the count may be 0 of a reset.
     pub span: (u64, u32),
     pub volume_index: usize,
     /// As the trace has it; empty if it has none.

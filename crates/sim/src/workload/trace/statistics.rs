@@ -5,13 +5,13 @@
 //! to it: an LRU cache of more pages than that has it. The *overwrite distance* is the number of
 //! page writes since the last write to the page; a trim of the whole page ends it.
 
-use std::collections::BTreeMap;
-use std::io::BufRead;
-
 use serde::Serialize;
 
-use super::pages::{hash, Page, Pages, PAGES_MAX};
-use super::read::scan;
+use super::counts::{Bins, Log2, OpCounts, NO_BINS};
+use super::names::Index;
+use super::ops::{op_index, Flags};
+use super::pages::{hash, Page, Pages};
+use super::read::{scan, Reading};
 use super::sink::{Event, Scanned, Sink};
 use super::{Trace, TraceError, TraceOptions};
 use crate::op::HostOp;
@@ -21,52 +21,6 @@ use crate::units::{Ns, SECTOR_BYTES};
 const PAGE_BYTES_MAX: u64 = 64 << 10;
 /// Processes and volumes that are counted by name; the others are counted together.
 const NAMES_MAX: usize = 1 << 16;
-const OPS: [&str; 4] = ["read", "write", "trim", "flush"];
-
-/// Requests of a kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Counts {
-    /// Requests.
-    pub count: u64,
-    /// Their bytes, in whole sectors.
-    pub bytes: u64,
-    /// The smallest and the largest of them, in bytes.
-    pub size_bytes_min: u64,
-    /// The largest.
-    pub size_bytes_max: u64,
-    /// Writes with force unit access among them.
-    pub fua_count: u64,
-}
-
-impl Counts {
-    fn add(&mut self, bytes: u64, is_fua: bool) {
-        self.size_bytes_min = if self.count == 0 { bytes } else { self.size_bytes_min.min(bytes) };
-        self.size_bytes_max = self.size_bytes_max.max(bytes);
-        self.count += 1;
-        self.bytes = self.bytes.saturating_add(bytes);
-        self.fua_count += u64::from(is_fua);
-    }
-}
-
-/// Requests by operation: reads, writes, trims, flushes.
-pub type OpCounts = [Counts; 4];
-
-/// A histogram of powers of two: bin 0 is 0, bin b from 2^(b-1) to 2^b - 1.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Log2 {
-    /// Of each bin.
-    pub bins: Vec<u64>,
-}
-
-impl Log2 {
-    fn add(&mut self, value: u64, weight: u64) {
-        let bin = (64 - value.leading_zeros()) as usize;
-        if self.bins.len() <= bin {
-            self.bins.resize(bin + 1, 0);
-        }
-        self.bins[bin] += weight;
-    }
-}
 
 /// What a trace holds.
 #[derive(Clone, Debug, Serialize)]
@@ -77,6 +31,8 @@ pub struct Statistics {
     pub volumes: Vec<(String, OpCounts)>,
     /// By process, in the order of the trace; without names, none.
     pub processes: Vec<(String, OpCounts)>,
+    /// Requests with each flag.
+    pub flags: Vec<(&'static str, u64)>,
     /// Sizes of reads and of writes, in sectors.
     pub sizes: [Log2; 2],
     /// From the first to the last request.
@@ -125,16 +81,24 @@ pub struct Statistics {
     pub warnings: Vec<String>,
 }
 
+/// How pages are counted.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// Bytes of a page.
+    pub page_bytes: u64,
+    /// Pages that are kept at most; beyond, some of them are counted for all.
+    pub pages_max: usize,
+}
+
 /// Gathers statistics.
 pub(super) struct Gathering {
     page_sectors: u64,
     pages: Pages,
-    ops: OpCounts,
     volumes: Vec<OpCounts>,
     processes: Vec<(String, OpCounts)>,
-    process_indices: BTreeMap<String, usize>,
-    last_process: usize,
-    sizes: [Log2; 2],
+    process_indices: Index,
+    flags: [u64; Flags::KEPT.len()],
+    sizes: [Bins; 2],
     first: Option<Ns>,
     time_max: Ns,
     gap_square_sum: f64,
@@ -144,9 +108,9 @@ pub(super) struct Gathering {
     /// By volume: where the last read and write ended.
     ends: Vec<[u64; 2]>,
     reuse_cold: u64,
-    reuse: Log2,
-    overwrite_pages: Log2,
-    overwrite_us: Log2,
+    reuse: Bins,
+    overwrite_pages: Bins,
+    overwrite_us: Bins,
     /// Volumes that do not count.
     left_out: Vec<bool>,
     /// Page accesses that are counted together, which saves waiting for the memory.
@@ -156,26 +120,29 @@ pub(super) struct Gathering {
 /// An access to a page.
 struct Access {
     key: u64,
+    hash: u64,
     time: Ns,
-    /// Page writes before it, if it writes.
-    write: Option<u64>,
-    sectors: u128,
+    /// Page writes before it; `u64::MAX` of a read.
+    write: u64,
+    /// The first of its sectors in the page, and the one behind the last.
+    sectors: (u8, u8),
 }
 
 /// Accesses that are counted together.
 const PENDING_MAX: usize = 64;
+/// Pages of which the caches of a processor hold all.
+const CACHED_PAGES: usize = 1 << 12;
 
 impl Gathering {
     pub fn new(page_bytes: u64, pages_max: usize) -> Self {
         Self {
             page_sectors: page_bytes / SECTOR_BYTES,
             pages: Pages::new(pages_max),
-            ops: OpCounts::default(),
             volumes: Vec::new(),
             processes: Vec::new(),
-            process_indices: BTreeMap::new(),
-            last_process: usize::MAX,
-            sizes: [Log2::default(), Log2::default()],
+            process_indices: Index::default(),
+            flags: [0; Flags::KEPT.len()],
+            sizes: [NO_BINS, NO_BINS],
             first: None,
             time_max: Ns(0),
             gap_square_sum: 0.0,
@@ -184,9 +151,9 @@ impl Gathering {
             sequential: 0,
             ends: Vec::new(),
             reuse_cold: 0,
-            reuse: Log2::default(),
-            overwrite_pages: Log2::default(),
-            overwrite_us: Log2::default(),
+            reuse: NO_BINS,
+            overwrite_pages: NO_BINS,
+            overwrite_us: NO_BINS,
             left_out: Vec::new(),
             pending: Vec::with_capacity(PENDING_MAX),
         }
@@ -196,17 +163,16 @@ impl Gathering {
         if name.is_empty() {
             return None;
         }
-        if self.processes.get(self.last_process).is_none_or(|(last, _)| last != name) {
-            let is_known = self.process_indices.contains_key(name);
-            let has_room = self.processes.len() < NAMES_MAX;
-            let name = if is_known || has_room { name } else { "(others)" };
-            self.last_process = self.process_indices.get(name).copied().unwrap_or_else(|| {
+        let has_room = self.processes.len() < NAMES_MAX;
+        let index = self.process_indices.get(name).unwrap_or_else(|| {
+            let name = if has_room { name } else { "(others)" };
+            self.process_indices.get(name).unwrap_or_else(|| {
+                self.process_indices.insert(name, self.processes.len());
                 self.processes.push((name.to_owned(), OpCounts::default()));
-                self.process_indices.insert(name.to_owned(), self.processes.len() - 1);
                 self.processes.len() - 1
-            });
-        }
-        Some(&mut self.processes[self.last_process].1)
+            })
+        });
+        Some(&mut self.processes[index].1)
     }
 
     /// A read or a write.
@@ -220,51 +186,58 @@ impl Gathering {
         let page_sectors = self.page_sectors;
         let (first, last) = (sector / page_sectors, (sector + count - 1) / page_sectors);
         for page in first..=last {
-            let from = sector.max(page * page_sectors) - page * page_sectors;
-            let to = (sector + count).min((page + 1) * page_sectors) - page * page_sectors;
-            self.pending.push(Access {
-                key: key(event.volume_index, page),
-                time: event.time,
-                write: is_write.then_some(self.page_writes),
-                sectors: (u128::MAX >> (128 - (to - from))) << from,
-            });
-            self.page_writes += u64::from(is_write);
-            if self.pending.len() == PENDING_MAX {
-                self.settle();
+            let key = key(event.volume_index, page);
+            let hash = hash(key);
+            if self.pages.keeps(hash) {
+                let start = page * page_sectors;
+                let from = sector.saturating_sub(start) as u8;
+                let to = (sector + count - start).min(page_sectors) as u8;
+                let write = if is_write { self.page_writes } else { u64::MAX };
+                let (time, sectors) = (event.time, (from, to));
+                self.pending.push(Access { key, hash, time, write, sectors });
+                if self.pending.len() == PENDING_MAX {
+                    self.settle();
+                }
             }
+            self.page_writes += u64::from(is_write);
         }
     }
 
     /// Counts the accesses that wait.
     fn settle(&mut self) {
-        let pending = std::mem::take(&mut self.pending);
-        std::hint::black_box(self.pages.warm(pending.iter().map(|access| access.key)));
+        let mut pending = std::mem::take(&mut self.pending);
+        if self.pages.list.len() > CACHED_PAGES {
+            let hashes = pending.iter().map(|access| access.hash);
+            std::hint::black_box(self.pages.warm::<PENDING_MAX>(hashes));
+        }
         for access in &pending {
             self.count(access);
         }
+        pending.clear();
         self.pending = pending;
-        self.pending.clear();
     }
 
     #[inline]
     fn count(&mut self, access: &Access) {
-        let Some((index, distance)) = self.pages.access(access.key) else { return };
+        let Some((index, distance)) = self.pages.access(access.key, access.hash) else { return };
         let rate = self.pages.rate();
         match distance {
             None => self.reuse_cold += rate,
             Some(distance) => self.reuse.add(distance * rate, rate),
         }
         let found = &mut self.pages.list[index];
-        found.sectors |= access.sectors;
-        found.is_read |= access.write.is_none();
-        if let Some(write) = access.write {
+        let (from, to) = access.sectors;
+        found.sectors |= u128::MAX >> (128 - (to - from)) << from;
+        if access.write == u64::MAX {
+            found.is_read = true;
+        } else {
             found.is_written = true;
             if found.write != u64::MAX {
-                self.overwrite_pages.add(write - found.write, rate);
+                self.overwrite_pages.add(access.write - found.write, rate);
                 let ns = access.time.0.saturating_sub(found.write_time.0);
                 self.overwrite_us.add(ns / 1_000, rate);
             }
-            (found.write, found.write_time) = (write, access.time);
+            (found.write, found.write_time) = (access.write, access.time);
         }
         if distance.is_none() {
             self.pages.make_room();
@@ -307,8 +280,13 @@ impl Gathering {
         let pages = &self.pages.list;
         let count =
             |is: fn(&Page) -> bool| pages.iter().filter(|page| is(page)).count() as u64 * rate;
+        let mut ops = OpCounts::default();
+        for counts in &self.volumes {
+            ops = std::array::from_fn(|at| ops[at].plus(&counts[at]));
+        }
+        let flags = Flags::KEPT.iter().zip(self.flags);
         Statistics {
-            ops: self.ops,
+            ops,
             volumes: scanned
                 .volumes
                 .into_iter()
@@ -316,7 +294,8 @@ impl Gathering {
                 .filter(|(_, counts)| counts.iter().any(|counts| counts.count > 0))
                 .collect(),
             processes: self.processes,
-            sizes: self.sizes,
+            flags: flags.map(|((_, name, _), count)| (*name, count)).collect(),
+            sizes: self.sizes.map(|bins| bins.histogram()),
             span_ns: span.0,
             gap_ns_mean,
             gap_cv,
@@ -334,9 +313,9 @@ impl Gathering {
             page_writes: self.page_writes,
             sequential: self.sequential,
             reuse_cold: self.reuse_cold,
-            reuse: self.reuse,
-            overwrite_pages: self.overwrite_pages,
-            overwrite_us: self.overwrite_us,
+            reuse: self.reuse.histogram(),
+            overwrite_pages: self.overwrite_pages.histogram(),
+            overwrite_us: self.overwrite_us.histogram(),
             late_count: scanned.late_count,
             first_late: scanned.first_late,
             duplicates: 0,
@@ -358,21 +337,21 @@ impl Sink for Gathering {
         if self.left_out.get(event.volume_index) == Some(&true) {
             return true;
         }
-        let kind = match event.op {
-            HostOp::Read => 0,
-            HostOp::Write => 1,
-            HostOp::Flush => 3,
-            _ => 2,
-        };
+        let kind = op_index(event.op);
         let bytes = u64::from(event.span.1) * SECTOR_BYTES;
-        self.ops[kind].add(bytes, event.is_fua);
+        let is_fua = event.flags.has(Flags::FUA);
+        if event.flags != Flags::default() {
+            for (count, (flag, ..)) in self.flags.iter_mut().zip(Flags::KEPT) {
+                *count += u64::from(event.flags.has(flag));
+            }
+        }
         if self.volumes.len() <= event.volume_index {
             self.volumes.resize(event.volume_index + 1, OpCounts::default());
             self.ends.resize(event.volume_index + 1, [u64::MAX; 2]);
         }
-        self.volumes[event.volume_index][kind].add(bytes, event.is_fua);
+        self.volumes[event.volume_index][kind].add(bytes, is_fua);
         if let Some(counts) = self.by_process(event.process) {
-            counts[kind].add(bytes, event.is_fua);
+            counts[kind].add(bytes, is_fua);
         }
         let first = *self.first.get_or_insert(event.time);
         if self.request_count == 0 {
@@ -385,6 +364,7 @@ impl Sink for Gathering {
         self.time_max = self.time_max.max(event.time);
         self.request_count += 1;
         match kind {
+            // An append is somewhere in its zone.
             0 | 1 => self.access(event),
             2 => self.trim(event),
             _ => {}
@@ -400,9 +380,6 @@ impl Sink for Gathering {
 }
 
 impl Statistics {
-    /// Names of the operations in [`OpCounts`].
-    pub const OPS: [&'static str; 4] = OPS;
-
     /// Reads a trace from what `open` opens, called `source_name` in messages: once, and a second
     /// time if it has requests of stacked devices.
     ///
@@ -410,11 +387,12 @@ impl Statistics {
     /// As of [`Trace::read`], for pages that are no power of two from 512 B to 64 KiB, and of
     /// `open`.
     pub fn read<E: From<TraceError>>(
-        mut open: impl FnMut(&mut Reading<'_>) -> Result<(), E>,
+        open: impl Fn(&mut Reading<'_>) -> Result<(), E>,
         source_name: &str,
         options: &TraceOptions,
-        page_bytes: u64,
+        shape: Shape,
     ) -> Result<Self, E> {
+        let Shape { page_bytes, pages_max } = shape;
         if !page_bytes.is_power_of_two() || !(SECTOR_BYTES..=PAGE_BYTES_MAX).contains(&page_bytes) {
             let message = format!(
                 "pages of {page_bytes} B; accepted: a power of two from {SECTOR_BYTES} to \
@@ -422,24 +400,13 @@ impl Statistics {
             );
             return Err(TraceError::File { source_name: source_name.to_owned(), message }.into());
         }
-        let mut gathering = Gathering::new(page_bytes, PAGES_MAX);
-        let mut pass = |gathering: &mut Gathering| -> Result<Scanned, E> {
-            let mut scanned = None;
-            open(&mut |reader| {
-                scanned = Some(scan(reader, source_name, options, gathering)?);
-                Ok(())
-            })?;
-            let message = "nothing was read".to_owned();
-            let source_name = source_name.to_owned();
-            scanned.ok_or_else(|| TraceError::File { source_name, message }.into())
-        };
-        let mut found = pass(&mut gathering)?;
+        let mut gathering = Gathering::new(page_bytes, pages_max);
+        let mut found = scan(&open, source_name, options, &mut gathering)?;
         if !found.repeated.is_empty() {
             let repeated = std::mem::take(&mut found.repeated);
-            let mut again = Gathering::new(page_bytes, PAGES_MAX);
-            again.left_out = found.volumes.iter().map(|name| repeated.contains(name)).collect();
-            found = pass(&mut again)?;
-            gathering = again;
+            gathering = Gathering::new(page_bytes, pages_max);
+            gathering.left_out = found.volumes.iter().map(|name| repeated.contains(name)).collect();
+            found = scan(&open, source_name, options, &mut gathering)?;
         }
         if let Some(fault) = found.fault.take() {
             return Err(fault.into());
@@ -448,14 +415,14 @@ impl Statistics {
     }
 
     /// Of a trace in memory.
-    pub fn of(trace: &Trace, page_bytes: u64) -> Self {
-        let mut gathering = Gathering::new(page_bytes, PAGES_MAX);
+    pub fn of(trace: &Trace, shape: Shape) -> Self {
+        let mut gathering = Gathering::new(shape.page_bytes, shape.pages_max);
         for (index, record) in trace.records().iter().enumerate() {
             let process = trace.processes.as_ref().map_or("", |names| names.get(index));
             let event = Event {
                 time: record.arrival,
                 op: record.op(),
-                is_fua: record.is_fua(),
+                flags: record.flags(),
                 span: (record.sector, record.sector_count),
                 volume_index: record.volume_index(),
                 process,
@@ -479,9 +446,6 @@ impl Statistics {
     }
 }
 
-/// Called by `open` with the opened text.
-pub type Reading<'a> = dyn FnMut(&mut dyn BufRead) -> Result<(), TraceError> + 'a;
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -490,10 +454,13 @@ mod tests {
 
     use super::*;
 
+    const PAGES_MAX: usize = 1 << 22;
+
     fn statistics(text: &str) -> Statistics {
         let options = TraceOptions::default();
-        let open = |read: &mut Reading<'_>| read(&mut text.as_bytes());
-        Statistics::read::<TraceError>(open, "t", &options, 4096).unwrap()
+        let open = |read: &mut Reading<'_>| read(&mut text.as_bytes(), "t");
+        let shape = Shape { page_bytes: 4096, pages_max: PAGES_MAX };
+        Statistics::read::<TraceError>(open, "t", &options, shape).unwrap()
     }
 
     /// Ten requests, counted by hand.
@@ -507,7 +474,7 @@ mod tests {
              100000,write,2048,4096,v0,1,\n130000,read,4096,4096,v0,2,\n",
         );
         let counts = found.ops.map(|counts| (counts.count, counts.bytes));
-        assert_eq!(counts, [(3, 16_384), (5, 20_480), (1, 8192), (1, 0)]);
+        assert_eq!(counts, [(3, 16_384), (5, 20_480), (1, 8192), (1, 0), (0, 0), (0, 0)]);
         assert_eq!((found.span_ns, found.footprint_sectors), (130_000, 32));
         let pages = (found.footprint_pages, found.read_pages, found.written_pages);
         assert_eq!((pages, found.both_pages, found.page_writes), ((5, 4, 3), 2, 6));
@@ -527,7 +494,7 @@ mod tests {
 
     /// Histograms of the distances of page accesses, counted one by one.
     fn naive(accesses: &[u64]) -> (u64, Log2) {
-        let (mut cold, mut reuse) = (0, Log2::default());
+        let (mut cold, mut reuse) = (0, NO_BINS);
         for (at, page) in accesses.iter().enumerate() {
             match accesses[..at].iter().rposition(|other| other == page) {
                 None => cold += 1,
@@ -537,7 +504,7 @@ mod tests {
                 }
             }
         }
-        (cold, reuse)
+        (cold, reuse.histogram())
     }
 
     fn found(accesses: &[u64], pages_max: usize) -> Gathering {
@@ -545,7 +512,8 @@ mod tests {
         for &page in accesses {
             let span = (page * 8, 8);
             let (op, time) = (HostOp::Read, Ns(0));
-            let event = Event { time, op, is_fua: false, span, volume_index: 0, process: "" };
+            let flags = Flags::default();
+            let event = Event { time, op, flags, span, volume_index: 0, process: "" };
             assert!(gathering.take(&event, 0));
         }
         gathering.settle();
@@ -560,7 +528,7 @@ mod tests {
             accesses in prop::collection::vec(0_u64..300, 0..2500),
         ) {
             let gathering = found(&accesses, PAGES_MAX);
-            prop_assert_eq!((gathering.reuse_cold, gathering.reuse), naive(&accesses));
+            prop_assert_eq!((gathering.reuse_cold, gathering.reuse.histogram()), naive(&accesses));
         }
     }
 
@@ -574,7 +542,7 @@ mod tests {
         let pages = sampled.pages.list.len() as f64 * 16.0;
         let expected = exact.pages.list.len() as f64;
         assert!((pages / expected - 1.0).abs() < 0.1, "{pages} of {expected}");
-        let large = |gathering: &Gathering| gathering.reuse.bins[13..].iter().sum::<u64>() as f64;
+        let large = |gathering: &Gathering| gathering.reuse.0[13..].iter().sum::<u64>() as f64;
         let ratio = large(&sampled) / large(&exact);
         assert!((ratio - 1.0).abs() < 0.1, "{ratio}");
     }

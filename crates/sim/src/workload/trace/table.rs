@@ -3,7 +3,8 @@
 //! Cells are checked in the order in which the row has them, so the first that is wrong is named.
 //! Addresses behind the operation are not read if it has none, as of a flush.
 
-use super::fields::{between, number, quote, scaled, seconds};
+use super::fields::{between, commas, exactly, number, quote, scaled, seconds};
+use super::ops::{Flags, RESET};
 use super::rwbs::{scsi_op, word_op, PassedOver, Rwbs};
 use super::{Line, LineReader, Request};
 use crate::op::HostOp;
@@ -142,7 +143,7 @@ impl LineReader for Reader {
             found.read(*is, name, fields[*column])?;
         }
         let Found { time, offset_bytes, size_bytes, rwbs, .. } = found;
-        let durability = rwbs.durability;
+        let flags = rwbs.flags;
         let process = row.process.map_or("", |column| fields[column]);
         match (rwbs.op, rwbs.flush(time, volume)) {
             (None | Some(HostOp::Flush), Some(flush)) => Ok(Line::Request(flush.by(process))),
@@ -152,7 +153,7 @@ impl LineReader for Reader {
                 offset_bytes,
                 size_bytes,
                 op,
-                durability,
+                flags,
                 process,
             })),
             (None, None) => Ok(self.passed_over.pass_over()),
@@ -179,7 +180,9 @@ struct Found {
     time: Ns,
     offset_bytes: u64,
     size_bytes: u64,
+    /// Of `served`, and of `csv`.
     flags: u64,
+    words: Flags,
     rwbs: Rwbs,
     /// Whether the operation was read, and has no address.
     is_placeless: bool,
@@ -188,7 +191,15 @@ struct Found {
 impl Default for Found {
     fn default() -> Self {
         let rwbs = Rwbs::plain(HostOp::Read);
-        Self { time: Ns(0), offset_bytes: 0, size_bytes: 0, flags: 0, rwbs, is_placeless: false }
+        Self {
+            time: Ns(0),
+            offset_bytes: 0,
+            size_bytes: 0,
+            flags: 0,
+            words: Flags::default(),
+            rwbs,
+            is_placeless: false,
+        }
     }
 }
 
@@ -219,28 +230,17 @@ impl Found {
             }
             Is::Rwbs => {
                 self.rwbs = Rwbs::of(text)?;
-                if self.size_bytes == 0 && self.rwbs.op != Some(HostOp::Flush) {
+                if self.size_bytes == 0 && !matches!(self.rwbs.op, Some(HostOp::Flush | RESET)) {
                     self.rwbs.op = None;
                 }
             }
-            Is::FlagWords => {
-                for word in text.split_ascii_whitespace() {
-                    match word {
-                        "fua" => self.flags |= 1,
-                        "sync" | "meta" | "ahead" => {}
-                        _ => {
-                            let accepted = "fua, sync, meta, ahead, blanks between them";
-                            return Err(format!("flag {}; accepted: {accepted}", quote(word)));
-                        }
-                    }
-                }
-            }
+            Is::FlagWords => self.words = Flags::of_words(text)?,
             Is::Scsi => {
-                let code = u8::from_str_radix(text, 16).ok().filter(|_| text.len() == 2);
+                let code = u16::from_str_radix(text, 16).ok().filter(|_| text.len() == 2);
                 let code = code.ok_or_else(|| format!("{name} {} is no command", quote(text)))?;
-                self.rwbs.op = scsi_op(u16::from(code));
+                self.rwbs.op = scsi_op(code, self.size_bytes);
             }
-            Is::Own => self.rwbs = Rwbs::own(text, self.flags)?,
+            Is::Own => self.rwbs = Rwbs::own(text, self.words)?,
             Is::Served => self.rwbs = Rwbs::served(text, self.flags)?,
         }
         if matches!(is, Is::Rwbs | Is::Served | Is::Own | Is::Scsi) {
@@ -258,40 +258,21 @@ impl Columns {
         text: &'a str,
         fields: &mut [&'a str; COLUMNS_MAX],
     ) -> Result<usize, String> {
-        let commas = || text.split(',').map(str::trim);
         let blanks = || text.split_ascii_whitespace();
         match self {
-            Self::Commas(count) => exactly(commas(), count, fields, "comma-separated"),
-            Self::Blanks(count) => exactly(blanks(), count, fields, "blank-separated"),
+            Self::Commas(count) => exactly(commas(text), fields, count, "comma-separated"),
+            Self::Blanks(count) => exactly(blanks(), fields, count, "blank-separated"),
             Self::CommasOrMore => {
-                Ok(fields.iter_mut().zip(commas()).map(|(slot, field)| *slot = field).count())
+                Ok(fields.iter_mut().zip(commas(text)).map(|(slot, field)| *slot = field).count())
             }
-            Self::CommasAround { wide, count } => around(text, commas(), (wide, count), fields)
-                .ok_or_else(|| format!("fewer than {count} comma-separated fields")),
+            Self::CommasAround { wide, count } => {
+                let commas = text.split(',').map(str::trim);
+                around(text, commas, (wide, count), fields)
+                    .ok_or_else(|| format!("fewer than {count} comma-separated fields"))
+            }
             Self::BlanksAround { wide, count } => around(text, blanks(), (wide, count), fields)
                 .ok_or_else(|| format!("fewer than {count} blank-separated fields")),
         }
-    }
-}
-
-#[inline]
-fn exactly<'a>(
-    found: impl Iterator<Item = &'a str>,
-    wanted: usize,
-    fields: &mut [&'a str; COLUMNS_MAX],
-    kind: &str,
-) -> Result<usize, String> {
-    let mut count = 0;
-    for field in found {
-        if let Some(slot) = fields.get_mut(count) {
-            *slot = field;
-        }
-        count += 1;
-    }
-    if count == wanted {
-        Ok(count)
-    } else {
-        Err(format!("{count} {kind} fields instead of {wanted}"))
     }
 }
 

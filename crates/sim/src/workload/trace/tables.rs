@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fields::is_header;
+use super::rwbs::OTHER_COMMANDS;
 use super::table::{Cell, Columns, Is, Reader, Row, Volume};
 use super::{Format, LineReader};
 use crate::op::HostOp::{Read, Write};
@@ -202,11 +203,11 @@ tables! {
         cells: &[
             Cell(0, "version", Is::Whole),
             Cell(1, "time", Is::Seconds),
-            Cell(2, "op", Is::Scsi),
             Cell(3, "size", Is::Size(1)),
+            Cell(2, "op", Is::Scsi),
             Cell(4, "lbn", Is::Offset(SECTOR_BYTES)),
         ],
-        passed_over: "other than reads, writes and flushes",
+        passed_over: OTHER_COMMANDS,
         ..Row::DEFAULT
     };
     /// `csv` has no parameters.
@@ -237,7 +238,7 @@ fn is_mobile_header(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{FormatConfig, Line};
+    use super::super::{Flags, FormatConfig, Line};
 
     fn reader(format: &str) -> Box<dyn super::LineReader> {
         let format = format!(r#"{{"kind": "{format}"}}"#);
@@ -291,10 +292,16 @@ served: 8,0,flush,0,0,0,1500,2500,2600
   Flush 0 1500 0 0
 libcachesim: 1,33898,2a,6656,40409911
   Write 0 33898000000000 20689874432 6656
+libcachesim: 1,33898,42,8192,8
+  Trim 0 33898000000000 4096 8192
 libcachesim: 1,33898,35,0,0
   Flush 0 33898000000000 0 0
 csv: 100,write,512,4096,v0,fio 1,fua sync
   Write FUA v0 100 512 4096
+csv: 100,append,0,4096,v0,,fua
+  Zone(Append) FUA v0 100 0 4096
+csv: 100,reset,524288,0,v0,,
+  Zone(One(Reset)) v0 100 524288 0
 csv: 100,flush,,,v0,,
   Flush v0 100 0 0
 ";
@@ -309,7 +316,7 @@ csv: 100,flush,,,v0,,
             let found = format!(
                 "  {:?}{} {} {} {} {}",
                 request.op,
-                if request.durability.is_fua { " FUA" } else { "" },
+                if request.flags.has(Flags::FUA) { " FUA" } else { "" },
                 reader.volume_name(request.volume),
                 request.time.0,
                 request.offset_bytes,
@@ -331,6 +338,7 @@ csv: 100,flush,,,v0,,
             ("mobile", "x,8388608,W,0,0,1.5", Some("without data")),
             ("served", "seq,conn,op,flags,off,len,t_arrive,t_target,t_reply", None),
             ("served", "7,0,block_status,0,8192,4096,1,2,3", Some("without data")),
+            ("libcachesim", "1,33898,42,24,0", Some(super::OTHER_COMMANDS)),
         ] {
             let mut reader = reader(format);
             assert_eq!(reader.line(text), Ok(Line::Other), "{text}");
@@ -376,7 +384,7 @@ served: 7,0,erase,0,0,1,0,0,0
 served: 7,0,read,0,0,1,0,0
 libcachesim: 1,33898,W,512,0
 libcachesim: 1,33898,128,512,0
-csv: 100,reset,0,512,v0,,
+csv: 100,open,0,512,v0,,
 csv: 100,write,0,512,v0,,dirty
 ";
 

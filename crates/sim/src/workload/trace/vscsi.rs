@@ -9,17 +9,17 @@
 //!
 //! `len` is in bytes, `lbn` counts sectors of 512 B, `ts` is in microseconds; `cmd` is a SCSI
 //! operation code (SBC-4: READ and WRITE of 6, 10, 12 and 16 bytes, SYNCHRONIZE CACHE of 10 and
-//! 16). The version is the upper byte of `ver`; it is recognised if all of the first records state
-//! it. A file is one disk. Other commands and those without data are passed over and counted: the
-//! ranges of an UNMAP are in data that is not recorded. Force unit access is not recorded either,
-//! as it is a flag of the command and not of its code.
+//! 16, UNMAP). The version is the upper byte of `ver`; it is recognised if all of the first records
+//! state it. A file is one disk. Other commands and those without data are passed over and counted,
+//! as is an UNMAP whose `len` is that of a list of ranges: they are in data that is not recorded.
+//! Force unit access is not recorded either, as it is a flag of the command and not of its code.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fields::{comma_fields, is_header, number, scaled, sectors};
-use super::rwbs::{scsi_op, word_op, PassedOver};
-use super::{Durability, Format, Line, LineReader, RecordSize, Request};
+use super::rwbs::{scsi_op, word_op, PassedOver, OTHER_COMMANDS};
+use super::{Flags, Format, Line, LineReader, RecordSize, Request};
 use crate::op::HostOp;
 use crate::units::{Ns, SECTOR_BYTES};
 
@@ -41,7 +41,7 @@ impl Format for Vscsi {
     fn reader(&self) -> Box<dyn LineReader> {
         Box::new(Reader {
             version: Version::One,
-            other_commands: PassedOver::new("other than reads, writes and flushes"),
+            other_commands: PassedOver::new(OTHER_COMMANDS),
             without_data: PassedOver::new("without data"),
         })
     }
@@ -89,7 +89,7 @@ impl Reader {
     fn request(&mut self, cmd: u16, len: u32, lbn: u64, ts: u64) -> Result<Line<'static>, String> {
         let too_large = |what: &str, value: u64| format!("{what} {value} is too large");
         let time = ts.checked_mul(MICROSECOND_NS).map(Ns).ok_or_else(|| too_large("ts", ts));
-        let op = match scsi_op(cmd) {
+        let op = match scsi_op(cmd, u64::from(len)) {
             Some(HostOp::Flush) => return Ok(Line::Request(Request::flush(time?, VOLUME))),
             Some(op) => op,
             None => return Ok(self.other_commands.pass_over()),
@@ -103,7 +103,7 @@ impl Reader {
             offset_bytes: lbn.checked_mul(SECTOR_BYTES).ok_or_else(|| too_large("lbn", lbn))?,
             size_bytes: u64::from(len),
             op,
-            durability: Durability::default(),
+            flags: Flags::default(),
             process: "",
         }))
     }
@@ -124,7 +124,7 @@ impl LineReader for Reader {
             offset_bytes: sectors("lbn", lbn)?,
             size_bytes,
             op: word_op(op)?,
-            durability: Durability::default(),
+            flags: Flags::default(),
             process: "",
         };
         Ok(if size_bytes == 0 { self.without_data.pass_over() } else { Line::Request(request) })
@@ -231,7 +231,10 @@ mod tests {
                 "{code}"
             );
         }
-        // UNMAP, REPORT LUNS, and a read of nothing.
+        let bytes = record(Version::Two, 0x42, 4096, 8, 2);
+        let Ok(Line::Request(unmap)) = reader.record(&bytes, &mut String::new()) else { panic!() };
+        assert_eq!((unmap.op, unmap.offset_bytes, unmap.size_bytes), (HostOp::Trim, 4096, 4096));
+        // UNMAP with a list of one range, REPORT LUNS, and a read of nothing.
         for (code, len) in [(0x42, 24), (0xa0, 16), (0x28, 0)] {
             assert_eq!(
                 reader.record(&record(Version::Two, code, len, 1, 1), &mut String::new()),
@@ -239,7 +242,7 @@ mod tests {
             );
         }
         let remarks = reader.remarks();
-        assert_eq!(remarks[0], "2 requests other than reads, writes and flushes were passed over");
+        assert_eq!(remarks[0], format!("2 requests {OTHER_COMMANDS} were passed over"));
         assert_eq!(remarks[1], "1 request without data was passed over");
         assert!(reader
             .record(&record(Version::Two, 0x28, 512, 1 << 55, 1), &mut String::new())

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fields::{number, quote};
-use super::{Durability, Format, Line, LineReader, Request};
+use super::{Flags, Format, Line, LineReader, Request};
 use crate::op::HostOp;
 use crate::units::Ns;
 
@@ -70,7 +70,7 @@ impl LineReader for Reader {
         let irp = fields.iter().position(|field| field.starts_with("0x"));
         let irp = irp.ok_or_else(|| missing("IrpPtr"))?;
         let process = super::fields::between(rest, fields[1], fields[1.max(irp - 1)]);
-        let process = process.split_once(')').map_or(process, |(name, _)| name);
+        let process = process.find(')').map_or(process, |end| &process[..=end]);
         let at = |index: usize, name: &str| {
             fields.get(irp + index).copied().ok_or_else(|| missing(name))
         };
@@ -90,14 +90,13 @@ impl LineReader for Reader {
             .checked_mul(1_000)
             .and_then(|end| end.checked_add(START_NS)?.checked_sub(elapsed.checked_mul(1_000)?));
         let time = time.map(Ns).ok_or("TimeStamp or ElapsedTime is too large")?;
-        let durability = Durability::default();
         Ok(Line::Request(Request {
             time,
             volume,
             offset_bytes,
             size_bytes,
             op,
-            durability,
+            flags: Flags::default(),
             process,
         }))
     }
@@ -132,7 +131,7 @@ mod tests {
             let Ok(Line::Request(request)) = reader.line(text) else { panic!("{text}") };
             assert_eq!((request.op, request.time.0 - START_NS), (op, 4_500_000), "{text}");
             assert_eq!((request.offset_bytes, request.size_bytes), (offset, size), "{text}");
-            assert_eq!((request.volume, request.process), ("0", "a, b.exe (1234"), "{text}");
+            assert_eq!((request.volume, request.process), ("0", "a, b.exe (1234)"), "{text}");
         }
         for bad in ["DiskRead, 1, a (1), 2", "DiskRead, x, a (1), 2, 0x1, 0x0, 0x200, 5, 0"] {
             assert!(reader.line(bad).is_err(), "{bad}");
