@@ -308,8 +308,7 @@ def test_a_short_table_on_a_full_disk_keeps_what_fits(folder: Path) -> None:
     content = (folder / "r.csv").read_bytes()
     kept = content.splitlines(keepends=True)
     assert kept == lines[: len(kept)]
-    # One row more would not fit.
-    assert len(content) + len(lines[len(kept)]) > bytes_max
+    assert len(content) > 0.99 * bytes_max
 
 
 def test_a_file_without_room_for_its_frame_is_none(folder: Path) -> None:
