@@ -232,7 +232,9 @@ mod tests {
             );
         }
         let bytes = record(Version::Two, 0x42, 4096, 8, 2);
-        let Ok(Line::Request(unmap)) = reader.record(&bytes, &mut String::new()) else { panic!() };
+        let mut text = String::new();
+        let unmap = reader.record(&bytes, &mut text);
+        let Ok(Line::Request(unmap)) = unmap else { panic!("{unmap:?}") };
         assert_eq!((unmap.op, unmap.offset_bytes, unmap.size_bytes), (HostOp::Trim, 4096, 4096));
         // UNMAP with a list of one range, REPORT LUNS, and a read of nothing.
         for (code, len) in [(0x42, 24), (0xa0, 16), (0x28, 0)] {
