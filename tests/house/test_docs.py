@@ -30,6 +30,7 @@ PAGES = [
     "docs/traces.md",
     "docs/fio-jobs.md",
     "docs/from.md",
+    "docs/from-rating.md",
     "docs/sweeps.md",
     "docs/placement.md",
     "docs/zones.md",

@@ -199,9 +199,8 @@ def row_units(device: DeviceConfig) -> int:
     nand = device["nand"]
     planes = nand["planes_per_die"] if nand["multi_plane"] else 1
     unit = _value(device, "ftl.map_unit_bytes") or nand["page_size_bytes"]
-    dies = int(device.effective["die_count"])
-    pages = dies * planes * BITS[str(nand["cell_type"])]
-    return math.ceil(pages * nand["page_size_bytes"] / unit)
+    pages = int(device.effective["die_count"]) * int(planes) * BITS[str(nand["cell_type"])]
+    return math.ceil(pages * int(nand["page_size_bytes"]) / int(unit))
 
 
 def _outstanding(workload: Mapping[str, Any]) -> int:

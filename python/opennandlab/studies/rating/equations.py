@@ -98,7 +98,7 @@ def collecting(flash: Flash, wordline: float, programs: float) -> float:
     """Return c, the time of reads and erases over that of programs."""
     amplified = max(programs * flash.data_share, 1.0)
     valid = 1.0 - 1.0 / amplified
-    sensed = 1.0 - (1.0 - valid) ** (flash.page_bytes / UNIT_BYTES)
+    sensed: float = 1.0 - (1.0 - valid) ** (flash.page_bytes / UNIT_BYTES)
     reads = READ_SHARE * flash.planes * flash.pages * sensed * flash.read_us / wordline
     return reads + flash.erase_us / (wordline * flash.word_lines)
 

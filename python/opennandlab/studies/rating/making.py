@@ -166,9 +166,10 @@ def _link_bytes_s(kind: str) -> float:
         ConfigError: for a kind that has no rate.
     """
     try:
-        rate = load_device({"host": {"link": kind}})["host.link"].get("mb_s")
+        link = load_device({"host": {"link": kind}})["host.link"]
     except ConfigError as error:
         raise ConfigError("--link", error.message) from None
+    rate = None if isinstance(link, str) else link.get("mb_s")
     if rate is None:
         raise ConfigError("--link", f"`{kind}` has no rate; accepted: pcie4x4, sata3 and others")
     return float(rate) * 1e6

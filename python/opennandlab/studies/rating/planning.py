@@ -25,7 +25,7 @@ from opennandlab.studies.rating.equations import (
 from opennandlab.studies.rating.sheet import DAYS, Sheet
 
 # Bytes of a die that is assumed, and those of others that are tried.
-DIE_BYTES, DIE_RANGE = 64 << 30, (16 << 30, 256 << 30)
+DIE_BYTES, DIE_RANGE = 64 << 30, (4 << 30, 256 << 30)
 RAW_SHARE = 1.07
 DIES = sorted(n * (1 << power) for n in (1, 3) for power in range(10))
 PLANES, PAGE_BYTES, WORD_LINES = 4, 16384, 704

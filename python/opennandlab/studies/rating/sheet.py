@@ -13,7 +13,7 @@ from opennandlab.studies.rating.equations import UNIT_BYTES
 GB, SECTOR_BYTES = 10**9, 512
 # Sectors of a drive of that many GB, by agreement of the makers: 97 696 368 of 50 GB, and so on.
 SECTORS_OF_50, SECTORS_OF_1 = 97_696_368, 1_953_504
-BYTES_MIN, BYTES_MAX = 8 * GB, 1 << 50
+BYTES_MIN, BYTES_MAX = 8 * GB, 16 << 40
 RATES = {"kB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9, "MiB/s": float(1 << 20), "GiB/s": float(1 << 30)}
 # Packets of PCI Express carry 256 of 280 bytes; a command also takes fetch, completion, doorbells
 # (estimated).
@@ -138,11 +138,12 @@ class Sheet:
 
     def _check_ranges(self) -> None:
         for name, value in asdict(self).items():
-            if isinstance(value, float) and not 0 < value < 1e15:
+            if isinstance(value, float) and not 0 < value < 1e18:
                 option = f"--{name.replace('_', '-')}"
-                raise ConfigError(option, f"`{value:g}` is out of range; accepted: above 0")
+                message = f"`{value:g}` is out of range; accepted: above 0, below 1e18"
+                raise ConfigError(option, message)
         if not BYTES_MIN <= self.capacity_bytes <= BYTES_MAX or self.capacity_bytes % UNIT_BYTES:
-            message = f"{self.capacity_bytes} B; accepted: 8 GB to 1 PiB, whole units of 4096 B"
+            message = f"{self.capacity_bytes} B; accepted: 8 GB to 16 TiB, whole units of 4096 B"
             raise ConfigError("--capacity", message)
         if (self.active_w is None) != (self.idle_w is None):
             missing = "--idle-w" if self.idle_w is None else "--active-w"
