@@ -271,7 +271,8 @@ READING: dict[str, list[Words]] = {
 # Commands that open no file but what the user typed to be run (his device, workload or model), or
 # files of other simulators, which name no code, or none at all. `ui` has tests of its own below.
 OWN = {
-    "quick", "check-data", "config from", "config from-rating", "trace info", "trace check", "trace convert",
+    "quick", "check-data", "config from", "config from-rating", "trace info", "trace check",
+    "trace convert",
     "attach", "detach", "app script", "app state", "app suites", "emmc check", "power run",
     "power study", "power self-test", "power files", "power cut", "power off", "power on",
     "characterise", "validate", "plugins", "ui", "config schema", "config presets", "theory waf",

@@ -161,20 +161,20 @@ def test_what_is_no_divisor_is_refused(text: str) -> None:
 
 def test_rounds_of_simulations_meet_the_rates() -> None:
     found = device_from_rating(
-        capacity_bytes=capacity_of("16GB"), cell="TLC", link="sata3", seq_write=150e6,
-        rand_write=12e3, rand_read=40e3, policy="greedy",
+        capacity_bytes=capacity_of("32GB"), cell="TLC", link="sata3", seq_write=300e6,
+        rand_write=24e3, rand_read=40e3, policy="greedy",
     ).document  # fmt: skip
     assert len(found.rounds) <= 4
     assert found.is_met
     last = found.rounds[-1]
-    assert last.sequential_mb_s == pytest.approx(1.04 * 150, rel=0.01)
-    assert last.uniform_mb_s == pytest.approx(1.12 * 12_000 * 4096 / 1e6, rel=0.01)
+    assert last.sequential_mb_s == pytest.approx(1.04 * 300, rel=0.01)
+    assert last.uniform_mb_s == pytest.approx(1.12 * 24_000 * 4096 / 1e6, rel=0.01)
     band = found.bands["steady_write_mb_s"]
     assert band.by == "simulation"
     assert band.value == last.uniform_mb_s
-    # Variants are drives of 1.00 and 1.25 times the rated 49 MB/s; what rounds learned of one
+    # Variants are drives of 1.00 and 1.25 times the rated 98 MB/s; what rounds learned of one
     # holds for others within a few percent.
-    assert band.band == pytest.approx((0.96 * 49.2, 1.04 * 61.4), rel=0.05)
+    assert band.band == pytest.approx((0.96 * 98.3, 1.04 * 122.9), rel=0.05)
 
 
 def test_from_a_sheet_to_a_band(cli: Cli, folder: Path) -> None:
@@ -229,7 +229,7 @@ def test_a_band_needs_the_record_of_a_sheet(cli: Cli, folder: Path) -> None:
 def test_nothing_is_written_for_a_sheet_that_is_refused(cli: Cli, folder: Path) -> None:
     for more in (("--capacity", "64"), ("--rand-write", "200000"), ("--shrink", "7")):
         assert cli("config", "from-rating", *SMALL, *more, "-o", "my.yaml").returncode == 2
-    assert list(folder.iterdir()) == []
+    assert not list(folder.glob("my*"))
 
 
 def test_json_is_the_record_that_is_written(cli: Cli, folder: Path) -> None:
@@ -237,6 +237,6 @@ def test_json_is_the_record_that_is_written(cli: Cli, folder: Path) -> None:
     document = json.loads(run.stdout)
     assert document == json.loads((folder / "my.rating.json").read_text())
     assert document["schema"] == "opennandlab.rating/1"
-    assert plain(read(document, RatingDocument)[0]) == document
+    assert json.loads(json.dumps(plain(read(document, RatingDocument)[0]))) == document
     assert document["rounds"] == []
     assert document["bands"]["steady_write_mb_s"]["by"] == "closed form"

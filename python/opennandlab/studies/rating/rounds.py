@@ -1,10 +1,11 @@
 """Rounds on the shrunk simulation, until it does what the equations promise.
 
-    t <- t S' / S        A <- A' (R' S / R S')^0.7, later by secant in logarithms
+    t <- t S' / S        A <- A (R' S / R S')^0.7, later by secant in logarithms
 
 with S' and R' as simulated: the equations leave out what only a run has, such as waits for the
 slowest die of a row and buffers that run empty. Another number of blocks draws other dies, which
-moves both rates alike by some 2 %: so their ratio finds A, and stays once it is right.
+moves both rates alike, by some 2 % with 16 dies: so their ratio finds A, which stays once it is
+right, and in the last round.
 """
 
 from __future__ import annotations
@@ -131,8 +132,8 @@ def _stepped(plan: Plan, rounds: list[Round], off: tuple[float, float], *, is_st
     now, share = rounds[-1], plan.flash.data_share
     solution = replace(plan.solution, wordline_us=now.wordline_us * off[0])
     ratio = off[1] / off[0]
-    if is_steady and abs(ratio - 1.0) > TOLERANCE:
-        programs = now.waf * ratio ** _power(rounds)
+    if is_steady and abs(ratio - 1.0) > TOLERANCE and len(rounds) < ROUNDS_MAX - 1:
+        programs = plan.solution.programs * ratio ** _power(rounds)
         low, high = ALPHA_RANGE
         alpha = min(max(alpha_of(max(programs * share, 1.0 + 1e-9)), low), high)
         solution = replace(solution, programs=programs, alpha=alpha)
