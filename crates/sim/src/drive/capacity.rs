@@ -146,13 +146,6 @@ impl DeviceConfig {
         u32::try_from(zones * (zoned.zone_bytes / page_bytes)).unwrap_or(u32::MAX)
     }
 
-    /// Pages that the host can address on this many good data pages.
-    pub(super) fn logical_of(&self, physical_pages: u64) -> u32 {
-        // Rounded down, since a partial page does not count; 1e-12 keeps exact quotients from
-        // falling short of themselves. Below 2^32 by the geometry.
-        (physical_pages as f64 / (1.0 + self.ftl.over_provisioning_pct) * (1.0 + 1e-12)) as u32
-    }
-
     /// Those of them that can hold data: of zones, their capacity.
     pub fn stored_pages(&self) -> u32 {
         let Some(zoned) = self.ftl.mapping.zoned() else { return self.logical_pages() };

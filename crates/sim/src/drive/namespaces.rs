@@ -199,6 +199,13 @@ impl DeviceConfig {
         (blocks, pools)
     }
 
+    /// Pages that the host can address on this many good data pages.
+    pub(super) fn logical_of(&self, physical_pages: u64) -> u32 {
+        // Rounded down, since a partial page does not count; 1e-12 keeps exact quotients from
+        // falling short of themselves. Below 2^32 by the geometry.
+        (physical_pages as f64 / (1.0 + self.ftl.over_provisioning_pct) * (1.0 + 1e-12)) as u32
+    }
+
     /// The parts of the range that the namespaces are, if there are any.
     pub(super) fn partitions(&self) -> Option<Partitions> {
         if self.host.namespaces.is_empty() {
@@ -298,9 +305,9 @@ impl DeviceConfig {
             None => "there are".to_owned(),
         };
         let message = format!(
-            "namespace `{}` has {good} good blocks of die {}, and needs {needed} = {} for its pages \
-             + {idle} in reserve, open and to collect: {size} {} logical pages on {} dies; accepted: \
-             less, or more ftl.over_provisioning_pct (now {})",
+            "namespace `{}` has {good} good blocks of die {}, and needs {needed} = {} for pages + \
+             {idle} in reserve, open and to collect: {size} {} logical pages on {} dies; \
+             accepted: less, or more ftl.over_provisioning_pct (now {})",
             config.name,
             die.0,
             needed - idle,
@@ -317,8 +324,8 @@ impl DeviceConfig {
         let part = parts.iter().find(|it| it.reserve_blocks < it.pools.len() as u32 * per_pool)?;
         let name = &self.host.namespaces[parts.iter().position(|it| it == part)?].name;
         Some(format!(
-            "{} erased blocks in reserve of namespace `{name}` are too few for a drive that is cut; \
-             accepted: {} or more",
+            "{} erased blocks in reserve of namespace `{name}` are too few for a drive that is \
+             cut; accepted: {} or more",
             part.reserve_blocks,
             part.pools.len() as u32 * per_pool
         ))

@@ -42,8 +42,8 @@ with_traffic! {
         /// The part of the logical space that it uses, `[from, to]` in percent, 0 to 100; rounded
         /// down to pages. Parts may overlap. Default all of it.
         pub range_pct: [f64; 2] = [0.0, 100.0],
-        /// The namespace of the drive that it uses, a name of `host.namespaces`; `range_pct` is then
-        /// a part of that. Default none: the whole drive.
+        /// The namespace of the drive that it uses, a name of `host.namespaces`; `range_pct` is
+        /// then a part of that. Default none: the whole drive.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub namespace: Option<String> = None,
         /// The pages of this namespace, once they are known.
