@@ -11,6 +11,7 @@ from rich.console import Console
 
 from conftest import Cli
 from foreign_files import HEADER, INI, REQUESTS, SCRIPT, drive, scenarios, synthetic, trace
+from opennandlab.base.files import read_yaml
 from opennandlab.cli._config_from import table
 from opennandlab.foreign.converting import Request, convert
 from opennandlab.foreign.table import KINDS
@@ -122,3 +123,42 @@ def test_letters_that_a_terminal_obeys_do_not_reach_it(cli: Cli, files: Path) ->
     assert run.returncode == 0, run.stderr
     assert "\x9b" not in run.stdout
     assert "\u202e" not in run.stdout
+
+
+def test_scenarios_that_need_other_devices_have_their_own(cli: Cli, files: Path) -> None:
+    """With one device for all, reads of a part of a page lost their map unit to another's writes.
+
+    The right value: what the divisor of sizes and alignments of the flow is, 8 sectors.
+    """
+    reads = synthetic(Read_Percentage=100)
+    (files / "workload.xml").write_text(scenarios(synthetic(Read_Percentage=0), reads, trace()))
+    given = ("config", "from", "ssdconfig.xml", "workload.xml", "-o", "d.yaml")
+    run = cli(*given, "--workload-output", "w.yaml", "--json")
+    assert run.returncode == 0, run.stderr
+    found = json.loads(run.stdout)
+    assert found["written"] == ["d-1.yaml", "w-1.yaml", "d-2.yaml", "w-2.yaml", "d-3.yaml"]
+    assert not (files / "d.yaml").exists()
+    for number, command in enumerate(found["commands"], 1):
+        assert f"-c d-{number}.yaml" in command
+        assert cli("config", "check", f"d-{number}.yaml").returncode == 0
+    alone = []
+    for number, one in enumerate((synthetic(Read_Percentage=0), reads, trace()), 1):
+        (files / "alone.xml").write_text(scenarios(one))
+        device = convert(Request([files / "ssdconfig.xml", files / "alone.xml"])).document()
+        written = read_yaml(files / f"d-{number}.yaml")
+        assert written | {"name": ""} == device | {"name": ""}
+        alone.append(device["ftl"].get("map_unit_bytes"))
+    assert alone[0] is None
+    assert alone[1] == 4096
+    sources = [row["source"] for row in found["rows"]]
+    assert "Channel_Transfer_Rate" in sources
+    assert "2/(sectors of a page)" in sources
+    assert "differ in" in cli(*given, "-q").stderr + cli(*given).stderr
+
+
+def test_scenarios_of_one_device_share_it(cli: Cli, files: Path) -> None:
+    flow = synthetic(Read_Percentage=0)
+    (files / "workload.xml").write_text(scenarios(flow, flow))
+    given = ("ssdconfig.xml", "workload.xml", "-o", "d.yaml", "--workload-output", "w.yaml")
+    found = json.loads(cli("config", "from", *given, "--json").stdout)
+    assert found["written"] == ["d.yaml", "w-1.yaml", "w-2.yaml"]

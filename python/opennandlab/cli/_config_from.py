@@ -90,14 +90,26 @@ def translate_files(given: FromOptions) -> None:
         raise ConfigError("--strict", message)
     title = f"Made of {', '.join(file.name for file in given.files)} ({found.format})"
     title += ", as that simulator runs it." if given.as_run else ", as written."
-    written = {given.output: found.text(title)}
-    if path := given.workload_output:
-        for one in found.workloads:
-            end = f"-{one.name.rpartition('-')[2]}" if len(found.workloads) > 1 else ""
-            written[path.with_name(f"{path.stem}{end}{path.suffix}")] = one.text(title)
+    written: dict[Path, str] = {}
+    made: list[list[str]] = []
+    for number, part in enumerate(found.parts or [found], 1):
+        device = _numbered(given.output, number if found.parts else None)
+        written[device] = part.text(title)
+        if path := given.workload_output:
+            for one in part.workloads:
+                last = one.name.rpartition("-")[2] if len(found.workloads) > 1 else None
+                workload = _numbered(path, last)
+                written[workload] = one.text(title)
+                made.append(["benchmark", "-w", str(workload), "-c", str(device)])
+        made += [["replay", one[0], "-c", str(device), *one[1:]] for one in part.replays]
     for path, text in written.items():
         write_atomically(path, text.encode())
-    _print(given, found, list(written))
+    _print(given, found, list(written), made)
+
+
+def _numbered(path: Path, number: object) -> Path:
+    """Return the file of a scenario; the file itself if there is one for all."""
+    return path if number is None else path.with_name(f"{path.stem}-{number}{path.suffix}")
 
 
 def _same(one: Path, other: Path) -> bool:
@@ -107,10 +119,9 @@ def _same(one: Path, other: Path) -> bool:
         return False
 
 
-def _print(given: FromOptions, found: "Conversion", written: list[Path]) -> None:
-    device = ["-c", str(given.output)]
-    made = [["benchmark", "-w", str(path), *device] for path in written[1:]]
-    made += [["replay", one[0], *device, *one[1:]] for one in found.replays]
+def _print(
+    given: FromOptions, found: "Conversion", written: list[Path], made: list[list[str]]
+) -> None:
     commands = [shlex.join(["opennandlab", *words]) for words in made]
     counts = found.counts()
     if given.as_json:
@@ -133,6 +144,9 @@ def _print(given: FromOptions, found: "Conversion", written: list[Path]) -> None
     told = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
     console.print(f"{len(found.rows)} rows: {told}", markup=False)
     console.print(f"*{len(found.losses())} of them lose what changes figures", markup=False)
+    if found.parts:
+        keys = ", ".join(found.differing())
+        terminal.note(f"each scenario has a device file, since they differ in {keys}")
     for path in written:
         console.print(f"wrote {path}", markup=False)
     if found.workloads and given.workload_output is None:

@@ -55,6 +55,7 @@ class Conversion:
         workloads: Scenarios of synthetic requests.
         replays: Traces to be replayed: arguments of `replay` behind the device.
         rows: A row for each key there.
+        parts: A translation of each scenario alone, if their devices differ.
     """
 
     format: str
@@ -63,6 +64,31 @@ class Conversion:
     workloads: list[WorkloadFile] = field(default_factory=list)
     replays: list[list[str]] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
+    parts: list[Conversion] = field(default_factory=list)
+
+    def differing(self) -> list[str]:
+        """Return our keys that differ between the devices of scenarios."""
+        keys = dict.fromkeys(key for part in self.parts for key in part.device.keys)
+        first = self.parts[0].device.keys if self.parts else {}
+        return [
+            key
+            for key in keys
+            if any(part.device.keys.get(key) != first.get(key) for part in self.parts)
+        ]
+
+    def join(self) -> None:
+        """Replace the rows of the one device by those of a device for each scenario.
+
+        What is the same of all has one row; in the others `2/` is scenario 2.
+        """
+        rows = [row for row in self.parts[0].rows if all(row in one.rows for one in self.parts)]
+        apart = [
+            replace(row, source=f"{number}/{row.source}")
+            for number, part in enumerate(self.parts, 1)
+            for row in part.rows
+            if row not in rows
+        ]
+        self.rows[: len(self.device.rows)] = [*rows, *apart]
 
     def document(self) -> dict[str, Any]:
         """Return the device as a device file has it."""

@@ -61,9 +61,14 @@ def convert(request: Request) -> Conversion:
         if len(texts) > 1:
             raise ConfigError("FILE", f"{len(texts)} files; accepted of {found}: one")
         made = _converted(found, *texts[0], request)
-    device = _fitted(made)
-    for workload in made.workloads:
-        _check(workload, device)
+    if not made.differing():
+        made.parts = []
+    for one in made.parts or [made]:
+        device = _fitted(one)
+        for workload in one.workloads:
+            _check(workload, device)
+    if made.parts:
+        made.join()
     return made
 
 

@@ -73,16 +73,28 @@ def convert(texts: Sequence[tuple[Path, bytes]], *, as_run: bool) -> Conversion:
         scenarios, unknown = _scenarios(*roots[SCENARIOS])
     entries = [*_attributes(root, path.name, DEVICE), *_device(root, path.name)]
     values, unused = read(entries, mqsim_device.TABLE.fields)
+    drive = inert(path.stem) or "drive"
+
+    def device(name: str, together: Sequence[Sequence[Flow]]) -> Conversion:
+        known = Values(values | _of_flows(together, values["Page_Capacity"]))
+        made = translate(entries, mqsim_device.TABLE, known, unused, as_run=as_run)
+        is_synthetic = all(flow.kind == SYNTHETIC for scenario in together for flow in scenario)
+        of_flows = [[flow.values for flow in scenario] for scenario in together if is_synthetic]
+        apart = mqsim_flows.namespaces(of_flows, known, as_run=as_run)
+        if apart:
+            made.set("host.namespaces", apart, "Channel_IDs, Chip_IDs, Die_IDs of the flows.")
+        return Conversion("mqsim", name, made, rows=[*made.rows])
+
+    # What flows are told of the drive: for all scenarios, in each of which the drive is the same.
     values |= _of_flows(scenarios, values["Page_Capacity"])
-    made = translate(entries, mqsim_device.TABLE, values, unused, as_run=as_run)
-    found = Conversion("mqsim", inert(path.stem) or "drive", made, rows=[*made.rows])
-    is_synthetic = all(flow.kind == SYNTHETIC for scenario in scenarios for flow in scenario)
-    of_flows = [[flow.values for flow in scenario] for scenario in scenarios if is_synthetic]
-    apart = mqsim_flows.namespaces(of_flows, values, as_run=as_run)
-    if apart:
-        made.set("host.namespaces", apart, "Channel_IDs, Chip_IDs, Die_IDs of the flows.")
+    found = device(drive, scenarios)
     for number, scenario in enumerate(scenarios, 1):
-        _add(found, scenario, values, f"{inert(roots[SCENARIOS][0].stem)}-{number}", as_run=as_run)
+        one = device(f"{drive}-{number}", [scenario])
+        name = f"{inert(roots[SCENARIOS][0].stem)}-{number}"
+        found.rows += _add(one, scenario, values, name, as_run=as_run)
+        found.workloads += one.workloads
+        found.replays += one.replays
+        found.parts.append(one)
     found.rows += unknown
     return found
 
@@ -202,8 +214,12 @@ def _requests(folder: Path, values: Mapping[str, Any]) -> int | None:
 
 def _add(
     made: Conversion, scenario: Sequence[Flow], device: Values, name: str, *, as_run: bool
-) -> None:
-    """Translate a scenario: a workload of its synthetic flows, a replay of each trace."""
+) -> list[Row]:
+    """Translate a scenario: a workload of its synthetic flows, a replay of each trace.
+
+    Returns:
+        A row for each of its keys.
+    """
     workload = WorkloadFile(name, Translation())
     rows: list[Row] = []
     mqsim_flows.divide([flow.values for flow in scenario], device)
@@ -224,7 +240,7 @@ def _add(
         if len(workload.tenants) < len(scenario):
             note = "tenants alone, without the traces that run beside them there"
             rows.append(replace(ALONE, source=f"(scenario {name.rpartition('-')[2]})", note=note))
-    made.rows += rows
+    return rows
 
 
 def _together(
