@@ -156,6 +156,38 @@ def test_the_static_figure_holds_the_values(name: str) -> None:
             assert [[end[1] for end in ends] for ends in segments] == [[1, 3], [2, 4], [3, 5]]
 
 
+@pytest.mark.parametrize("draw", ["line", "dashed", "steps"])
+@pytest.mark.parametrize(
+    ("y", "alone"),
+    [([2.0], [0]), ([2.0, None, 3.0, 4.0], [0]), ([2.0, 3.0], []), ([None, 2.0, None], [1])],
+)
+def test_a_point_that_no_segment_reaches_has_a_marker(draw: Any, y: Any, alone: list[int]) -> None:
+    """The plot of a short run was an empty frame: a line through one sample."""
+    figure = plot(Series("one", X[: len(y)], y, draw))
+    with static.style():
+        sheet = Sheet(figsize=(static.WIDTH, static.height(figure)))
+        static.draw(sheet, figure, (0, 0, static.WIDTH, static.height(figure)))
+    drawn = sheet.axes[0].lines[0]
+    assert (drawn.get_marker() != "") == bool(alone)
+    assert (drawn.get_markevery() or []) == alone
+    (trace,) = interactive.figure(figure)["data"]
+    assert ("markers" in trace["mode"]) == bool(alone)
+    if alone:
+        assert [at for at, size in enumerate(trace["marker"]["size"]) if size] == alone
+
+
+def test_drawings_alone_say_what_they_are_of(tmp_path: Path) -> None:
+    made = page_of("W1 on small", "64 MiB raw; seed 42", [FIGURES["lines"]])
+    output.write(made, tmp_path / "one.svg")
+    shown = texts((tmp_path / "one.svg").read_text())
+    assert {"W1 on small", "64 MiB raw; seed 42"} < set(shown)
+    # Two lines and the gap below them, at 160 dots an inch.
+    output.write(made, tmp_path / "one.png")
+    tall = [int.from_bytes(raw[20:24]) for raw in (
+        (tmp_path / "one.png").read_bytes(), static.png([FIGURES["lines"]]))]  # fmt: skip
+    assert tall[0] - tall[1] == pytest.approx(160 * (2 * 0.17 + 0.08), abs=2)
+
+
 @everything
 def test_an_svg_is_well_formed_whole_and_the_same_each_time(name: str) -> None:
     first = static.svg([FIGURES[name]])

@@ -10,8 +10,10 @@ import pytest
 import opennandlab as onl
 from conftest import SHORT, SMALL
 from opennandlab.reports import html
+from opennandlab.reports.metric_rows import metric_rows
 from opennandlab.reports.model import Table
 from opennandlab.reports.plot import plots, report
+from opennandlab.reports.summary import footnotes
 
 LIFE = {
     "name": "life",
@@ -80,3 +82,54 @@ def test_a_partial_result_without_metrics_still_makes_a_page(timed: onl.Result) 
     made = report(onl.Result(document).content)
     assert made.figures == []
     assert "<script" not in html.page(made)
+
+
+def rows(document: dict[str, Any]) -> dict[str, tuple[str, str]]:
+    return {name: (value, unit) for name, value, unit in metric_rows(onl.Result(document).content)}
+
+
+def edited(result: onl.Result, **metrics: Any) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(json.dumps(result.document))
+    document["metrics"] |= metrics
+    return document
+
+
+def test_a_life_from_few_erases_is_not_told(timed: onl.Result) -> None:
+    """After 0.000248 erases a block the estimate was a day, and 0.6 TB."""
+    assert rows(timed.document)["Lifetime estimate"][0] != "-"
+    few = edited(timed, wear={"min": 0, "mean": 0.000248, "max": 1, "stddev": 0.016})
+    shown = rows(few)
+    for name in ("Lifetime estimate", "TBW"):
+        assert shown[name][0] == "-"
+        assert "too few erases: 0.000248 a block" in shown[name][1]
+    assert not footnotes(onl.Result(few).content)
+    assert footnotes(timed.content)
+
+
+def test_erases_for_other_reasons_are_told(timed: onl.Result) -> None:
+    few = edited(timed, gc_cycles=0, erases={"fold": 0, "gc": 0, "map": 7, "wear": 0})
+    shown = rows(few)
+    assert shown["GC cycles"] == ("0", "blocks erased")
+    assert shown["Erased in the map"] == ("7", "blocks")
+    assert "Erased to level wear" not in shown
+
+
+def test_a_drive_of_superblocks_counts_them(timed: onl.Result) -> None:
+    document = json.loads(json.dumps(timed.document))
+    document["device"]["ftl"]["allocation"] = {"kind": "superblock", "dies": "all"}
+    assert rows(document)["GC cycles"][1] == "superblocks erased"
+    for shape, unit in ((document, "superblocks"), (timed.document, "blocks")):
+        drawn = {plot.title: plot for plot in plots(onl.Result(shape).content)}
+        assert drawn["Free blocks"].y.label == unit
+
+
+def test_one_warning_tells_of_all_thin_tails(timed: onl.Result) -> None:
+    thin = "{} latency: {} too few for p99.9 (ten must lie beyond a percentile)"
+    document = json.loads(json.dumps(timed.document))
+    document["warnings"] = [
+        thin.format("read", "1 sample is"),
+        thin.format("trim", "2 samples are"),
+    ]
+    assert report(onl.Result(document).content).warnings == (
+        "latency of 1 read, 2 trim: too few samples for p99.9 (ten must lie beyond a percentile)",
+    )

@@ -44,7 +44,10 @@ def run_and_report(run: "Run", given: MeasuredRunOptions) -> None:
     elif not given.quiet:
         show_result(result)
     if not given.quiet:
-        show_notes(result, None if problem else given.output)
+        drawn = {} if problem else given.drawings()
+        if not result.breakdown:
+            drawn.pop("breakdown", None)
+        show_notes(result, None if problem else given.output, drawn)
     if given.timeline is not None:
         problem = problem or _write_timeline(result, given.timeline[1], quiet=given.quiet)
     raise typer.Exit(_requests_verdict(result, _verdict(result, code, problem), quiet=given.quiet))
@@ -197,12 +200,18 @@ def show_result(result: "Result") -> None:
     console.print(f"\ndigest {result.digest}", markup=False, soft_wrap=True)
 
 
-def show_notes(result: "Result", saved: Path | None) -> None:
-    """Print the warnings, and where the result is, on stderr."""
-    for text in result.warnings:
+def show_notes(
+    result: "Result", saved: Path | None, drawn: Mapping[str, Path] | None = None
+) -> None:
+    """Print the warnings, and where the result and its drawings are, on stderr."""
+    from opennandlab.reports.summary import warning_lines
+
+    for text in warning_lines(result.warnings):
         note(f"warning: {text}", style="yellow")
     if saved is not None:
         note(f"result saved to {saved}")
+    for name, path in (drawn or {}).items():
+        note(f"{name} saved to {path}")
 
 
 def _policy(ftl: Mapping[str, object]) -> str:

@@ -15,6 +15,8 @@ from opennandlab.documents.result import ResultDocument
 from opennandlab.theory.prediction import has_lost_blocks, why_no_formula
 
 NO_FORMULA = "no formula for "
+# From fewer erases per block than this the life of a drive says nothing.
+WEAR_MEAN_MIN = 1.0
 
 
 class Row(NamedTuple):
@@ -46,17 +48,30 @@ def metric_rows(document: ResultDocument) -> list[Row]:
         return [Row("Metrics", NOTHING, "the measured part never began")]
     return [
         *_speed_rows(document, metrics),
-        Row("GC cycles", number(metrics.gc_cycles), "blocks erased"),
+        Row("GC cycles", number(metrics.gc_cycles), f"{block_words(document)} erased"),
         Row("GC pages moved", number(metrics.gc_pages_moved), "pages"),
         *_other_programs(metrics),
         *_mapping_rows(metrics),
         *_error_rows(metrics),
         *_wear_rows(metrics),
+        *_erase_rows(document, metrics),
         Row("Host bytes written", size(metrics.host_bytes_written), ""),
         Row("NAND bytes written", size(metrics.nand_bytes_written), ""),
         Row("Simulated time", number(metrics.duration_s), f"s{_untimed(metrics)}"),
         *_host_rows(metrics),
     ]
+
+
+def is_hardly_worn(metrics: Metrics) -> bool:
+    """Whether so few blocks were erased that their wear says nothing about the life of a drive."""
+    return metrics.wear.mean < WEAR_MEAN_MIN
+
+
+def block_words(document: ResultDocument) -> str:
+    """Return what a drive erases at once: blocks, or superblocks."""
+    allocation = document.device["ftl"].get("allocation")
+    kind = allocation.get("kind") if isinstance(allocation, dict) else allocation
+    return "superblocks" if kind == "superblock" else "blocks"
 
 
 def _untimed(metrics: Metrics) -> str:
@@ -97,15 +112,32 @@ def _error_rows(metrics: Metrics) -> list[Row]:
 
 def _wear_rows(metrics: Metrics) -> list[Row]:
     """Return the spread of erases, and the life that follows from it."""
-    unworn = "" if any(plain(metrics.erases).values()) else " (no block was erased)"
-    wear, remark = metrics.wear, _untimed(metrics) or unworn
+    wear, unworn = metrics.wear, ""
+    if not any(plain(metrics.erases).values()):
+        unworn = " (no block was erased)"
+    elif is_hardly_worn(metrics):
+        unworn = f" (too few erases: {number(wear.mean)} a block)"
+    days, tbw = (None, None) if unworn else (metrics.lifetime_days, metrics.tbw_tb)
+    remark = _untimed(metrics) or unworn
     counts = " / ".join(number(count) for count in (wear.min, wear.mean, wear.max))
     return [
         Row("WL stddev", number(metrics.wl_stddev), "erases"),
         Row("Wear min / mean / max", counts, "erases"),
-        Row("Lifetime estimate", number(metrics.lifetime_days), f"days at this rate{remark}"),
-        Row("TBW", number(metrics.tbw_tb), f"TB{unworn}"),
+        Row("Lifetime estimate", number(days), f"days at this rate{remark}"),
+        Row("TBW", number(tbw), f"TB{unworn}"),
     ]
+
+
+def _erase_rows(document: ResultDocument, metrics: Metrics) -> list[Row]:
+    """Return erases for other reasons than collection; no zeros."""
+    erases, unit = metrics.erases, block_words(document)
+    rows = [
+        ("Erased to empty the SLC cache", erases.fold),
+        ("Erased to refresh", erases.refresh),
+        ("Erased to level wear", erases.wear),
+        ("Erased in the map", erases.map),
+    ]
+    return [Row(label, number(count), unit) for label, count in rows if count]
 
 
 def _lost_rows(metrics: Metrics) -> list[Row]:

@@ -73,7 +73,11 @@ def content(report: Report, ending: str) -> bytes:
     figures = report.figures
     if not figures:
         raise OutputError("the result holds nothing to draw; accepted: .html and .pdf")
-    return static.png(figures) if ending == ".png" else static.svg(figures).encode()
+    # Of a report with one drawing, the drawing's own title is that of the report.
+    heading = [report.title, report.lead] if report.title != figures[0].title else []
+    if ending == ".png":
+        return static.png(figures, heading)
+    return static.svg(figures, heading).encode()
 
 
 def write_figures(report: Report, folder: Path) -> list[Path]:

@@ -17,7 +17,7 @@ from opennandlab.documents.record import plain
 from opennandlab.documents.result import ResultDocument
 from opennandlab.reports import output, variation
 from opennandlab.reports.figure.model import Axis, Plot, Series
-from opennandlab.reports.metric_rows import metric_rows
+from opennandlab.reports.metric_rows import block_words, metric_rows
 from opennandlab.reports.model import Report, Section, Table, page_of
 from opennandlab.reports.summary import (
     build,
@@ -25,6 +25,7 @@ from opennandlab.reports.summary import (
     namespace_table,
     state_text,
     tenant_table,
+    warning_lines,
 )
 
 # As HdrHistogram plots percentiles: x = 1/(1-p), so that each further nine has equal width.
@@ -72,7 +73,7 @@ OVER_TIME = (
         (("latency_us_p99", "p99"), ("latency_us_mean", "mean")),
     ),
     OVER_LIFE[1],
-    ("Erased blocks", Axis("blocks", zero=True), (("free_blocks", "erased blocks"),)),
+    ("Free blocks", Axis("blocks", zero=True), (("free_blocks", "free blocks"),)),
 )
 # Below so many capacities written, wear and errors hardly move: a timed run shows its time alone.
 DRIVE_WRITES_AGED = 2.0
@@ -94,7 +95,7 @@ def report(document: ResultDocument) -> Report:
     made = page_of(title, _lead(document), list(plots(document)), _foot(document))
     chapter = made.chapters[0]
     shown = replace(chapter, sections=(*_tables(document), *chapter.sections))
-    warnings = tuple(document.warnings)
+    warnings = tuple(warning_lines(document.warnings))
     return replace(made, chapters=(shown,), warnings=warnings, kind="result of a run")
 
 
@@ -113,7 +114,8 @@ def plots(document: ResultDocument) -> Iterator[Plot]:
             )
             if any(value for line in lines for value in line.y):
                 name = title.lower().replace(" ", "-").replace("/", "")
-                yield Plot(name, title, Axis(axis[1]), y, lines)
+                unit = replace(y, label=block_words(document)) if y.label == "blocks" else y
+                yield Plot(name, title, Axis(axis[1]), unit, lines)
     tail = _tail(document)
     if tail:
         yield tail

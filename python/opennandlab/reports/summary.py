@@ -5,6 +5,8 @@ Metrics are in `metric_rows`, the parts of latencies in `time_parts`.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from opennandlab.base.words import NOTHING, number, size
@@ -12,6 +14,7 @@ from opennandlab.documents.metrics import Latency, TraceVolume
 from opennandlab.documents.placement import Fdp
 from opennandlab.documents.record import plain
 from opennandlab.documents.result import Origin, ResultDocument, State
+from opennandlab.reports.metric_rows import is_hardly_worn
 
 LATENCY_COLUMNS = (
     ("count", "ops"),
@@ -33,6 +36,11 @@ ACTIVITIES = {
     "retry_steps": ("read retries", "senses"),
 }
 ZONE_ROWS_MAX = 24
+# Warnings of which one line is shown for all operations, and words of several for one.
+THIN_TAIL = re.compile(
+    r"(?P<op>\w+) latency: (?P<count>\d+) samples? (is|are) too few for p99.9(?P<why>.*)"
+)
+PLURAL_OF_ONE = re.compile(r"\b1 (flush command|write|read|request|page|block)s\b")
 
 
 class TextTable(NamedTuple):
@@ -49,13 +57,32 @@ class TextTable(NamedTuple):
 
 def footnotes(document: ResultDocument) -> list[str]:
     """Return the assumptions behind numbers of the table, one sentence each."""
-    if document.metrics is None or document.metrics.lifetime_days is None:
+    metrics = document.metrics
+    if metrics is None or metrics.lifetime_days is None or is_hardly_worn(metrics):
         return []
     lifetime = (
         "Lifetime: maximum P/E cycles x blocks / erases per day at the measured rate, "
         "x mean / maximum wear."
     )
     return [lifetime]
+
+
+def warning_lines(warnings: Iterable[str]) -> list[str]:
+    """Return the warnings of a result as they are shown; the document keeps them as they are.
+
+    >>> thin = "{} latency: {} too few for p99.9 (ten must lie beyond a percentile)"
+    >>> warning_lines([thin.format("read", "1 sample is"), thin.format("trim", "2 samples are")])
+    ['latency of 1 read, 2 trim: too few samples for p99.9 (ten must lie beyond a percentile)']
+    >>> warning_lines(["1 flush commands had no effect: …", "21 writes …"])
+    ['1 flush command had no effect: …', '21 writes …']
+    """
+    shown = [PLURAL_OF_ONE.sub(r"1 \1", text) for text in warnings]
+    thin = [found for text in shown if (found := THIN_TAIL.match(text))]
+    if len(thin) < 2:
+        return shown
+    counts = ", ".join(f"{one['count']} {one['op']}" for one in thin)
+    merged = f"latency of {counts}: too few samples for p99.9{thin[0]['why']}"
+    return [*(text for text in shown if not THIN_TAIL.match(text)), merged]
 
 
 def latency_table(document: ResultDocument) -> TextTable:

@@ -112,6 +112,11 @@ class MeasuredRunOptions(Printed):
         read = {**inputs, **terminal.read_files(self.config, self.state)}
         terminal.check_outputs(outputs, read)
 
+    def drawings(self) -> dict[str, Path]:
+        """Return what is drawn, and into which files."""
+        wanted = {"plot": self.plot, "breakdown": self.breakdown_plot}
+        return {name: path for name, path in wanted.items() if path is not None}
+
     def device(self, overrides: dict[str, Any]) -> "DeviceConfig | None":
         """Return the device of `--config` and `--set`; None if an image brings its own.
 

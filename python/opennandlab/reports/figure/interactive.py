@@ -187,6 +187,11 @@ def _looks(line: Series, index: int, colour: str) -> dict[str, Any]:
         "line": {"color": colour, "width": 2, "dash": dash},
         "marker": marker,
     }
+    if line.alone:
+        sizes = [0] * len(line.x)
+        for at in line.alone:
+            sizes[at] = marker["size"]
+        looks |= {"mode": "lines+markers", "marker": marker | {"size": sizes}}
     # Without a place plotly has no row for it in the legend.
     return looks | ({"x": [None], "y": [None], "hoverinfo": "skip"} if line.is_key else {})
 

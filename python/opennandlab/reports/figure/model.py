@@ -103,6 +103,15 @@ class Series:
         return "hollow" if self.draw in {"points", "bounds"} else "none"
 
     @property
+    def alone(self) -> list[int]:
+        """The points of a line that no segment reaches: without a marker nothing shows them."""
+        if self.draw not in {"line", "dashed", "steps"}:
+            return []
+        known = [x is not None and y is not None for x, y in zip(self.x, self.y, strict=False)]
+        beside = [False, *known, False]
+        return [at for at, one in enumerate(known) if one and not (beside[at] or beside[at + 2])]
+
+    @property
     def label(self) -> str:
         """Text in the legend; empty for none."""
         return "" if self.quiet else self.name if self.legend is None else self.legend

@@ -21,6 +21,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from html import escape
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from opennandlab.reports.figure import colours, scale
@@ -36,6 +37,8 @@ BELOW, ABOVE, LINE = 0.46, 0.08, 0.155
 BAR = 0.27
 TITLE = 0.3
 FONT = 7.5
+# Lines above the first figure: their height, and letters in each.
+HEADING, HEADING_LETTERS = 0.17, 118
 # A wide letter of the font.
 LETTER = 0.062
 # Markers on more points than these hide the line.
@@ -95,23 +98,39 @@ def inline(figure: Figure, salt: str) -> str:
     return text.replace("<svg ", f'{head}"http://www.w3.org/2000/svg" ', 1).strip()
 
 
-def svg(figures: Sequence[Figure]) -> str:
-    """Return figures below one another, each with its title, as an SVG document."""
-    return _svg(figures, "", is_titled=True)
+def svg(figures: Sequence[Figure], heading: Sequence[str] = ()) -> str:
+    """Return figures below one another, each with its title, as an SVG document.
+
+    Args:
+        figures: The figures.
+        heading: Lines above the first: what was measured.
+    """
+    return _svg(figures, "", is_titled=True, heading=heading)
 
 
-def png(figures: Sequence[Figure], *, dots_per_inch: int = 160) -> bytes:
-    """Return figures below one another, each with its title, as a PNG."""
+def png(
+    figures: Sequence[Figure], heading: Sequence[str] = (), *, dots_per_inch: int = 160
+) -> bytes:
+    """Return figures below one another, each with its title, as a PNG.
+
+    Args:
+        figures: The figures.
+        heading: Lines above the first: what was measured.
+        dots_per_inch: How fine.
+    """
     stream = io.BytesIO()
     with style():
-        sheet = _sheet(figures, is_titled=True)
+        sheet = _sheet(figures, is_titled=True, heading=heading)
         sheet.savefig(stream, format="png", dpi=dots_per_inch, metadata={"Software": None})
     return stream.getvalue()
 
 
-def _svg(figures: Sequence[Figure], salt: str, *, is_titled: bool) -> str:
+def _svg(
+    figures: Sequence[Figure], salt: str, *, is_titled: bool, heading: Sequence[str] = ()
+) -> str:
     with style(salt):
-        return svg_of(_sheet(figures, is_titled=is_titled), transparent=not is_titled)
+        sheet = _sheet(figures, is_titled=is_titled, heading=heading)
+        return svg_of(sheet, transparent=not is_titled)
 
 
 def svg_of(sheet: Sheet, *, transparent: bool = False) -> str:
@@ -142,14 +161,21 @@ def _rounded(match: re.Match[str]) -> str:
     return f"{round(float(match[0]), 2) + 0.0:g}"
 
 
-def _sheet(figures: Sequence[Figure], *, is_titled: bool) -> Sheet:
+def _sheet(figures: Sequence[Figure], *, is_titled: bool, heading: Sequence[str] = ()) -> Sheet:
     """Return a sheet with figures below one another."""
     from matplotlib.figure import Figure as Sheet
 
     title = TITLE if is_titled else 0.0
-    whole = sum(height(figure) + title for figure in figures)
+    lines = [part for line in heading for part in wrap(line, HEADING_LETTERS)]
+    above = HEADING * len(lines) + (ABOVE if lines else 0.0)
+    whole = above + sum(height(figure) + title for figure in figures)
     sheet = Sheet(figsize=(WIDTH, whole))
     top = whole
+    for at, line in enumerate(lines):
+        place = (whole - HEADING * (at + 1)) / whole
+        looks: dict[str, Any] = {"weight": "bold"} if at == 0 else {"color": colours.SOFT}
+        sheet.text(0.1 / WIDTH, place, line, fontsize=9 - min(at, 1), **looks)
+    top -= above
     for figure in figures:
         if is_titled:
             sheet.text(0.1 / WIDTH, (top - 0.2) / whole, figure.title, fontsize=9, weight="bold")
@@ -329,6 +355,8 @@ def _looks(line: Series, index: int) -> dict[str, Any]:
         looks |= {"marker": arrow, "markersize": 13, "markeredgewidth": 1.0}
     if line.draw == "steps":
         looks["drawstyle"] = "steps-post"
+    if line.alone:
+        looks |= {"marker": marker, "markevery": line.alone}
     if is_dotted and line.marks:
         looks["markevery"] = [at for at, one in enumerate(line.marks) if one == line.filling]
     return looks
