@@ -1,12 +1,13 @@
 """`pts import`: figures that others measured, as a document of a standard test."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli.options.common import Printed
+from opennandlab.cli.options.fio import FioChoice
 from opennandlab.cli.options.rows import argument, flag
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 EXAMPLE = "opennandlab pts import reference:client_2013_iops --output drive.json"
 SIZE = "SIZE"
 # What is said of files of others.
-DESCRIBING = ("test", "unit", "block_size", "pattern", "threads", "queue_depth", "any_order",
+DESCRIBING = ("test", "unit", "block_size", "pattern", "threads", "queue_depth", "job", "any_order",
               "allow_cut", "name", "model", "capacity", "amount", "profile", "source")  # fmt: skip
 
 
@@ -29,13 +30,6 @@ class TestName(str, Enum):
     WSAT = "wsat"
 
 
-class PatternName(str, Enum):
-    """Orders of requests."""
-
-    RANDOM = "random"
-    SEQUENTIAL = "sequential"
-
-
 class ProfileName(str, Enum):
     """Profiles of the specification."""
 
@@ -44,7 +38,7 @@ class ProfileName(str, Enum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImportOptions(Printed):
+class ImportOptions(FioChoice, Printed):
     """Options of `import`."""
 
     files: Annotated[
@@ -73,9 +67,6 @@ class ImportOptions(Printed):
     block_size: Annotated[
         str | None, flag("Bytes of a request in logs, such as 4KiB.", metavar=SIZE)
     ] = None
-    pattern: Annotated[PatternName | None, flag("Take these jobs of fio only.")] = None
-    threads: Annotated[int | None, flag("Threads (TC); of fio, these jobs only.", min=1)] = None
-    queue_depth: Annotated[int | None, flag("Outstanding per thread (QD), likewise.", min=1)] = None
     any_order: Annotated[bool, flag("Take the mixes of a table in any order.")] = False
     allow_cut: Annotated[
         bool, flag("Take what is complete in a truncated output or log of fio.")
@@ -97,7 +88,6 @@ def import_(given: ImportOptions) -> None:
     """Import figures that others measured; nothing is written unless all of them are sound."""
     from opennandlab.base.errors import ConfigError
     from opennandlab.base.units import parse_bytes
-    from opennandlab.measured.importing import Wanted
     from opennandlab.measured.published import PREFIX
 
     if given.references:
@@ -111,13 +101,11 @@ def import_(given: ImportOptions) -> None:
         given.refuse(DESCRIBING, "on a published table, which says it; accepted: with files")
     document = _document(
         given.files,
-        Wanted(
+        replace(
+            given.chosen(),
             test=given.test.value if given.test else None,
-            pattern=given.pattern.value if given.pattern else None,
             unit=given.unit,
             block_bytes=parse_bytes(given.block_size) if given.block_size else None,
-            threads=given.threads,
-            queue_depth=given.queue_depth,
             any_order=given.any_order,
             allow_cut=given.allow_cut,
             name=given.name,

@@ -10,6 +10,7 @@ import typer
 
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli.options.common import Printed
+from opennandlab.cli.options.fio import FioChoice
 from opennandlab.cli.options.rows import argument, flag
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ STYLES = {"head": "bold", "best": "green", "worst": "red"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class CompareOptions(Printed):
+class CompareOptions(FioChoice, Printed):
     """Options of `compare`."""
 
     files: Annotated[
@@ -62,7 +63,7 @@ def compare(given: CompareOptions) -> None:
     from opennandlab.comparing.side import made
     from opennandlab.documents.record import plain
 
-    family, subjects = opened(given.files, given.store)
+    family, subjects = opened(given.files, given.store, given.chosen_of(given.files))
     try:
         side = made(family, subjects, force=given.force)
     except UnlikeError as refusal:

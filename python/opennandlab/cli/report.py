@@ -9,11 +9,13 @@ import typer
 
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli.options.common import Printed
+from opennandlab.cli.options.fio import FioChoice
 from opennandlab.cli.options.rows import argument, flag
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from opennandlab.measured.importing import Wanted
     from opennandlab.reports.model import Report
     from opennandlab.reports.pts.source import Measured
 
@@ -26,7 +28,7 @@ class Open(str, Enum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReportOptions(Printed):
+class ReportOptions(FioChoice, Printed):
     """Options of `report`."""
 
     files: Annotated[
@@ -64,10 +66,11 @@ def report(given: ReportOptions) -> None:
     terminal.check_outputs({"--html": html, "--pdf": given.pdf}, dict(inputs))
     outputs = Outputs(html, given.pdf, given.csv, given.figures, is_log=given.log)
     written, missing = list[Path](), list[str]()
+    wanted = given.chosen_of(given.files)
     if not given.datasheet:
         written = _draw_result(given.files, outputs)
     if not written:
-        written, missing = _draw_tests(given.files, outputs, is_sheet=given.datasheet)
+        written, missing = _draw_tests(given.files, outputs, wanted, is_sheet=given.datasheet)
     for text in missing:
         terminal.note(f"warning: {text}", style="yellow")
     if given.as_json:
@@ -108,12 +111,13 @@ def _page_beside(path: Path, *, is_sheet: bool) -> Path:
 
 
 def _draw_tests(
-    files: list[Path], outputs: Outputs, *, is_sheet: bool
+    files: list[Path], outputs: Outputs, wanted: "Wanted", *, is_sheet: bool
 ) -> tuple[list[Path], list[str]]:
     """Write the report of standard tests; return the files, and what the documents lack."""
     from opennandlab.reports.pts import book, datasheet
 
-    made = datasheet.open_sheet(files) if is_sheet else book.open_book(files)
+    open_files = datasheet.open_sheet if is_sheet else book.open_book
+    made = open_files(files, wanted)
     written = _write(made.report, made.measured, outputs)
     return written, [*made.warnings, *made.report.missing]
 

@@ -21,7 +21,7 @@ from opennandlab.documents import pts
 from opennandlab.documents.record import JsonObject
 from opennandlab.documents.saved import damaged, read_document, refuse_edited
 from opennandlab.measured import reference
-from opennandlab.measured.importing import of_fio
+from opennandlab.measured.importing import Wanted, of_fio
 from opennandlab.measured.published import PREFIX
 from opennandlab.reports.pts import source
 from opennandlab.store import Store
@@ -50,19 +50,22 @@ class _Named:
     entry: Entry | None = None
 
 
-def opened(given: Sequence[str], store: Path | None = None) -> tuple[Family, list[Subject]]:
+def opened(
+    given: Sequence[str], store: Path | None = None, wanted: Wanted | None = None
+) -> tuple[Family, list[Subject]]:
     """Read what was named.
 
     Args:
         given: Files, folders with one document, and keys of points.
         store: The store that keys are of; None for the usual place.
+        wanted: Which jobs are taken of outputs of fio.
 
     Raises:
         ResultError: for a file that is damaged or foreign, and for different families.
         StoreError: for a store that cannot be used, a key that it does not have, and a point that
             failed.
     """
-    return _subjects([_named(text, store) for text in given])
+    return _subjects([_named(text, store, wanted) for text in given])
 
 
 def points(entries: Sequence[Entry]) -> tuple[Family, list[Subject]]:
@@ -97,7 +100,7 @@ def _subjects(found: Sequence[_Named]) -> tuple[Family, list[Subject]]:
     ]
 
 
-def _named(text: str, store: Path | None) -> _Named:
+def _named(text: str, store: Path | None, wanted: Wanted | None) -> _Named:
     if text.startswith(PREFIX):
         whole = pts.to_json(reference(text))
         return _Named(text, "pts", lambda family, name: family.opened(whole, name))
@@ -105,7 +108,7 @@ def _named(text: str, store: Path | None) -> _Named:
     if KEY.fullmatch(text) and not is_there(path):
         return _point(text, store)
     path = _document_in(path)
-    foreign = of_fio(path)
+    foreign = of_fio(path, wanted)
     if foreign is not None:
         imported = pts.to_json(foreign)
         return _Named(str(path), "pts", lambda family, name: family.opened(imported, name))

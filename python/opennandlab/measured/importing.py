@@ -51,6 +51,7 @@ class Wanted:
         block_bytes: Size of a request, of logs that do not tell.
         threads: Threads (TC); of fio, which jobs are taken.
         queue_depth: Requests outstanding per thread (QD); of fio, which jobs are taken.
+        jobs: Names of the jobs of fio that are taken; empty for all.
         any_order: Take the mixes of a table in any order.
         allow_cut: Take the whole documents of fio before one that breaks off.
         name: Of the document.
@@ -67,6 +68,7 @@ class Wanted:
     block_bytes: int | None = None
     threads: int | None = None
     queue_depth: int | None = None
+    jobs: tuple[str, ...] = ()
     any_order: bool = False
     allow_cut: bool = False
     name: str | None = None
@@ -148,21 +150,30 @@ def import_files(paths: Sequence[str | Path], wanted: Wanted | None = None) -> P
     return made(_said(found, asked, files), found.cells, imported)
 
 
-def of_fio(path: Path) -> PtsDocument | None:
+def of_fio(path: Path, wanted: Wanted | None = None) -> PtsDocument | None:
     """Return the document of a file that is an output of fio; None for any other, and for a pipe.
+
+    Args:
+        path: The file.
+        wanted: Which jobs of it are taken; None for all.
 
     Raises:
         ResultError: for an output that cannot be imported.
     """
+    if not may_be_fio(path):
+        return None
+    file = _read(path, Wanted())
+    return import_files([path], wanted) if jobs.is_output(file.content) else None
+
+
+def may_be_fio(path: Path) -> bool:
+    """Return whether a file looks like an output of fio; not of a pipe, which is read once."""
     try:
         raw = read_bytes(path, BYTES_MAX) if path.is_file() else b""
     except OSError:
-        return None
+        return False
     is_wide = raw[:2] in UTF_16
-    if OF_FIO.search(raw.replace(b"\0", b"") if is_wide else raw) is None:
-        return None
-    file = _read(path, Wanted())
-    return import_files([path]) if jobs.is_output(file.content) else None
+    return OF_FIO.search(raw.replace(b"\0", b"") if is_wide else raw) is not None
 
 
 def _read(path: Path, asked: Wanted) -> _File:
@@ -262,12 +273,14 @@ def _of_fio(files: Sequence[_File], asked: Wanted) -> _Found:
         asked.queue_depth,
     )
     found: list[jobs.Job] = []
+    names: dict[str, None] = {}
     refused: list[str] = []
     versions: set[str] = set()
     for file in files:
         for document in results([one for one in file.pieces.documents if jobs.is_output(one)]):
             taken, others = jobs.jobs(document, file.name, told)
             found += taken
+            names |= dict.fromkeys(job.name for job in taken)
             refused += others
             versions.add(legible(document["fio version"]))
     if not found:
@@ -276,6 +289,7 @@ def _of_fio(files: Sequence[_File], asked: Wanted) -> _Found:
         job for job in found
         if told.is_random in {None, job.is_random} and told.threads in {None, job.threads}
         and told.queue_depth in {None, job.queue_depth}
+        and (not asked.jobs or job.name in asked.jobs)
     ]  # fmt: skip
     # Of one size and mix, not those whose figures are not of the depth that was asked.
     sure = {_place(job) for job in found if not job.cell.doubts}
@@ -283,11 +297,15 @@ def _of_fio(files: Sequence[_File], asked: Wanted) -> _Found:
     refused += [f"{job.where}: {'; '.join(job.cell.doubts)}" for job in other]
     found = [job for job in found if job not in other]
     if not found:
-        raise ResultError("no job is left of the pattern, threads and queue depth that were asked")
+        there = ", ".join(sorted(filter(None, names)))
+        raise ResultError(
+            "no job is left of the pattern, threads, queue depth and names that were asked"
+            + (f"; there are {there}" if there else "")
+        )
     if {True, False} <= {job.is_random for job in found}:
         raise ResultError(
             f"{found[0].where} and others have random and sequential requests; accepted: one of "
-            "both, by --pattern random or sequential"
+            "both, by --pattern random or sequential, or --job NAME"
         )
     found = repeats.joined(found)
     threads = {job.threads for job in found}

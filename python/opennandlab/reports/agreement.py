@@ -37,7 +37,7 @@ def summary(
     names: tuple[str, str] = (SIMULATED, MEASURED),
 ) -> Table:
     """Return count, median, RMS and worst error of some tables."""
-    heads = ("table", "cells", "median error, %", "RMS error, %", "worst, %", "at")
+    heads = ("table", "cells", "median |error|, %", "RMS error, %", "worst, %", "at")
     rows = tuple(
         (one.title, str(one.count), one.median_pct, one.rms_pct, one.worst_pct, one.worst)
         for one in found

@@ -147,10 +147,11 @@ class StandardTests(Family):
                 yield from differing(what, values, shown)
 
     def deviations(self, documents: Sequence[Measured], names: Sequence[str]) -> list[Deviation]:
-        """Return the errors of each other document against the first that was imported."""
+        """Return the errors of each other document against the first of another drive."""
         at = next(
-            (place for place, one in enumerate(documents) if one.header.imported is not None), None
-        )
+            (place for place, one in enumerate(documents)
+             if one.header.imported is not None and not _is_simulated(one)), None
+        )  # fmt: skip
         if at is None:
             return []
         others = [place for place in range(len(documents)) if place != at]
@@ -162,7 +163,7 @@ class StandardTests(Family):
             Deviation(
                 measured=names[at],
                 simulated=names[place],
-                both_measured=documents[place].header.target.kind != "sim" or None,
+                both_measured=not _is_simulated(documents[place]) or None,
                 tables=found,
             )
             for place, found in pairs
@@ -351,6 +352,12 @@ def _shown(value: object) -> str:
 
 def _percent(ratio: float | None) -> str:
     return f"{'an unknown share' if ratio is None else f'{ratio * 100:.2f} %'} of the active range"
+
+
+def _is_simulated(measured: Measured) -> bool:
+    """Whether figures are of this simulator, be it by way of an output of fio."""
+    target = measured.header.target
+    return target.kind == "sim" or "(opennandlab " in str(target.platform.get("fio_version"))
 
 
 def _version(measured: Measured) -> str:

@@ -60,8 +60,8 @@ def _one(group: Sequence[Job]) -> Job:
         if reason := _unlike(first, job):
             raise ResultError(
                 f"{job.cell.label} is there twice: {first.where}, {job.where}: no repeats, since "
-                f"{reason}; accepted: runs of one load, of which the mean is taken; --threads and "
-                "--queue-depth choose, or one output, one host of a server, at a time"
+                f"{reason}; accepted: runs of one load, of which the mean is taken; --job, "
+                "--threads and --queue-depth choose, or one output, one host of a server, at a time"
             )
     cells = [job.cell for job in group]
     figures: dict[str, float | None] = {}

@@ -14,7 +14,7 @@ from opennandlab.base.errors import ResultError
 from opennandlab.documents.partial import readable
 from opennandlab.documents.pts import SCHEMA, SUITE_SCHEMA, PtsDocument, SuiteDocument, to_json
 from opennandlab.documents.record import JsonObject
-from opennandlab.measured.importing import of_fio
+from opennandlab.measured.importing import Wanted, of_fio
 from opennandlab.reports import words
 from opennandlab.reports.model import Chapter, Report
 from opennandlab.reports.pts import header, overlay, source, views
@@ -50,18 +50,19 @@ class _Found:
     varied: tuple[str, str] | None = None
 
 
-def open_book(paths: Sequence[Path]) -> Book:
+def open_book(paths: Sequence[Path], wanted: Wanted | None = None) -> Book:
     """Read documents and suites, and make their report.
 
     Args:
         paths: Files; each a document of a test, or a suite that names such documents beside it; or
             folders of them.
+        wanted: Which jobs are taken of outputs of fio.
 
     Raises:
         ResultError: when none of them can be drawn, and why.
     """
     warnings: list[str] = []
-    found = list(_all(in_folders(paths), warnings))
+    found = list(_all(in_folders(paths), warnings, wanted))
     measured = [_read(one) for one in found]
     drawn = [(one, chapter) for one, chapter in zip(measured, map(views.chapter_of, measured),
              strict=True)]  # fmt: skip
@@ -117,14 +118,17 @@ def in_folders(paths: Sequence[Path]) -> list[Path]:
     return found
 
 
-def documents(paths: Sequence[Path], warnings: list[str]) -> list[Measured]:
+def documents(
+    paths: Sequence[Path], warnings: list[str], wanted: Wanted | None = None
+) -> list[Measured]:
     """Return the documents that files hold or name, each once.
 
     Args:
         paths: Files; each a document of a test, or a suite that names such documents beside it.
         warnings: Takes what could not be used, and why.
+        wanted: Which jobs are taken of outputs of fio.
     """
-    return [_read(one) for one in _all(paths, warnings)]
+    return [_read(one) for one in _all(paths, warnings, wanted)]
 
 
 def _read(found: _Found) -> Measured:
@@ -141,9 +145,10 @@ class _File:
     complaints: list[str]
 
 
-def _all(paths: Sequence[Path], warnings: list[str]) -> Iterator[_Found]:
+def _all(paths: Sequence[Path], warnings: list[str], wanted: Wanted | None) -> Iterator[_Found]:
     """Yield the documents of all files, each once."""
-    files = [one for path in dict.fromkeys(paths) if (one := _load(path, warnings)) is not None]
+    loaded = [_load(path, warnings, wanted) for path in dict.fromkeys(paths)]
+    files = [one for one in loaded if one is not None]
     suites: dict[Path, int] = {}
     for place, one in enumerate(files):
         if source.family(one.document) == "suite":
@@ -164,9 +169,9 @@ def _all(paths: Sequence[Path], warnings: list[str]) -> Iterator[_Found]:
         warnings += dates
 
 
-def _load(path: Path, warnings: list[str]) -> _File | None:
+def _load(path: Path, warnings: list[str], wanted: Wanted | None) -> _File | None:
     try:
-        imported = of_fio(path)
+        imported = of_fio(path, wanted)
         if imported is not None:
             return _File(path, to_json(imported), [])
         return _File(path, *source.load(path))

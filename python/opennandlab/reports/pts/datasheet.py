@@ -17,6 +17,7 @@ from pathlib import Path
 
 from opennandlab.base.errors import ResultError
 from opennandlab.documents.pts_origin import is_own_matrix, method
+from opennandlab.measured.importing import Wanted
 from opennandlab.reports import words
 from opennandlab.reports.model import Badge, Cell, Chapter, Kind, Marked, Report, Section, Table
 from opennandlab.reports.pts import book, command, header, sheet_rows, steady
@@ -42,14 +43,18 @@ MS_US = 1e3
 HEADS = ("figure", "value", "unit", "load", "measured", "conditions", "verdict")
 
 
-def open_sheet(paths: Sequence[Path]) -> book.Book:
+def open_sheet(paths: Sequence[Path], wanted: Wanted | None = None) -> book.Book:
     """Read documents, suites and folders of them, and make the data sheet of their drive.
+
+    Args:
+        paths: Documents, suites, or folders.
+        wanted: Which jobs are taken of outputs of fio.
 
     Raises:
         ResultError: without a document, and for documents of several drives.
     """
     warnings: list[str] = []
-    measured = book.documents(book.in_folders(paths), warnings)
+    measured = book.documents(book.in_folders(paths), warnings, wanted)
     if not measured:
         raise ResultError("; ".join(warnings) or "no document of a test")
     drives: dict[str, list[Measured]] = {}

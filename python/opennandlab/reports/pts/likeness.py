@@ -69,7 +69,10 @@ def _against(first_name: str, first: Measured, name: str, one: Measured) -> str:
         middle = statistics.median(ratio for _, ratio in ratios)
         worst, best = order[0], order[-1]
         if worst[1] == best[1] == 1.0:
-            return f"{name} has the same {of} as {first_name}, in all {len(ratios)} cells."
+            where = f"in all {len(ratios)} cells" if len(ratios) > 1 else f"at {best[0]}"
+            return f"{name} has the same {of} as {first_name}, {where}."
+        if len(ratios) == 1:
+            return f"{name} has {_times(middle)} the {of} of {first_name}, at {best[0]}."
         better = "" if is_more_better else " (less is better)"
         return (
             f"{name} has {_times(middle)} the {of} of {first_name}{better}, in the median of "
