@@ -93,3 +93,20 @@ def test_a_job_without_requests_is_named(cli: Cli, folder: Path) -> None:
     found = cli(*RUN)
     assert found.returncode == 0, found.stderr
     assert "note: jobs.fio:5: [late]: no request in process 0" in found.stderr
+
+
+def test_jobs_of_parts_of_pages_are_warned_of_as_workloads_are(cli: Cli, folder: Path) -> None:
+    """4K writes on pages of 16 KiB had a WAF of 20 without a word."""
+    job = "[a]\nrw=randrw\nbs=4k\nsize=1m\nnumber_ios=200\n"
+    (folder / "part.fio").write_text(job)
+    (folder / "part.yaml").write_text(
+        '{"pattern": "random", "read_pct": 50, "block_size_bytes": 4096, "total": {"ios": 200}}'
+    )
+    own, ours = (
+        [line for line in cli("benchmark", "-c", "small.yaml", "--set",
+                              "nand.page_size_bytes=16384", "-w", name).stderr.splitlines()
+         if " bytes" in line]
+        for name in ("part.fio", "part.yaml")
+    )  # fmt: skip
+    assert len(own) == 2
+    assert own == ours

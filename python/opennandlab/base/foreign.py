@@ -18,6 +18,8 @@ SIGNS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("nvmevirt", re.compile(r"^[ \t]*#[ \t]*define[ \t]+\w+", re.MULTILINE)),
     ("simplessd", re.compile(r"^[ \t]*\[(?:pal|ftl|icl|hil|nvme|cpu|dram)\]", re.MULTILINE)),
 )
+# The first line with text of a job file of fio is the name of a section.
+JOB_FILE = re.compile(r"(?:[ \t]*(?:[#;].*)?\r?\n)*[ \t]*\[[^\]\n,:{]+\][ \t]*(?:[#;].*)?\r?\n")
 
 
 def format_of(head: bytes) -> str | None:
@@ -42,6 +44,11 @@ def refusal(head: bytes) -> str:
         head: Its first bytes.
     """
     name = format_of(head)
+    if name is None and JOB_FILE.match(head[:HEAD_BYTES].decode("utf-8-sig", "replace")):
+        return (
+            "this is a job file of fio; accepted: YAML; `opennandlab benchmark -w JOB.fio -c "
+            "DEVICE` runs its jobs"
+        )
     if name is None:
         return ""
     return (

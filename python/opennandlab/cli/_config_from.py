@@ -102,6 +102,9 @@ def translate_files(given: FromOptions) -> None:
                 written[workload] = one.text(title)
                 made.append(["benchmark", "-w", str(workload), "-c", str(device)])
         made += [["replay", one[0], "-c", str(device), *one[1:]] for one in part.replays]
+    if not made and not found.workloads and not found.is_zoned:
+        plot = ["--plot", str(given.output.with_suffix(".html"))]
+        made.append(["benchmark", "-w", "W2", "-c", str(given.output), *plot])
     for path, text in written.items():
         write_atomically(path, text.encode())
     _print(given, found, list(written), made)

@@ -57,6 +57,9 @@ def run_jobs(
         terminal.emit_json(result.document())
     elif not given.quiet:
         _show(result, f"{path.name} on {run.device.name}, seed {run.seed}")
+    if not given.quiet:
+        for text in run.cautions(result):
+            terminal.note(f"warning: {text}", style="yellow")
     _note(result, given, {"output": output, "logs": given.fio_logs})
 
 

@@ -39,6 +39,7 @@ ELSEWHERE = {
     ("sweep", "--csv"): "`runs table --csv FILE` writes the points of the store",
     ("sweep", "--output"): "`runs table --csv FILE` and `runs export` write what the store keeps",
     ("replay", "--trace"): "the trace is given without one: `replay FILE --config DEVICE`",
+    ("from", "-d"): "options of FEMU are read from a file: put the line into one and name it",
 }
 # Options NAME=VALUE that may be repeated; for each name the last value counts.
 NAMED = {"--set", "--until", "--case", "--trace", "--size"}

@@ -94,7 +94,7 @@ def import_(given: ImportOptions) -> None:
         _list(as_json=given.as_json)
         return
     if not given.files:
-        raise ConfigError("FILE", "nothing to import; accepted: files, reference:NAME, --list")
+        raise ConfigError(".", "nothing to import; accepted: files, reference:NAME, --list")
     inputs = {f"the input {path}": Path(path) for path in given.files}
     terminal.check_outputs({"--output": given.output}, dict(inputs))
     if any(one.startswith(PREFIX) for one in given.files):
@@ -126,7 +126,7 @@ def _document(files: list[str], wanted: "Wanted") -> "PtsDocument":
 
     named = [one for one in files if one.startswith(PREFIX)]
     if named and len(files) > 1:
-        raise ConfigError("FILE", f"{named[0]} stands alone; `compare` takes several")
+        raise ConfigError(".", f"{named[0]} stands alone; `compare` takes several")
     return reference(named[0]) if named else import_files(files, wanted)
 
 

@@ -1,10 +1,11 @@
 """Where a command speaks: results on stdout, all else on stderr.
 
 What a terminal shows is broken at words; what goes into a file or a pipe is never broken, because
-programs read it line by line.
+programs read it line by line. Tables are as wide as the terminal, or else as COLUMNS asks for.
 """
 
 import contextlib
+import os
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -44,8 +45,15 @@ def stdout(*, is_numbers: bool = False) -> "Console":
                     yield segment
 
     plain_width = NUMBERS_WIDTH if is_numbers else PLAIN_WIDTH
-    width = None if sys.stdout.isatty() else plain_width
+    width = None if sys.stdout.isatty() else _asked_width() or plain_width
     return Inert(width=width, highlight=False)
+
+
+def _asked_width() -> int | None:
+    """Return what the variable COLUMNS asks for; None for nothing that is a width."""
+    text = os.environ.get("COLUMNS", "")
+    is_number = text.isascii() and text.isdigit() and len(text) < 6
+    return int(text) or None if is_number else None
 
 
 def stderr() -> "Console":
@@ -53,7 +61,7 @@ def stderr() -> "Console":
     from rich.console import Console
 
     is_terminal = sys.stderr.isatty()
-    width = None if is_terminal else PLAIN_WIDTH
+    width = None if is_terminal else _asked_width() or PLAIN_WIDTH
     return Console(stderr=True, width=width, highlight=False, soft_wrap=not is_terminal)
 
 

@@ -190,7 +190,7 @@ def plot(given: PlotOptions) -> None:
     check_ending(given.output, "--output")
     look = given.look(given.title)
     if not files and not given.where:
-        raise ConfigError("FILE", "is missing; accepted: files, or --where for a store")
+        raise ConfigError(".", "is missing; accepted: files, or --where for a store")
     stored = (
         [of_document(curve) for curve in _stored(given.store, given.where)] if given.where else []
     )

@@ -201,7 +201,7 @@ def replay(given: ReplayOptions) -> None:
 
     document = load(given.file)
     if not isinstance(document, PowerDocument):
-        raise ConfigError("FILE", f"{given.file} is no document of `power run`")
+        raise ConfigError(".", f"{given.file} is no document of `power run`")
     life = given.life
     if life is None:
         if not document.evidence:

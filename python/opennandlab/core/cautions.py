@@ -5,7 +5,8 @@ Each rule looks at the document alone, so that the same run always carries the s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from opennandlab.base.words import size
 from opennandlab.core.config import map_unit_bytes
@@ -101,27 +102,47 @@ def _part_pages(document: ResultDocument) -> Iterator[str]:
     """Requests that program more than they write."""
     tenants = document.workload.get("tenants")
     sizes = None if tenants else document.workload.get("block_size_bytes")
-    unit_bytes = map_unit_bytes(document.device)
     if sizes is None or document.metrics is None or not document.metrics.host_bytes_written:
         return
     smallest = sizes if isinstance(sizes, int) else min(int(size) for size in sizes)
-    if smallest < unit_bytes and not document.device["ftl"].get("write_buffer_pages"):
-        name = "page" if unit_bytes == document.device["nand"]["page_size_bytes"] else "map unit"
+    yield from part_writes(document.device, smallest)
+
+
+def part_writes(device: Mapping[str, Any], smallest: float) -> Iterator[str]:
+    """Warn of writes that program more than they write.
+
+    Args:
+        device: The drive.
+        smallest: Bytes of the smallest.
+    """
+    unit_bytes = map_unit_bytes(device)
+    if smallest < unit_bytes and not device["ftl"].get("write_buffer_pages"):
+        name = "page" if unit_bytes == device["nand"]["page_size_bytes"] else "map unit"
         yield (
-            f"requests of {smallest} bytes are smaller than a {name} of {unit_bytes}, and without "
-            f"write buffer each programs a whole {name}: WAF counts that as amplification"
+            f"requests of {smallest:.0f} bytes are smaller than a {name} of {unit_bytes}, and "
+            f"without write buffer each programs a whole {name}: WAF counts that as amplification"
         )
 
 
 def _whole_page_reads(document: ResultDocument) -> Iterator[str]:
     """Reads that transfer more than they ask for."""
-    metrics, unit_bytes = document.metrics, map_unit_bytes(document.device)
+    metrics = document.metrics
     row = metrics.latency_us.read if metrics and metrics.latency_us else None
     if metrics is None or row is None or not row.count:
         return
-    mean = metrics.host_bytes_read / row.count
+    yield from part_reads(document.device, metrics.host_bytes_read / row.count)
+
+
+def part_reads(device: Mapping[str, Any], mean: float) -> Iterator[str]:
+    """Warn of reads that transfer more than they ask for.
+
+    Args:
+        device: The drive.
+        mean: Bytes that a read asks for, in the mean.
+    """
+    unit_bytes = map_unit_bytes(device)
     if mean < unit_bytes:
-        page_bytes = document.device["nand"]["page_size_bytes"]
+        page_bytes = device["nand"]["page_size_bytes"]
         name = "page" if unit_bytes == page_bytes else "map unit"
         yield (
             f"reads of {mean:.0f} bytes, in the mean, sense and transfer a whole {name} of "

@@ -21,6 +21,7 @@ from opennandlab.base.files import is_there, read_yaml
 from opennandlab.base.hints import hints, nearest
 from opennandlab.base.plain import frozen, leaves, thawed, to_json
 from opennandlab.core.given import comments, refuse_lists
+from opennandlab.core.mistaken import refuse_mistaken
 from opennandlab.core.overrides import RATIOS, changes_by_path, rename_ratios, set_path
 from opennandlab.core.own import namings, with_names, with_records, with_registered
 from opennandlab.policies import placer, plugins
@@ -547,6 +548,8 @@ def _unpickle_replay(text: str, name: str, device: DeviceConfig) -> ReplayConfig
 def _read(source: Source, *, kind: str, folder: Path) -> tuple[dict[str, Any], str, Path | None]:
     """Return the unresolved document, its name, and its file; None for a mapping."""
     document, name, file = _found(source, kind, folder)
+    if file is not None:
+        refuse_mistaken(file, document, kind)
     rename_ratios(document)
     return document, name, file
 

@@ -17,6 +17,7 @@ import numpy as np
 from opennandlab import _core
 from opennandlab.base.errors import ConfigError
 from opennandlab.base.files import write_atomically, write_pieces_atomically
+from opennandlab.core.cautions import part_reads, part_writes
 from opennandlab.core.config import DeviceConfig, load_steps
 from opennandlab.core.memory import check_memory
 from opennandlab.core.run import Start
@@ -165,6 +166,21 @@ class JobRun:
                 break
             self._write_logs(stage, outcomes[-1])
         return JobResult(self.plan, outcomes, problem)
+
+    def cautions(self, result: JobResult) -> list[str]:
+        """Return warnings against reading more out of a result than is in it.
+
+        Args:
+            result: What `measure` returned.
+        """
+        device = self.device.to_dict()
+        rules = {"write": part_writes, "read": part_reads}
+        found: list[str] = []
+        for side, rule in rules.items():
+            counts = [(job.bytes(side), job.sides[side].count) for job in result.jobs]
+            means = [total / count for total, count in counts if count]
+            found += rule(device, min(means)) if means else ()
+        return found
 
     def _follow(
         self,

@@ -66,6 +66,12 @@ class Conversion:
     rows: list[Row] = field(default_factory=list)
     parts: list[Conversion] = field(default_factory=list)
 
+    @property
+    def is_zoned(self) -> bool:
+        """Whether the drive takes no writes at random places."""
+        mapping = self.device.keys.get("ftl.mapping")
+        return isinstance(mapping, Mapping) and mapping.get("kind") == "zoned"
+
     def differing(self) -> list[str]:
         """Return our keys that differ between the devices of scenarios."""
         keys = dict.fromkeys(key for part in self.parts for key in part.device.keys)

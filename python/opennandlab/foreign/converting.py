@@ -59,7 +59,7 @@ def convert(request: Request) -> Conversion:
         made = mqsim.convert(texts, as_run=request.as_run)
     else:
         if len(texts) > 1:
-            raise ConfigError("FILE", f"{len(texts)} files; accepted of {found}: one")
+            raise ConfigError(".", f"{len(texts)} files; accepted of {found}: one")
         made = _converted(found, *texts[0], request)
     if not made.differing():
         made.parts = []
@@ -84,7 +84,9 @@ def _raw(path: Path) -> bytes:
         return read_bytes(path, BYTES_MAX)
     except OSError as error:
         hint = ": no device file is" if error.errno == errno.EFBIG else ""
-        raise ConfigError("FILE", f"{path}: {error.strerror or error}{hint}") from error
+        if format_of(str(path).encode()) == "femu":
+            hint = "; options of FEMU are read from a file: put the line into one"
+        raise ConfigError(".", f"{path}: {error.strerror or error}{hint}") from error
 
 
 def _format(texts: Sequence[tuple[Path, bytes]]) -> str:
@@ -92,11 +94,11 @@ def _format(texts: Sequence[tuple[Path, bytes]]) -> str:
     for path, name in found.items():
         if name is None:
             message = f"{path}: of no simulator that is known; accepted: files of "
-            raise ConfigError("FILE", f"{message}{', '.join(FORMATS)}, or `--format`")
+            raise ConfigError(".", f"{message}{', '.join(FORMATS)}, or `--format`")
     names = list(dict.fromkeys(found.values()))
     if len(names) > 1:
         message = f"files of {' and '.join(str(name) for name in names)}; accepted: of one"
-        raise ConfigError("FILE", message)
+        raise ConfigError(".", message)
     return str(names[0])
 
 
@@ -105,7 +107,7 @@ def _converted(simulator: str, path: Path, raw: bytes, request: Request) -> Conv
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ConfigError("FILE", f"{path}: byte {error.start} is not UTF-8 text") from error
+        raise ConfigError(".", f"{path}: byte {error.start} is not UTF-8 text") from error
     apart = 0
     name = inert(path.stem) or "drive"
     if simulator == "femu":

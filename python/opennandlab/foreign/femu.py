@@ -95,7 +95,10 @@ def _substituted(text: str, numbers: dict[str, str], place: str) -> str:
     def take(found: re.Match[str]) -> str:
         name = found.group(1) or found.group(2)
         if name not in numbers:
-            message = f"`{found.group()}` has no line `{name}=number`; scripts are not run"
+            message = (
+                f"`{found.group()}` has no line `{name}=number`; scripts are not run: give the "
+                "line that the script makes, such as what `echo` prints in the place of `qemu`"
+            )
             raise ConfigError(".", f"{place}: {message}")
         return numbers[name]
 

@@ -60,12 +60,12 @@ def convert(texts: Sequence[tuple[Path, bytes]], *, as_run: bool) -> Conversion:
         root = parse(raw, path.name)
         if root.name not in {DEVICE, SCENARIOS}:
             message = f"{path.name}: the root is `{root.name}`; accepted: {DEVICE}, {SCENARIOS}"
-            raise ConfigError("FILE", message)
+            raise ConfigError(".", message)
         if root.name in roots:
-            raise ConfigError("FILE", f"{path.name}: a second {root.name}; accepted: one")
+            raise ConfigError(".", f"{path.name}: a second {root.name}; accepted: one")
         roots[root.name] = path, root
     if DEVICE not in roots:
-        raise ConfigError("FILE", f"no {DEVICE} (ssdconfig.xml), which a workload file needs")
+        raise ConfigError(".", f"no {DEVICE} (ssdconfig.xml), which a workload file needs")
     path, root = roots[DEVICE]
     scenarios: list[list[Flow]] = []
     unknown: list[Row] = []
@@ -168,13 +168,13 @@ def _scenarios(path: Path, root: Element) -> tuple[list[list[Flow]], list[Row]]:
             scenario.append(_flow(flow, path, f"{len(found) + 1}.{len(scenario) + 1}"))
         if not scenario:
             message = f"{path.name}:{one.line}: a scenario without a flow; accepted: "
-            raise ConfigError("FILE", message + " and ".join(TABLES))
+            raise ConfigError(".", message + " and ".join(TABLES))
         if len(scenario) > TENANTS_MAX:
             message = f"{path.name}:{one.line}: {len(scenario)} flows; accepted: {TENANTS_MAX}"
-            raise ConfigError("FILE", message)
+            raise ConfigError(".", message)
         found.append(scenario)
     if not found:
-        raise ConfigError("FILE", f"{path.name}: no {SCENARIO} in it")
+        raise ConfigError(".", f"{path.name}: no {SCENARIO} in it")
     return found, [lost(entry) for entry in apart]
 
 
