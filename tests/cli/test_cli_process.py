@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import opennandlab as onl
-from conftest import COMMAND, Cli
+from conftest import COMMAND, SHORT, SMALL, Cli
 from opennandlab.cli import _ending, _process, _progress, _streams
 
 IMMORTAL = ("--set", "nand.wear_out=ignore")
@@ -100,22 +100,26 @@ def test_what_is_wrong_with_the_options_comes_first(cli: Cli) -> None:
     assert json.loads(shown.stdout)["error"]["exit_code"] == 2
 
 
-def interrupted(folder: Path, number: signal.Signals, *options: str) -> tuple[int, str, str]:
+def interrupted(
+    folder: Path, number: signal.Signals, *options: str, jobs: bool = False
+) -> tuple[int, str, str]:
     """Send a signal to an endless run as soon as it says that it is alive."""
     script = (
         "import sys; from opennandlab.cli import _progress, main; "
         "_progress.LOGGED_EVERY_S = 0.0; main()"
     )
-    command = [sys.executable, "-c", script, "benchmark", "-w", "endless.yaml", "-c", "small.yaml"]
+    command = [sys.executable, "-c", script, "benchmark", "-c", "small.yaml", *options]
+    if not jobs:
+        command += ["-w", "endless.yaml", *IMMORTAL, "--output", "results.json"]
     with subprocess.Popen(
-        [*command, *IMMORTAL, *options, "--output", "results.json"],
+        command,
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
         assert process.stderr is not None
-        while "M I/O" not in process.stderr.readline():
+        while not re.search("3/3 .*M I/O" if jobs else "M I/O", process.stderr.readline()):
             assert process.poll() is None
         process.send_signal(number)
         process.send_signal(number)  # pressed again, in doubt
@@ -132,6 +136,34 @@ def test_a_stopped_run_keeps_the_part_that_is_done(folder: Path, number: signal.
     assert "the result is partial" in stderr
     assert "partial" in stdout
     assert onl.load(folder / "results.json").partial
+
+
+def test_a_stopped_run_leaves_the_whole_result_of_an_earlier_one(folder: Path) -> None:
+    """Ctrl-C put a part in the place of what an hour had measured."""
+    whole = onl.benchmark(SMALL, SHORT)
+    whole.save(folder / "results.json")
+    code, _, stderr = interrupted(folder, signal.SIGINT)
+    assert code == 130
+    assert onl.load(folder / "results.json").digest == whole.digest
+    assert "results.json stays as it was" in stderr
+    assert "result saved to results.partial.json" in stderr
+    assert onl.load(folder / "results.partial.json").partial
+    # A part gives way to another.
+    (folder / "results.partial.json").replace(folder / "results.json")
+    assert interrupted(folder, signal.SIGINT)[0] == 130
+    assert not (folder / "results.partial.json").exists()
+
+
+def test_stopped_jobs_say_what_was_written(folder: Path) -> None:
+    (folder / "endless.fio").write_text(
+        "[a]\nrw=read\nsize=1m\n[b]\nstonewall\nrw=randread\nsize=1m\nruntime=1000h\ntime_based\n"
+    )
+    more = ("-w", "endless.fio", "--fio-logs", "logs", "--fio-output", "out.json")
+    code, _, stderr = interrupted(folder, signal.SIGINT, *more, jobs=True)
+    assert code == 130
+    assert "interrupted: 1 of 2 stages were done" in stderr
+    assert "out.json was not written" in stderr
+    assert not (folder / "out.json").exists()
 
 
 def test_a_stopped_run_keeps_its_timeline(folder: Path) -> None:

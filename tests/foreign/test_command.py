@@ -162,3 +162,33 @@ def test_scenarios_of_one_device_share_it(cli: Cli, files: Path) -> None:
     given = ("ssdconfig.xml", "workload.xml", "-o", "d.yaml", "--workload-output", "w.yaml")
     found = json.loads(cli("config", "from", *given, "--json").stdout)
     assert found["written"] == ["d.yaml", "w-1.yaml", "w-2.yaml"]
+
+
+def test_options_of_femu_end_in_a_command_or_a_hint(cli: Cli, files: Path) -> None:
+    made = cli("config", "from", "run.sh", "-o", "d.yaml")
+    assert made.stdout.endswith("run:  opennandlab benchmark -w W2 -c d.yaml --plot d.html\n")
+    line = "-device femu,femu_mode=1"
+    for words in ((line, "-o", "e.yaml"), ("-o", "e.yaml", "--", line)):
+        refused = cli("config", "from", *words)
+        assert refused.returncode == 2
+        assert "put the line into" in refused.stderr
+    (files / "named.sh").write_text(line + ",serial=${subsys_id}\n")
+    refused = cli("config", "from", "named.sh", "-o", "e.yaml")
+    assert "give the line that the script makes" in refused.stderr
+    # Nothing writes anywhere on a drive with zones.
+    (files / "zones.sh").write_text("-device femu,femu_mode=3,devsz_mb=4096\n")
+    assert "run:" not in cli("config", "from", "zones.sh", "-o", "z.yaml").stdout
+
+
+@pytest.mark.usefixtures("files")
+def test_a_report_in_a_pipe_is_as_wide_as_columns_asks(cli: Cli) -> None:
+    for given, least, most in (("60", 50, 60), ("140", 112, 140), ("wide", 90, 110)):
+        shown = cli("config", "from", "ssdconfig.xml", "-o", "d.yaml", COLUMNS=given).stdout
+        lines = [line for line in shown.splitlines() if "run:" not in line]
+        assert least < max(map(len, lines)) <= most
+
+
+@pytest.mark.usefixtures("files")
+def test_an_error_begins_with_the_name_of_the_file(cli: Cli) -> None:
+    found = cli("config", "from", "none.xml", "-o", "d.yaml")
+    assert found.stderr.startswith("error: none.xml: No such file")

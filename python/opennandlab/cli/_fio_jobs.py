@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from opennandlab.cli import _terminal as terminal
 
 if TYPE_CHECKING:
     from opennandlab.cli.options.fio import JobFileOptions
-    from opennandlab.core.jobs import JobResult
+    from opennandlab.core.jobs import JobResult, JobRun
     from opennandlab.measured.fio.output import Reported
 
 STDOUT = Path("-")
@@ -45,8 +45,11 @@ def run_jobs(
         environment=dict(os.environ) if given.env else None,
         folder=given.fio_logs,
     )
-    with terminal.progress_line(quiet=given.quiet) as show:
-        result = run.measure(show, given.slice_ops)
+    try:
+        with terminal.progress_line(quiet=given.quiet) as show:
+            result = run.measure(show, given.slice_ops)
+    except KeyboardInterrupt:
+        _stop_interrupted(run, given)
     if result.problem:
         terminal.stop(terminal.FAILED, result.problem, as_json=to_stdout)
     if output is not None:
@@ -61,6 +64,17 @@ def run_jobs(
         for text in run.cautions(result):
             terminal.note(f"warning: {text}", style="yellow")
     _note(result, given, {"output": output, "logs": given.fio_logs})
+
+
+def _stop_interrupted(run: JobRun, given: JobFileOptions) -> NoReturn:
+    """Say what an interrupted run leaves, and end."""
+    parts = [f"{run.stages_done} of {len(run.plan.stages)} stages were done"]
+    if given.fio_output is not None:
+        parts.append(f"{given.fio_output} was not written: it is of whole runs")
+    if given.fio_logs is not None:
+        parts.append(f"{given.fio_logs} has the logs of those stages")
+    text = f"interrupted: {'; '.join(parts)}"
+    terminal.stop(terminal.INTERRUPTED, text, as_json=given.as_json)
 
 
 def _show(result: JobResult, title: str) -> None:

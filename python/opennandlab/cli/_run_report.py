@@ -1,6 +1,7 @@
 """What a run of the simulator leaves: files, tables on stdout, notes on stderr, an exit code."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,7 @@ def run_and_report(run: "Run", given: MeasuredRunOptions) -> None:
         terminal.ignore_signals()
         result, code = interruption.result, terminal.INTERRUPTED
     problem = None
+    given = _beside_whole(given) if code == terminal.INTERRUPTED else given
     try:
         _write(run, result, given, interrupted=code == terminal.INTERRUPTED)
     except OutputError as error:
@@ -51,6 +53,28 @@ def run_and_report(run: "Run", given: MeasuredRunOptions) -> None:
     if given.timeline is not None:
         problem = problem or _write_timeline(result, given.timeline[1], quiet=given.quiet)
     raise typer.Exit(_requests_verdict(result, _verdict(result, code, problem), quiet=given.quiet))
+
+
+def _beside_whole(given: MeasuredRunOptions) -> MeasuredRunOptions:
+    """Return options whose files are written beside those of an earlier run that was whole."""
+    from opennandlab.base.errors import OpenNandLabError
+    from opennandlab.core.result import Result
+
+    if given.output is None or not given.output.is_file():
+        return given
+    try:
+        if Result.load(given.output).partial:
+            return given
+    except OpenNandLabError:
+        pass  # Whatever it is, it is not the part of a run.
+    files = {name: getattr(given, name) for name in ("output", "plot", "breakdown_plot")}
+    names = {
+        name: path.with_name(f"{path.stem}.partial{path.suffix}")
+        for name, path in files.items()
+        if path is not None and path.is_file()
+    }
+    note(f"{given.output} stays as it was: what is partial is saved beside it")
+    return replace(given, **names)
 
 
 def _until_finished(

@@ -111,6 +111,8 @@ class JobRun:
             core = self.device.drive(start.seed)
         self.seed, self._core = start.seed, core
         self._folder = folder
+        # How many stages were run, and their logs written.
+        self.stages_done = 0
         # Logs that several stages write into one file.
         self._shared: dict[str, list[str]] = {}
         self._fills = not start.is_given
@@ -165,6 +167,7 @@ class JobRun:
             if problem:
                 break
             self._write_logs(stage, outcomes[-1])
+            self.stages_done = stage + 1
         return JobResult(self.plan, outcomes, problem)
 
     def cautions(self, result: JobResult) -> list[str]:
