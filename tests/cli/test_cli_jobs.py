@@ -8,6 +8,11 @@ from pathlib import Path
 import pytest
 
 from conftest import Cli
+from opennandlab.core.config import load_device
+from opennandlab.core.jobs import JobRun
+from opennandlab.core.run import Start
+from opennandlab.measured.fio.output import Reported
+from opennandlab.reports.jobs import report
 
 JOBS = """
 [global]
@@ -60,7 +65,8 @@ def test_sections_can_be_chosen(cli: Cli, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--plot", "x.svg"], "--fio-output"),
+        (["--plot", "x.txt"], "accepted endings"),
+        (["--breakdown"], "--fio-output, --fio-logs, --plot"),
         (["-o", "x.json"], "has no effect on a job file"),
         (["--set", "workload.pattern=random"], "a job file has no keys"),
         (["--fio-output", "/none/x.json"], "cannot write"),
@@ -110,3 +116,26 @@ def test_jobs_of_parts_of_pages_are_warned_of_as_workloads_are(cli: Cli, folder:
     )  # fmt: skip
     assert len(own) == 2
     assert own == ours
+
+
+def test_latencies_of_jobs_are_drawn(cli: Cli, folder: Path) -> None:
+    """A plot of a job file was refused without a way to one."""
+    found = cli(*RUN, "--plot", "jobs.svg", "--fio-output", "out.json")
+    assert found.returncode == 0, found.stderr
+    assert "plot saved to jobs.svg" in found.stderr
+    shown = (folder / "jobs.svg").read_text(encoding="utf-8")
+    for text in ("jobs.fio on tlc_standard, seed 42", ">read<", ">write<", "Latency by percentile"):
+        assert text in shown
+    document = json.loads((folder / "out.json").read_text())
+    made = report([*_jobs(folder)], "t")
+    (plot,) = made.figures
+    for line, job in zip(plot.series, document["jobs"], strict=True):
+        bins = job[line.name]["clat_ns"]["percentile"]
+        p99 = line.y[list(line.x).index(100.0)]
+        assert p99 is not None
+        assert p99 * 1e3 == pytest.approx(bins["99.000000"])
+
+
+def _jobs(folder: Path) -> list[Reported]:
+    device = load_device("tlc_standard")
+    return JobRun(Start(device, 42, None), folder / "jobs.fio").measure().jobs

@@ -116,6 +116,14 @@ def test_no_input_is_written_over(cli: Cli, files: Path) -> None:
     assert cli("config", "from", *given).returncode == 2
 
 
+def test_a_device_file_that_was_edited_is_not_replaced_in_silence(cli: Cli, files: Path) -> None:
+    given = ("config", "from", "ssdconfig.xml", "-o", "d.yaml")
+    assert "replaced" not in cli(*given).stderr + cli(*given).stderr
+    with (files / "d.yaml").open("a") as stream:
+        stream.write("# mine\n")
+    assert "note: d.yaml: replaced, and held another text before" in cli(*given).stderr
+
+
 def test_letters_that_a_terminal_obeys_do_not_reach_it(cli: Cli, files: Path) -> None:
     text = drive().replace("<Seed>7", "<Odd>\x9b31m\u202e</Odd><Seed>7")
     (files / "odd.xml").write_text(text.replace("us-ascii", "utf-8"), encoding="utf-8")

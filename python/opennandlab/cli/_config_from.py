@@ -70,8 +70,6 @@ def translate_files(given: FromOptions) -> None:
 
     outputs = [given.output, *([given.workload_output] if given.workload_output else [])]
     for output in outputs:
-        if any(_same(output, file) for file in given.files):
-            raise ConfigError("-o", f"{output} is an input too; accepted: another name")
         check_writable(output)
     if len(outputs) == 2 and _same(*outputs):
         raise ConfigError("--workload-output", f"{outputs[1]} is the device; give another name")
@@ -88,26 +86,56 @@ def translate_files(given: FromOptions) -> None:
         names = ", ".join(row.source for row in losses)
         message = f"{len(losses)} keys lose what changes figures: {names}; nothing was written"
         raise ConfigError("--strict", message)
+    written, made = _files(given, found)
+    for path in written:
+        if any(_same(path, file) for file in given.files):
+            raise ConfigError("-o", f"{path} is an input too; accepted: another name")
+    replaced = [path for path, text in written.items() if _holds_other(path, text)]
+    for path, text in written.items():
+        write_atomically(path, text.encode())
+    if replaced and not given.quiet:
+        names = ", ".join(map(str, replaced))
+        terminal.note(f"note: {names}: replaced, and held another text before")
+    _print(given, found, list(written), made)
+
+
+def _files(given: FromOptions, found: "Conversion") -> tuple[dict[Path, str], list[list[str]]]:
+    """Return the text of each file, and the commands that use them."""
     title = f"Made of {', '.join(file.name for file in given.files)} ({found.format})"
     title += ", as that simulator runs it." if given.as_run else ", as written."
     written: dict[Path, str] = {}
     made: list[list[str]] = []
     for number, part in enumerate(found.parts or [found], 1):
         device = _numbered(given.output, number if found.parts else None)
-        written[device] = part.text(title)
+        _put(written, device, part.text(title))
         if path := given.workload_output:
             for one in part.workloads:
                 last = one.name.rpartition("-")[2] if len(found.workloads) > 1 else None
                 workload = _numbered(path, last)
-                written[workload] = one.text(title)
+                _put(written, workload, one.text(title))
                 made.append(["benchmark", "-w", str(workload), "-c", str(device)])
         made += [["replay", one[0], "-c", str(device), *one[1:]] for one in part.replays]
     if not made and not found.workloads and not found.is_zoned:
         plot = ["--plot", str(given.output.with_suffix(".html"))]
         made.append(["benchmark", "-w", "W2", "-c", str(given.output), *plot])
-    for path, text in written.items():
-        write_atomically(path, text.encode())
-    _print(given, found, list(written), made)
+    return written, made
+
+
+def _put(written: dict[Path, str], path: Path, text: str) -> None:
+    from opennandlab.base.errors import ConfigError
+
+    if path in written:
+        message = f"{path} would be written twice, for two scenarios; give another name"
+        raise ConfigError("--workload-output", message)
+    written[path] = text
+
+
+def _holds_other(path: Path, text: str) -> bool:
+    """Whether a file is there with another text, such as one that was edited."""
+    try:
+        return path.is_file() and path.read_bytes() != text.encode()
+    except OSError:
+        return False
 
 
 def _numbered(path: Path, number: object) -> Path:

@@ -34,7 +34,9 @@ def run_jobs(
         raise ConfigError("set", f"workload.{key}: a job file has no keys; accepted: edit it")
     to_stdout = given.as_json or given.fio_output == STDOUT
     output = None if given.fio_output == STDOUT else given.fio_output
-    outputs = {"--fio-output": output, "--save-image": given.save_image}
+    outputs = {
+        "--fio-output": output, "--save-image": given.save_image, "--plot": given.plot
+    }  # fmt: skip
     inputs = {"the job file": path, **terminal.read_files(given.config, given.state)}
     terminal.check_outputs(outputs, inputs)
     terminal.check_folder(given.fio_logs)
@@ -52,18 +54,37 @@ def run_jobs(
         _stop_interrupted(run, given)
     if result.problem:
         terminal.stop(terminal.FAILED, result.problem, as_json=to_stdout)
+    title = f"{path.name} on {run.device.name}, seed {run.seed}"
+    _write(run, result, given, output, title)
+    if to_stdout:
+        terminal.emit_json(result.document())
+    elif not given.quiet:
+        _show(result, title)
+    if not given.quiet:
+        for text in run.cautions(result):
+            terminal.note(f"warning: {text}", style="yellow")
+    _note(
+        result,
+        given,
+        {
+            "fio output": output,
+            "fio logs": given.fio_logs,
+            "plot": given.plot,
+        },
+    )
+
+
+def _write(
+    run: JobRun, result: JobResult, given: JobFileOptions, output: Path | None, title: str
+) -> None:
     if output is not None:
         result.save(output)
     if given.save_image is not None:
         run.save_image(given.save_image)
-    if to_stdout:
-        terminal.emit_json(result.document())
-    elif not given.quiet:
-        _show(result, f"{path.name} on {run.device.name}, seed {run.seed}")
-    if not given.quiet:
-        for text in run.cautions(result):
-            terminal.note(f"warning: {text}", style="yellow")
-    _note(result, given, {"output": output, "logs": given.fio_logs})
+    if given.plot is not None:
+        from opennandlab.reports import jobs
+
+        jobs.write(result.jobs, title, given.plot)
 
 
 def _stop_interrupted(run: JobRun, given: JobFileOptions) -> NoReturn:
@@ -134,6 +155,6 @@ def _note(result: JobResult, given: JobFileOptions, paths: Mapping[str, Path | N
     )
     if wants and given.fio_logs is None:
         terminal.note("note: logs are written with --fio-logs DIR")
-    for option, path in paths.items():
+    for name, path in paths.items():
         if path is not None:
-            terminal.note(f"fio {option} saved to {path}")
+            terminal.note(f"{name} saved to {path}")

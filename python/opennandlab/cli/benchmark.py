@@ -8,7 +8,6 @@ from opennandlab.cli.options.benchmark import BenchmarkOptions
 # Options of a workload or of its result, and those of a job file.
 OF_WORKLOADS = (
     "output",
-    "plot",
     "breakdown",
     "breakdown_plot",
     "timeline",
@@ -30,7 +29,9 @@ def benchmark(given: BenchmarkOptions) -> None:
     if own is not None and is_job_file(own):
         from opennandlab.cli._fio_jobs import run_jobs
 
-        given.refuse(OF_WORKLOADS, "on a job file of fio; accepted: --fio-output, --fio-logs")
+        given.refuse(
+            OF_WORKLOADS, "on a job file of fio; accepted: --fio-output, --fio-logs, --plot"
+        )
         run_jobs(given, own, device_sets, workload_sets)
         return
     given.refuse(OF_JOBS, "on a workload; accepted: with a job file of fio")

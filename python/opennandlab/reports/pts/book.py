@@ -224,7 +224,7 @@ def _of_suite(path: Path, document: JsonObject, warnings: list[str]) -> Iterator
             warnings.append(f"{path}: {name[:60]} is not a name of a file beside it")
             continue
         stem = name.removesuffix(".json")
-        file = _load(path.parent / f"{stem}.json", warnings)
+        file = _load(path.parent / f"{stem}.json", warnings, None)
         if file is not None and source.family(file.document) == "suite":
             # One that names itself would never end.
             warnings.append(f"{file.path}: a suite within a suite; accepted: documents of tests")
