@@ -210,6 +210,38 @@ fn a_trace_writes_zones_in_order_and_resets_them() {
     }
 }
 
+/// The commands of zones alone.
+#[test]
+fn a_trace_appends_to_zones_and_resets_them() {
+    let text = rows(&[
+        ("append", 0, 4),
+        ("append", 0, 4),
+        ("append", 4, 4), // no start of a zone
+        ("write", 8, 8),
+        ("append", 128, 16),
+        ("reset", 0, 128),
+        ("append", 0, 2),
+        ("reset", 5, 128), // no start of a zone
+        ("reset", 256, 0), // an empty zone
+    ]);
+    let expected = json!({
+        "write": {"Successful Completion": 1},
+        "append": {"Successful Completion": 4, "Invalid Field in Command": 1},
+        "reset": {"Successful Completion": 2, "Invalid Field in Command": 1},
+    });
+    for device in every_device() {
+        for keys in [json!({}), json!({"timed": false}), json!({"loop": "closed"})] {
+            let outcome = replayed(&device, &text, &keys);
+            let zones = &outcome["metrics"]["zones"];
+            assert_eq!(zones["commands"], expected, "{keys}");
+            let written = |zone: usize| number(zones, &format!("/report/{zone}/written_bytes"));
+            assert_eq!([written(0), written(1)], [2.0 * 4096.0, 16.0 * 4096.0]);
+            assert_eq!(number(zones, "/appended_bytes"), 26.0 * 4096.0);
+            assert_eq!(number(zones, "/resets"), 1.0, "an empty zone is not erased");
+        }
+    }
+}
+
 /// Volumes one behind the other begin at zones, so that what is in order stays in order.
 #[test]
 fn volumes_of_a_trace_begin_at_zones() {
