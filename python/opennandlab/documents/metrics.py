@@ -468,7 +468,7 @@ class Tenant(TraceVolume, frozen=True, kw_only=True):
 
 
 class Namespace(Record, frozen=True, kw_only=True):
-    """What was programmed in a namespace.
+    """Pages programmed in a namespace.
 
     Args:
         name: From the device.
@@ -526,7 +526,7 @@ class Metrics(Record, frozen=True, kw_only=True):
         lifetime_days: Time until the blocks are worn out at this rate; `null` without a limit.
         lost_reads: Reads that gave no data; only where there were some.
         mapping: What the way to map did; only where `ftl.mapping` is not `page`.
-        namespaces: What was programmed in each namespace; only with `host.namespaces`.
+        namespaces: Pages programmed in each namespace; only with `host.namespaces`.
         nand_bytes_written: Bytes programmed.
         outstanding_mean: Mean number of commands in the drive.
         partial_programs: Programs of a part of a page, that left room for another; only with

@@ -71,11 +71,11 @@ class Superblocks(Record, frozen=True, kw_only=True):
 
 
 class EffectiveNamespace(Record, frozen=True, kw_only=True):
-    """A namespace with flash of its own.
+    """A namespace on some of the dies.
 
     Args:
         blocks: Blocks that it has, bad ones included.
-        dies: Dies that these are on.
+        dies: Dies of these blocks.
         first_page: Its first logical page among those of the drive.
         logical_pages: Its capacity in map units.
         name: From the device.

@@ -67,8 +67,8 @@ def namespaces(
 ) -> list[dict[str, Any]]:
     """Return `host.namespaces`: one for each set of chips that flows share with no others.
 
-    None where flows are on all of the drive or on some planes, where they overlap (the blocks of a
-    plane are of all its flows there), and with a trace among them. Scenarios must agree, since they
+    None if flows are on all of the drive or on some planes, if they overlap (the blocks of a plane
+    are of all its flows there), and with a trace among them. Scenarios must agree, since they
     have one device file. As run, the dies of a chip are planes.
     """
     is_divided = device["HostInterface_Type"] == "NVME" and device["Ideal_Mapping_Table"]

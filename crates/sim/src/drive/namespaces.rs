@@ -21,7 +21,7 @@ use crate::striping::{Axis, Turns};
 use crate::units::{BlockId, DieId};
 use crate::workload::Namespace;
 
-/// What is not divided among namespaces.
+/// Keys that cannot be divided among namespaces.
 const BY_NAMESPACES: &[Rule<DeviceConfig>] = &[
     ("ftl.mapping", |it| {
         (!it.ftl.mapping.is_page()).then(|| {

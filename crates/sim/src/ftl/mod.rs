@@ -25,7 +25,7 @@ mod life;
 mod map;
 pub mod mapping;
 mod orders;
-mod partitions;
+mod parted;
 mod pool;
 mod refresh;
 mod route;
@@ -34,16 +34,15 @@ mod views;
 pub mod zones;
 
 pub use config::{
-    Allocation, AllocationOrder, BadBlock, CollectionConfig, Compression, Copyback, DataKind,
-    DieParity, DynamicConfig, DynamicSlcCache, FoldWhen, FtlConfig, GroupDies, Grouping,
-    HybridSlcCache, IdleCollection, Layout, Parity, PoolSetup, Refresh, SlcBlocks, SlcCacheConfig,
-    StaticSlcCache, SteppedCollection, StripeParity, SuperblockConfig, WearConfig, WhenFull,
-    WriteFrontiers, WritesComplete,
+    share_out, Allocation, AllocationOrder, BadBlock, CollectionConfig, Compression, Copyback,
+    DataKind, DieParity, DynamicConfig, DynamicSlcCache, FoldWhen, FtlConfig, GroupDies, Grouping,
+    HybridSlcCache, IdleCollection, Layout, Parity, Partition, Partitions, PoolSetup, Refresh,
+    SlcBlocks, SlcCacheConfig, StaticSlcCache, SteppedCollection, StripeParity, SuperblockConfig,
+    WearConfig, WhenFull, WriteFrontiers, WritesComplete,
 };
 pub use life::{Dealt, DieFtl, DieList, FtlSnapshot, Volatile};
 pub use mapping::{MappingConfig, MappingCounters};
 pub use orders::{End, Pending, Purpose, Setting, Touched, Traits};
-pub use partitions::{share_out, Partition, Partitions};
 pub(crate) use pool::Reclaimed;
 pub use pool::{
     BlockState, FdpConfig, HandleCounts, Ids, Isolation, NoPlacement, PlacementConfig, StepOutcome,
@@ -56,7 +55,7 @@ pub use views::{BlockView, Figures, Room};
 use books::Books;
 use map::Map;
 use mapping::{Request, Use};
-use partitions::Parted;
+use parted::Parted;
 use pool::{Beginning, Pool};
 use route::Place;
 use zones::PlacedZones;

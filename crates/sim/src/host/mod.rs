@@ -104,7 +104,7 @@ pub struct HostConfig {
     /// false: they pad incomplete program units (`programs.pad`).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub power_loss_protected: bool,
-    /// Namespaces with flash of their own, at most 64: parts of the drive's range, one after the
+    /// Namespaces on some dies each, at most 64: parts of the drive's range, one after the
     /// other, each on some channels and dies, with its own blocks, reserve and collection. A
     /// workload's tenants name them. Default none: all data is on all dies.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -1,7 +1,7 @@
-//! Namespaces with flash of their own: the key `host.namespaces`.
+//! Namespaces that divide the flash: the key `host.namespaces`.
 //!
 //! What the keys mean on the dies of a drive is in `drive/namespaces`, the partitions that follow
-//! in `ftl/partitions`.
+//! in `ftl/config/partitions`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -4,7 +4,7 @@ use serde_json::{json, Map, Value};
 
 use crate::op::{SOURCE_COUNT, SOURCE_NAMES};
 
-/// What was counted since `then`.
+/// The counts since `then`.
 pub(super) fn difference<const N: usize>(now: &[u64; N], then: &[u64; N]) -> [u64; N] {
     std::array::from_fn(|index| now[index] - then[index])
 }

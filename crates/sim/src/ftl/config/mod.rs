@@ -13,6 +13,7 @@
 mod allocation;
 mod layout;
 mod options;
+mod partitions;
 mod rules;
 mod setup;
 mod shape;
@@ -27,6 +28,7 @@ pub use options::{
     HybridSlcCache, IdleCollection, Parity, Refresh, SlcCacheConfig, StaticSlcCache,
     SteppedCollection, StripeParity, WhenFull, WritesComplete,
 };
+pub use partitions::{share_out, Partition, Partitions};
 pub use setup::{PoolSetup, SlcBlocks};
 
 use schemars::JsonSchema;

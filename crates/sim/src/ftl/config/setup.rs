@@ -4,9 +4,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::layout::Layout;
+use super::partitions::Partitions;
 use super::FtlConfig;
 use crate::ftl::mapping;
-use crate::ftl::partitions::Partitions;
 use crate::ftl::zones::ZoneLayout;
 use crate::geometry::Geometry;
 use crate::nand::{CellMode, Failures, ProgramUnits};

@@ -69,7 +69,7 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// The log of a pool, with every good block of the media erased and none open. `cache` names the
+    /// The log of a pool, every good block of the media erased and none open. `cache` names the
     /// blocks that are cache for good, if that was decided before.
     pub(crate) fn new(
         die: DieId,

@@ -11,17 +11,10 @@
 //! pool too, which is never written.
 
 use std::ops::Range;
-use std::sync::Arc;
 
-use super::books::Books;
-use super::orders::Pending;
-use super::pool::Pool;
-use super::sink::{FlashSink, NoRoom};
-use super::Ftl;
 use crate::geometry::Geometry;
-use crate::op::SOURCE_COUNT;
 use crate::striping::Turns;
-use crate::units::{BlockId, DieId, Lpn};
+use crate::units::{BlockId, DieId};
 
 /// A partition: its pages, its pools, and the erased blocks that these keep.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,20 +62,6 @@ pub fn share_out(geometry: &Geometry, dies: &[Vec<usize>]) -> (Vec<Range<u32>>, 
     (blocks, owned)
 }
 
-/// Partitions at work: and the pages programmed in each, by source.
-pub(super) struct Parted {
-    pub(super) partitions: Arc<Partitions>,
-    pub(super) programs: Vec<[u64; SOURCE_COUNT]>,
-}
-
-impl Parted {
-    /// Nothing was programmed.
-    pub(super) fn new(partitions: Arc<Partitions>) -> Box<Self> {
-        let programs = vec![[0; SOURCE_COUNT]; partitions.parts.len()];
-        Box::new(Self { partitions, programs })
-    }
-}
-
 impl Partitions {
     /// Partitions of these parts, on pools of these blocks.
     pub fn new(parts: Vec<Partition>, blocks: Vec<Range<u32>>) -> Self {
@@ -101,26 +80,26 @@ impl Partitions {
     }
 
     /// The partition of a logical page of the drive, and its pool.
-    pub(super) fn place(&self, lpn: u32) -> (usize, u32) {
+    pub(in crate::ftl) fn place(&self, lpn: u32) -> (usize, u32) {
         let part = self.parts.partition_point(|part| part.pages.end <= lpn);
         let Partition { pages, pools, turns, .. } = &self.parts[part];
         (part, pools[turns.die(lpn - pages.start) as usize])
     }
 
     /// The pool of a block.
-    pub(super) fn pool_of(&self, block: BlockId) -> DieId {
+    pub(in crate::ftl) fn pool_of(&self, block: BlockId) -> DieId {
         DieId(self.blocks.partition_point(|blocks| blocks.end <= block.0) as u32)
     }
 
     /// Logical pages of a pool.
-    pub(super) fn logical_pages_of(&self, pool: DieId) -> u32 {
+    pub(in crate::ftl) fn logical_pages_of(&self, pool: DieId) -> u32 {
         let Some((part, place)) = self.homes[pool.0 as usize] else { return 0 };
         let Partition { pages, turns, .. } = &self.parts[part];
         turns.count_below(place, pages.len() as u32)
     }
 
     /// The share of the reserve that a pool keeps.
-    pub(super) fn reserve_of(&self, pool: DieId) -> u32 {
+    pub(in crate::ftl) fn reserve_of(&self, pool: DieId) -> u32 {
         let Some((part, place)) = self.homes[pool.0 as usize] else { return 0 };
         let Partition { pools, reserve_blocks, .. } = &self.parts[part];
         let pools = pools.len() as u32;
@@ -130,66 +109,6 @@ impl Partitions {
     /// The partition of a pool.
     pub fn part_of(&self, pool: DieId) -> Option<usize> {
         self.homes[pool.0 as usize].map(|(part, _)| part)
-    }
-}
-
-impl Ftl {
-    /// Lets a pool work, and counts what it programs for its partition.
-    pub(super) fn in_pool<T>(
-        &mut self,
-        pool: DieId,
-        work: impl FnOnce(&mut Pool, &mut Books) -> T,
-    ) -> T {
-        let before = self.books.counters.programs;
-        let done = work(&mut self.pools[pool.0 as usize], &mut self.books);
-        if let Some(parted) = &mut self.parted {
-            if let Some(part) = parted.partitions.part_of(pool) {
-                let counts = before.iter().zip(&self.books.counters.programs);
-                for (sum, (before, now)) in parted.programs[part].iter_mut().zip(counts) {
-                    *sum += now - before;
-                }
-            }
-        }
-        done
-    }
-
-    /// Writes a page of the host to a pool of its partition.
-    #[inline(never)]
-    pub(super) fn write_in_part<S: FlashSink>(
-        &mut self,
-        sink: &mut S,
-        lpn: Lpn,
-    ) -> Result<(), NoRoom> {
-        let parted = self.parted.as_ref().expect("this route leads to partitions");
-        let pool = DieId(parted.partitions.place(lpn.0).1);
-        if sink.holds_back(pool) {
-            return Err(NoRoom::Stalled(pool));
-        }
-        self.in_pool(pool, |pool, books| pool.write(books, sink, lpn))
-    }
-
-    /// As [`Ftl::complete`], where there are partitions.
-    #[cold]
-    pub(super) fn complete_in_parts<S: FlashSink>(&mut self, sink: &mut S, pending: Pending) {
-        let pools = match pending {
-            Pending::UnitsOf(pool) => pool.0..pool.0 + 1,
-            Pending::UnitsBehind(lpn) => match self.find(lpn) {
-                Some(ppn) => {
-                    let pool = self.pool_number(self.geometry.block_of(ppn)).0;
-                    pool..pool + 1
-                }
-                None => return,
-            },
-            Pending::Units | Pending::AllUnits | Pending::Room => 0..self.pools.len() as u32,
-            Pending::Merges => return,
-        };
-        for pool in pools.map(DieId) {
-            self.in_pool(pool, |pool, books| match pending {
-                Pending::AllUnits => pool.log.complete_units(books, sink),
-                Pending::Room => pool.catch_up(books, sink),
-                _ => pool.log.pad(books, sink),
-            });
-        }
     }
 }
 
