@@ -296,7 +296,7 @@ def test_flows_on_chips_of_their_own_have_namespaces(
     [
         ([{"Channel_IDs": "0"}, {}], {}),  # they overlap
         ([{"Channel_IDs": "0", "Plane_IDs": "0"}], {"Plane_No_Per_Die": 2}),
-        ([{"Channel_IDs": "0"}], {"Ideal_Mapping_Table": "false"}),
+        ([{"Channel_IDs": "0"}], {"Ideal_Mapping_Table": "false", "Overprovisioning_Ratio": "0.3"}),
         ([{"Channel_IDs": "0"}], {"Plane_Allocation_Scheme": "PWDC"}),
     ],
 )
