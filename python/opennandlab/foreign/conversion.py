@@ -85,7 +85,7 @@ class Conversion:
     def join(self) -> None:
         """Replace the rows of the one device by those of a device for each scenario.
 
-        What is the same of all has one row; in the others `2/` is scenario 2.
+        A row that is the same of all is there once; in the others `2/` is scenario 2.
         """
         rows = [row for row in self.parts[0].rows if all(row in one.rows for one in self.parts)]
         apart = [

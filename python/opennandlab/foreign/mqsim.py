@@ -85,7 +85,7 @@ def convert(texts: Sequence[tuple[Path, bytes]], *, as_run: bool) -> Conversion:
             made.set("host.namespaces", apart, "Channel_IDs, Chip_IDs, Die_IDs of the flows.")
         return Conversion("mqsim", name, made, rows=[*made.rows])
 
-    # What flows are told of the drive: for all scenarios, in each of which the drive is the same.
+    # Facts of the drive for the flows: those of all scenarios together.
     values |= _of_flows(scenarios, values["Page_Capacity"])
     found = device(drive, scenarios)
     for number, scenario in enumerate(scenarios, 1):
