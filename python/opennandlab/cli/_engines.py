@@ -72,14 +72,14 @@ def threads_of(store: "Store", jobs: int | None) -> "Engine":
 
 
 def carried_out(run: Callable[[], object], there: Callable[[], str]) -> bool:
-    """Run what is missing; end with what is kept when store or engine cannot go on.
+    """Run the missing points; if store or engine fails, end and name the stored points.
 
     Args:
         run: Returns when all is done.
         there: Says how much is there, such as `3 of 5 points are`.
 
     Returns:
-        Whether Ctrl-C ended it; then what is kept was said.
+        Whether Ctrl-C ended it; the stored points were then reported.
     """
     from opennandlab.base.errors import StoreWriteError
     from opennandlab.studies.sweeps.engine import EngineError

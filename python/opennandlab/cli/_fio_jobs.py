@@ -88,7 +88,7 @@ def _write(
 
 
 def _stop_interrupted(run: JobRun, given: JobFileOptions) -> NoReturn:
-    """Say what an interrupted run leaves, and end."""
+    """Report the files of an interrupted run, and end."""
     parts = [f"{run.stages_done} of {len(run.plan.stages)} stages were done"]
     if given.fio_output is not None:
         parts.append(f"{given.fio_output} was not written: it is of whole runs")

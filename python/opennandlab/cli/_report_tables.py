@@ -46,7 +46,7 @@ def tell(
         document: The record.
         given: Whether it is printed, and as JSON.
         title: Printed above the tables.
-        tables: What is shown of it.
+        tables: Its tables.
         ending: Notes below them.
         failure: Why it did not pass.
     """

@@ -56,7 +56,7 @@ def run_and_report(run: "Run", given: MeasuredRunOptions) -> None:
 
 
 def _beside_whole(given: MeasuredRunOptions) -> MeasuredRunOptions:
-    """Return options whose files are written beside those of an earlier run that was whole."""
+    """Return options whose files do not replace those of an earlier whole run."""
     from opennandlab.base.errors import OpenNandLabError
     from opennandlab.core.result import Result
 

@@ -146,7 +146,7 @@ def of_conversion(document: dict[str, Any]) -> Iterator[Grid]:
 
 
 def read_as(name: str, summary: str) -> str:
-    """Say as what a trace was read, and what is in it."""
+    """Report the format and the content of a trace."""
     from opennandlab.base.words import number, size
     from opennandlab.reports.words import span
 

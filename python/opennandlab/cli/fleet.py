@@ -87,7 +87,7 @@ def run(given: RunOptions) -> None:
             if given.destructive or given.i_know or given.force or given.may_fill:
                 raise ConfigError("--destructive", "a fleet of simulated drives destroys nothing")
             document = _simulated(indices, given)
-        # The files of some devices have names of their own.
+        # The files of some devices have separate names.
         part = "" if indices is None else "-" + "-".join(map(str, indices[:8]))
         page = pages.report(document)
         write(plain(document), page, given.output, f"fleet{part}", as_csv=indices is None)

@@ -143,7 +143,7 @@ def _of_outside(given: RunOptions) -> None:
 def _finish(
     campaign: "Campaign | OutsideCampaign", document: "PowerDocument", why: str, given: RunOptions
 ) -> None:
-    """Write and print the document; `why` says what ended the campaign early, if anything did."""
+    """Write and print the document; `why` is the reason of an early end, if any."""
     from opennandlab.documents.record import plain
     from opennandlab.reports import power as pages
 

@@ -16,15 +16,15 @@ SCHEMAS = {"device": _core.device_schema, "workload": _core.workload_schema}
 
 
 def refuse_mistaken(path: Path, document: Mapping[str, Any], kind: str) -> None:
-    """Refuse a file that is plainly of another kind; what is wrong in one of its own, others say.
+    """Refuse a file that is plainly of another kind; other faults are left to its reader.
 
     Args:
         path: The file.
-        document: What it holds.
-        kind: What is read: `device` or `workload`.
+        document: Its content.
+        kind: The kind to read: `device` or `workload`.
 
     Raises:
-        ConfigError: with the file, and what it is.
+        ConfigError: with the file and its kind.
     """
     schema = document.get("schema")
     is_of_fio = "fio version" in document

@@ -414,7 +414,7 @@ def prepare_benchmark(
         workload: `W1` to `W5`, a path, a mapping or a `WorkloadConfig`.
         overrides: Dotted path to value, for the workload.
         watch: What to watch beside the metrics.
-        traces: Where the traces of tenants are, if not where the workload says.
+        traces: Paths of the traces of tenants, if other than in the workload.
 
     Raises:
         ConfigError: nothing was run.

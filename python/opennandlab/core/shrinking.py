@@ -1,4 +1,4 @@
-"""A drive of fewer pages a block that stands for a whole one, and the workload that fits it.
+"""A drive of fewer pages a block that represents a whole one, and the workload that fits it.
 
     shrink(device, workload, n) ──► device / n, workload / n, what that loses
 
@@ -32,7 +32,7 @@ AMOUNTS = (
     "nand.timing.t_erase_us", "nand.slc_timing.t_erase_us", "controller.patrol.period_days",
     "ftl.refresh.after_days", "host.throttle.wear.tbw_tb", "host.throttle.wear.burst_gb",
 )  # fmt: skip
-# Buffers, which keep two rows and what is outstanding.
+# Buffers, which keep two rows and the outstanding requests.
 BUFFERS = (BUFFER, "host.write_cache.pages")
 # Sizes that must be divided without a rest, of the device and of a pattern.
 ZONES = ("ftl.mapping.zone_bytes", "ftl.mapping.zone_capacity_bytes")
@@ -57,7 +57,7 @@ class Shrunk:
     Args:
         device: The device; its name is that of the whole one.
         workload: The workload, resolved for it.
-        divisor: What was divided by.
+        divisor: The divisor.
         notes: What that loses.
     """
 
@@ -108,7 +108,7 @@ def divisors(device: DeviceConfig, exact: Mapping[str, int] | None = None) -> li
 
 
 def word_lines(device: DeviceConfig) -> int:
-    """Return the word lines of a block, the pages where they are in none.
+    """Return the word lines of a block, the pages if the cell has none.
 
     >>> from opennandlab.core.config import load_device
     >>> word_lines(load_device("micron_7450_max_800gb"))
@@ -141,7 +141,7 @@ def _divisor(device: DeviceConfig, asked: int | str, exact: list[tuple[str, int]
 
 
 def blocks(device: DeviceConfig) -> int:
-    """Return the superblocks of a device, the blocks of a die where it has none."""
+    """Return the superblocks of a device, the blocks of a die if it has none."""
     shape = device.effective.get("superblocks")
     return int(shape["count"] if shape is not None else device.effective["blocks_per_die"])
 
@@ -166,7 +166,7 @@ def _zones_of(workload: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
         request = one.get("block_size_bytes")
         for key in PATTERN_ZONES:
             if isinstance(pattern, Mapping) and (size := pattern.get(key)) is not None:
-                # Requests of one size fill a zone; of several, the core says what does not fit.
+                # Requests of one size fill a zone; of several, the core refuses misfits.
                 unit = request if isinstance(request, int) and size % request == 0 else 1
                 yield f"workload.pattern.{key}", int(size) // unit
 

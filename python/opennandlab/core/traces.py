@@ -21,7 +21,7 @@ class TenantTraces:
     Args:
         workload: The workload, with the names and digests of the traces.
         read: The traces by tenant; None for a tenant without.
-        files: Where they are.
+        files: Their paths.
     """
 
     workload: WorkloadConfig
@@ -30,7 +30,7 @@ class TenantTraces:
 
     @property
     def paths(self) -> dict[str, list[str]]:
-        """Where they are, for the record: none if a document cannot hold them."""
+        """Their paths, for the record: none if a document cannot hold them."""
         paths = [str(path) for path in self.files]
         return {"trace_paths": paths} if paths and not any(map(oddity, paths)) else {}
 
@@ -49,7 +49,7 @@ def read_traces(workload: WorkloadConfig, given: Sequence[str | Path] = ()) -> T
 
     Args:
         workload: The resolved workload.
-        given: Where the traces are, in the order of their tenants; none: where the workload says,
+        given: Where the traces are, in the order of their tenants; none: those of the workload,
             seen from its file. With recorded digests they must be those traces.
 
     Raises:

@@ -7,6 +7,7 @@ of the preconditioning is in them. One that was not measured is `null`, never ze
 from __future__ import annotations
 
 from opennandlab.documents.energy import Power
+from opennandlab.documents.health import Failures, Health, Patrol, Refreshed
 from opennandlab.documents.mapping import Mapping, TracePages
 from opennandlab.documents.placement import Fdp, Streams
 from opennandlab.documents.read_errors import RawErrors, Recovery
@@ -334,84 +335,6 @@ class LostReads(Record, frozen=True, kw_only=True):
     host_page_share: float | None
     latency_us: ReadsApart | None = None
     pages: dict[str, int]
-
-
-class Failures(Record, frozen=True, kw_only=True):
-    """Operations of the flash that failed; only with `nand.failures`.
-
-    Args:
-        erase: Erases.
-        program: Programs of a program unit.
-    """
-
-    erase: int
-    program: int
-
-
-class EmmcHealth(Record, frozen=True, kw_only=True):
-    """What the extended CSD of an eMMC says of its life (JESD84-B51).
-
-    Args:
-        device_life_time_est_typ_b: Tenths of the life used, from 1; 11 when it is exceeded.
-        pre_eol_info: 1 normal, 2 when 80 % of the spare blocks are used, 3 when 90 % are.
-    """
-
-    device_life_time_est_typ_b: int
-    pre_eol_info: int
-
-
-class Patrol(Record, frozen=True, kw_only=True):
-    """Reading to find what errs too much; only with `controller.patrol`.
-
-    Args:
-        reads: Map units read, which are counted in `reads.refresh` too.
-    """
-
-    reads: int
-
-
-class Refreshed(Record, frozen=True, kw_only=True):
-    """Blocks whose data was moved to renew its charge; only with `ftl.refresh`.
-
-    Args:
-        blocks: All of them.
-        by_age: For the age of their data (`after_days`).
-        by_rber: For the errors of their reads (`at_rber`).
-    """
-
-    blocks: int
-    by_age: int
-    by_rber: int
-
-
-class Health(Record, frozen=True, kw_only=True):
-    """What the drive would report of itself, since the run began; only with `nand.failures`.
-
-    Args:
-        available_spare_pct: Spare blocks left of those of the new drive.
-        available_spare_threshold_pct: Below it the drive warns.
-        critical_warning: Bits: 1 spare below its threshold, 4 wear or errors, 8 read-only.
-        data_units_read: Thousands of 512 bytes that the host read.
-        data_units_written: Thousands of 512 bytes that the host wrote.
-        emmc: Estimates of an eMMC; only on such a link.
-        host_read_commands: Reads of the host.
-        host_write_commands: Writes of the host.
-        media_errors: Page reads that nothing could correct.
-        percentage_used: Mean erases of a block over the rated cycles, at most 255.
-        unsafe_shutdowns: Losses of power.
-    """
-
-    available_spare_pct: int
-    available_spare_threshold_pct: int
-    critical_warning: int
-    data_units_read: int
-    data_units_written: int
-    emmc: EmmcHealth | None = None
-    host_read_commands: int
-    host_write_commands: int
-    media_errors: int
-    percentage_used: int
-    unsafe_shutdowns: int
 
 
 class Fairness(Record, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ from opennandlab.reports.figure.model import Axis, Plot, Series
 from opennandlab.reports.model import Report, page_of
 from opennandlab.reports.plot import PERCENTILES
 
-# So many requests lie beyond a percentile that is shown.
+# Least number of requests beyond a percentile that is shown.
 BEYOND_MIN = 10
 NOTE = "A percentile is shown only where ten or more requests lie beyond it."
 

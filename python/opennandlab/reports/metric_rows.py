@@ -15,7 +15,7 @@ from opennandlab.documents.result import ResultDocument
 from opennandlab.theory.prediction import has_lost_blocks, why_no_formula
 
 NO_FORMULA = "no formula for "
-# From fewer erases per block than this the life of a drive says nothing.
+# With fewer erases per block than this, the life of a drive is not estimated.
 WEAR_MEAN_MIN = 1.0
 
 
@@ -63,7 +63,7 @@ def metric_rows(document: ResultDocument) -> list[Row]:
 
 
 def is_hardly_worn(metrics: Metrics) -> bool:
-    """Whether so few blocks were erased that their wear says nothing about the life of a drive."""
+    """Whether too few blocks were erased to estimate the life of a drive."""
     return metrics.wear.mean < WEAR_MEAN_MIN
 
 

@@ -70,9 +70,9 @@ def footnotes(document: ResultDocument) -> list[str]:
 def warning_lines(warnings: Iterable[str]) -> list[str]:
     """Return the warnings of a result as they are shown; the document keeps them as they are.
 
-    >>> thin = "{} latency: {} too few for p99.9 (ten must lie beyond a percentile)"
+    >>> thin = "{} latency: {} too few for p99.9 (ten …)"
     >>> warning_lines([thin.format("read", "1 sample is"), thin.format("trim", "2 samples are")])
-    ['latency of 1 read, 2 trim: too few samples for p99.9 (ten must lie beyond a percentile)']
+    ['latency of 1 read, 2 trim: too few samples for p99.9 (ten …)']
     >>> warning_lines(["1 flush commands had no effect: …", "21 writes …"])
     ['1 flush command had no effect: …', '21 writes …']
     """

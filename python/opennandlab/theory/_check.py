@@ -75,7 +75,7 @@ def _accepted(
     """Return a number that is accepted.
 
     Raises:
-        ValueError: with name, value and what is accepted.
+        ValueError: with name, value and accepted values.
     """
     try:
         number = float(value)

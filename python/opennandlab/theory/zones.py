@@ -2,7 +2,7 @@
 
 A host has some zones open and writes one page to each in turn, with q requests outstanding. Page k
 of a zone is on the die k turns behind the one where the zone begins, so the open zones go round the
-dies in step, and which of them share a die is fixed by the dies where they begin:
+dies in step, and which of them share a die is fixed by the dies on which they begin:
 
     zones begin at one die      request   1 2 3 4 | 5 6 7 8 | ...   four zones, four dies
                                 die       0 0 0 0 | 1 1 1 1 | ...   at most two dies are busy

@@ -145,7 +145,7 @@ impl Ftl {
             books,
             pools,
             route,
-            parted: setup.partitions.clone().map(Parted::new),
+            parted: setup.partitions.clone().map(|it| Box::new(Parted::new(it))),
             request: Request::default(),
             is_translated: false,
             zones: PlacedZones::of_drive(config, setup),

@@ -19,9 +19,9 @@ pub(super) struct Parted {
 
 impl Parted {
     /// Nothing was programmed.
-    pub(super) fn new(partitions: Arc<Partitions>) -> Box<Self> {
+    pub(super) fn new(partitions: Arc<Partitions>) -> Self {
         let programs = vec![[0; SOURCE_COUNT]; partitions.parts.len()];
-        Box::new(Self { partitions, programs })
+        Self { partitions, programs }
     }
 }
 

@@ -113,7 +113,7 @@ class MeasuredRunOptions(Printed):
         terminal.check_outputs(outputs, read)
 
     def drawings(self) -> dict[str, Path]:
-        """Return what is drawn, and into which files."""
+        """Return the drawings, and their files."""
         wanted = {"plot": self.plot, "breakdown": self.breakdown_plot}
         return {name: path for name, path in wanted.items() if path is not None}
 

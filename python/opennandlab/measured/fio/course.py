@@ -111,7 +111,7 @@ def windows(ends_s: Array) -> tuple[Array, Array]:
 
 
 def _sparse(ends_s: Array, shortest_s: float, usual_s: float) -> float | None:
-    """Return the length of windows of which few have a request; None where they are not like that.
+    """Return the length of windows of which few have a request; None if they are not.
 
     Then the shortest gap may be that of several windows, and the length is the longest part of it
     of which all ends but a few are multiples.

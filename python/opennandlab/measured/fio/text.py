@@ -57,7 +57,7 @@ class TwiceError(ValueError):
     """A key that an object has twice."""
 
     def __init__(self, key: str) -> None:
-        """Keep the key beside the message."""
+        """Keep the key with the message."""
         super().__init__(f"the key `{key[:60]}` is there twice, with different values")
         self.key = key
 

@@ -103,7 +103,7 @@ def svg(figures: Sequence[Figure], heading: Sequence[str] = ()) -> str:
 
     Args:
         figures: The figures.
-        heading: Lines above the first: what was measured.
+        heading: Lines above the first: drive, workload, seed.
     """
     return _svg(figures, "", is_titled=True, heading=heading)
 
@@ -115,7 +115,7 @@ def png(
 
     Args:
         figures: The figures.
-        heading: Lines above the first: what was measured.
+        heading: Lines above the first: drive, workload, seed.
         dots_per_inch: How fine.
     """
     stream = io.BytesIO()

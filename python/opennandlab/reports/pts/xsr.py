@@ -1,6 +1,6 @@
 """The report of cross stimulus recovery: sequential writes, random ones, sequential ones again.
 
-Throughput and response times of the three groups against time and against what was written. Each
+Throughput and response times of the three groups against time and against the written bytes. Each
 plot of throughput has three lines to compare with: 90 % of group 1, the rate of the drive before it
 had anything to collect ("without history"), and the rate of its link.
 """

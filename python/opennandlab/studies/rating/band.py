@@ -45,7 +45,7 @@ def variants(
     """Return the drives that the sheet of a device file would fit, the file itself first.
 
     Args:
-        file: The device, with its record beside it.
+        file: The device, with its record next to it.
         settings: Keys that are changed in all of them, by dotted path.
 
     Raises:

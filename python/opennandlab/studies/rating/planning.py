@@ -331,7 +331,7 @@ def _drive_rows(plan: Plan) -> list[tuple[str, Any, str]]:
 
 
 def _write_cost(sheet: Sheet) -> float:
-    """Return the cost of a write: of an empty drive, random writes tell it and nothing else."""
+    """Return the cost of a write: random writes of an empty drive give it alone."""
     if sheet.state == "fresh":
         return round(CORES * 1e6 / (RANDOM * sheet.rand_write), 3)
     return WRITE_COST_US

@@ -116,7 +116,7 @@ def _known(row: Row) -> str:
 
 
 def remarks(case: Case) -> list[str]:
-    """Return what must be known of a case beside its claim."""
+    """Return the conditions of a case, which its claim needs."""
     notes = (
         ("**fitted**: ", f"`{case.fitted}`" if case.fitted else ""),
         ("missing: ", case.miss.mechanism if case.miss else ""),

@@ -10,6 +10,7 @@ use crate::ftl::mapping;
 use crate::ftl::zones::ZoneLayout;
 use crate::geometry::Geometry;
 use crate::nand::{CellMode, Failures, ProgramUnits};
+use crate::superblock::shape::Superblocks;
 use crate::units::DieId;
 
 /// How many blocks of a die hold one bit per cell.
@@ -100,7 +101,7 @@ impl PoolSetup {
 
     /// Where the pages of zones are, if the drive has zones.
     pub fn zone_layout(&self, config: &FtlConfig) -> Option<ZoneLayout> {
-        let dies = self.layout.superblocks().map_or(1, |superblocks| superblocks.dies());
+        let dies = self.layout.superblocks().map_or(1, Superblocks::dies);
         config.mapping.zoned().map(|zoned| zoned.layout(&self.geometry, dies))
     }
 

@@ -196,7 +196,8 @@ impl Layout {
         };
         let or = if moved.is_empty() && others.is_empty() { "" } else { " or" };
         let message = format!(
-            "{} reaches byte {}{volumes}, {} holds {device_bytes} B; accepted:{moved}{others}{or} {}",
+            "{} reaches byte {}{volumes}, {} holds {device_bytes} B; \
+             accepted:{moved}{others}{or} {}",
             trace.source_name(),
             trace_bytes - 1,
             self.part.name,

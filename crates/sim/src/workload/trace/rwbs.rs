@@ -46,12 +46,13 @@ impl Rwbs {
             [b'R', rest @ ..] => (Some(HostOp::Read), rest),
             [b'W', rest @ ..] => (Some(HostOp::Write), rest),
             [b'D', rest @ ..] => (Some(HostOp::Trim), rest),
-            [b'N', rest @ ..] => (None, rest),
             [b'F', rest @ ..] if rest.iter().all(|flag| b"FAMS".contains(flag)) => {
                 (Some(HostOp::Flush), rest)
             }
             [b'Z', b'A', rest @ ..] => (Some(APPEND), rest),
-            [b'Z', b'R', b'A', rest @ ..] | [b'Z', b'O' | b'C' | b'F', rest @ ..] => (None, rest),
+            [b'N', rest @ ..]
+            | [b'Z', b'R', b'A', rest @ ..]
+            | [b'Z', b'O' | b'C' | b'F', rest @ ..] => (None, rest),
             [b'Z', b'R', rest @ ..] => (Some(RESET), rest),
             _ => return None,
         };
@@ -86,13 +87,10 @@ impl Rwbs {
 
     /// An operation of `csv`.
     pub(crate) fn own(text: &str, flags: Flags) -> Result<Self, String> {
-        match op_of_word(text) {
-            Some(op) => Ok(Self { op: Some(op), flags }),
-            None => {
-                let words: Vec<_> = OPS.iter().map(|(_, word)| *word).collect();
-                Err(format!("op {}; accepted: {}", quote(text), words.join(", ")))
-            }
-        }
+        let words = || OPS.iter().map(|(_, word)| *word).collect::<Vec<_>>().join(", ");
+        let op =
+            op_of_word(text).ok_or_else(|| format!("op {}; accepted: {}", quote(text), words()))?;
+        Ok(Self { op: Some(op), flags })
     }
 
     /// The flush that a request without data asks for; `None` if it asks for none.

@@ -112,7 +112,7 @@ impl Target {
                 Self::Blkparse => format!("8,{}", (at + more) * 16),
                 Self::Mqsim => (at + more).to_string(),
             };
-            let free = (0..).map(wanted).find(|wanted| taken.insert(wanted.clone()));
+            let free = (0..=taken.len()).map(wanted).find(|wanted| taken.insert(wanted.clone()));
             free.unwrap_or_default()
         };
         let all = names.iter().enumerate();

@@ -4,7 +4,7 @@ What is written once and erased as a whole costs itself: the drive's write ampli
 reset erases the blocks of the zone and no others. What the host amplifies with a log of its own on
 zones is what a conventional drive with one open block amplifies with the same policy and spare
 area, and follows the same closed forms. A host that writes open zones in turn waits for the dies
-that they share, as a list of times without a drive says.
+that they share, as in a list of times without a drive.
 
 Sources: arithmetic of the definitions in the NVM Express Zoned Namespace Command Set Specification;
 the formulas of `theory.uniform`; the list of `theory.zones`.
@@ -72,7 +72,7 @@ def cases(effort: Effort) -> list[Case]:
 
 
 def _turns(pages: int) -> Iterator[Case]:
-    """A host that writes some zones in turn, so many pages to each."""
+    """A host that writes some zones in turn, a number of pages to each."""
     for name, channels, dies, zone_dies, stagger, zones, depth in TURNS:
         drive = ZoneDies(channels, dies, 700_000, 5_120, zone_dies)
         begins = drive.begins(zones, stagger=stagger)
