@@ -10,7 +10,7 @@ use crate::ftl::mapping;
 use crate::ftl::zones::ZoneLayout;
 use crate::geometry::Geometry;
 use crate::nand::{CellMode, Failures, ProgramUnits};
-use crate::superblock::shape::Superblocks;
+use crate::superblock::Superblocks;
 use crate::units::DieId;
 
 /// How many blocks of a die hold one bit per cell.
