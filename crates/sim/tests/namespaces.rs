@@ -120,7 +120,8 @@ fn a_namespace_on_half_of_the_channels_is_half_of_the_drive() {
         }
         let mut programs = 0;
         for (index, tenant) in tenants.iter().enumerate() {
-            let (alone, half) = run(device(&file(2, &of_half)), &workload(&[tenant.clone()]));
+            let (alone, half) =
+                run(device(&file(2, &of_half)), &workload(std::slice::from_ref(tenant)));
             assert_eq!(together[index].len(), alone[0].len(), "{name}");
             let first = together[index].iter().zip(&alone[0]).position(|(one, other)| one != other);
             assert_eq!(first, None, "{name}");
@@ -216,7 +217,7 @@ fn draw(rng: &mut Rng) -> Value {
             list
         }
     };
-    let namespaces: Vec<Value> = (0..1 + rng.below(4))
+    let namespaces: Vec<Value> = (0..=rng.below(4))
         .map(|index| {
             let name = format!("n{index}");
             json!({"name": name, "channels": some(rng, 3), "dies": some(rng, 2)})

@@ -73,7 +73,9 @@ fn drawn(mut job: Job) -> Vec<HostCommand> {
 fn lines(count: usize, sectors: u64) -> impl Strategy<Value = Vec<Line>> {
     let line = (0..40_u64, 0..3_u32, 0..sectors - 64, 1..64_u32, any::<bool>());
     prop::collection::vec(line, 1..count).prop_map(|mut lines| {
-        lines.iter_mut().for_each(|line| line.0 *= 20_000);
+        for line in &mut lines {
+            line.0 *= 20_000;
+        }
         lines.sort_by_key(|line| line.0);
         lines
     })

@@ -1,5 +1,7 @@
 //! Who writes zones besides one host with a workload: tenants with zones of their own, and traces.
 
+#![allow(clippy::float_cmp)]
+
 use std::sync::Arc;
 
 use opennandlab_sim::drive::DeviceConfig;

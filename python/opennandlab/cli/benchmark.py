@@ -20,7 +20,7 @@ OF_JOBS = ("fio_output", "fio_logs", "section", "env")
 def benchmark(given: BenchmarkOptions) -> None:
     """Run one workload, or the jobs of a fio job file, on one simulated device."""
     from opennandlab.base.errors import ConfigError
-    from opennandlab.core.config import workload_presets
+    from opennandlab.core.config import Source, workload_presets
     from opennandlab.core.run import Start, prepare_benchmark
     from opennandlab.measured.fio.jobtext import is_job_file
 
@@ -42,14 +42,15 @@ def benchmark(given: BenchmarkOptions) -> None:
         return
     watch = given.observation()
     given.check_outputs({"the workload": own})
-    device, workload = given.device(device_sets), given.workload
+    device = given.device(device_sets)
+    workload: Source = given.workload
     if given.shrink is not None:
         from opennandlab.cli._band import fitting
 
         if device is None:
             raise ConfigError("--shrink", "an image brings its device; accepted: no image")
         device, workload = fitting(given, device, workload_sets)
-        workload_sets = ()
+        workload_sets = {}
     start = Start(device, given.seed, given.state)
     run = prepare_benchmark(start, workload, workload_sets, watch)
     read = run.traces.files if run.traces else ()
