@@ -57,14 +57,13 @@ def test_a_workload_asks_for_as_much_of_the_smaller_drive() -> None:
 
 def test_tenants_are_divided_too() -> None:
     tenants = [
-        {"name": "a", "pattern": {"kind": "zipf"}, "total": {"ios": 6400}, "queue_depth": 900},
-        {"name": "b", "read_pct": 100, "total": {"seconds": 6.4}, "queue_depth": 900},
+        {"name": "a", "pattern": {"kind": "zipf"}, "queue_depth": 900},
+        {"name": "b", "read_pct": 100, "queue_depth": 900},
     ]
-    found = shrink(load_device(MICRON), {"tenants": tenants}, 64)
-    one, other = found.workload.to_dict()["tenants"]
-    assert one["pattern"]["ranks_per_place"] == 64
-    assert one["total"] == {"ios": 100}
-    assert other["total"] == {"seconds": pytest.approx(0.1)}
+    found = shrink(load_device(MICRON), {"tenants": tenants, "total": {"ios": 6400}}, 64)
+    work = found.workload.to_dict()
+    assert work["tenants"][0]["pattern"]["ranks_per_place"] == 64
+    assert work["total"] == {"ios": 100}
     assert found.device["ftl.write_buffer_pages"] == 2 * 1800
 
 
@@ -102,7 +101,7 @@ def test_auto_keeps_eleven_word_lines_and_256_superblocks() -> None:
 
 
 def test_rates_and_amplification_are_those_of_the_larger_drive() -> None:
-    """Four dies, measured: a drive and its eighth agree within 1.2 % and 0.4 %."""
+    """Four dies, a drive and its eighth: within 1.2 % and 1 %, of a short run."""
     device = load_device(
         {
             "nand": {
@@ -140,4 +139,4 @@ def test_rates_and_amplification_are_those_of_the_larger_drive() -> None:
     whole, part = found
     rates = [float(one["throughput_mb_s"]["write"]) for one in (whole, part)]
     assert rates[1] == pytest.approx(rates[0], rel=0.012)
-    assert part["waf"] == pytest.approx(whole["waf"], rel=0.004)
+    assert part["waf"] == pytest.approx(whole["waf"], rel=0.01)
