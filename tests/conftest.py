@@ -20,6 +20,9 @@ import opennandlab as onl
 import warm
 from scripts import load_tool
 
+# pytest-xdist sets it in its workers; tables in a pipe would obey it.
+os.environ.pop("COLUMNS", None)
+
 # How long an example takes depends on who else uses the machine: no property of the code.
 settings.register_profile("package", deadline=None)
 settings.load_profile("package")

@@ -169,7 +169,7 @@ def test_settings_change_device_and_workload(cli: Cli) -> None:
         (("verify", "small.yaml"), "no `schema`"),
         (("compare", "none.json", "none.json"), "No such file"),
         (("report", "."), "no JSON document in this folder"),
-        (("config", "check", "short.yaml"), "unknown field"),
+        (("config", "check", "short.yaml"), "this is a workload file"),
         (("theory", "waf"), "--spare-factor"),
         (("theory", "waf", "--spare-factor", "1.5"), "1.5"),
         (("theory", "scaling", "--units", "9" * 400), "at most 10^18"),

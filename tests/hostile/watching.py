@@ -146,6 +146,8 @@ def _outputs(case: Case) -> Iterator[str]:
                 yield os.path.normpath(part)
     if words[:1] == ["report"]:
         yield str(Path(words[1]).with_suffix(".html"))
+    if words[:2] == ["config", "init"]:
+        yield "device.schema.json"
     if words[:2] == ["API", "ui"]:
         yield "store"
 

@@ -79,8 +79,7 @@ class _Objects:
         """
         found: dict[str, Any] = {}
         for key, value in pairs:
-            before = found.setdefault(key, value)
-            if before != value and not isinstance(value, str):
+            if key in found and found[key] != value and not isinstance(value, str):
                 raise TwiceError(key)
             found[key] = value
         self.count += 1
