@@ -331,6 +331,7 @@ def test_a_table_of_ranges_that_is_wrong_is_named(lines: str, words: str, tmp_pa
         assert words in " ".join(said.split())
         assert ran(*verb, "--addresses", "remap:")[0] == 2
         assert ran(*verb, "--addresses", f"remap:{tmp_path / 'none'}")[0] == 2
+        assert ran(*verb, "--addresses", "remap:/dev/zero")[0] == 2
 
 
 def replayed(trace: Path, **options: Any) -> Any:

@@ -189,3 +189,16 @@ def test_a_drive_that_is_run_step_by_step_replays_tenants(
     assert again.metrics["tenants"][1]["served"] == 100
     loaded = onl.load_workload(traces / "in" / "two.yaml", onl.load_device(SMALL))
     assert onl.benchmark(SMALL, loaded).digest == first.digest
+
+
+def test_a_sweep_of_traces_of_tenants_is_refused(cli: Cli, traces: Path) -> None:
+    """Its points had no digest of the traces, and took files of the current folder."""
+    shown = cli(
+        "sweep",
+        "-w",
+        str(traces / "in" / "two.yaml"),
+        "--vary",
+        "ftl.over_provisioning_pct=0.2,0.3",
+    )
+    assert shown.returncode == 2, shown.stderr
+    assert "workload.tenants[0].trace" in shown.stderr

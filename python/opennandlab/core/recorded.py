@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from opennandlab.base.errors import ConfigError, TraceError
+from opennandlab.base.files import read_bytes
+
+TABLE_BYTES_MAX = 1 << 28
 
 
 def table_of(given: object) -> dict[str, Any]:
@@ -21,7 +24,7 @@ def table_of(given: object) -> dict[str, Any]:
         raise ConfigError("remap", f"`{given}`; accepted: a mapping with the key file")
     path = Path(given["file"])
     try:
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        digest = hashlib.sha256(read_bytes(path, TABLE_BYTES_MAX)).hexdigest()
     except OSError as error:
         raise TraceError(f"{path}: {error.strerror}") from error
     check_digest(digest, given, path, "table")

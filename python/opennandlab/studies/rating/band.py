@@ -28,15 +28,17 @@ METRICS = {
 
 @dataclass(frozen=True)
 class Banded:
-    """What all variants did.
+    """The runs of all variants.
 
     Args:
         rows: Metrics of each variant, by its name; the device itself first.
         bands: Value, least, most and the variants that set them, by metric.
+        warnings: Of all runs, each once.
     """
 
     rows: dict[str, dict[str, float]]
     bands: dict[str, dict[str, Any]]
+    warnings: list[str]
 
 
 def variants(
@@ -49,14 +51,19 @@ def variants(
         settings: Keys that are changed in all of them, by dotted path.
 
     Raises:
-        ConfigError: without a record, for one that cannot be read, and for a device that the core
-            refuses.
+        ConfigError: without a record, for one that cannot be read, for a setting in which variants
+            differ, and for a device that the core refuses.
     """
     document = _record(file)
+    if fixed := sorted(set(settings) & set(_keys(document.variants[0]))):
+        message = "variants differ in it; accepted: other keys, or one run without --band"
+        raise ConfigError(fixed[0], message)
     device = own_device(str(file))
     warnings = []
     if digest(device) != document.device_digest:
-        warnings.append(f"{file} is not as `config from-rating` wrote it; variants keep its keys")
+        warnings.append(
+            f"{file} and its record are not of one `config from-rating`; variants keep its keys"
+        )
     found = [(NOMINAL, own_device(str(file), dict(settings)))]
     found += [
         (one.name, own_device(str(file), {**_keys(one), **settings}))
@@ -93,23 +100,23 @@ def _keys(one: RatingVariant) -> dict[str, Any]:
 
 def banded(
     drives: list[tuple[str, DeviceConfig]],
-    run: Callable[[DeviceConfig], Mapping[str, Any]],
-    watch: Callable[[str], None] = lambda _: None,
+    run: Callable[[DeviceConfig], tuple[Mapping[str, Any], list[str]]],
 ) -> Banded:
     """Return the metrics of all drives and their bands.
 
     Args:
         drives: The drives, by name; the one that is asked for first.
-        run: Returns the metrics of a drive.
-        watch: Called with the name of each before it is run.
+        run: Returns metrics and warnings of a drive.
     """
     rows: dict[str, dict[str, float]] = {}
+    warnings: dict[str, None] = {}
     for name, device in drives:
-        watch(name)
-        rows[name] = dict(_figures(run(device)))
+        metrics, noted = run(device)
+        rows[name] = dict(_figures(metrics))
+        warnings |= dict.fromkeys(noted)
     shared = [key for key in METRICS if all(key in row for row in rows.values())]
     bands = {key: _band(rows, key) for key in shared}
-    return Banded(rows, bands)
+    return Banded(rows, bands, list(warnings))
 
 
 def _figures(metrics: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
@@ -125,5 +132,6 @@ def _band(rows: Mapping[str, Mapping[str, float]], key: str) -> dict[str, Any]:
     low = min(rows, key=lambda name: rows[name][key])
     high = max(rows, key=lambda name: rows[name][key])
     first = next(iter(rows.values()))[key]
-    ends = [rows[low][key] * WIDER[0], rows[high][key] * WIDER[1]]
+    least = 1.0 if key == "waf" else 0.0
+    ends = [max(rows[low][key] * WIDER[0], least), rows[high][key] * WIDER[1]]
     return {"value": first, "band": ends, "low_by": low, "high_by": high}

@@ -98,6 +98,10 @@ def rated(  # noqa: PLR0913 (options, by name)
             f"{plan.sequential_rate / 1e6:.5g} MB/s, random ones {last.uniform_mb_s:.5g} of "
             f"{plan.random_rate / 1e6:.5g}"
         )
+    if simulate:
+        warnings.append(
+            f"the rates are those of the dies of seed {seed}; other seeds differ by some percent"
+        )
     device, keys, origins = device_of(found.plan, name)
     variants = list(_variants(found, plan, seed))
     document = RatingDocument(

@@ -101,7 +101,7 @@ def fitted(
         off = now.sequential_mb_s / wanted[0], now.uniform_mb_s / wanted[1] if is_steady else 1.0
         is_met = all(abs(one - 1.0) <= TOLERANCE for one in off)
         if is_met or len(rounds) == ROUNDS_MAX:
-            return Fitted(plan, tuple(rounds), count, is_met)
+            return Fitted(_as_simulated(plan, now), tuple(rounds), count, is_met)
         plan = _stepped(plan, rounds, off, is_steady=is_steady)
 
 
@@ -125,6 +125,13 @@ def _run(
     smaller = shrink(device_of(plan, "rated")[0], work, divisor)
     metrics = benchmark(smaller.device, smaller.workload, seed=seed).metrics
     return float(metrics["throughput_mb_s"]["write"]), float(metrics["waf"]), smaller.divisor
+
+
+def _as_simulated(plan: Plan, now: Round) -> Plan:
+    """Return the plan with the cost of collecting that its rates have: c = S / (k A R) - 1."""
+    share = plan.flash.data_share * plan.solution.programs
+    cost = max(now.sequential_mb_s / (share * now.uniform_mb_s) - 1.0, 0.0)
+    return replace(plan, solution=replace(plan.solution, collecting=cost))
 
 
 def _stepped(plan: Plan, rounds: list[Round], off: tuple[float, float], *, is_steady: bool) -> Plan:

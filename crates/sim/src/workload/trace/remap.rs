@@ -11,7 +11,7 @@
 //! ranges of its volume lead to.
 
 use std::collections::BTreeMap;
-use std::io::BufRead;
+use std::io::{BufRead, Read};
 
 use serde::Serialize;
 
@@ -25,6 +25,8 @@ use crate::units::SECTOR_BYTES;
 const HEADER: &str = "volume,offset_bytes,size_bytes,to_volume,to_offset_bytes";
 /// Ranges that a table may have: some 64 bytes each.
 const RANGES_MAX: usize = 1 << 22;
+/// Most bytes of a table; a device or a line without an end has more.
+const BYTES_MAX: u64 = 1 << 28;
 
 /// A range of sectors, and its new place.
 #[derive(Clone, Copy, Debug)]
@@ -65,7 +67,7 @@ impl Map {
         // Of each range: its line.
         let mut lines: BTreeMap<String, BTreeMap<u64, (u64, u64)>> = BTreeMap::new();
         let mut count = 0;
-        for (line, text) in (1..).zip(reader.lines()) {
+        for (line, text) in (1..).zip(reader.take(BYTES_MAX).lines()) {
             let fail = |message: String| TraceError::Line {
                 source_name: source_name.to_owned(),
                 line,

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from opennandlab import _core
 from opennandlab.base.campaign import Watcher
-from opennandlab.base.errors import OpenNandLabError
+from opennandlab.base.errors import ConfigError, OpenNandLabError
 from opennandlab.core.config import (
     WorkloadConfig,
     load_device,
@@ -74,6 +74,18 @@ def made_of(settings: JsonObject) -> WorkloadConfig | None:
     return settings.workload if isinstance(settings, Made) else None
 
 
+def check_without_traces(workload: WorkloadConfig) -> None:
+    """Refuse tenants with traces: the key of a point has no digest of them.
+
+    Raises:
+        ConfigError: with the tenant.
+    """
+    for index, tenant in enumerate(workload.to_dict().get("tenants") or []):
+        if "trace" in tenant:
+            message = "points of tenants with traces are not kept; accepted: benchmark, or replay"
+            raise ConfigError(f"workload.tenants[{index}].trace", message)
+
+
 class OnDrive(Verb):
     """What all verbs have in common that run on a simulated drive."""
 
@@ -127,6 +139,7 @@ class Benchmark(Simulated):
             is_fresh = device_changes.pop("state", request.get("state")) == "fresh"
             device = load_device(draft, device_changes)
             workload = load_workload(workloads.get(source), device, overrides=own, fresh=is_fresh)
+            check_without_traces(workload)
             return Made({"device": device.to_dict(), "workload": workload.to_dict()}, workload)
 
         return settings
