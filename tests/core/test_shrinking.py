@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -140,3 +141,11 @@ def test_rates_and_amplification_are_those_of_the_larger_drive() -> None:
     rates = [float(one["throughput_mb_s"]["write"]) for one in (whole, part)]
     assert rates[1] == pytest.approx(rates[0], rel=0.012)
     assert part["waf"] == pytest.approx(whole["waf"], rel=0.01)
+
+
+def test_a_trace_of_a_tenant_is_not_shrunk(tmp_path: Path) -> None:
+    """The smaller workload had no folder, so that traces of the current one would be read."""
+    (tmp_path / "t.trace").write_text("0 0 0 8 0\n", encoding="utf-8")
+    (tmp_path / "w.yaml").write_text("tenants: [{trace: t.trace}]\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"tenants\[0\]\.trace: a trace in a shrunk drive"):
+        shrink(load_device("tlc_standard"), tmp_path / "w.yaml", 2)

@@ -13,7 +13,7 @@ use opennandlab_sim::units::Lpn;
 use opennandlab_sim::workload::WorkloadConfig;
 use serde_json::{json, Value};
 
-/// A drive of so many channels of two dies, with these keys changed.
+/// A drive with two dies on each of its channels, with these keys changed.
 fn file(channels: u32, changes: &Value) -> Value {
     let mut document = json!({
         "nand": {"channels": channels, "dies_per_channel": 2, "planes_per_die": 1,

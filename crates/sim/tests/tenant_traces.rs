@@ -289,7 +289,7 @@ fn refusals_name_path_and_remedy() {
     let plain = || traced(json!({}));
     let step = json!([{"kind": "workload", "drive_writes": 1}]);
     for (work, words) in [
-        (traced(json!({"queue_depth": 4})), "tenants[0].queue_depth: `4` beside `trace`"),
+        (traced(json!({"queue_depth": 4})), "tenants[0].queue_depth: `4` next to `trace`"),
         (traced(json!({"read_pct": 4})), "tenants[0].read_pct: "),
         (
             traced(json!({"loop": {"kind": "closed", "queue_depth": 0}})),

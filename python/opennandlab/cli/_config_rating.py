@@ -39,7 +39,7 @@ class RatingOptions(Printed):
     rand_read: Annotated[
         float, flag("Random reads of 4 KiB a second.", metavar="IOPS", min=1, max=LARGEST)
     ]
-    output: Annotated[Path, flag("The device file; beside it its record, FILE.rating.json.", "-o",
+    output: Annotated[Path, flag("The device file; next to it its record, FILE.rating.json.", "-o",
                                  metavar="FILE", show_default=False)]  # fmt: skip
     seq_read: Annotated[str | None, flag("Sequential reads.", metavar="RATE")] = None
     read_latency_us: Annotated[
@@ -159,7 +159,7 @@ def _show(found: "Rated", written: list[Path]) -> None:
         ["dies", f"{solution['dies']:.0f}"],
         ["word line, us", f"{solution['wordline_us']:.0f}"],
         ["programs for a page of the host", f"{solution['programs']:.3f}"],
-        ["reads and erases beside programs", f"{solution['collecting']:.3f}"],
+        ["reads and erases over programs", f"{solution['collecting']:.3f}"],
         ["space for data over the capacity", f"{solution['alpha']:.4f}"],
     ]
     console.print(terminal.Grid(("solved", ""), rows, left=(0,)))

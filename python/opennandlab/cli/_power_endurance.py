@@ -83,6 +83,14 @@ class EnduranceOptions(Printed):
     allow_code: AllowCode = False
 
 
+def _command_line(given: EnduranceOptions, wanted: "Settings") -> str:
+    words = ["opennandlab", "power", "endurance"]
+    device = ["--config", given.config, "--devices", str(given.devices)]
+    words += [str(given.file)] if given.file else device
+    words += _options(wanted, given.claims, given.settings)
+    return shlex.join([*words, "--output", str(given.output)])
+
+
 def endurance(given: EnduranceOptions) -> None:
     """Wear a fleet to its rated TBW, store it without power, read it back: FFR and UBER."""
     from opennandlab.policies.source import named_in
@@ -129,15 +137,7 @@ def endurance(given: EnduranceOptions) -> None:
                 lambda: campaign.to_the_end(lambda: threads_of(kept, given.jobs)),
                 lambda: "{} of {} points are".format(*campaign.progress),
             )
-        words = ["opennandlab", "power", "endurance"]
-        words += (
-            [str(given.file)]
-            if given.file
-            else ["--config", given.config, "--devices", str(given.devices)]
-        )
-        words += _options(wanted, given.claims, given.settings)
-        words += ["--output", str(given.output)]
-        document = campaign.document(shlex.join(words), partial=is_partial)
+        document = campaign.document(_command_line(given, wanted), partial=is_partial)
         if is_partial:
             terminal.ignore_signals()
         write(plain(document), pages.report(document), given.output, "endurance")

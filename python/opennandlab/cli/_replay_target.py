@@ -10,6 +10,7 @@ from opennandlab.cli.options.trace import remap_of
 
 if TYPE_CHECKING:
     from opennandlab.cli.options.trace import ReplayOptions
+    from opennandlab.targets.base import Requests
 
 
 # Of the counts of pages, which are not shown.
@@ -67,17 +68,18 @@ def replay_on_target(given: "ReplayOptions") -> None:
         "zones_lost": losses["resets"] + losses["appends"],
         "unmapped": moved["unmapped"],
         "warnings": names["warnings"],
-        **{
-            name: {
-                "ios": side.ios,
-                "bytes": side.bytes,
-                "latency_us_mean": _us(side.latency.mean_ns),
-                "latency_us_p99": _us(side.latency.quantile_ns(0.99)),
-            }
-            for name, side in sides.items()
-        },
+        **{name: _figures(side) for name, side in sides.items()},
     }
     _show(given, document)
+
+
+def _figures(side: "Requests") -> dict[str, Any]:
+    return {
+        "ios": side.ios,
+        "bytes": side.bytes,
+        "latency_us_mean": _us(side.latency.mean_ns),
+        "latency_us_p99": _us(side.latency.quantile_ns(0.99)),
+    }
 
 
 def _us(ns: float | None) -> float | None:

@@ -73,7 +73,7 @@ def _beside_whole(given: MeasuredRunOptions) -> MeasuredRunOptions:
         for name, path in files.items()
         if path is not None and path.is_file()
     }
-    note(f"{given.output} stays as it was: what is partial is saved beside it")
+    note(f"{given.output} stays as it was: the partial one is saved next to it")
     return replace(given, **names)
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from opennandlab.base.errors import ConfigError
 from opennandlab.core.config import DeviceConfig, Source, WorkloadConfig, load_workload
+from opennandlab.core.traces import check_without_traces
 
 PAGES = "nand.pages_per_block"
 BUFFER = "ftl.write_buffer_pages"
@@ -76,16 +77,17 @@ def shrink(device: DeviceConfig, workload: Source, divisor: int | str) -> Shrunk
         divisor: By what; `auto` for the largest that keeps rates within 3 %.
 
     Raises:
-        ConfigError: for a divisor that breaks word lines or zones; names the largest good one.
+        ConfigError: for a divisor that breaks word lines or zones, with the largest good one; for
+            a tenant with a trace.
 
     >>> from opennandlab.core.config import load_device
     >>> found = shrink(load_device("micron_7450_max_800gb"), "W2", 64)
     >>> found.device["nand.pages_per_block"], found.device["nand.timing.t_erase_us"]
     (33, 156.25)
     """
-    asked = (
-        workload if isinstance(workload, WorkloadConfig) else load_workload(workload, device)
-    ).to_dict()
+    given = workload if isinstance(workload, WorkloadConfig) else load_workload(workload, device)
+    check_without_traces(given, "a shrunk drive, which has fewer addresses")
+    asked = given.to_dict()
     exact = [*_exact(device), *_zones_of(asked)]
     count = _divisor(device, divisor, exact)
     if count == 1:

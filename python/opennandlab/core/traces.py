@@ -85,6 +85,22 @@ def read_traces(workload: WorkloadConfig, given: Sequence[str | Path] = ()) -> T
     return TenantTraces(workload.of(sources), read, paths)
 
 
+def check_without_traces(workload: WorkloadConfig, place: str) -> None:
+    """Refuse tenants with traces where only the keys of a workload are kept, not its folder.
+
+    Args:
+        workload: The workload.
+        place: The user of the keys, such as `a sweep`.
+
+    Raises:
+        ConfigError: with the tenant.
+    """
+    for index, tenant in enumerate(workload.to_dict().get("tenants") or []):
+        if "trace" in tenant:
+            message = f"a trace in {place}; accepted: `benchmark` of the workload as it is"
+            raise ConfigError(f"workload.tenants[{index}].trace", message)
+
+
 def printable(name: str) -> str:
     """Return the name of a file as text: names may be any bytes."""
     return name.encode(errors="replace").decode()

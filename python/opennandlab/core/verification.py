@@ -100,14 +100,17 @@ def verify(  # noqa: PLR0913 (options, by name)
     # The file as it is: a key that this build does not know is a difference too.
     found, made = filed.document, rerun.document
     difference = first_difference(deterministic_part(found), deterministic_part(made))
-    note = None
     if difference is None and filed.digest != rerun.digest:
         difference = f"digest: {filed.digest} against {rerun.digest}"
-    if difference is not None and filed.digest != digest(found):
-        note = "the file was changed after it was written: its content does not match its digest"
-    elif difference is not None:
-        note = _changed_sources(content.tool)
+    note = None if difference is None else _reason(filed)
     return Verdict(difference is None, difference, filed.digest, rerun.digest, note)
+
+
+def _reason(filed: Result) -> str | None:
+    """Return why a result may differ from its run, if that is known."""
+    if filed.digest != digest(filed.document):
+        return "the file was changed after it was written: its content does not match its digest"
+    return _changed_sources(filed.content.tool)
 
 
 def _refuse_unresolved(path: str | Path, content: ResultDocument, run: Run) -> None:

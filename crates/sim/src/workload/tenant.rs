@@ -201,7 +201,7 @@ fn check_keys(tenant: &TenantConfig) -> Result<(), ConfigError> {
         None => Ok(()),
         Some((key, value)) => {
             let message = format!(
-                "`{value}` beside `trace`, which has the requests; accepted: {}",
+                "`{value}` next to `trace`, which has the requests; accepted: {}",
                 KEYS.join(", ")
             );
             Err(ConfigError::new(key, message))

@@ -24,6 +24,7 @@ Coker); slices and their number are of the implementation.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from operator import itemgetter
 
@@ -45,6 +46,15 @@ KEYS = {
     "reads": "read",
     "reads after random writes": "scattered_read",
     "writes after random writes": "scattered_write",
+}
+
+
+RATES: dict[str, Callable[[list[float]], float | None]] = {
+    "mean": mean,
+    "least": min,
+    "most": max,
+    "first slice": itemgetter(0),
+    "last slice": itemgetter(-1),
 }
 
 
@@ -89,36 +99,27 @@ def run(bench: Bench) -> Findings:
     sweep("reads after random writes", 100)
     sweep("writes after random writes", 0)
     return Findings(
-        results=PositionResults(
-            slice_bytes=size,
-            **{
-                f"{key}_mb_s_{what}": of(found[kind])
-                for kind, key in KEYS.items()
-                for what, of in (("mean", mean), ("min", min), ("max", max))
-            },
-            slices=[
-                Slice(
-                    start_bytes=place * size,
-                    **{f"{key}_mb_s": found[kind][place] for kind, key in KEYS.items()},
-                )
-                for place in range(count)
-            ],
-        ),
+        results=_results(found, size),
         tables=[
-            listing(
-                "position",
-                "Sequential 128 KiB by position",
-                "MB/s",
-                "Rate",
-                found,
-                {
-                    "mean": mean,
-                    "least": min,
-                    "most": max,
-                    "first slice": itemgetter(0),
-                    "last slice": itemgetter(-1),
-                },
+            listing("position", "Sequential 128 KiB by position", "MB/s", "Rate", found, RATES)
+        ],
+    )
+
+
+def _results(found: dict[str, list[float]], size: int) -> PositionResults:
+    return PositionResults(
+        slice_bytes=size,
+        **{
+            f"{key}_mb_s_{what}": of(found[kind])
+            for kind, key in KEYS.items()
+            for what, of in (("mean", mean), ("min", min), ("max", max))
+        },
+        slices=[
+            Slice(
+                start_bytes=place * size,
+                **{f"{key}_mb_s": found[kind][place] for kind, key in KEYS.items()},
             )
+            for place in range(len(found["writes"]))
         ],
     )
 

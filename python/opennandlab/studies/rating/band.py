@@ -78,7 +78,7 @@ def _record(file: Path) -> RatingDocument:
         value = json.loads(read_bytes(path, RECORD_BYTES_MAX))
         document, _ = read(value, RatingDocument)
     except OSError as error:
-        made = "`config from-rating` writes it beside the device"
+        made = "`config from-rating` writes it next to the device"
         raise ConfigError("--band", f"{path}: {error.strerror or error}; {made}") from error
     except (ValueError, RecursionError) as error:
         raise ConfigError("--band", f"{path}: no JSON; accepted: {RATING_SCHEMA}") from error

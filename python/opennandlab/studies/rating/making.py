@@ -90,18 +90,6 @@ def rated(  # noqa: PLR0913 (options, by name)
     plan = planned(sheet, speed)
     plan = replace(plan, policy=sheet.policy or POLICIES[0])
     found = fitted(plan, shrink, seed, watch) if simulate else Fitted(plan, (), 0, is_met=False)
-    warnings = [*plan.warnings]
-    if simulate and not found.is_met:
-        last = found.rounds[-1]
-        warnings.append(
-            f"after {len(found.rounds)} rounds sequential writes are {last.sequential_mb_s:.5g} of "
-            f"{plan.sequential_rate / 1e6:.5g} MB/s, random ones {last.uniform_mb_s:.5g} of "
-            f"{plan.random_rate / 1e6:.5g}"
-        )
-    if simulate:
-        warnings.append(
-            f"the rates are those of the dies of seed {seed}; other seeds differ by some percent"
-        )
     device, keys, origins = device_of(found.plan, name)
     variants = list(_variants(found, plan, seed))
     document = RatingDocument(
@@ -116,7 +104,7 @@ def rated(  # noqa: PLR0913 (options, by name)
         is_met=found.is_met if simulate else None,
         variants=variants,
         bands={STEADY: _band(variants, is_simulated=simulate)},
-        warnings=warnings,
+        warnings=[*plan.warnings, *_cautions(found, plan, seed)],
     )
     title = "Made from a data sheet; each key says where it comes from."
     return Rated(device, commented(title, name, keys, origins), document)
@@ -177,6 +165,20 @@ def _link_bytes_s(kind: str) -> float:
     if rate is None:
         raise ConfigError("--link", f"`{kind}` has no rate; accepted: pcie4x4, sata3 and others")
     return float(rate) * 1e6
+
+
+def _cautions(found: Fitted, closed: Plan, seed: int) -> Iterator[str]:
+    """Yield the limits of simulated rates."""
+    if not found.rounds:
+        return
+    if not found.is_met:
+        last = found.rounds[-1]
+        yield (
+            f"after {len(found.rounds)} rounds sequential writes are {last.sequential_mb_s:.5g} of "
+            f"{closed.sequential_rate / 1e6:.5g} MB/s, random ones {last.uniform_mb_s:.5g} of "
+            f"{closed.random_rate / 1e6:.5g}"
+        )
+    yield f"the rates are those of the dies of seed {seed}; other seeds differ by some percent"
 
 
 def _variants(found: Fitted, closed: Plan, seed: int) -> Iterator[RatingVariant]:

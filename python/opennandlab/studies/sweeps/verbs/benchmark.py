@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from opennandlab import _core
 from opennandlab.base.campaign import Watcher
-from opennandlab.base.errors import ConfigError, OpenNandLabError
+from opennandlab.base.errors import OpenNandLabError
 from opennandlab.core.config import (
     WorkloadConfig,
     load_device,
@@ -22,6 +22,7 @@ from opennandlab.core.overrides import set_path
 from opennandlab.core.result import Result
 from opennandlab.core.run import SEED, benchmark, replay
 from opennandlab.core.slices import Progress
+from opennandlab.core.traces import check_without_traces
 from opennandlab.documents.record import JsonObject
 from opennandlab.store.entry import numbers
 from opennandlab.studies.sweeps.point import PATHS
@@ -72,18 +73,6 @@ class Made(dict[str, Any]):
 def made_of(settings: JsonObject) -> WorkloadConfig | None:
     """Return the workload that settings were made from; None where they came from elsewhere."""
     return settings.workload if isinstance(settings, Made) else None
-
-
-def check_without_traces(workload: WorkloadConfig) -> None:
-    """Refuse tenants with traces: the key of a point has no digest of them.
-
-    Raises:
-        ConfigError: with the tenant.
-    """
-    for index, tenant in enumerate(workload.to_dict().get("tenants") or []):
-        if "trace" in tenant:
-            message = "points of tenants with traces are not kept; accepted: benchmark, or replay"
-            raise ConfigError(f"workload.tenants[{index}].trace", message)
 
 
 class OnDrive(Verb):
@@ -139,7 +128,7 @@ class Benchmark(Simulated):
             is_fresh = device_changes.pop("state", request.get("state")) == "fresh"
             device = load_device(draft, device_changes)
             workload = load_workload(workloads.get(source), device, overrides=own, fresh=is_fresh)
-            check_without_traces(workload)
+            check_without_traces(workload, "a sweep")
             return Made({"device": device.to_dict(), "workload": workload.to_dict()}, workload)
 
         return settings
