@@ -6,7 +6,7 @@ from collections import Counter
 
 from rich.console import Console
 
-from opennandlab.cli._tables import Grid
+from opennandlab.cli._tables import Cell, Grid
 
 # A number as the tables write one, with all that belongs to it.
 NUMBER = re.compile(r"[-+−]?\d{1,3}(?: \d{3})+(?:\.\d+)?(?!\d)|[-+−]?\d[\d.]*(?:e[-+]?\d+)?")
@@ -23,10 +23,15 @@ def numbers(text: str) -> list[str]:
     return NUMBER.findall(text)
 
 
+def parts(cell: Cell) -> tuple[str, ...]:
+    return cell if isinstance(cell, tuple) else (cell,)
+
+
 def missing(table: Grid, width: int) -> Counter[str]:
     """Return the numbers of a table that do not stand whole on a line."""
     shown = Counter(found for line in drawn(table, width) for found in numbers(line))
     heads = () if table.is_plain else table.heads
     wanted = Counter(found for head in heads for found in numbers(head))
-    wanted.update(found for cells in table.lines for cell in cells for found in numbers(cell))
+    texts = (part for cells in table.lines for cell in cells for part in parts(cell))
+    wanted.update(found for text in texts for found in numbers(text))
     return wanted - shown

@@ -26,7 +26,7 @@ from rich.console import Console, ConsoleOptions
 
 import opennandlab
 from conftest import SHORT, SMALL
-from drawn_tables import drawn, missing, numbers
+from drawn_tables import drawn, missing, numbers, parts
 from opennandlab.base.errors import UNPRINTABLE
 from opennandlab.cli import _process, _streams, app
 from opennandlab.cli._tables import Grid, plain_table
@@ -93,7 +93,8 @@ trace convert t.csv --addresses dense -o dense.csv
 def cells_of(table: Grid) -> Iterator[str]:
     yield from table.heads
     for cells in table.lines:
-        yield from cells
+        for cell in cells:
+            yield from parts(cell)
 
 
 # ------------------------------------------------------------------------------------------------

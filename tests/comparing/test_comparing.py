@@ -18,7 +18,9 @@ import pytest
 import opennandlab as onl
 import pts_documents
 from conftest import Cli
+from drawn_tables import drawn as grid_lines
 from opennandlab.base.canonical import digest
+from opennandlab.cli._tables import Grid
 from opennandlab.comparing import layout, side_by_side
 from opennandlab.comparing.families import HOMES, curves, of_kind, results
 from opennandlab.comparing.naming import names_of, width
@@ -245,7 +247,7 @@ def test_no_line_is_longer_than_the_terminal(kind: str, count: int, columns: int
     drawn = layout.table(
         rows, names, sources, layout.Screen(columns, layout.Glyphs(), of_kind(kind).shows_intervals)
     )
-    lines = ["".join(text for text, _ in line) for line in drawn.lines]
+    lines = grid_lines(Grid(drawn.heads, drawn.lines, repeated=1), columns)
     assert max(map(width, [*lines, *drawn.legend])) <= columns
     # Every document has its name in the table, and its file in the legend.
     legend = "".join(line.strip() for line in drawn.legend)
@@ -284,7 +286,7 @@ def test_blocks_of_columns_repeat_the_first_document() -> None:
     rows = [("WAF", widened(compared("formula").metrics["waf"], 4))] * 2
     names = ["reference-run", "second-run", "third-run", "fourth-run"]
     drawn = layout.table(rows, names, None, layout.Screen(60, layout.Glyphs()))
-    lines = ["".join(text for text, _ in line) for line in drawn.lines]
+    lines = grid_lines(Grid(drawn.heads, drawn.lines, repeated=1), 60)
     heads = [line for line in lines if "run" in line]
     assert all("reference-run" in line for line in heads) or len(lines) == 6
     for name in names:
@@ -295,7 +297,7 @@ def test_many_documents_are_rows() -> None:
     rows = [("WAF", widened(compared("formula").metrics["waf"], 20))]
     names = [f"run-{place}" for place in range(20)]
     drawn = layout.table(rows, names, None, layout.Screen(100, layout.Glyphs()))
-    lines = ["".join(text for text, _ in line) for line in drawn.lines]
+    lines = grid_lines(Grid(drawn.heads, drawn.lines, repeated=1), 100)
     assert len(lines) == 22
     assert lines[2].startswith("run-0 ")
     assert lines[21].startswith("run-19")
@@ -305,7 +307,7 @@ def test_a_terminal_without_the_signs_gets_others() -> None:
     signs = layout.glyphs("ascii")
     rows = [("WAF", widened(compared("formula").metrics["waf"], 3))]
     drawn = layout.table(rows, ["a", "b", "c"], None, layout.Screen(80, signs))
-    text = "\n".join("".join(text for text, _ in line) for line in drawn.lines)
+    text = "\n".join(part for _, *cells in drawn.lines for cell in cells for part in cell)
     assert text.isascii()
     assert "* 3" in text or "*" in text
     assert "!" in text

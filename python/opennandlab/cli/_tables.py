@@ -6,7 +6,7 @@ else, words wrap     name that │ A │ B │ C           texts and heads, at w
                      is long   │   │   │
 else, turned         head │ row │ row │ row          a column for each row, if all fit
 else, in blocks      name │ A │ B    name │ C         blocks of columns, the labels in each
-else, both           head │ row │ row  head │ row    blocks of rows, the heads in each
+        or, both     head │ row │ row  head │ row    blocks of rows, whichever is shorter
 else                 head │ value                    a list of heads and values for each row
 ```
 Numbers stay whole: also with spaces, signs and units in them (`188 853`, `7 / 10.14 / 12`,
@@ -20,16 +20,19 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
+    from rich.segment import Segment
 
 # A text is not made narrower than this, unless it is shorter.
 TEXT_MIN = 12
 # In a list the heads take this share of a line at most.
 HEAD_SHARE = 3
 GAP, PLAIN_GAP = 3, 2
+# Text, or parts that are aligned.
+Cell = str | tuple[str, ...]
 
 _NUMBER = r"[-+−]?(?:\d{1,3}(?: \d{3})+(?!\d)(?:\.\d+)?|\d[\d.,:]*(?:e[-+]?\d+)?)"
 _ITEM = rf"(?:{_NUMBER}|n/a|-(?!\w))"
@@ -85,6 +88,8 @@ class _Column:
     head: str
     cells: Sequence[str]
     is_left: bool
+    styles: Sequence[str | None]
+    is_whole: bool = False
 
     @cached_property
     def natural(self) -> int:
@@ -92,8 +97,29 @@ class _Column:
 
     @cached_property
     def least(self) -> int:
-        """The least width at which no word is broken."""
+        """The least width at which no word is broken, or no cell of several parts."""
+        if self.is_whole:
+            return max(_word_width(self.head), *map(_width, self.cells))
         return max(_word_width(self.head), *map(_least, self.cells), 0)
+
+
+def _column(
+    head: str, cells: Sequence[Cell], styles: Sequence[str | None], *, is_left: bool
+) -> _Column:
+    """Return a column; parts of cells are aligned, each on the right of its own width."""
+    if not any(isinstance(cell, tuple) for cell in cells):
+        return _Column(head, [str(cell) for cell in cells], is_left, styles)
+    parts = [cell if isinstance(cell, tuple) else (cell,) for cell in cells]
+    widths = [max(map(_width, column)) for column in zip_longest(*parts, fillvalue="")]
+    rows = [
+        "  ".join(
+            " " * (wide - _width(part)) + part
+            for part, wide in zip([*row, *[""] * len(widths)], widths, strict=False)
+            if wide
+        )
+        for row in parts
+    ]
+    return _Column(head, rows, is_left, styles, is_whole=True)
 
 
 def _word_width(text: str) -> int:
@@ -140,31 +166,44 @@ class Grid:
 
     Args:
         heads: Heads of the columns.
-        lines: Cells of each row; those that are missing at its end are empty.
-        labels: So many columns, the first, say what a row is; blocks repeat them.
+        lines: Cells of each row, text or a tuple of parts that are aligned and never broken; those
+            that are missing at its end are empty.
+        labels: Number of first columns that name a row; blocks repeat them.
         left: Columns whose cells stand on the left; the others stand on the right.
         sections: Rows with a rule above.
-        styles: Row to the style of its cells.
+        styles: Row, or row and column, to the style of its cells.
         is_plain: Without heads and rules.
+        repeated: Number of columns after the labels that each block of columns repeats.
     """
 
     heads: Sequence[str]
-    lines: Sequence[Sequence[str]]
+    lines: Sequence[Sequence[Cell]]
     labels: int = 1
     left: Collection[int] = (0,)
     sections: Collection[int] = ()
-    styles: Mapping[int, str] | None = None
+    styles: Mapping[int, str] | Mapping[tuple[int, int], str] | None = None
     is_plain: bool = False
+    repeated: int = 0
+
+    @cached_property
+    def _cells(self) -> list[list[Cell]]:
+        """Cells of each column, its head first."""
+        columns = zip_longest(self.heads, *self.lines, fillvalue="")
+        return [[_inert(cell) for cell in column] for column in columns]
 
     @cached_property
     def _columns(self) -> list[_Column]:
-        from opennandlab.base.errors import inert_lines
-
-        columns = zip_longest(self.heads, *self.lines, fillvalue="")
+        rows = range(len(self.lines))
         return [
-            _Column(inert_lines(head), list(map(inert_lines, cells)), at in self.left)
-            for at, (head, *cells) in enumerate(columns)
+            _column(
+                str(head), cells, [self._style(row, at) for row in rows], is_left=at in self.left
+            )
+            for at, (head, *cells) in enumerate(self._cells)
         ]
+
+    def _style(self, row: int, column: int) -> str | None:
+        styles: Mapping[Any, str] = self.styles or {}
+        return styles.get((row, column)) or styles.get(row)
 
     @property
     def _gap(self) -> int:
@@ -175,10 +214,10 @@ class Grid:
         whole = self._fitted(self._columns, width)
         if whole or not self.lines:
             return [whole or _Block(self._columns, [one.natural for one in self._columns])]
-        across = self._across(width)
-        if across and len(across) == 1:
+        across, upright = self._across(width), self._upright(width)
+        if across and (not upright or len(across) == 1 or _height(across) < _height(upright)):
             return across
-        return self._upright(width) or across or self._listed(width)
+        return upright or self._listed(width)
 
     def _fitted(self, columns: Sequence[_Column], width: int) -> _Block | None:
         """Return columns beside each other, the widest made narrower; None where they do not fit.
@@ -199,7 +238,8 @@ class Grid:
 
     def _upright(self, width: int) -> list[_Block] | None:
         """Return blocks of columns, each with the labels; None where one does not fit."""
-        labels, others = self._columns[: self.labels], self._columns[self.labels :]
+        first = self.labels + self.repeated
+        labels, others = self._columns[:first], self._columns[first:]
         blocks: list[_Block] = []
         for one in others:
             more = self._fitted([*blocks[-1].columns, one], width) if blocks else None
@@ -236,7 +276,7 @@ class Grid:
         for column in self._turned:
             texts = [column.head, *column.cells]
             figures = [word for text in texts for word in words(text) if _FIGURE.fullmatch(word)]
-            least = max(map(_width, figures), default=1)
+            least = max(map(_width, column.cells if column.is_whole else figures), default=1)
             second = max(least, min(column.natural, width - first - self._gap))
             found.append(_Block([names, column], [first, second]))
         return found
@@ -245,16 +285,18 @@ class Grid:
     def _names(self) -> _Column:
         """The heads as a column."""
         label = ", ".join(one.head for one in self._columns[: self.labels])
-        return _Column(label, [one.head for one in self._columns[self.labels :]], is_left=True)
+        heads = [one.head for one in self._columns[self.labels :]]
+        return _Column(label, heads, is_left=True, styles=[None] * len(heads))
 
     @property
     def _turned(self) -> Iterator[_Column]:
         """The rows as columns."""
         for row in range(len(self.lines)):
             label = ", ".join(one.cells[row] for one in self._columns[: self.labels])
-            cells = [one.cells[row] for one in self._columns[self.labels :]]
-            is_left = any(_least(cell) < _width(cell) for cell in cells)
-            yield _Column(label, cells, is_left=is_left)
+            cells = [column[row + 1] for column in self._cells[self.labels :]]
+            is_left = any(isinstance(cell, str) and _least(cell) < _width(cell) for cell in cells)
+            styles = [self._style(row, at) for at in range(self.labels, len(self._cells))]
+            yield _column(label, cells, styles, is_left=is_left)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Draw it as wide as the console is."""
@@ -265,27 +307,35 @@ class Grid:
         bars = ("", "") if self.is_plain else (box.head_vertical, box.mid_vertical)
         blocks = self.blocks(options.max_width)
         is_turned = blocks[0].columns[0] is not self._columns[0]
-        bold = console.get_style("table.header")
         for place, block in enumerate(blocks):
             if place:
                 yield Segment.line()
             if not self.is_plain:
-                for line in _lines(block, block.heads, bars[0], is_head=True):
-                    yield Segment(line, bold)
-                    yield Segment.line()
+                heads = ["table.header"] * len(block.columns)
+                yield from _drawn(console, _lines(block, block.heads, is_head=True), heads, bars[0])
                 yield Segment(_rule(block, box.head_row_horizontal, box.head_row_cross))
                 yield Segment.line()
             for row, cells in enumerate(block.rows):
                 if row in self.sections and not is_turned:
                     yield Segment(_rule(block, box.row_horizontal, box.row_cross))
                     yield Segment.line()
-                style = None if is_turned else (self.styles or {}).get(row)
-                for line in _lines(block, cells, bars[1]):
-                    yield Segment(
-                        line.rstrip() if self.is_plain else line,
-                        console.get_style(style) if style else None,
-                    )
-                    yield Segment.line()
+                styles = [one.styles[row] for one in block.columns]
+                yield from _drawn(console, _lines(block, cells), styles, bars[1])
+
+
+def _height(blocks: Sequence[_Block]) -> int:
+    """Return how many lines blocks take, with their heads, rules and gaps."""
+    return sum(
+        sum(max(map(len, cells)) for cells in (block.heads, *block.rows)) + 2 for block in blocks
+    )
+
+
+def _inert(cell: Cell) -> Cell:
+    from opennandlab.base.errors import inert_lines
+
+    if isinstance(cell, tuple):
+        return tuple(inert_lines(part) for part in cell)
+    return inert_lines(cell)
 
 
 def _rule(block: _Block, line: str, cross: str) -> str:
@@ -293,9 +343,9 @@ def _rule(block: _Block, line: str, cross: str) -> str:
 
 
 def _lines(
-    block: _Block, cells: Sequence[Sequence[str]], bar: str, *, is_head: bool = False
-) -> Iterator[str]:
-    """Yield the lines of a row; heads stand on the rule."""
+    block: _Block, cells: Sequence[Sequence[str]], *, is_head: bool = False
+) -> Iterator[list[str]]:
+    """Yield the lines of a row, a text for each column; heads are at the bottom."""
     count = max(map(len, cells))
     for at in range(count):
         parts = []
@@ -304,7 +354,22 @@ def _lines(
             text = lines[place] if 0 <= place < len(lines) else ""
             space = " " * (wide - _width(text))
             parts.append(text + space if column.is_left else space + text)
-        yield f" {bar} ".join(parts)
+        yield parts
+
+
+def _drawn(
+    console: Console, lines: Iterator[list[str]], styles: Sequence[str | None], bar: str
+) -> Iterator[Segment]:
+    """Yield lines with their styles; without bars, none ends in spaces."""
+    from rich.segment import Segment
+
+    for parts in lines:
+        shown = parts if bar else [*parts[:-1], parts[-1].rstrip()]
+        for place, (text, style) in enumerate(zip(shown, styles, strict=True)):
+            if place:
+                yield Segment(f" {bar} ")
+            yield Segment(text, console.get_style(style) if style else None)
+        yield Segment.line()
 
 
 def plain_table(head: Sequence[str], lines: Sequence[Sequence[str]], *, labels: int = 1) -> Grid:

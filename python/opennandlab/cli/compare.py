@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 WIDTH = 100
 # Of more documents the table says how each stands against the first.
 SENTENCES_MAX = 5
-STYLES = {"head": "bold", "best": "green", "worst": "red"}
+STYLES = {"best": "green", "worst": "red"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,10 +122,10 @@ def _show(side: "Side", paths: "Sequence[str]") -> None:
     _show_errors(side)
     for text in drawn.legend:
         _print(console, Text(text))
-    for line in drawn.lines:
-        _print(console, Text.assemble(*((text, STYLES.get(kind, "")) for text, kind in line)))
+    styles = {place: STYLES[mark] for place, mark in drawn.marks.items()}
+    console.print(terminal.Grid(drawn.heads, drawn.lines, styles=styles, repeated=1))
     if any(row.best or row.worst for _, row in rows):
-        text = f"{signs.best} best, {signs.worst} worst; deltas are against {drawn.first}"
+        text = f"{signs.best} best, {signs.worst} worst; deltas are against {drawn.heads[1]}"
         if side.family.shows_intervals and any(row.low for _, row in rows):
             text += f"; {signs.reach} 95 % intervals"
         _say(console, text, wide, "dim")
