@@ -212,7 +212,13 @@ class Server:
 
 class EccBch:
     def __init__(
-        self, m: int, t: int, data_bits: int | None, swap_bits: bool, path: str | None = None
+        self,
+        m: int,
+        t: int,
+        data_bits: int | None,
+        swap_bits: bool,
+        path: str | None = None,
+        polynomial: int | None = None,
     ) -> None: ...
     def shape(self) -> tuple[int, int, int]: ...
     def path(self) -> str: ...

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from opennandlab.cli import _ecc_tables
+from opennandlab.cli import _ecc_dump, _ecc_tables
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._progress import shown
 from opennandlab.cli._typed import typed, typed_each
@@ -41,6 +41,7 @@ app = typer.Typer(
     "--points 1e-3,2e-3",
     no_args_is_help=True,
 )
+app.add_typer(_ecc_dump.app, name="dump")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -261,6 +262,41 @@ def limits(given: LimitsOptions) -> None:
         head = ["reads", "RBER at most", "Eb/N0 at least, dB"]
         body = [[name, f"{row['rber']:.6g}", f"{row['ebn0_db']:.3f}"] for name, row in rows.items()]
         terminal.stdout().print(terminal.plain_table(head, body))
+
+
+@dataclass(frozen=True, kw_only=True)
+class NeedOptions(Printed):
+    """Options of `need`."""
+
+    rber: Annotated[float, flag("Raw bit error rate at the end of life.")]
+    uber: Annotated[float, flag("Words that may fail, for each data bit.")] = 1e-15
+    step: Annotated[int, flag("Data bytes of a codeword.")] = 1024
+
+
+@command(app, example="opennandlab ecc need --rber 1e-4 --step 512")
+def need(given: NeedOptions) -> None:
+    """Least strength of a BCH code, as data sheets state it, that keeps a target."""
+    from opennandlab.ecc.need import need as least
+
+    found = least(given.rber, given.uber, given.step)
+    if given.as_json:
+        terminal.emit_json(
+            {
+                "step_bytes": given.step,
+                "strength": found.strength,
+                "m": found.m,
+                "parity_bytes": found.parity_bytes,
+                "word_failure": found.failure,
+                "uber": found.uber,
+            }
+        )
+    elif not given.quiet:
+        terminal.stdout().print(
+            f"{found.strength} bits for each {given.step} bytes (m {found.m}, "
+            f"{found.parity_bytes} bytes of parity): a word fails with {found.failure:.3g}, UBER "
+            f"{found.uber:.3g}",
+            markup=False,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

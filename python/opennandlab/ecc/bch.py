@@ -60,6 +60,8 @@ class BchCode:
         swap_bits: Whether the least significant bit of a byte comes first.
         path: One of `_core.ecc_bch_paths()`; the fastest of this machine when None. Results are the
             same on all.
+        polynomial: Primitive polynomial of the field, bit k for x^k; that of the Linux kernel when
+            None. Controllers differ in it.
 
     Raises:
         ConfigError: when there is no such code.
@@ -73,7 +75,7 @@ class BchCode:
     True
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (a code has these)
         self,
         m: int,
         t: int,
@@ -81,19 +83,25 @@ class BchCode:
         *,
         swap_bits: bool = False,
         path: str | None = None,
+        polynomial: int | None = None,
     ) -> None:
         """Build the tables of the code."""
         self.m = _count("m", m)
         self.t = _count("t", t)
         bits = None if data_bits is None else _count("data_bits", data_bits)
         self.swap_bits = swap_bits
-        self._core = _core.EccBch(self.m, self.t, bits, swap_bits, path)
+        if polynomial is not None and polynomial.bit_length() != self.m + 1:
+            message = f"{polynomial:#x} is refused; accepted: a polynomial of degree {self.m}"
+            raise ConfigError("polynomial", message)
+        self.polynomial = polynomial
+        self._core = _core.EccBch(self.m, self.t, bits, swap_bits, path, polynomial)
         self.data_bits, self.parity_bits, self.max_data_bits = self._core.shape()
 
     def __repr__(self) -> str:
         """Return the call that makes this code."""
         swap = ", swap_bits=True" if self.swap_bits else ""
-        return f"BchCode({self.m}, {self.t}, data_bits={self.data_bits}{swap})"
+        over = "" if self.polynomial is None else f", polynomial={self.polynomial:#x}"
+        return f"BchCode({self.m}, {self.t}, data_bits={self.data_bits}{swap}{over})"
 
     @property
     def code_bits(self) -> int:
@@ -132,6 +140,17 @@ class BchCode:
             ConfigError: when `data` is not as long as the code says.
         """
         self._check("data", data, self.data_bytes)
+        return self._core.encode(bytes(data))
+
+    def encode_batch(self, data: bytes) -> bytes:
+        """Return the parities of words one behind the other, each in whole bytes.
+
+        Raises:
+            ConfigError: when `data` is no number of whole words.
+        """
+        if len(data) % self.data_bytes:
+            message = f"{len(data)} bytes are refused; accepted: multiples of {self.data_bytes}"
+            raise ConfigError("data", message)
         return self._core.encode(bytes(data))
 
     def decode(self, data: bytes, parity: bytes) -> tuple[bytes, list[int]]:

@@ -11,6 +11,11 @@
 const PRIMITIVE: [u32; 12] =
     [0x25, 0x43, 0x83, 0x11d, 0x211, 0x409, 0x805, 0x1053, 0x201b, 0x402b, 0x8003, 0x1_100b];
 
+/// The polynomial of the Linux kernel for a degree of 5 to 16.
+pub(super) fn usual_polynomial(m: u32) -> u32 {
+    PRIMITIVE[m as usize - 5]
+}
+
 /// The field GF(2^m) as tables of logarithms.
 #[derive(Clone, Debug)]
 pub(super) struct Field {
@@ -22,14 +27,25 @@ pub(super) struct Field {
 }
 
 impl Field {
-    /// The field of degree `m`, 5 to 16.
+    /// The field of degree `m`, 5 to 16, with the polynomial of the Linux kernel.
+    #[cfg(test)]
     pub fn new(m: u32) -> Self {
-        let polynomial = PRIMITIVE[m as usize - 5];
+        Self::over(usual_polynomial(m)).expect("they are primitive")
+    }
+
+    /// The field of a polynomial of degree 5 to 16, bit k being the coefficient of x^k; `None`
+    /// unless it is primitive.
+    pub fn over(polynomial: u32) -> Option<Self> {
+        let m = polynomial.checked_ilog2().filter(|m| (5..=16).contains(m))?;
         let order = (1_usize << m) - 1;
         let mut exp = vec![0_u16; 2 * order];
         let mut log = vec![0_u16; order + 1];
         let mut power = 1_u32;
         for e in 0..order {
+            // Alpha is back too early, or never.
+            if e > 0 && power <= 1 {
+                return None;
+            }
             exp[e] = power as u16;
             exp[e + order] = power as u16;
             log[power as usize] = e as u16;
@@ -38,7 +54,7 @@ impl Field {
                 power ^= polynomial;
             }
         }
-        Self { degree: m, exp, log }
+        (power == 1).then_some(Self { degree: m, exp, log })
     }
 
     /// The degree m.
@@ -125,6 +141,19 @@ mod tests {
             let last = u32::from(field.alpha(field.order() - 1));
             assert_eq!((last << 1) ^ PRIMITIVE[m as usize - 5], 1, "alpha^n = 1 for m={m}");
         }
+    }
+
+    #[test]
+    fn only_primitive_polynomials_make_a_field() {
+        // phi(2^5 - 1) / 5 of degree 5; x^8 + x^4 + x^3 + x + 1 (AES) is irreducible only.
+        let primitive: Vec<u32> = (32..64).filter(|&p| Field::over(p).is_some()).collect();
+        assert_eq!(primitive, [0x25, 0x29, 0x2f, 0x37, 0x3b, 0x3d]);
+        for refused in [0, 1, 0x13, 0x11b, 0x201a, 0x2_0009, u32::MAX] {
+            assert!(Field::over(refused).is_none(), "{refused:#x}");
+        }
+        // Their number for m = 13 and 14: phi(2^m - 1) / m.
+        let count = |m: u32| (1 << m..2 << m).filter(|&p| Field::over(p).is_some()).count();
+        assert_eq!([count(9), count(13), count(14)], [48, 630, 756]);
     }
 
     #[test]

@@ -39,7 +39,7 @@ use crate::codes::{Bch, CodeError};
 use crate::tail::binomial_tail;
 use crate::{bits, Code};
 use encode::Encoder;
-use field::Field;
+use field::{usual_polynomial, Field};
 use generator::Generator;
 use key_equation::KeyEquation;
 use locate::Locator;
@@ -97,14 +97,29 @@ impl BchCode {
         t: u32,
         data_bits: Option<usize>,
     ) -> Result<Self, CodeError> {
-        let longest = Bch::new(m, t, None)?;
+        Bch::new(m, t, None)?;
+        Self::over(path, usual_polynomial(m), t, data_bits)
+    }
+
+    /// The same over the field of another primitive polynomial of degree m, bit k being the
+    /// coefficient of x^k: controllers differ in it, and so do their parities.
+    ///
+    /// # Errors
+    /// As [`BchCode::new`], and for a polynomial that is not primitive.
+    pub fn over(
+        path: Path,
+        polynomial: u32,
+        t: u32,
+        data_bits: Option<usize>,
+    ) -> Result<Self, CodeError> {
+        let field = Field::over(polynomial).ok_or(CodeError::Polynomial { polynomial })?;
+        let longest = Bch::new(field.degree(), t, None)?;
         let max_data_bits = longest.data_bits_max() as usize;
         let data_bits = data_bits.unwrap_or(max_data_bits);
         if data_bits == 0 || data_bits > max_data_bits {
             let (data_bits, data_bits_max) = (data_bits as u64, max_data_bits as u64);
             return Err(CodeError::DataBits { data_bits, data_bits_max });
         }
-        let field = Field::new(m);
         let generator = Generator::new(&field, t as usize);
         debug_assert_eq!(generator.degree, longest.parity_bits() as usize);
         let code_bits = data_bits + generator.degree;

@@ -28,6 +28,15 @@ pub enum CodeError {
         /// The refused degree.
         m: u32,
     },
+    /// No field has this polynomial.
+    #[error(
+        "polynomial {polynomial:#x} is not primitive; accepted: primitive ones of degree 5 to 16, \
+         such as 0x201b and 0x402b"
+    )]
+    Polynomial {
+        /// The refused polynomial, bit k being the coefficient of x^k.
+        polynomial: u32,
+    },
     /// A code that corrects nothing is not a code.
     #[error("t = 0 corrects nothing; accepted: 1 to {t_max} for m = {m}")]
     CorrectsNothing {

@@ -18,9 +18,9 @@ type Corrected<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>, Vec<u32>);
 #[pymethods]
 impl EccBch {
     /// The code (m, t) with `data_bits` data bits; `path` is one of `ecc_bch_paths`, the fastest
-    /// when None.
+    /// when None; `polynomial` of the field is that of the Linux kernel when None.
     #[new]
-    #[pyo3(signature = (m, t, data_bits, swap_bits, path=None))]
+    #[pyo3(signature = (m, t, data_bits, swap_bits, path=None, polynomial=None))]
     fn new(
         py: Python<'_>,
         m: u32,
@@ -28,11 +28,15 @@ impl EccBch {
         data_bits: Option<usize>,
         swap_bits: bool,
         path: Option<&str>,
+        polynomial: Option<u32>,
     ) -> PyResult<Self> {
         doorway(py, || {
             let path = path.map_or(Ok(Path::best()), named_path)?;
-            let code = BchCode::with_path(path, m, t, data_bits)
-                .map_err(|error| refused("code", error))?;
+            let code = match polynomial {
+                None => BchCode::with_path(path, m, t, data_bits),
+                Some(polynomial) => BchCode::over(path, polynomial, t, data_bits),
+            }
+            .map_err(|error| refused("code", error))?;
             Ok(Self { code: code.with_swap_bits(swap_bits) })
         })
     }
