@@ -444,6 +444,6 @@ MAKERS: dict[str, Callable[[], dict[str, Any]]] = {
     "block_size": block_size,
     "scalability": scalability,
     "pathological": pathological,
-    **{name: partial(ran, name) for name in ("skew", "fill", "zones", "load")},
+    **{name: partial(ran, name) for name in ("skew", "fill", "zones", "load", "identify")},
     **{name: partial(ran, name) for name in ("access_time", "position", "burst")},
 }

@@ -283,7 +283,8 @@ OWN = {
     "reliability rber", "reliability states", "reliability llr", "reliability retry",
     "reliability arrhenius", "reliability life", "reliability table", "pts iops", "pts throughput",
     "pts tp", "pts latency", "pts lat", "pts wsat", "pts hir", "pts xsr", "pts dirth", "pts ecw",
-    "pts cbw", "pts skew", "pts fill", "pts zones", "pts load", "pts all", "pts slides",
+    "pts cbw", "pts skew", "pts fill", "pts zones", "pts load", "pts identify", "pts all",
+    "pts slides",
 }  # fmt: skip
 
 

@@ -59,6 +59,9 @@ def test_every_point_of_skew_fill_and_zones_begins_with_a_purge(name):
     measured = {phase.get("group") for phase in document["phases"] if phase["name"] != "purge"}
     if name == "load":
         assert groups == [None]
+    elif name == "identify":
+        # Cells 2 and 6 go on with what cell 1 has written.
+        assert [group[0] for group in groups] == ["1", "3", "4", "5"]
     else:
         assert set(groups) == measured
         assert len(groups) == len(document["results"]["points"])

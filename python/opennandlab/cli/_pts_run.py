@@ -24,15 +24,39 @@ if TYPE_CHECKING:
     from opennandlab.pts.bench.suite import Job, Suite
 
 
-def execute(wanted: Asked, name: str, jobs: list["Job"], varied: "Varied | None") -> None:
-    """Run jobs, print their tables, and end with the exit code of the outcome."""
+def execute(
+    wanted: Asked, name: str, jobs: list["Job"], varied: "Varied | None", csv: Path | None = None
+) -> None:
+    """Run jobs, print their tables, and end with the exit code of the outcome.
+
+    Args:
+        wanted: What was asked for.
+        name: Of the suite.
+        jobs: The tests.
+        varied: What they vary.
+        csv: Where the cells of `identify` go, too.
+    """
+    if csv is not None:
+        terminal.check_outputs({"--csv": csv, "--output": wanted.output}, {})
     if wanted.dry_run:
         _plan(wanted, name, jobs)
         return
     suite = _measured(wanted, name, jobs, varied)
+    if csv is not None:
+        _write_cells(list(suite.documents.values()), csv)
     _finish(wanted, suite)
     if wanted.require_steady:
         _demand_steady(list(suite.documents.values()))
+
+
+def _write_cells(documents: list["PtsDocument"], csv: Path) -> None:
+    from opennandlab.base.files import write_atomically
+    from opennandlab.documents.pts_inside import IdentifyResults
+    from opennandlab.reports.pts.csv import long_form
+
+    found = [one.results for one in documents if isinstance(one.results, IdentifyResults)]
+    text = long_form([point for results in found for point in results.points])
+    write_atomically(csv, text.encode())
 
 
 def _measured(wanted: Asked, name: str, jobs: list["Job"], varied: "Varied | None") -> "Suite":

@@ -14,7 +14,15 @@ from typer.core import TyperGroup
 
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli.options.common import Printed
-from opennandlab.cli.options.pts import OnlySlides, TestOptions, Vary, asked, command_of
+from opennandlab.cli.options.pts import (
+    CsvFile,
+    OnlySlides,
+    Shrink,
+    TestOptions,
+    Vary,
+    asked,
+    command_of,
+)
 from opennandlab.cli.options.rows import flag, spread
 
 if TYPE_CHECKING:
@@ -75,7 +83,10 @@ def _commands() -> typer.Typer:
     made = typer.Typer(rich_markup_mode=None)
     for name, test in {**STANDARD, **INSIDE}.items():
         epilog = f"Example: opennandlab pts {name} --target sim:tlc_standard --output {name}-run"
-        body = command_of(_runner(test), test.summary, test.options, vary=Vary)
+        more: dict[str, Any] = {"shrink": Shrink} if name in INSIDE else {}
+        if name == "identify":
+            more["csv"] = CsvFile
+        body = command_of(_runner(test), test.summary, test.options, vary=Vary, **more)
         made.command(name, epilog=epilog)(body)
         for alias, known in ALIASES.items():
             if known == name:
@@ -102,7 +113,7 @@ def _runner(test: "Test") -> "Callable[[TestOptions], None]":
         jobs, varied = [job], None
         if wanted.vary is not None:
             jobs, varied = vary(job, wanted.vary, wanted.request.overrides)
-        execute(wanted, test.name, jobs, varied)
+        execute(wanted, test.name, jobs, varied, given.more.get("csv"))
 
     return run
 

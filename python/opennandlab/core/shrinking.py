@@ -97,6 +97,21 @@ def shrink(device: DeviceConfig, workload: Source, divisor: int | str) -> Shrunk
     return Shrunk(smaller, load_workload(asked, smaller), count, (*_told(device, asked), *LOST))
 
 
+def changes(device: DeviceConfig, divisor: int | str, outstanding: int) -> dict[str, Any]:
+    """Return the keys of a device of fewer pages a block, and their values.
+
+    Args:
+        device: The whole device.
+        divisor: As in `shrink`.
+        outstanding: Requests that may be outstanding, which a buffer keeps twice.
+
+    Raises:
+        ConfigError: for a divisor that breaks word lines or zones.
+    """
+    count = _divisor(device, divisor, [*_exact(device)])
+    return {} if count == 1 else _changes(device, count, outstanding)
+
+
 def divisors(device: DeviceConfig, exact: Mapping[str, int] | None = None) -> list[int]:
     """Return what a device can be divided by, from 1 up.
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from opennandlab.documents.pts_base import Results
 from opennandlab.documents.record import Number, Record
 
 Figure = Number | None
-NAMES = ("skew", "fill", "zones", "load")
+NAMES = ("skew", "fill", "zones", "load", "identify")
 
 
 class SkewPoint(Record, frozen=True, kw_only=True):
     """A pattern of writes.
 
     Args:
-        pattern: `uniform`, `zipf:THETA` or `static:SHARE`.
+        pattern: `uniform`, `zipf:THETA`, `static:SHARE` or `hot:SHARE:WRITES`.
         first_mb_s: Throughput of the first minute.
         steady_mb_s: Throughput of the last fifth.
         waf: Write amplification of the last fifth; `null` where it is unknown.
@@ -189,3 +191,87 @@ class LoadResults(Results, frozen=True, kw_only=True):
     knee_per_s: Figure
     sees_collection: bool | None
     points: list[LoadPoint]
+
+
+class IdentifyPoint(Record, frozen=True, kw_only=True):
+    """One of the cells that pin a drive; figures that are unknown or not steady are left out.
+
+    Args:
+        cell: Its number, 1 to 6.
+        pattern: `sequential`, `uniform`, `static:0.6` and the like, or `load`.
+        region_bytes: Size of the region that was written, from the start of the range.
+        rate: Writes a second that were asked for, of a load.
+        block_size_bytes: Size of a request.
+        queue_depth: Requests outstanding in all.
+        mb_s: Throughput of the last fifth; of a load that of all but the probe.
+        waf: Write amplification of the last fifth.
+        read_us_p50: Of the reads of a probe next to a load, 50 % take at most this.
+        read_us_p99: 99 % do.
+        read_us_p999: 99.9 % do.
+        write_us_p50: The same of the writes of the probe.
+        write_us_p99: 99 % do.
+        write_us_p999: 99.9 % do.
+        first_mb_s: Throughput of the first minute.
+        steady: Whether the last five rates are steady by the five-point rule; not of a load.
+        excursion_pct: Largest of them less smallest, in percent of their mean.
+        rates_mb_s: Rates that were measured, oldest first, in equal pieces of the cell.
+        drive_writes: Written in all, in sizes of the region, the fill left out.
+        note: Why a figure is missing.
+    """
+
+    cell: int
+    pattern: str
+    region_bytes: int
+    block_size_bytes: int
+    queue_depth: int
+    rate: Figure = None
+    mb_s: Figure = None
+    waf: Figure = None
+    read_us_p50: Figure = None
+    read_us_p99: Figure = None
+    read_us_p999: Figure = None
+    write_us_p50: Figure = None
+    write_us_p99: Figure = None
+    write_us_p999: Figure = None
+    first_mb_s: Figure = None
+    steady: bool | None = None
+    excursion_pct: Figure = None
+    rates_mb_s: list[Number] = msgspec.field(default_factory=list)
+    drive_writes: Figure = None
+    note: str = ""
+
+
+class Reading(Record, frozen=True, kw_only=True):
+    """A property of a drive that the cells show.
+
+    Args:
+        name: Its name.
+        value: The figure; `null` if it is unknown, or is a word.
+        unit: Its unit; empty for none.
+        meaning: What follows from it, or why it is unknown.
+    """
+
+    name: str
+    value: Figure
+    unit: str
+    meaning: str
+
+
+class IdentifyResults(Results, frozen=True, kw_only=True):
+    """Six cells that pin a drive.
+
+    Args:
+        alpha: Space for data over the user capacity; `null` if unknown.
+        sigma: How far static data are kept apart: 0 as under greedy, 1 ideally; `null` if unknown.
+        policy: The choice of victims by `sigma`, or why it is unknown.
+        points: The cells.
+        readings: Properties of the drive that follow.
+        waf_missing: Why no write amplification is known; absent if it is.
+    """
+
+    alpha: Figure
+    sigma: Figure
+    policy: str
+    points: list[IdentifyPoint]
+    readings: list[Reading]
+    waf_missing: str | None = None

@@ -16,6 +16,7 @@ METHODS = {
     "fill": INSIDE,
     "zones": INSIDE,
     "load": INSIDE,
+    "identify": OURS,
     "surface": SPANJER,
     "stability": SPANJER,
     "independence": SPANJER,

@@ -11,6 +11,7 @@ from msgspec import UNSET, UnsetType
 from opennandlab.documents.pts_base import Results
 from opennandlab.documents.pts_inside import (
     FillResults,
+    IdentifyResults,
     LoadResults,
     SkewResults,
     ZonesResults,
@@ -526,4 +527,5 @@ RESULTS: dict[str, type[Results]] = {
     "fill": FillResults,
     "zones": ZonesResults,
     "load": LoadResults,
+    "identify": IdentifyResults,
 }

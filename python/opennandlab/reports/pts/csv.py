@@ -15,6 +15,7 @@ from pathlib import Path
 
 from opennandlab.base.files import no_formula, write_into
 from opennandlab.documents import pts
+from opennandlab.documents.pts_inside import IdentifyPoint
 from opennandlab.reports import words
 from opennandlab.reports.figure_tables import table_of
 from opennandlab.reports.model import Cell, Marked, Report, Table
@@ -80,6 +81,24 @@ def text_of(table: Table) -> str:
     'round,IOPS\r\n1,2.5\r\nmean,\r\n'
     """
     return _written(_rows(table))
+
+
+# Columns of measured cells for `calibrate --to`, and where a cell of `identify` has them.
+LONG_FORM = {
+    "pattern": "pattern", "region_bytes": "region_bytes", "zone_bytes": "", "open": "",
+    "rate": "rate", "block_size_bytes": "block_size_bytes", "queue_depth": "queue_depth",
+    "mb_s": "mb_s", "waf": "waf", "r50": "read_us_p50", "r99": "read_us_p99",
+    "r99.9": "read_us_p999", "w50": "write_us_p50", "w99": "write_us_p99",
+    "w99.9": "write_us_p999",
+}  # fmt: skip
+
+
+def long_form(points: Sequence[IdentifyPoint]) -> str:
+    """Return measured cells, one a row; what is unknown is an empty field."""
+    rows = (
+        [getattr(point, key) if key else None for key in LONG_FORM.values()] for point in points
+    )
+    return _written([list(LONG_FORM), *rows])
 
 
 def _rows(table: Table) -> list[tuple[Cell, ...]]:

@@ -455,6 +455,7 @@ OPTIONS = {
     "region_writes": "writes of the part in use:",
     "sample_minute": "minute of a round that is its sample:",
     "seconds": "seconds at each load:",
+    "skewed": "pattern of cell 5:",
     "skews": "patterns:",
     "spare_factor": "spare factor",
     "until": "each pattern until",

@@ -340,6 +340,13 @@ def _load(found: pts_inside.LoadResults, document: PtsDocument) -> Found:
             yield one("99 % of the reads, at the knee", point.read_us_p99, "µs")
 
 
+def _identify(found: pts_inside.IdentifyResults, _: PtsDocument) -> Found:
+    yield one("space for data, alpha", found.alpha)
+    yield Headline("choice of victims", found.policy, "")
+    if found.sigma is not None:
+        yield one("static data, sigma", found.sigma)
+
+
 # Results -> what is quoted of them.
 OF: dict[type[Results], Callable[[Any, PtsDocument], Found]] = {
     pts_results.IopsResults: _iops,
@@ -365,4 +372,5 @@ OF: dict[type[Results], Callable[[Any, PtsDocument], Found]] = {
     pts_inside.FillResults: _fill,
     pts_inside.ZonesResults: _zones,
     pts_inside.LoadResults: _load,
+    pts_inside.IdentifyResults: _identify,
 }

@@ -70,6 +70,7 @@ VIEWS: dict[str, View] = {
     "fill": inside.fill,
     "zones": inside.zones,
     "load": inside.load,
+    "identify": generic,
 }
 
 

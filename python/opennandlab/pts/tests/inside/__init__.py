@@ -5,6 +5,8 @@
     zones   rates of zones that are trimmed and written as logs      superblocks: size and number
     load    response times of a probe beside writes at a rate        collection in the foreground
 
+    identify   six cells of these kinds, and what they tell together
+
 They follow the method by which SSD-iq (G. Haas and co-authors, 2025) compares drives. All of them
 begin with a purge, and every point whose past would matter does: it is a group of its own in the
 document. `course` writes to a steady end, `facts` says what is known of the drive from its file.
@@ -13,10 +15,10 @@ document. `course` writes to a steady end, `facts` says what is known of the dri
 from __future__ import annotations
 
 from opennandlab.pts.bench.test import Test
-from opennandlab.pts.tests.inside import fill, load, skew, zones
+from opennandlab.pts.tests.inside import fill, identify, load, skew, zones
 
 INSIDE: dict[str, Test] = {
-    test.name: test for test in (skew.TEST, fill.TEST, zones.TEST, load.TEST)
+    test.name: test for test in (skew.TEST, fill.TEST, zones.TEST, load.TEST, identify.TEST)
 }
 
 __all__ = ["INSIDE"]

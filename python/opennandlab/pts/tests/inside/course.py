@@ -41,12 +41,14 @@ class Course:
     """What is written.
 
     Args:
-        group: Name of the point, with a purge of its own.
+        group: Name of the point.
         stimulus: The writes.
         unit_bytes: What counts as one write of it: the range.
         writes: How often so much is written.
         fill: One of `FILLS`, over the same range.
         until: One of `UNTIL`.
+        timed: What a simulated drive does in simulated time: the end of the last five pieces, the
+            end of `each`, or `all`.
     """
 
     group: str
@@ -55,6 +57,7 @@ class Course:
     writes: float
     fill: str = "sequential"
     until: str = "written"
+    timed: str = "end"
 
 
 @dataclass
@@ -107,7 +110,10 @@ def waf_of(cells: list[Cell]) -> float | None:
     programmed = [cell.measurement.inside.get("nand_bytes_written") for cell in cells]
     known = [float(one) for one in programmed if one is not None]
     written = sum(cell.measurement.written_bytes for cell in cells)
-    return sum(known) / written if written and len(known) == len(cells) else None
+    # A counter that does not move while the host writes counts something else.
+    if not written or len(known) < len(cells) or sum(known) <= 0.0:
+        return None
+    return sum(known) / written
 
 
 def whole(count: float) -> int:
@@ -142,6 +148,11 @@ def run(bench: Bench, course: Course) -> End:
     """Purge, fill, and write to the end."""
     bench.purge(group=course.group)
     prepare(bench, course.group, course.fill, course.stimulus.active_range)
+    return write(bench, course)
+
+
+def write(bench: Bench, course: Course) -> End:
+    """Write to the end, from whatever the drive holds."""
     return _Writing(bench, course).run()
 
 
@@ -150,6 +161,7 @@ class _Writing:
 
     def __init__(self, bench: Bench, course: Course) -> None:
         self._bench, self._course = bench, course
+        self._next = course.stimulus
         self._start_bytes = bench.written_bytes
         self._is_virtual = bench.plan.time.is_virtual
         self._end = End()
@@ -174,7 +186,7 @@ class _Writing:
     def _first(self, piece: float) -> Cell:
         share = FIRST * self._course.unit_bytes if self._is_shortened else piece
         limit = Limit(bytes=whole(min(share, piece)), seconds_max=FIRST_S)
-        return self._bench.measure(self._course.stimulus, limit, label=self._course.group)
+        return self._write(limit, is_measured=True)
 
     @property
     def _is_shortened(self) -> bool:
@@ -184,12 +196,13 @@ class _Writing:
         """Write what is left of a piece; nothing where the first minute was longer."""
         course, end = self._course, self._end
         is_until_steady = course.until == "steady"
-        counts = is_until_steady or number > PIECES - WINDOW_ROUNDS
+        is_last = number > PIECES - WINDOW_ROUNDS
+        counts = is_until_steady or is_last or course.timed != "end"
         if left < ALIGN:
             return
         cells: list[Cell] = []
         ramp, timed = 0.0, left
-        if self._is_virtual:
+        if self._is_virtual and course.timed != "all":
             timed = min((SETTLE + TIMED) * course.unit_bytes, left) if counts else 0.0
             ramp = SETTLE / (SETTLE + TIMED)
             if left - timed >= ALIGN:
@@ -200,13 +213,16 @@ class _Writing:
             end.pieces.append(cells[-1])
         if is_until_steady:
             end.last = [*end.last, *cells][-2 * WINDOW_ROUNDS :]
-        elif counts:
+        elif is_last:
             end.last += cells
 
     def _write(self, limit: Limit, *, is_measured: bool) -> Cell:
-        return self._bench.measure(
-            self._course.stimulus, limit, label=self._course.group, is_measured=is_measured
+        cell = self._bench.measure(
+            self._next, limit, label=self._course.group, is_measured=is_measured
         )
+        if self._next.pattern == "sequential":
+            self._next = replace(self._next, start_bytes=cell.measurement.end_bytes)
+        return cell
 
 
 def over(share: float, part: ActiveRange) -> ActiveRange:

@@ -110,7 +110,8 @@ def rates(text: str) -> list[Rate]:
 
 def run(bench: Bench) -> Findings:
     """Prepare the drive, find what it sustains, and try every load."""
-    plan, limit = bench.plan, _limit(bench)
+    plan, limit = bench.plan, limit_of(bench, bench.plan.number("seconds"))
+    probe_per_s = plan.number("probe")
     writes = bench.stimulus(block_bytes=course.SMALL, read_pct=LOAD_READ_PCT)
     _prepare(bench)
     sustained = _sustained(bench, writes)
@@ -118,13 +119,11 @@ def run(bench: Bench) -> Findings:
     cells: list[Cell] = []
     points: list[LoadPoint] = []
     for rate in asked:
-        with bench.phase("load", group=_name(rate), cells=1):
-            stimulus = _stimulus(bench, writes, rate)
-            cells.append(bench.measure(stimulus, limit, label=_name(rate)))
-        points.append(_point(rate, cells[-1]))
+        point, cell = beside(bench, writes, rate, probe_per_s, limit)
+        cells.append(cell)
+        points.append(point)
         # The knee takes all points: a run that is cut has none.
         bench.record.so_far = _found(bench, sustained, points, cells)
-    probe_per_s = plan.number("probe")
     hungry = starved(points, probe_per_s, sustained)
     if hungry is not None:
         bench.warn(hungry)
@@ -177,23 +176,22 @@ def _sustained(bench: Bench, writes: Stimulus) -> float:
     return done.writes.ios / done.seconds if done.seconds > 0 else 0.0
 
 
-def _stimulus(bench: Bench, writes: Stimulus, rate: float) -> Stimulus:
-    """Return the probe with the load beside it, of which `rate` are writes."""
-    plan = bench.plan
+def beside(
+    bench: Bench, writes: Stimulus, rate: float, probe_per_s: float, limit: Limit
+) -> tuple[LoadPoint, Cell]:
+    """Measure the probe with the load next to it, of which `rate` a second are writes."""
     load = replace(writes, rate_per_s=max(rate / (1.0 - LOAD_READ_PCT / 100.0), 1.0))
-    return bench.stimulus(
-        block_bytes=course.SMALL,
-        read_pct=PROBE_READ_PCT,
-        threads=1,
-        queue_depth=plan.queue_depth,
-        rate_per_s=plan.number("probe"),
-        beside=(load,),
+    probe = replace(
+        writes, read_pct=PROBE_READ_PCT, threads=1, rate_per_s=probe_per_s, beside=(load,)
     )
+    with bench.phase("load", group=_name(rate), cells=1):
+        cell = bench.measure(probe, limit, label=_name(rate))
+    return _point(rate, cell), cell
 
 
-def _limit(bench: Bench) -> Limit:
+def limit_of(bench: Bench, seconds: float) -> Limit:
+    """Return the length of a point; 0 seconds for that of the time base."""
     plan = bench.plan
-    seconds = plan.number("seconds")
     if 0 < seconds < POINT_S_MIN:
         raise ConfigError(
             "seconds", f"{seconds:g} is too small; accepted: 0, or from {POINT_S_MIN}"

@@ -2,9 +2,10 @@
 
     for each pattern: purge | one pass over the drive | random 4 KiB writes under the pattern
 
-Uniform writes, a true Zipf law over shuffled addresses, and *static*, in which a share of the drive
-is never rewritten. The steady rates show how victims are chosen and whether hot and cold data are
-kept apart: a drive that does both gets faster with skew.
+Uniform writes, a true Zipf law over shuffled addresses, *static*, in which a share of the drive is
+never rewritten, and *hot*, in which a share of it gets a share of the writes. The steady rates show
+how victims are chosen and whether hot and cold data are kept apart: a drive that does both gets
+faster with skew.
 
 Source: the method of SSD-iq (G. Haas and co-authors, repository gabriel-haas/ssdiq, 2025): 5 drive
 writes, 6 for Zipf from exponent 1 on, 7 where a part is static; what counts is the last fifth.
@@ -12,8 +13,9 @@ writes, 6 for Zipf from exponent 1 on, 7 where a part is static; what counts is 
 
 from __future__ import annotations
 
+import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from opennandlab.documents.pts import Table
 from opennandlab.documents.pts_inside import SkewPoint, SkewResults
@@ -23,18 +25,22 @@ from opennandlab.pts.bench.findings import Findings
 from opennandlab.pts.bench.plan import Option, Profile
 from opennandlab.pts.bench.test import Test
 from opennandlab.pts.tests.inside import course
-from opennandlab.targets.base import Skew
+from opennandlab.targets.base import Skew, Stimulus, Zone
 
 DEFAULT = (
     "uniform,zipf:0.2,zipf:0.4,zipf:0.6,zipf:0.8,zipf:1,"
     "static:0.2,static:0.4,static:0.6,static:0.8,static:0.9"
 )
-ACCEPTED = "uniform, zipf:THETA (above 0, at most 10), static:SHARE (above 0, below 1), by commas"
+ACCEPTED = (
+    "uniform, zipf:THETA (above 0, at most 10), static:SHARE, hot:SHARE:WRITES (above 0, below 1), "
+    "by commas"
+)
 LOAD: dict[Profile, tuple[int, int]] = {"E": (4, 128), "C": (4, 128)}
-# Usual drive writes by law.
-WRITES = {"uniform": 5.0, "zipf": 5.0, "static": 7.0}
+# Usual drive writes by law; where many addresses are seldom or never written, it takes more.
+WRITES = {"uniform": 5.0, "zipf": 5.0, "static": 7.0, "hot": 7.0}
 # A Zipf law from this exponent on takes more drive writes to its steady state.
 STEEP_EXPONENT, STEEP_WRITES = 1.0, 6.0
+_NUMBER = r"[0-9]*\.?[0-9]+"
 
 
 @dataclass(frozen=True)
@@ -43,21 +49,28 @@ class Pattern:
 
     Args:
         name: The pattern as it is typed, such as `zipf:0.8`.
-        law: `uniform`, `zipf` or `static`.
-        value: Exponent of `zipf`, or the share of `static` that is never rewritten.
+        law: `uniform`, `zipf`, `static` or `hot`.
+        value: Exponent of `zipf`, the share of `static` that is never rewritten, or the share of
+            `hot` that gets most of the writes: the first addresses, in one piece.
+        writes_share: Share of the writes that it gets.
     """
 
     name: str
     law: str
     value: float = 0.0
+    writes_share: float = 0.0
 
-    def skew(self, seed: int) -> Skew | None:
-        """Return the skew of a stimulus; None for uniform writes."""
+    def applied(self, stimulus: Stimulus) -> Stimulus:
+        """Return a stimulus with this distribution; popular places follow from the range's seed."""
+        if self.law == "hot":
+            rest = Zone(1.0 - self.value, 1.0 - self.writes_share)
+            return replace(stimulus, zones=(Zone(self.value, self.writes_share), rest))
+        seed = stimulus.active_range.seed
         if self.law == "zipf":
-            return Skew("zipf", self.value, seed=seed)
+            return replace(stimulus, skew=Skew("zipf", self.value, seed=seed))
         if self.law == "static":
-            return Skew("static", self.value, seed=seed)
-        return None
+            return replace(stimulus, skew=Skew("static", self.value, seed=seed))
+        return stimulus
 
     @property
     def writes(self) -> float:
@@ -73,8 +86,8 @@ def patterns(text: str) -> list[Pattern]:
     Raises:
         ValueError: for an unknown pattern, one out of range, or one that is named twice.
 
-    >>> [pattern.name for pattern in patterns("uniform, zipf:0.80")]
-    ['uniform', 'zipf:0.8']
+    >>> [pattern.name for pattern in patterns("uniform, zipf:0.80, hot:.1:.9")]
+    ['uniform', 'zipf:0.8', 'hot:0.1:0.9']
     """
     found = [_pattern(word.strip()) for word in text.split(",")]
     names = [pattern.name for pattern in found]
@@ -87,13 +100,15 @@ def patterns(text: str) -> list[Pattern]:
 def _pattern(word: str) -> Pattern:
     if word == "uniform":
         return Pattern(word, word)
-    match = re.fullmatch(r"(zipf|static):([0-9]+(?:\.[0-9]+)?)", word)
+    match = re.fullmatch(rf"(?:(zipf|static):({_NUMBER})|(hot):({_NUMBER}):({_NUMBER}))", word)
     if match is None:
         raise ValueError(f"`{word}` is not a pattern")
-    law, value = match[1], float(match[2])
-    if not 0.0 < value <= 10.0 or (law == "static" and value >= 1.0):
+    law, *numbers = (one for one in match.groups() if one is not None)
+    values = [float(one) for one in numbers]
+    limit = 10.0 if law == "zipf" else math.nextafter(1.0, 0.0)
+    if not all(0.0 < value <= limit for value in values):
         raise ValueError(f"`{word}` is out of range")
-    return Pattern(f"{law}:{value:g}", law, value)
+    return Pattern(":".join((law, *(f"{value:g}" for value in values))), law, *values)
 
 
 def run(bench: Bench) -> Findings:
@@ -122,10 +137,9 @@ def run(bench: Bench) -> Findings:
 
 def _course(bench: Bench, pattern: Pattern) -> course.Course:
     plan = bench.plan
-    skew = pattern.skew(plan.active_range.seed)
     return course.Course(
         group=pattern.name,
-        stimulus=bench.stimulus(block_bytes=course.SMALL, skew=skew),
+        stimulus=pattern.applied(bench.stimulus(block_bytes=course.SMALL)),
         unit_bytes=course.whole(plan.time.capacity_bytes * plan.active_range.share),
         writes=course.writes_of(bench, plan.number("drive_writes"), pattern.writes),
         fill=plan.text("fill"),
@@ -176,7 +190,8 @@ TEST = Test(
         Option(
             "skews",
             DEFAULT,
-            "Patterns, by commas: uniform, zipf:THETA, static:SHARE (never rewritten).",
+            "Patterns, by commas: uniform, zipf:THETA, static:SHARE (never rewritten), "
+            "hot:SHARE:WRITES.",
             accepted=ACCEPTED,
             reader=patterns,
         ),
@@ -186,7 +201,7 @@ TEST = Test(
         Option(
             "drive_writes",
             0.0,
-            "Drive writes of each pattern; 0 for 5 (Zipf from exponent 1: 6, static: 7).",
+            "Drive writes of each pattern; 0 for 5 (Zipf from exponent 1: 6, static and hot: 7).",
         ),
         Option(
             "until",
