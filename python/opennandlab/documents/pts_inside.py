@@ -200,10 +200,10 @@ class IdentifyPoint(Record, frozen=True, kw_only=True):
         cell: Its number, 1 to 6.
         pattern: `sequential`, `uniform`, `static:0.6` and the like, or `load`.
         region_bytes: Size of the region that was written, from the start of the range.
-        rate: Writes a second that were asked for, of a load.
+        rate: Writes a second that were asked for, of a load; those of the probe are among them.
         block_size_bytes: Size of a request.
         queue_depth: Requests outstanding in all.
-        mb_s: Throughput of the last fifth; of a load that of all but the probe.
+        mb_s: Throughput of the last fifth; of a load that of all writes.
         waf: Write amplification of the last fifth.
         read_us_p50: Of the reads of a probe next to a load, 50 % take at most this.
         read_us_p99: 99 % do.

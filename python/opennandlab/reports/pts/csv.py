@@ -94,10 +94,12 @@ LONG_FORM = {
 
 
 def long_form(points: Sequence[IdentifyPoint]) -> str:
-    """Return measured cells, one a row; what is unknown is an empty field."""
-    rows = (
-        [getattr(point, key) if key else None for key in LONG_FORM.values()] for point in points
-    )
+    """Return measured cells, one a row, without those that have no figure; unknown is empty."""
+    rows = [
+        [getattr(point, key) if key else None for key in LONG_FORM.values()]
+        for point in points
+        if point.mb_s is not None
+    ]
     return _written([list(LONG_FORM), *rows])
 
 

@@ -47,8 +47,8 @@ class Course:
         writes: How often so much is written.
         fill: One of `FILLS`, over the same range.
         until: One of `UNTIL`.
-        timed: What a simulated drive does in simulated time: the end of the last five pieces, the
-            end of `each`, or `all`.
+        timed: What a simulated drive does in simulated time: the `end` of the last five pieces;
+            the end of `each`, and all of these five; or `all`.
     """
 
     group: str
@@ -202,7 +202,8 @@ class _Writing:
             return
         cells: list[Cell] = []
         ramp, timed = 0.0, left
-        if self._is_virtual and course.timed != "all":
+        is_whole = course.timed == "all" or (course.timed == "each" and is_last)
+        if self._is_virtual and not is_whole:
             timed = min((SETTLE + TIMED) * course.unit_bytes, left) if counts else 0.0
             ramp = SETTLE / (SETTLE + TIMED)
             if left - timed >= ALIGN:

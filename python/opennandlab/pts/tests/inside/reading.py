@@ -16,9 +16,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from statistics import median
 
 from opennandlab.documents.pts_inside import IdentifyPoint, Reading
 from opennandlab.pts.tests.inside.reference import Ratio
+from opennandlab.stats.steady import WINDOW_ROUNDS
 from opennandlab.theory.uniform import fifo
 
 STATIC = 0.6
@@ -34,6 +36,8 @@ WEAR_LEVELING = "static wear leveling"
 SPAN_MIN = 0.2
 # A rate keeps falling if a fifth of the cell has less than this part of the one before.
 FALLING = 0.95
+# A piece is slow below this part of the median.
+DIP = 0.7
 # The step of an SLC cache: before over after, and pieces on either side.
 STEP, STEP_PIECES = 1.2, 2
 # Space for data that is looked for, as of drives on sale.
@@ -45,6 +49,8 @@ BY_RATES = "by rates of cells 1 to 3; pages of 16 KiB and a class prior for c"
 UNITS_OF_PAGE = 4
 # Of drives of TLC, where the dies are not known: least time of a word line; and of any, in us.
 WORDLINE_US_MIN, ERASE_US_MIN = 1200.0, 3000.0
+# Loads of more than this part of cell 2's rate are near saturation.
+NEAR = 0.7
 JUMP, BURST_US = 3.0, 1000.0
 Rows = Iterator[Reading]
 
@@ -185,8 +191,20 @@ def policy_of(sigma: float) -> str:
 
 def at_end(point: IdentifyPoint) -> float | None:
     """Return the mean of the last five rates of a cell, steady or not; None without five."""
-    last = point.rates_mb_s[-5:]
-    return sum(last) / 5 if len(last) == 5 and all(last) else None
+    last = point.rates_mb_s[-WINDOW_ROUNDS:]
+    return sum(last) / len(last) if len(last) == WINDOW_ROUNDS and all(last) else None
+
+
+def dips(rates: list[float]) -> int:
+    """Return how many pieces in the second half of a cell are much slower than their median.
+
+    A drive that moves cold blocks as soon as wear differs too much does so in bursts.
+
+    >>> dips([90.0] * 20 + [50.0, 90.0, 90.0, 50.0, 90.0])
+    2
+    """
+    half = rates[len(rates) // 2 :]
+    return sum(one < DIP * median(half) for one in half) if len(half) > WINDOW_ROUNDS else 0
 
 
 def is_falling(rates: list[float]) -> bool:
@@ -212,34 +230,41 @@ def readings(
     meaning = space.meaning if space.cost is None else "reads and erases over programs"
     yield _row("cost of collecting, c", space.cost, "", meaning)
     yield _row("static data, sigma", policy[0], "", policy[1])
+    point = _cell(points, 4)
+    if point is not None:
+        bursts = dips(point.rates_mb_s)
+        meaning = f"of the pieces of cell 4: {WEAR_LEVELING}" if bursts else "none in cell 4"
+        yield _row("slow bursts", bursts, "", meaning)
 
 
 def policy(
     points: list[IdentifyPoint], space: Space, ratio: Ratio | None
 ) -> tuple[float | None, str]:
     """Return sigma and its word; None and the reason if it is unknown."""
-    point = next((one for one in points if one.cell == 4), None)
-    rate = rates_of(points)
-    if point is None or 2 not in rate or space.alpha is None or ratio is None:
+    point, rate = _cell(points, 4), rates_of(points)
+    last = None if point is None else at_end(point)
+    if point is None or last is None or 2 not in rate or space.alpha is None or ratio is None:
         return None, f"unknown: {_why(points, 2, 4) or 'takes alpha'}"
-    last = at_end(point)
-    if last is None:
-        return None, f"unknown: {_why(points, 4)}"
     greedy = ratio("greedy", point.pattern, point.drive_writes or 0.0)
     sigma = sigma_of(last / rate[2], space.alpha, greedy)
     if sigma is None:
         return None, "unknown: with so much space greedy is nearly ideal"
-    word = policy_of(sigma)
     if sigma < POLICY[0][0] and is_falling(point.rates_mb_s):
         return sigma if 4 in rate else None, f"{WEAR_LEVELING}: the rate keeps falling"
-    if 4 not in rate:
-        return None, f"unknown: {_why(points, 4)}"
-    return sigma, word
+    if 4 in rate:
+        return sigma, policy_of(sigma)
+    if dips(point.rates_mb_s):
+        return None, f"{WEAR_LEVELING}: the rate drops in bursts"
+    return None, f"unknown: {_why(points, 4)}"
+
+
+def _cell(points: list[IdentifyPoint], number: int) -> IdentifyPoint | None:
+    return next((one for one in points if one.cell == number), None)
 
 
 def hot_data(points: list[IdentifyPoint], ratio: Ratio | None) -> Rows:
     """Yield the separation of hot data by cell 5."""
-    point, rate = next((one for one in points if one.cell == 5), None), rates_of(points)
+    point, rate = _cell(points, 5), rates_of(points)
     if point is None or 5 not in rate or 2 not in rate or ratio is None:
         yield _row("hot data", None, "", f"unknown: {_why(points, 2, 5) or 'takes alpha'}")
         return
@@ -251,7 +276,7 @@ def hot_data(points: list[IdentifyPoint], ratio: Ratio | None) -> Rows:
 
 def _sequential(points: list[IdentifyPoint], known: Known) -> Rows:
     """Yield sequential rate, SLC cache and time of a word line by cell 1."""
-    point = next((one for one in points if one.cell == 1), None)
+    point = _cell(points, 1)
     if point is None:
         return
     rates = [one or 0.0 for one in point.rates_mb_s]
@@ -272,7 +297,7 @@ def _sequential(points: list[IdentifyPoint], known: Known) -> Rows:
 
 def wordline_us(points: list[IdentifyPoint], known: Known) -> float | None:
     """Return the time of a word line on all dies that gives the sequential rate."""
-    point = next((one for one in points if one.cell == 1), None)
+    point = _cell(points, 1)
     if point is None or known.row_bytes is None or not point.mb_s or not point.waf:
         return None
     return known.row_bytes / point.waf * known.evenness / point.mb_s
@@ -280,10 +305,12 @@ def wordline_us(points: list[IdentifyPoint], known: Known) -> float | None:
 
 def scheduler(points: list[IdentifyPoint], wordline_us: float | None) -> Rows:
     """Yield how reads are scheduled, by the two loads of cell 6."""
-    loads = [one for one in points if one.pattern == "load"]
+    limit = NEAR * rates_of(points).get(2, 0.0)
+    found = [one for one in points if one.pattern == "load" and one.mb_s]
+    loads = sorted((one for one in found if (one.mb_s or 0.0) < limit), key=lambda it: it.rate or 0)
     if not loads or loads[0].note or loads[0].read_us_p99 is None:
-        why = loads[0].note if loads else "cell 6 is missing"
-        yield _row("scheduler", None, "", f"unknown: {why or 'too few reads'}")
+        why = loads[0].note or "too few reads" if loads else "no load is below saturation"
+        yield _row("scheduler", None, "", f"unknown: {why}")
         return
     low, p50, p99 = loads[0], loads[0].read_us_p50 or 0.0, loads[0].read_us_p99
     yield _row("idle path", p50, "us", "p50 of the reads at the lower load")
