@@ -37,7 +37,9 @@ def execute(
         csv: Where the cells of `identify` go, too.
     """
     if csv is not None:
-        terminal.check_outputs({"--csv": csv, "--output": wanted.output}, {})
+        terminal.check_outputs({"--csv": csv})
+        if varied is not None:
+            terminal.stop(terminal.REFUSED, "--csv is of one run; accepted: without --vary")
     if wanted.dry_run:
         _plan(wanted, name, jobs)
         return

@@ -192,7 +192,7 @@ def _load(bench: Bench, rate: float) -> IdentifyPoint:
         queue_depth=writes.outstanding,
         rate=rate,
         mb_s=cell.measurement.rate(cell.measurement.writes.bytes * 1e-6),
-        waf=point.waf,
+        waf=point.waf or None,
         note=note,
         **times,
     )

@@ -19,18 +19,20 @@ from dataclasses import dataclass
 from statistics import median
 
 from opennandlab.documents.pts_inside import IdentifyPoint, Reading
-from opennandlab.pts.tests.inside.reference import Ratio
+from opennandlab.pts.tests.inside.reference import POLICIES, Ratio
 from opennandlab.stats.steady import WINDOW_ROUNDS
 from opennandlab.theory.uniform import fifo
 
 STATIC = 0.6
-# Sigma below these is the word; the last word is for all above.
+# Sigma below these is the word; above them data are separated, or where it has nearly that of a
+# simulated drive that chooses by cost and benefit, which falls with the space (0.8 to 0.5).
+MOVED = -0.15
 POLICY = (
-    (-0.15, "housekeeping moves static data"),
+    (MOVED, "housekeeping moves static data"),
     (0.15, "greedy"),
     (0.6, "age counts or streams mix"),
-    (math.inf, "separated"),
 )
+NEARLY, SEPARATED = 0.85, "separated"
 WEAR_LEVELING = "static wear leveling"
 # If ideal and greedy differ by less, static data show nothing.
 SPAN_MIN = 0.2
@@ -38,8 +40,8 @@ SPAN_MIN = 0.2
 FALLING = 0.95
 # A piece is slow below this part of the median.
 DIP = 0.7
-# The step of an SLC cache: before over after, and pieces on either side.
-STEP, STEP_PIECES = 1.2, 2
+# The step of an SLC cache: rate before over after it. A single piece may be a write buffer.
+STEP, STEP_OF_ONE = 1.2, 2.0
 # Space for data that is looked for, as of drives on sale.
 ALPHA_RANGE, ALPHA_STEPS = (1.03, 2.5), 1470
 # Class prior of c where all pages are sensed: 0.17 and 0.25 of the two drives that were measured.
@@ -157,13 +159,14 @@ def slc_step(rates: list[float]) -> int | None:
     (5, None)
     """
     best: tuple[float, int] | None = None
-    for at in range(STEP_PIECES, len(rates) - STEP_PIECES + 1):
+    for at in range(1, len(rates)):
         sides = (rates[:at], rates[at:])
         means = [sum(side) / len(side) for side in sides]
         left = sum(
             (value - mean) ** 2 for side, mean in zip(sides, means, strict=True) for value in side
         )
-        if means[0] > STEP * means[1] and (best is None or left < best[0]):
+        least = STEP if at > 1 else STEP_OF_ONE
+        if means[0] > least * means[1] and (best is None or left < best[0]):
             best = (left, at)
     return None if best is None else best[1]
 
@@ -180,13 +183,18 @@ def sigma_of(static: float, alpha: float, greedy: float) -> float | None:
     return math.log(static / greedy) / span if span >= SPAN_MIN else None
 
 
-def policy_of(sigma: float) -> str:
+def policy_of(sigma: float, separated: float) -> str:
     """Return the choice of victims by sigma.
 
-    >>> [policy_of(it) for it in (-0.2, 0.01, 0.48, 0.7)][1:]
+    Args:
+        sigma: Of the drive.
+        separated: Of a drive of the same space that chooses by cost and benefit.
+
+    >>> [policy_of(it, 0.8) for it in (-0.2, 0.01, 0.48, 0.7)][1:]
     ['greedy', 'age counts or streams mix', 'separated']
     """
-    return next(word for limit, word in POLICY if sigma < limit)
+    found = next((word for limit, word in POLICY if sigma < limit), SEPARATED)
+    return SEPARATED if sigma > POLICY[1][0] and sigma >= NEARLY * separated else found
 
 
 def at_end(point: IdentifyPoint) -> float | None:
@@ -245,14 +253,16 @@ def policy(
     last = None if point is None else at_end(point)
     if point is None or last is None or 2 not in rate or space.alpha is None or ratio is None:
         return None, f"unknown: {_why(points, 2, 4) or 'takes alpha'}"
-    greedy = ratio("greedy", point.pattern, point.drive_writes or 0.0)
+    writes = point.drive_writes or 0.0
+    greedy, other = (ratio(name, point.pattern, writes) for name in POLICIES)
     sigma = sigma_of(last / rate[2], space.alpha, greedy)
-    if sigma is None:
+    separated = sigma_of(other, space.alpha, greedy)
+    if sigma is None or separated is None:
         return None, "unknown: with so much space greedy is nearly ideal"
-    if sigma < POLICY[0][0] and is_falling(point.rates_mb_s):
+    if sigma < MOVED and is_falling(point.rates_mb_s):
         return sigma if 4 in rate else None, f"{WEAR_LEVELING}: the rate keeps falling"
     if 4 in rate:
-        return sigma, policy_of(sigma)
+        return sigma, policy_of(sigma, separated)
     if dips(point.rates_mb_s):
         return None, f"{WEAR_LEVELING}: the rate drops in bursts"
     return None, f"unknown: {_why(points, 4)}"
@@ -269,7 +279,7 @@ def hot_data(points: list[IdentifyPoint], ratio: Ratio | None) -> Rows:
         yield _row("hot data", None, "", f"unknown: {_why(points, 2, 5) or 'takes alpha'}")
         return
     share, writes = rate[5] / rate[2], point.drive_writes or 0.0
-    greedy, age = (ratio(name, point.pattern, writes) for name in ("greedy", "cost_benefit"))
+    greedy, age = (ratio(name, point.pattern, writes) for name in POLICIES)
     meaning = f"over uniform; greedy {greedy:.2f}, cost_benefit {age:.2f}"
     yield _row("hot data", share, "", meaning)
 
