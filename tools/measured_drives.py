@@ -1,4 +1,4 @@
-"""What others measured on two drives, and what their presets give: drawings of the docs.
+"""What others measured on three drives, and what their models give: drawings of the docs.
 
 Lines are measured, marked points are simulated. The runs are those of the suite `measured`.
 """
@@ -11,9 +11,10 @@ from mechanisms import Drawing, Results, pair, plot
 from opennandlab.reports.figure.model import Axis, Plot, Series
 from opennandlab.studies.validation.case import lookup
 from opennandlab.studies.validation.measured import (
+    DRIVES,
     MICRON,
+    PRO,
     SOLIDIGM,
-    TITLES,
     fills,
     loads,
     skews,
@@ -33,18 +34,22 @@ def drawings() -> list[Drawing]:
 
 
 def _skew() -> Drawing:
-    laws = skews()
-    runs = {f"{drive} {it.name}": suite.skew_run(drive, it) for drive in TITLES for it in laws}
+    # Two classes of addresses are known of one drive.
+    laws = {drive: skews(drive)[: len(skews(PRO))] for drive in DRIVES}
+    runs = {
+        f"{drive.short} {it.name}": suite.skew_run(drive, it)
+        for drive, listed in laws.items()
+        for it in listed
+    }
 
     def draw(results: Results) -> Plot:
-        places = [float(place) for place in range(len(laws))]
+        places = [float(place) for place in range(len(laws[PRO]))]
         lines: list[Series] = []
-        for place, (drive, title) in enumerate(TITLES.items()):
-            seen = [lookup(results[f"{drive} {it.name}"], suite.RATE) for it in laws]
-            lines += pair(
-                f"{title}, measured", places, [it.mb_s[drive] for it in laws], seen, place
-            )
-        names = (it.name.replace("static-", "s ").replace("zipf-", "z ") for it in laws)
+        for place, (drive, listed) in enumerate(laws.items()):
+            seen = [lookup(results[f"{drive.short} {it.name}"], suite.RATE) for it in listed]
+            measured = [it.mb_s for it in listed]
+            lines += pair(f"{drive.title}, measured", places, measured, seen, place)
+        names = (it.name.replace("static-", "s ").replace("zipf-", "z ") for it in laws[PRO])
         ticks = tuple(zip(places, (name.replace("uniform", "u") for name in names), strict=True))
         return plot(
             "Steady random writes of 4 KiB",
@@ -56,16 +61,22 @@ def _skew() -> Drawing:
 
 
 def _fills() -> Drawing:
-    parts = fills()
-    runs = {str(it.gib): suite.fill_run(MICRON, it) for it in parts}
+    parts = {drive: fills(drive) for drive in (MICRON, PRO)}
+    runs = {
+        f"{drive.short} {it.gib}": suite.fill_run(drive, it)
+        for drive, listed in parts.items()
+        for it in listed
+    }
 
     def draw(results: Results) -> Plot:
-        seen = [lookup(results[str(it.gib)], suite.WAF) for it in parts]
-        gib, waf = [it.gib for it in parts], [it.waf for it in parts]
-        lines = pair(f"{TITLES[MICRON]}, measured", gib, waf, seen, 0)
+        lines: list[Series] = []
+        for place, (drive, listed) in enumerate(parts.items()):
+            seen = [lookup(results[f"{drive.short} {it.gib}"], suite.RATE) for it in listed]
+            gib, rates = [it.gib for it in listed], [it.mb_s for it in listed]
+            lines += pair(f"{drive.title}, measured", gib, rates, seen, place)
         return plot(
             "Uniform writes to a part of the drive", Axis("in use, GiB"),
-            Axis("write amplification"), lines,
+            Axis("written, MB/s", zero=True), lines,
         )  # fmt: skip
 
     return Drawing("measured-fills", runs, draw, SEED)
@@ -74,21 +85,20 @@ def _fills() -> Drawing:
 def _zones() -> Drawing:
     curves = {
         drive: sorted((it for it in zones(drive) if it.open == 1), key=lambda it: it.mib)
-        for drive in TITLES
+        for drive in DRIVES
     }
     runs = {
-        f"{drive} {it.mib}": suite.zones_run(drive, it)
+        f"{drive.short} {it.mib}": suite.zones_run(drive, it)
         for drive, curve in curves.items()
         for it in curve
     }
 
     def draw(results: Results) -> Plot:
         lines: list[Series] = []
-        for place, (drive, title) in enumerate(TITLES.items()):
-            curve = curves[drive]
-            seen = [lookup(results[f"{drive} {it.mib}"], suite.RATE) for it in curve]
+        for place, (drive, curve) in enumerate(curves.items()):
+            seen = [lookup(results[f"{drive.short} {it.mib}"], suite.RATE) for it in curve]
             gib, rates = [it.mib / 1024 for it in curve], [it.mb_s for it in curve]
-            lines += pair(f"{title}, measured", gib, rates, seen, place)
+            lines += pair(f"{drive.title}, measured", gib, rates, seen, place)
         sizes = Axis(
             "zone, GiB", "log", tuple((gib, f"{gib:g}") for gib in (1.0, 2.0, 4.0, 8.0, 16.0))
         )
@@ -107,10 +117,10 @@ def _loads() -> Drawing:
         for place, (key, name) in enumerate(suite.PERCENTILES.items()):
             measure: Callable[..., float] = suite.probe("read", key)
             seen = [measure([results[str(it.k_writes)]]) for it in below]
-            measured = [it.reads[key] for it in below]
+            measured = [it.us["read", key] for it in below]
             lines += pair(f"{name} of reads, measured", x, measured, seen, place)
         return plot(
-            f"{TITLES[SOLIDIGM]}: reads beside writes", Axis("writes per second, thousands"),
+            f"{SOLIDIGM.title}: reads beside writes", Axis("writes per second, thousands"),
             Axis("latency, µs", zero=True), lines,
         )  # fmt: skip
 

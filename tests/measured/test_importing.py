@@ -226,7 +226,7 @@ def test_a_document_of_another_place_is_marked(tmp_path: Path) -> None:
 
 def test_every_reference_reads_and_names_its_source() -> None:
     found = references()
-    assert len(found) == 18
+    assert len(found) == 25
     for one in found:
         document = reference(f"reference:{one.name}")
         assert document.test == one.test
@@ -271,7 +271,7 @@ def test_the_command_writes_all_or_nothing(tmp_path: Path) -> None:
     assert "would be overwritten" in same.output
     assert run.invoke(app, ["pts", "import"]).exit_code == 2
     listed = run.invoke(app, ["pts", "import", "--list", "--json"])
-    assert len(json.loads(listed.output)) == 18
+    assert len(json.loads(listed.output)) == 25
 
 
 # -- a model against a drive ---------------------------------------------------------------------

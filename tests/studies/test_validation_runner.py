@@ -95,11 +95,28 @@ def test_a_tail_is_right_within_a_factor_of_two() -> None:
     ]  # fmt: skip
 
 
+def test_classes_of_measured_figures_have_their_goals() -> None:
+    """Of a drive: WAF by initial state 5 %, a bend of a curve a factor of 1.5, a count one."""
+    inside = {
+        Kind.WAF: (-0.03, 0.03), Kind.STATE_WAF: (-0.05, 0.05), Kind.RATE: (-0.15, 0.15),
+        Kind.PERCENTILE: (-0.25, 0.25), Kind.EDGE: (1 / 1.5 - 1, 0.5), Kind.COUNT: (-1.0, 1.0),
+    }  # fmt: skip
+    for kind, errors in inside.items():
+        one = case(kind=kind, tolerance=None)
+        assert [one.verdict([error]) for error in errors] == [Verdict.PASSED] * 2, kind
+        wide = [error * 1.01 for error in errors]
+        assert [one.verdict([error]) for error in wide] == [Verdict.FAILED] * 2, kind
+    four = case(kind=Kind.COUNT, expected=4.0, tolerance=1 / 4, runs=(FIRST,))
+    counted = [four.verdict([four.error(value, 4.0)]).value for value in (3, 5, 2, 6)]
+    assert counted == ["passed", "passed", "failed", "failed"]
+
+
 @pytest.mark.parametrize(
     ("kind", "changes", "words"),
     [
         (Kind.RATE, {"tolerance": 4.0}, "accepted for a measured rate: at most 0.15"),
         (Kind.FORMULA, {"tolerance": 0.05}, "at most 0.02"),
+        (Kind.STATE_WAF, {"tolerance": 0.06}, "at most 0.05"),
         (Kind.SAMPLED, {"tolerance": 0.1}, "has a tolerance and a sample"),
         (Kind.WAF, {"tolerance": 0.01, "sample": "10 writes"}, "has a tolerance and a sample"),
     ],

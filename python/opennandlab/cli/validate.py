@@ -305,7 +305,7 @@ def _table(rows: list["Row"]) -> terminal.Grid:
 
 
 def _notes(rows: list["Row"]) -> None:
-    """Name what failed and what is missing, and each bias once."""
+    """Name what failed and what is missing."""
     from opennandlab.studies.validation import Verdict
 
     for row in rows:
@@ -314,8 +314,6 @@ def _notes(rows: list["Row"]) -> None:
             terminal.note(f"{name}: {row.case.command}")
         elif row.verdict is Verdict.KNOWN_MISS and row.case.miss is not None:
             terminal.note(f"{name}: {row.case.miss.mechanism}")
-    for caution in dict.fromkeys(row.case.caution for row in rows if row.case.caution):
-        terminal.note(f"biased: {caution}")
 
 
 def _write(rows: list["Row"], path: Path) -> None:

@@ -21,7 +21,8 @@ class CaseRow(Record, frozen=True, kw_only=True):
         formula: The formula in words, or the origin of the number.
         kind: What stands behind the expected value, which decides what error is accepted:
             `formula`, `simulated reference`, `exact`, `order relation`, `sampled`, `data sheet`,
-            `measured rate`, `measured WAF`, `measured percentile` or `measured tail`.
+            `measured rate`, `measured WAF`, `measured WAF by state`, `measured edge`, `measured
+            count`, `measured percentile` or `measured tail`.
         relation: How the measured value must lie to the expected one: `=`, `<=` or `>=`.
         expected: What it must be; `null` where it cannot be computed.
         measured: One value per seed; `null` for one that is not a number.
@@ -39,7 +40,7 @@ class CaseRow(Record, frozen=True, kw_only=True):
         known_range: Of a known miss errors, from and to, at which it is still this one.
         fitted: Key of the device that was fitted to the figure; absent where none was.
         sample: Size of the sample that the accepted error follows from, of `sampled` ones.
-        caution: How the set-up of the case biases the figure; absent where it does not.
+        caution: Of earlier versions: how the set-up of the case biases the figure.
         problem: Why it could not be measured, or which self-check failed; empty if all went well.
         command: What runs this case alone.
     """

@@ -49,6 +49,9 @@ class Kind(str, Enum):
     DATA_SHEET = "data sheet"
     RATE = "measured rate"
     WAF = "measured WAF"
+    STATE_WAF = "measured WAF by state"
+    EDGE = "measured edge"
+    COUNT = "measured count"
     PERCENTILE = "measured percentile"
     TAIL = "measured tail"
 
@@ -63,6 +66,12 @@ GOALS: Mapping[Kind, tuple[float, float]] = {
     Kind.DATA_SHEET: (-0.15, 0.15),
     Kind.RATE: (-0.15, 0.15),
     Kind.WAF: (-0.03, 0.03),
+    # What a drive held before decides for long.
+    Kind.STATE_WAF: (-0.05, 0.05),
+    # A size at which a curve bends, between those that were tried: a factor of 1.5.
+    Kind.EDGE: (-1 / 3, 0.5),
+    # Each case has its own, within one.
+    Kind.COUNT: (-1.0, 1.0),
     Kind.PERCENTILE: (-0.25, 0.25),
     # A factor of two: beyond the 99th percentile few samples decide.
     Kind.TAIL: (-0.5, 1.0),
@@ -171,8 +180,6 @@ class Case:
     """Key of the device that was fitted to this figure."""
     miss: Miss | None = None
     """Why it is known to lie outside."""
-    caution: str = ""
-    """By how much the set-up of the case biases the figure."""
     seeds: tuple[int, ...] = (1, 2, 3)
     """Every one must lie within."""
     relation: Relation = Relation.EQUAL
@@ -355,7 +362,6 @@ class Row:
             known_range=list(known.range) if known else None,
             fitted=case.fitted or None,
             sample=case.sample or None,
-            caution=case.caution or None,
             problem=self.problem,
             command=case.command,
         )

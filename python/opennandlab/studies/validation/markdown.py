@@ -121,7 +121,6 @@ def remarks(case: Case) -> list[str]:
         ("**fitted**: ", f"`{case.fitted}`" if case.fitted else ""),
         ("missing: ", case.miss.mechanism if case.miss else ""),
         ("sample: ", case.sample),
-        ("biased: ", case.caution),
     )
     return [label + text for label, text in notes if text]
 
