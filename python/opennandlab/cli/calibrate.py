@@ -17,7 +17,7 @@ from opennandlab.cli.options.rows import flag
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from opennandlab.studies.calibration.calibrating import Calibration
+    from opennandlab.studies.calibration import Calibration
     from opennandlab.studies.calibration.objective import Progress
 
 REQUESTS, REQUESTS_MAX = 2000, 20_000_000
@@ -32,18 +32,20 @@ class CalibrateOptions(Printed):
         str, flag("The device to calibrate.", "-d", metavar="PRESET|FILE", callback=typed_device)
     ]
     to: Annotated[
-        str,
+        list[str],
         flag(
-            "Measurements: IOPS, throughput or latency (`pts import`), or JSON of fio.",
+            "Measurements: IOPS, throughput, latency (`pts import`), JSON of fio, skew, fill, "
+            "zones, load, or a CSV of cells. Repeatable for tables of one drive.",
             metavar="FILE|reference:NAME",
         ),
     ]
     free: Annotated[
         list[str] | None,
         flag(
-            "A key to fit; bounds: a tenth to ten times, within the schema. Repeatable. Without "
-            "it the device is compared as it is.",
-            metavar="KEY[=LOW:HIGH]",
+            "A key to fit; bounds: a tenth to ten times, within the schema; or values to choose "
+            "among, each with a fit of its own. Repeatable. Without it the device is compared as "
+            "it is.",
+            metavar="KEY[=LOW:HIGH|=ONE,OTHER]",
         ),
     ] = None
     output: Annotated[
@@ -62,8 +64,14 @@ class CalibrateOptions(Printed):
     ] = None
     runs: Annotated[int | None, flag("Runs of each start; default 40 per key.", min=1)] = None
     starts: Annotated[
-        int, flag("Starts at most; no more when two end equally well.", min=1, max=100)
-    ] = 4
+        int | None,
+        flag(
+            "Starts at most; no more when two end equally well. Default 4; 1 for skew, fill, "
+            "zones and load.",
+            min=1,
+            max=100,
+        ),
+    ] = None
     threads: Annotated[int | None, flag("Threads (TC).", min=1)] = None
     queue_depth: Annotated[int | None, flag("Outstanding per thread (QD).", min=1)] = None
     active_range: Annotated[
@@ -86,7 +94,22 @@ class CalibrateOptions(Printed):
     ] = REQUESTS_MAX
     settle: Annotated[float, flag("Writes before, in range sizes.", min=0, max=100)] = SETTLE
     blocks: Annotated[
-        int | None, flag("Blocks per plane that are simulated; 0: all. Default: 16 GiB.", min=0)
+        int | None,
+        flag("Blocks per plane that are simulated, in place of --shrink; 0: all.", min=0),
+    ] = None
+    shrink: Annotated[
+        str,
+        flag(
+            "Divide the pages of a block; auto: above 16 GiB, and for skew, fill, zones and load.",
+            metavar="auto|1|N",
+        ),
+    ] = "auto"
+    weights: Annotated[
+        str | None,
+        flag(
+            "Weights of figures; default waf=3,rate=1,p50=0.5,p99=0.5,p99.9=0.25.",
+            metavar="KIND=WEIGHT,…",
+        ),
     ] = None
     html: Annotated[Path | None, flag("Write a report as a page.", metavar="FILE")] = None
     plot: Annotated[
@@ -105,11 +128,13 @@ def calibrate(given: CalibrateOptions) -> None:
     from opennandlab.base.units import parse_bytes
     from opennandlab.studies.calibration import calibrating
     from opennandlab.studies.calibration.conditions import Asked
+    from opennandlab.studies.calibration.planning import plan
+    from opennandlab.studies.rating.rounds import refused_unless_good
 
     is_shown = given.as_json or given.html is not None or given.plot is not None
     fitted, document = _places(given.output, is_fit=bool(given.free), is_shown=is_shown)
     journal = None if fitted is None else fitted.with_name(f".{fitted.name}.journal")
-    inputs = {"--device": Path(given.device), "--to": Path(given.to)}
+    inputs = {"--device": Path(given.device), **{f"--to {one}": Path(one) for one in given.to}}
     outputs = {
         "--output": fitted,
         "the document": document,
@@ -117,7 +142,7 @@ def calibrate(given: CalibrateOptions) -> None:
         "--plot": given.plot,
     }
     terminal.check_outputs(outputs, dict(inputs))
-    wanted = calibrating.plan(
+    wanted = plan(
         given.device,
         given.to,
         given.free or (),
@@ -134,7 +159,9 @@ def calibrate(given: CalibrateOptions) -> None:
             requests_max=given.requests_max,
             settle=given.settle,
             blocks=given.blocks,
+            shrink=refused_unless_good(given.shrink),
         ),
+        weights=given.weights,
         force=given.force,
     )
     with shown(line, quiet=given.quiet) as watch:
@@ -227,9 +254,9 @@ def _tell(found: "Calibration", wrote: list[Path], given: Printed) -> None:
         for text in document.warnings:
             terminal.note(f"warning: {text}")
         title = f"{document.device}: {pages.subtitle(document)}"
-        if document.keys:
+        if document.verdict is not None:
             title += f", {document.runs} runs"
-            show(title, (pages.brief(document), pages.errors(document)), document.digest)
+            show(title, tuple(pages.found(document)), document.digest)
         else:
             show(title, (pages.errors(document), pages.by_cell(document)), document.digest)
         for path in wrote:
@@ -237,3 +264,5 @@ def _tell(found: "Calibration", wrote: list[Path], given: Printed) -> None:
     if document.partial:
         text = "interrupted: the best so far is written; the same command goes on from there"
         terminal.stop(terminal.INTERRUPTED, text)
+    if document.verdict == "no variant fits":
+        terminal.stop(terminal.FAILED, "no variant fits")

@@ -45,8 +45,12 @@ Rest = (
     | EnduranceDocument
 )
 Loaded = Result | Curve | PtsResult | Rest
+# Kinds of documents of which there were others before.
+VERSIONS = {"calibration": 2}
 # What a `schema` says -> the record of the whole document.
-KINDS = {f"opennandlab.{family}/1": kind for family, kind in FAMILIES.items()}
+KINDS = {
+    f"opennandlab.{family}/{VERSIONS.get(family, 1)}": kind for family, kind in FAMILIES.items()
+}
 
 
 def load(path: str | Path, *, check_digest: bool = True) -> Loaded:

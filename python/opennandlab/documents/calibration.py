@@ -1,4 +1,4 @@
-"""The document `opennandlab.calibration/1`: keys of a device, fitted to what was measured."""
+"""The document `opennandlab.calibration/2`: keys of a device, fitted to the measurement."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final, Literal
 from opennandlab.documents.agreement import Agreement
 from opennandlab.documents.record import JsonObject, Number, Record
 
-CALIBRATION_SCHEMA: Final = "opennandlab.calibration/1"
+CALIBRATION_SCHEMA: Final = "opennandlab.calibration/2"
 
 Verdict = Literal["determined", "correlated", "flat", "at a bound", "ambiguous", "unknown"]
 
@@ -51,6 +51,10 @@ class FittedKey(Record, frozen=True, kw_only=True):
             different values; `unknown` where it could not be found out.
         partner: The key with which it is correlated most; `null` for a single key.
         correlation: Of both estimates, -1 to 1.
+        p5: The value is below this with a probability of 5 %; `null` if the data do not limit
+            it.
+        p50: The median.
+        p95: Below this with 95 %.
     """
 
     key: str
@@ -65,6 +69,65 @@ class FittedKey(Record, frozen=True, kw_only=True):
     verdict: Verdict
     partner: str | None
     correlation: Number | None
+    p5: Number | None
+    p50: Number | None
+    p95: Number | None
+
+
+class Variant(Record, frozen=True, kw_only=True):
+    """A combination of the keys that were chosen among values, with a separate fit of the others.
+
+    Args:
+        choice: The combination: value by dotted key.
+        values: Of the keys that were fitted, in their order; `null` for one that cannot run.
+        rms_pct: RMS error of the fitted cells, likewise.
+        chi2: Sum of the squares of their errors over the variance, likewise.
+        weight: exp(-chi2 / 2), of all combinations together 1.
+    """
+
+    choice: JsonObject
+    values: list[Number] | None
+    rms_pct: Number | None
+    chi2: Number | None
+    weight: Number
+
+
+class Band(Record, frozen=True, kw_only=True):
+    """What the fit predicts of a cell that took no part in it.
+
+    Args:
+        row: Row of the table.
+        column: Column of the table.
+        measured: The measurement.
+        low: Below this with a probability of 5 %.
+        high: Below this with 95 %.
+        is_inside: Whether the measurement lies between.
+    """
+
+    row: str
+    column: str
+    measured: Number
+    low: Number
+    high: Number
+    is_inside: bool
+
+
+class Posterior(Record, frozen=True, kw_only=True):
+    """Knowledge after the fit.
+
+    Args:
+        noise_pct: Standard deviation of a measurement.
+        model_pct: Of the model: 8 % before the fit, then what the residuals leave.
+        bands: Of the held-out cells.
+        coverage_pct: How many of these hold the measurement; `null` without any.
+        is_too_sure: Whether these are less than 70 %.
+    """
+
+    noise_pct: Number
+    model_pct: Number
+    bands: list[Band]
+    coverage_pct: Number | None
+    is_too_sure: bool
 
 
 class Direction(Record, frozen=True, kw_only=True):
@@ -139,7 +202,7 @@ class CalibrationRun(Record, frozen=True, kw_only=True):
 
 
 class CalibrationDocument(Record, frozen=True, kw_only=True):
-    """Keys of a device, fitted to what was measured.
+    """Keys of a device, fitted to the measurement.
 
     Args:
         schema: Kind and version of the document.
@@ -152,6 +215,11 @@ class CalibrationDocument(Record, frozen=True, kw_only=True):
         held_out: Errors of the cells that were not; `null` where none were held out.
         fitted_before: RMS error of the fitted cells before, in percent.
         held_out_before: The same of the held-out cells; `null` where there are none.
+        verdict: `fits`, or `no variant fits` where the RMS error of the fitted cells exceeds 15 %;
+            `null` without a free key.
+        variants: Combinations of the keys that were chosen among values, in order; `null` without
+            any.
+        posterior: Knowledge of held-out cells; `null` without fitted keys.
         correlations: Of the estimates, a row for each key.
         directions: Combinations of keys, the one that the cells tell most of first.
         sensitivities: Of each cell.
@@ -166,7 +234,7 @@ class CalibrationDocument(Record, frozen=True, kw_only=True):
         digest: SHA-256 of all but `run`, in hex.
     """
 
-    schema: Literal["opennandlab.calibration/1"]
+    schema: Literal["opennandlab.calibration/2"]
     device: str
     config: JsonObject
     conditions: JsonObject
@@ -176,6 +244,9 @@ class CalibrationDocument(Record, frozen=True, kw_only=True):
     held_out: Agreement | None
     fitted_before: Number
     held_out_before: Number | None
+    verdict: Literal["fits", "no variant fits"] | None
+    variants: list[Variant] | None
+    posterior: Posterior | None
     correlations: list[list[Number]]
     directions: list[Direction]
     sensitivities: list[CellSensitivity]

@@ -36,8 +36,21 @@ def agreements(measured: Sequence[Table], simulated: Sequence[Table]) -> Iterato
             yield summed(table.id, table.title, table.unit, cells)
 
 
-def summed(table: str, title: str, unit: str, cells: Sequence[CellError]) -> Agreement:
+def summed(
+    table: str,
+    title: str,
+    unit: str,
+    cells: Sequence[CellError],
+    weights: Sequence[float] | None = None,
+) -> Agreement:
     """Return the errors of cells with their median, RMS and worst; at least one cell.
+
+    Args:
+        table: Id of their table.
+        title: Its title.
+        unit: Unit of the figures.
+        cells: The cells.
+        weights: How much the square of each counts; None for all alike.
 
     >>> cells = [cell("4", name, 100.0, value) for name, value in (("a", 103.0), ("b", 96.0))]
     >>> found = summed("iops", "IOPS", "IOPS", cells)
@@ -45,6 +58,8 @@ def summed(table: str, title: str, unit: str, cells: Sequence[CellError]) -> Agr
     (2, 3.535534, '4, b', -4.0)
     """
     errors = [float(one.error_pct) for one in cells]
+    shares = weights if weights and any(weights) else [1.0] * len(errors)
+    squares = [share * error * error for share, error in zip(shares, errors, strict=True)]
     worst = max(cells, key=lambda one: abs(one.error_pct))
     return Agreement(
         table=table,
@@ -52,7 +67,7 @@ def summed(table: str, title: str, unit: str, cells: Sequence[CellError]) -> Agr
         unit=unit,
         count=len(cells),
         median_pct=statistics.median(map(abs, errors)),
-        rms_pct=math.sqrt(math.fsum(error * error for error in errors) / len(errors)),
+        rms_pct=math.sqrt(math.fsum(squares) / math.fsum(shares)),
         worst_pct=worst.error_pct,
         worst=f"{worst.row}, {worst.column}",
         cells=list(cells),

@@ -33,7 +33,7 @@ LEAD = (
 
 def report(document: CalibrationDocument) -> Report:
     """Return the report of a document."""
-    held, is_fit = document.held_out, bool(document.keys)
+    held, is_fit = document.held_out, document.verdict is not None
     parts: list[tuple[str, str, tuple[Item, ...], str]] = [
         ("errors", "Errors", (errors(document), *_errors(document)), ""),
         ("conditions", "How cells were run", (_conditions(document),), ""),
@@ -43,7 +43,7 @@ def report(document: CalibrationDocument) -> Report:
             ("sensitivity", "What the cells tell of the keys", tuple(_tells(document)), ""),
             ("search", "The search", (_search(document), *_starts(document)), ""),
         ]
-        parts.insert(0, ("keys", "Keys", (keys(document),), LEAD))
+        parts.insert(0, ("keys", "Keys", (keys(document), *choices(document)), LEAD))
     which = "RMS error, fitted" if is_fit else "RMS error"
     headlines = [Headline(which, f"{document.fitted.rms_pct:.1f}", "%")]
     if held is not None:
@@ -71,7 +71,7 @@ def subtitle(document: CalibrationDocument) -> str:
     cells = f"{count} cell{'s' * (count != 1)} of {measured.test}{source}"
     return (
         f"{keys} key{'s' * (keys != 1)} to {cells}"
-        if document.keys
+        if document.verdict is not None
         else f"as it is, against {cells}"
     )
 
@@ -81,7 +81,9 @@ def cells(document: CalibrationDocument) -> Agreement:
     fitted, held = document.fitted, document.held_out
     if held is None:
         return fitted
-    found = sorted([*fitted.cells, *held.cells], key=lambda one: (_size(one.row), _reads(one)))
+    found = [*fitted.cells, *held.cells]
+    if all(one.row.replace(".", "").isdigit() for one in found):
+        found.sort(key=lambda one: (_size(one.row), _reads(one)))
     return summed(fitted.table, fitted.title, fitted.unit, found)
 
 
@@ -118,13 +120,35 @@ def brief(document: CalibrationDocument) -> Table:
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (
             one.key, f"{one.start:.6g}", f"{one.value:.6g}",
-            None if one.standard_error_pct is None else f"{one.standard_error_pct:.2g}",
+            None if one.p5 is None or one.p95 is None else f"{one.p5:.4g} to {one.p95:.4g}",
             one.verdict,
         )
         for one in document.keys
     )  # fmt: skip
-    heads = ("key", "before", "fitted", "± %", "verdict")
+    heads = ("key", "before", "fitted", "90 %", "verdict")
     return Table("keys", "Keys", heads, rows, _pairs(document))
+
+
+def found(document: CalibrationDocument) -> Iterator[Table]:
+    """Yield the tables of a fit as a terminal has room for them."""
+    if document.keys:
+        yield brief(document)
+    yield from choices(document)
+    yield errors(document)
+
+
+def choices(document: CalibrationDocument) -> Iterator[Table]:
+    """Yield the combinations of the keys that were chosen among values, the best first."""
+    rows = sorted(document.variants or (), key=lambda one: -float(one.weight))
+    if rows:
+        heads = (*(path.rpartition(".")[2] for path in rows[0].choice), "RMS, %", "probability, %")
+        yield Table(
+            "variants", "Choices", heads,
+            tuple(
+                (*map(str, one.choice.values()), one.rms_pct, f"{100 * float(one.weight):.3g}")
+                for one in rows
+            ),
+        )  # fmt: skip
 
 
 def _pairs(document: CalibrationDocument) -> str:
@@ -139,7 +163,7 @@ def _pairs(document: CalibrationDocument) -> str:
 
 def errors(document: CalibrationDocument) -> Table:
     """Return the errors before and after."""
-    if not document.keys:
+    if document.verdict is None:
         return agreement.summary([document.fitted], "errors")
     heads = ("cells", "number", "RMS before, %", "RMS, %", "median, %", "worst, %", "at")
     rows = [_row("fitted", document.fitted, document.fitted_before)]

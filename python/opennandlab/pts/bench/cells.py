@@ -33,7 +33,7 @@ from typing import Any
 
 from opennandlab.base.errors import ConfigError
 from opennandlab.base.units import kib, mix
-from opennandlab.core.config import map_unit_bytes
+from opennandlab.core.config import DeviceConfig, map_unit_bytes
 from opennandlab.documents.record import JsonObject
 from opennandlab.pts.bench.plan import seed_of
 from opennandlab.pts.bench.time_base import PAGE_BYTES
@@ -172,13 +172,29 @@ def _collecting(target: SimulatedTarget, question: Question, waf: float) -> Coll
     spare = effective["spare_factor_effective"] * effective["physical_pages"] * unit_bytes
     if part <= spare + target.capacity_bytes - filled:
         return None
+    pools, row = reclaimed(target.device)
+    config = target.device.to_dict()
+    return Collecting(pools, row, unit_bytes, buffered(config), max(waf, 1.0))
+
+
+def reclaimed(device: DeviceConfig) -> tuple[int, int]:
+    """Return how many pools collect for themselves, and the map units of a block of each.
+
+    >>> from opennandlab.core.config import load_device
+    >>> reclaimed(load_device("micron_7450_max_800gb"))
+    (1, 519888)
+    """
+    effective = device.effective
     superblocks = effective.get("superblocks")
     pools = superblocks["groups"] if superblocks else effective["die_count"]
     block = superblocks["data_pages"] if superblocks else effective["pages_per_block"]
-    config = target.device.to_dict()
+    return int(pools), int(pools * block)
+
+
+def buffered(config: Mapping[str, Any]) -> int:
+    """Return the map units of all write buffers of a device."""
     buffer = int(config["ftl"].get("write_buffer_pages") or 0)
-    buffer += int((config["host"].get("write_cache") or {}).get("pages") or 0)
-    return Collecting(int(pools), int(pools * block), unit_bytes, buffer, max(waf, 1.0))
+    return buffer + int((config["host"].get("write_cache") or {}).get("pages") or 0)
 
 
 def _range(target: SimulatedTarget, question: Question) -> ActiveRange:

@@ -1,14 +1,15 @@
-"""Fits keys of a device file to what was measured, and says which of them the data determine.
+"""Fits keys of a device file to the measurement, and says which of them the data determine.
 
 ```text
-measured document ──cells──► figures, some held out ─┐
-device file, keys ──keys──► bounds, scales ──────────┼─► search ──► best values
-                                                     │     │ runs of the device: objective, journal
-                                                     └─► sensitivity ──► which keys are known
-best values ──filing──► device file with provenance       calibrating ──► opennandlab.calibration/1
+documents, CSV ──cells, tables──► figures, some held out ─┐
+device file, keys ──keys──► bounds, scales, choices ──────┼─► for each choice: stages, search
+                       runs of the device: objective,     │      │
+                       loads, journal                     └──► posterior, sensitivity
+best values ──filing──► device file with provenance   telling ──► opennandlab.calibration/2
 ```
 """
 
-from opennandlab.studies.calibration.calibrating import Calibration, calibrate
+from opennandlab.studies.calibration.calibrating import calibrate
+from opennandlab.studies.calibration.planning import Calibration
 
 __all__ = ["Calibration", "calibrate"]

@@ -10,6 +10,7 @@ from itertools import pairwise
 
 from opennandlab.base.errors import ResultError
 from opennandlab.documents.pts import PtsDocument, Table
+from opennandlab.studies.calibration.loads import Load
 
 # Test -> table, figure of `pts.cells`, and its factor to the unit of the table.
 COMPARED = {
@@ -29,7 +30,10 @@ class Target:
         column: Column of the table.
         block_bytes: Size of a request.
         read_pct: Reads in percent.
-        value: What was measured, in the unit of the table.
+        value: The measurement, in the unit of the table.
+        weight: How much its square counts in the loss.
+        load: The writes, of a cell that is a single run.
+        where: Its place in a file.
     """
 
     row: str
@@ -37,6 +41,9 @@ class Target:
     block_bytes: int
     read_pct: float
     value: float
+    weight: float = 1.0
+    load: Load | None = None
+    where: str = ""
 
     @property
     def name(self) -> str:
@@ -66,10 +73,10 @@ def table_of(document: PtsDocument) -> Table:
 
 
 def uncertain(document: PtsDocument, *, force: bool) -> list[str]:
-    """Return what is to be said of cells that are uncertain: they fail a check of the import.
+    """Return warnings of cells that are uncertain: they fail a check of the import.
 
     Args:
-        document: What was measured.
+        document: The measurement.
         force: Take them, as they are labelled.
 
     Raises:
@@ -133,11 +140,11 @@ def _place(row: str, column: str) -> tuple[int, float] | None:
     return int(size), read_pct
 
 
-def held_out(found: Sequence[Target], asked: str | None, seed: int) -> set[str]:
+def held_out(names: Sequence[str], asked: str | None, seed: int) -> set[str]:
     """Return the names of the cells that take no part in the fit.
 
     Args:
-        found: All cells.
+        names: Of all cells.
         asked: A share, or names such as `4:0/100,8:100/0`; None for a quarter.
         seed: Decides which.
 
@@ -145,7 +152,6 @@ def held_out(found: Sequence[Target], asked: str | None, seed: int) -> set[str]:
         ResultError: for what is neither, and where nothing would be left to fit.
     """
     text = str(HOLD_OUT) if asked is None else asked.strip()
-    names = [one.name for one in found]
     if ":" in text:
         chosen = {one.strip() for one in text.split(",")}
         unknown = sorted(chosen - set(names))

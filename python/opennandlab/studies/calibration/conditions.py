@@ -1,23 +1,26 @@
 """How the cells of a measured document are run: what its header says, what is asked, what is left.
 
-A device is simulated with fewer blocks per plane: dies, sizes of blocks and all shares stay, so its
-rates do. What a test wrote to a part of the drive becomes the same share of the smaller one.
+A large device is simulated with fewer pages in its blocks (`core.shrinking`), or with fewer blocks
+per plane where that cannot be: dies and all shares stay, so its rates do. What a test wrote to a
+part of the drive becomes the same share of the smaller one.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from opennandlab.base.errors import ConfigError
 from opennandlab.core.config import DeviceConfig, load_device
 from opennandlab.core.overrides import set_path
+from opennandlab.core.shrinking import AUTO, shrink
 from opennandlab.documents.pts import PtsDocument
 from opennandlab.documents.pts_header import Header
 from opennandlab.pts.bench.cells import REQUESTS_MAX
 from opennandlab.studies.calibration.cells import Target
+from opennandlab.studies.calibration.loads import PLAIN, Load
 
 # Blocks are left out above this size of the flash.
 RAW_BYTES_MAX = 16 << 30
@@ -39,7 +42,7 @@ CACHES = {"C": True, "E": False}
 
 @dataclass(frozen=True)
 class Asked:
-    """What was asked for besides keys; None for what the document says, or the default.
+    """The wishes besides keys; None for what the document says, or the default.
 
     Args:
         threads: Threads (TC).
@@ -51,6 +54,7 @@ class Asked:
         requests_max: Requests of a cell at most.
         settle: Random writes before the first cell, in sizes of the range.
         blocks: Blocks per plane that are simulated; 0 for all.
+        shrink: Divisor of the pages of a block, where `blocks` is not given.
     """
 
     threads: int | None = None
@@ -62,6 +66,7 @@ class Asked:
     requests_max: int = REQUESTS_MAX
     settle: float = 2.0
     blocks: int | None = None
+    shrink: int | str = AUTO
 
 
 @dataclass(frozen=True)
@@ -72,12 +77,14 @@ class Conditions:
         question: The settings of `pts.cells`.
         blocks: Blocks per plane; None for those of the file.
         blocks_of: Blocks per plane of the file.
+        shrink: Divisor of the pages of a block.
         warnings: What was assumed.
     """
 
     question: dict[str, Any]
     blocks: int | None
     blocks_of: int
+    shrink: int | str = 1
     warnings: list[str] = field(default_factory=list)
 
     def applied(self, device: dict[str, Any]) -> dict[str, Any]:
@@ -88,10 +95,15 @@ class Conditions:
         set_path(found, BLOCKS, self.blocks)
         return found
 
+    def smaller(self, device: DeviceConfig) -> DeviceConfig:
+        """Return a device as it is run, with fewer pages in its blocks."""
+        return device if self.shrink == 1 else shrink(device, PLAIN, self.shrink).device
+
     def record(self) -> dict[str, Any]:
         """Return the record of the document."""
         rest = {key: value for key, value in self.question.items() if key != "cells"}
-        return {**rest, "blocks_per_plane": self.blocks or self.blocks_of,
+        return {**rest, "shrink": self.shrink,
+                "blocks_per_plane": self.blocks or self.blocks_of,
                 "blocks_per_plane_of_the_file": self.blocks_of}  # fmt: skip
 
 
@@ -100,7 +112,7 @@ def load_copy(device: dict[str, Any]) -> dict[str, Any]:
     return {key: dict(value) if isinstance(value, dict) else value for key, value in device.items()}
 
 
-def conditions(  # noqa: PLR0913, PLR0917 (what was measured, on what, and how)
+def conditions(  # noqa: PLR0913, PLR0917 (the measurement, on what, and how)
     document: PtsDocument,
     targets: Sequence[Target],
     device: DeviceConfig,
@@ -111,11 +123,11 @@ def conditions(  # noqa: PLR0913, PLR0917 (what was measured, on what, and how)
     """Return how the cells of a document are run on a device.
 
     Args:
-        document: What was measured.
+        document: The measurement.
         targets: Its cells.
         device: The device, resolved.
         given: The device, as its file has it.
-        asked: What was asked for.
+        asked: The wishes.
         free: Keys that are fitted.
 
     Raises:
@@ -143,7 +155,9 @@ def conditions(  # noqa: PLR0913, PLR0917 (what was measured, on what, and how)
         assumed = "sequential" if document.test == "throughput" else "random"
         warnings.append(f"the pattern is assumed: {assumed}")
     cache = _cache(asked, head)
-    blocks = _blocks(device, given, asked.blocks, free)
+    divisor, told = _divisor(device, asked)
+    warnings += told
+    blocks = None if divisor != 1 else _blocks(device, given, asked.blocks, free)
     if blocks is not None and asked.blocks:
         warnings += _told_of_spare(device, given, blocks)
     if cache is False and not device.to_dict()["host"].get("power_loss_protected"):
@@ -160,7 +174,55 @@ def conditions(  # noqa: PLR0913, PLR0917 (what was measured, on what, and how)
         "requests_max": asked.requests_max,
         "settle": asked.settle,
     }
-    return Conditions(question, blocks, int(device[BLOCKS]), warnings)
+    return Conditions(question, blocks, int(device[BLOCKS]), divisor, warnings)
+
+
+def _divisor(device: DeviceConfig, asked: Asked) -> tuple[int | str, list[str]]:
+    """Return the divisor of the pages of a block, and what that loses."""
+    is_large = int(device.effective["raw_bytes"]) > RAW_BYTES_MAX
+    if asked.blocks is not None or (asked.shrink == AUTO and not is_large):
+        return 1, []
+    found = shrink(device, PLAIN, asked.shrink)
+    return (1 if found.divisor == 1 else asked.shrink), told_of(found.divisor, found.notes)
+
+
+def told_of(divisor: int, notes: Sequence[str]) -> list[str]:
+    """Return the warning of a shrunk drive."""
+    if divisor == 1:
+        return []
+    return [f"blocks have 1/{divisor} of their pages (--shrink 1 for all): {'; '.join(notes)}"]
+
+
+def conditions_of_loads(loads: Sequence[Load], device: DeviceConfig, asked: Asked) -> Conditions:
+    """Return how cells that are single runs are run.
+
+    Args:
+        loads: The cells.
+        device: The device, resolved.
+        asked: The wishes.
+
+    Raises:
+        ConfigError: for what only a table of sizes and mixes has, and cells that cannot be run.
+    """
+    plain = Asked(shrink=asked.shrink, requests=asked.requests, requests_max=asked.requests_max)
+    if asked != plain:
+        names = (one.name for one in fields(Asked))
+        name = next(one for one in names if getattr(asked, one) != getattr(plain, one))
+        message = "is of tables of sizes and mixes: here each cell has its own; accepted: without"
+        raise ConfigError(f"--{name}", message)
+    runs = [one.run(device, *limits(asked)) for one in loads]
+    question = {
+        "cells": [one.load.name for one in runs], "requests": asked.requests,
+        "requests_max": asked.requests_max,
+    }  # fmt: skip
+    divisor = max(one.divisor for one in runs)
+    notes = list(dict.fromkeys(note for one in runs for note in one.notes))
+    return Conditions(question, None, int(device[BLOCKS]), divisor, told_of(divisor, notes))
+
+
+def limits(asked: Asked) -> tuple[int | str, int, int]:
+    """Return divisor, and requests of a cell at least and at most."""
+    return asked.shrink, asked.requests, asked.requests_max
 
 
 def _cache(asked: Asked, head: Header) -> bool | None:

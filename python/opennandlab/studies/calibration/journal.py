@@ -23,7 +23,7 @@ class Journal:
     def __init__(self, path: Path | None, settings: str) -> None:
         """Read what is there."""
         self._file = File(path, {"settings": settings})
-        self.known: dict[str, list[float] | None] = {}
+        self.known: dict[str, list[float | None] | None] = {}
         for record in self._file.records:
             key, values = record.get("key"), record.get("values")
             if not isinstance(key, str) or not isinstance(values, list | None):
@@ -31,7 +31,7 @@ class Journal:
                 raise ConfigError("--output", f"{path} holds no figures of runs; remove the file")
             self.known[key] = values
 
-    def add(self, key: str, values: list[float] | None) -> None:
+    def add(self, key: str, values: list[float | None] | None) -> None:
         """Keep what a run gave; None where the device cannot be.
 
         Raises:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from opennandlab.base.errors import ConfigError
+from opennandlab.base.files import parse_yaml
 from opennandlab.base.hints import nearest
 from opennandlab.base.plain import leaves
 from opennandlab.base.schema import Schema, schema, variants
@@ -22,6 +24,10 @@ LOG_FACTOR = 4.0
 # Bounds where nobody gave any: so many times less and more.
 SPAN = 10.0
 KEYS_MAX = 20
+# Combinations of values, each with a separate fit.
+VARIANTS_MAX = 24
+# Bounds, values to choose among, or neither.
+Asked = tuple[float, float] | list[Any] | None
 
 
 @dataclass(frozen=True)
@@ -69,24 +75,61 @@ class Key:
         return (value - self.low) / (self.high - self.low)
 
 
-def parse(texts: Sequence[str]) -> dict[str, tuple[float, float] | None]:
-    """Read `KEY` and `KEY=LOW:HIGH`.
+def parse(texts: Sequence[str]) -> dict[str, Asked]:
+    """Read `KEY`, `KEY=LOW:HIGH`, and `KEY=ONE,OTHER` for values to choose among.
 
     Raises:
         ConfigError: for anything else, for bounds the wrong way round, and for a key twice.
 
-    >>> parse(["a.b", "c=1:2.5"])
-    {'a.b': None, 'c': (1.0, 2.5)}
+    >>> parse(["a.b", "c=1:2.5", "d=greedy,8"])
+    {'a.b': None, 'c': (1.0, 2.5), 'd': ['greedy', 8]}
     """
-    found: dict[str, tuple[float, float] | None] = {}
+    found: dict[str, Asked] = {}
     for text in texts:
         path, equals, bounds = text.partition("=")
         path = path.strip()
         if not path or not all(path.split(".")):
-            raise ConfigError("--free", f"`{text}` names no key; accepted: KEY or KEY=LOW:HIGH")
+            accepted = "KEY, KEY=LOW:HIGH or KEY=ONE,OTHER"
+            raise ConfigError("--free", f"`{text}` names no key; accepted: {accepted}")
         if path in found:
             raise ConfigError("--free", f"`{path}` is named twice; accepted: each key once")
-        found[path] = _bounds(path, bounds) if equals else None
+        if "," in bounds:
+            found[path] = [_plain(word, path) for word in bounds.split(",")]
+        else:
+            found[path] = _bounds(path, bounds) if equals else None
+    return found
+
+
+def _plain(word: str, path: str) -> Any:  # noqa: ANN401 (any value of a device file)
+    value = parse_yaml(word.strip()[:80], f"--free {path}")
+    if value is None or isinstance(value, dict | list):
+        raise ConfigError(f"--free {path}", f"`{word[:40]}` is no value; accepted: ONE,OTHER")
+    return value
+
+
+def choices(wanted: Mapping[str, Asked], device: DeviceConfig) -> list[dict[str, Any]]:
+    """Return the combinations of the keys that are chosen among values; one without any.
+
+    Args:
+        wanted: Paths, with values where they are listed.
+        device: The device before.
+
+    Raises:
+        ConfigError: for too many combinations, and for one that cannot be.
+    """
+    lists = {path: asked for path, asked in wanted.items() if isinstance(asked, list)}
+    for path, values in lists.items():
+        if len({repr(value) for value in values}) < len(values):
+            raise ConfigError(f"--free {path}", "a value is named twice; accepted: each once")
+    count = math.prod(len(values) for values in lists.values())
+    if count > VARIANTS_MAX:
+        raise ConfigError("--free", f"{count} combinations; accepted: up to {VARIANTS_MAX}")
+    found = [dict(zip(lists, values, strict=True)) for values in product(*lists.values())]
+    for one in found:
+        problem = _problem(device, one)
+        if problem is not None:
+            told = ", ".join(f"{path} {value}" for path, value in one.items())
+            raise ConfigError("--free", f"with {told} there is no device: {problem}")
     return found
 
 
@@ -106,7 +149,7 @@ def _bounds(path: str, text: str) -> tuple[float, float]:
     return low, high
 
 
-def keys_of(wanted: Mapping[str, tuple[float, float] | None], device: DeviceConfig) -> list[Key]:
+def keys_of(wanted: Mapping[str, Asked], device: DeviceConfig) -> list[Key]:
     """Return the keys with bounds and where they start.
 
     Args:
@@ -122,7 +165,11 @@ def keys_of(wanted: Mapping[str, tuple[float, float] | None], device: DeviceConf
     if len(wanted) > KEYS_MAX:
         raise ConfigError("--free", f"{len(wanted)} keys; accepted: up to {KEYS_MAX}")
     document = device.to_dict()
-    found = [_key(path, bounds, document) for path, bounds in wanted.items()]
+    found = [
+        _key(path, bounds, document)
+        for path, bounds in wanted.items()
+        if not isinstance(bounds, list)
+    ]
     for key in found:
         if wanted[key.path] is not None:
             _try(key, device)
@@ -132,14 +179,14 @@ def keys_of(wanted: Mapping[str, tuple[float, float] | None], device: DeviceConf
 def _try(key: Key, device: DeviceConfig) -> None:
     """Refuse bounds at which the device cannot be."""
     for value in (key.value(0.0), key.value(1.0)):
-        problem = _problem(device, key.path, value)
+        problem = _problem(device, {key.path: value})
         if problem is not None:
             raise ConfigError(f"--free {key.path}", f"with {value:g} there is no device: {problem}")
 
 
-def _problem(device: DeviceConfig, path: str, value: float) -> ConfigError | None:
+def _problem(device: DeviceConfig, values: Mapping[str, Any]) -> ConfigError | None:
     try:
-        device.replace({path: value})
+        device.replace(values)
     except ConfigError as error:
         return error
     return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -16,15 +17,17 @@ import numpy as np
 import numpy.typing as npt
 
 from opennandlab.base.errors import ConfigError, ResultError
-from opennandlab.core.config import load_device
+from opennandlab.core.config import DeviceConfig, load_device
 from opennandlab.studies.calibration.cells import COMPARED, Target
 from opennandlab.studies.calibration.journal import Journal
 from opennandlab.studies.calibration.keys import Key
+from opennandlab.studies.calibration.loads import FIGURES, Run, figures
 from opennandlab.studies.sweeps.engine import Engine
 from opennandlab.studies.sweeps.point import Point
 
 Array = npt.NDArray[np.float64]
-Values = Mapping[str, float]
+Values = Mapping[str, Any]
+Figures = Sequence[float | None] | None
 WAIT_S = 0.2
 
 
@@ -89,31 +92,19 @@ class Progress:
         return self.elapsed_s / self.runs * (self.runs_max - self.runs) if self.runs else None
 
 
-class Simulated:
-    """Runs the cells on the simulated device.
+class Simulated(ABC):
+    """Runs cells on the simulated device.
 
     Args:
         device: The device file, as it is run.
-        question: What is measured: see `pts.cells`.
-        test: Decides which figure of a cell is compared.
         seed: Seed of every run.
         engine: Where runs happen.
-        journal: What is known, and where the rest is kept.
+        journal: Known runs, and the place of others.
     """
 
-    def __init__(  # noqa: PLR0913 (all by name)
-        self,
-        *,
-        device: dict[str, Any],
-        question: Mapping[str, Any],
-        test: str,
-        seed: int,
-        engine: Engine,
-        journal: Journal,
-    ) -> None:
+    def __init__(self, device: dict[str, Any], seed: int, engine: Engine, journal: Journal) -> None:
         """Take all of it; nothing runs."""
-        self._device, self._question, self._seed = device, dict(question), seed
-        _, self._figure, self._factor = COMPARED[test]
+        self._device, self._seed = device, seed
         self._engine, self._journal = engine, journal
         # Called several times a second.
         self.tick: Callable[[], None] = lambda: None
@@ -122,13 +113,10 @@ class Simulated:
 
     def __call__(self, batch: Sequence[Values]) -> list[list[float] | None]:
         """Return the figures of all cells for each set of values."""
-        points = [self._point(values) for values in batch]
-        missing = {
-            point.key: point
-            for point in points
-            if point is not None and point.key not in self._journal.known
-        }
-        self.known_count += len({it.key for it in points if it is not None} - missing.keys())
+        asked = [self._points(values) for values in batch]
+        points = {it.key: it for points in asked if points is not None for it in points}
+        missing = {key: it for key, it in points.items() if key not in self._journal.known}
+        self.known_count += len(points) - len(missing)
         for point in missing.values():
             self._engine.submit(point)
         left = set(missing)
@@ -136,27 +124,171 @@ class Simulated:
             for done in self._engine.wait(WAIT_S):
                 if done.error is not None:
                     self.error = done.error
-                found = None if done.document is None else self._figures(done.document)
+                found = None if done.document is None else self._told(done.key, done.document)
                 self._journal.add(done.key, found)
                 left.discard(done.key)
             self.tick()
-        return [None if it is None else self._journal.known[it.key] for it in points]
+        known = self._journal.known
+        return [
+            None if points is None else self._figures([known[it.key] for it in points])
+            for points in asked
+        ]
 
-    def _point(self, values: Values) -> Point | None:
+    def _points(self, values: Values) -> list[Point] | None:
         try:
-            device = load_device(self._device, dict(values))
+            return self._asked(load_device(self._device, dict(values)))
         except ConfigError as error:
             self.error = str(error)
             return None
-        settings = {"device": device.to_dict(), "question": self._question}
-        return Point("pts.cells", settings, self._seed)
 
-    def _figures(self, document: Mapping[str, Any]) -> list[float] | None:
+    def _told(self, key: str, document: Mapping[str, Any]) -> list[float | None] | None:
+        try:
+            return self._read(key, document)
+        except ConfigError as error:
+            self.error = str(error)
+            return None
+
+    @abstractmethod
+    def _asked(self, device: DeviceConfig) -> list[Point]:
+        """Return the runs of a device."""
+
+    @abstractmethod
+    def _read(self, key: str, document: Mapping[str, Any]) -> list[float | None] | None:
+        """Return the figures of one run."""
+
+    @abstractmethod
+    def _figures(self, runs: Sequence[Figures]) -> list[float] | None:
+        """Return the figures of all cells, in the order of the targets."""
+
+
+class OfSizes(Simulated):
+    """Cells of sizes and mixes, one after the other on one drive: see `pts.cells`.
+
+    Args:
+        device: The device file, as it is run.
+        seed: Seed of every run.
+        engine: Where runs happen.
+        journal: Known runs, and the place of others.
+        question: The question of `pts.cells`.
+        test: Decides which figure of a cell is compared.
+        smaller: Returns the device that is run.
+    """
+
+    def __init__(  # noqa: PLR0913 (all but four by name)
+        self,
+        device: dict[str, Any],
+        seed: int,
+        engine: Engine,
+        journal: Journal,
+        *,
+        question: Mapping[str, Any],
+        test: str,
+        smaller: Callable[[DeviceConfig], DeviceConfig],
+    ) -> None:
+        """Take all of it; nothing runs."""
+        super().__init__(device, seed, engine, journal)
+        self._question, self._smaller = dict(question), smaller
+        _, self._figure, self._factor = COMPARED[test]
+
+    def _asked(self, device: DeviceConfig) -> list[Point]:
+        settings = {"device": self._smaller(device).to_dict(), "question": self._question}
+        return [Point("pts.cells", settings, self._seed)]
+
+    def _read(self, key: str, document: Mapping[str, Any]) -> list[float | None] | None:
+        del key  # one run has all cells
         found = [cell[self._figure] for cell in document["cells"]]
         if any(one is None or not one > 0 for one in found):
             self.error = "a cell completed no request"
             return None
         return [float(one) * self._factor for one in found]
+
+    def _figures(self, runs: Sequence[Figures]) -> list[float] | None:
+        (only,) = runs
+        return None if only is None else [float(one or 0.0) for one in only]
+
+
+class OfLoads(Simulated):
+    """Cells that are single runs, on a shrunk drive.
+
+    Args:
+        device: The device file, as it is run.
+        seed: Seed of every run.
+        engine: Where runs happen.
+        journal: Known runs, and the place of others.
+        targets: The compared figures.
+        limits: Divisor, and requests of a cell at least and at most.
+    """
+
+    def __init__(  # noqa: PLR0913 (all but four by name)
+        self,
+        device: dict[str, Any],
+        seed: int,
+        engine: Engine,
+        journal: Journal,
+        *,
+        targets: Sequence[Target],
+        limits: tuple[int | str, int, int],
+    ) -> None:
+        """Take all of it; nothing runs."""
+        super().__init__(device, seed, engine, journal)
+        self._limits, self._targets = limits, list(targets)
+        self._loads = list(dict.fromkeys(one.load for one in targets if one.load is not None))
+        self._runs: dict[str, Run] = {}
+        # Names of cells whose WAF still moved.
+        self.unsteady: set[str] = set()
+
+    def part(self, targets: Sequence[Target]) -> OfLoads:
+        """Return what runs some of the cells."""
+        found = OfLoads(self._device, self._seed, self._engine, self._journal, targets=targets,
+                        limits=self._limits)  # fmt: skip
+        found.tick = self.tick
+        return found
+
+    def _asked(self, device: DeviceConfig) -> list[Point]:
+        found = []
+        for load in self._loads:
+            run = load.run(device, *self._limits)
+            settings = {"device": run.device.to_dict(), "workload": run.workload}
+            point = Point("benchmark", settings, self._seed)
+            self._runs[point.key] = run
+            found.append(point)
+        return found
+
+    def _read(self, key: str, document: Mapping[str, Any]) -> list[float | None] | None:
+        run = self._runs[key]
+        return figures(run.load, run.row, document)
+
+    def _figures(self, runs: Sequence[Figures]) -> list[float] | None:
+        known = dict(zip(self._loads, runs, strict=True))
+        columns = list(FIGURES)
+        found = []
+        for one in self._targets:
+            values = known[one.load] if one.load is not None else None
+            value = None if values is None else values[columns.index(one.column)]
+            if values is None or value is None or not value > 0:
+                self.error = self.error or f"the cell {one.row} has no {one.column}"
+                return None
+            if not values[-1]:
+                self.unsteady.add(one.row)
+            found.append(value)
+        return found
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """A model with some keys set.
+
+    Args:
+        model: The model.
+        choice: Values by key.
+    """
+
+    model: Model
+    choice: Values
+
+    def __call__(self, batch: Sequence[Values]) -> list[list[float] | None]:
+        """Return the figures of all cells for each set of values."""
+        return self.model([{**self.choice, **values} for values in batch])
 
 
 class Objective:
@@ -164,7 +296,7 @@ class Objective:
 
     Args:
         keys: What is fitted.
-        targets: What was measured, in the order of the model's figures.
+        targets: The measurement, in the order of the model's figures.
         held_out: Names of the cells that do not count.
         model: Gives the figures.
         runs_max: At most so many runs are planned, for the progress.
@@ -182,8 +314,12 @@ class Objective:
     ) -> None:
         """Begin with nothing known."""
         self.keys = list(keys)
+        self._targets, self._held_out = list(targets), held_out
         self._measured = np.log([one.value for one in targets])
-        self.counts = np.array([one.name not in held_out for one in targets])
+        self.weights = np.array([one.weight for one in targets])
+        is_fitted = [one.name not in held_out for one in targets]
+        self.counts: npt.NDArray[Any] = np.array(is_fitted) & (self.weights > 0)
+        self.is_cut = False
         self._model, self._runs_max, self._watch = model, runs_max, watch
         self.stage = "start"
         self.runs = 0
@@ -194,6 +330,17 @@ class Objective:
         self.seen: list[End] = []
         self._least = math.inf
         self._began = time.monotonic()
+
+    def again(self, keys: Sequence[Key], model: Model) -> Objective:
+        """Return the same question of other keys and another model, with nothing known."""
+        found = Objective(keys, self._targets, self._held_out, model, self._runs_max, self._watch)
+        found._began = self._began
+        return found
+
+    def enter(self, stage: str) -> None:
+        """Report a new stage."""
+        self.stage = stage
+        self.tell()
 
     def values(self, place: Array) -> dict[str, float]:
         """Return the values of keys at a place, each coordinate from 0 to 1."""
@@ -217,7 +364,13 @@ class Objective:
 
     def loss(self, residuals: Array | None) -> float:
         """Return the mean square of the logs over the fitted cells; infinite for None."""
-        return math.inf if residuals is None else float(np.mean(residuals[self.counts] ** 2))
+        return math.inf if residuals is None else float(np.mean(self.weighted(residuals) ** 2))
+
+    def weighted(self, rows: Array) -> Array:
+        """Return the rows of the fitted cells, so that their squares count by their weights."""
+        weights = self.weights[self.counts]
+        found: Array = (rows[self.counts].T * np.sqrt(weights / np.mean(weights))).T
+        return found
 
     def end(self) -> None:
         """Keep where a start led, and begin another without it."""
@@ -241,7 +394,8 @@ class Objective:
         """Return the RMS error of the best place in percent; None without cells, or a place."""
         if self.best_residuals is None:
             return None
-        return rms_pct(self.best_residuals[self.counts == is_fitted])
+        which = self.counts == is_fitted
+        return rms_pct(self.best_residuals[which], self.weights[which])
 
     def tell(self) -> None:
         """Say how far it is."""
@@ -258,11 +412,11 @@ class Objective:
                 self.steps.append((self.runs, self.rms_pct() or 0.0, self.stage))
 
 
-def rms_pct(residuals: Array) -> float | None:
+def rms_pct(residuals: Array, weights: Array | None = None) -> float | None:
     """Return the root mean square of simulated / measured - 1, in percent; None for no cell."""
-    if not residuals.size:
+    if not residuals.size or (weights is not None and not weights.any()):
         return None
-    return float(100 * np.sqrt(np.mean((np.exp(residuals) - 1) ** 2)))
+    return float(100 * np.sqrt(np.average((np.exp(residuals) - 1) ** 2, weights=weights)))
 
 
 def start(objective: Objective, model: Model) -> Array:

@@ -41,7 +41,10 @@ TURNS_MAX = 8
 POLISH_GAIN_MIN = 0.005
 # Steps that are tried in each turn: damping, and how far a key may move. Far from the minimum a key
 # may seem to do nothing, so that the step without a limit would go to the other end of its range.
-STEPS = ((1e-6, 1.0), (1e-4, 0.3), (1e-2, 0.1), (1e-1, 0.03))
+Step = tuple[float, float]
+STEPS: tuple[Step, ...] = ((1e-6, 1.0), (1e-4, 0.3), (1e-2, 0.1), (1e-1, 0.03))
+# Where a run takes long.
+FEW_STEPS = STEPS[:1] + STEPS[2:3]
 # Keys are moved by so much for a difference: relative, or of the range.
 DIFFERENCE = 0.03
 # By so much where differences of that would be those of chance: of a slope this share is noise.
@@ -77,6 +80,21 @@ def find(objective: Objective, runs_max: int, seed: int, starts_max: int = 1) ->
     objective.choose()
 
 
+def refine(objective: Objective, runs_max: int, seed: int, goal_pct: float) -> None:
+    """Step towards the minimum from the start; search the range only if that is no fit.
+
+    Args:
+        objective: With the start known.
+        runs_max: Runs in all.
+        seed: Decides every draw.
+        goal_pct: RMS error of a fit.
+    """
+    polish(objective, runs_max, FEW_STEPS)
+    if (objective.rms_pct() or 0.0) > goal_pct and not objective.is_cut:
+        _find(objective, runs_max, seed)
+    objective.choose()
+
+
 def _far(objective: Objective, draw: np.random.Generator) -> Array:
     """Return the place, of some that are drawn, that is furthest from where starts have ended."""
     places: Array = draw.uniform(0.0, 1.0, (DRAWS, len(objective.keys)))
@@ -92,21 +110,23 @@ def _find(objective: Objective, runs_max: int, seed: int) -> None:
         # CMA-ES is not made for one dimension; a line is searched by a grid.
         objective.stage = "search"
         objective.residuals([np.array([at]) for at in np.linspace(0, 1, GRID)])
-        _polish(objective, runs_max)
+        polish(objective, runs_max)
         return
     for place, sigma in enumerate(SIGMAS):
         before = objective.best_loss
         left = runs_max - runs_of_polish(len(objective.keys)) - objective.runs
+        is_cut = False
         if left > 0:
             objective.stage = "search"
-            _evolve(objective, left, seed + place, sigma)
-        _polish(objective, runs_max)
+            is_cut = _evolve(objective, left, seed + place, sigma)
+        polish(objective, runs_max)
+        objective.is_cut |= is_cut
         if objective.best_loss == 0 or (place and objective.best_loss > (1 - GAIN_MIN) * before):
             return
 
 
-def _evolve(objective: Objective, runs: int, seed: int, sigma: float) -> None:
-    """Draw generations until they bring little, or the runs are used up."""
+def _evolve(objective: Objective, runs: int, seed: int, sigma: float) -> bool:
+    """Draw generations until they bring little; return whether the runs were used up before."""
     import cma
 
     draw = np.random.default_rng(seed)
@@ -130,14 +150,23 @@ def _evolve(objective: Objective, runs: int, seed: int, sigma: float) -> None:
         strategy.tell(places, losses)
         history.append(objective.best_loss)
         if len(history) > PATIENCE and history[-1] > (1 - GAIN_MIN) * history[-1 - PATIENCE]:
-            return
+            return False
+    return not strategy.stop()
 
 
-def _polish(objective: Objective, runs_max: int) -> None:
-    objective.stage = "polish"
+def polish(objective: Objective, runs_max: int, tried: Sequence[Step] = STEPS) -> None:
+    """Step towards the minimum from the best place, until that brings little.
+
+    Args:
+        objective: With a place known.
+        runs_max: Runs in all, those of the last differences among them.
+        tried: Steps of each turn.
+    """
+    objective.stage, objective.is_cut = "polish", False
     number = len(objective.keys)
     for _ in range(TURNS_MAX):
-        if objective.runs + number + len(STEPS) + 2 * number > runs_max:
+        if objective.runs + number + len(tried) + 2 * number > runs_max:
+            objective.is_cut = True
             return
         before = objective.best_loss
         if objective.best is None or objective.best_residuals is None or before == 0:
@@ -146,19 +175,19 @@ def _polish(objective: Objective, runs_max: int) -> None:
         slopes = differences(objective, place, residuals)
         if slopes is None:
             return
-        steps = _steps(slopes[objective.counts], residuals[objective.counts], place)
+        steps = _steps(objective.weighted(slopes), objective.weighted(residuals), place, tried)
         objective.residuals([np.clip(place + step, 0.0, 1.0) for step in steps])
         if objective.best_loss > (1 - POLISH_GAIN_MIN) * before:
             return
 
 
-def _steps(slopes: Array, residuals: Array, place: Array) -> list[Array]:
+def _steps(slopes: Array, residuals: Array, place: Array, tried: Sequence[Step]) -> list[Array]:
     """Return steps of Gauss-Newton; keys at a bound do not move beyond it."""
     pull = slopes.T @ residuals
     is_stuck = ((place <= 0) & (pull > 0)) | ((place >= 1) & (pull < 0))
     free = ~is_stuck & (np.abs(slopes).sum(axis=0) > 0)
     found = []
-    for damping, limit in STEPS:
+    for damping, limit in tried:
         step = np.zeros_like(place)
         if free.any():
             part = slopes[:, free]

@@ -19,7 +19,7 @@ part that noise alone would give is taken off, and all of its slopes shrink by t
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,12 +65,14 @@ class Sensitivity:
         keys: One for each key.
         correlations: Correlations of the estimates, float64, (keys, keys).
         directions: Response and weights, the strongest first.
+        covariance: Of the logs of the estimates, float64, (keys, keys).
     """
 
     slopes: Array
     keys: list[Known]
     correlations: Array
     directions: list[tuple[float, Array]]
+    covariance: Array
 
 
 def judged(  # noqa: PLR0913, PLR0917 (what is known at the end of a search)
@@ -78,8 +80,9 @@ def judged(  # noqa: PLR0913, PLR0917 (what is known at the end of a search)
     place: Array,
     slopes: Array,
     residuals: Array,
-    counts: Array,
+    weighted: Callable[[Array], Array],
     slope_noise: Array | None = None,
+    noise_min: float = NOISE_MIN,
 ) -> Sensitivity:
     """Return which keys the data determine, and how well.
 
@@ -88,15 +91,16 @@ def judged(  # noqa: PLR0913, PLR0917 (what is known at the end of a search)
         place: The best place.
         slopes: d log figure / d place, float64, (cells, keys).
         residuals: At the best place.
-        counts: Which cells were fitted, bool.
+        weighted: Returns the rows of the fitted cells, times the roots of their weights.
         slope_noise: Standard deviation of a slope of each key; None for none.
+        noise_min: Standard deviation of a cell, at least.
     """
     scales = np.array([_scale(key, at) for key, at in zip(keys, place, strict=True)])
     logs = slopes * scales
-    fitted = logs[counts]
+    fitted = weighted(logs)
     cells, number = fitted.shape
     freedom = max(cells - number, 1)
-    noise = max(math.sqrt(float(np.sum(residuals[counts] ** 2)) / freedom), NOISE_MIN)
+    noise = max(math.sqrt(float(np.sum(weighted(residuals) ** 2)) / freedom), noise_min)
     strengths = np.sqrt(np.mean(fitted**2, axis=0))
     if slope_noise is not None:
         left = np.maximum(strengths**2 - (slope_noise * scales) ** 2, 0.0)
@@ -119,7 +123,7 @@ def judged(  # noqa: PLR0913, PLR0917 (what is known at the end of a search)
         for at in range(number)
     ]
     order = [(float(responses[at]), vectors[:, at]) for at in range(number)]
-    return Sensitivity(logs, found, correlations, order)
+    return Sensitivity(logs, found, correlations, order, covariance)
 
 
 def _scale(key: Key, place: float) -> float:
