@@ -117,14 +117,14 @@ class Posterior(Record, frozen=True, kw_only=True):
 
     Args:
         noise_pct: Standard deviation of a measurement.
-        model_pct: Of the model: 8 % before the fit, then what the residuals leave.
+        model_pct: Of the model, by kind of figure: 8 %, counted as one figure, and the residuals.
         bands: Of the held-out cells.
         coverage_pct: How many of these hold the measurement; `null` without any.
         is_too_sure: Whether these are less than 70 %.
     """
 
     noise_pct: Number
-    model_pct: Number
+    model_pct: dict[str, Number]
     bands: list[Band]
     coverage_pct: Number | None
     is_too_sure: bool

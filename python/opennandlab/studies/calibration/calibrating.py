@@ -19,7 +19,7 @@ from opennandlab.studies.calibration import posterior, search
 from opennandlab.studies.calibration.cells import Target
 from opennandlab.studies.calibration.conditions import Asked
 from opennandlab.studies.calibration.journal import Journal
-from opennandlab.studies.calibration.loads import FIGURES, SETTLE_MAX
+from opennandlab.studies.calibration.loads import SETTLE_MAX
 from opennandlab.studies.calibration.objective import (
     Array,
     Fixed,
@@ -140,13 +140,20 @@ def run(
     runs = 0
     try:
         first = start(base, model)
-        checked(base, wanted.targets, first)
+        checked(wanted.targets, first)
+        runs = base.runs if wanted.choices != [{}] else 0
         for choice in wanted.choices:
+            base.before = runs
             runs += _fit(wanted, model, base, choice, variants)
-        posterior.weighed(variants)
-        base.stage = "sensitivity"
-        best = max(variants, key=lambda one: one.weight).objective
-        before = best.runs
+        best = _best(wanted, variants)
+        if isinstance(model, OfLoads) and wanted.keys and (best.rms_pct() or 0.0) > NO_FIT_PCT:
+            # Nothing fits near where the keys began: then the whole range is searched.
+            before, best.before = best.runs, runs - best.runs
+            search.find(best, wanted.runs_max, wanted.seed)
+            runs += best.runs - before
+            best = _best(wanted, variants)
+        best.stage = "sensitivity"
+        before, best.before = best.runs, runs - best.runs
         slopes = slopes_at_best(best) if wanted.keys else None
         runs += best.runs - before
     except KeyboardInterrupt:
@@ -171,6 +178,11 @@ def run(
     )
 
 
+def _best(wanted: Plan, variants: Sequence[Variant]) -> Objective:
+    posterior.weighed(variants, wanted.targets)
+    return max(variants, key=lambda one: one.weight).objective
+
+
 def _model(wanted: Plan, engine: Threads, kept: Journal) -> OfSizes | OfLoads:
     """Return what runs the cells."""
     document = wanted.measured.document
@@ -193,8 +205,10 @@ def _fit(
     keys, runs = wanted.keys, 0
     if isinstance(model, OfLoads) and keys:
         counted = [one for one in wanted.targets if one.name not in wanted.held]
+        model.tick = base.tell
         keys, runs = staged(keys, counted, model, choice, base.enter)
-    objective = base.again(keys, Fixed(model, choice))
+    objective = base.again(keys, Fixed(model, choice), runs)
+    model.tick = objective.tell
     variants.append(Variant(choice, objective))
     try:
         start(objective, model)
@@ -205,13 +219,13 @@ def _fit(
     if not keys:
         objective.choose()
     elif isinstance(model, OfLoads) and wanted.starts_max == 1:
-        search.refine(objective, wanted.runs_max, wanted.seed, NO_FIT_PCT)
+        search.refine(objective, wanted.runs_max)
     else:
         search.find(objective, wanted.runs_max, wanted.seed, wanted.starts_max)
     return runs + objective.runs
 
 
-def checked(objective: Objective, targets: Sequence[Target], first: Array) -> None:
+def checked(targets: Sequence[Target], first: Array) -> None:
     """Refuse figures that are a thousand times too large or small: another unit.
 
     Raises:
@@ -219,16 +233,15 @@ def checked(objective: Objective, targets: Sequence[Target], first: Array) -> No
     """
     kinds: dict[str, list[float]] = {}
     for one, residual in zip(targets, first, strict=True):
-        kind = FIGURES[one.column][1] if one.load is not None else ""
-        kinds.setdefault("latency" if kind.startswith("p") else kind, []).append(float(residual))
-    del objective
+        kind = "latency" if one.kind.startswith("p") else one.kind
+        kinds.setdefault(kind, []).append(float(residual))
     for kind, residuals in kinds.items():
         middle = statistics.median(residuals)
         if any(abs(abs(middle) - math.log(unit)) < UNIT_OFF for unit in UNITS):
             factor = math.exp(abs(middle))
             way = "above" if middle < 0 else "below"
             raise ResultError(
-                f"{kind or 'the figures'}: the measurement is {factor:.0f} times {way} what the "
+                f"{kind}: the measurement is {factor:.0f} times {way} what the "
                 "device gives: a unit that is off by 1000 or 1024?; accepted: MB/s of 10^6 bytes, "
                 "us, and the units of the table"
             )

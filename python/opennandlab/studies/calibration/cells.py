@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from opennandlab.base.errors import ResultError
 from opennandlab.documents.pts import PtsDocument, Table
-from opennandlab.studies.calibration.loads import Load
+from opennandlab.studies.calibration.loads import FIGURES, Load
 
 # Test -> table, figure of `pts.cells`, and its factor to the unit of the table.
 COMPARED = {
@@ -44,6 +44,11 @@ class Target:
     weight: float = 1.0
     load: Load | None = None
     where: str = ""
+
+    @property
+    def kind(self) -> str:
+        """Kind of figure, by which it counts: `rate`, `waf`, `p50` and so on."""
+        return "rate" if self.load is None else FIGURES[self.column][1]
 
     @property
     def name(self) -> str:
@@ -152,13 +157,12 @@ def held_out(names: Sequence[str], asked: str | None, seed: int) -> set[str]:
         ResultError: for what is neither, and where nothing would be left to fit.
     """
     text = str(HOLD_OUT) if asked is None else asked.strip()
-    if ":" in text:
+    if ":" in text or set(names) & {one.strip() for one in text.split(",")}:
         chosen = {one.strip() for one in text.split(",")}
         unknown = sorted(chosen - set(names))
         if unknown:
             raise ResultError(
-                f"--hold-out: no cell is called `{unknown[0]}`; accepted: SIZE:MIX such as "
-                f"{names[0]}"
+                f"--hold-out: no cell is called `{unknown[0]}`; accepted: names such as {names[0]}"
             )
     else:
         try:

@@ -323,6 +323,8 @@ class Objective:
         self._model, self._runs_max, self._watch = model, runs_max, watch
         self.stage = "start"
         self.runs = 0
+        # Runs of others before these, for the progress.
+        self.before = 0
         self.best: Array | None = None
         self.best_residuals: Array | None = None
         self.steps: list[tuple[int, float, str]] = []
@@ -331,10 +333,10 @@ class Objective:
         self._least = math.inf
         self._began = time.monotonic()
 
-    def again(self, keys: Sequence[Key], model: Model) -> Objective:
-        """Return the same question of other keys and another model, with nothing known."""
+    def again(self, keys: Sequence[Key], model: Model, runs: int) -> Objective:
+        """Return the same question of other keys and another model, after more runs."""
         found = Objective(keys, self._targets, self._held_out, model, self._runs_max, self._watch)
-        found._began = self._began
+        found._began, found.before = self._began, self.before + runs
         return found
 
     def enter(self, stage: str) -> None:
@@ -401,8 +403,9 @@ class Objective:
         """Say how far it is."""
         if self._watch is not None:
             elapsed = time.monotonic() - self._began
-            most = max(self._runs_max, self.runs)
-            self._watch(Progress(self.stage, self.runs, most, self.rms_pct(), elapsed))
+            runs = self.before + self.runs
+            most = max(self._runs_max, runs)
+            self._watch(Progress(self.stage, runs, most, self.rms_pct(), elapsed))
 
     def _keep(self, place: Array, residuals: Array) -> None:
         if self.loss(residuals) < self.best_loss:

@@ -217,10 +217,19 @@ def _compared(to: To, device: DeviceConfig, weights: str | None, *, force: bool)
 
 def _held_out(found: Measured, asked: str | None, seed: int) -> set[str]:
     """Return the names of the cells that are held out: whole runs where cells are such."""
-    if found.document is not None or (asked is not None and ":" in asked):
+    if found.document is not None:
         return held_out([one.name for one in found.targets], asked, seed)
-    rows = list(dict.fromkeys(one.row for one in found.targets))
+    kinds: dict[tuple[str, bool], list[str]] = {}
+    for load in found.loads:
+        kinds.setdefault((load.pattern.partition(":")[0], load.share < 1), []).append(load.name)
+    rows = [load.name for load in found.loads]
     chosen = held_out(rows, asked, seed)
+    if not set(asked.split(",") if asked else ()) & set(rows):
+        # A share: the only cell of a kind tells what no other does, and so do two.
+        chosen = {
+            name for alike in kinds.values() if len(alike) > 2
+            for name in held_out(alike, asked, seed)
+        }  # fmt: skip
     return {one.name for one in found.targets if one.row in chosen}
 
 

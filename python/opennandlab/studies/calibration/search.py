@@ -80,18 +80,14 @@ def find(objective: Objective, runs_max: int, seed: int, starts_max: int = 1) ->
     objective.choose()
 
 
-def refine(objective: Objective, runs_max: int, seed: int, goal_pct: float) -> None:
-    """Step towards the minimum from the start; search the range only if that is no fit.
+def refine(objective: Objective, runs_max: int) -> None:
+    """Step towards the minimum from the start; the best place is in the objective.
 
     Args:
         objective: With the start known.
         runs_max: Runs in all.
-        seed: Decides every draw.
-        goal_pct: RMS error of a fit.
     """
     polish(objective, runs_max, FEW_STEPS)
-    if (objective.rms_pct() or 0.0) > goal_pct and not objective.is_cut:
-        _find(objective, runs_max, seed)
     objective.choose()
 
 

@@ -49,6 +49,7 @@ SATURATED_US = 100.0
 REPEATED = 0.15
 # A region that is larger than the device by more is of another drive.
 LARGER = 0.03
+REGION = "region_bytes"
 HEAD = ",".join([*CONDITIONS, *FIGURES])
 
 
@@ -137,7 +138,7 @@ def measured(
     found: list[Target] = []
     for source in sources:
         if isinstance(source, Path):
-            rows = list(_of_csv(source, capacity_bytes))
+            rows = list(_of_csv(source, capacity_bytes, warnings))
         else:
             rows = list(_of_document(source, warnings))
         for load, figure, value, where in rows:
@@ -154,7 +155,7 @@ def measured(
     return Measured(
         [one.name if isinstance(one, PtsDocument) else one.stem for one in sources],
         "+".join(dict.fromkeys(
-            one.test if isinstance(one, PtsDocument) else "cells" for one in sources
+            one.test if isinstance(one, PtsDocument) else "CSV" for one in sources
         )),
         list(dict.fromkeys(
             str(one.header.imported.source) for one in documents
@@ -295,16 +296,15 @@ def _of_sizes(document: PtsDocument) -> Iterator[Figure]:
         yield load, "mb_s", one.value * factor, document.name
 
 
-def _of_csv(path: Path, capacity_bytes: int) -> Iterator[Figure]:
-    text = path.read_text(encoding="utf-8-sig")
-    rows = list(csv.reader(io.StringIO(text)))
+def _of_csv(path: Path, capacity_bytes: int, warnings: list[str]) -> Iterator[Figure]:
+    rows = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig"))))
     heads = [word.strip() for word in rows[0]]
     unknown = [word for word in heads if word not in {*CONDITIONS, *FIGURES}]
     if unknown or len(set(heads)) < len(heads):
         bad = unknown[0] if unknown else next(one for one in heads if heads.count(one) > 1)
         why = "unknown" if unknown else "there twice"
         raise ResultError(f"{path.name}:1: the column `{bad[:40]}` is {why}; accepted: {HEAD}")
-    count = 0
+    cells: list[tuple[dict[str, str], str]] = []
     for number, row in enumerate(rows[1:], start=2):
         if not any(word.strip() for word in row):
             continue
@@ -312,14 +312,31 @@ def _of_csv(path: Path, capacity_bytes: int) -> Iterator[Figure]:
         if len(row) != len(heads):
             raise ResultError(f"{where}: {len(row)} fields; accepted: {len(heads)}, as in the head")
         words = {head: word.strip() for head, word in zip(heads, row, strict=True) if word.strip()}
+        cells.append((words, where))
+    if not cells:
+        raise ResultError(f"{path.name}: no cell; accepted: a row for each")
+    capacity = _capacity([words for words, _ in cells], capacity_bytes, path.name, warnings)
+    for words, where in cells:
         found = {head: _number(words[head], head, where) for head in FIGURES if head in words}
         if not found:
             raise ResultError(f"{where}: an empty cell: no figure; accepted: one or more")
-        load = _of_row(words, found, capacity_bytes, where)
-        count += 1
+        load = _of_row(words, found, capacity, where)
         yield from ((load, head, value, where) for head, value in found.items())
-    if not count:
-        raise ResultError(f"{path.name}: no cell; accepted: a row for each")
+
+
+def _capacity(
+    cells: Sequence[Mapping[str, str]], capacity_bytes: int, name: str, warnings: list[str]
+) -> float:
+    """Return the capacity of the measured drive: its largest region, if each cell has one."""
+    regions = [_number(words[REGION], REGION, name) for words in cells if REGION in words]
+    if len(regions) < len(cells):
+        return capacity_bytes
+    if abs(max(regions) / capacity_bytes - 1) > LARGER:
+        warnings.append(
+            f"{name}: the largest region has {max(regions):.0f} bytes and the device "
+            f"{capacity_bytes}: regions are taken as shares of the former"
+        )
+    return max(regions)
 
 
 def _number(word: str, head: str, where: str) -> float:
@@ -333,7 +350,7 @@ def _number(word: str, head: str, where: str) -> float:
 
 
 def _of_row(
-    words: Mapping[str, str], found: Mapping[str, float], capacity_bytes: int, where: str
+    words: Mapping[str, str], found: Mapping[str, float], capacity_bytes: float, where: str
 ) -> Load:
     """Return the cell of a row of a CSV."""
     try:
@@ -352,11 +369,11 @@ def _of_row(
             f"{where}: rate is {given['rate']:g}; accepted: above {PROBE_WRITES_PER_S}, the writes "
             "of the probe"
         )
-    share = given.get("region_bytes", capacity_bytes) / capacity_bytes
+    share = given.get(REGION, capacity_bytes) / capacity_bytes
     if share > 1 + LARGER:
         raise ResultError(
             f"{where}: region_bytes is {given['region_bytes']:.0f} and the device has "
-            f"{capacity_bytes}: another drive?; accepted: at most that"
+            f"{capacity_bytes:.0f}: another drive?; accepted: at most that"
         )
     is_large = pattern in {SEQUENTIAL, ZONES}
     usual = 1 if is_large else LOAD_DEPTH if pattern == LOAD else 512

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
@@ -37,7 +37,7 @@ def told(  # noqa: PLR0913, PLR0917 (what a document consists of)
     warnings: list[str],
 ) -> Calibration:
     """Return the document of a calibration; `runs` are those of all variants."""
-    deviation = posterior.weighed(variants)
+    deviations = posterior.weighed(variants, wanted.targets)
     best = max(variants, key=lambda one: one.weight)
     objective = best.objective
     place, residuals = objective.best, objective.best_residuals
@@ -50,12 +50,13 @@ def told(  # noqa: PLR0913, PLR0917 (what a document consists of)
     warnings = [*wanted.conditions.warnings, *warnings]
     if slopes is not None:
         judged = sensitivity.judged(
-            objective.keys, place, slopes.slopes, residuals, objective.weighted, slopes.noise,
+            objective.keys, place, slopes.slopes, residuals,
+            _alike(wanted, objective, deviations), slopes.noise,
             sensitivity.NOISE_MIN if wanted.measured.document else posterior.NOISE,
         )  # fmt: skip
         judged, said = ends.doubted(judged, objective)
         warnings += [*said, *ends.untold(judged, objective, first)]
-        known = posterior.predicted(wanted.targets, variants, deviation, judged)
+        known = posterior.predicted(wanted.targets, variants, deviations, judged)
     verdict = _verdict(wanted, objective)
     warnings += _unsure(wanted, variants, known, verdict)
     errors = {flag: _agreement(wanted, residuals, counts == flag) for flag in (True, False)}
@@ -106,6 +107,14 @@ def told(  # noqa: PLR0913, PLR0917 (what a document consists of)
     remarks |= {path: _chosen(path, variants) for path in best.choice}
     text = filing.text_of(wanted.source, values, remarks, _head(whole))
     return Calibration(whole, device, text)
+
+
+def _alike(wanted: Plan, objective: Objective, deviations: Array) -> Callable[[Array], Array]:
+    """Return the weights of rows, by which all kinds of figures scatter alike."""
+    if wanted.measured.document is not None:
+        return objective.weighted
+    shares = deviations / np.min(deviations)
+    return lambda rows: objective.weighted((rows.T / shares).T)
 
 
 def _verdict(wanted: Plan, objective: Objective) -> Literal["fits", "no variant fits"] | None:
