@@ -10,7 +10,7 @@ import pytest
 from opennandlab.base.errors import ConfigError
 from opennandlab.core.config import load_device
 from opennandlab.core.run import benchmark
-from opennandlab.core.shrinking import divisors, shrink
+from opennandlab.core.shrinking import asked_divisor, divisors, shrink
 
 MICRON = "micron_7450_max_800gb"
 UNIFORM: dict[str, Any] = {
@@ -149,3 +149,9 @@ def test_a_trace_of_a_tenant_is_not_shrunk(tmp_path: Path) -> None:
     (tmp_path / "w.yaml").write_text("tenants: [{trace: t.trace}]\n", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"tenants\[0\]\.trace: a trace in a shrunk drive"):
         shrink(load_device("tlc_standard"), tmp_path / "w.yaml", 2)
+
+
+@pytest.mark.parametrize("text", ["", "-1", "0", "1.5", "9" * 30, "autos"])
+def test_what_is_no_divisor_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="accepted: auto, 1 or more"):
+        asked_divisor(text)

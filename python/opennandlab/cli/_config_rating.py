@@ -76,14 +76,14 @@ class RatingOptions(Printed):
 
 def make_of_rating(given: RatingOptions) -> None:
     """Write the device of a data sheet and its record."""
-    from opennandlab.base.files import check_writable, write_atomically
+    from opennandlab.base.files import write_atomically
+    from opennandlab.core.shrinking import asked_divisor
     from opennandlab.documents.record import plain
+    from opennandlab.studies.rating.band import record_of
     from opennandlab.studies.rating.making import rated
-    from opennandlab.studies.rating.rounds import refused_unless_good
 
     record = record_of(given.output)
-    for path in (given.output, record):
-        check_writable(path)
+    _check_outputs(given.output, record)
     sheet = _sheet(given)
 
     def watch(now: "Round") -> None:
@@ -97,7 +97,7 @@ def make_of_rating(given: RatingOptions) -> None:
         sheet,
         given.output.stem,
         simulate=given.simulate,
-        shrink=refused_unless_good(given.shrink),
+        shrink=asked_divisor(given.shrink),
         watch=watch,
     )
     document = plain(found.document)
@@ -112,13 +112,21 @@ def make_of_rating(given: RatingOptions) -> None:
             terminal.note(f"warning: {text}", style="yellow")
 
 
-def record_of(device: Path) -> Path:
-    """Return where the record of a device file is.
+def _check_outputs(*paths: Path) -> None:
+    """Refuse files that are there already, as `config init` does, and stdout."""
+    import os
 
-    >>> record_of(Path("my.yaml")).name
-    'my.rating.json'
-    """
-    return device.with_suffix(".rating.json")
+    from opennandlab.base.errors import ConfigError
+    from opennandlab.base.files import check_writable
+
+    for path in paths:
+        if str(paths[0]) == "-":
+            message = "`-` is no file; accepted: a file name, and --json for the record on stdout"
+            raise ConfigError("--output", message)
+        if os.path.lexists(path):
+            message = f"{path} exists and is not replaced; accepted: another name"
+            raise ConfigError("--output", message)
+        check_writable(path)
 
 
 def _sheet(given: RatingOptions) -> "Sheet":

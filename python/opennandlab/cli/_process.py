@@ -41,6 +41,8 @@ ELSEWHERE = {
     ("replay", "--trace"): "the trace is given without one: `replay FILE --config DEVICE`",
     ("from", "-d"): "options of FEMU are read from a file: put the line into one and name it",
 }
+# Options that may stand without a value -> what they mean then.
+ALONE = {"--band": "all"}
 # Options NAME=VALUE that may be repeated; for each name the last value counts.
 NAMED = {"--set", "--until", "--case", "--trace", "--size"}
 
@@ -74,7 +76,7 @@ def run(app: Callable[..., Any], arguments: Sequence[str] | None = None) -> int:
     Raises:
         SystemExit: if a verb ended with it.
     """
-    given = sys.argv[1:] if arguments is None else list(arguments)
+    given = [*_complete(sys.argv[1:] if arguments is None else arguments)]
     try:
         code = app(given, prog_name="opennandlab", standalone_mode=False)
     except KeyboardInterrupt:  # before a verb began to listen
@@ -82,6 +84,14 @@ def run(app: Callable[..., Any], arguments: Sequence[str] | None = None) -> int:
     except ClickError as error:
         return _refuse(error, as_json="--json" in given)
     return code if isinstance(code, int) else terminal.DONE
+
+
+def _complete(given: Sequence[str]) -> Iterator[str]:
+    """Yield the words of a command line, with the usual value of options that stand alone."""
+    for word, after in zip(given, [*given[1:], "-"], strict=True):
+        yield word
+        if word in ALONE and after.startswith("-"):
+            yield ALONE[word]
 
 
 def _refuse(error: Any, *, as_json: bool) -> int:  # noqa: ANN401 (of whichever package)

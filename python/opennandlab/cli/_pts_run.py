@@ -14,6 +14,9 @@ from opennandlab.cli._gate import gate_plan
 from opennandlab.cli._progress import Shown, shown
 from opennandlab.cli.options.pts import Asked
 
+# What differs between the drives of a data sheet, of which only the first is shown.
+VARIANT = "variant"
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -25,15 +28,22 @@ if TYPE_CHECKING:
 
 
 def execute(
-    wanted: Asked, name: str, jobs: list["Job"], varied: "Varied | None", csv: Path | None = None
+    wanted: Asked,
+    name: str,
+    jobs: list["Job"],
+    varied: "Varied | None",
+    more: "Callable[[Suite], dict[str, Any]] | None" = None,
+    *,
+    csv: Path | None = None,
 ) -> None:
     """Run jobs, print their tables, and end with the exit code of the outcome.
 
     Args:
         wanted: What was asked for.
-        name: Of the suite.
-        jobs: The tests.
-        varied: What they vary.
+        name: Name of the suite.
+        jobs: Its tests.
+        varied: What differs between them.
+        more: Prints what else follows from them, and returns it for the document.
         csv: Where the cells of `identify` go, too.
     """
     if csv is not None:
@@ -46,7 +56,7 @@ def execute(
     suite = _measured(wanted, name, jobs, varied)
     if csv is not None:
         _write_cells(list(suite.documents.values()), csv)
-    _finish(wanted, suite)
+    _finish(wanted, suite, {} if more is None else more(suite))
     if wanted.require_steady:
         _demand_steady(list(suite.documents.values()))
 
@@ -80,6 +90,8 @@ def _measured(wanted: Asked, name: str, jobs: list["Job"], varied: "Varied | Non
 
     def done(document: "PtsDocument") -> None:
         _remark(wanted, document, changed.get(document.name))
+        if varied is not None and varied.key == VARIANT and document.name != varied.documents[0]:
+            return
         if isinstance(watch, Shown):
             watch.clear()
         if not wanted.quiet and not wanted.as_json:
@@ -242,17 +254,17 @@ def _held(wanted: Asked, place: "Place", names: list[str]) -> Iterator[None]:
         yield
 
 
-def _finish(wanted: Asked, suite: "Suite") -> None:
+def _finish(wanted: Asked, suite: "Suite", more: dict[str, Any]) -> None:
     """Print what comes after the tables."""
     from opennandlab.documents.record import plain
 
     documents = list(suite.documents.values())
-    if len(documents) > 1 and not wanted.quiet and not wanted.as_json:
+    if len(documents) > 1 and not more and not wanted.quiet and not wanted.as_json:
         tables.show_suite(documents)
     if wanted.as_json:
         is_single = len(documents) == 1 and not suite.left_out
         inner = {name: plain(document) for name, document in suite.documents.items()}
-        whole = {**plain(suite.document()), "documents": inner}
+        whole = {**plain(suite.document()), "documents": inner, **more}
         terminal.emit_json(plain(documents[0]) if is_single else whole)
     if wanted.quiet:
         return

@@ -13,16 +13,8 @@ import typer
 from typer.core import TyperGroup
 
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli.options.common import Printed
-from opennandlab.cli.options.pts import (
-    CsvFile,
-    OnlySlides,
-    Shrink,
-    TestOptions,
-    Vary,
-    asked,
-    command_of,
-)
+from opennandlab.cli.options.common import Band, Printed, Shrink
+from opennandlab.cli.options.pts import CsvFile, OnlySlides, TestOptions, Vary, asked, command_of
 from opennandlab.cli.options.rows import flag, spread
 
 if TYPE_CHECKING:
@@ -83,7 +75,7 @@ def _commands() -> typer.Typer:
     made = typer.Typer(rich_markup_mode=None)
     for name, test in {**STANDARD, **INSIDE}.items():
         epilog = f"Example: opennandlab pts {name} --target sim:tlc_standard --output {name}-run"
-        more: dict[str, Any] = {"shrink": Shrink} if name in INSIDE else {}
+        more: dict[str, Any] = {"shrink": Shrink, "band": Band} if name in INSIDE else {}
         if name == "identify":
             more["csv"] = CsvFile
         body = command_of(_runner(test), test.summary, test.options, vary=Vary, **more)
@@ -111,9 +103,14 @@ def _runner(test: "Test") -> "Callable[[TestOptions], None]":
         wanted = asked(given, test.options)
         job = Job(test.name, test, wanted.settings)
         jobs, varied = [job], None
+        if given.more.get("band") is not None:
+            from opennandlab.cli._band import run_test_band
+
+            run_test_band(wanted, job, given.more["band"])
+            return
         if wanted.vary is not None:
             jobs, varied = vary(job, wanted.vary, wanted.request.overrides)
-        execute(wanted, test.name, jobs, varied, given.more.get("csv"))
+        execute(wanted, test.name, jobs, varied, csv=given.more.get("csv"))
 
     return run
 

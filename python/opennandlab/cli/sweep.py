@@ -9,13 +9,16 @@ import typer
 
 from opennandlab.cli import _sweep_tables as tables
 from opennandlab.cli import _terminal as terminal
+from opennandlab.cli._band import show_bands, sweep_bands, variants_of
 from opennandlab.cli._engines import EngineOptions, carried_out
 from opennandlab.cli._progress import shown
 from opennandlab.cli._typed import typed, typed_device, typed_sets
-from opennandlab.cli.options.common import AllowCode, Printed
+from opennandlab.cli.options.common import AllowCode, Band, Printed
 from opennandlab.cli.options.rows import argument, flag
 
 if TYPE_CHECKING:
+    from opennandlab.cli.options.common import BandKind
+    from opennandlab.studies.rating.band import Variants
     from opennandlab.studies.sweeps.definition import Sweep
     from opennandlab.studies.sweeps.engine import Cost
     from opennandlab.studies.sweeps.runner import Run
@@ -86,6 +89,7 @@ class SweepOptions(EngineOptions, Printed):
     lines: Annotated[str | None, flag("Key with a line for each of its values.")] = None
     facets: Annotated[str | None, flag("Key with a figure for each of its values.")] = None
     allow_code: AllowCode = False
+    band: Band = None
 
 
 def sweep(given: SweepOptions) -> None:
@@ -95,18 +99,10 @@ def sweep(given: SweepOptions) -> None:
     with named_in(given.what):
         from opennandlab.base.errors import ConfigError
         from opennandlab.store import Store
-        from opennandlab.studies.sweeps.definition import checked_name
         from opennandlab.studies.sweeps.runner import Run
 
         terminal.check_outputs({"--plot": given.plot})
-        asked = {"config": given.config, "workload": given.workload, "trace": given.trace}
-        wanted = _definition(given.what, asked, given.vary or [], given.settings or [])
-        wanted = _seeded(wanted, given.seeds, given.seed, given.until or [], given.seeds_max)
-        if given.name is not None:
-            wanted = _replaced(wanted, name=checked_name(given.name))
-        drawing = {"x": given.x, "y": given.y, "lines": given.lines, "facets": given.facets}
-        drawn = {key: value for key, value in drawing.items() if value is not None}
-        wanted = _replaced(wanted, plot={**wanted.plot, **drawn})
+        found, wanted = _asked(given)
         chosen = given.metrics.split(",") if given.metrics else None
         if given.plot is not None and not wanted.varied:
             raise ConfigError(
@@ -133,13 +129,32 @@ def sweep(given: SweepOptions) -> None:
         names = tables.names_of(groups, wanted, chosen)
         if given.plot is not None:
             tables.draw(groups, wanted, names, given.plot)
+        bands = None if found is None else sweep_bands(found, groups, names)
         if given.as_json:
-            terminal.emit_json(tables.document(run, rows, groups, names))
+            more = {} if bands is None else {"bands": bands}
+            terminal.emit_json(tables.document(run, rows, groups, names) | more)
         elif not given.quiet:
             tables.show(run, groups, names, given.plot)
+            if found is not None and bands is not None:
+                show_bands(found, bands, {name: name for name in names}, "point")
         if any(row.error is not None for row in rows):
             tables.show_failures(rows, quiet=given.quiet)
             raise typer.Exit(terminal.FAILED)
+
+
+def _asked(given: SweepOptions) -> "tuple[Variants | None, Sweep]":
+    """Return the sweep, and the drives of a data sheet with `--band`."""
+    from opennandlab.studies.sweeps.definition import checked_name
+
+    asked = {"config": given.config, "workload": given.workload, "trace": given.trace}
+    wanted = _definition(given.what, asked, given.vary or [], given.settings or [])
+    wanted = _seeded(wanted, given.seeds, given.seed, given.until or [], given.seeds_max)
+    if given.name is not None:
+        wanted = _replaced(wanted, name=checked_name(given.name))
+    drawing = {"x": given.x, "y": given.y, "lines": given.lines, "facets": given.facets}
+    drawn = {key: value for key, value in drawing.items() if value is not None}
+    wanted = _replaced(wanted, plot={**wanted.plot, **drawn})
+    return (None, wanted) if given.band is None else _on_variants(wanted, given.band)
 
 
 def _definition(
@@ -183,6 +198,18 @@ def _definition(
         },
         axes=tuple([axis for axis in found.axes if axis.key not in replaced] + axes),
     )
+
+
+def _on_variants(wanted: "Sweep", kind: "BandKind") -> "tuple[Variants, Sweep]":
+    """Return the drives of a data sheet, and the sweep with a row of keys for each."""
+    from opennandlab.base.errors import ConfigError
+
+    if wanted.listed:
+        raise ConfigError("--band", "lists drives, and so does `points`; accepted: one of both")
+    device = wanted.request.get("device")
+    fixed = {**wanted.changes, **dict.fromkeys(axis.key for axis in wanted.axes)}
+    found = variants_of(device if isinstance(device, str) else None, fixed, kind)
+    return found, _replaced(wanted, listed=tuple(found.keys.values()))
 
 
 def _seeded(

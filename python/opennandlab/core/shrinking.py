@@ -97,19 +97,20 @@ def shrink(device: DeviceConfig, workload: Source, divisor: int | str) -> Shrunk
     return Shrunk(smaller, load_workload(asked, smaller), count, (*_told(device, asked), *LOST))
 
 
-def changes(device: DeviceConfig, divisor: int | str, outstanding: int) -> dict[str, Any]:
-    """Return the keys of a device of fewer pages a block, and their values.
-
-    Args:
-        device: The whole device.
-        divisor: As in `shrink`.
-        outstanding: Requests that may be outstanding, which a buffer keeps twice.
+def asked_divisor(text: str) -> int | str:
+    """Return what `--shrink` asks for.
 
     Raises:
-        ConfigError: for a divisor that breaks word lines or zones.
+        ConfigError: for another text.
+
+    >>> asked_divisor("auto"), asked_divisor("64")
+    ('auto', 64)
     """
-    count = _divisor(device, divisor, [*_exact(device)])
-    return {} if count == 1 else _changes(device, count, outstanding)
+    if text == AUTO:
+        return text
+    if text.isascii() and text.isdigit() and len(text) < 9 and int(text) >= 1:
+        return int(text)
+    raise ConfigError("--shrink", f"`{text[:40]}` is not valid; accepted: auto, 1 or more")
 
 
 def divisors(device: DeviceConfig, exact: Mapping[str, int] | None = None) -> list[int]:

@@ -72,12 +72,15 @@ class Skew:
         value: The exponent, above 0, at most 10; or the share, above 0, below 1.
         shuffle: Whether popular places are spread over the range; if not they are the first.
         seed: Decides where they lie: stimuli with one seed have the same.
+        ranks_per_place: Neighbouring ranks of `zipf` that share a place: the law of a larger
+            range.
     """
 
     law: SkewLaw
     value: float
     shuffle: bool = True
     seed: int = 42
+    ranks_per_place: int = 1
 
 
 @dataclass(frozen=True)
@@ -343,6 +346,8 @@ class Target(ABC):
     warnings: Sequence[str] = ()
     # Why `nand_bytes_written` is unknown; nothing where `Measurement.inside` has it.
     waf_missing: str = ""
+    # By what a simulated drive was divided; its capacity is that of the part.
+    shrink: int = 1
     # Called while a purge waits for a drive that says how far it is.
     purge_watch: Watcher | None = None
 

@@ -51,6 +51,7 @@ class Request:
         seed: Seed of what is drawn when a simulated drive is made.
         consent: What may be lost on a real one.
         folder: Where fio's job files and outputs go; None for a temporary place.
+        shrink: What a simulated drive is divided by, `auto` or a number; None for nothing.
     """
 
     text: str
@@ -58,6 +59,7 @@ class Request:
     seed: int = 42
     consent: Consent = NONE
     folder: Path | None = None
+    shrink: str | None = None
 
     @property
     def kind(self) -> str:
@@ -186,10 +188,13 @@ def _simulated(request: Request) -> Target:
         request.overrides,
         seed=request.seed,
         name=request.text,
+        shrink=request.shrink,
     )
 
 
 def _check_overrides(request: Request) -> None:
+    if request.shrink and request.kind != "sim":
+        raise ConfigError("--shrink", f"divides simulated drives only, not {request.text}")
     if request.overrides and request.kind != "sim":
         raise ConfigError("set", f"changes simulated drives only, not {request.text}")
 

@@ -39,6 +39,7 @@ import hashlib
 import json
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -51,6 +52,8 @@ from opennandlab.core.by_hand import overruled
 from opennandlab.core.config import DeviceConfig, Source, load_device
 from opennandlab.core.memory import check_memory
 from opennandlab.core.run import SEED
+from opennandlab.core.shrinking import asked_divisor
+from opennandlab.core.shrinking import shrink as shrunk
 from opennandlab.core.slices import SLICE_GROWTH, SLICE_OPS_FIRST, SLICE_S
 from opennandlab.documents import pts_header
 from opennandlab.stats.histogram import Histogram
@@ -72,6 +75,8 @@ from opennandlab.targets.base import (
 from opennandlab.targets.spec import cell_spec
 from opennandlab.theory.prediction import has_write_buffer
 
+# What a test has outstanding at most, for the buffers of a divided drive.
+REQUESTS = {"block_size_bytes": 4096, "queue_depth": 512, "total": {"ios": 1}}
 # A watcher is called about so often.
 WATCH_S = 0.05
 
@@ -87,6 +92,7 @@ class SimulatedTarget(Target):
         oio: Requests that the drive takes at once (`host.queue_depth_max`); None for what the
             device declares.
         name: As the user named it; None for `sim:` and the name of the device.
+        shrink: By what the pages of its blocks are divided: see `core.shrinking`.
 
     Raises:
         ConfigError: for a device that cannot be built, or that needs more memory than there is.
@@ -101,7 +107,7 @@ class SimulatedTarget(Target):
     kind: ClassVar[str] = "sim"
     is_virtual: ClassVar[bool] = True
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (options, by name)
         self,
         device: Source,
         overrides: Mapping[str, Any] | None = None,
@@ -109,12 +115,19 @@ class SimulatedTarget(Target):
         seed: int = SEED,
         oio: int | None = None,
         name: str | None = None,
+        shrink: str | None = None,
     ) -> None:
         """Build an empty drive."""
         settings = dict(overrides or {})
         if oio is not None:
             settings["host.queue_depth_max"] = oio
         self._declared = load_device(device, settings)
+        self.warnings: tuple[str, ...] = ()
+        if shrink is not None:
+            smaller = shrunk(self._declared, REQUESTS, asked_divisor(shrink))
+            self._declared, self.shrink = smaller.device, smaller.divisor
+            told = f"--shrink: the drive is divided by {smaller.divisor}"
+            self.warnings = (told, *smaller.notes)
         self.device = self._declared
         self.name = name or f"sim:{self._declared.name}"
         check_memory(self._declared)
@@ -124,7 +137,6 @@ class SimulatedTarget(Target):
         self.sector_bytes = 512
         self._data = _declared_data(self._declared)
         self._has_cache = True
-        self.warnings: tuple[str, ...] = ()
 
     @property
     def _core(self) -> _core.Drive:
@@ -222,6 +234,7 @@ class SimulatedTarget(Target):
             TargetError: when the drive is worn out, or no time passes.
         """
         self._set_data(stimulus)
+        stimulus = self._of_whole(stimulus)
         self._core.begin_cell(cell_spec(stimulus, limit, sample_s, is_measured=is_measured), seed)
         self._advance(watch)
         outcome: dict[str, Any] = json.loads(self._core.cell())
@@ -255,6 +268,13 @@ class SimulatedTarget(Target):
         found = SimulatedTarget(dict(config), seed=self._seed, name=self.name)
         self._tell({"ftl": found.device.to_dict()["ftl"]}, "it follows from the number of dies")
         return found
+
+    def _of_whole(self, stimulus: Stimulus) -> Stimulus:
+        """Return a stimulus with the law of the whole drive, if this is a part of one."""
+        skew = stimulus.skew
+        if skew is None or skew.law != "zipf":
+            return stimulus
+        return replace(stimulus, skew=replace(skew, ranks_per_place=self.shrink))
 
     def idle(self, seconds: float) -> None:
         """Let time pass: dies collect and fold as the device says, throttles recover."""

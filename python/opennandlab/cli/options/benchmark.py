@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from opennandlab.cli._typed import typed
+from opennandlab.cli.options.common import Band, Shrink
 from opennandlab.cli.options.fio import JobFileOptions
 from opennandlab.cli.options.rows import flag
 
@@ -21,16 +22,5 @@ class BenchmarkOptions(JobFileOptions):
             callback=typed,
         ),
     ]
-    shrink: Annotated[
-        str | None,
-        flag(
-            "Run a drive of fewer pages a block that stands for the whole one: auto, or a divisor.",
-            metavar="auto|N",
-        ),
-    ] = None
-    band: Annotated[
-        bool,
-        flag(
-            "Run all drives that the data sheet of the device fits: config from-rating.", "--band"
-        ),
-    ] = False
+    shrink: Shrink = None
+    band: Band = None

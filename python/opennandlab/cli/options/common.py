@@ -1,6 +1,7 @@
 """Options that most verbs take."""
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import Annotated
 
 from opennandlab.cli._typed import typed_sets
@@ -40,6 +41,32 @@ AllowCode = Annotated[
     flag(
         "Run code that a document, image or definition names, such as a policy in Python.",
         "--allow-code",
+    ),
+]
+
+
+class BandKind(str, Enum):
+    """Drives that are run for a band."""
+
+    ALL = "all"
+    QUICK = "quick"
+
+
+Band = Annotated[
+    BandKind | None,
+    flag(
+        "Run all drives that the data sheet of the device fits (config from-rating), or two of "
+        "them; alone: all.",
+        "--band",
+        metavar="all|quick",
+    ),
+]
+Shrink = Annotated[
+    str | None,
+    flag(
+        "Run a drive of fewer pages a block that stands for the whole one: auto, or a divisor.",
+        "--shrink",
+        metavar="auto|N",
     ),
 ]
 SliceOps = Annotated[

@@ -79,10 +79,6 @@ Vary = Annotated[
         metavar="KEY=A,B,…",
     ),
 ]
-Shrink = Annotated[
-    str | None,
-    flag("Divide the pages of a block of a simulated drive: auto or N.", metavar="N|auto"),
-]
 CsvFile = Annotated[
     Path | None, flag("Write the cells to this file too, for `calibrate --to`.", metavar="FILE.csv")
 ]
@@ -94,10 +90,6 @@ OnlySlides = Annotated[
         metavar="SLIDE,…",
     ),
 ]
-
-
-# Requests outstanding in tests that look into an FTL, at most.
-OUTSTANDING = 512
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,17 +222,14 @@ def asked(given: TestOptions, options: tuple["Option", ...] = ()) -> Asked:
     from opennandlab.targets.consent import Consent
     from opennandlab.targets.opening import Request
 
-    output, overrides = given.output, parse_overrides(given.settings or [])
-    notes = [*(given.note or ())]
-    if (divisor := given.more.get("shrink")) is not None:
-        overrides |= _divided(given.target, overrides, divisor)
-        notes.append(f"--shrink {divisor}: a drive of fewer pages a block; {SHRINKING_LOSES}")
+    output = given.output
     request = Request(
         given.target,
-        overrides=overrides,
+        overrides=parse_overrides(given.settings or []),
         seed=given.seed,
         consent=Consent(destructive=given.destructive, i_know=given.i_know, force=given.force),
         folder=output / "fio" if output is not None else None,
+        shrink=given.more.get("shrink"),
     )
     return Asked(
         request,
@@ -251,31 +240,10 @@ def asked(given: TestOptions, options: tuple["Option", ...] = ()) -> Asked:
         given.dry_run,
         given.as_json,
         given.quiet,
-        Remarks(given.operator, tuple(notes), given.model),
+        Remarks(given.operator, tuple(given.note or ()), given.model),
         given.require_steady,
         given.profile is not None,
     )
-
-
-# What of the rules of shrinking cells of a test cannot follow, and what shrinking loses.
-SHRINKING_LOSES = "Zipf laws are those of its own addresses; tails that erases make are not seen"
-
-
-def _divided(target: str, overrides: Mapping[str, Any], divisor: str) -> dict[str, Any]:
-    """Return the keys of a simulated drive that `--shrink` changes.
-
-    Raises:
-        ConfigError: for another target, and a divisor that cannot be.
-    """
-    from opennandlab.base.errors import ConfigError
-    from opennandlab.core.config import load_device
-    from opennandlab.core.shrinking import changes
-
-    if not target.startswith("sim:"):
-        raise ConfigError("shrink", f"divides simulated drives, not {target}; accepted: sim:…")
-    device = load_device(target.removeprefix("sim:"), dict(overrides))
-    count = int(divisor) if divisor.isdecimal() and len(divisor) < 10 else divisor
-    return changes(device, count, OUTSTANDING)
 
 
 def _settings(given: TestOptions, options: tuple["Option", ...]) -> "Settings":

@@ -150,7 +150,7 @@ class _Stand(Target):
         self.kind = like.kind  # type: ignore[misc]
         self.is_virtual = like.is_virtual  # type: ignore[misc]
         self.name = like.name
-        self.capacity_bytes = like.capacity_bytes
+        self.capacity_bytes, self.shrink = like.capacity_bytes, like.shrink
         self.sector_bytes = like.sector_bytes
         self.is_steady = is_steady
         self.like = like

@@ -136,6 +136,15 @@ def amplified_of(alpha: float) -> float:
     return alpha / (alpha + lambert_w0(-alpha * math.exp(-alpha)))
 
 
+def separated(alpha: float, share: float) -> float:
+    """Return the space for data over what is written, if a static share is kept apart in full.
+
+    >>> [round(amplified_of(separated(1.4635, share)), 3) for share in (0.2, 0.4, 0.6, 0.8)]
+    [1.586, 1.385, 1.197, 1.043]
+    """
+    return (alpha - share) / (1.0 - share)
+
+
 def solve(flash: Flash, sequential: float, random: float) -> Solution:
     """Return what follows from the rates, in bytes a second.
 
@@ -151,6 +160,8 @@ def solve(flash: Flash, sequential: float, random: float) -> Solution:
     )
     if not least <= amplified <= most:
         low, high = ALPHA_RANGE
+        if least <= amplified / 1000 <= most:
+            arithmetic += ", right for a rate in thousands"
         raise ConfigError(
             "--rand-write",
             f"{arithmetic}; accepted: {least:.3g} to {most:.3g}, which {high} to {low} times the "

@@ -22,7 +22,13 @@ from opennandlab.documents.rating import (
 )
 from opennandlab.foreign.conversion import commented
 from opennandlab.studies.rating import equations, planning
-from opennandlab.studies.rating.equations import RANDOM, RANDOM_RANGE, clamped, rate_at
+from opennandlab.studies.rating.equations import (
+    ALPHA_RANGE,
+    RANDOM,
+    RANDOM_RANGE,
+    clamped,
+    rate_at,
+)
 from opennandlab.studies.rating.planning import (
     CELLS,
     FRESH_ALPHA,
@@ -31,7 +37,7 @@ from opennandlab.studies.rating.planning import (
     device_of,
     planned,
 )
-from opennandlab.studies.rating.rounds import Fitted, Round, fitted, uniform_mb_s
+from opennandlab.studies.rating.rounds import SEEDS, Fitted, Round, fitted, uniform_mb_s
 from opennandlab.studies.rating.sheet import Sheet
 
 POLICIES = ("greedy", "cost_benefit")
@@ -168,17 +174,24 @@ def _link_bytes_s(kind: str) -> float:
 
 
 def _cautions(found: Fitted, closed: Plan, seed: int) -> Iterator[str]:
-    """Yield the limits of simulated rates."""
+    """Yield the limits of the band and of simulated rates."""
+    for name, plan in _plans(found.plan, closed):
+        if (alpha := plan.solution.alpha) in ALPHA_RANGE:
+            yield f"{name}: beyond what drives have; limited to {alpha:g} x capacity for data"
     if not found.rounds:
         return
+    last = found.rounds[-1]
     if not found.is_met:
-        last = found.rounds[-1]
+        yield f"after {len(found.rounds)} rounds rates are not within 1 % of what was asked for"
+    if closed.sheet.state == "steady":
         yield (
-            f"after {len(found.rounds)} rounds sequential writes are {last.sequential_mb_s:.5g} of "
-            f"{closed.sequential_rate / 1e6:.5g} MB/s, random ones {last.uniform_mb_s:.5g} of "
-            f"{closed.random_rate / 1e6:.5g}"
+            f"collections of the simulated drive take {found.plan.solution.collecting:.2f} of the "
+            f"time of programs, the closed form says {closed.solution.collecting:.2f}: with random "
+            f"writes of {last.uniform_mb_s:.0f} MB/s, sequential ones are "
+            f"{last.sequential_mb_s:.0f} of {closed.sequential_rate / 1e6:.0f} MB/s, programs for "
+            f"a page of the host {last.waf:.2f} of {closed.solution.programs:.2f}"
         )
-    yield f"the rates are those of the dies of seed {seed}; other seeds differ by some percent"
+    yield (f"rates are means of {SEEDS} seeds from {seed}; those of one differ by some percent")
 
 
 def _variants(found: Fitted, closed: Plan, seed: int) -> Iterator[RatingVariant]:

@@ -197,6 +197,11 @@ def _read_us(  # noqa: PLR0913, PLR0917 (each part of the time of a read)
         parts = overhead + command_us(sheet) + moved + link
         whole = READ_LATENCY * sheet.read_latency_us
         found = min(max(whole - parts, low), high)
+        if found != whole - parts:
+            warnings.append(
+                f"--read-latency-us: {READ_LATENCY} x {sheet.read_latency_us:g} less {parts:.4g} "
+                f"is {whole - parts:.4g} us; flash has {low:g} to {high:g}, so {found:g}"
+            )
         told[key] = (
             f"solved from --read-latency-us: {READ_LATENCY} of it, {whole:.4g}, less {parts:.4g} "
             f"for overhead, command, bus and link; {low:g} to {high:g}"

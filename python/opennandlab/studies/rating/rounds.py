@@ -1,29 +1,34 @@
-"""Rounds on the shrunk simulation, until it does what the equations promise.
+"""Rounds on the shrunk simulation, until it has the random rate of the sheet.
 
-    t <- t S' / S        A <- A (R' S / R S')^0.7, later by secant in logarithms
+    sequential, uniform: S', R', A'         r, s, a: logarithms of R'/R, S'/S, A'/A
 
-with S' and R' as simulated: the equations leave out what only a run has, such as waits for the
-slowest die of a row and buffers that run empty. Another number of blocks draws other dies, which
-moves both rates alike, by some 2 % with 16 dies: so their ratio finds A, which stays once it is
-right, and in the last round.
+    t <- t exp((r + s + a) / 2)        A <- A exp((r - s - a) / 2)
+
+with S, R and A of the closed form and S', R' and A' as simulated: a rate goes with 1 / t, the
+random one with 1 / A too. Collections of the simulated drive cost less than those of measured ones,
+since reads of all planes take as long as one: 0.12 of the programs where two drives had 0.22 and
+0.18. No key adds that, so that S, R and A are not met together. R is; the rest is shared by the
+time of a word line and the amplification: s = -a.
+
+Another seed or number of blocks draws other dies, which moves rates by 1.2 % with 16 dies and 0.7 %
+with 32. So all are means of three seeds.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from statistics import mean
 from typing import Any
 
-from opennandlab.base.errors import ConfigError
 from opennandlab.core.run import benchmark
 from opennandlab.core.shrinking import AUTO, shrink
 from opennandlab.studies.rating.equations import ALPHA_RANGE, UNIT_BYTES, alpha_of
 from opennandlab.studies.rating.planning import Plan, device_of
 
-ROUNDS_MAX, TOLERANCE = 4, 0.01
-# A rate goes with the 1.2th to 1.8th power of the amplification: a first step.
-STEP, STEP_RANGE = 0.7, (0.5, 0.9)
+ROUNDS_MAX, TOLERANCE, SEEDS = 4, 0.01, 3
 FILL = {"kind": "sequential_fill"}
 SEQUENTIAL_RUN: dict[str, Any] = {
     "name": "sequential", "pattern": "sequential", "block_size_bytes": 128 << 10,
@@ -33,16 +38,16 @@ UNIFORM_RUN: dict[str, Any] = {
     "name": "uniform", "pattern": "random", "block_size_bytes": UNIT_BYTES, "queue_depth": 512,
     "precondition": [
         FILL,
-        {"kind": "workload", "drive_writes": 3.9},
+        {"kind": "workload", "drive_writes": 1.9},
         {"kind": "workload", "drive_writes": 0.1, "timed": True},
     ],
-    "total": {"drive_writes": 0.4},
+    "total": {"drive_writes": 0.2},
 }  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Round:
-    """One round of simulations.
+    """One round of simulations; means of the seeds.
 
     Args:
         wordline_us: t.
@@ -67,7 +72,7 @@ class Fitted:
         plan: The plan.
         rounds: The rounds, in order; the last with the plan as it is.
         shrink: Divisor of the drives.
-        is_met: Whether both rates came within 1 %.
+        is_met: Whether the random rate came within 1 %, and the rest is shared evenly.
     """
 
     plan: Plan
@@ -85,88 +90,76 @@ def fitted(
     Args:
         plan: Of the closed form.
         divisor: What drives are divided by.
-        seed: Of all randomness.
+        seed: The first of the seeds.
         watch: Called after each round.
 
     Raises:
         ConfigError: for a divisor that is not good.
     """
     rounds: list[Round] = []
-    wanted = plan.sequential_rate / 1e6, plan.random_rate / 1e6
-    is_steady = plan.sheet.state == "steady"
+    closed = plan
     while True:
         now, count = simulated(plan, divisor, seed)
         rounds.append(now)
         watch(now)
-        off = now.sequential_mb_s / wanted[0], now.uniform_mb_s / wanted[1] if is_steady else 1.0
-        is_met = all(abs(one - 1.0) <= TOLERANCE for one in off)
+        random, other = _off(closed, now)
+        is_met = abs(random) <= TOLERANCE and abs(other) <= 2 * TOLERANCE
         if is_met or len(rounds) == ROUNDS_MAX:
             return Fitted(_as_simulated(plan, now), tuple(rounds), count, is_met)
-        plan = _stepped(plan, rounds, off, is_steady=is_steady)
+        plan = _stepped(plan, (random + other) / 2, (random - other) / 2)
+
+
+def _off(closed: Plan, now: Round) -> tuple[float, float]:
+    """Return r, and s + a; of a drive that was rated empty, both so that only s counts."""
+    sequential = math.log(now.sequential_mb_s * 1e6 / closed.sequential_rate)
+    if closed.sheet.state != "steady":
+        return sequential, sequential
+    random = math.log(now.uniform_mb_s * 1e6 / closed.random_rate)
+    return random, sequential + math.log(now.waf / closed.solution.programs)
+
+
+def _stepped(plan: Plan, longer: float, more: float) -> Plan:
+    """Return the plan of the next round."""
+    found = plan.solution
+    programs = found.programs * math.exp(more)
+    low, high = ALPHA_RANGE
+    alpha = min(max(alpha_of(max(programs * plan.flash.data_share, 1.0 + 1e-9)), low), high)
+    wordline = found.wordline_us * math.exp(longer)
+    changed = replace(found, wordline_us=wordline, programs=programs, alpha=alpha)
+    return replace(plan, solution=changed)
 
 
 def simulated(plan: Plan, divisor: int | str, seed: int) -> tuple[Round, int]:
     """Return what a plan does when it is simulated, and the divisor of its drive."""
-    sequential, _, _ = _run(plan, SEQUENTIAL_RUN, divisor, seed)
-    uniform, waf, count = _run(plan, UNIFORM_RUN, divisor, seed)
+    seeds = range(seed, seed + SEEDS)
     found = plan.solution
+    sequential, _, _ = _run(plan, SEQUENTIAL_RUN, divisor, seeds)
+    uniform, waf, count = _run(plan, UNIFORM_RUN, divisor, seeds)
     return Round(found.wordline_us, found.alpha, sequential, uniform, waf), count
 
 
 def uniform_mb_s(plan: Plan, divisor: int | str, seed: int) -> float:
-    """Return the simulated rate of random writes."""
-    return _run(plan, UNIFORM_RUN, divisor, seed)[0]
+    """Return the simulated rate of random writes, of one seed."""
+    return _run(plan, UNIFORM_RUN, divisor, [seed])[0]
 
 
 def _run(
-    plan: Plan, work: Mapping[str, Any], divisor: int | str, seed: int
+    plan: Plan, work: Mapping[str, Any], divisor: int | str, seeds: Sequence[int]
 ) -> tuple[float, float, int]:
-    """Return rate and write amplification of a workload, and the divisor of the drive."""
+    """Return mean rate and write amplification of a workload, and the divisor of the drive."""
     smaller = shrink(device_of(plan, "rated")[0], work, divisor)
-    metrics = benchmark(smaller.device, smaller.workload, seed=seed).metrics
-    return float(metrics["throughput_mb_s"]["write"]), float(metrics["waf"]), smaller.divisor
+
+    def run(seed: int) -> Mapping[str, Any]:
+        return benchmark(smaller.device, smaller.workload, seed=seed).metrics
+
+    with ThreadPoolExecutor() as pool:
+        done = list(pool.map(run, seeds))
+    rate = mean(float(one["throughput_mb_s"]["write"]) for one in done)
+    return rate, mean(float(one["waf"]) for one in done), smaller.divisor
 
 
 def _as_simulated(plan: Plan, now: Round) -> Plan:
-    """Return the plan with the cost of collecting that its rates have: c = S / (k A R) - 1."""
-    share = plan.flash.data_share * plan.solution.programs
+    """Return the plan with the cost of collecting that its rates have: c = S' / (k A' R') - 1."""
+    share = plan.flash.data_share * now.waf
     cost = max(now.sequential_mb_s / (share * now.uniform_mb_s) - 1.0, 0.0)
     return replace(plan, solution=replace(plan.solution, collecting=cost))
-
-
-def _stepped(plan: Plan, rounds: list[Round], off: tuple[float, float], *, is_steady: bool) -> Plan:
-    """Return the plan of the next round."""
-    now, share = rounds[-1], plan.flash.data_share
-    solution = replace(plan.solution, wordline_us=now.wordline_us * off[0])
-    ratio = off[1] / off[0]
-    if is_steady and abs(ratio - 1.0) > TOLERANCE and len(rounds) < ROUNDS_MAX - 1:
-        programs = plan.solution.programs * ratio ** _power(rounds)
-        low, high = ALPHA_RANGE
-        alpha = min(max(alpha_of(max(programs * share, 1.0 + 1e-9)), low), high)
-        solution = replace(solution, programs=programs, alpha=alpha)
-    return replace(plan, solution=solution)
-
-
-def _power(rounds: list[Round]) -> float:
-    """Return by what power of the rate the amplification moves: of the last two rounds."""
-    if len(rounds) < 2:
-        return STEP
-    ratios = [one.uniform_mb_s / one.sequential_mb_s for one in rounds[-2:]]
-    moved = math.log(ratios[1] / ratios[0])
-    if abs(moved) < TOLERANCE:
-        return STEP
-    low, high = STEP_RANGE
-    return min(max(-math.log(rounds[-1].waf / rounds[-2].waf) / moved, low), high)
-
-
-def refused_unless_good(divisor: str) -> int | str:
-    """Return what `--shrink` asks for.
-
-    Raises:
-        ConfigError: for another text.
-    """
-    if divisor == AUTO:
-        return divisor
-    if divisor.isascii() and divisor.isdigit() and int(divisor[:9]) >= 1 and len(divisor) < 9:
-        return int(divisor)
-    raise ConfigError("--shrink", f"`{divisor[:40]}` is not valid; accepted: auto, 1 or more")

@@ -23,6 +23,10 @@ STEADY_SHARE = 0.6
 # Written once a day, and over the life: how far both may be apart.
 LIFE_TOLERANCE = 0.05
 DAYS = 365
+# Of a single die, one after the other.
+READS_MIN = 2000
+# Least writes of a whole drive in its life.
+WRITES_MIN = 10
 State = Literal["steady", "fresh"]
 
 
@@ -133,6 +137,12 @@ class Sheet:
                 f"{self.rand_read:.6g} reads of 4 KiB a second over a {self.link}, which carries "
                 f"{most:.4g}; accepted: at most that",
             )
+        if self.rand_read < READS_MIN:
+            raise ConfigError(
+                "--rand-read",
+                f"{self.rand_read:g} a second are fewer than one die does, and sheets give "
+                f"thousands; accepted: {READS_MIN} or more",
+            )
         self._check_life()
         _ = self.state
 
@@ -150,6 +160,12 @@ class Sheet:
             raise ConfigError(missing, "missing; accepted: both, or neither")
 
     def _check_life(self) -> None:
+        if self.tbw is not None and self.tbw < WRITES_MIN * self.capacity_bytes:
+            raise ConfigError(
+                "--tbw",
+                f"{self.tbw / 1e12:g} TB are {self.tbw / self.capacity_bytes:.2g} writes of the "
+                f"drive; accepted: {WRITES_MIN} or more",
+            )
         if self.dwpd is None or self.tbw is None:
             return
         written = self.dwpd * DAYS * self.years * self.capacity_bytes

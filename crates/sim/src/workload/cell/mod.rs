@@ -78,6 +78,9 @@ pub struct Skew {
     /// Seed of the places of popular starts.
     #[serde(default = "usual_seed")]
     pub seed: u64,
+    /// Neighbouring ranks of a Zipf law that share a place; 1 if left out.
+    #[serde(default)]
+    pub ranks_per_place: Option<u32>,
 }
 
 fn yes() -> bool {
@@ -574,7 +577,8 @@ impl Cell {
 
 impl Skew {
     fn zipf(&self) -> ZipfConfig {
-        ZipfConfig { theta: self.value, shuffle: self.shuffle, ..ZipfConfig::default() }
+        let ranks_per_place = self.ranks_per_place.unwrap_or(1);
+        ZipfConfig { theta: self.value, shuffle: self.shuffle, ranks_per_place }
     }
 
     /// The written part of the range, which takes all requests.

@@ -6,7 +6,7 @@ Nothing of it is known of a real drive.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from opennandlab.core.config import described_device, map_unit_bytes
@@ -54,11 +54,13 @@ class Inside:
 
 
 def inside_of(bench: Bench) -> Inside | None:
-    """Return what the file of a simulated drive says; None of a real one."""
+    """Return the facts of a whole simulated drive from its file; None of a real one."""
     config = bench.facts.device.config
     if not isinstance(config, Mapping) or "blocks_per_plane" not in config.get("nand", {}):
         return None
-    return of_config(config)
+    found, part = of_config(config), bench.target.shrink
+    whole = found.superblock_bytes * part, found.raw_bytes * part
+    return replace(found, superblock_bytes=whole[0], raw_bytes=whole[1])
 
 
 def of_config(config: Mapping[str, Any]) -> Inside:

@@ -70,7 +70,7 @@ def run(bench: Bench) -> Findings:
         points.append(
             FillPoint(
                 pct=pct,
-                region_bytes=region,
+                region_bytes=region * bench.target.shrink,
                 mb_s=done.mb_s,
                 waf=done.waf,
                 waf_predicted=facts.waf(part.share, course.SMALL) if facts else None,

@@ -319,10 +319,11 @@ def _warn(bench: Bench, points: list[LoadPoint], cells: list[Cell]) -> None:
     )
     known = inside_of(bench)
     if seen is False:
+        used = bench.plan.range_bytes * bench.target.shrink
         spare = f", with {known.raw_bytes * 1e-9:.4g} GB of flash" if known else ""
         bench.warn(
             "the windows saw no collection: the range in use is "
-            f"{bench.plan.range_bytes * 1e-9:.4g} GB{spare}; response times are those of a drive "
+            f"{used * 1e-9:.4g} GB{spare}; response times are those of a drive "
             "that moves nothing"
         )
     elif seen is None and share < 1.0:

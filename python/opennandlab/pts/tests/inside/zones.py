@@ -125,16 +125,22 @@ def _point(word: str) -> Zone:
     return Zone(count, _rounded(size))
 
 
-def _rounded(size: float) -> int:
-    """Zones are whole requests."""
-    return max(round(size / REQUEST_BYTES), 1) * REQUEST_BYTES
+def _rounded(size: float, step: int = 1) -> int:
+    """Zones are whole requests, of a divided drive too."""
+    unit = REQUEST_BYTES * step
+    return max(round(size / unit), 1) * unit
+
+
+def _room(bench: Bench) -> float:
+    """Return the bytes of the range, of the whole drive."""
+    return bench.plan.time.capacity_bytes * bench.plan.active_range.share * bench.target.shrink
 
 
 class _Curve:
     """The points that were tried, in the order of trying."""
 
     def __init__(self, bench: Bench) -> None:
-        self._bench = bench
+        self._bench, self.step = bench, bench.target.shrink
         self.points: dict[Zone, ZonePoint] = {}
 
     def rate(self, zone: Zone) -> float:
@@ -150,11 +156,11 @@ class _Curve:
         writes = course.writes_of(bench, plan.number("drive_writes"), WRITES)
         stimulus = bench.stimulus(
             block_bytes=REQUEST_BYTES,
-            logs=Logs(zone.zone_bytes, zone.open),
+            logs=Logs(zone.zone_bytes // bench.target.shrink, zone.open),
             threads=1,
             queue_depth=1,
         )
-        unit = plan.time.capacity_bytes * plan.active_range.share
+        unit = _room(bench) / bench.target.shrink
         counted = min(COUNTED, writes / 4)
         settle = SETTLE if plan.time.is_virtual else 0.0
         before = Limit(bytes=_rounded((writes - counted - settle) * unit))
@@ -220,8 +226,14 @@ def run(bench: Bench) -> Findings:
 
 def _check(bench: Bench, asked: list[Zone]) -> None:
     """Refuse zones that do not fit."""
-    room = int(bench.plan.time.capacity_bytes * bench.plan.active_range.share)
+    room, step = int(_room(bench)), REQUEST_BYTES * bench.target.shrink
     for zone in asked:
+        if zone.zone_bytes % step:
+            raise ConfigError(
+                "zones",
+                f"`{zone.name}` over {bench.target.shrink} is no multiple of {REQUEST_BYTES} B; "
+                f"accepted: multiples of {step / MIB:g} MiB",
+            )
         if zone.open >= room // zone.zone_bytes:
             raise ConfigError(
                 "zones",
@@ -232,8 +244,8 @@ def _check(bench: Bench, asked: list[Zone]) -> None:
 
 def _explore(bench: Bench, curve: _Curve) -> int | None:
     """Find both edges; return the size at which counts were tried."""
-    room = bench.plan.time.capacity_bytes * bench.plan.active_range.share
-    ladder = sorted({_rounded(room / part) for part in LADDER}, reverse=True)
+    room, step = _room(bench), bench.target.shrink
+    ladder = sorted({_rounded(room / part, step) for part in LADDER}, reverse=True)
     for size in ladder:
         curve.rate(Zone(1, size))
         tried = sorted(zone.zone_bytes for zone in curve.points)
@@ -265,7 +277,7 @@ def _enlarged(curve: _Curve, room: float) -> list[int]:
         low, high = curve.size_edge()
         if low is None or high is not None:
             break
-        tried.insert(0, _rounded(room / part))
+        tried.insert(0, _rounded(room / part, curve.step))
         curve.rate(Zone(1, tried[0]))
         _narrow_size(curve)
     return tried
@@ -276,7 +288,7 @@ def _narrow_size(curve: _Curve) -> None:
         low, high = curve.size_edge()
         if low is None or high is None or high / low <= RATIO:
             return
-        middle = _rounded(sqrt(low * high))
+        middle = _rounded(sqrt(low * high), curve.step)
         if not low < middle < high:
             return
         curve.rate(Zone(1, middle))
