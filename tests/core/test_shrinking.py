@@ -30,12 +30,14 @@ def test_what_the_drive_writes_is_divided_and_what_a_page_takes_stays() -> None:
     assert found["ftl.refresh.after_days"] == 90 / 64
     for key in ("nand.program", "nand.blocks_per_plane", "ftl.over_provisioning_pct", "host"):
         assert found[key] == device[key]
-    # Two rows of 16 dies of four planes with three pages of four units; eight thousand over 64 are
-    # less.
-    assert found["ftl.write_buffer_pages"] == 2 * 16 * 4 * 3 * 4
+    # A row of 16 dies of four planes with three pages of four units; eight thousand over 64 are less.
+    assert found["ftl.write_buffer_pages"] == 16 * 4 * 3 * 4
+    # Records are whole word lines of a die, 7 of 176: the nearest to the share.
+    shape = found.effective["superblocks"]
+    assert 1 - shape["data_pages"] / shape["pages"] == pytest.approx(7 / 176)
     assert shrink(device, UNIFORM, 4).device["ftl.write_buffer_pages"] == 8192 // 4
     deep = {**UNIFORM, "queue_depth": 2000}
-    assert shrink(device, deep, 64).device["ftl.write_buffer_pages"] == 4000
+    assert shrink(device, deep, 64).device["ftl.write_buffer_pages"] == 2000
 
 
 def test_a_workload_asks_for_as_much_of_the_smaller_drive() -> None:
@@ -65,7 +67,7 @@ def test_tenants_are_divided_too() -> None:
     work = found.workload.to_dict()
     assert work["tenants"][0]["pattern"]["ranks_per_place"] == 64
     assert work["total"] == {"ios": 100}
-    assert found.device["ftl.write_buffer_pages"] == 2 * 1800
+    assert found.device["ftl.write_buffer_pages"] == 1800
 
 
 @pytest.mark.parametrize(

@@ -62,14 +62,9 @@ def fitting(
         return device, whole
     found = shrink(device, whole, asked_divisor(given.shrink))
     if is_told and not given.quiet:
-        tell_shrunk(found.divisor, found.notes)
+        for text in (f"drive and workload are divided by {found.divisor}", *found.notes):
+            terminal.note(f"--shrink: {text}")
     return found.device, found.workload
-
-
-def tell_shrunk(divisor: int, notes: Sequence[str]) -> None:
-    """Print by what a drive was divided, and what that loses."""
-    for text in (f"drive and workload are divided by {divisor}", *notes):
-        terminal.note(f"--shrink: {text}")
 
 
 def run_band(
@@ -85,7 +80,7 @@ def run_band(
     warnings: dict[str, None] = {}
     rows: dict[str, dict[str, float]] = {}
     for name, keys in found.keys.items():
-        device = own_device(given.config, {**keys, **device_sets})
+        device = own_device(str(given.config), {**keys, **device_sets})
         smaller, workload = fitting(given, device, workload_sets, is_told=not rows)
         begun = prepare_benchmark(Start(smaller, given.seed), workload)
         with terminal.progress_line(quiet=given.quiet) as show:
@@ -202,13 +197,16 @@ def _points(test: str, document: PtsDocument) -> Iterator[tuple[str, dict[str, f
     from opennandlab.documents.record import plain
 
     for place, point in enumerate(plain(document.results)["points"], 1):
-        name = {
-            "skew": lambda it: it["pattern"],
-            "fill": lambda it: f"{it['pct']:g} %",
-            "zones": lambda it: f"{it['open']} x {it['zone_bytes'] / (1 << 20):g} MiB",
-            "load": lambda _, place=place: f"load {place}",
-        }[test](point)
-        yield name, {key: point[key] for key in FIGURES[test] if point[key] is not None}
+        figures = {key: point[key] for key in FIGURES[test] if point[key] is not None}
+        yield _name(test, place, point), figures
+
+
+def _name(test: str, place: int, point: Mapping[str, Any]) -> str:
+    if test == "fill":
+        return f"{point['pct']:g} %"
+    if test == "zones":
+        return f"{point['open']} x {point['zone_bytes'] / (1 << 20):g} MiB"
+    return str(point["pattern"]) if test == "skew" else f"load {place}"
 
 
 def show_bands(

@@ -1,18 +1,18 @@
 """`config from-rating`: a device file and its record of a page of a data sheet."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli.options.common import Printed
 from opennandlab.cli.options.rows import flag
 
 if TYPE_CHECKING:
+    from opennandlab.documents.rating import RatingRound
     from opennandlab.studies.rating.making import Rated
-    from opennandlab.studies.rating.rounds import Round
     from opennandlab.studies.rating.sheet import Sheet
 
 LARGEST = 1e12
@@ -86,7 +86,7 @@ def make_of_rating(given: RatingOptions) -> None:
     _check_outputs(given.output, record)
     sheet = _sheet(given)
 
-    def watch(now: "Round") -> None:
+    def watch(now: "RatingRound") -> None:
         if not (given.quiet or given.as_json):
             terminal.note(
                 f"simulated: {now.sequential_mb_s:.4g} MB/s sequential, {now.uniform_mb_s:.4g} "
@@ -130,34 +130,29 @@ def _check_outputs(*paths: Path) -> None:
 
 
 def _sheet(given: RatingOptions) -> "Sheet":
-    from opennandlab.base.errors import ConfigError
-    from opennandlab.base.units import SIZES, size_in
     from opennandlab.studies.rating.sheet import Sheet, capacity_of, rate_of
 
-    tbw = None
-    if given.tbw is not None:
-        tbw = size_in(given.tbw.strip(), {unit: size for unit, size in SIZES.items() if unit})
-        if tbw is None:
-            message = f"`{given.tbw}` is not understood; accepted: such as 4380TB"
-            raise ConfigError("--tbw", message)
-    return Sheet(
-        capacity_bytes=capacity_of(given.capacity),
-        cell=given.cell,
-        link=given.link,
-        seq_write=rate_of("--seq-write", given.seq_write),
-        rand_write=given.rand_write,
-        rand_read=given.rand_read,
-        seq_read=None if given.seq_read is None else rate_of("--seq-read", given.seq_read),
-        read_latency_us=given.read_latency_us,
-        write_latency_us=given.write_latency_us,
-        dwpd=given.dwpd,
-        tbw=None if tbw is None else float(tbw),
-        years=given.years,
-        active_w=given.active_w,
-        idle_w=given.idle_w,
-        rated_state=None if given.rated_state is None else given.rated_state.value,
-        policy=None if given.policy == "auto" else given.policy,
-    )
+    # Options that are texts, or texts of a choice; others are figures of the sheet as they stand.
+    read: dict[str, Any] = {
+        "seq_write": rate_of("--seq-write", given.seq_write),
+        "seq_read": None if given.seq_read is None else rate_of("--seq-read", given.seq_read),
+        "tbw": None if given.tbw is None else _bytes_of("--tbw", given.tbw),
+        "rated_state": None if given.rated_state is None else given.rated_state.value,
+        "policy": None if given.policy == "auto" else given.policy,
+    }
+    rest = {one.name for one in fields(Sheet)} - {"capacity_bytes", *read}
+    plain = {name: getattr(given, name) for name in rest}
+    return Sheet(capacity_bytes=capacity_of(given.capacity), **plain, **read)
+
+
+def _bytes_of(option: str, text: str) -> float:
+    from opennandlab.base.errors import ConfigError
+    from opennandlab.base.units import SIZES, size_in
+
+    found = size_in(text.strip(), {unit: size for unit, size in SIZES.items() if unit})
+    if found is None:
+        raise ConfigError(option, f"`{text}` is not understood; accepted: such as 4380TB")
+    return float(found)
 
 
 def _show(found: "Rated", written: list[Path]) -> None:

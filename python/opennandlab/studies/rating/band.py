@@ -9,6 +9,7 @@ most are moved to the ends of what the rated rate may mean. What multiplies them
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,11 +21,18 @@ from opennandlab.core.config import own_device
 from opennandlab.documents.rating import RATING_SCHEMA, RatingDocument, RatingVariant
 from opennandlab.documents.record import read
 from opennandlab.studies.rating.equations import ALPHA_RANGE, amplified_of, separated
-from opennandlab.studies.rating.making import digest
+from opennandlab.studies.rating.making import band_of, digest
 
 RECORD_BYTES_MAX = 1 << 20
 VARIANTS_MAX = 64
 KINDS = ("all", "quick")
+POLICY = "ftl.gc_policy"
+# What bands take from a record, and its range.
+NUMBERS = {
+    "band_low": (0.5, 1.0), "band_high": (1.0, 2.0), "random_over_rated": (0.5, 2.0),
+    "random_over_rated_low": (0.5, 2.0), "random_over_rated_high": (0.5, 2.0),
+    "metadata": (0.0, 0.5), "alpha": ALPHA_RANGE,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -43,18 +51,6 @@ class Variants:
     alpha: float
     data_share: float
 
-    def band(self, values: Mapping[str, float], least: float = 0.0) -> dict[str, Any]:
-        """Return value, band, and the variants that set it.
-
-        Args:
-            values: By name of the variant.
-            least: No band goes below it: 1 of an amplification.
-        """
-        low = min(values, key=lambda name: values[name])
-        high = max(values, key=lambda name: values[name])
-        ends = [max(values[low] * self.wider[0], least), values[high] * self.wider[1]]
-        return {"value": next(iter(values.values())), "band": ends, "low_by": low, "high_by": high}
-
     def bands(self, rows: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, Any]]:
         """Return the bands of the figures that all variants have.
 
@@ -65,7 +61,9 @@ class Variants:
             key for key in next(iter(rows.values())) if all(key in it for it in rows.values())
         ]
         return {
-            key: self.band({name: row[key] for name, row in rows.items()}, float(key == "waf"))
+            key: band_of(
+                {name: row[key] for name, row in rows.items()}, self.wider, float(key == "waf")
+            )
             for key in shared
         }
 
@@ -96,40 +94,25 @@ def variants(file: Path, settings: Mapping[str, Any], kind: str = KINDS[0]) -> V
             file, f"the record is of another device than {file.name}; accepted: both of one "
             "`config from-rating`, and --set KEY=VALUE for what is changed",
         )  # fmt: skip
-    wider, keys = _constants(file, document, "band_low", "band_high"), map(_keys, listed)
-    named = dict(zip((one.name for one in listed), keys, strict=True))
+    numbers = _numbers(file, document)
+    wider = numbers["band_low"], numbers["band_high"]
+    named = {one.name: _keys(one) for one in listed}
     if kind != KINDS[0]:
-        wider, named = _quick(file, document)
-    alpha, share = _number(file, document.solution, "alpha"), _number(
-        file, document.constants, "metadata"
-    )  # fmt: skip
-    return Variants(named, wider, alpha, 1.0 - share)
+        if document.inputs.get("rated_state") != "steady":
+            raise _refusal(file, "the sheet rates an empty drive; accepted: --band all")
+        low, nominal, high = (numbers[f"random_over_rated{end}"] for end in ("_low", "", "_high"))
+        wider = low / nominal, high / nominal
+        named = {it.gc_policy: _keys(listed[0]) | {POLICY: it.gc_policy} for it in listed}
+    return Variants(named, wider, numbers["alpha"], 1.0 - numbers["metadata"])
 
 
-def _quick(
-    file: Path, document: RatingDocument
-) -> tuple[tuple[float, float], dict[str, dict[str, Any]]]:
-    """Return the policies at the nominal rate, and how far the rate may be from it."""
-    if document.inputs.get("rated_state") != "steady":
-        raise _refusal(file, "the sheet rates an empty drive; accepted: --band all")
-    nominal = _number(file, document.constants, "random_over_rated")
-    low, high = _constants(file, document, "random_over_rated_low", "random_over_rated_high")
-    own = _keys(document.variants[0])
-    policies = dict.fromkeys(one.gc_policy for one in document.variants)
-    return (low / nominal, high / nominal), {
-        name: {**own, "ftl.gc_policy": name} for name in policies
-    }
-
-
-def _constants(file: Path, document: RatingDocument, *names: str) -> tuple[float, float]:
-    low, high = (_number(file, document.constants, name) for name in names)
-    return low, high
-
-
-def _number(file: Path, values: Mapping[str, float], name: str) -> float:
-    found, most = values.get(name, 0.0), ALPHA_RANGE[1]
-    if not 0.0 < found <= most:
-        raise _refusal(file, f"`{name}` is {found}; accepted: above 0, at most {most:g}")
+def _numbers(file: Path, document: RatingDocument) -> dict[str, float]:
+    """Return the numbers of a record that bands are made with."""
+    found = {**document.constants, **document.solution}
+    for name, (low, high) in NUMBERS.items():
+        if not low <= found.get(name, math.nan) <= high:
+            message = f"`{name}` is {found.get(name)}; accepted: {low:g} to {high:g}"
+            raise _refusal(file, message)
     return found
 
 
@@ -167,7 +150,7 @@ def record_of(device: Path) -> Path:
 
 def _keys(one: RatingVariant) -> dict[str, Any]:
     return {
-        "ftl.gc_policy": one.gc_policy,
+        POLICY: one.gc_policy,
         "nand.blocks_per_plane": one.blocks_per_plane,
         "ftl.over_provisioning_pct": one.over_provisioning,
     }

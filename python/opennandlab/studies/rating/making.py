@@ -6,7 +6,7 @@ Sheet ──► Plan ──► rounds ──► variants ──► device file w
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -37,7 +37,7 @@ from opennandlab.studies.rating.planning import (
     device_of,
     planned,
 )
-from opennandlab.studies.rating.rounds import SEEDS, Fitted, Round, fitted, uniform_mb_s
+from opennandlab.studies.rating.rounds import SEEDS, Fitted, fitted, uniform_mb_s
 from opennandlab.studies.rating.sheet import Sheet
 
 POLICIES = ("greedy", "cost_benefit")
@@ -71,7 +71,7 @@ def rated(  # noqa: PLR0913 (options, by name)
     simulate: bool = True,
     shrink: int | str = AUTO,
     seed: int = SEED,
-    watch: Callable[[Round], None] = lambda _: None,
+    watch: Callable[[RatingRound], None] = lambda _: None,
 ) -> Rated:
     """Return the device of a data sheet.
 
@@ -106,10 +106,15 @@ def rated(  # noqa: PLR0913 (options, by name)
         constants=_constants(),
         solution=_solution(found.plan),
         shrink=found.shrink or None,
-        rounds=[RatingRound(**asdict(one)) for one in found.rounds],
+        rounds=list(found.rounds),
         is_met=found.is_met if simulate else None,
         variants=variants,
-        bands={STEADY: _band(variants, is_simulated=simulate)},
+        bands={
+            STEADY: RatingBand(
+                by="simulation" if simulate else "closed form",
+                **band_of({one.name: one.uniform_mb_s for one in variants}),
+            )
+        },
         warnings=[*plan.warnings, *_cautions(found, plan, seed)],
     )
     title = "Made from a data sheet; each key says where it comes from."
@@ -232,16 +237,19 @@ def _plans(plan: Plan, closed: Plan) -> Iterator[tuple[str, Plan]]:
             yield name, replace(plan, solution=one, policy=policy)
 
 
-def _band(variants: list[RatingVariant], *, is_simulated: bool) -> RatingBand:
-    low = min(variants, key=lambda one: one.uniform_mb_s)
-    high = max(variants, key=lambda one: one.uniform_mb_s)
-    return RatingBand(
-        value=variants[0].uniform_mb_s,
-        band=(low.uniform_mb_s * WIDER[0], high.uniform_mb_s * WIDER[1]),
-        low_by=low.name,
-        high_by=high.name,
-        by="simulation" if is_simulated else "closed form",
-    )
+def band_of(
+    values: Mapping[str, float], wider: tuple[float, float] = WIDER, least: float = 0.0
+) -> dict[str, Any]:
+    """Return the value of the first variant, the band of all, and the variants that set it.
+
+    Args:
+        values: By name of the variant.
+        wider: What least and most are multiplied by.
+        least: No band goes below it: 1 of an amplification.
+    """
+    low, high = (end(values, key=lambda name: values[name]) for end in (min, max))
+    ends = max(values[low] * wider[0], least), values[high] * wider[1]
+    return {"value": next(iter(values.values())), "band": ends, "low_by": low, "high_by": high}
 
 
 def _constants() -> dict[str, float]:

@@ -25,6 +25,7 @@ from typing import Any
 
 from opennandlab.core.run import benchmark
 from opennandlab.core.shrinking import AUTO, shrink
+from opennandlab.documents.rating import RatingRound
 from opennandlab.studies.rating.equations import ALPHA_RANGE, UNIT_BYTES, alpha_of
 from opennandlab.studies.rating.planning import Plan, device_of
 
@@ -46,25 +47,6 @@ UNIFORM_RUN: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
-class Round:
-    """One round of simulations; means of the seeds.
-
-    Args:
-        wordline_us: t.
-        alpha: Space for data over the capacity.
-        sequential_mb_s: S'.
-        uniform_mb_s: R'.
-        waf: A'.
-    """
-
-    wordline_us: float
-    alpha: float
-    sequential_mb_s: float
-    uniform_mb_s: float
-    waf: float
-
-
-@dataclass(frozen=True)
 class Fitted:
     """The plan after its rounds.
 
@@ -76,14 +58,14 @@ class Fitted:
     """
 
     plan: Plan
-    rounds: tuple[Round, ...]
+    rounds: tuple[RatingRound, ...]
     shrink: int
     is_met: bool
 
 
 def fitted(
     plan: Plan, divisor: int | str = AUTO, seed: int = 42,
-    watch: Callable[[Round], None] = lambda _: None,
+    watch: Callable[[RatingRound], None] = lambda _: None,
 ) -> Fitted:  # fmt: skip
     """Return the plan whose simulation has the rates of its sheet.
 
@@ -96,7 +78,7 @@ def fitted(
     Raises:
         ConfigError: for a divisor that is not good.
     """
-    rounds: list[Round] = []
+    rounds: list[RatingRound] = []
     closed = plan
     while True:
         now, count = simulated(plan, divisor, seed)
@@ -109,7 +91,7 @@ def fitted(
         plan = _stepped(plan, (random + other) / 2, (random - other) / 2)
 
 
-def _off(closed: Plan, now: Round) -> tuple[float, float]:
+def _off(closed: Plan, now: RatingRound) -> tuple[float, float]:
     """Return r, and s + a; of a drive that was rated empty, both so that only s counts."""
     sequential = math.log(now.sequential_mb_s * 1e6 / closed.sequential_rate)
     if closed.sheet.state != "steady":
@@ -129,13 +111,19 @@ def _stepped(plan: Plan, longer: float, more: float) -> Plan:
     return replace(plan, solution=changed)
 
 
-def simulated(plan: Plan, divisor: int | str, seed: int) -> tuple[Round, int]:
+def simulated(plan: Plan, divisor: int | str, seed: int) -> tuple[RatingRound, int]:
     """Return what a plan does when it is simulated, and the divisor of its drive."""
     seeds = range(seed, seed + SEEDS)
     found = plan.solution
     sequential, _, _ = _run(plan, SEQUENTIAL_RUN, divisor, seeds)
     uniform, waf, count = _run(plan, UNIFORM_RUN, divisor, seeds)
-    return Round(found.wordline_us, found.alpha, sequential, uniform, waf), count
+    return RatingRound(
+        wordline_us=found.wordline_us,
+        alpha=found.alpha,
+        sequential_mb_s=sequential,
+        uniform_mb_s=uniform,
+        waf=waf,
+    ), count
 
 
 def uniform_mb_s(plan: Plan, divisor: int | str, seed: int) -> float:
@@ -158,7 +146,7 @@ def _run(
     return rate, mean(float(one["waf"]) for one in done), smaller.divisor
 
 
-def _as_simulated(plan: Plan, now: Round) -> Plan:
+def _as_simulated(plan: Plan, now: RatingRound) -> Plan:
     """Return the plan with the cost of collecting that its rates have: c = S' / (k A' R') - 1."""
     share = plan.flash.data_share * now.waf
     cost = max(now.sequential_mb_s / (share * now.uniform_mb_s) - 1.0, 0.0)
