@@ -270,9 +270,13 @@ def _finish(wanted: Asked, suite: "Suite", more: dict[str, Any]) -> None:
         return
     for name, reason in suite.left_out.items():
         terminal.note(f"warning: {name} was left out: {reason}", style="yellow")
-    for document in documents:
-        for text in document.warnings:
-            terminal.note(f"warning: {document.name}: {text}", style="yellow")
+    told = [
+        (text if more else f"{document.name}: {text}")
+        for document in documents
+        for text in document.warnings
+    ]
+    for text in dict.fromkeys(told):
+        terminal.note(f"warning: {text}", style="yellow")
     is_cache_off = any(document.header.cache.state == "disabled" for document in documents)
     if is_cache_off and wanted.settings.cache is None and not wanted.is_profile_chosen:
         terminal.note(
