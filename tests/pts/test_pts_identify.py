@@ -15,8 +15,6 @@ from typer.testing import CliRunner
 
 from fake_target import FakeTarget
 from opennandlab.cli import app
-from opennandlab.core.config import load_device
-from opennandlab.core.shrinking import changes
 from opennandlab.documents.pts_inside import IdentifyPoint, IdentifyResults
 from opennandlab.measured.published import figures
 from opennandlab.pts import TESTS, Settings, run_test
@@ -314,15 +312,3 @@ def test_refusals(words, message):
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 2
     assert message in " ".join(result.output.split())
-
-
-def test_a_shrunk_drive_keeps_what_counts():
-    device = load_device("micron_7450_max_800gb")
-    assert changes(device, 64, 512) == {
-        "nand.pages_per_block": 33,
-        "nand.timing.t_erase_us": 156.25,
-        "controller.patrol.period_days": 0.46875,
-        "ftl.refresh.after_days": 1.40625,
-        "ftl.write_buffer_pages": 1536,
-    }
-    assert changes(device, 1, 512) == {}

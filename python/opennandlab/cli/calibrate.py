@@ -126,10 +126,10 @@ def calibrate(given: CalibrateOptions) -> None:
     The same command goes on after Ctrl-C.
     """
     from opennandlab.base.units import parse_bytes
+    from opennandlab.core.shrinking import asked_divisor
     from opennandlab.studies.calibration import calibrating
     from opennandlab.studies.calibration.conditions import Asked
     from opennandlab.studies.calibration.planning import plan
-    from opennandlab.studies.rating.rounds import refused_unless_good
 
     is_shown = given.as_json or given.html is not None or given.plot is not None
     fitted, document = _places(given.output, is_fit=bool(given.free), is_shown=is_shown)
@@ -159,7 +159,7 @@ def calibrate(given: CalibrateOptions) -> None:
             requests_max=given.requests_max,
             settle=given.settle,
             blocks=given.blocks,
-            shrink=refused_unless_good(given.shrink),
+            shrink=asked_divisor(given.shrink),
         ),
         weights=given.weights,
         force=given.force,
