@@ -341,6 +341,7 @@ def test_trims_of_zones_are_no_part_of_a_limit():
         ("fill", {"points": "50,100", "region_writes": 1.0}),
         ("zones", {"zones": "1x1MiB,1x8MiB", "drive_writes": 1.0}),
         ("load", {"rates": "20%,60%", "time_base": "smoke"}),
+        ("identify", {"drive_writes": 0.5, "seconds": 0.2, "time_base": "smoke"}),
     ],
 )
 def test_a_run_that_was_cut_ends_with_the_same_bytes(name, options, tmp_path):

@@ -94,9 +94,12 @@ LONG_FORM = {
 
 
 def long_form(points: Sequence[IdentifyPoint]) -> str:
-    """Return measured cells, one a row, without those that have no figure; unknown is empty."""
+    """Return measured cells, one a row, without those that have no figure.
+
+    A field is empty if it is unknown, and for times of 0, of drives without a link.
+    """
     rows = [
-        [getattr(point, key) if key else None for key in LONG_FORM.values()]
+        [(getattr(point, key) or None) if key else None for key in LONG_FORM.values()]
         for point in points
         if point.mb_s is not None
     ]

@@ -49,6 +49,7 @@ class Course:
         until: One of `UNTIL`.
         timed: What a simulated drive does in simulated time: the `end` of the last five pieces;
             the end of `each`, and all of these five; or `all`.
+        window: Such an end, in units.
     """
 
     group: str
@@ -58,6 +59,7 @@ class Course:
     fill: str = "sequential"
     until: str = "written"
     timed: str = "end"
+    window: float = SETTLE + TIMED
 
 
 @dataclass
@@ -204,8 +206,8 @@ class _Writing:
         ramp, timed = 0.0, left
         is_whole = course.timed == "all" or (course.timed == "each" and is_last)
         if self._is_virtual and not is_whole:
-            timed = min((SETTLE + TIMED) * course.unit_bytes, left) if counts else 0.0
-            ramp = SETTLE / (SETTLE + TIMED)
+            timed = min(course.window * course.unit_bytes, left) if counts else 0.0
+            ramp = SETTLE / course.window
             if left - timed >= ALIGN:
                 cells.append(self._write(Limit(bytes=whole(left - timed)), is_measured=False))
         if timed:

@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from statistics import median
 
 from opennandlab.documents.pts_inside import IdentifyPoint, Reading
 from opennandlab.pts.tests.inside.reference import POLICIES, Ratio
@@ -24,8 +23,8 @@ from opennandlab.stats.steady import WINDOW_ROUNDS
 from opennandlab.theory.uniform import fifo
 
 STATIC = 0.6
-# Sigma below these is the word; above them data are separated, or where it has nearly that of a
-# simulated drive that chooses by cost and benefit, which falls with the space (0.8 to 0.5).
+# Sigma below these is the word; above them data are separated, or if it is nearly that of a
+# simulated drive that chooses by cost and benefit (0.5 to 0.8, by the space).
 MOVED = -0.15
 POLICY = (
     (MOVED, "housekeeping moves static data"),
@@ -38,8 +37,8 @@ WEAR_LEVELING = "static wear leveling"
 SPAN_MIN = 0.2
 # A rate keeps falling if a fifth of the cell has less than this part of the one before.
 FALLING = 0.95
-# A piece is slow below this part of the median.
-DIP = 0.7
+# A piece is slow below this part of its neighbours.
+DIP = 0.8
 # The step of an SLC cache: rate before over after it. A single piece may be a write buffer.
 STEP, STEP_OF_ONE = 1.2, 2.0
 # Space for data that is looked for, as of drives on sale.
@@ -204,7 +203,7 @@ def at_end(point: IdentifyPoint) -> float | None:
 
 
 def dips(rates: list[float]) -> int:
-    """Return how many pieces in the second half of a cell are much slower than their median.
+    """Return how many pieces in the second half of a cell are much slower than both neighbours.
 
     A drive that moves cold blocks as soon as wear differs too much does so in bursts.
 
@@ -212,7 +211,8 @@ def dips(rates: list[float]) -> int:
     2
     """
     half = rates[len(rates) // 2 :]
-    return sum(one < DIP * median(half) for one in half) if len(half) > WINDOW_ROUNDS else 0
+    trios = zip(half, half[1:], half[2:], strict=False)
+    return sum(one < DIP * min(before, after) for before, one, after in trios)
 
 
 def is_falling(rates: list[float]) -> bool:
