@@ -420,6 +420,9 @@ impl DeviceConfig {
         if let CollectionConfig::Steps(steps) = &self.ftl.collection {
             goals.push(("ftl.collection.soft_spare_blocks", steps.soft_spare_blocks));
         }
+        if let Some(blocks) = self.ftl.burst_blocks() {
+            goals.push(("ftl.collection.superblocks", blocks.ceil() as u32));
+        }
         if let Some(idle) = &self.ftl.idle_collection {
             goals.push(("ftl.idle_collection.spare_blocks_goal", idle.spare_blocks_goal));
         }

@@ -76,6 +76,15 @@ const BY_MEMORY: &[Rule<DeviceConfig>] = &[
             )
         })
     }),
+    ("host.command_cost_us.move", |it| {
+        let cost = it.host.command_cost_us?.moved;
+        (cost > 0.0 && !it.ftl.collects_in_steps()).then(|| {
+            format!(
+                "{cost} with ftl.collection whole, which no core schedules; accepted: 0, or \
+                 ftl.collection steps or bursts"
+            )
+        })
+    }),
     ("host.read_ahead_bytes", |it| {
         let (bytes, page_bytes) = (it.host.read_ahead_bytes?, it.nand.page_size_bytes);
         (!(page_bytes..=READ_AHEAD_MAX).contains(&bytes)).then(|| {

@@ -65,7 +65,7 @@ pub struct HostConfig {
     /// microseconds; commands pass it side by side.
     pub command_overhead_us: f64,
     /// Time for which a command takes one of the controller's cores, in microseconds: a number, or
-    /// `{read, write, trim, flush, per_kib}`; default 0.
+    /// `{read, write, trim, flush, per_kib, move}`; default 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command_cost_us: Option<CommandCost>,
     /// Cores of the controller, 1 to 1024; default 1. Needs `command_cost_us`.

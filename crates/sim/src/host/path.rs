@@ -213,6 +213,27 @@ impl HostPath {
         }
     }
 
+    /// Whether pages that the drive moves take the cores of its controller.
+    #[inline]
+    pub fn moves_take_cores(&self) -> bool {
+        self.processor.as_ref().is_some_and(Processor::moves)
+    }
+
+    /// The cores are to move this number of map units.
+    pub fn order_moves(&mut self, now: Ns, count: u32) {
+        let from = self.pauses.as_ref().map_or(now, |pauses| pauses.clock(now));
+        self.processor.iter_mut().for_each(|processor| processor.order_moves(from, count));
+    }
+
+    /// Time until the cores have done the moves that were ordered, if no command comes meanwhile;
+    /// `None` if they have.
+    #[inline]
+    pub fn moves_left(&mut self, now: Ns) -> Option<Ns> {
+        let processor = self.processor.as_mut().filter(|processor| processor.moves())?;
+        let from = self.pauses.as_ref().map_or(now, |pauses| pauses.clock(now));
+        processor.moves_end(from).map(|end| end - from)
+    }
+
     /// Whether blocked reads can halt the processor.
     #[inline]
     pub fn has_pauses(&self) -> bool {
@@ -277,6 +298,12 @@ impl HostPath {
     #[inline]
     pub fn slot(&mut self, index: u32) -> &mut Slot {
         &mut self.slots[index as usize]
+    }
+
+    /// Slots of the writes that wait for something in the drive.
+    pub fn writes_under_way(&self) -> impl Iterator<Item = u32> + '_ {
+        let waits = |slot: &Slot| slot.command.op == HostOp::Write && slot.waits > 0;
+        (0..).zip(&self.slots).filter(move |(_, slot)| waits(slot)).map(|(index, _)| index)
     }
 
     /// Whether the command of a slot, if there is one, may complete before the flash has its data.

@@ -6,6 +6,10 @@
 //! so that delays of several commands overlap.) A core may also take a time for each KiB, as
 //! firmware does that moves the data itself, and for commands after a change between reading and
 //! writing (see [`super::turnaround`]).
+//!
+//! Collections may take the cores too, a while for each map unit that they move. Commands go first:
+//! one that finds its core with a move waits for the end of that move only. Moves are done in the
+//! time that commands leave, and the next step of a collection waits for those of the last.
 
 use schemars::generate::SchemaGenerator;
 use schemars::{json_schema, JsonSchema, Schema};
@@ -34,6 +38,9 @@ pub struct CommandCost {
     /// Additional time for each KiB that a read or write moves; default 0.
     #[serde(skip_serializing_if = "PerKib::is_free")]
     pub per_kib: PerKib,
+    /// Map units that the drive moves by itself; default 0.
+    #[serde(rename = "move", skip_serializing_if = "crate::config::is_default")]
+    pub moved: f64,
 }
 
 /// Time of a core for each KiB, in microseconds, 0 to 1e6: one number for both, or one each.
@@ -103,6 +110,10 @@ struct CostKeys {
     /// Additional time for each KiB that a read or write moves: a number, or `{read, write}`;
     /// default 0.
     per_kib: PerKib,
+    /// Time that a core takes for each map unit that is moved by collection, folding, wear leveling
+    /// or refresh; commands go first. Needs `ftl.collection` `steps` or `bursts`; default 0.
+    #[serde(rename = "move")]
+    moved: f64,
 }
 
 impl CommandCost {
@@ -123,6 +134,7 @@ impl CommandCost {
             ("flush", self.flush),
             ("per_kib.read", self.per_kib.read),
             ("per_kib.write", self.per_kib.write),
+            ("move", self.moved),
         ];
         match keys.into_iter().find(|(_, cost)| !(0.0..=1e6).contains(cost)) {
             None => Ok(()),
@@ -143,19 +155,19 @@ impl<'de> Deserialize<'de> for CommandCost {
                 write: cost,
                 trim: cost,
                 flush: cost,
-                per_kib: PerKib::default(),
+                ..Self::default()
             });
         }
         if !value.is_object() {
             let message = format!(
                 "`{value}` is not a valid cost; accepted: microseconds, or {{read: 2, write: 3, \
-                 trim: 1, flush: 1, per_kib: 0.5}}"
+                 trim: 1, flush: 1, per_kib: 0.5, move: 4}}"
             );
             return Err(D::Error::custom(message));
         }
-        let CostKeys { read, write, trim, flush, per_kib } =
+        let CostKeys { read, write, trim, flush, per_kib, moved } =
             serde_json::from_value(value).map_err(D::Error::custom)?;
-        Ok(Self { read, write, trim, flush, per_kib })
+        Ok(Self { read, write, trim, flush, per_kib, moved })
     }
 }
 
@@ -180,6 +192,17 @@ pub struct Processor {
     us_per_byte: [f64; 2],
     turnaround: Option<Turnaround>,
     busy: Ns,
+    moves: Moves,
+}
+
+/// Moves that cores do while no command has them.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Moves {
+    /// Time of each.
+    cost: Ns,
+    /// Time of those that were ordered and are not over, at `since`.
+    left: Ns,
+    since: Ns,
 }
 
 impl Processor {
@@ -192,7 +215,48 @@ impl Processor {
             us_per_byte: [cost.per_kib.read, cost.per_kib.write].map(|time| time / 1024.0),
             turnaround: turnaround.map(Turnaround::new),
             busy: Ns(0),
+            moves: Moves { cost: Ns::from_us(cost.moved), ..Moves::default() },
         }
+    }
+
+    /// Whether moves take the cores.
+    #[inline]
+    pub fn moves(&self) -> bool {
+        self.moves.cost > Ns(0)
+    }
+
+    /// Orders the moves of `count` map units.
+    pub fn order_moves(&mut self, now: Ns, count: u32) {
+        self.move_until(now);
+        let time = Ns(self.moves.cost.0 * u64::from(count));
+        self.moves.left = self.moves.left + time;
+        self.busy = self.busy + time;
+    }
+
+    /// When the moves that were ordered are over, if no further command comes; `None` if they are.
+    pub fn moves_end(&mut self, now: Ns) -> Option<Ns> {
+        self.move_until(now);
+        let cores = self.free_at.len() as u64;
+        let begin = now.max(self.free_at());
+        (self.moves.left > Ns(0)).then(|| begin + Ns(self.moves.left.0.div_ceil(cores)))
+    }
+
+    /// The cores have moved while they had no command.
+    fn move_until(&mut self, now: Ns) {
+        let since = self.moves.since;
+        let idle = |&free: &Ns| now.0.saturating_sub(free.max(since).0);
+        let idle: u64 = self.free_at.iter().map(idle).sum();
+        self.moves.left = Ns(self.moves.left.0.saturating_sub(idle));
+        self.moves.since = now;
+    }
+
+    /// A command comes to a core that may be in the middle of a move: when that is over.
+    #[cold]
+    fn end_move(&mut self, now: Ns, start: Ns) -> Ns {
+        self.move_until(now);
+        let rest = if start > now { Ns(0) } else { Ns(self.moves.left.0 % self.moves.cost.0) };
+        self.moves.left = self.moves.left - rest;
+        start + rest
     }
 
     /// Gives a command that moves `bytes` to the core that is free first, its time multiplied by
@@ -212,6 +276,9 @@ impl Processor {
             }
         }
         let mut start = now.max(self.free_at[first]);
+        if self.moves.left > Ns(0) {
+            start = self.end_move(now, start);
+        }
         if let Some(turnaround) = &mut self.turnaround {
             start = turnaround.pass(start, op, bytes);
         }
@@ -225,7 +292,8 @@ impl Processor {
         self.free_at.iter().copied().min().unwrap_or(Ns(0))
     }
 
-    /// Time that all cores together spent on commands, turnarounds left out.
+    /// Time that all cores together spend on the commands and moves of until now, turnarounds left
+    /// out.
     pub fn busy(&self) -> Ns {
         self.busy
     }
@@ -263,6 +331,27 @@ mod tests {
         let both: PerKib = serde_json::from_str("0.5").expect("a cost");
         assert_eq!(both, PerKib { read: 0.5, write: 0.5 });
         assert!(serde_json::from_str::<PerKib>(r#""slow""#).is_err());
+    }
+
+    #[test]
+    fn moves_take_what_commands_leave() {
+        let cost = r#"{"read": 2, "write": 3, "move": 10}"#;
+        let cost: CommandCost = serde_json::from_str(cost).expect("a cost");
+        let mut one = Processor::new(&cost, 1, None);
+        assert!(one.moves() && one.moves_end(Ns(0)).is_none());
+        // Three moves; a read comes in the middle of the first, and a second one with it.
+        one.order_moves(Ns(0), 3);
+        assert_eq!(one.moves_end(Ns(0)), Some(Ns(30_000)));
+        assert_eq!(one.reserve(Ns(4000), HostOp::Read, 4096, None), Ns(12_000));
+        assert_eq!(one.reserve(Ns(4000), HostOp::Read, 4096, None), Ns(14_000));
+        assert_eq!(one.moves_end(Ns(4000)), Some(Ns(34_000)));
+        assert_eq!(one.reserve(Ns(25_000), HostOp::Write, 4096, None), Ns(34_000 - 10_000 + 3000));
+        assert_eq!(one.moves_end(Ns(37_000)), None);
+        assert_eq!(one.busy(), Ns(37_000));
+        // Two cores share the moves.
+        let mut two = Processor::new(&cost, 2, None);
+        two.order_moves(Ns(0), 4);
+        assert_eq!(two.moves_end(Ns(0)), Some(Ns(20_000)));
     }
 
     #[test]

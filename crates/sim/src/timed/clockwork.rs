@@ -32,6 +32,8 @@ pub(super) enum Event {
     Refresh,
     /// A patrol read is due.
     Patrol,
+    /// The cores may have done the moves of collections.
+    Moved,
     /// A die has been idle for a while.
     Idle(DieId),
     /// A program unit of a pool has waited for a while.
@@ -45,6 +47,7 @@ impl Event {
     /// Tenants are fewer than the codes before it.
     const REFRESH: u32 = Self::ARRIVAL + 512;
     const PATROL: u32 = Self::REFRESH + 1;
+    const MOVED: u32 = Self::PATROL + 1;
     const IDLE: u32 = HOST_EVENT + 1024;
     const FILL: u32 = Self::IDLE + (1 << 20);
     const LEG: u32 = HOST_EVENT + (1 << 21);
@@ -56,6 +59,7 @@ impl Event {
             Self::Arrival(tenant) => Self::ARRIVAL + u32::from(tenant),
             Self::Refresh => Self::REFRESH,
             Self::Patrol => Self::PATROL,
+            Self::Moved => Self::MOVED,
             Self::Idle(die) => Self::IDLE + die.0,
             Self::Fill(die) => Self::FILL + die.0,
             Self::Leg(index) => Self::LEG + index,
@@ -69,6 +73,7 @@ impl Event {
             Self::FILL.. => Self::Fill(DieId(code - Self::FILL)),
             Self::IDLE.. => Self::Idle(DieId(code - Self::IDLE)),
             Self::PATROL => Self::Patrol,
+            Self::MOVED => Self::Moved,
             Self::REFRESH => Self::Refresh,
             _ => Self::Arrival((code - Self::ARRIVAL) as u8),
         }

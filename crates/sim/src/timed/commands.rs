@@ -8,6 +8,9 @@
 //! the map, pages that are fetched ahead, and program units. A collection that the FTL needs is
 //! queued on the die before the command's operations.
 //!
+//! A flush of a drive without a write buffer waits for the writes that were under way when it came,
+//! on either back end, and for programs under way of writes that completed in memory.
+//!
 //! Flushes of drives that may lose power, and whose pages wait in memory for the rest of a program
 //! unit: a page that leaves the write buffer is done for it when it waits in its unit. A flush pads
 //! the units when it begins; but a page that stalled comes to its unit later, and a unit that
@@ -99,13 +102,11 @@ impl TimedStage {
             return;
         }
         let command = self.host.path.slot(index).command;
-        if command.op == HostOp::Trim {
-            self.background.forget_stalled(&mut self.clockwork, &mut self.host, drive, &command);
-        }
+        let is_data = matches!(command.op, HostOp::Read | HostOp::Write);
+        let followed = if is_data { 0 } else { self.before_others(drive, index, &command) };
         if let Some(ahead) = &mut self.host.ahead {
             ahead.begin(&command);
         }
-        let is_data = matches!(command.op, HostOp::Read | HostOp::Write);
         let calm = self.background.calm.filter(|_| is_data && !drive.ftl.traits().looks_up);
         let (refused_sectors, waits, decode_ns, is_blocked, written) =
             self.with_sink(drive, index, |front, sink| {
@@ -121,6 +122,7 @@ impl TimedStage {
                 let is_blocked = sink.meets_write == Some(true);
                 (refused, sink.waits, sink.decode_ns, is_blocked, sink.programmed_pages)
             });
+        let waits = waits + followed;
         self.background.calm = calm.and_then(|calm| calm.behind(written));
         let slot = self.host.path.slot(index);
         if let Some(sectors) = refused_sectors {
@@ -144,6 +146,19 @@ impl TimedStage {
         if self.clockwork.comes_alone {
             self.background.end_programs(&mut self.clockwork, &mut self.host, drive);
         }
+    }
+
+    /// What comes before the FTL's work for a command that moves no data; how many writes it waits
+    /// for.
+    #[cold]
+    fn before_others(&mut self, drive: &mut Drive, index: u32, command: &HostCommand) -> u32 {
+        if command.op == HostOp::Flush {
+            return self.host.follow_writes(index);
+        }
+        if command.op == HostOp::Trim {
+            self.background.forget_stalled(&mut self.clockwork, &mut self.host, drive, command);
+        }
+        0
     }
 
     /// Looks the entries of a command up; whether it has to wait for some.
@@ -254,7 +269,7 @@ impl TimedStage {
     /// Nothing is left to wait for in the drive; `last` was the last operation, if it was one.
     #[inline]
     fn served(&mut self, drive: &mut Drive, index: u32, last: Option<FlashOp>) -> Step {
-        if self.host.has_to_settle(index) && self.awaits_programs(drive, index) {
+        if self.host.settles() && self.settles_later(drive, index) {
             return Step::Internal;
         }
         if self.host.ledger.is_watched() {
@@ -275,6 +290,13 @@ impl TimedStage {
             self.unblock(drive, index);
         }
         self.go_out(drive, index)
+    }
+
+    /// Ends what flushes wait for with a command that is served; whether it has to wait itself.
+    #[cold]
+    fn settles_later(&mut self, drive: &mut Drive, index: u32) -> bool {
+        self.host.end_followed(&mut self.clockwork, index);
+        self.host.has_to_settle(index) && self.awaits_programs(drive, index)
     }
 
     /// Pads program units for a flush that was served; whether it has to wait for some.

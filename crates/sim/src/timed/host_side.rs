@@ -55,15 +55,25 @@ pub(super) struct FailingRead {
     pub(super) lost: Lost,
 }
 
+/// What flushes wait for beside operations of their own.
+#[derive(Default)]
+struct Settling {
+    /// Flushes that wait until the pages that they cover are on the flash; only if the power may
+    /// fail and program units wait in memory. See `session/power_cut.rs`.
+    units: Option<Vec<u32>>,
+    /// A write that was under way when a flush came, and that flush; of drives without a write
+    /// buffer.
+    writes: Vec<(u32, u32)>,
+}
+
 /// See the module.
 pub(crate) struct HostSide {
     pub(crate) path: HostPath,
     pub(super) cache: CacheSlots,
     pub(crate) ledger: Ledger,
     pub(super) ahead: Option<Box<ReadAhead>>,
-    /// Flushes that wait until the pages that they cover are on the flash; only if the power may
-    /// fail and program units wait in memory. See `session/power_cut.rs`.
-    settling: Option<Vec<u32>>,
+    /// What flushes wait for beside operations of their own, from the first on that may.
+    settling: Option<Box<Settling>>,
     /// Arrivals of open loops that are scheduled.
     pub(crate) arrivals: u32,
     /// A write found no room: its command completes as failed, and no further one should come.
@@ -117,14 +127,41 @@ impl HostSide {
 
     /// Makes later flushes wait for whole program units.
     pub(super) fn settle_flushes(&mut self) {
-        self.settling = Some(Vec::new());
+        self.settling.get_or_insert_default().units = Some(Vec::new());
+    }
+
+    /// A flush comes to a drive without a write buffer: it waits for the writes that came before
+    /// it. Their number.
+    #[cold]
+    pub(super) fn follow_writes(&mut self, flush: u32) -> u32 {
+        if self.cache.capacity > 0 {
+            return 0;
+        }
+        let writes = &mut self.settling.get_or_insert_default().writes;
+        let before = writes.len();
+        writes.extend(self.path.writes_under_way().map(|write| (write, flush)));
+        (writes.len() - before) as u32
+    }
+
+    /// Whether any command has to ask what it settles.
+    #[inline]
+    pub(super) fn settles(&self) -> bool {
+        self.settling.is_some()
+    }
+
+    /// A command is served: flushes that followed it have one thing less to wait for.
+    pub(super) fn end_followed(&mut self, clockwork: &mut Clockwork, index: u32) {
+        let Some(settling) = &mut self.settling else { return };
+        let followers = settling.writes.extract_if(.., |&mut (write, _)| write == index);
+        let flushes: Vec<u32> = followers.map(|(_, flush)| flush).collect();
+        flushes.into_iter().for_each(|flush| self.satisfy_soon(clockwork, flush));
     }
 
     /// Whether a command that is served is a flush, or a write with force unit access, that may
     /// have to wait for program units; asked a second time, it has waited.
-    #[inline]
     pub(super) fn has_to_settle(&mut self, index: u32) -> bool {
-        let Some(settling) = &mut self.settling else { return false };
+        let settling = self.settling.as_mut().and_then(|it| it.units.as_mut());
+        let Some(settling) = settling else { return false };
         let command = &self.path.slot(index).command;
         if command.op != HostOp::Flush && !(command.is_fua && command.op == HostOp::Write) {
             return false;
@@ -136,7 +173,8 @@ impl HostSide {
     /// It waits for program units.
     pub(super) fn settle_after(&mut self, index: u32, waits: u32) {
         self.path.slot(index).waits = waits;
-        self.settling.iter_mut().for_each(|settling| settling.push(index));
+        let settling = self.settling.as_mut().and_then(|it| it.units.as_mut());
+        settling.into_iter().for_each(|flushes| flushes.push(index));
     }
 
     /// A command waits for nothing in the drive any more.

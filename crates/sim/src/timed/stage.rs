@@ -165,6 +165,7 @@ impl TimedStage {
             Event::Fill(die) => self.background.fill_timer(clockwork, host, drive, die),
             Event::Idle(die) => self.background.idle_timer_expired(clockwork, host, drive, die),
             Event::Refresh => self.background.refresh_timer(clockwork, host, drive),
+            Event::Moved => self.background.cores_are_free(clockwork, host, drive),
             Event::Patrol => self.background.patrol_timer(clockwork, host, drive),
             Event::Arrival(tenant) => {
                 host.arrivals -= 1;

@@ -6,10 +6,7 @@
 //! that it points to, 24 commands ahead. On a large drive this doubles the rate.
 
 use crate::drive::{aim_trim, CommandSink, Drive, Front};
-use crate::ftl::{
-    CollectionConfig, FlashSink, MoveRun, MoveWay, NoRoom, Pending, Touched, ENTRY_AHEAD,
-    PAGE_AHEAD,
-};
+use crate::ftl::{FlashSink, MoveRun, MoveWay, NoRoom, Pending, Touched, ENTRY_AHEAD, PAGE_AHEAD};
 use crate::nand::{CellMode, Media};
 use crate::op::{HostCommand, HostOp, Source};
 use crate::reads::{BlockRead, PageTypes, ReadErrors};
@@ -344,8 +341,7 @@ impl Drive {
     /// left: without a running victim there is a spare block. Else the host would stall at first
     /// until a whole victim has moved.
     pub(crate) fn catch_up(&mut self) {
-        let in_steps = matches!(self.config.ftl.collection, CollectionConfig::Steps(_));
-        if !in_steps || self.media.superblocks().is_none() {
+        if !self.config.ftl.collects_in_steps() || self.media.superblocks().is_none() {
             return;
         }
         let (front, media, errors) = self.split();

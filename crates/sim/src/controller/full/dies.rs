@@ -6,7 +6,7 @@ use std::ops::{Index, IndexMut};
 use super::design::{Design, Order};
 use super::die::{Array, Class, Die, Queued, Turn, Urgency};
 use super::is_host;
-use crate::controller::{FlashOp, OpKind};
+use crate::controller::{FlashOp, OpKind, NO_COMMAND};
 use crate::op::Source;
 use crate::units::{DieId, Ns};
 
@@ -188,7 +188,8 @@ impl Dies {
             };
             let suspended = die.suspended.as_mut().map(|suspended| &mut suspended.transaction);
             for transaction in array.into_iter().chain(suspended).chain(&mut die.input) {
-                let told = transaction.ops.iter().find(|it| it.op.completes_in_memory());
+                let is_told = |op: FlashOp| op.completes_in_memory() && op.command() == NO_COMMAND;
+                let told = transaction.ops.iter().find(|it| is_told(it.op));
                 let Some(&Queued { op, detail, .. }) = told else { continue };
                 let op = FlashOp::new(op.kind(), Source::Pad, op.first(), 1).of_command(command);
                 transaction.ops.push(Queued { op, detail, since: now, plane: None, busy: None });

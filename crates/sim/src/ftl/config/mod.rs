@@ -184,10 +184,11 @@ pub struct FtlConfig {
     /// channel) and P (plane), the first varying fastest, or `dynamic`; or `superblock`, where an
     /// open block spans the dies of a group.
     pub allocation: Allocation,
-    /// Whether a collection is one piece (`whole`), or goes in `steps` that give way to the host.
+    /// Whether a collection is one piece (`whole`), goes in `steps` that give way to the host, or in
+    /// `bursts` that hold writes of the host back.
     #[serde(deserialize_with = "name_or_mapping")]
     pub collection: CollectionConfig,
-    /// Collecting ahead of need while no command comes; needs collections in steps.
+    /// Collecting ahead of need while no command comes; needs collections in steps or bursts.
     #[serde(with = "none_or")]
     #[schemars(with = "NoneOr<IdleCollection>")]
     pub idle_collection: Option<IdleCollection>,
@@ -263,9 +264,15 @@ impl FtlConfig {
         !matches!(self.slc_cache, SlcCacheConfig::None(_))
     }
 
-    /// Whether a collection goes in steps that the host can pass.
+    /// Whether a collection goes in steps, between which a die serves the host.
     pub fn collects_in_steps(&self) -> bool {
-        matches!(self.collection, CollectionConfig::Steps(_))
+        !matches!(self.collection, CollectionConfig::Whole(_))
+    }
+
+    /// Blocks that a burst of collections wins, if collections come in bursts.
+    pub(crate) fn burst_blocks(&self) -> Option<f64> {
+        let CollectionConfig::Bursts(bursts) = &self.collection else { return None };
+        Some(bursts.superblocks)
     }
 
     /// Whether the plain back end cannot carry these keys out: it supports neither steps, nor moves

@@ -3,7 +3,7 @@
 //! | key | off | effect |
 //! |---|---|---|
 //! | `allocation` | `CDP` | which die a logical page goes to |
-//! | `collection` | `whole` | whether a collection is one piece, or steps that the host can pass |
+//! | `collection` | `whole` | whether a collection is one piece, steps that the host can pass, or a burst |
 //! | `idle_collection` | `none` | collecting ahead of need while no command comes |
 //! | `refresh` | `none` | moving data that is old, or has too many bit errors |
 //! | `copyback` | `none` | moving pages inside the die |
@@ -35,6 +35,9 @@ pub enum CollectionConfig {
     Whole(WholeCollection),
     /// A collection goes in steps of a few pages, and starts before room runs out.
     Steps(SteppedCollection),
+    /// Collections begin when the last erased superblock is opened, and writes of the host wait
+    /// until so much more is free.
+    Bursts(BurstCollection),
 }
 
 impl Default for CollectionConfig {
@@ -68,6 +71,22 @@ pub struct SteppedCollection {
 impl Default for SteppedCollection {
     fn default() -> Self {
         Self { step_pages: 8, soft_spare_blocks: 3, hard_spare_blocks: 1 }
+    }
+}
+
+/// When a burst of collections ends.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct BurstCollection {
+    /// Superblocks, without them blocks of a die, by which a burst raises the free space; above 0.
+    /// A part of a victim's pages that has moved counts as the same part of a superblock, so parts
+    /// of 1 make short bursts.
+    pub superblocks: f64,
+}
+
+impl Default for BurstCollection {
+    fn default() -> Self {
+        Self { superblocks: 1.0 }
     }
 }
 

@@ -97,7 +97,8 @@ const BY_MAPPING: &[Rule<FtlConfig>] = &[
             .then(|| with_mapping(it, "records inside blocks that it fills by itself", "0"))
     }),
     ("collection", |it| {
-        (it.mapping.merges() && it.collects_in_steps()).then(|| no_collection(it, "steps", "whole"))
+        let name = if it.burst_blocks().is_some() { "bursts" } else { "steps" };
+        (it.mapping.merges() && it.collects_in_steps()).then(|| no_collection(it, name, "whole"))
     }),
     ("gc_policy", |it| {
         (it.mapping.merges() && matches!(it.gc_policy, GcConfig::Python(_)))
@@ -153,6 +154,17 @@ const BY_OPTIONS: &[Rule<FtlConfig>] = &[
         (hard > soft)
             .then(|| format!("{hard} is above soft_spare_blocks {soft}; accepted: at most that"))
     }),
+    ("collection.superblocks", |it| {
+        let blocks = it.burst_blocks()?;
+        (!(blocks > 0.0 && blocks <= 1e6)).then(|| out_of_range(blocks, "above 0, at most 1e6"))
+    }),
+    ("collection", |it| {
+        (it.burst_blocks().is_some() && it.has_slc_cache()).then(|| {
+            "bursts with ftl.slc_cache, whose folds make room a block at a time; accepted: steps \
+             or whole"
+                .into()
+        })
+    }),
     ("write_frontiers", |it| {
         (it.collects_in_steps() && shares_blocks(it))
             .then(|| own_blocks("collection", "writes of the host would queue behind a step"))
@@ -164,7 +176,7 @@ const BY_OPTIONS: &[Rule<FtlConfig>] = &[
     ("idle_collection", |it| {
         (it.idle_collection.is_some() && !it.collects_in_steps()).then(|| {
             "a whole collection cannot give way to a command; accepted: none, or ftl.collection \
-             steps"
+             steps or bursts"
                 .into()
         })
     }),

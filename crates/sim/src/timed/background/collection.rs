@@ -22,7 +22,7 @@ use crate::ftl::{End, NoRoom, Purpose, StepOutcome};
 use crate::op::{HostCommand, HostOp};
 use crate::superblock::HOLE;
 use crate::timed::backend::Backend;
-use crate::timed::clockwork::Clockwork;
+use crate::timed::clockwork::{Clockwork, Event};
 use crate::timed::host_side::HostSide;
 use crate::units::{BlockId, DieId, Lpn, Ns, SECTOR_BYTES};
 
@@ -186,20 +186,57 @@ impl Background {
                 }
                 Decision::Step(due) => due,
             };
+            if self.waits_for_cores(clockwork, host) {
+                return;
+            }
             if !due.is_running && !self.begin(drive, die, clockwork.now(), due) {
+                let spare_blocks = drive.ftl.room(die).spare_blocks();
+                if self.collector.as_mut().is_some_and(|it| it.cuts_burst(die, spare_blocks)) {
+                    continue;
+                }
                 if due.urgency == Urgency::Urgent && clockwork.backend.is_idle(die) {
                     self.reject_stalled(clockwork, host, drive, die);
                 }
                 return;
             }
+            let moves = host.path.moves_take_cores();
+            let before = if moves { drive.ftl.room(die).pages_to_collect() } else { 0 };
             let outcome = self.with_sink(clockwork, host, drive, NO_COMMAND, |front, sink| {
                 front.ftl.step(sink, die, due.pages)
             });
+            if moves {
+                let moved = before.saturating_sub(drive.ftl.room(die).pages_to_collect());
+                host.path.order_moves(clockwork.now(), moved);
+            }
             match outcome {
                 StepOutcome::Retired(_) => self.admit_stalled(clockwork, host, drive, die),
                 StepOutcome::Moved(_) | StepOutcome::Emptied(_) | StepOutcome::Stuck => return,
             }
         }
+    }
+
+    /// Whether a step has to wait until the cores have moved the pages of earlier ones: then all
+    /// dies are asked again.
+    #[inline]
+    fn waits_for_cores(&mut self, clockwork: &mut Clockwork, host: &mut HostSide) -> bool {
+        let Some(left) = host.path.moves_left(clockwork.now()) else { return false };
+        if let Some(collector) = &mut self.collector {
+            if !std::mem::replace(&mut collector.waits_for_cores, true) {
+                clockwork.schedule(left, Event::Moved);
+            }
+        }
+        true
+    }
+
+    /// The cores have done what steps waited for, unless commands came.
+    pub(in crate::timed) fn cores_are_free(
+        &mut self,
+        clockwork: &mut Clockwork,
+        host: &mut HostSide,
+        drive: &mut Drive,
+    ) {
+        self.collector.iter_mut().for_each(|collector| collector.waits_for_cores = false);
+        self.ask_all(clockwork, host, drive);
     }
 
     /// What a die has to do for its collection now. Its urgency is passed on to the back end.

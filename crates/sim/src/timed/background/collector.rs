@@ -14,13 +14,16 @@
 //! not lets them pass. A host that has no open block continues in the open block of moved pages. So
 //! writes wait for parts of a victim at most, whatever the amplification. Superblocks use a
 //! separate pace, see [`Balance`].
+//!
+//! In bursts: nothing is collected until the last spare block is opened. From then on all writes of
+//! the die are held back, until the level of [`Balance`] is higher by the blocks that a burst wins.
 
 use std::collections::VecDeque;
 
 use super::balance::{Balance, Free, Running};
 use crate::controller::full::Urgency;
 use crate::engine::Reserved;
-use crate::ftl::{CollectionConfig, FtlConfig};
+use crate::ftl::{CollectionConfig, FtlConfig, SteppedCollection};
 use crate::timed::clockwork::{Clockwork, Event};
 use crate::units::{BlockId, DieId, Lpn, Ns};
 
@@ -178,6 +181,8 @@ struct DieState {
     is_held: bool,
     /// It has caught up just now.
     is_released: bool,
+    /// A burst is under way.
+    bursts: bool,
 }
 
 /// See the module.
@@ -187,11 +192,15 @@ pub(in crate::timed) struct Collector {
     row_slots: u32,
     soft_spare_blocks: u32,
     hard_spare_blocks: u32,
+    /// Blocks that a burst wins, if there are bursts.
+    burst_blocks: Option<f64>,
     /// Idle time after which a die collects ahead, and up to how many spare blocks.
     ahead: Option<(Ns, u32)>,
     dies: Vec<DieState>,
     /// Page writes that wait.
     waiting_count: u64,
+    /// Steps wait until the cores of the controller have done the moves of earlier ones.
+    pub(super) waits_for_cores: bool,
     /// Dies that a command has used.
     pub(in crate::timed) touched: Vec<DieId>,
     /// When a flash operation last ended.
@@ -206,16 +215,26 @@ impl Collector {
         die_count: u32,
         row_slots: u32,
     ) -> Option<Self> {
-        let CollectionConfig::Steps(steps) = &config.collection else { return None };
+        let steps = match &config.collection {
+            CollectionConfig::Whole(_) => return None,
+            CollectionConfig::Steps(steps) => steps,
+            CollectionConfig::Bursts(_) => &SteppedCollection {
+                soft_spare_blocks: 0,
+                hard_spare_blocks: 0,
+                ..SteppedCollection::default()
+            },
+        };
         let ahead = config.idle_collection.as_ref();
         Some(Self {
             step_pages: steps.step_pages,
             row_slots,
             soft_spare_blocks: steps.soft_spare_blocks,
             hard_spare_blocks: steps.hard_spare_blocks,
+            burst_blocks: config.burst_blocks(),
             ahead: ahead.map(|idle| (Ns::from_us(idle.after_us), idle.spare_blocks_goal)),
             dies: vec![DieState::default(); die_count as usize],
             waiting_count: 0,
+            waits_for_cores: false,
             touched: Vec::new(),
             last_done: Ns(0),
         })
@@ -236,6 +255,15 @@ impl Collector {
         let presses = spare_blocks < self.hard_spare_blocks;
         let was_held = std::mem::take(&mut state.is_held);
         state.is_released = was_held;
+        if let Some(blocks) = self.burst_blocks {
+            state.balance.note(free(), running);
+            state.bursts = state.balance.bursts(state.bursts, blocks);
+            state.is_held = state.bursts;
+            if state.bursts {
+                state.is_released = false;
+                return Some(Urgency::Urgent);
+            }
+        }
         let waits_for_room = !state.stalled.is_empty() && !was_held;
         if !presses || waits_for_room {
             // Room was freed, or the host waits and so makes up for the pages that it took too
@@ -280,10 +308,17 @@ impl Collector {
     /// Pages that the host may write to a die that has as much room, without another answer of
     /// [`Collector::urgency`], if none of them opens a block.
     pub(super) fn pages_alike(&self, die: DieId, room: Room) -> u32 {
-        if room.spare_blocks >= self.hard_spare_blocks {
+        let state = &self.dies[die.0 as usize];
+        if self.burst_blocks.is_some() {
+            if state.bursts {
+                0
+            } else {
+                state.balance.pages_alike()
+            }
+        } else if room.spare_blocks >= self.hard_spare_blocks {
             u32::MAX
         } else if self.row_slots > 0 {
-            self.dies[die.0 as usize].balance.pages_alike()
+            state.balance.pages_alike()
         } else {
             0
         }
@@ -295,6 +330,13 @@ impl Collector {
         let has_room = room.spare_blocks >= self.hard_spare_blocks;
         let may = room.refresh.is_some_and(|it| has_room || it == Pressing::Hurries);
         may && self.dies[die.0 as usize].stalled.is_empty()
+    }
+
+    /// Ends a burst that can win no further block; whether it had won one.
+    pub(super) fn cuts_burst(&mut self, die: DieId, spare_blocks: u32) -> bool {
+        let had_won = self.dies[die.0 as usize].bursts && spare_blocks > 0;
+        self.dies[die.0 as usize].bursts &= !had_won;
+        had_won
     }
 
     /// Pages that the next step of a die moves. Of a superblock it is a row at least: with less,
