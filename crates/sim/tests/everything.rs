@@ -164,6 +164,10 @@ pub(crate) fn draw_everything(rng: &mut Rng, maps: Maps) -> Value {
         if in_steps {
             device["ftl"]["collection"] = json!({"kind": "steps", "step_pages": 1 + rng.below(20),
                 "soft_spare_blocks": 2 + rng.below(3), "hard_spare_blocks": 1 + rng.below(2)});
+            if rng.below(3) == 0 && device["ftl"]["slc_cache"]["kind"] == "none" {
+                let blocks = [0.1, 1.0][rng.below(2) as usize];
+                device["ftl"]["collection"] = json!({"kind": "bursts", "superblocks": blocks});
+            }
         }
         let mut maybe = |section: &str, key: &str, value: Value| {
             if rng.below(3) == 0 {
@@ -192,7 +196,9 @@ pub(crate) fn draw_everything(rng: &mut Rng, maps: Maps) -> Value {
         maybe("host", "link", json!("pcie3x4"));
         maybe("host", "protocol", json!({"kind": "nvme", "queues": 4}));
         maybe("host", "jitter", json!({"kind": "lognormal", "sigma": 0.3}));
-        maybe("host", "command_cost_us", json!({"read": 0.5, "write": 0.7, "flush": 1.0}));
+        let moved = if in_steps { 2.0 } else { 0.0 };
+        let cost = json!({"read": 0.5, "write": 0.7, "flush": 1.0, "move": moved});
+        maybe("host", "command_cost_us", cost);
         maybe("host", "write_cache", json!({"pages": 64, "policy": "two_q"}));
         maybe("host", "read_cache", json!({"pages": 64, "policy": "clock"}));
         maybe("host", "read_ahead_bytes", json!(65536));

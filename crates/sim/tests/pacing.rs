@@ -53,6 +53,51 @@ fn no_write_waits_for_a_whole_victim() {
     }
 }
 
+/// With one write outstanding, one write waits for each burst, and the host writes the pages that it
+/// has won before the next.
+#[test]
+fn a_burst_holds_one_write_back_for_all_the_victims_that_it_empties() {
+    let whole = metrics(&device(&json!("whole")), &writes(1));
+    let times = number(&whole, "/latency_us/write/mean") / number(&whole, "/waf");
+    for (blocks, short, long) in [(2.0, "p99", "p999"), (0.25, "p90", "p99")] {
+        let bursts = json!({"kind": "bursts", "superblocks": blocks});
+        let found = metrics(&device(&bursts), &writes(1));
+        let waf = number(&found, "/waf");
+        // A victim has (waf - 1) / waf of its pages live and gives back the others.
+        let victims = blocks * waf;
+        let page = T_READ_US + T_PROGRAM_US + 20.0;
+        let burst = victims * ((waf - 1.0) / waf * 64.0 * page + T_ERASE_US);
+        let of = |key: &str| number(&found, &format!("/latency_us/write/{key}"));
+        assert!(of(short) < 10.0 * T_PROGRAM_US, "{blocks}: {}", of(short));
+        let ratio = of(long) / burst;
+        assert!((0.8..1.5).contains(&ratio), "{blocks}: {} us, {burst} us", of(long));
+        assert!((of("mean") / waf / times - 1.0).abs() < 0.03, "{blocks}: {}", of("mean"));
+    }
+}
+
+/// A core that moves as slowly as this decides the rate; one that is faster than the flash changes
+/// nothing, since commands go first.
+#[test]
+fn moved_units_take_the_core_that_commands_leave() {
+    let of = |cost: f64, depth| {
+        let mut file = device(&json!({"kind": "steps", "step_pages": 1, "soft_spare_blocks": 1}));
+        file["host"] = json!({"command_cost_us": {"write": 100, "move": cost}});
+        metrics(&file, &writes(depth))
+    };
+    let free = of(0.0, 1);
+    assert_eq!(free["latency_us"], of(200.0, 1)["latency_us"]);
+    for depth in [1, 8] {
+        let slow = of(3000.0, depth);
+        let writes = number(&slow, "/latency_us/write/count");
+        let core = 100.0 + 3000.0 * number(&slow, "/gc_pages_moved") / writes;
+        let each = number(&slow, "/duration_s") * 1e6 / writes;
+        assert!(
+            (each / core - 1.0).abs() < 0.01,
+            "{depth}: {each} us a write, {core} us of the core"
+        );
+    }
+}
+
 /// Superblocks over four dies of two planes, 256 rows of 32 units, behind a write buffer.
 fn superblocks() -> Value {
     let mut file = device(&json!({"kind": "steps", "soft_spare_blocks": 1}));

@@ -31,7 +31,8 @@ fn draw(rng: &mut Rng) -> Value {
             "write_buffer_pages": one_of(&[3, 16, 64, 500].map(Value::from)),
             "write_buffer_absorbs": one_of(&[true, false].map(Value::from)),
             "collection": one_of(&[json!("steps"),
-                json!({"kind": "steps", "soft_spare_blocks": 1})]),
+                json!({"kind": "steps", "soft_spare_blocks": 1}),
+                json!({"kind": "bursts", "superblocks": 0.3})]),
             "slc_cache": one_of(&[json!("none"), json!("none"),
                 json!({"kind": "dynamic", "min_erased_blocks": 2}),
                 json!({"kind": "static", "blocks_per_die": 2})]),
@@ -43,7 +44,8 @@ fn draw(rng: &mut Rng) -> Value {
         },
         "host": {
             "link": one_of(&[json!("pcie4x4"), json!("sata3"), json!("ideal")]),
-            "command_cost_us": one_of(&[json!(4), json!({"write": 2, "per_kib": 0.1}), json!(0)]),
+            "command_cost_us": one_of(&[json!(4), json!({"write": 2, "per_kib": 0.1, "move": 3}),
+                json!(0)]),
             "cores": one_of(&[1, 2].map(Value::from)),
             "command_overhead_us": one_of(&[json!(3), json!(0.001), json!(8)]),
         },
@@ -51,6 +53,9 @@ fn draw(rng: &mut Rng) -> Value {
     let after_us = one_of(&[20, 200].map(Value::from));
     let idle = json!({"after_us": after_us, "spare_blocks_goal": 4});
     file["ftl"]["idle_collection"] = one_of(&[json!("none"), idle]);
+    if file["ftl"]["collection"]["kind"] == "bursts" {
+        file["ftl"]["slc_cache"] = json!("none");
+    }
     file
 }
 

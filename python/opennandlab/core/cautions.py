@@ -169,6 +169,36 @@ def _steady_of_others(document: ResultDocument) -> Iterator[str]:
         )
 
 
+def _on_its_way(document: ResultDocument) -> Iterator[str]:
+    """Compare with a steady state that the drive was not brought to."""
+    metrics, predicted = document.metrics, document.effective.predicted_waf
+    if not metrics or not metrics.waf or not predicted or is_fresh(document):
+        return
+    # Where a step sought the steady state, the result says whether it was found.
+    has_sought = any(step.steady is not None for step in document.state.steps)
+    if not has_sought and abs(metrics.waf / predicted - 1.0) > STEADY_RATIO:
+        yield (
+            f"WAF {metrics.waf:.4g} and the {predicted:.4g} of theory are not of one state: theory "
+            "is of the steady state, and nothing shows that the drive is there; precondition "
+            "`until: steady`, or measure longer"
+        )
+
+
+def _few_writes(document: ResultDocument) -> Iterator[str]:
+    """Write amplification of less than one block."""
+    metrics = document.metrics
+    block_pages = document.effective.pages_per_block
+    if not metrics or document.effective.superblocks or not metrics.programs.host:
+        return
+    written = metrics.programs.host
+    if metrics.waf and written < block_pages:
+        yield (
+            f"WAF is that of {written} {'page' if written == 1 else 'pages'} programmed for the "
+            f"host, and garbage collection takes a block of {block_pages} at a time: with so few "
+            "it says where the last collection fell; write more"
+        )
+
+
 def _lost_die(document: ResultDocument) -> Iterator[str]:
     """Figures over the time before and after a fault."""
     metrics = document.metrics
@@ -212,6 +242,8 @@ RULES: tuple[Rule, ...] = (
     _part_pages,
     _whole_page_reads,
     _steady_of_others,
+    _on_its_way,
+    _few_writes,
     _lost_die,
     _thin_tail,
 )

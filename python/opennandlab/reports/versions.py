@@ -32,6 +32,11 @@ CHANGES: dict[int, str] = {
         "and FUA writes of traces, preconditioning of tenants, and which drives have a WAF by "
         "theory."
     ),
+    6: (
+        "flushes of drives without a write buffer (they wait for the writes under way, watched or "
+        "not), the preset of the S3700 (a moved map unit takes the processor, buses are those of "
+        "the part), and cautions about WAF that is on its way or of a few pages."
+    ),
 }
 # Changed numbers that the words name; the document has them all.
 NAMED_MAX = 8

@@ -17,7 +17,7 @@ use serde_json::{json, Value};
 use super::config::DeviceConfig;
 use crate::config::ConfigError;
 use crate::ftl::mapping::ENTRY_BYTES;
-use crate::ftl::{CollectionConfig, PoolSetup, SlcBlocks, SlcCacheConfig};
+use crate::ftl::{PoolSetup, SlcBlocks, SlcCacheConfig};
 use crate::nand::{CellMode, Failures, Media, ProgramUnits, WearOut};
 use crate::units::DieId;
 use crate::workload::{Space, ZoneSpace};
@@ -416,17 +416,7 @@ impl DeviceConfig {
     fn check_goals(&self, die: DieId, slack: u32) -> Result<(), ConfigError> {
         // One block of slack is among the blocks needed.
         let reachable = slack + 1;
-        let mut goals = Vec::new();
-        if let CollectionConfig::Steps(steps) = &self.ftl.collection {
-            goals.push(("ftl.collection.soft_spare_blocks", steps.soft_spare_blocks));
-        }
-        if let Some(blocks) = self.ftl.burst_blocks() {
-            goals.push(("ftl.collection.superblocks", blocks.ceil() as u32));
-        }
-        if let Some(idle) = &self.ftl.idle_collection {
-            goals.push(("ftl.idle_collection.spare_blocks_goal", idle.spare_blocks_goal));
-        }
-        for (path, goal) in goals {
+        for (path, goal) in self.ftl.spare_goals() {
             if goal >= reachable {
                 return Err(ConfigError::new(
                     path,

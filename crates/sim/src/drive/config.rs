@@ -483,6 +483,36 @@ mod tests {
     }
 
     #[test]
+    fn bursts_that_never_end_and_moves_that_no_core_makes_are_refused() {
+        for (ftl, path, words) in [
+            (
+                r#"{"collection": {"kind": "bursts", "superblocks": 0},
+                    "write_frontiers": "host_gc"}"#,
+                "ftl.collection.superblocks",
+                "above 0",
+            ),
+            (
+                r#"{"collection": {"kind": "bursts", "superblocks": 200},
+                    "write_frontiers": "host_gc"}"#,
+                "ftl.collection.superblocks",
+                "accepted: less than",
+            ),
+            (
+                r#"{"collection": "bursts", "slc_cache": "dynamic",
+                    "write_frontiers": "host_gc"}"#,
+                "ftl.collection",
+                "a block at a time",
+            ),
+        ] {
+            let error = refusal(&format!(r#"{{"ftl": {ftl}}}"#));
+            assert_eq!(error.path, path, "{error}");
+            assert!(error.message.contains(words), "{error}");
+        }
+        let moves = r#"{"host": {"command_cost_us": {"move": 1}}}"#;
+        assert!(refusal(moves).message.contains("steps or bursts"));
+    }
+
+    #[test]
     fn a_resolved_file_resolves_to_itself() {
         let json = r#"{"nand": {"cell_type": "MLC", "factory_bad_block_ratio": 0.01,
                         "timing": {"t_program_us": [400, 900]}},

@@ -154,7 +154,9 @@ impl HostSide {
         let Some(settling) = &mut self.settling else { return };
         let followers = settling.writes.extract_if(.., |&mut (write, _)| write == index);
         let flushes: Vec<u32> = followers.map(|(_, flush)| flush).collect();
-        flushes.into_iter().for_each(|flush| self.satisfy_soon(clockwork, flush));
+        for flush in flushes {
+            self.satisfy_soon(clockwork, flush);
+        }
     }
 
     /// Whether a command that is served is a flush, or a write with force unit access, that may
@@ -174,7 +176,9 @@ impl HostSide {
     pub(super) fn settle_after(&mut self, index: u32, waits: u32) {
         self.path.slot(index).waits = waits;
         let settling = self.settling.as_mut().and_then(|it| it.units.as_mut());
-        settling.into_iter().for_each(|flushes| flushes.push(index));
+        if let Some(flushes) = settling {
+            flushes.push(index);
+        }
     }
 
     /// A command waits for nothing in the drive any more.

@@ -275,6 +275,22 @@ impl FtlConfig {
         Some(bursts.superblocks)
     }
 
+    /// Numbers of spare blocks of a die that keys ask for, by their paths.
+    pub(crate) fn spare_goals(&self) -> Vec<(&'static str, u32)> {
+        let collection = match &self.collection {
+            CollectionConfig::Whole(_) => None,
+            CollectionConfig::Steps(steps) => {
+                Some(("ftl.collection.soft_spare_blocks", steps.soft_spare_blocks))
+            }
+            CollectionConfig::Bursts(it) => {
+                Some(("ftl.collection.superblocks", it.superblocks.ceil() as u32))
+            }
+        };
+        let idle = self.idle_collection.as_ref();
+        let idle = idle.map(|it| ("ftl.idle_collection.spare_blocks_goal", it.spare_blocks_goal));
+        collection.into_iter().chain(idle).collect()
+    }
+
     /// Whether the plain back end cannot carry these keys out: it supports neither steps, nor moves
     /// inside a die, nor blocks and pages of another size. Allocation orders make no difference to
     /// it.
