@@ -245,3 +245,18 @@ def test_a_steady_state_of_other_writes_than_the_tenants_is_told(small: Any) -> 
     assert "which may still be on its way" not in warnings(small, workload)
     workload["precondition"][1]["requests"] = "workload"
     assert "with the writes of the tenants (`requests: tenants`)" in warnings(small, workload)
+
+
+def test_a_filled_drive_is_not_where_theory_is(small: Any) -> None:
+    filled = {**RANDOM, "precondition": [{"kind": "sequential_fill"}], "total": {"ios": 2000}}
+    said = "theory is of the steady state, and nothing shows that the drive is there"
+    assert said in warnings(small, filled)
+    settled = [{"kind": "sequential_fill"}, {"kind": "workload", "until": "steady"}]
+    assert said not in warnings(small, {**filled, "precondition": settled})
+
+
+def test_a_few_writes_give_no_write_amplification(small: Any) -> None:
+    said = "WAF is that of 10 pages programmed for the host"
+    assert said in warnings(small, {**RANDOM, "total": {"ios": 10}})
+    block = small["nand"]["pages_per_block"]
+    assert "WAF is that of" not in warnings(small, {**RANDOM, "total": {"ios": block}})
