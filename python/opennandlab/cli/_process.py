@@ -88,7 +88,7 @@ def run(app: Callable[..., Any], arguments: Sequence[str] | None = None) -> int:
 
 def _complete(given: Sequence[str]) -> Iterator[str]:
     """Yield the words of a command line, with the usual value of options that stand alone."""
-    for word, after in zip(given, [*given[1:], "-"], strict=True):
+    for word, after in zip(given, [*given[1:], "-"], strict=False):
         yield word
         if word in ALONE and after.startswith("-"):
             yield ALONE[word]
