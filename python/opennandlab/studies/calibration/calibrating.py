@@ -19,7 +19,6 @@ from opennandlab.studies.calibration import posterior, search
 from opennandlab.studies.calibration.cells import Target
 from opennandlab.studies.calibration.conditions import Asked
 from opennandlab.studies.calibration.journal import Journal
-from opennandlab.studies.calibration.loads import SETTLE_MAX
 from opennandlab.studies.calibration.objective import (
     Array,
     Fixed,
@@ -172,7 +171,7 @@ def run(
         version=_core.version(), wall_s=round(wall_s, 3), known=model.known_count, command=command
     )
     unsteady = sorted(model.unsteady) if isinstance(model, OfLoads) else []
-    said = [f"{name}: the WAF still moved after {SETTLE_MAX:g} drive writes" for name in unsteady]
+    said = [f"{name}: the WAF still moved at the end of its writes" for name in unsteady]
     return told(
         wanted, variants, first, slopes, facts, max(runs, 1), is_partial=is_partial, warnings=said
     )

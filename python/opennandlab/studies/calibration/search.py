@@ -49,6 +49,8 @@ FEW_STEPS = STEPS[:1] + STEPS[2:3]
 DIFFERENCE = 0.03
 # By so much where differences of that would be those of chance: of a slope this share is noise.
 WIDE_DIFFERENCE = 0.3
+# Where figures scatter by a percent.
+LARGE_DIFFERENCE = 0.12
 NOISY = 0.3
 GRID = 9
 
@@ -87,7 +89,7 @@ def refine(objective: Objective, runs_max: int) -> None:
         objective: With the start known.
         runs_max: Runs in all.
     """
-    polish(objective, runs_max, FEW_STEPS)
+    polish(objective, runs_max, FEW_STEPS, LARGE_DIFFERENCE)
     objective.choose()
 
 
@@ -150,13 +152,19 @@ def _evolve(objective: Objective, runs: int, seed: int, sigma: float) -> bool:
     return not strategy.stop()
 
 
-def polish(objective: Objective, runs_max: int, tried: Sequence[Step] = STEPS) -> None:
+def polish(
+    objective: Objective,
+    runs_max: int,
+    tried: Sequence[Step] = STEPS,
+    difference: float = DIFFERENCE,
+) -> None:
     """Step towards the minimum from the best place, until that brings little.
 
     Args:
         objective: With a place known.
         runs_max: Runs in all, those of the last differences among them.
         tried: Steps of each turn.
+        difference: How far keys are moved for a difference.
     """
     objective.stage, objective.is_cut = "polish", False
     number = len(objective.keys)
@@ -168,7 +176,7 @@ def polish(objective: Objective, runs_max: int, tried: Sequence[Step] = STEPS) -
         if objective.best is None or objective.best_residuals is None or before == 0:
             return
         place, residuals = objective.best, objective.best_residuals
-        slopes = differences(objective, place, residuals)
+        slopes = differences(objective, place, residuals, difference)
         if slopes is None:
             return
         steps = _steps(objective.weighted(slopes), objective.weighted(residuals), place, tried)
@@ -236,15 +244,18 @@ def slopes_at(objective: Objective, place: Array, residuals: Array) -> Slopes | 
     return found
 
 
-def differences(objective: Objective, place: Array, residuals: Array) -> Array | None:
+def differences(
+    objective: Objective, place: Array, residuals: Array, step: float = DIFFERENCE
+) -> Array | None:
     """Return how residuals change with each coordinate, by differences to one side; None: unknown.
 
     Args:
         objective: What is asked.
         place: Where.
         residuals: What is there.
+        step: How far keys are moved.
     """
-    found = _differences(objective, place, residuals, DIFFERENCE, is_central=False)
+    found = _differences(objective, place, residuals, step, is_central=False)
     return None if found is None else found[0]
 
 

@@ -81,7 +81,7 @@ def staged(
         objective = Objective(own, cells, set(), part, RUNS_PER_KEY * len(own))
         place = [key.place(key.start) for key in own]
         objective.residuals([np.array(place)])
-        search.polish(objective, RUNS_PER_KEY * len(own), search.FEW_STEPS)
+        search.refine(objective, RUNS_PER_KEY * len(own))
         runs += objective.runs
         if objective.best is not None:
             values |= objective.values(objective.best)
