@@ -145,7 +145,7 @@ def choices(document: CalibrationDocument) -> Iterator[Table]:
         yield Table(
             "variants", "Choices", heads,
             tuple(
-                (*map(str, one.choice.values()), one.rms_pct, f"{100 * float(one.weight):.3g}")
+                (*map(str, one.choice.values()), one.rms_pct, f"{100 * float(one.weight):.1f}")
                 for one in rows
             ),
         )  # fmt: skip

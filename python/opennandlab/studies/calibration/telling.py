@@ -179,7 +179,7 @@ def _chosen(path: str, variants: Sequence[Variant]) -> str:
     for one in variants:
         value = str(one.choice[path])
         shares[value] = shares.get(value, 0.0) + one.weight
-    told = ", ".join(f"{value} {100 * share:.3g} %" for value, share in shares.items())
+    told = ", ".join(f"{value} {100 * share:.1f} %" for value, share in shares.items())
     return f"Chosen; probability: {told}."
 
 
