@@ -53,8 +53,8 @@ fn no_write_waits_for_a_whole_victim() {
     }
 }
 
-/// With one write outstanding, one write waits for each burst, and the host writes the pages that it
-/// has won before the next.
+/// With one write outstanding, one write waits for each burst, and the host writes the pages that
+/// the burst has freed before the next.
 #[test]
 fn a_burst_holds_one_write_back_for_all_the_victims_that_it_empties() {
     let whole = metrics(&device(&json!("whole")), &writes(1));

@@ -170,12 +170,12 @@ def _steady_of_others(document: ResultDocument) -> Iterator[str]:
 
 
 def _on_its_way(document: ResultDocument) -> Iterator[str]:
-    """Compare with a steady state that the drive was not brought to."""
+    """WAF of a drive that was not brought to the state that theory is of."""
     metrics, predicted = document.metrics, document.effective.predicted_waf
     if not metrics or not metrics.waf or not predicted or is_fresh(document):
         return
-    # Where a step sought the steady state, the result says whether it was found.
-    has_sought = any(step.steady is not None for step in document.state.steps)
+    # A step that sought the steady state has its own warning if it did not find it.
+    has_sought = any(step.steady is not None for step in document.state.steps or ())
     if not has_sought and abs(metrics.waf / predicted - 1.0) > STEADY_RATIO:
         yield (
             f"WAF {metrics.waf:.4g} and the {predicted:.4g} of theory are not of one state: theory "
@@ -195,7 +195,7 @@ def _few_writes(document: ResultDocument) -> Iterator[str]:
         yield (
             f"WAF is that of {written} {'page' if written == 1 else 'pages'} programmed for the "
             f"host, and garbage collection takes a block of {block_pages} at a time: with so few "
-            "it says where the last collection fell; write more"
+            "it depends on where the last collection fell; write more"
         )
 
 

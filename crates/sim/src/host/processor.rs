@@ -38,7 +38,7 @@ pub struct CommandCost {
     /// Additional time for each KiB that a read or write moves; default 0.
     #[serde(skip_serializing_if = "PerKib::is_free")]
     pub per_kib: PerKib,
-    /// Map units that the drive moves by itself; default 0.
+    /// Map units that collection, folding, wear leveling and refresh move; default 0.
     #[serde(rename = "move", skip_serializing_if = "crate::config::is_default")]
     pub moved: f64,
 }
@@ -200,7 +200,7 @@ pub struct Processor {
 struct Moves {
     /// Time of each.
     cost: Ns,
-    /// Time of those that were ordered and are not over, at `since`.
+    /// Time of those that were ordered and have not ended, at `since`.
     left: Ns,
     since: Ns,
 }
@@ -233,7 +233,8 @@ impl Processor {
         self.busy = self.busy + time;
     }
 
-    /// When the moves that were ordered are over, if no further command comes; `None` if they are.
+    /// When the moves that were ordered will have ended, if no further command comes; `None` if
+    /// they have.
     pub fn moves_end(&mut self, now: Ns) -> Option<Ns> {
         self.move_until(now);
         let cores = self.free_at.len() as u64;
@@ -250,7 +251,7 @@ impl Processor {
         self.moves.since = now;
     }
 
-    /// A command comes to a core that may be in the middle of a move: when that is over.
+    /// A command comes to a core that may be in the middle of a move: when that has ended.
     #[cold]
     fn end_move(&mut self, now: Ns, start: Ns) -> Ns {
         self.move_until(now);

@@ -8,8 +8,8 @@
 //! the map, pages that are fetched ahead, and program units. A collection that the FTL needs is
 //! queued on the die before the command's operations.
 //!
-//! A flush of a drive without a write buffer waits for the writes that were under way when it came,
-//! on either back end, and for programs under way of writes that completed in memory.
+//! A flush of a drive without a write buffer waits for the writes that had come before it and were
+//! not complete, on either back end, and for running programs of writes that completed in memory.
 //!
 //! Flushes of drives that may lose power, and whose pages wait in memory for the rest of a program
 //! unit: a page that leaves the write buffer is done for it when it waits in its unit. A flush pads

@@ -55,13 +55,13 @@ pub(super) struct FailingRead {
     pub(super) lost: Lost,
 }
 
-/// What flushes wait for beside operations of their own.
+/// What flushes wait for apart from operations.
 #[derive(Default)]
 struct Settling {
     /// Flushes that wait until the pages that they cover are on the flash; only if the power may
     /// fail and program units wait in memory. See `session/power_cut.rs`.
     units: Option<Vec<u32>>,
-    /// A write that was under way when a flush came, and that flush; of drives without a write
+    /// A write that was not complete when a flush came, and that flush; of drives without a write
     /// buffer.
     writes: Vec<(u32, u32)>,
 }
@@ -72,7 +72,7 @@ pub(crate) struct HostSide {
     pub(super) cache: CacheSlots,
     pub(crate) ledger: Ledger,
     pub(super) ahead: Option<Box<ReadAhead>>,
-    /// What flushes wait for beside operations of their own, from the first on that may.
+    /// What flushes wait for apart from operations, from the first flush on that may.
     settling: Option<Box<Settling>>,
     /// Arrivals of open loops that are scheduled.
     pub(crate) arrivals: u32,
@@ -143,7 +143,7 @@ impl HostSide {
         (writes.len() - before) as u32
     }
 
-    /// Whether any command has to ask what it settles.
+    /// Whether any command may settle something.
     #[inline]
     pub(super) fn settles(&self) -> bool {
         self.settling.is_some()

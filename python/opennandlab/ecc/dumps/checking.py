@@ -100,7 +100,7 @@ def check(path: Path, layout: Layout, watch: Watch = lambda *_: None) -> Checked
 def mended(
     path: Path, layout: Layout, found: Checked, watch: Watch = lambda *_: None, *, data_only: bool
 ) -> Iterator[bytes]:
-    """Yield a dump with all correctable bits corrected, and count what was found.
+    """Yield a dump with all correctable bits corrected, and count its words.
 
     Words that do not decode are as they were read.
 

@@ -1,4 +1,4 @@
-"""How controllers lay out pages and parity: one row each.
+"""Layouts of pages and parity by controller: one row each.
 
 Each row was held against a public sample or the output of a public tool (V), or follows two
 descriptions or one by the maker of a tool (L). What differs between them is the primitive
@@ -185,7 +185,7 @@ class Dialect:
         place: The places in a page.
         strengths: Bit errors corrected.
         is_sampled: Whether it was held against a public sample or the output of a tool.
-        source: Where that is.
+        source: Of the row.
         scrambler: If there is one.
         is_open: Whether the first byte of the OOB with parity is left open.
     """
@@ -305,7 +305,7 @@ def layout_of(name: str, asked: Asked) -> Layout:
         asked: The page.
 
     Raises:
-        ConfigError: for what the dialect does not have, and pages that it does not fit.
+        ConfigError: for values that the dialect does not have, and pages that it does not fit.
     """
     found = DIALECTS.get(name)
     if found is None:

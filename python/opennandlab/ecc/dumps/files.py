@@ -82,7 +82,7 @@ def read_layout(path: Path) -> Layout:
     """Return the layout of a file.
 
     Raises:
-        ConfigError: for what is none, and for places that overlap or are outside of the page.
+        ConfigError: for another file, and for places that overlap or are outside of the page.
     """
     try:
         found, _ = read(json.loads(read_bytes(path, LAYOUT_BYTES_MAX)), LayoutDocument)

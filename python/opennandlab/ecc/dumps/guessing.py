@@ -42,7 +42,7 @@ STEPS = (512, 1024, 2048, 4096)
 META_MAX = 32
 # A layout is right if most of the words decode.
 RIGHT_SHARE = 0.5
-# Of the places of a single word so many are searched, some seconds each.
+# Places that are searched for a single word, some seconds each.
 SEARCHED_PLACES = 8
 # A dialect by which words decode is no chance.
 CHANCE_MAX = 1e-9

@@ -15,7 +15,7 @@ class Column:
     Args:
         first: First byte of the page with its OOB.
         count: Number of bytes.
-        value: The byte that all of them have in all written pages; None where they change.
+        value: The byte that all of them have in all written pages; None if they change.
     """
 
     first: int

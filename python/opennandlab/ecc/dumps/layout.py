@@ -1,4 +1,4 @@
-"""Where the words of a page are: covered bits, parity, and what is neither.
+"""Places of the words of a page: covered bits, parity, and the rest.
 
 Places are counted in bits of a page with its OOB, in the order of the code: from the most
 significant bit of each byte, or from the least for `lsb`. Most are whole bytes.
@@ -110,7 +110,7 @@ class Layout:
         words: The words.
         data: Ranges of the data, in their order.
         marker: Range of the bad-block marker.
-        scrambler: What is XORed with all of it.
+        scrambler: Whose stream is XORed with all of it.
     """
 
     name: str
@@ -166,7 +166,7 @@ class Layout:
         return self._codes[word.bits]
 
     def mask_of(self, word: Word) -> bytes:
-        """Return what is XORed with the parity of a word."""
+        """Return the mask of the parity of a word."""
         if self.mask is not None:
             return self.mask
         code = self.code(word)

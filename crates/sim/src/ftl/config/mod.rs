@@ -184,8 +184,8 @@ pub struct FtlConfig {
     /// channel) and P (plane), the first varying fastest, or `dynamic`; or `superblock`, where an
     /// open block spans the dies of a group.
     pub allocation: Allocation,
-    /// Whether a collection is one piece (`whole`), goes in `steps` that give way to the host, or in
-    /// `bursts` that hold writes of the host back.
+    /// Whether a collection is one piece (`whole`), goes in `steps` that give way to the host, or
+    /// in `bursts` that hold writes of the host back.
     #[serde(deserialize_with = "name_or_mapping")]
     pub collection: CollectionConfig,
     /// Collecting ahead of need while no command comes; needs collections in steps or bursts.
@@ -269,7 +269,7 @@ impl FtlConfig {
         !matches!(self.collection, CollectionConfig::Whole(_))
     }
 
-    /// Blocks that a burst of collections wins, if collections come in bursts.
+    /// Blocks that a burst of collections frees, if collections come in bursts.
     pub(crate) fn burst_blocks(&self) -> Option<f64> {
         let CollectionConfig::Bursts(bursts) = &self.collection else { return None };
         Some(bursts.superblocks)

@@ -3,7 +3,7 @@
 //! | key | off | effect |
 //! |---|---|---|
 //! | `allocation` | `CDP` | which die a logical page goes to |
-//! | `collection` | `whole` | whether a collection is one piece, steps that the host can pass, or a burst |
+//! | `collection` | `whole` | whole collections, steps that the host can pass, or bursts |
 //! | `idle_collection` | `none` | collecting ahead of need while no command comes |
 //! | `refresh` | `none` | moving data that is old, or has too many bit errors |
 //! | `copyback` | `none` | moving pages inside the die |
@@ -36,7 +36,7 @@ pub enum CollectionConfig {
     /// A collection goes in steps of a few pages, and starts before room runs out.
     Steps(SteppedCollection),
     /// Collections begin when the last erased superblock is opened, and writes of the host wait
-    /// until so much more is free.
+    /// until it has raised the free space.
     Bursts(BurstCollection),
 }
 

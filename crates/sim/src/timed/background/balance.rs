@@ -67,8 +67,8 @@ impl Balance {
         self.level < i64::from(self.block_pages)
     }
 
-    /// Whether less is free than when a burst of `blocks` ends or, if none is under way, than when
-    /// one begins.
+    /// Whether less is free than when a burst of `blocks` ends or, if none is on, than when one
+    /// begins.
     pub(super) fn bursts(&self, is_on: bool, blocks: f64) -> bool {
         let limit = if is_on { 1.0 + blocks } else { 1.0 };
         (self.level as f64) < limit * f64::from(self.block_pages)

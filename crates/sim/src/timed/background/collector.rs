@@ -16,7 +16,7 @@
 //! separate pace, see [`Balance`].
 //!
 //! In bursts: nothing is collected until the last spare block is opened. From then on all writes of
-//! the die are held back, until the level of [`Balance`] is higher by the blocks that a burst wins.
+//! the die are held back, until the level of [`Balance`] is higher by the blocks of a burst.
 
 use std::collections::VecDeque;
 
@@ -181,7 +181,7 @@ struct DieState {
     is_held: bool,
     /// It has caught up just now.
     is_released: bool,
-    /// A burst is under way.
+    /// A burst is on.
     bursts: bool,
 }
 
@@ -192,7 +192,7 @@ pub(in crate::timed) struct Collector {
     row_slots: u32,
     soft_spare_blocks: u32,
     hard_spare_blocks: u32,
-    /// Blocks that a burst wins, if there are bursts.
+    /// Blocks of a burst, if there are bursts.
     burst_blocks: Option<f64>,
     /// Idle time after which a die collects ahead, and up to how many spare blocks.
     ahead: Option<(Ns, u32)>,
