@@ -22,6 +22,7 @@ from opennandlab.reports.figure.model import Plot
 from opennandlab.reports.pts import views
 from opennandlab.targets.base import ActiveRange, Limit, Logs, Skew, Stimulus, TargetError
 from opennandlab.targets.simulated import SimulatedTarget
+from opennandlab.theory.waf import Traffic, predict_waf
 
 MIB = 1 << 20
 # The Micron preset with two dies and blocks of 24 pages: 1.2 GB, superblocks of 3 MiB.
@@ -147,6 +148,29 @@ def test_skew_costs_a_drive_that_does_not_tell_hot_from_cold():
     assert static["waf"] < uniform["waf"]
     for point in results["points"]:
         assert point["first_mb_s"] > point["steady_mb_s"] > 0
+
+
+def test_hot_and_cold_writes_cost_what_theory_says():
+    """One die and one open block under greedy: the mean field of Van Houdt (2013)."""
+    changes = {
+        "nand.channels": 1,
+        "nand.dies_per_channel": 1,
+        "nand.planes_per_die": 1,
+        "nand.blocks_per_plane": 1024,
+        "nand.pages_per_block": 32,
+        "nand.max_pe_cycles": 1_000_000,
+        "ftl.over_provisioning_pct": 0.2,
+        "ftl.write_frontiers": "single",
+    }
+    target = SimulatedTarget("tlc_standard", changes)
+    known = of_config(target.facts().device.config)
+    document = found("skew", target, skews="uniform,hot:0.2:0.8", drive_writes=10.0)
+    uniform, hot = (point["waf"] for point in document["results"]["points"])
+    traffic = Traffic("hot_cold", fraction=0.2, share=0.8)
+    pages = known.pages_per_block
+    expected = predict_waf("greedy", None, pages, known.spare_factor, traffic)
+    assert uniform == pytest.approx(known.waf(1.0, known.unit_bytes), rel=0.01)
+    assert hot == pytest.approx(expected, rel=0.01)
 
 
 def test_skew_slows_dies_that_have_fixed_pages_before_anything_is_collected():
@@ -451,6 +475,9 @@ def test_a_drive_that_does_not_tell_its_write_amplification_has_no_empty_plot(na
         ("skew", "skews", "uniform,pareto:1", "`pareto:1` is not a pattern; accepted: uniform"),
         ("skew", "skews", "zipf:11", "`zipf:11` is out of range"),
         ("skew", "skews", "static:1", "`static:1` is out of range"),
+        ("skew", "skews", "hot:0.1", "`hot:0.1` is not a pattern; accepted: uniform"),
+        ("skew", "skews", "hot:0.1:1", "`hot:0.1:1` is out of range"),
+        ("skew", "skews", "hot:0:0.5", "`hot:0:0.5` is out of range"),
         ("skew", "skews", "zipf:0.8,zipf:0.80", "`zipf:0.8` is named twice"),
         ("skew", "skews", "", "`` is not a pattern"),
         ("skew", "fill", "twice", "accepted: sequential, shuffled, none"),

@@ -95,7 +95,8 @@ def run(bench: Bench) -> Findings:
     bench.purge(group="1 sequential")
     found.add(_cell(bench, 1, "sequential"))
     found.add(_cell(bench, 2, "uniform"))
-    part = PART * (reading.at_end(found.points[1]) or 0.0) * 1e6 / course.SMALL
+    # To whole writes, which a command can repeat.
+    part = float(round(PART * (reading.at_end(found.points[1]) or 0.0) * 1e6 / course.SMALL))
     found.add(_load(bench, LOW_PER_S))
     if part > PROBE_WRITES_PER_S:
         found.add(_load(bench, part))
@@ -186,7 +187,9 @@ def _load(bench: Bench, rate: float) -> IdentifyPoint:
     limit = load.limit_of(bench, plan.number("seconds"))
     point, cell = load.beside(bench, writes, rate - PROBE_WRITES_PER_S, PROBE_PER_S, limit)
     note = _refused(point)
-    times = {} if note else {key: getattr(point, key) for key in TIMES}
+    figures = {key: getattr(point, key) for key in TIMES}
+    figures["mb_s"] = cell.measurement.rate(cell.measurement.writes.bytes * 1e-6)
+    figures["waf"] = point.waf or None
     return IdentifyPoint(
         cell=6,
         pattern="load",
@@ -194,10 +197,8 @@ def _load(bench: Bench, rate: float) -> IdentifyPoint:
         block_size_bytes=course.SMALL,
         queue_depth=writes.outstanding,
         rate=rate,
-        mb_s=cell.measurement.rate(cell.measurement.writes.bytes * 1e-6),
-        waf=point.waf or None,
         note=note,
-        **times,
+        **({} if note else figures),
     )
 
 

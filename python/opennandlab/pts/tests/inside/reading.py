@@ -318,8 +318,8 @@ def scheduler(points: list[IdentifyPoint], wordline_us: float | None) -> Rows:
     limit = NEAR * rates_of(points).get(2, 0.0)
     found = [one for one in points if one.pattern == "load" and one.mb_s]
     loads = sorted((one for one in found if (one.mb_s or 0.0) < limit), key=lambda it: it.rate or 0)
-    if not loads or loads[0].note or loads[0].read_us_p99 is None:
-        why = loads[0].note or "too few reads" if loads else "no load is below saturation"
+    if not loads or loads[0].read_us_p99 is None:
+        why = "too few reads" if loads else "no load is below saturation"
         yield _row("scheduler", None, "", f"unknown: {why}")
         return
     low, p50, p99 = loads[0], loads[0].read_us_p50 or 0.0, loads[0].read_us_p99
@@ -333,7 +333,7 @@ def scheduler(points: list[IdentifyPoint], wordline_us: float | None) -> Rows:
         waits = low.read_us_p999 >= ERASE_US_MIN
         word = "not suspended, or bursts" if waits else "suspended"
         yield _row("erases", low.read_us_p999, "us", f"p99.9 of the reads: {word}")
-    high = loads[1] if len(loads) > 1 and not loads[1].note else None
+    high = loads[1] if len(loads) > 1 else None
     if high is None or high.read_us_p999 is None or low.read_us_p999 is None:
         return
     jump = high.read_us_p999 / low.read_us_p999
