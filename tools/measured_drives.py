@@ -96,7 +96,7 @@ def _zones() -> Drawing:
     def draw(results: Results) -> Plot:
         lines: list[Series] = []
         for place, (drive, curve) in enumerate(curves.items()):
-            seen = [lookup(results[f"{drive.short} {it.mib}"], suite.RATE) for it in curve]
+            seen = [suite.steady_mb_s([results[f"{drive.short} {it.mib}"]]) for it in curve]
             gib, rates = [it.mib / 1024 for it in curve], [it.mb_s for it in curve]
             lines += pair(f"{drive.title}, measured", gib, rates, seen, place)
         sizes = Axis(

@@ -16,7 +16,7 @@ from opennandlab.base.campaign import Ended, Pool, Task, Watcher
 from opennandlab.base.threads import cores
 from opennandlab.studies.validation.case import Case, Document, Row, Run, Simulate
 
-KEPT_SERIES = ("t_s", "drive_writes", "throughput_mb_s")
+KEPT_SERIES = ("t_s", "drive_writes", "throughput_mb_s", "waf")
 
 
 @dataclass

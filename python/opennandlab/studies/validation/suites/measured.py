@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import takewhile
+from statistics import fmean
 from typing import Any
 
 from opennandlab.core.config import DeviceConfig, load_device
@@ -215,7 +216,10 @@ def skew_run(drive: Drive, skew: Skew) -> Run:
 
 
 def zones_run(drive: Drive, asked: Zones) -> Run:
-    """Return writes to zones with one request outstanding, half a drive write in simulated time."""
+    """Return writes to zones of an empty drive, one request outstanding: four drive writes.
+
+    In one piece, since a step that begins would leave the open zones half written.
+    """
     whole_writes = SHRINK * ZONE_WRITE_BYTES
     workload = {
         "pattern": {
@@ -225,8 +229,7 @@ def zones_run(drive: Drive, asked: Zones) -> Run:
         },
         "block_size_bytes": ZONE_WRITE_BYTES,
         "queue_depth": 1,
-        "precondition": _settled([], 3.5),
-        "total": {"drive_writes": 0.5},
+        "total": {"drive_writes": 4},
     }
     return run_of(drive, workload)
 
@@ -391,11 +394,14 @@ def _fills(drive: Drive) -> Iterator[_Figure]:
 
 def _written(drive: Drive, table: str, run: Run, asked: Fill | Zones) -> Iterator[_Figure]:
     """Yield the rate, and the WAF if it is known."""
-    yield _Figure(drive, f"{asked.name}-mb-s", table, asked.claim, (run,), asked.mb_s)
+    rate, waf = MB_S, read(WAF)
+    if table == ZONE_TABLE:
+        rate, waf = steady_mb_s, lambda documents: _steady(documents)[1]
+    yield _Figure(drive, f"{asked.name}-mb-s", table, asked.claim, (run,), asked.mb_s, measure=rate)
     if asked.waf is not None:
         yield _Figure(
             drive, f"{asked.name}-waf", table, asked.claim, (run,), asked.waf,
-            quantity="WAF", measure=read(WAF), kind=Kind.WAF,
+            quantity="WAF", measure=waf, kind=Kind.WAF,
         )  # fmt: skip
 
 
@@ -438,7 +444,7 @@ def _zone_count(drive: Drive, curve: list[Zones]) -> _Figure:
 
 
 def _of_rates(value: Callable[[Sequence[float]], float]) -> Measure:
-    return lambda documents: value([lookup(document, RATE) for document in documents])
+    return lambda documents: value([steady_mb_s([document]) for document in documents])
 
 
 def _loads(drive: Drive) -> Iterator[_Figure]:
@@ -459,6 +465,21 @@ def _loads(drive: Drive) -> Iterator[_Figure]:
                 quantity=f"{PERCENTILES[key]} us", measure=probe(operation, key),
                 kind=Kind.TAIL if key == "p999" else Kind.PERCENTILE,
             )  # fmt: skip
+
+
+def _steady(documents: Sequence[Document]) -> tuple[float, float]:
+    """Return rate in MB/s and WAF of the last fifth of a run."""
+    series = documents[0]["series"]
+    written, times = series["drive_writes"], series["t_s"]
+    start = next(k for k, share in enumerate(written) if share >= 0.8 * written[-1])
+    capacity = lookup(documents[0], "effective.logical_bytes")
+    rate = (written[-1] - written[start]) * capacity * 1e-6 / (times[-1] - times[start])
+    return rate, fmean(series["waf"][start + 1 :])
+
+
+def steady_mb_s(documents: Sequence[Document]) -> float:
+    """Return the rate of the last fifth of a run."""
+    return _steady(documents)[0]
 
 
 def probe(operation: str, percentile: str) -> Measure:
