@@ -280,7 +280,7 @@ DIALECTS: dict[str, Dialect] = {
 
 @dataclass(frozen=True)
 class Asked:
-    """A page, and what is known of its code.
+    """A page and the known facts of its code.
 
     Args:
         page: Data bytes of a page.
