@@ -151,7 +151,7 @@ def _course(bench: Bench, number: int, pattern: str) -> course.Course:
         unit_bytes=course.whole(plan.time.capacity_bytes * share),
         writes=writes,
         timed={1: "all", 4: "each"}.get(number, "end"),
-        window=WINDOW if number in {2, 3, 5} else course.Course.window,
+        window=WINDOW,
     )
 
 
