@@ -85,7 +85,7 @@ LOADS = [16527, 41317, 66107, 90897, 115687, 140478, 165268, 181794]
 SHOWN |= {
     "skew": ["skew-mb-s", "skew-waf", "skew", "results"],
     "fill": ["fill-waf", "fill-mb-s", "fill", "results"],
-    "identify": ["cells", "readings", "results"],
+    "identify": ["identify-mb-s", "cells", "readings", "results"],
     "zones": ["zones-size", "zones-open", "zones", "estimates", "results"],
     "load": [
         "load-reads", "load-writes", "load-achieved", "load",

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from opennandlab.documents.pts_inside import FillResults, LoadResults, SkewResults, ZonesResults
+from opennandlab.documents.pts_inside import (
+    FillResults,
+    IdentifyResults,
+    LoadResults,
+    SkewResults,
+    ZonesResults,
+)
 from opennandlab.reports.figure.model import Axis, Mark, Plot, Series
 from opennandlab.reports.model import Item, Section
 from opennandlab.reports.pts import response, tables
@@ -172,6 +178,27 @@ def load(measured: Measured) -> Iterator[Section]:
         shown = response.items(replace(response.of_test(measured), is_open=True))
         yield Section("histograms", "Reads of the probe", tuple(shown))
     yield from tables.results(measured)
+
+
+def identify(measured: Measured) -> Iterator[Section]:
+    """Yield the rates over the cells of which all pieces were measured, and the tables."""
+    found, items = measured.results, list[Item]()
+    if isinstance(found, IdentifyResults):
+        lines = tuple(
+            Series(
+                f"{one.cell} {one.pattern}",
+                [100.0 * (at + 1) / len(one.rates_mb_s) for at in range(len(one.rates_mb_s))],
+                [*one.rates_mb_s],
+            )
+            for one in found.points
+            if one.cell in {1, 4} and one.rates_mb_s
+        )
+        axis, rate = Axis("of the cell, %", zero=True), Axis("MB/s", zero=True)
+        if lines:
+            items.append(Plot("identify-mb-s", "Throughput over a cell", axis, rate, lines))
+    lead = "A step in cell 1 is an SLC cache; a rate of cell 4 that keeps falling is housekeeping."
+    yield Section("identify", "The cells", (*items, *tables.of_blocks(measured)), lead)
+    yield from _reasons(measured)
 
 
 def _has_values(line: Series) -> bool:

@@ -70,7 +70,7 @@ VIEWS: dict[str, View] = {
     "fill": inside.fill,
     "zones": inside.zones,
     "load": inside.load,
-    "identify": generic,
+    "identify": inside.identify,
 }
 
 
