@@ -108,6 +108,18 @@ def test_space_follows_from_rates_and_waf(alpha, cost, rate):
     assert found.cost == pytest.approx(cost, abs=1e-6)
 
 
+def test_a_first_cell_that_the_host_bounds_gives_no_cost():
+    """A sequential rate below that of the programs of cell 2 would make c negative."""
+    cells = [cell(1, 975.0, waf=1.04), cell(2, 697.0, waf=1.88), cell(3, 1234.0, waf=1.11)]
+    found = reading.space_of(cells)
+    assert found.is_bound
+    assert found.alpha == pytest.approx(1.458, abs=0.01)
+    assert (found.cost, found.by_rates) == (None, None)
+    rows = {row.name: row for row in reading.readings(cells, found, reading.Known(), (None, ""))}
+    assert rows["cost of collecting, c"].value is None
+    assert rows["cost of collecting, c"].meaning == reading.BOUND
+
+
 def test_the_measured_drive_is_found_without_its_waf():
     """745 GiB of 1080: by the filled fractions of the same drive, 1.45 by its WAF of 1.89."""
     fill = figures("7450_fill")

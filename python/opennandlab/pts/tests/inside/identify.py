@@ -68,6 +68,8 @@ class _Cells:
         """Return the cells until now, and the properties that follow."""
         points = sorted(self.points, key=lambda point: point.cell)
         space, known = reading.space_of(points), _known(self.bench)
+        if space.is_bound:
+            known = replace(known, row_bytes=None)
         ratio = None
         if space.alpha is not None:
             # To three digits, so that no last bit of a rate decides how a drive is built.

@@ -46,6 +46,9 @@ ALPHA_RANGE, ALPHA_STEPS = (1.03, 2.5), 1470
 # Class prior of c where all pages are sensed: 0.17 and 0.25 of the two drives that were measured.
 COST, COST_ERROR, RATE_ERROR = 0.2, 0.06, 0.02
 BY_RATES = "by rates of cells 1 to 3; pages of 16 KiB and a class prior for c"
+BOUND = "unknown: cell 1 is slower than the programs of cell 2: its one request bounds it"
+# Rates agree to some percent; below this c cannot be.
+COST_MIN = -0.02
 # Assumed without a counter for G: units of the map in a page of the flash.
 UNITS_OF_PAGE = 4
 # Of drives of TLC, where the dies are not known: least time of a word line; and of any, in us.
@@ -80,12 +83,14 @@ class Space:
         cost: c; None if unknown.
         by_rates: Alpha by cells 2 and 3 alone.
         meaning: Its source.
+        is_bound: Whether cell 1 is slower than the flash: then c would be below 0.
     """
 
     alpha: float | None = None
     cost: float | None = None
     by_rates: float | None = None
     meaning: str = ""
+    is_bound: bool = False
 
 
 def rates_of(points: list[IdentifyPoint]) -> dict[int, float]:
@@ -118,7 +123,10 @@ def space_of(points: list[IdentifyPoint]) -> Space:
         made = waf[2] / waf[1]
         if made > 1.0:
             alpha = -made * math.log1p(-1.0 / made)
-            return Space(alpha, share / made - 1.0, by_rates, "by the WAF of cells 1 and 2")
+            cost, source = share / made - 1.0, "by the WAF of cells 1 and 2"
+            if cost < COST_MIN:
+                return Space(alpha, meaning=source, is_bound=True)
+            return Space(alpha, cost, by_rates, source)
         return Space(None, None, by_rates, "unknown: cell 2 amplifies no more than cell 1")
     if by_rates is None:
         return Space(
@@ -228,14 +236,16 @@ def readings(
     """Yield the properties by the first four cells; `policy` is sigma and its word."""
     rate = rates_of(points)
     yield from _sequential(points, known)
-    share = rate[1] / rate[2] if 1 in rate and 2 in rate else None
-    yield _row("amplification A (1 + c)", share, "", _why(points, 1, 2) or "of rates 1 and 2")
+    share = rate[1] / rate[2] if 1 in rate and 2 in rate and not space.is_bound else None
+    meaning = BOUND if space.is_bound else _why(points, 1, 2) or "of rates 1 and 2"
+    yield _row("amplification A (1 + c)", share, "", meaning)
     alpha = space.alpha
     yield _row("space for data, alpha", alpha and alpha * known.share, "", space.meaning)
     if space.by_rates is not None and space.meaning.startswith("by the WAF"):
         by_rates = space.by_rates * known.share
         yield _row("alpha without WAF", by_rates, "", BY_RATES)
     meaning = space.meaning if space.cost is None else "reads and erases over programs"
+    meaning = BOUND if space.is_bound else meaning
     yield _row("cost of collecting, c", space.cost, "", meaning)
     yield _row("static data, sigma", policy[0], "", policy[1])
     point = _cell(points, 4)
