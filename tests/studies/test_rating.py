@@ -131,7 +131,9 @@ def test_cycles_are_those_that_the_rated_writes_need() -> None:
     [
         ({"rand_write": 400e3}, "--rand-write", "are 1638.4 MB/s, above the sequential 1400 MB/s"),
         ({"rand_write": 250e3}, "--rated-state", "73% of the sequential rate"),
+        # Less and more space for data than drives have.
         ({"rand_write": 3e3}, "--rand-write", "accepted: 1.1"),
+        ({"rand_write": 340e3, "rated_state": "steady"}, "--rand-write", "accepted: 1.1"),
         ({"rand_read": 2e6}, "--rand-read", "which carries 1.698e"),
         ({"seq_read": 8e9}, "--seq-read", "7876.9 x 0.914"),
         ({"cell": "XLC"}, "--cell", "accepted: MLC, TLC, QLC"),
@@ -330,7 +332,17 @@ def test_nothing_is_written_for_a_sheet_that_is_refused(cli: Cli, folder: Path) 
         ("--cell", "XLC"), ("--seq-write", "400"), ("--tbw", "5"),
     ):  # fmt: skip
         assert cli("config", "from-rating", *SMALL, *more, "-o", "my.yaml").returncode == 2
+    assert cli("config", "from-rating", *SMALL[2:], "-o", "my.yaml").returncode == 2
     assert not list(folder.glob("my*"))
+
+
+def test_a_band_beyond_what_drives_have_is_told() -> None:
+    found = device_from_rating(
+        **{**MICRON, "rand_write": 260e3}, rated_state="steady", simulate=False
+    )
+    told = [text for text in found.document.warnings if "beyond what drives have" in text]
+    assert told
+    assert all("1.25 x rated" in text for text in told)
 
 
 def test_json_is_the_record_that_is_written(cli: Cli, folder: Path) -> None:
