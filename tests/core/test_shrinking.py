@@ -157,3 +157,11 @@ def test_a_trace_of_a_tenant_is_not_shrunk(tmp_path: Path) -> None:
 def test_what_is_no_divisor_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="accepted: auto, 1 or more"):
         asked_divisor(text)
+
+
+def test_what_short_blocks_and_buffers_do_is_told() -> None:
+    notes = " ".join(shrink(load_device("client_sata_2013"), UNIFORM, 16).notes)
+    assert "blocks keep 4 word lines" in notes
+    notes = " ".join(shrink(load_device(MICRON), UNIFORM, 64).notes)
+    assert "ftl.write_buffer_pages keeps 768" in notes
+    assert "word lines" not in notes

@@ -338,7 +338,7 @@ def test_nothing_is_written_for_a_sheet_that_is_refused(cli: Cli, folder: Path) 
 
 def test_a_band_beyond_what_drives_have_is_told() -> None:
     found = device_from_rating(
-        **{**MICRON, "rand_write": 260e3}, rated_state="steady", simulate=False
+        **{**MICRON, "rand_write": 250e3}, rated_state="steady", simulate=False
     )
     told = [text for text in found.document.warnings if "beyond what drives have" in text]
     assert told

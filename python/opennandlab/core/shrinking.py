@@ -96,7 +96,7 @@ def shrink(device: DeviceConfig, workload: Source, divisor: int | str) -> Shrunk
         return Shrunk(device, load_workload(asked, device), 1, ())
     smaller = device.replace(_changes(device, count, _outstanding(asked)))
     _divide(asked, count)
-    notes = (*_told(device, asked), *_of_buffer(device, smaller, count), *LOST)
+    notes = (*_told(device, asked), *_of_size(device, smaller, count), *LOST)
     return Shrunk(smaller, load_workload(asked, smaller), count, notes)
 
 
@@ -278,8 +278,13 @@ def _mapping(value: object) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _of_buffer(device: DeviceConfig, smaller: DeviceConfig, count: int) -> Iterator[str]:
-    """Yield what a buffer that is larger than its share does: dies run ahead of slow blocks."""
+def _of_size(device: DeviceConfig, smaller: DeviceConfig, count: int) -> Iterator[str]:
+    """Yield what short blocks do, and a buffer above its share: dies run ahead of slow blocks."""
+    if (lines := word_lines(smaller)) < WORD_LINES_MIN:
+        yield (
+            f"blocks keep {lines} word lines: below {WORD_LINES_MIN} the write amplification "
+            "falls, by a tenth from 8 to 4 on a drive without superblocks"
+        )
     if (kept := int(_value(smaller, BUFFER) or 0)) > int(_value(device, BUFFER) or 0) // count:
         yield f"{BUFFER} keeps {kept}: rates after a fill, with much spare, are up to 3 % high"
 
