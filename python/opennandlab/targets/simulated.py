@@ -76,7 +76,7 @@ from opennandlab.targets.spec import cell_spec
 from opennandlab.theory.prediction import has_write_buffer
 
 # What a test has outstanding at most, for the buffers of a divided drive.
-REQUESTS = {"block_size_bytes": 4096, "queue_depth": 512, "total": {"ios": 1}}
+REQUESTS = {"block_size_bytes": 4096, "queue_depth": 1, "total": {"ios": 1}}
 # A watcher is called about so often.
 WATCH_S = 0.05
 
