@@ -83,6 +83,7 @@ def judged(  # noqa: PLR0913, PLR0917 (what is known at the end of a search)
     weighted: Callable[[Array], Array],
     slope_noise: Array | None = None,
     noise_min: float = NOISE_MIN,
+    count: int | None = None,
 ) -> Sensitivity:
     """Return which keys the data determine, and how well.
 
@@ -94,12 +95,13 @@ def judged(  # noqa: PLR0913, PLR0917 (what is known at the end of a search)
         weighted: Returns the rows of the fitted cells, times the roots of their weights.
         slope_noise: Standard deviation of a slope of each key; None for none.
         noise_min: Standard deviation of a cell, at least.
+        count: Rows that are independent of each other; None for all.
     """
     scales = np.array([_scale(key, at) for key, at in zip(keys, place, strict=True)])
     logs = slopes * scales
     fitted = weighted(logs)
     cells, number = fitted.shape
-    freedom = max(cells - number, 1)
+    freedom = max((count or cells) - number, 1)
     noise = max(math.sqrt(float(np.sum(weighted(residuals) ** 2)) / freedom), noise_min)
     strengths = np.sqrt(np.mean(fitted**2, axis=0))
     if slope_noise is not None:

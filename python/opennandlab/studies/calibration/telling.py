@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
@@ -23,6 +24,8 @@ from opennandlab.studies.calibration.posterior import Variant
 
 # A best fit with a larger RMS error is none.
 NO_FIT_PCT = 15.0
+# What simulated cells scatter by with the seed: 0.2 to 1.5 %.
+SCATTER = 0.01
 
 
 def told(  # noqa: PLR0913, PLR0917 (what a document consists of)
@@ -49,11 +52,10 @@ def told(  # noqa: PLR0913, PLR0917 (what a document consists of)
     judged, known = None, None
     warnings = [*wanted.conditions.warnings, *warnings]
     if slopes is not None:
+        weighted, least, count = _alike(wanted, objective, deviations)
         judged = sensitivity.judged(
-            objective.keys, place, slopes.slopes, residuals,
-            _alike(wanted, objective, deviations), slopes.noise,
-            sensitivity.NOISE_MIN if wanted.measured.document else posterior.NOISE,
-        )  # fmt: skip
+            objective.keys, place, slopes.slopes, residuals, weighted, slopes.noise, least, count
+        )
         judged, said = ends.doubted(judged, objective)
         warnings += [*said, *ends.untold(judged, objective, first)]
         known = posterior.predicted(wanted.targets, variants, deviations, judged)
@@ -109,12 +111,21 @@ def told(  # noqa: PLR0913, PLR0917 (what a document consists of)
     return Calibration(whole, device, text)
 
 
-def _alike(wanted: Plan, objective: Objective, deviations: Array) -> Callable[[Array], Array]:
-    """Return the weights of rows, by which all kinds of figures scatter alike."""
+def _alike(
+    wanted: Plan, objective: Objective, deviations: Array
+) -> tuple[Callable[[Array], Array], float, int | None]:
+    """Return weights of rows by which all scatter alike, the least scatter, and the cells.
+
+    Rate and WAF of one run scatter together, so that all figures of a run count as one.
+    """
     if wanted.measured.document is not None:
-        return objective.weighted
-    shares = deviations / np.min(deviations)
-    return lambda rows: objective.weighted((rows.T / shares).T)
+        return objective.weighted, sensitivity.NOISE_MIN, None
+    fitted = [one.row for one, counts in zip(wanted.targets, objective.counts, strict=True)
+              if counts]  # fmt: skip
+    figures = [max(fitted.count(one.row), 1) for one in wanted.targets]
+    shares = deviations / np.min(deviations) * np.sqrt(figures)
+    least = math.hypot(posterior.NOISE, SCATTER)
+    return lambda rows: objective.weighted((rows.T / shares).T), least, len(set(fitted))
 
 
 def _verdict(wanted: Plan, objective: Objective) -> Literal["fits", "no variant fits"] | None:
