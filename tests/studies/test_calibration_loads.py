@@ -16,6 +16,7 @@ from opennandlab.cli import app
 from opennandlab.core.run import benchmark
 from opennandlab.measured import reference
 from opennandlab.pts.bench.cells import reclaimed
+from opennandlab.reports import calibration as pages
 from opennandlab.studies.calibration import calibrating, posterior
 from opennandlab.studies.calibration.cells import Target
 from opennandlab.studies.calibration.conditions import Asked
@@ -122,7 +123,9 @@ def test_a_cell_that_was_not_steady_is_left_out() -> None:
     marked = structs.replace(one, columns=[*one.columns, "steady"], values=rows)
     found = measured([structs.replace(whole, tables=[marked])], WEIGHTS, CAPACITY)
     assert "zipf:1" not in {one.row for one in found.targets}
-    assert found.warnings == ["7450_skew: zipf:1 was not steady when it was measured: left out"]
+    assert found.warnings == [
+        "7450_skew: zipf:1 was not steady when it was measured: left out (--force takes it)"
+    ]
 
 
 def test_two_drives_are_refused(tmp_path: Path) -> None:
@@ -263,6 +266,7 @@ def test_held_out_cells_have_bands(tmp_path: Path) -> None:
     assert [one.row for one in found.posterior.bands] == ["uniform 50 %"] * 2
     assert found.posterior.coverage_pct == 100
     assert not found.posterior.is_too_sure
+    assert "bands" in str([one.id for one in pages.report(found).chapters[0].sections[1].items])
     # By default no cell is held out that is the only one of its kind.
     assert plan(device(), cells, FREE).held == set()
 

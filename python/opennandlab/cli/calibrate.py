@@ -115,7 +115,7 @@ class CalibrateOptions(Printed):
     plot: Annotated[
         Path | None, flag("Draw the errors of all cells: SVG, PNG, PDF, page.", metavar="FILE")
     ] = None
-    force: Annotated[bool, flag("Take cells of the import that are uncertain.")] = False
+    force: Annotated[bool, flag("Take cells that are uncertain, or were not steady.")] = False
     seed: Seed = 42
     jobs: Jobs = None
 

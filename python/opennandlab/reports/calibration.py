@@ -35,7 +35,7 @@ def report(document: CalibrationDocument) -> Report:
     """Return the report of a document."""
     held, is_fit = document.held_out, document.verdict is not None
     parts: list[tuple[str, str, tuple[Item, ...], str]] = [
-        ("errors", "Errors", (errors(document), *_errors(document)), ""),
+        ("errors", "Errors", (errors(document), *_bands(document), *_errors(document)), ""),
         ("conditions", "How cells were run", (_conditions(document),), ""),
     ]
     if is_fit:
@@ -149,6 +149,22 @@ def choices(document: CalibrationDocument) -> Iterator[Table]:
                 for one in rows
             ),
         )  # fmt: skip
+
+
+def _bands(document: CalibrationDocument) -> Iterator[Table]:
+    """Yield the bands of the held-out cells."""
+    known = document.posterior
+    if known is not None and known.bands:
+        heads = ("cell", "figure", "measured", "5 %", "95 %", "inside")
+        rows: tuple[tuple[Cell, ...], ...] = tuple(
+            (
+                one.row, one.column, f"{one.measured:.4g}", f"{one.low:.4g}", f"{one.high:.4g}",
+                "yes" if one.is_inside else "no",
+            )
+            for one in known.bands
+        )  # fmt: skip
+        title = f"Bands of held-out cells: {known.coverage_pct or 0:.0f} % inside"
+        yield Table("bands", title, heads, rows)
 
 
 def _pairs(document: CalibrationDocument) -> str:

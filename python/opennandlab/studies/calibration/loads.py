@@ -38,7 +38,7 @@ ZONE_WRITES, ZONE_COUNTED = 3.5, 0.5
 FIRST = 0.03
 # A probe of reads and writes in equal parts; reads of the load in percent, and its outstanding
 # requests on a saturated drive.
-PROBE_PER_S, PROBE_WRITES_PER_S, LOAD_READ_PCT, LOAD_DEPTH = 10_000, 5_000, 1, 384
+PROBE_PER_S, LOAD_READ_PCT, LOAD_DEPTH = 10_000, 1, 384
 # Reads of a probe that p99.9 needs.
 PROBE_READS = 16_000
 # Reads that count, over the outstanding requests.
@@ -106,7 +106,8 @@ class Load:
         share: Part of the capacity in use, the rest empty.
         zone_bytes: Size of zones that are trimmed and written from end to end.
         open: Zones that are written in turn.
-        rate: Writes a second, half the probe's 10 000 requests a second among them.
+        rate: Writes a second, those of the probe among them.
+        probe: Requests a second of the probe, of which half are writes.
         block_bytes: Size of a request.
         queue_depth: Requests outstanding; of a load on a saturated drive.
         read_pct: Reads in percent.
@@ -118,6 +119,7 @@ class Load:
     zone_bytes: int | None = None
     open: int = 1
     rate: float | None = None
+    probe: float = PROBE_PER_S
     block_bytes: int = SMALL
     queue_depth: int = 512
     read_pct: float = 0.0
@@ -222,10 +224,10 @@ class Load:
         }  # fmt: skip
         if self.rate is None:
             return found | {"queue_depth": self.queue_depth, "read_pct": self.read_pct}
-        beside = (self.rate - PROBE_WRITES_PER_S) / (1 - LOAD_READ_PCT / 100)
+        beside = (self.rate - self.probe / 2) / (1 - LOAD_READ_PCT / 100)
         depth = self.queue_depth if self.is_saturated else _poisson(beside)
         return found | {"tenants": [
-            {"name": "probe", "read_pct": 50, "queue_depth": _poisson(PROBE_PER_S)},
+            {"name": "probe", "read_pct": 50, "queue_depth": _poisson(self.probe)},
             {"name": LOAD, "read_pct": LOAD_READ_PCT, "queue_depth": depth},
         ]}  # fmt: skip
 
@@ -236,7 +238,7 @@ class Load:
         writes = math.ceil(units / max(1.0, self.block_bytes / unit))
         if self.rate is None:
             return max(least, math.ceil(writes / (1 - self.read_pct / 100)))
-        probe = PROBE_PER_S - PROBE_WRITES_PER_S
+        probe = self.probe / 2
         requests = (self.rate + probe) / probe * PROBE_READS
         return max(least, math.ceil(requests), math.ceil(writes * (1 + probe / self.rate)))
 

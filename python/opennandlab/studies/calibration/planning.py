@@ -210,7 +210,8 @@ def _compared(to: To, device: DeviceConfig, weights: str | None, *, force: bool)
             message = "are of tables with several kinds of figures; accepted: without"
             raise ConfigError("--weights", message)
         return of_sizes(only, doubts)
-    found = measured(sources, weights_of(weights), int(device.effective["logical_bytes"]))
+    found = measured(sources, weights_of(weights), int(device.effective["logical_bytes"]),
+                     force=force)  # fmt: skip
     found.warnings[:0] = doubts
     return found
 

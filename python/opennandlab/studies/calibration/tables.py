@@ -31,7 +31,7 @@ from opennandlab.studies.calibration.loads import (
     LOAD,
     LOAD_DEPTH,
     MIB,
-    PROBE_WRITES_PER_S,
+    PROBE_PER_S,
     SEQUENTIAL,
     SMALL,
     ZONES,
@@ -121,7 +121,11 @@ def weights_of(text: str | None) -> dict[str, float]:
 
 
 def measured(
-    sources: Sequence[PtsDocument | Path], weights: Mapping[str, float], capacity_bytes: int
+    sources: Sequence[PtsDocument | Path],
+    weights: Mapping[str, float],
+    capacity_bytes: int,
+    *,
+    force: bool = False,
 ) -> Measured:
     """Return what documents and tables measured.
 
@@ -129,6 +133,7 @@ def measured(
         sources: Documents of tests, and CSV files.
         weights: By kind of figure.
         capacity_bytes: Of the device: what a region is a part of.
+        force: Take cells that were not steady.
 
     Raises:
         ResultError: for cells that cannot be, figures of two drives, and nothing to compare.
@@ -140,7 +145,7 @@ def measured(
         if isinstance(source, Path):
             rows = list(_of_csv(source, capacity_bytes, warnings))
         else:
-            rows = list(_of_document(source, warnings))
+            rows = list(_of_document(source, warnings, force=force))
         for load, figure, value, where in rows:
             weight = weights[FIGURES[figure][1]]
             found.append(Target(load.name, figure, load.block_bytes, load.read_pct, value,
@@ -229,10 +234,11 @@ COLUMNS: Mapping[str, tuple[str, float]] = {
         for share in ("50", "99", "99.9")
     },
 }
-FIRST_COLUMN, STEADY_COLUMN, PROBE_COLUMN = "first minute MB/s", "steady", "probe, requests/s"
+FIRST_COLUMN, STEADY_COLUMN, ACHIEVED = "first minute MB/s", "steady", "achieved"
+PROBE_COLUMN = "probe, requests/s"
 
 
-def _of_document(document: PtsDocument, warnings: list[str]) -> Iterator[Figure]:
+def _of_document(document: PtsDocument, warnings: list[str], *, force: bool) -> Iterator[Figure]:
     head = document.header
     if document.test in COMPARED:
         yield from _of_sizes(document)
@@ -244,22 +250,33 @@ def _of_document(document: PtsDocument, warnings: list[str]) -> Iterator[Figure]
             f"documents of {', '.join([*COMPARED, *NAMES])}"
         )
     depth = (head.threads or 4) * (head.queue_depth or 128)
+    probe = float(getattr(document.results, "probe_per_s", PROBE_PER_S))
     for row, values in zip(table.rows, table.values, strict=True):
         cells = dict(zip(table.columns, values, strict=True))
         if cells.get(STEADY_COLUMN) == "NO":
-            warnings.append(f"{document.name}: {row} was not steady when it was measured: left out")
-            continue
-        load = _load(document.test, row, cells, depth, document.name)
+            left = "" if force else ": left out (--force takes it)"
+            warnings.append(f"{document.name}: {row} was not steady when it was measured{left}")
+            if not force:
+                continue
+        load = _load(document.test, row, cells, depth, document.name, probe)
         for column, value in cells.items():
             figure, factor = COLUMNS.get(column, ("", 0.0))
             if not figure or isinstance(value, str) or value is None or not value > 0:
                 continue
             one = Load(FIRST_MINUTE, queue_depth=depth) if column == FIRST_COLUMN else load
-            yield one, figure, float(value) * factor, document.name
+            found = float(value)
+            if column == ACHIEVED and isinstance(requests := cells.get(PROBE_COLUMN), float):
+                found += requests / 2
+            yield one, figure, found * factor, document.name
 
 
-def _load(
-    test: str, row: str, cells: Mapping[str, float | str | None], depth: int, name: str
+def _load(  # noqa: PLR0913, PLR0917 (a row, and what its document says)
+    test: str,
+    row: str,
+    cells: Mapping[str, float | str | None],
+    depth: int,
+    name: str,
+    probe: float,
 ) -> Load:
     """Return the cell of a row."""
     try:
@@ -271,11 +288,11 @@ def _load(
             count, _, mib, _ = row.split()
             size = round(float(mib) * MIB)
             return Load(ZONES, zone_bytes=size, open=int(count), block_bytes=LARGE, queue_depth=1)
-        # `pts load` counts the writes of its probe apart.
-        rate = float(row) + (PROBE_WRITES_PER_S if PROBE_COLUMN in cells else 0)
         slow = cells.get("write 50 %, ms")
         is_slow = isinstance(slow, float) and slow * 1e3 > SATURATED_US
-        return Load(LOAD, rate=rate, queue_depth=LOAD_DEPTH, is_saturated=is_slow)
+        # `pts load` counts the writes of its probe apart.
+        rate = float(row) + (probe / 2 if PROBE_COLUMN in cells else 0)
+        return Load(LOAD, rate=rate, probe=probe, queue_depth=LOAD_DEPTH, is_saturated=is_slow)
     except ValueError:
         raise ResultError(f"{name}: the row `{row[:40]}` is no cell of {test}") from None
 
@@ -297,7 +314,10 @@ def _of_sizes(document: PtsDocument) -> Iterator[Figure]:
 
 
 def _of_csv(path: Path, capacity_bytes: int, warnings: list[str]) -> Iterator[Figure]:
-    rows = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig"))))
+    try:
+        rows = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig"))))
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise ResultError(f"{path.name}: {error}; accepted: CSV in UTF-8") from None
     heads = [word.strip() for word in rows[0]]
     unknown = [word for word in heads if word not in {*CONDITIONS, *FIGURES}]
     if unknown or len(set(heads)) < len(heads):
@@ -364,9 +384,9 @@ def _of_row(
         if (head in needed and head not in given) or (head in given and pattern != allowed):
             what = "is missing" if head in needed else f"is of {allowed} only"
             raise ResultError(f"{where}: {head} {what}; accepted: {allowed} cells with it")
-    if pattern == LOAD and given["rate"] <= PROBE_WRITES_PER_S:
+    if pattern == LOAD and given["rate"] <= PROBE_PER_S / 2:
         raise ResultError(
-            f"{where}: rate is {given['rate']:g}; accepted: above {PROBE_WRITES_PER_S}, the writes "
+            f"{where}: rate is {given['rate']:g}; accepted: above {PROBE_PER_S / 2:g}, the writes "
             "of the probe"
         )
     share = given.get(REGION, capacity_bytes) / capacity_bytes
