@@ -346,7 +346,7 @@ mod tests {
         assert_eq!(one.reserve(Ns(4000), HostOp::Read, 4096, None), Ns(12_000));
         assert_eq!(one.reserve(Ns(4000), HostOp::Read, 4096, None), Ns(14_000));
         assert_eq!(one.moves_end(Ns(4000)), Some(Ns(34_000)));
-        assert_eq!(one.reserve(Ns(25_000), HostOp::Write, 4096, None), Ns(34_000 - 10_000 + 3000));
+        assert_eq!(one.reserve(Ns(25_000), HostOp::Write, 4096, None), Ns(37_000));
         assert_eq!(one.moves_end(Ns(37_000)), None);
         assert_eq!(one.busy(), Ns(37_000));
         // Two cores share the moves.
