@@ -30,7 +30,7 @@ def test_what_the_drive_writes_is_divided_and_what_a_page_takes_stays() -> None:
     assert found["ftl.refresh.after_days"] == 90 / 64
     for key in ("nand.program", "nand.blocks_per_plane", "ftl.over_provisioning_pct", "host"):
         assert found[key] == device[key]
-    # A row of 16 dies of four planes with three pages of four units; 8192 over 64 are less.
+    # A row of 16 dies of four planes with three pages of four units, twice, less 512 requests.
     assert found["ftl.write_buffer_pages"] == 2 * 16 * 4 * 3 * 4 - 512
     # Records are whole word lines of a die, 7 of 176: the nearest to the share.
     shape = found.effective["superblocks"]
