@@ -24,6 +24,7 @@ from opennandlab.base.errors import ResultError
 from opennandlab.documents.pts import PtsDocument
 from opennandlab.documents.pts_inside import NAMES
 from opennandlab.studies.calibration.cells import COMPARED, Target, table_of, targets
+from opennandlab.studies.calibration.conditions import CACHES, LOADS, PROFILE
 from opennandlab.studies.calibration.loads import (
     FIGURES,
     FIRST_MINUTE,
@@ -241,7 +242,7 @@ PROBE_COLUMN = "probe, requests/s"
 def _of_document(document: PtsDocument, warnings: list[str], *, force: bool) -> Iterator[Figure]:
     head = document.header
     if document.test in COMPARED:
-        yield from _of_sizes(document)
+        yield from _of_sizes(document, warnings)
         return
     table = next((one for one in document.tables if one.id == document.test), None)
     if document.test not in NAMES or table is None:
@@ -297,13 +298,18 @@ def _load(  # noqa: PLR0913, PLR0917 (a row, and what its document says)
         raise ResultError(f"{name}: the row `{row[:40]}` is no cell of {test}") from None
 
 
-def _of_sizes(document: PtsDocument) -> Iterator[Figure]:
+def _of_sizes(document: PtsDocument, warnings: list[str]) -> Iterator[Figure]:
     """Yield cells of a standard test: a rate of requests, or of bytes."""
     head = document.header
     if document.test == "latency":
         raise ResultError(f"{document.name}: mean response times do not go with these tables")
     is_sequential = document.test == "throughput"
-    depth = (head.threads or 1) * (head.queue_depth or 32)
+    usual = LOADS[document.test][head.profile if head.profile in CACHES else PROFILE]
+    threads, each = head.threads or usual[0], head.queue_depth or usual[1]
+    if head.threads is None or head.queue_depth is None:
+        text = f"threads and queue depth are assumed: {threads} and {each}"
+        warnings.append(f"{document.name}: {text}")
+    depth = threads * each
     for one in targets(document):
         load = Load(
             SEQUENTIAL if is_sequential and one.read_pct == 0 else "uniform",
