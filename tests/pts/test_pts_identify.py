@@ -6,6 +6,7 @@ import csv
 import json
 import math
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+import opennandlab as onl
 from fake_target import FakeTarget
 from opennandlab.cli import app
 from opennandlab.documents.pts_inside import IdentifyPoint, IdentifyResults
@@ -22,6 +24,7 @@ from opennandlab.pts.tests.inside import reading
 from opennandlab.pts.tests.inside.facts import of_config
 from opennandlab.pts.tests.inside.reference import POLICIES, ratio_at
 from opennandlab.reports.pts.csv import LONG_FORM, long_form
+from opennandlab.studies.calibration.tables import WEIGHTS, measured
 from opennandlab.targets.base import Measurement, Purge
 from opennandlab.targets.file import FileTarget
 from opennandlab.targets.simulated import SimulatedTarget
@@ -308,6 +311,10 @@ def test_the_cells_are_written_as_a_table(tmp_path, monkeypatch):
         assert math.isfinite(float(row["mb_s"]))
         assert not row["zone_bytes"]
     assert next(row["rate"] for row in rows if row["pattern"] == "load") == "10000"
+    # A fit takes the same figures of the document and of the table.
+    sources = (onl.load("run/identify.json"), Path("cells.csv"))
+    first, second = (measured([one], WEIGHTS, 10**9).targets for one in sources)
+    assert [(one.load, one.value) for one in first] == [(one.load, one.value) for one in second]
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,8 @@ from pathlib import Path
 from opennandlab.base.canonical import as_bytes, canonical_json
 from opennandlab.base.errors import ResultError
 from opennandlab.documents.pts import PtsDocument
-from opennandlab.documents.pts_inside import NAMES
+from opennandlab.documents.pts_inside import NAMES, IdentifyResults
+from opennandlab.reports.pts.csv import long_form
 from opennandlab.studies.calibration.cells import COMPARED, Target, table_of, targets
 from opennandlab.studies.calibration.conditions import CACHES, LOADS, PROFILE
 from opennandlab.studies.calibration.loads import (
@@ -144,7 +145,10 @@ def measured(
     found: list[Target] = []
     for source in sources:
         if isinstance(source, Path):
-            rows = list(_of_csv(source, capacity_bytes, warnings))
+            rows = list(_of_file(source, capacity_bytes, warnings))
+        elif isinstance(source.results, IdentifyResults):
+            cells = long_form(source.results.points)
+            rows = list(_of_csv(cells, source.name, capacity_bytes, warnings))
         else:
             rows = list(_of_document(source, warnings, force=force))
         for load, figure, value, where in rows:
@@ -319,29 +323,37 @@ def _of_sizes(document: PtsDocument, warnings: list[str]) -> Iterator[Figure]:
         yield load, "mb_s", one.value * factor, document.name
 
 
-def _of_csv(path: Path, capacity_bytes: int, warnings: list[str]) -> Iterator[Figure]:
+def _of_file(path: Path, capacity_bytes: int, warnings: list[str]) -> Iterator[Figure]:
     try:
-        rows = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig"))))
-    except (csv.Error, UnicodeDecodeError) as error:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
         raise ResultError(f"{path.name}: {error}; accepted: CSV in UTF-8") from None
+    yield from _of_csv(text, path.name, capacity_bytes, warnings)
+
+
+def _of_csv(text: str, name: str, capacity_bytes: int, warnings: list[str]) -> Iterator[Figure]:
+    try:
+        rows = list(csv.reader(io.StringIO(text)))
+    except csv.Error as error:
+        raise ResultError(f"{name}: {error}; accepted: CSV in UTF-8") from None
     heads = [word.strip() for word in rows[0]]
     unknown = [word for word in heads if word not in {*CONDITIONS, *FIGURES}]
     if unknown or len(set(heads)) < len(heads):
         bad = unknown[0] if unknown else next(one for one in heads if heads.count(one) > 1)
         why = "unknown" if unknown else "there twice"
-        raise ResultError(f"{path.name}:1: the column `{bad[:40]}` is {why}; accepted: {HEAD}")
+        raise ResultError(f"{name}:1: the column `{bad[:40]}` is {why}; accepted: {HEAD}")
     cells: list[tuple[dict[str, str], str]] = []
     for number, row in enumerate(rows[1:], start=2):
         if not any(word.strip() for word in row):
             continue
-        where = f"{path.name}:{number}"
+        where = f"{name}:{number}"
         if len(row) != len(heads):
             raise ResultError(f"{where}: {len(row)} fields; accepted: {len(heads)}, as in the head")
         words = {head: word.strip() for head, word in zip(heads, row, strict=True) if word.strip()}
         cells.append((words, where))
     if not cells:
-        raise ResultError(f"{path.name}: no cell; accepted: a row for each")
-    capacity = _capacity([words for words, _ in cells], capacity_bytes, path.name, warnings)
+        raise ResultError(f"{name}: no cell; accepted: a row for each")
+    capacity = _capacity([words for words, _ in cells], capacity_bytes, name, warnings)
     for words, where in cells:
         found = {head: _number(words[head], head, where) for head in FIGURES if head in words}
         if not found:
