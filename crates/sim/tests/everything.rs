@@ -164,9 +164,10 @@ pub(crate) fn draw_everything(rng: &mut Rng, maps: Maps) -> Value {
         if in_steps {
             device["ftl"]["collection"] = json!({"kind": "steps", "step_pages": 1 + rng.below(20),
                 "soft_spare_blocks": 2 + rng.below(3), "hard_spare_blocks": 1 + rng.below(2)});
-            if rng.below(3) == 0 && device["ftl"]["slc_cache"]["kind"] == "none" {
-                let blocks = [0.1, 1.0][rng.below(2) as usize];
-                device["ftl"]["collection"] = json!({"kind": "bursts", "superblocks": blocks});
+            // Not drawn, so that the other draws stay what they are.
+            let has_soft = device["ftl"]["collection"]["soft_spare_blocks"] == 4;
+            if has_soft && device["ftl"]["slc_cache"]["kind"] == "none" {
+                device["ftl"]["collection"] = json!({"kind": "bursts", "superblocks": 0.5});
             }
         }
         let mut maybe = |section: &str, key: &str, value: Value| {
@@ -196,9 +197,7 @@ pub(crate) fn draw_everything(rng: &mut Rng, maps: Maps) -> Value {
         maybe("host", "link", json!("pcie3x4"));
         maybe("host", "protocol", json!({"kind": "nvme", "queues": 4}));
         maybe("host", "jitter", json!({"kind": "lognormal", "sigma": 0.3}));
-        let moved = if in_steps { 2.0 } else { 0.0 };
-        let cost = json!({"read": 0.5, "write": 0.7, "flush": 1.0, "move": moved});
-        maybe("host", "command_cost_us", cost);
+        maybe("host", "command_cost_us", json!({"read": 0.5, "write": 0.7, "flush": 1.0}));
         maybe("host", "write_cache", json!({"pages": 64, "policy": "two_q"}));
         maybe("host", "read_cache", json!({"pages": 64, "policy": "clock"}));
         maybe("host", "read_ahead_bytes", json!(65536));
@@ -220,6 +219,10 @@ pub(crate) fn draw_everything(rng: &mut Rng, maps: Maps) -> Value {
         // Not drawn, so that the other draws stay what they are.
         if device["nand"]["variation"].is_object() {
             device["controller"]["blocked_reads_max"] = json!(4);
+        }
+        let has_cost = device["host"]["command_cost_us"].is_object();
+        if has_cost && device["ftl"]["collection"]["kind"].is_string() {
+            device["host"]["command_cost_us"]["move"] = json!(2);
         }
         // The largest command must fit.
         let fits = |it: &DeviceConfig| it.effective()["logical_bytes"].as_u64() >= Some(1 << 18);
