@@ -36,6 +36,7 @@ pub(super) struct Balance {
     begun: Option<Running>,
     level: i64,
     block_pages: u32,
+    is_bursting: bool,
 }
 
 impl Balance {
@@ -67,11 +68,17 @@ impl Balance {
         self.level < i64::from(self.block_pages)
     }
 
-    /// Whether less is free than when a burst of `blocks` ends or, if none is on, than when one
-    /// begins.
-    pub(super) fn bursts(&self, is_on: bool, blocks: f64) -> bool {
-        let limit = if is_on { 1.0 + blocks } else { 1.0 };
-        (self.level as f64) < limit * f64::from(self.block_pages)
+    /// Whether a burst is on: it begins when less than a block is free, and ends when `blocks` more
+    /// are.
+    pub(super) fn bursts(&mut self, blocks: f64) -> bool {
+        let limit = if self.is_bursting { 1.0 + blocks } else { 1.0 };
+        self.is_bursting = (self.level as f64) < limit * f64::from(self.block_pages);
+        self.is_bursting
+    }
+
+    /// Ends a burst; whether one was on.
+    pub(super) fn end_burst(&mut self) -> bool {
+        std::mem::take(&mut self.is_bursting)
     }
 
     /// Whether the collection is to go before the host.

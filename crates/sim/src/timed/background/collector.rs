@@ -181,8 +181,6 @@ struct DieState {
     is_held: bool,
     /// It has caught up just now.
     is_released: bool,
-    /// A burst is on.
-    bursts: bool,
 }
 
 /// See the module.
@@ -257,9 +255,8 @@ impl Collector {
         state.is_released = was_held;
         if let Some(blocks) = self.burst_blocks {
             state.balance.note(free(), running);
-            state.bursts = state.balance.bursts(state.bursts, blocks);
-            state.is_held = state.bursts;
-            if state.bursts {
+            state.is_held = state.balance.bursts(blocks);
+            if state.is_held {
                 state.is_released = false;
                 return Some(Urgency::Urgent);
             }
@@ -310,7 +307,7 @@ impl Collector {
     pub(super) fn pages_alike(&self, die: DieId, room: Room) -> u32 {
         let state = &self.dies[die.0 as usize];
         if self.burst_blocks.is_some() {
-            if state.bursts {
+            if state.is_held {
                 0
             } else {
                 state.balance.pages_alike()
@@ -334,9 +331,7 @@ impl Collector {
 
     /// Ends a burst that can win no further block; whether it had won one.
     pub(super) fn cuts_burst(&mut self, die: DieId, spare_blocks: u32) -> bool {
-        let had_won = self.dies[die.0 as usize].bursts && spare_blocks > 0;
-        self.dies[die.0 as usize].bursts &= !had_won;
-        had_won
+        spare_blocks > 0 && self.dies[die.0 as usize].balance.end_burst()
     }
 
     /// Pages that the next step of a die moves. Of a superblock it is a row at least: with less,
