@@ -363,7 +363,7 @@ def test_trims_of_zones_are_no_part_of_a_limit():
     [
         ("skew", {"skews": "uniform,zipf:0.8", "drive_writes": 1.0}),
         ("fill", {"points": "50,100", "region_writes": 1.0}),
-        ("zones", {"zones": "1x1MiB,1x8MiB", "drive_writes": 1.0}),
+        ("zones", {"zones": "1x1MiB,1x2MiB,1x4MiB,1x8MiB", "drive_writes": 1.0}),
         ("load", {"rates": "20%,60%", "time_base": "smoke"}),
         ("identify", {"drive_writes": 0.5, "seconds": 0.2, "time_base": "smoke"}),
     ],

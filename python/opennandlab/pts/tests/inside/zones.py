@@ -50,8 +50,8 @@ MIB = 1 << 20
 REQUEST_BYTES = 512 << 10
 PLATEAU = 0.9
 OPEN_MAX = 1024
-# Drive writes in all, those that count, and those before them in simulated time.
-WRITES, COUNTED, SETTLE = 4.0, 0.5, 0.02
+# Drive writes in all, and those that count.
+WRITES, COUNTED = 4.0, 0.5
 # Zones of the ladder, as parts of the capacity, and open zones.
 LADDER = tuple(1 << power for power in range(5, 13))
 # Larger ones, where the first of the ladder turns out to be slow.
@@ -162,15 +162,11 @@ class _Curve:
         )
         unit = _room(bench) / bench.target.shrink
         counted = min(COUNTED, writes / 4)
-        settle = SETTLE if plan.time.is_virtual else 0.0
-        before = Limit(bytes=_rounded((writes - counted - settle) * unit))
-        last = Limit(
-            bytes=_rounded((counted + settle) * unit), ramp_ratio=settle / (counted + settle)
-        )
+        # In one piece: a second one would begin with new zones and leave the first half written.
+        limit = Limit(bytes=_rounded(writes * unit), ramp_ratio=1.0 - counted / writes)
         bench.purge(group=zone.name)
-        with bench.phase("zones", group=zone.name, cells=2):
-            bench.measure(stimulus, before, label=zone.name, is_measured=False)
-            cell = bench.measure(stimulus, last, label=zone.name)
+        with bench.phase("zones", group=zone.name, cells=1):
+            cell = bench.measure(stimulus, limit, label=zone.name)
         return ZonePoint(
             open=zone.open, zone_bytes=zone.zone_bytes, mb_s=cell.measurement.mb_s, waf=cell.waf
         )
