@@ -121,8 +121,8 @@ def test_masks_of_omap() -> None:
 
 def test_the_stream_of_a_scrambler() -> None:
     assert len(SEEDS) == 128
-    stream = Scrambler(SEEDS, takes_rest=True).stream(0, 16)
-    assert stream.hex() == "cf7ed4205f58383a92932dadddbd99b1"
+    stream = Scrambler(SEEDS, takes_rest=True).streams(16)[0]
+    assert stream.tobytes().hex() == "cf7ed4205f58383a92932dadddbd99b1"
 
 
 @pytest.mark.parametrize(
@@ -282,6 +282,58 @@ def test_a_page_of_few_words_is_enough(words: int, tmp_path: Path, *, is_inverte
     assert found is not None
     assert (found.layout.m, found.layout.strength, found.layout.polynomial) == (13, 8, polynomial)
     assert (found.layout.mask is None) == (is_inverted and words == 1)
+
+
+def test_words_that_say_nothing_are_no_evidence(tmp_path: Path) -> None:
+    """Zeros are a codeword of every linear code, and equal pages are one."""
+    sparse = random.Random(8).randbytes(300) + bytes(1748) + b"\xff" * 64  # noqa: S311
+    for content in (bytes(2112) * 4, b"ABCDEFGH" * 264 * 20, sparse * 24):
+        path = tmp_path / "dump.bin"
+        path.write_bytes(content)
+        assert guess(path, 2048, 64) is None
+
+
+def test_a_dialect_at_another_place_is_found_with_bit_errors(tmp_path: Path) -> None:
+    layout = layout_of("pmecc", Asked(4096, 224, 512, 12, 20))
+    data, dump = drawn(layout, 56, 0)
+    dice = random.Random(4)  # noqa: S311
+    for _ in range(round(5e-5 * dump.size * 8)):
+        bit = dice.randrange(dump.size * 8)
+        dump[bit // 8 // 4320, bit // 8 % 4320] ^= 1 << bit % 8
+    path = tmp_path / "dump.bin"
+    path.write_bytes(dump.tobytes())
+    found = guess(path, 4096, 224)
+    assert found is not None
+    assert (found.layout.m, found.layout.strength) == (13, 12)
+    assert (data_of(found.layout, decode(found.layout, dump)) == data).all()
+
+
+def test_a_scrambler_goes_by_the_page_in_its_block(tmp_path: Path) -> None:
+    layout = layout_of("sunxi", Asked(4096, 448, 1024, 40, block=64))
+    data, dump = drawn(layout, 80, 3)
+    path = tmp_path / "dump.bin"
+    path.write_bytes(dump.tobytes())
+    found = guess(path, 4096, 448)
+    assert found is not None
+    assert (data_of(found.layout, decode(found.layout, dump)) == data).all()
+    # The marker has two bytes.
+    assert (dump[:40, 4096:4098] == 0xFF).sum() >= 2 * 40 - 4
+
+
+def test_a_file_of_erased_pages_is_built() -> None:
+    layout = layout_of("linux-bch", Asked(2048, 64, 512, 8))
+    assert (build(layout, np.full((3, 2048), 0xFF, np.uint8)) == 0xFF).all()
+
+
+def test_data_that_overlap_are_refused(tmp_path: Path) -> None:
+    from opennandlab.documents.record import plain
+
+    document = plain(document_of(layout_of("linux-bch", Asked(2048, 64, 512, 8))))
+    path = tmp_path / "layout.json"
+    for data in ([[0, 8192], [0, 8192]], [[512, 16896]]):
+        path.write_text(json.dumps(document | {"data": data}), encoding="utf-8")
+        with pytest.raises(ConfigError, match="overlaps other data or parity"):
+            read_layout(path)
 
 
 def test_the_generator_gives_the_field() -> None:

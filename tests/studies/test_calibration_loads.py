@@ -201,7 +201,7 @@ def test_a_cell_is_as_long_as_what_is_reclaimed() -> None:
     assert run.workload["total"]["ios"] == 16 * run.row
     timed = run.workload["precondition"][-1]
     before = timed["drive_writes"] * run.device.effective["logical_pages"]
-    assert before == pytest.approx(1536 + 512 + run.row)
+    assert before == pytest.approx(1024 + 512 + run.row)
     assert run.workload["precondition"][1]["max_drive_writes"] == 5.5
     zones = Load("zones", zone_bytes=1086 * MIB, block_bytes=LARGE, queue_depth=1).run(whole)
     assert zones.workload["pattern"]["zone_bytes"] == 34 * LARGE

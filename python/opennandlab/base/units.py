@@ -82,7 +82,7 @@ def mix(read_pct: float) -> str:
 # Units of a size as in device files: those of IEC 80000-13, and decimal ones.
 SIZES = {
     "": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40,
-    "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
+    "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "PB": 10**15,
 }  # fmt: skip
 # The largest offset of a file: 63 bits.
 BYTES_MAX = (1 << 63) - 1

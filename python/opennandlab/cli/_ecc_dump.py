@@ -77,6 +77,15 @@ class LayoutOptions(PageOptions):
         int | None, flag("First byte of the OOB with parity (pmecc).", min=0, max=BYTES_MAX)
     ] = None
 
+    block_pages: Annotated[
+        int | None,
+        flag(
+            "Pages of an erase block: scramblers go by the page in it (default: 128).",
+            min=1,
+            max=1 << 16,
+        ),
+    ] = None
+
     def chosen(self) -> "Layout":
         """Return the layout.
 
@@ -91,10 +100,11 @@ class LayoutOptions(PageOptions):
             raise ConfigError("--dialect", "is missing; accepted: one of --dialect and --layout")
         if self.layout is not None:
             self.refuse(
-                ("page", "oob", "step", "strength", "oob_offset"), "with --layout, which has it"
+                ("page", "oob", "step", "strength", "oob_offset", "block_pages"),
+                "with --layout, which has it",
             )
             return read_layout(self.layout)
-        asked = Asked(*self.sizes(), self.step, self.strength, self.oob_offset)
+        asked = Asked(*self.sizes(), self.step, self.strength, self.oob_offset, self.block_pages)
         return layout_of(self.dialect or "", asked)
 
 
@@ -354,7 +364,9 @@ def repair(given: RepairOptions) -> None:
     from opennandlab.base.files import write_pieces_atomically
     from opennandlab.ecc.dumps.checking import Checked, mended
 
-    terminal.check_outputs({"OUT": given.target}, {"the dump": given.dump})
+    terminal.check_outputs(
+        {"OUT": given.target}, {"the dump": given.dump, "--layout": given.layout}
+    )
     layout = given.chosen()
     found = Checked()
     with shown(_line, quiet=given.quiet) as watch:
@@ -399,7 +411,9 @@ def build(given: BuildOptions) -> None:
     from opennandlab.ecc.dumps.checking import built
     from opennandlab.ecc.dumps.files import check_data
 
-    terminal.check_outputs({"OUT": given.target}, {"the data": given.source})
+    terminal.check_outputs(
+        {"OUT": given.target}, {"the data": given.source, "--layout": given.layout}
+    )
     layout = given.chosen()
     size = check_data(given.source)
     overwritten = given.marker is Marker.OVERWRITE

@@ -27,6 +27,17 @@ if TYPE_CHECKING:
     from opennandlab.pts.bench.suite import Job, Suite
 
 
+def _check_csv(csv: Path, wanted: Asked) -> None:
+    """Refuse a table that would replace the target, its record or a file of the run."""
+    folder = wanted.output
+    if folder is not None and folder.resolve() in (csv.resolve(), *csv.resolve().parents):
+        message = f"--csv {csv} is in the folder of --output; accepted: a file outside of {folder}"
+        terminal.stop(terminal.REFUSED, message, as_json=wanted.as_json)
+    device = Path(wanted.request.text.partition(":")[2] or wanted.request.text)
+    inputs = {"the target": device, "its record": device.with_suffix(".rating.json")}
+    terminal.check_outputs({"--csv": csv}, inputs)
+
+
 def execute(
     wanted: Asked,
     name: str,
@@ -47,7 +58,7 @@ def execute(
         csv: Where the cells of `identify` go, too.
     """
     if csv is not None:
-        terminal.check_outputs({"--csv": csv})
+        _check_csv(csv, wanted)
         if varied is not None:
             terminal.stop(terminal.REFUSED, "--csv is of one run; accepted: without --vary")
     if wanted.dry_run:

@@ -75,9 +75,9 @@ def _commands() -> typer.Typer:
     made = typer.Typer(rich_markup_mode=None)
     for name, test in {**STANDARD, **INSIDE}.items():
         epilog = f"Example: opennandlab pts {name} --target sim:tlc_standard --output {name}-run"
-        more: dict[str, Any] = {"shrink": Shrink, "band": Band} if name in INSIDE else {}
-        if name == "identify":
-            more["csv"] = CsvFile
+        more: dict[str, Any] = {"shrink": Shrink} if name in INSIDE else {}
+        if name in INSIDE:
+            more |= {"csv": CsvFile} if name == "identify" else {"band": Band}
         body = command_of(_runner(test), test.summary, test.options, vary=Vary, **more)
         made.command(name, epilog=epilog)(body)
         for alias, known in ALIASES.items():

@@ -207,6 +207,8 @@ def _on_variants(wanted: "Sweep", kind: "BandKind") -> "tuple[Variants, Sweep]":
     if wanted.listed:
         raise ConfigError("--band", "lists drives, and so does `points`; accepted: one of both")
     device = wanted.request.get("device")
+    if any(axis.key == "device" for axis in wanted.axes):
+        raise ConfigError("--vary", "device: variants are those of one sheet; accepted: other keys")
     fixed = {**wanted.changes, **dict.fromkeys(axis.key for axis in wanted.axes)}
     found = variants_of(device if isinstance(device, str) else None, fixed, kind)
     return found, _replaced(wanted, listed=tuple(found.keys.values()))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from opennandlab.base.errors import ConfigError
 from opennandlab.ecc.dumps.coding import BAD, ERASED, build, data_of, decode
 from opennandlab.ecc.dumps.files import page_count, pieces
 from opennandlab.ecc.dumps.layout import Layout
@@ -148,10 +149,13 @@ def built(
         watch(first + len(data), count)
         return build(layout, data, first, is_marker_overwritten=is_marker_overwritten).tobytes()
 
-    done = 0
+    done, left = 0, size
     with path.open("rb") as file:
         while content := file.read(layout.page_bytes * max(1, (4 << 20) // layout.page_bytes)):
             filled = content + b"\xff" * (-len(content) % layout.page_bytes)
             data = np.frombuffer(filled, np.uint8).reshape(-1, layout.page_bytes)
             yield encoded(done, data)
             done += len(data)
+            left -= len(content)
+    if left:
+        raise ConfigError(str(path), f"changed while it was read: {size} bytes at first")

@@ -137,6 +137,8 @@ def build(
 
     pages = np.full((len(data), layout.raw_bytes), 0xFF, np.uint8)
     written = np.flatnonzero((data != 0xFF).any(axis=1))
+    if not len(written):
+        return pages
     made = pages[written]
     scatter(made, layout.data, data[written], is_little=layout.is_little)
     streams = _streams(layout, written + first_page)
@@ -154,7 +156,7 @@ def build(
     if streams is not None:
         made ^= streams
         if is_marker_overwritten:
-            ones = np.full((len(made), 1), 0xFF, np.uint8)
+            ones = np.full_like(gather(made, marker, is_little=layout.is_little), 0xFF)
             scatter(made, marker, ones, is_little=layout.is_little)
     pages[written] = made
     return pages

@@ -8,7 +8,7 @@ polynomial, the order of bits, whether parity is inverted for erased pages, and 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from opennandlab.base.errors import ConfigError
@@ -58,8 +58,8 @@ class Placed:
 Place = Callable[[Shape], Placed]
 
 
-def _main(shape: Shape, words: list[Word], marker: int = 0) -> Placed:
-    return Placed(words, [bytes_at(0, shape.page)], bytes_at(shape.page + marker, 1))
+def _main(shape: Shape, words: list[Word], marker_bytes: int = 1) -> Placed:
+    return Placed(words, [bytes_at(0, shape.page)], bytes_at(shape.page, marker_bytes))
 
 
 def _at_end(shape: Shape) -> Placed:
@@ -78,8 +78,14 @@ def _at_end(shape: Shape) -> Placed:
     return _main(shape, words)
 
 
-def _in_steps(
-    shape: Shape, *, meta_bits: int = 0, first: int = 0, unit: int = 1, rest: int = 0
+def _in_steps(  # noqa: PLR0913 (what records differ in)
+    shape: Shape,
+    *,
+    meta_bits: int = 0,
+    first: int = 0,
+    unit: int = 1,
+    rest: int = 0,
+    marker_bytes: int = 1,
 ) -> Placed:
     """For each step a record in the OOB: covered bits, parity, filled up with zeros.
 
@@ -89,6 +95,7 @@ def _in_steps(
         first: First byte of the OOB.
         unit: Bytes of parity are a multiple of it.
         rest: Further bytes of zeros.
+        marker_bytes: Bytes of the marker, at the start of the OOB.
     """
     parity = shape.parity_bits if meta_bits % 8 else 8 * shape.parity
     bits = -(-(meta_bits + parity) // (8 * unit)) * 8 * unit + 8 * rest
@@ -102,7 +109,7 @@ def _in_steps(
         words.append(
             Word(tuple(covered), (meta + meta_bits, stop), (stop, start + (at + 1) * bits))
         )
-    return _main(shape, words)
+    return _main(shape, words, marker_bytes)
 
 
 def _in_chunks(shape: Shape, *, meta: int) -> Placed:
@@ -244,7 +251,7 @@ DIALECTS: dict[str, Dialect] = {
     ),
     "sunxi": Dialect(
         {1024: (14, 0x5803), 512: (14, 0x5803)}, "lsb", PLAIN,
-        partial(_in_steps, meta_bits=32, unit=2),
+        partial(_in_steps, meta_bits=32, unit=2, marker_bytes=2),
         (16, 24, 28, 32, 40, 48, 56, 60, 64), SAMPLED,
         "bytes of linux-sunxi/sunxi-tools in three configurations",
         Scrambler(SEEDS, takes_rest=True),
@@ -288,6 +295,7 @@ class Asked:
         step: Data bytes of a word; None for the least of the dialect.
         strength: Bit errors that a word corrects; None if the dialect has one.
         first: First byte of the OOB with parity, where the dialect leaves it open.
+        block: Pages of an erase block, which a scrambler goes by; None for 128 or more.
     """
 
     page: int
@@ -295,6 +303,7 @@ class Asked:
     step: int | None = None
     strength: int | None = None
     first: int | None = None
+    block: int | None = None
 
 
 def layout_of(name: str, asked: Asked) -> Layout:
@@ -323,11 +332,14 @@ def layout_of(name: str, asked: Asked) -> Layout:
     if asked.page < step or (asked.page % step and name != "qcom-bch"):
         message = f"{asked.page} is refused; accepted: a multiple of the {step} bytes of a step"
         raise ConfigError("--page", message)
+    scrambler = found.scrambler
+    if scrambler is not None and asked.block is not None:
+        scrambler = replace(scrambler, seeds=scrambler.seeds[: asked.block])
     m, polynomial = found.fields[step]
     parity_bits = BchCode(m, strength, polynomial=polynomial).parity_bits
     placed = found.place(Shape(asked.page, asked.oob, step, parity_bits, asked.first))
     return Layout(
         f"{name} {strength}/{step}", asked.page, asked.oob, m, strength, polynomial, found.order,
         None if found.is_inverted else bytes(-(-parity_bits // 8)),
-        tuple(placed.words), tuple(placed.data), placed.marker, found.scrambler,
+        tuple(placed.words), tuple(placed.data), placed.marker, scrambler,
     )  # fmt: skip

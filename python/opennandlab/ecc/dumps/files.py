@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import stat
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 PIECE_BYTES = 4 << 20
 LAYOUT_BYTES_MAX = 1 << 20
+# Bytes of the streams of all seeds.
+STREAM_MAX = 1 << 25
 
 
 def check_data(path: Path) -> int:
@@ -115,6 +118,14 @@ def _check(layout: Layout, path: Path) -> None:
             f"has {bits} bits of data in ranges; accepted: the {8 * layout.page_bytes} of a page"
         )
         raise ConfigError(f"{path}: data", message)
+    parity = [place for word in layout.words for place in (word.parity, word.rest)]
+    places = sorted((*layout.data, *(place for place in parity if place[0] < place[1])))
+    for (_, stop), (start, _) in pairwise(places):
+        if start < stop:
+            message = f"overlaps other data or parity at byte {start // 8} of a page"
+            raise ConfigError(f"{path}: data", message)
+    if len(layout.scrambler.seeds if layout.scrambler else ()) * layout.raw_bytes > STREAM_MAX:
+        raise ConfigError(f"{path}: seeds", f"make more than {STREAM_MAX} bytes of streams")
     for number, word in enumerate(layout.words):
         code = layout.code(word)
         room = word.parity[1] - word.parity[0]

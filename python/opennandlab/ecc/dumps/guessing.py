@@ -44,6 +44,10 @@ META_MAX = 32
 RIGHT_SHARE = 0.5
 # Places that are searched for a single word, some seconds each.
 SEARCHED_PLACES = 8
+# Pages of a block, for scramblers.
+BLOCK_PAGES = (128, 64, 32)
+# Bytes of a word other than 00 and FF, for it to be evidence.
+TOLD_BYTES = 32
 # A dialect by which words decode is no chance.
 CHANCE_MAX = 1e-9
 # Pages with the same stream are that many apart.
@@ -114,14 +118,18 @@ def _sample(
 def _known(pages: Pages, numbers: list[int], page_bytes: int, oob_bytes: int) -> Guess | None:
     """Return the dialect by which a sample decodes; of several the one with fewest bits mended."""
     found: list[tuple[float, float, str, Layout]] = []
+    # Spread over the sample, so that the pages of a block tell how many there are.
+    rows = sorted({at * (len(pages) - 1) // (TRIED_PAGES - 1) for at in range(TRIED_PAGES)})
+    tried, some = pages[rows], [numbers[row] for row in rows]
     for name, dialect in DIALECTS.items():
-        for step, strength in product(dialect.fields, dialect.strengths):
+        blocks = (None,) if dialect.scrambler is None else BLOCK_PAGES
+        for step, strength, block in product(dialect.fields, dialect.strengths, blocks):
+            asked = Asked(page_bytes, oob_bytes, step, strength, block=block)
             try:
-                layout = layout_of(name, Asked(page_bytes, oob_bytes, step, strength))
+                layout = layout_of(name, asked)
             except ConfigError:
                 continue
-            share, mended = _decoded(layout, pages[:TRIED_PAGES], numbers[:TRIED_PAGES])
-            words = share * len(pages[:TRIED_PAGES]) * len(layout.words)
+            share, mended, words = _decoded(layout, tried, some)
             chance = layout.code(layout.words[0]).miscorrection_probability() ** words
             if share >= RIGHT_SHARE and chance < CHANCE_MAX:
                 found.append((-share, mended, name, layout))
@@ -133,15 +141,32 @@ def _known(pages: Pages, numbers: list[int], page_bytes: int, oob_bytes: int) ->
     return Guess(layout, -share, others, "dialect")
 
 
-def _decoded(layout: Layout, pages: Pages, numbers: list[int]) -> tuple[float, float]:
-    """Return the share of words that decode, and how many bits were mended in one."""
+def _decoded(layout: Layout, pages: Pages, numbers: list[int]) -> tuple[float, float, int]:
+    """Return the share of words that decode, bits mended in one, and how many words decode.
+
+    Words of hardly any bytes but 00 and FF are codewords of many codes, and are left out.
+    """
     import numpy as np
 
     states = np.concatenate(
         [decode(layout, pages[at : at + 1], number).states for at, number in enumerate(numbers)]
     )
+    is_told = np.zeros(states.shape, np.bool_)
+    for at, word in enumerate(layout.words):
+        data = gather(pages, word.covered, is_little=layout.is_little)
+        is_told[:, at] = ((data != 0) & (data != 0xFF)).sum(axis=1) >= TOLD_BYTES
+    if not is_told.any():
+        return 0.0, 0.0, 0
+    states = states[is_told]
     good = states >= 0
-    return float(good.mean()), float(states[good].mean()) if good.any() else 0.0
+    # Equal words say no more than one.
+    rows = np.argwhere(is_told)[good]
+    parts = [
+        gather(pages[[row]], layout.words[at].covered, is_little=layout.is_little)
+        for row, at in rows
+    ]
+    different = len({part.tobytes() for part in parts})
+    return float(good.mean()), float(states[good].mean()) if good.any() else 0.0, different
 
 
 @dataclass(frozen=True)
@@ -215,7 +240,7 @@ def _by_differences(placed: Places, order: Order, numbers: list[int], pages: Pag
     if layout is None:
         return None
     layout = replace(layout, mask=_mask(layout, pages))
-    share, _ = _decoded(layout, pages[:TRIED_PAGES], numbers[:TRIED_PAGES])
+    share, _, _ = _decoded(layout, pages[:TRIED_PAGES], numbers[:TRIED_PAGES])
     return Guess(layout, share, [], "differences") if share >= RIGHT_SHARE else None
 
 
@@ -233,7 +258,7 @@ def _by_search(places: list[Places], numbers: list[int], pages: Pages) -> Iterat
                 if layout is None:
                     continue
                 one = replace(layout, mask=None if base else layout.mask)
-                share, flips = _decoded(one, pages, numbers)
+                share, flips, _ = _decoded(one, pages, numbers)
                 if share == 1.0 and not flips:
                     yield Guess(one, share, [], "search")
 

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from opennandlab.ecc.dumps.files import pieces
+
+if TYPE_CHECKING:
+    from opennandlab.ecc.dumps.layout import Pages
+
+# Pages whose median is the usual byte of a column; share of pages in which it may be flipped.
+SAMPLE, FLIPPED = 512, 0.05
 
 
 @dataclass(frozen=True)
@@ -15,7 +22,7 @@ class Column:
     Args:
         first: First byte of the page with its OOB.
         count: Number of bytes.
-        value: The byte that all of them have in all written pages; None if they change.
+        value: The byte that they have in nearly all written pages; None if they change.
     """
 
     first: int
@@ -53,21 +60,28 @@ def inspect(path: Path, page_bytes: int, oob_bytes: int) -> Inspected:
     import numpy as np
 
     raw = page_bytes + oob_bytes
-    ones = np.full(raw, 0xFF, np.uint8)
-    any_one, all_one = np.zeros(raw, np.uint8), ones.copy()
+    usual: Pages | None = None
+    others = np.zeros(raw, np.int64)
     pages = erased = marked = 0
     for _, found in pieces(path, raw):
         written = found[(found != 0xFF).any(axis=1)]
         pages += len(found)
         erased += len(found) - len(written)
         if len(written):
-            any_one |= np.bitwise_or.reduce(written, axis=0)
-            all_one &= np.bitwise_and.reduce(written, axis=0)
+            if usual is None:
+                middle = np.partition(written[:SAMPLE], len(written[:SAMPLE]) // 2, axis=0)
+                usual = middle[len(written[:SAMPLE]) // 2]
+            others += (written != usual).sum(axis=0)
             if oob_bytes:
                 marked += int((written[:, page_bytes] != 0xFF).sum())
-    values = [
-        int(high) if high == low else None for high, low in zip(any_one, all_one, strict=True)
-    ]
+    # Single bits flip in columns that are constant.
+    limit = FLIPPED * (pages - erased)
+    values: list[int | None] = [None] * raw
+    if usual is not None:
+        values = [
+            int(value) if count <= limit else None
+            for value, count in zip(usual, others, strict=True)
+        ]
     tail = next((at for at, one in enumerate(reversed(values)) if one is None), raw)
     columns = list(_columns(values, page_bytes)) if pages > erased else []
     return Inspected(pages, erased, marked, columns, tail)

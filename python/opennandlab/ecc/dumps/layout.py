@@ -76,21 +76,23 @@ class Scrambler:
     seeds: tuple[int, ...]
     takes_rest: bool
 
-    def stream(self, page: int, count: int) -> bytes:
-        """Return the first bytes of a page's stream.
+    def streams(self, count: int) -> Pages:
+        """Return the first bytes of the stream of each seed.
 
         Fifteen steps, then the low byte of the state, and eight steps for each further byte.
 
-        >>> Scrambler((0x2b75,), takes_rest=False).stream(0, 4).hex()
+        >>> Scrambler((0x2b75,), takes_rest=False).streams(4).tobytes().hex()
         'cf7ed420'
         """
-        state = self.seeds[page % len(self.seeds)]
-        found = bytearray()
+        import numpy as np
+
+        state = np.array(self.seeds, np.int32)
+        found = np.empty((len(state), count), np.uint8)
         for place in range(count):
             for _ in range(8 if place else 15):
                 state = state >> 1 | ((state ^ state >> 1) & 1) << 14
-            found.append(state & 0xFF)
-        return bytes(found)
+            found[:, place] = state & 0xFF
+        return found
 
 
 @dataclass(frozen=True)
@@ -191,10 +193,9 @@ class Layout:
             streams.append([range(b, b + 1) for b in range(self.raw_bytes) if b not in used])
         places = [[byte for part in stream for byte in part] for stream in streams]
         longest = max(map(len, places))
-        for page in range(len(pages)):
-            stream = np.frombuffer(self.scrambler.stream(page, longest), np.uint8)
-            for found in places:
-                pages[page, found] = stream[: len(found)]
+        stream = self.scrambler.streams(longest)
+        for found in places:
+            pages[:, found] = stream[:, : len(found)]
         return pages
 
 

@@ -21,7 +21,7 @@ DEGREES = range(13, 16)
 def gcd(a: int, b: int) -> int:
     """Return the greatest common divisor.
 
-    >>> gcd(0b101101, 0b1111)  # (x + 1)(x^4 + x + 1) and (x + 1)^3
+    >>> gcd(0b110101, 0b101)  # (x + 1)(x^4 + x + 1) and (x + 1)^2
     3
     """
     while b:

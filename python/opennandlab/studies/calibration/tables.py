@@ -93,6 +93,8 @@ class Measured:
 
 def is_csv(path: Path) -> bool:
     """Whether a file is a CSV of this kind: its head has a column `pattern`."""
+    if not path.is_file():
+        return False
     try:
         with path.open(encoding="utf-8-sig") as file:
             head = file.readline(4096)

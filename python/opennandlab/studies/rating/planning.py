@@ -43,6 +43,10 @@ READ_LATENCY, WRITE_LATENCY = 0.87, 0.57
 READ_US_RANGE = (25.0, 90.0)
 HEADROOM = 1.2
 PROGRAM_MW = 66.0
+# Places of the map, and raw over user capacity of any variant, for which they must do.
+PLACES_MAX, RAW_SHARE_MAX = 1 << 32, 2.0
+# A drive is written through more often than class priors of cells allow: a warning from there.
+CYCLES_MUCH = 3.0
 TRANSFER_NJ_PER_KIB = 80.0
 ENDURANCE_MARGIN = 1.4
 # Space for data of drives rated empty, which is that of their class.
@@ -135,9 +139,20 @@ def planned(sheet: Sheet, link_bytes_s: float) -> Plan:
     flash = replace(flash, read_us=read_us)
     while superblocks(flash, sheet.capacity_bytes * RAW_SHARE) < SUPERBLOCKS_MIN:
         flash = replace(flash, word_lines=flash.word_lines // 2)
+    flash = _addressable(flash, sheet)
     solution = solved(flash, sheet, RANDOM)
     warnings += _of_life(sheet, solution)
     return Plan(sheet, flash, solution, overhead, told, tuple(warnings))
+
+
+def _addressable(flash: Flash, sheet: Sheet) -> Flash:
+    """Return the flash with blocks short enough for the map, whose places are powers of two."""
+    units = flash.pages * flash.planes * PAGE_BYTES // UNIT_BYTES
+    blocks = flash.dies * superblocks(flash, sheet.capacity_bytes * RAW_SHARE_MAX)
+    places = 1 << (units * flash.word_lines - 1).bit_length()
+    if blocks * places <= PLACES_MAX:
+        return flash
+    return replace(flash, word_lines=places // 2 // units // 32 * 32)
 
 
 def solved(flash: Flash, sheet: Sheet, random: float, alpha: float = FRESH_ALPHA) -> Solution:
@@ -223,6 +238,15 @@ def _read_us(  # noqa: PLR0913, PLR0917 (each part of the time of a read)
 
 def _of_life(sheet: Sheet, solution: Solution) -> list[str]:
     day = sheet.writes_a_day
+    usual = CELLS[sheet.cell].cycles
+    if day is not None:
+        worn = day * DAYS * sheet.years * solution.programs / solution.alpha
+        if worn > CYCLES_MUCH * usual:
+            text = (
+                f"{day:.3g} drive writes a day for {sheet.years:g} years at this amplification "
+                f"take {worn:.0f} cycles; {sheet.cell} usually has {usual}: one does not fit"
+            )
+            return [text]
     found = ALPHA_BY_DAY.get(round(day)) if day is not None else None
     if day is None or found is None or found[0] <= solution.alpha <= found[1]:
         return []
