@@ -118,7 +118,7 @@ def _sample(
 def _known(pages: Pages, numbers: list[int], page_bytes: int, oob_bytes: int) -> Guess | None:
     """Return the dialect by which a sample decodes; of several the one with fewest bits mended."""
     found: list[tuple[float, float, str, Layout]] = []
-    # Spread over the sample, so that the pages of a block tell how many there are.
+    # Spread over the sample, so that the pages of a block show how many there are.
     rows = sorted({at * (len(pages) - 1) // (TRIED_PAGES - 1) for at in range(TRIED_PAGES)})
     tried, some = pages[rows], [numbers[row] for row in rows]
     for name, dialect in DIALECTS.items():
@@ -159,7 +159,7 @@ def _decoded(layout: Layout, pages: Pages, numbers: list[int]) -> tuple[float, f
         return 0.0, 0.0, 0
     states = states[is_told]
     good = states >= 0
-    # Equal words say no more than one.
+    # Equal words are one piece of evidence.
     rows = np.argwhere(is_told)[good]
     parts = [
         gather(pages[[row]], layout.words[at].covered, is_little=layout.is_little)
