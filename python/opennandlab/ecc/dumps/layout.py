@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 Range = tuple[int, int]
 BitOrder = Literal["little", "big"]
 
+# Streams are kept in multiples of this length, for layouts that differ a little.
+STREAM_BYTES = 4096
 ORDERS: tuple[Order, ...] = ("msb", "lsb", "nibble")
 
 
@@ -84,15 +86,20 @@ class Scrambler:
         >>> Scrambler((0x2b75,), takes_rest=False).streams(4).tobytes().hex()
         'cf7ed420'
         """
-        import numpy as np
+        return _streams(self.seeds, -(-count // STREAM_BYTES) * STREAM_BYTES)[:, :count]
 
-        state = np.array(self.seeds, np.int32)
-        found = np.empty((len(state), count), np.uint8)
-        for place in range(count):
-            for _ in range(8 if place else 15):
-                state = state >> 1 | ((state ^ state >> 1) & 1) << 14
-            found[:, place] = state & 0xFF
-        return found
+
+@lru_cache(maxsize=8)
+def _streams(seeds: tuple[int, ...], count: int) -> Pages:
+    import numpy as np
+
+    state = np.array(seeds, np.int32)
+    found = np.empty((len(state), count), np.uint8)
+    for place in range(count):
+        for _ in range(8 if place else 15):
+            state = state >> 1 | ((state ^ state >> 1) & 1) << 14
+        found[:, place] = state & 0xFF
+    return found
 
 
 @dataclass(frozen=True)
