@@ -227,12 +227,18 @@ def broken_output() -> Iterator[None]:
         if not isinstance(error, BrokenPipeError):
             _complain(error.strerror or str(error))
         raise SystemExit(terminal.BROKEN) from None
+    finally:
+        try:
+            sys.stderr.flush()
+        except OSError:
+            # The interpreter would end with 120.
+            _mute(2)
 
 
-def _mute() -> None:
+def _mute(number: int = 1) -> None:
     """Discard buffered output: it would fail again while the interpreter ends."""
     with contextlib.suppress(OSError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), number)
 
 
 def _complain(reason: str) -> None:
