@@ -6,7 +6,7 @@ significant bit of each byte, or from the least for `lsb`. Most are whole bytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -254,9 +254,3 @@ def _bits(pages: Pages, one: Range, order: BitOrder) -> tuple[Pages, Pages, int]
     first, last = one[0] // 8, -(-one[1] // 8)
     window = np.unpackbits(pages[:, first:last], axis=1, bitorder=order)
     return window[:, one[0] - 8 * first : one[1] - 8 * first], window, first
-
-
-def bits_in(ranges: Sequence[Range]) -> Iterator[int]:
-    """Yield the bits of ranges."""
-    for start, stop in ranges:
-        yield from range(start, stop)

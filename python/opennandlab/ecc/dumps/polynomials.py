@@ -10,7 +10,6 @@ Source: Lin & Costello, "Error Control Coding", 2nd edition, section 6.1.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from opennandlab.base.errors import OpenNandLabError
@@ -76,44 +75,3 @@ def bch_of(generator: int) -> tuple[int, int, int] | None:
             if gcd(generator, code.generator) == code.generator:
                 found.append((surplus, m, strength, polynomial))
     return min(found)[1:] if found else None
-
-
-def primitive(m: int) -> Iterator[int]:
-    """Yield the primitive polynomials of a degree.
-
-    >>> [hex(one) for one in primitive(5)]
-    ['0x25', '0x29', '0x2f', '0x37', '0x3b', '0x3d']
-    """
-    order = (1 << m) - 1
-    primes = _primes(order)
-    for polynomial in range((1 << m) + 1, 2 << m, 2):
-        powers = (_power(order // prime, polynomial) for prime in primes)
-        if _power(order, polynomial) == 1 and all(one != 1 for one in powers):
-            yield polynomial
-
-
-def _primes(number: int) -> list[int]:
-    found, prime = [], 2
-    while number > 1:
-        if number % prime == 0:
-            found.append(prime)
-            while number % prime == 0:
-                number //= prime
-        prime += 1
-    return found
-
-
-def _power(exponent: int, modulus: int) -> int:
-    """Return x^exponent modulo a polynomial."""
-    degree = modulus.bit_length() - 1
-    result = 1
-    for bit in f"{exponent:b}":
-        square = 0
-        for place in range(degree):
-            if result >> place & 1:
-                square ^= 1 << 2 * place
-        result = square << 1 if bit == "1" else square
-        for place in range(result.bit_length() - 1, degree - 1, -1):
-            if result >> place & 1:
-                result ^= modulus << place - degree
-    return result

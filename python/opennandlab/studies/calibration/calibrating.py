@@ -64,23 +64,22 @@ def calibrate(  # noqa: PLR0913 (all but three by name)
             of values. None: the device is held against the document as it is.
         hold_out: Cells that take no part in the fit: a share, or names; None for a quarter.
         runs: Runs of each start, about; None for 40 per key.
-        starts: Starts of the search at most; fewer where two end equally well. None for 4, and one
-            of cells that are single runs.
+        starts: Starts of the search at most. None for 4, and one of cells that are single runs.
         seed: Seed of all randomness.
-        asked: How cells are run, where that is not as the document says.
+        asked: Conditions of cells that differ from those of the document.
         jobs: Runs at a time; None for all cores.
-        progress: Told how far it is.
+        progress: Called with the progress.
         weights: Of kinds of figures, such as `waf=3,p99.9=0`.
         force: Take cells that are uncertain, as they are labelled.
 
     Returns:
-        The fitted device with its document; on Ctrl-C the best so far, marked as partial.
+        The fitted device and its document; after Ctrl-C the best, as partial.
 
     Raises:
         ConfigError: for a key, bounds or a device that cannot be.
         ResultError: for a document without common cells.
 
-    One key does not make this small drive the measured one, and what is left is more than it moves:
+    One key does not make this small drive the measured one:
 
     >>> table = {"nand": {"channels": 1, "dies_per_channel": 1, "planes_per_die": 1,
     ...                   "blocks_per_plane": 64, "pages_per_block": 32}}
@@ -89,8 +88,6 @@ def calibrate(  # noqa: PLR0913 (all but three by name)
     ...                   hold_out=0, asked=small)
     >>> found.document.keys[0].verdict
     'flat'
-
-    Without keys the cells are run once:
 
     >>> found = calibrate(table, "reference:client_2013_latency", asked=small)
     >>> found.document.runs, found.document.fitted.count, found.document.held_out
@@ -136,25 +133,12 @@ def run(
     first: Array | None = None
     slopes: search.Slopes | None = None
     variants: list[Variant] = []
-    runs = 0
     try:
         first = start(base, model)
         checked(wanted.targets, first)
-        runs = base.runs if wanted.choices != [{}] else 0
-        for choice in wanted.choices:
-            base.before = runs
-            runs += _fit(wanted, model, base, choice, variants)
-        best = _best(wanted, variants)
-        if isinstance(model, OfLoads) and wanted.keys and (best.rms_pct() or 0.0) > NO_FIT_PCT:
-            # Nothing fits near where the keys began: then the whole range is searched.
-            before, best.before = best.runs, runs - best.runs
-            search.find(best, wanted.runs_max, wanted.seed)
-            runs += best.runs - before
-            best = _best(wanted, variants)
+        best = _searched(wanted, model, base, variants)
         best.stage = "sensitivity"
-        before, best.before = best.runs, runs - best.runs
         slopes = slopes_at_best(best) if wanted.keys else None
-        runs += best.runs - before
     except KeyboardInterrupt:
         if first is None:
             raise
@@ -164,17 +148,47 @@ def run(
     finally:
         engine.close()
         kept.close(is_done=slopes is not None or not wanted.keys)
+    runs = _runs(variants, base)
     if all(one.objective.best is None for one in variants):
         variants = [Variant({}, base)]
-    wall_s = time.monotonic() - began
     facts = records.CalibrationRun(
-        version=_core.version(), wall_s=round(wall_s, 3), known=model.known_count, command=command
-    )
-    unsteady = sorted(model.unsteady) if isinstance(model, OfLoads) else []
-    said = [f"{name}: the WAF still moved at the end of its writes" for name in unsteady]
+        version=_core.version(), wall_s=round(time.monotonic() - began, 3),
+        known=model.known_count, command=command,
+    )  # fmt: skip
     return told(
-        wanted, variants, first, slopes, facts, max(runs, 1), is_partial=is_partial, warnings=said
-    )
+        wanted, variants, first, slopes, facts, runs, is_partial=is_partial,
+        warnings=_unsteady(model),
+    )  # fmt: skip
+
+
+def _runs(variants: Sequence[Variant], base: Objective) -> int:
+    """Return the runs of all variants so far."""
+    counts = (one.objective.before + one.objective.runs for one in variants)
+    return max(counts, default=base.runs)
+
+
+def _searched(
+    wanted: Plan, model: OfSizes | OfLoads, base: Objective, variants: list[Variant]
+) -> Objective:
+    """Fit all choices into `variants`; return the best one, with the runs of all before it."""
+    runs = base.runs if wanted.choices != [{}] else 0
+    for choice in wanted.choices:
+        base.before = runs
+        runs += _fit(wanted, model, base, choice, variants)
+    best = _best(wanted, variants)
+    best.before = runs - best.runs
+    if isinstance(model, OfLoads) and wanted.keys and (best.rms_pct() or 0.0) > NO_FIT_PCT:
+        # Nothing fits near where the keys began: then the whole range is searched.
+        search.find(best, wanted.runs_max, wanted.seed)
+        runs = _runs(variants, base)
+        best = _best(wanted, variants)
+        best.before = runs - best.runs
+    return best
+
+
+def _unsteady(model: OfSizes | OfLoads) -> list[str]:
+    names = sorted(model.unsteady) if isinstance(model, OfLoads) else []
+    return [f"{name}: the WAF still moved at the end of its writes" for name in names]
 
 
 def _best(wanted: Plan, variants: Sequence[Variant]) -> Objective:

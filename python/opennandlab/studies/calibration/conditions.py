@@ -140,14 +140,8 @@ def conditions(  # noqa: PLR0913, PLR0917 (the measurement, on what, and how)
     depth = asked.queue_depth or head.queue_depth or usual[1]
     if (asked.threads or head.threads) is None or (asked.queue_depth or head.queue_depth) is None:
         warnings.append(f"threads and queue depth are assumed: {threads} and {depth}")
-    amount = asked.amount_bytes
-    if amount is None:
-        amount = head.active_range.amount_bytes
-    elif amount <= 0:
-        raise ConfigError("--ar-amount", f"{amount} bytes are nothing to test; accepted: above 0")
     capacity = head.target.device.capacity_bytes or int(device.effective["logical_bytes"])
-    if (amount or 0) > capacity:
-        raise ConfigError("--ar-amount", f"{amount} bytes are more than the drive has ({capacity})")
+    amount = _amount(asked.amount_bytes, head.active_range.amount_bytes, capacity)
     share = head.active_range.share if asked.share is None else asked.share
     if asked.share is None and amount is None and _is_unknown(document, "active range"):
         warnings.append("the range that was tested is assumed: all of the drive")
@@ -175,6 +169,16 @@ def conditions(  # noqa: PLR0913, PLR0917 (the measurement, on what, and how)
         "settle": asked.settle,
     }
     return Conditions(question, blocks, int(device[BLOCKS]), divisor, warnings)
+
+
+def _amount(asked: int | None, measured: int | None, capacity: int) -> int | None:
+    """Return the bytes that were tested; None for all of the range."""
+    if asked is not None and asked <= 0:
+        raise ConfigError("--ar-amount", f"{asked} bytes are nothing to test; accepted: above 0")
+    amount = measured if asked is None else asked
+    if (amount or 0) > capacity:
+        raise ConfigError("--ar-amount", f"{amount} bytes are more than the drive has ({capacity})")
+    return amount
 
 
 def _divisor(device: DeviceConfig, asked: Asked) -> tuple[int | str, list[str]]:

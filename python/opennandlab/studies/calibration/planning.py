@@ -137,59 +137,62 @@ def plan(  # noqa: PLR0913 (all but three by name)
     Args:
         device: Preset name, path, mapping or `DeviceConfig`.
         to: The measurement: path, `reference:NAME`, document, or several of one drive.
-        free: Keys to fit, `KEY`, `KEY=LOW:HIGH` or `KEY=ONE,OTHER`; or keys with bounds, or a list
-            of values. None: the device is held against the document as it is, and no cell is held
-            out.
-        hold_out: Cells that take no part in the fit: a share, or names; None for a quarter.
-        runs: Runs of each start, about; None for 40 per key.
-        starts: Starts of the search at most; fewer where two end equally well. None for 4, and one
-            of cells that are single runs.
-        seed: Seed of all randomness.
-        asked: How cells are run, where that is not as the document says.
+        free: As in `calibrate`.
+        hold_out: Cells that take no part.
+        runs: Of each start.
+        starts: Of the search, at most.
+        seed: Of all randomness.
+        asked: Conditions of cells.
         overrides: Keys of the device that are set before.
-        weights: Of kinds of figures, such as `waf=3,p99.9=0`.
-        force: Take cells that are uncertain, as they are labelled.
+        weights: Of kinds of figures.
+        force: Take uncertain cells.
 
     Raises:
         ConfigError: for a key, bounds or a device that cannot be.
         ResultError: for a document without common cells, or with uncertain ones.
     """
-    if isinstance(seed, bool) or not 0 <= seed < 1 << 64:
-        raise ConfigError("seed", f"`{seed}` is not a valid seed; accepted: 0 to 2^64 - 1")
+    _check(seed, starts)
     resolved = load_device(device, overrides)
-    given = dict(resolved.to_dict() if overrides or isinstance(device, DeviceConfig)
-                 else read_device(device))  # fmt: skip
+    is_own = bool(overrides) or isinstance(device, DeviceConfig)
+    given = dict(resolved.to_dict() if is_own else read_device(device))
     found = _compared(to, resolved, weights, force=force)
-    if starts is not None and not 1 <= starts <= STARTS_MAX:
-        raise ConfigError("--starts", f"{starts} is refused; accepted: 1 to {STARTS_MAX}")
-    keys: list[Key] = []
-    choices_of: list[dict[str, Any]] = [{}]
-    held: set[str] = set()
-    if free:
-        wanted = parse(free) if not isinstance(free, Mapping) else dict(free)
-        keys, choices_of = keys_of(wanted, resolved), choices(wanted, resolved)
-        held = _held_out(found, None if hold_out is None else str(hold_out), seed)
-    elif hold_out is not None or runs is not None:
+    keys, choices_of = _freed(free, resolved)
+    asked_out = None if hold_out is None else str(hold_out)
+    held: set[str] = _held_out(found, asked_out, seed) if free else set()
+    if not free and (hold_out is not None or runs is not None):
         what = "--hold-out" if hold_out is not None else "--runs"
         raise ConfigError(what, "is of a fit, and no key is free; accepted: with --free KEY")
     count = sum(one.name not in held and one.weight > 0 for one in found.targets)
     if count < max(len(keys), 1):
-        raise ConfigError(
-            "--free", f"{len(keys)} keys and {count} cells to fit; accepted: as many cells, or more"
-        )
-    paths = [key.path for key in keys]
+        message = f"{len(keys)} keys and {count} cells to fit; accepted: as many cells, or more"
+        raise ConfigError("--free", message)
     if found.document is not None:
-        where = conditions(found.document, found.targets, resolved, given, asked or Asked(), paths)
+        where = conditions(found.document, found.targets, resolved, given, asked or Asked(),
+                           [key.path for key in keys])  # fmt: skip
     else:
         where = conditions_of_loads(found.loads, resolved, asked or Asked())
     where.warnings[:0] = found.warnings
-    source = given if overrides or isinstance(device, DeviceConfig) else device
     usual = STARTS if found.document is not None else 1
     runs_max = runs or max(RUNS_PER_KEY * len(keys), search.runs_of_polish(len(keys)) + 20)
     if not keys:
         runs_max = usual = starts = 1
-    return Plan(source, given, resolved, found, held, keys, where, runs_max, seed,
-                starts or usual, choices_of, limits(asked or Asked()))  # fmt: skip
+    return Plan(given if is_own else device, given, resolved, found, held, keys, where, runs_max,
+                seed, starts or usual, choices_of, limits(asked or Asked()))  # fmt: skip
+
+
+def _check(seed: int, starts: int | None) -> None:
+    if isinstance(seed, bool) or not 0 <= seed < 1 << 64:
+        raise ConfigError("seed", f"`{seed}` is not a valid seed; accepted: 0 to 2^64 - 1")
+    if starts is not None and not 1 <= starts <= STARTS_MAX:
+        raise ConfigError("--starts", f"{starts} is refused; accepted: 1 to {STARTS_MAX}")
+
+
+def _freed(free: Free, device: DeviceConfig) -> tuple[list[Key], list[dict[str, Any]]]:
+    """Return the keys to fit, and the combinations of those that are chosen among values."""
+    if not free:
+        return [], [{}]
+    wanted = parse(free) if not isinstance(free, Mapping) else dict(free)
+    return keys_of(wanted, device), choices(wanted, device)
 
 
 def _compared(to: To, device: DeviceConfig, weights: str | None, *, force: bool) -> Measured:

@@ -49,20 +49,12 @@ def told(  # noqa: PLR0913, PLR0917 (what a document consists of)
     values = {**best.choice, **objective.values(place)}
     device = load_device(wanted.given, values)
     counts = objective.counts
-    judged, known = None, None
-    warnings = [*wanted.conditions.warnings, *warnings]
-    if slopes is not None:
-        weighted, least, count = _alike(wanted, objective, deviations)
-        judged = sensitivity.judged(
-            objective.keys, place, slopes.slopes, residuals, weighted, slopes.noise, least, count
-        )
-        judged, said = ends.doubted(judged, objective)
-        warnings += [*said, *ends.untold(judged, objective, first)]
-        known = posterior.predicted(wanted.targets, variants, deviations, judged)
+    judged, known, said = _judged(wanted, variants, objective, first, slopes, deviations)
+    warnings = [*wanted.conditions.warnings, *warnings, *said]
     verdict = _verdict(wanted, objective)
     warnings += _unsure(wanted, variants, known, verdict)
-    errors = {flag: _agreement(wanted, residuals, counts == flag) for flag in (True, False)}
-    fitted = errors[True]
+    held_out = _agreement(wanted, residuals, ~counts)
+    fitted = _agreement(wanted, residuals, counts)
     if fitted is None:
         raise ResultError("no cell was fitted")
     document = records.CalibrationDocument(
@@ -73,28 +65,15 @@ def told(  # noqa: PLR0913, PLR0917 (what a document consists of)
         measured=_measured(wanted),
         keys=[_key(wanted, at, values, judged, variants) for at in range(len(wanted.keys))],
         fitted=fitted,
-        held_out=errors[False],
+        held_out=held_out,
         fitted_before=rms_pct(first[counts], objective.weights[counts]) or 0.0,
         held_out_before=rms_pct(first[~counts], objective.weights[~counts]),
         verdict=verdict,
         variants=posterior.told(variants),
         posterior=known,
-        correlations=[] if judged is None else judged.correlations.tolist(),
-        directions=[] if judged is None else [
-            records.Direction(response=response, weights=weights.tolist())
-            for response, weights in judged.directions
-        ],
-        sensitivities=[] if judged is None else [
-            records.CellSensitivity(
-                cell=f"{one.row}, {one.column}", is_held_out=not counts[at],
-                slopes=judged.slopes[at].tolist(),
-            )
-            for at, one in enumerate(wanted.targets)
-        ],
+        **_of_keys(wanted, judged, counts),
         starts=ends.told(objective),
-        steps=[
-            records.Step(run=run, rms_pct=rms, stage=stage) for run, rms, stage in objective.steps
-        ],
+        steps=[records.Step(run=at, rms_pct=rms, stage=it) for at, rms, it in objective.steps],
         runs=runs,
         optimiser=f"CMA-ES (cma {_cma()}), then Gauss-Newton" if wanted.keys else "none",
         seed=wanted.seed,
@@ -107,8 +86,50 @@ def told(  # noqa: PLR0913, PLR0917 (what a document consists of)
     whole = structs.replace(whole, digest=digest(plain(whole)))
     remarks = {key.key: _said(key, whole) for key in whole.keys}
     remarks |= {path: _chosen(path, variants) for path in best.choice}
-    text = filing.text_of(wanted.source, values, remarks, _head(whole))
-    return Calibration(whole, device, text)
+    return Calibration(whole, device, filing.text_of(wanted.source, values, remarks, _head(whole)))
+
+
+def _judged(  # noqa: PLR0913, PLR0917 (what a judgement takes)
+    wanted: Plan,
+    variants: Sequence[Variant],
+    objective: Objective,
+    first: Array,
+    slopes: search.Slopes | None,
+    deviations: Array,
+) -> tuple[sensitivity.Sensitivity | None, records.Posterior | None, list[str]]:
+    """Return what the data determine, the bands of held-out cells, and warnings."""
+    place, residuals = objective.best, objective.best_residuals
+    if slopes is None or place is None or residuals is None:
+        return None, None, []
+    weighted, least, count = _alike(wanted, objective, deviations)
+    judged = sensitivity.judged(
+        objective.keys, place, slopes.slopes, residuals, weighted, slopes.noise, least, count
+    )
+    judged, said = ends.doubted(judged, objective)
+    said = [*said, *ends.untold(judged, objective, first)]
+    return judged, posterior.predicted(wanted.targets, variants, deviations, judged), said
+
+
+def _of_keys(wanted: Plan, judged: sensitivity.Sensitivity | None, counts: Array) -> dict[str, Any]:
+    """Return correlations, directions and sensitivities of a document; empty if unknown."""
+    if judged is None:
+        return {"correlations": [], "directions": [], "sensitivities": []}
+    directions = [
+        records.Direction(response=response, weights=weights.tolist())
+        for response, weights in judged.directions
+    ]
+    cells = [
+        records.CellSensitivity(
+            cell=f"{one.row}, {one.column}", is_held_out=not counts[at],
+            slopes=judged.slopes[at].tolist(),
+        )
+        for at, one in enumerate(wanted.targets)
+    ]  # fmt: skip
+    return {
+        "correlations": judged.correlations.tolist(),
+        "directions": directions,
+        "sensitivities": cells,
+    }
 
 
 def _alike(
