@@ -14,6 +14,7 @@
 //! physics of both halves: threshold-voltage states and the information that reads give about them.
 
 pub mod bch;
+mod beta;
 mod beta_binomial;
 pub mod bits;
 pub mod cell;

@@ -4,22 +4,31 @@
 //!   gaussian ─► states ─► page        any number of states: error rate, LLR table of a page type
 //!                 └────► two_states   the cell of one bit: any thresholds, tails to 1e-300
 //!                            └─ thresholds ─► table ◄─ page
+//!   tails ─► mixture ─► sense ◄─ ranks          cells one by one, moved by their neighbours
 //! ```
 //!
 //! Channels ([`crate::channel`]) draw from cells of two states; error models of flash pages take
 //! the states of cells with up to four bits from wear, time, temperature and reads.
 
 mod gaussian;
+mod mixture;
 mod page;
+mod ranks;
+mod sense;
 mod states;
 mod table;
+mod tails;
 mod thresholds;
 mod two_states;
 
 pub use gaussian::{between, log_between, log_q, q, q_inverse};
-pub use page::{CellPage, PageBits};
+pub use mixture::{noise_steps, Mixture, Shift, NOISE_STEPS};
+pub use page::{CellPage, PageBits, Voltages};
+pub use ranks::RankKey;
+pub use sense::{Counted, SenseTable};
 pub use states::{level_between, ReadLevels, States, STATE_COUNT_MAX};
 pub use table::{LlrBin, LlrTable};
+pub use tails::Tail;
 pub use thresholds::{llr_table, Thresholds};
 pub(crate) use two_states::bin_llrs;
 pub use two_states::{Information, TwoStates, SIGMA_RATIO_MAX};

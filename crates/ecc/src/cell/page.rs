@@ -64,13 +64,51 @@ impl PageBits {
     pub fn levels(&self) -> impl Iterator<Item = usize> + '_ {
         (1..self.count).filter(|&high| self.bits[high - 1] != self.bits[high]).map(|high| high - 1)
     }
+
+    /// Probability that a cell of this state is read wrong, from that of its voltage to be between
+    /// two others.
+    pub(super) fn wrong(
+        &self,
+        state: usize,
+        levels: &ReadLevels,
+        inside: impl Fn(f64, f64) -> f64,
+    ) -> f64 {
+        let (mut from, mut sensed, mut wrong) = (f64::NEG_INFINITY, 1, 0.0);
+        let ends = self.levels().map(|level| levels.at()[level]).chain([f64::INFINITY]);
+        for to in ends {
+            if sensed != self.bits[state] {
+                wrong += inside(from, to);
+            }
+            (from, sensed) = (to, 1 - sensed);
+        }
+        wrong
+    }
+}
+
+/// What a page needs to know of the voltages of its cells.
+pub trait Voltages {
+    /// Means and widths: they tell how many states there are and where to look for good offsets.
+    fn states(&self) -> &States;
+
+    /// `P(low < V < high)` of the voltage of a cell in this state.
+    fn probability(&self, state: usize, low: f64, high: f64) -> f64;
+}
+
+impl Voltages for States {
+    fn states(&self) -> &States {
+        self
+    }
+
+    fn probability(&self, state: usize, low: f64, high: f64) -> f64 {
+        States::probability(self, state, low, high)
+    }
 }
 
 /// A page of a cell, as its reads see it.
 #[derive(Clone, Copy, Debug)]
-pub struct CellPage<'a> {
+pub struct CellPage<'a, V = States> {
     /// The states of the cell.
-    pub states: &'a States,
+    pub states: &'a V,
     /// The bit of each state.
     pub bits: PageBits,
     /// The levels around which it is read.
@@ -80,25 +118,15 @@ pub struct CellPage<'a> {
 /// Sweeps over all offsets; they settle in about ten.
 const ROUNDS: usize = 40;
 
-impl CellPage<'_> {
+impl<V: Voltages> CellPage<'_, V> {
     /// Share of the bits that is read wrong.
     pub fn rber(&self) -> f64 {
-        let mut wrong = 0.0;
-        for state in 0..self.states.mean().len() {
-            let bit = self.bits.bit(state);
-            let (mut from, mut sensed) = (f64::NEG_INFINITY, 1);
-            for level in self.bits.levels() {
-                let to = self.levels.at()[level];
-                if sensed != bit {
-                    wrong += self.states.probability(state, from, to);
-                }
-                (from, sensed) = (to, 1 - sensed);
-            }
-            if sensed != bit {
-                wrong += self.states.probability(state, from, f64::INFINITY);
-            }
-        }
-        wrong / self.states.mean().len() as f64
+        let count = self.states.states().mean().len();
+        let wrong = |state| {
+            self.bits
+                .wrong(state, self.levels, |low, high| self.states.probability(state, low, high))
+        };
+        (0..count).map(wrong).sum::<f64>() / count as f64
     }
 
     /// The table for reads at given offsets of the levels, in rising order.
@@ -135,7 +163,7 @@ impl CellPage<'_> {
     /// Distance between the two closest levels of the page; that of all states if it has one level.
     fn room(&self) -> f64 {
         let at: Vec<f64> = self.bits.levels().map(|level| self.levels.at()[level]).collect();
-        let mean = self.states.mean();
+        let mean = self.states.states().mean();
         at.windows(2).map(|pair| pair[1] - pair[0]).fold(mean[mean.len() - 1] - mean[0], f64::min)
     }
 
@@ -143,7 +171,7 @@ impl CellPage<'_> {
     /// moves. The information has a single peak in each as long as the others stay.
     fn best_offsets(&self, pairs: usize) -> Vec<f64> {
         let room = self.room() / 2.0 * 0.999;
-        let widest = self.states.sigma().iter().copied().fold(0.0, f64::max);
+        let widest = self.states.states().sigma().iter().copied().fold(0.0, f64::max);
         let start = room.min(2.0 * widest);
         let mut half: Vec<f64> =
             (1..=pairs).map(|k| start * k as f64 / (pairs + 1) as f64).collect();
@@ -199,7 +227,7 @@ impl CellPage<'_> {
 
     /// Probability that the voltage is in a region, given the bit.
     fn region(&self, from: f64, to: f64) -> (f64, f64) {
-        let (mut sums, count) = ([0.0, 0.0], self.states.mean().len());
+        let (mut sums, count) = ([0.0, 0.0], self.states.states().mean().len());
         for state in 0..count {
             let inside = self.states.probability(state, from, to);
             sums[usize::from(self.bits.bit(state))] += inside;
