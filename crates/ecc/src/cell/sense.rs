@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   cell of state i, moved by shift k, rank u             page bit, as the levels of the page rise
-//!   row (k, i) of the table: start, width     u  1 ... T_a ... T_b ... 2^32 - 1
+//!   row (k, i) of the table: start, width     u  0 ... T_a ... T_b ... 2^32 - 1
 //!                                            bit  1  |   0    |   1    it is 1 from T_b round to T_a
 //! ```
 //!
@@ -23,7 +23,8 @@ use super::states::{ReadLevels, STATE_COUNT_MAX};
 #[derive(Clone, Copy, Default)]
 struct Interval {
     start: u32,
-    width: u32,
+    /// Up to `2^32`: all of them.
+    width: u64,
 }
 
 /// Rows by read noise, shift and state; all of them have as many intervals.
@@ -32,6 +33,8 @@ enum Rows {
     Four(Vec<[Interval; 4]>),
 }
 
+/// How many ranks there are.
+const RANKS: u64 = 1 << 32;
 /// Bits of a state in the number of a row.
 const STATE_BITS: u32 = STATE_COUNT_MAX.trailing_zeros();
 /// Rows for each value of read noise.
@@ -145,29 +148,30 @@ struct Cells<'a> {
 }
 
 impl Cells<'_> {
-    #[inline]
     fn sense<const N: usize>(
         &self,
         rows: &[[Interval; N]],
         noise: impl Fn(u32) -> usize,
         out: &mut [u8],
     ) {
-        let (states, shifts, bytes) = (self.states, self.shifts, out.len());
+        let Self { key, states, shifts } = *self;
+        let bytes = out.len();
         assert!(
             states.len() == 8 * bytes && shifts.len() == 8 * bytes,
             "{} states and {} shifts for {bytes} bytes",
             states.len(),
             shifts.len()
         );
-        let eights = states.chunks_exact(8).zip(shifts.chunks_exact(8));
+        let (states, shifts) = (states.as_chunks::<8>().0, shifts.as_chunks::<8>().0);
         let mut cell = 0;
-        for (byte, (states, shifts)) in out.iter_mut().zip(eights) {
+        for (index, byte) in out.iter_mut().enumerate() {
+            let (states, shifts) = (&states[index], &shifts[index]);
             let mut bits = 0;
-            for (&state, &shift) in states.iter().zip(shifts) {
-                let row = &rows[class(state, shift) + noise(cell)];
-                let rank = self.key.rank(cell);
-                let is_in = |one: &Interval| rank.wrapping_sub(one.start) < one.width;
-                bits = bits << 1 | u32::from(row.iter().any(is_in));
+            for place in 0..8 {
+                let row = &rows[class(states[place], shifts[place]) + noise(cell)];
+                let rank = key.rank(cell);
+                let is_in = |one: &Interval| u64::from(rank.wrapping_sub(one.start)) < one.width;
+                bits = bits << 1 | row.iter().fold(0, |any, one| any | u32::from(is_in(one)));
                 cell += 1;
             }
             *byte = bits as u8;
@@ -179,26 +183,23 @@ impl Cells<'_> {
 fn intervals(levels: impl Iterator<Item = f64>) -> Vec<Interval> {
     let (mut bit, mut at) = (true, Vec::new());
     for share in levels {
-        match (share * 4_294_967_296.0).round().min(f64::from(u32::MAX)) as u32 {
-            // Every rank is at least 1 and below the largest number.
-            0 | 1 => bit = !bit,
-            u32::MAX => {}
+        match (share * RANKS as f64).round() as u64 {
+            0 => bit = !bit,
+            RANKS => {}
             inside => at.push(inside),
         }
     }
-    if at.is_empty() {
-        let whole = Interval { start: 1, width: u32::MAX - 1 };
-        return if bit { vec![whole] } else { Vec::new() };
-    }
     // Pairs of a rank at which the bit becomes 1 and one at which it is 0 again.
     match (bit, at.len() % 2) {
+        (true, 0) if at.is_empty() => at = vec![0, RANKS],
         (true, 0) => at.rotate_left(1),
         (true, _) => at.insert(0, 0),
         (false, 0) => {}
-        (false, _) => at.push(0),
+        (false, _) => at.push(RANKS),
     }
+    let width = |from: u64, to: u64| if from < to { to - from } else { to + RANKS - from };
     at.chunks(2)
-        .map(|ends| Interval { start: ends[0], width: ends[1].wrapping_sub(ends[0]) })
+        .map(|ends| Interval { start: ends[0] as u32, width: width(ends[0], ends[1]) })
         .collect()
 }
 
@@ -258,10 +259,12 @@ mod tests {
             for shares in [vec![0.0; count], (1..=count).map(|k| k as f64 / 9.0).collect()] {
                 let found = intervals(shares.iter().copied());
                 assert!(found.len() <= 4, "{count}");
-                for rank in [1, 77, 1 << 30, 3 << 30, u32::MAX - 1] {
+                for rank in [0, 77, 1 << 30, 3 << 30, u32::MAX] {
                     let above =
                         shares.iter().filter(|&share| f64::from(rank) / 4_294_967_296.0 >= *share);
-                    let is_one = found.iter().any(|one| rank.wrapping_sub(one.start) < one.width);
+                    let is_in =
+                        |one: &Interval| u64::from(rank.wrapping_sub(one.start)) < one.width;
+                    let is_one = found.iter().any(is_in);
                     assert_eq!(is_one, above.count() % 2 == 0, "{count} levels, rank {rank}");
                 }
             }
