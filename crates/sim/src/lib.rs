@@ -9,17 +9,19 @@
 //! | 0 | `units` `config` `memory` |
 //! | 1 | `striping` `geometry` `superblock` `rng` `op` `engine` |
 //! | 2 | `reliability` `workload` |
-//! | 3 | `nand`, and `ftl` over it |
-//! | 4 | `reads` |
-//! | 5 | `controller` |
-//! | 6 | `host` |
-//! | 7 | `drive` |
-//! | 8 | `untimed` · `timed` |
-//! | 9 | `run` |
-//! | 10 | `session` |
-//! | 11 | `power_loss` `emmc` |
-//! | 12 | `testing` (a feature: the oracle and the checkers) |
+//! | 3 | `cells` |
+//! | 4 | `nand`, and `ftl` over it |
+//! | 5 | `reads` |
+//! | 6 | `controller` |
+//! | 7 | `host` |
+//! | 8 | `drive` |
+//! | 9 | `untimed` · `timed` |
+//! | 10 | `run` |
+//! | 11 | `session` |
+//! | 12 | `power_loss` `emmc` |
+//! | 13 | `testing` (a feature: the oracle and the checkers) |
 
+pub mod cells;
 pub mod config;
 pub mod controller;
 pub mod drive;

@@ -147,7 +147,7 @@ impl Voltages for Mixture {
 
     fn probability(&self, state: usize, low: f64, high: f64) -> f64 {
         let of = |shift: &Shift| shift.weight * self.shifted(state, shift.by, low, high);
-        self.shifts.iter().map(of).sum()
+        self.shifts.iter().filter(|shift| shift.weight > 0.0).map(of).sum()
     }
 }
 

@@ -252,7 +252,7 @@ impl StateModel {
     }
 
     /// States widened by wear, at their programmed voltages.
-    fn states_at_rest(&self, pe_cycles: f64) -> States {
+    pub fn states_at_rest(&self, pe_cycles: f64) -> States {
         let count = self.gray_code.states();
         let wear = libm::pow(pe_cycles / self.wear_cycles, self.wear_exponent);
         let fresh = self.fresh_sigma();
@@ -264,7 +264,7 @@ impl StateModel {
     }
 
     /// Where a state is programmed to.
-    fn target(&self, state: usize) -> f64 {
+    pub fn target(&self, state: usize) -> f64 {
         if state == 0 {
             self.erased_mean
         } else {

@@ -1,0 +1,98 @@
+//! The search for a valley: where a read level is best, from counts of cells that change.
+//!
+//! ```text
+//!   cells that change between two reads
+//!   |#                        #
+//!   |# #                    # #     one level is moved in steps, all others stay; the valley is at
+//!   |# # #                # # #     the least sum of three bins, and in between at the vertex of a
+//!   |# # # #    _ _    _ # # # #    parabola through the logarithms of those bins
+//!   +----------------------------> level
+//! ```
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::config::ConfigError;
+
+/// Share of the span that is below the default level: charge loss moves valleys down.
+const BELOW: f64 = 0.8;
+
+/// How a valley is searched for.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Calibrate {
+    /// Distance of two reads, gaps, 0.01 to 0.5; default 0.05.
+    #[schemars(range(min = 0.01, max = 0.5))]
+    pub step: f64,
+    /// Distance of the first read from the last, gaps, 4 to 63 steps; default 0.75. Four fifths of
+    /// it are below the default level.
+    pub span: f64,
+}
+
+impl Default for Calibrate {
+    fn default() -> Self {
+        Self { step: 0.05, span: 0.75 }
+    }
+}
+
+impl Calibrate {
+    /// Whether there can be such a search.
+    ///
+    /// # Errors
+    /// [`ConfigError`] with the key, the value and what is accepted.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let refuse = |path: &str, value: f64, accepted: &str| {
+            Err(ConfigError::new(path, format!("{value} is not usable; accepted: {accepted}")))
+        };
+        if !(0.01..=0.5).contains(&self.step) {
+            return refuse("step", self.step, "0.01 to 0.5");
+        }
+        // Half a step of room for rounding.
+        if !(3.5..=63.5).contains(&(self.span / self.step)) {
+            return refuse("span", self.span, "4 to 63 steps");
+        }
+        Ok(())
+    }
+
+    /// Reads of a search.
+    pub fn reads(&self) -> usize {
+        (self.span / self.step).round() as usize + 1
+    }
+
+    /// Offsets of the level, rising.
+    pub fn offsets(&self) -> Vec<f64> {
+        let below = (BELOW * (self.reads() - 1) as f64).round();
+        (0..self.reads()).map(|read| self.step * (read as f64 - below)).collect()
+    }
+
+    /// The offset of the valley, from the cells that changed between neighbouring reads.
+    ///
+    /// # Panics
+    /// When there is not one count less than reads.
+    pub fn valley(&self, changed: &[u64]) -> f64 {
+        assert_eq!(changed.len() + 1, self.reads(), "a count between two reads");
+        let sum = |bin: usize| changed[bin - 1..=bin + 1].iter().sum::<u64>();
+        let least = (1..changed.len() - 1).min_by_key(|&bin| sum(bin)).unwrap_or(1);
+        let middle = self.offsets()[least] + 0.5 * self.step;
+        let log = |bin: usize| libm::log(changed[bin] as f64 + 0.5);
+        let (left, here, right) = (log(least - 1), log(least), log(least + 1));
+        let curvature = left + right - 2.0 * here;
+        if curvature <= 0.0 {
+            return middle;
+        }
+        // The least sum is in the middle, so the vertex is not further away than a bin.
+        middle + self.step * (0.5 * (left - right) / curvature).clamp(-1.0, 1.0)
+    }
+
+    /// Searches with `read`, which reads the page with the level at an offset.
+    pub fn search(&self, mut read: impl FnMut(f64) -> Vec<u8>) -> f64 {
+        let pages: Vec<Vec<u8>> = self.offsets().into_iter().map(&mut read).collect();
+        let changed: Vec<u64> = pages.windows(2).map(|pair| changed(&pair[0], &pair[1])).collect();
+        self.valley(&changed)
+    }
+}
+
+/// Bits in which two pages differ.
+pub fn changed(one: &[u8], other: &[u8]) -> u64 {
+    one.iter().zip(other).map(|(a, b)| u64::from((a ^ b).count_ones())).sum()
+}
