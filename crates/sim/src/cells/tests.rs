@@ -54,7 +54,6 @@ struct Block<'a> {
     cells: Mixture,
     wordlines: Vec<Wordline>,
     pages: Vec<Vec<Vec<u8>>>,
-    number: u32,
     place: Place,
 }
 
@@ -264,7 +263,7 @@ fn better_levels_trade_errors_for_others() {
     let best = model.states().states(&stress).best_levels();
     for (page_type, repeated) in [0.672, 0.686, 0.641].into_iter().enumerate() {
         let (mut errors, mut again) = (0, 0);
-        for wordline in 0..24 {
+        for wordline in 0..23 {
             let data = &block.pages[wordline][page_type];
             let first = block.read(wordline, page_type, &model.default_levels(), 0);
             let later = block.read(wordline, page_type, &best, 1);
