@@ -4,10 +4,12 @@
 //!   cells that change between two reads
 //!   |#                        #
 //!   |# #                    # #     one level is moved in steps, all others stay; the valley is at
-//!   |# # #                # # #     the least sum of three bins, and in between at the vertex of a
-//!   |# # # #    _ _    _ # # # #    parabola through the logarithms of those bins
+//!   |# # #                # # #     the least sum of three bins, in between at the vertex of a
+//!   |# # # #    _ _    _ # # # #    parabola through the logarithms of it and its two neighbours
 //!   +----------------------------> level
 //! ```
+//!
+//! Single bins would do, with two and a half times the standard deviation.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -71,17 +73,21 @@ impl Calibrate {
     /// When there is not one count less than reads.
     pub fn valley(&self, changed: &[u64]) -> f64 {
         assert_eq!(changed.len() + 1, self.reads(), "a count between two reads");
-        let sum = |bin: usize| changed[bin - 1..=bin + 1].iter().sum::<u64>();
-        let least = (1..changed.len() - 1).min_by_key(|&bin| sum(bin)).unwrap_or(1);
-        let middle = self.offsets()[least] + 0.5 * self.step;
-        let log = |bin: usize| libm::log(changed[bin] as f64 + 0.5);
-        let (left, here, right) = (log(least - 1), log(least), log(least + 1));
+        let sums: Vec<u64> = changed.windows(3).map(|bins| bins.iter().sum()).collect();
+        let least = (0..sums.len()).min_by_key(|&bin| sums[bin]).unwrap_or(0);
+        // Of the bins `least` to `least + 2`, that in the middle.
+        let middle = self.offsets()[least + 1] + 0.5 * self.step;
+        let log = |bin: usize| sums.get(bin).map(|&sum| libm::log(sum as f64 + 0.5));
+        let Some((left, right)) = log(least.wrapping_sub(1)).zip(log(least + 1)) else {
+            return middle;
+        };
+        let here = libm::log(sums[least] as f64 + 0.5);
         let curvature = left + right - 2.0 * here;
         if curvature <= 0.0 {
             return middle;
         }
-        // The least sum is in the middle, so the vertex is not further away than a bin.
-        middle + self.step * (0.5 * (left - right) / curvature).clamp(-1.0, 1.0)
+        // The least sum is in the middle, so the vertex is within half a step.
+        middle + self.step * 0.5 * (left - right) / curvature
     }
 
     /// Searches with `read`, which reads the page with the level at an offset.
