@@ -10,7 +10,7 @@ from opennandlab.documents.energy import Power
 from opennandlab.documents.health import Failures, Health, Patrol, Refreshed
 from opennandlab.documents.mapping import Mapping, TracePages
 from opennandlab.documents.placement import Fdp, Streams
-from opennandlab.documents.read_errors import RawErrors, Recovery
+from opennandlab.documents.read_errors import Cells, RawErrors, Recovery
 from opennandlab.documents.record import Record
 from opennandlab.documents.zones import Zones
 
@@ -426,6 +426,7 @@ class Metrics(Record, frozen=True, kw_only=True):
     Args:
         activity: What the controller did.
         breakdown: Where the time went; only when it was asked for.
+        cells: Reads of blocks that have cells; only with `ecc.fidelity: cells`.
         copyback_pages: Pages moved by copyback.
         duration_s: Simulated time; `null` for untimed runs.
         ecc_correction_rate_pct: Bits corrected per 100 page reads.
@@ -481,6 +482,7 @@ class Metrics(Record, frozen=True, kw_only=True):
 
     activity: Activity | None = None
     breakdown: Breakdown | None = None
+    cells: Cells | None = None
     copyback_pages: int
     duration_s: float | None
     ecc_correction_rate_pct: float | None

@@ -40,10 +40,46 @@ class RawErrors(Record, frozen=True, kw_only=True):
     uncorrectable_expected: float
 
 
+class CellErrors(Record, frozen=True, kw_only=True):
+    """Pages of one type that were read cell by cell, each counted once between two erases.
+
+    Args:
+        bits: Bits of their codewords.
+        errors: Wrong bits of their first reads.
+        expected: Wrong bits that the states of the cells and of their neighbours let expect.
+        lost_pages: Pages that no step corrected.
+        lost_pages_expected: The same as the tables of the drive expect it.
+        pages: Pages.
+        z: `errors` less `expected`, in standard deviations.
+    """
+
+    bits: int
+    errors: int
+    expected: float
+    lost_pages: int
+    lost_pages_expected: float
+    pages: int
+    z: float
+
+
+class Cells(Record, frozen=True, kw_only=True):
+    """Reads of blocks that have cells; only with `ecc.fidelity: cells`.
+
+    Args:
+        agrees: Whether the errors of each page type are within 4.5 standard deviations of the
+            number expected.
+        page_types: By type of page, as in `raw_errors`.
+    """
+
+    agrees: bool
+    page_types: dict[str, CellErrors]
+
+
 class Recovery(Record, frozen=True, kw_only=True):
     """Page reads by what corrected them.
 
     Args:
+        calibrated: The search for the best levels; only with `controller.read_retry.calibrate`.
         default_levels: The default levels, after a remembered step that failed; only with
             `controller.read_retry.remember`.
         first_read: The first hard read, by whichever levels.
@@ -55,6 +91,7 @@ class Recovery(Record, frozen=True, kw_only=True):
         uncorrectable: Nothing.
     """
 
+    calibrated: int | None = None
     default_levels: int | None = None
     first_read: int
     rebuilt: int

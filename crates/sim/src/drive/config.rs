@@ -16,6 +16,7 @@ use crate::geometry::Geometry;
 use crate::host::HostConfig;
 use crate::nand::NandConfig;
 use crate::reads::bit_true::BitTrue;
+use crate::reads::cells::CellReads;
 use crate::reads::decoding::DecodeTimer;
 use crate::reads::{Algorithm, EccConfig, Fidelity, Ladder, ReadErrors};
 use crate::reliability::{BesideSlc, RberConfig, RberModel, WearKeys, Weibull};
@@ -176,8 +177,10 @@ impl DeviceConfig {
         let oob_bytes = self.flash().oob_size_bytes.unwrap_or_default();
         let code = self.ecc.page_code(geometry.page_bytes)?;
         self.ecc.check_parity(&code, geometry.units_per_page, oob_bytes)?;
-        if self.ecc.fidelity == Fidelity::BitTrue {
-            BitTrue::check(&self.ecc, &code)?;
+        match self.ecc.fidelity {
+            Fidelity::Table => {}
+            Fidelity::BitTrue => BitTrue::check(&self.ecc, &code)?,
+            Fidelity::Cells => CellReads::check(&self.ecc, &code)?,
         }
         Ok(code)
     }
@@ -193,9 +196,16 @@ impl DeviceConfig {
         let (model, rated) = (self.rber_model(), f64::from(self.nand.max_pe_cycles.unwrap_or(1)));
         let ladder = Ladder::for_device(retry, soft, model.as_ref(), rated);
         let bit_true = match self.ecc.fidelity {
-            Fidelity::Table => None,
+            Fidelity::Table | Fidelity::Cells => None,
             Fidelity::BitTrue => Some(BitTrue::new(&self.ecc, &code)?),
         };
+        let cells = self.cell_model(seed).map(|model| {
+            let shape = (&self.geometry(), self.superblocks());
+            let search = retry.and_then(|retry| retry.calibrate);
+            CellReads::new(model, (&self.ecc, &code), (shape.0, shape.1.as_ref()), seed)
+                .map(|cells| cells.with_search(search))
+        });
+        let cells = cells.transpose()?;
         let copybacks = self.ftl.copyback.as_ref().map_or(0, |copyback| copyback.limit);
         let row = self.superblocks().filter(Superblocks::has_parity).map(|it| it.dies());
         let stripe = row.unwrap_or_else(|| self.ftl.stripe());
@@ -216,6 +226,7 @@ impl DeviceConfig {
             errors = errors.with_remembered_steps(self.geometry().block_count());
         }
         let errors = errors.in_superblocks(self.superblocks().as_ref()).with_bit_true(bit_true);
+        let errors = errors.with_cells(cells);
         let rate_max = self.ftl.refresh.as_ref().and_then(|refresh| refresh.at_rber);
         let errors = errors.with_watch(rate_max, self.geometry().block_count());
         let spread = self.nand.error_spread.as_ref().filter(|spread| spread.is_on());

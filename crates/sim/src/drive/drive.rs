@@ -87,8 +87,9 @@ impl Drive {
     }
 
     /// A drive of its parts.
-    pub(crate) fn assemble(config: DeviceConfig, media: Media, ftl: Ftl, seed: u64) -> Self {
+    pub(crate) fn assemble(config: DeviceConfig, mut media: Media, ftl: Ftl, seed: u64) -> Self {
         let errors = config.read_errors(seed).expect("resolve has checked the code");
+        media.clears_oob = errors.has_cells();
         let power = config.power.as_ref();
         let factors = || power.map_or_else(PowerLossConfig::default_scars, PowerLossConfig::scars);
         Self {

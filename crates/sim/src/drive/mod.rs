@@ -11,6 +11,7 @@
 
 mod buffered_writes;
 mod capacity;
+mod cells;
 pub(crate) mod checkpoint;
 mod config;
 mod counts;

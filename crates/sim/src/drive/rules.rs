@@ -29,6 +29,7 @@ impl DeviceConfig {
     /// [`ConfigError`] with the dotted path of the first key that cannot be used.
     pub fn resolve(json: &str) -> Result<Self, ConfigError> {
         let mut config: Self = parse(json)?;
+        config.fill_cells();
         config.nand.check().map_err(|error| error.under("nand"))?;
         config.nand.fill_defaults();
         config.ftl.check().map_err(|error| error.under("ftl"))?;
@@ -48,6 +49,7 @@ impl DeviceConfig {
         config.checked_layout()?;
         config.checked_code().map_err(|error| error.under("ecc"))?;
         check_rules(&config, BY_READS)?;
+        config.check_cells()?;
         let filled = config.controller.fill_decode(&config.ecc);
         filled.map_err(|error| error.under("controller"))?;
         config.check_namespaces()?;

@@ -12,6 +12,7 @@ use super::faults::Fault;
 use super::mechanisms::{
     check_disturb, check_time, CacheCommands, ProgramMode, Variation, WearTiming,
 };
+use crate::cells::CellsConfig;
 use crate::config::{bytes_or_text, name_or_mapping, ConfigError};
 use crate::geometry::Geometry;
 use crate::reliability::conditions::StressConfig;
@@ -252,6 +253,9 @@ pub struct NandConfig {
     /// drive is served, such as `{kind: corrupt, unit: 7, at_s: 0}`; left out: none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<Fault>,
+    /// Cells of some blocks; only with `ecc.fidelity: cells`, which fills it in if it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cells: Option<CellsConfig>,
     /// How much blocks and layers differ in error rate; left out: they do not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_spread: Option<SpreadConfig>,
@@ -289,6 +293,7 @@ impl Default for NandConfig {
             wear_timing: None,
             stress: None,
             faults: Vec::new(),
+            cells: None,
             error_spread: None,
             energy: None,
         }

@@ -108,6 +108,9 @@ pub struct Media {
     first_block: u32,
     /// The members of superblocks, if the drive has these.
     members: Option<Arc<Members>>,
+    /// Whether an erase clears the out-of-band area, so that pages which are not programmed are
+    /// known: only cells need it.
+    pub(crate) clears_oob: bool,
     /// Marks that power cuts have left on pages and blocks; none before the first.
     scars: Option<Arc<Scars>>,
     /// The contents of the pages, in drives that are served: see [`Contents`]. Untimed writes on
@@ -203,6 +206,7 @@ impl Media {
             disturbs: disturbs.into(),
             first_block: 0,
             members,
+            clears_oob: false,
             scars: None,
             contents: None,
         })
@@ -257,6 +261,7 @@ impl Media {
             wear: std::mem::take(&mut self.wear),
             first_block: self.first_block,
             members: self.members.clone(),
+            clears_oob: self.clears_oob,
             scars: self.scars.clone(),
             contents: self.contents.take(),
         }
@@ -265,6 +270,7 @@ impl Media {
     /// The flash of each die.
     pub(crate) fn split(self) -> Vec<Self> {
         let (geometry, members, scars) = (self.geometry, self.members, self.scars);
+        let clears_oob = self.clears_oob;
         let blocks = vec![geometry.blocks_per_die as usize; geometry.die_count as usize];
         let pages: Vec<usize> =
             blocks.iter().map(|blocks| blocks * geometry.pages_per_block as usize).collect();
@@ -290,6 +296,7 @@ impl Media {
                     wear: vec![wear.next()?],
                     first_block,
                     members: members.clone(),
+                    clears_oob,
                     scars: scars.clone(),
                     contents: None,
                 })
@@ -300,7 +307,7 @@ impl Media {
     /// The flash that [`Media::split`] took apart.
     pub(crate) fn join(parts: Vec<Self>) -> Self {
         let (geometry, members) = (parts[0].geometry, parts[0].members.clone());
-        let scars = parts[0].scars.clone();
+        let (scars, clears_oob) = (parts[0].scars.clone(), parts[0].clears_oob);
         let (mut oob, mut erase_counts, mut bad) = (Vec::new(), Vec::new(), Vec::new());
         let (mut modes, mut copyback_depths, mut wear) = (Vec::new(), Vec::new(), Vec::new());
         let mut disturbs = Vec::new();
@@ -324,6 +331,7 @@ impl Media {
             wear,
             first_block: 0,
             members,
+            clears_oob,
             scars,
             contents: None,
         }
@@ -424,6 +432,10 @@ impl Media {
     pub fn erase(&mut self, block: BlockId) -> u32 {
         let place = self.place(block);
         self.copyback_depths[place] = 0;
+        if self.clears_oob {
+            let slot = self.slot(self.geometry.first_page(block));
+            self.oob[slot..slot + self.geometry.pages_per_block as usize].fill(UNMAPPED);
+        }
         if !self.disturbs.is_empty() {
             let slot = self.slot(self.geometry.first_page(block));
             self.disturbs[slot..slot + self.geometry.pages_per_block as usize].fill(0);

@@ -27,7 +27,7 @@ use crate::config::ConfigError;
 use crate::rng::Rng;
 
 /// Range of the error rates that a decoder receives: LLRs of 0 and of infinity are of no use.
-const RBER_TOLD: (f64, f64) = (1e-12, 0.49);
+pub(super) const RBER_TOLD: (f64, f64) = (1e-12, 0.49);
 
 /// The result of decoding a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,15 +82,8 @@ impl BitTrue {
                 return Err(refuse("fidelity", message.into()));
             }
             Algorithm::Bch => {
-                let code = |data_bits: u32| {
-                    BchCode::new(config.bch_m, config.bch_t, Some(data_bits as usize))
-                        .map(Box::new)
-                        .map_err(|error| refuse("bch_t", error.to_string()))
-                };
-                let last = page.last_data_bits();
-                let full =
-                    if page.codewords_per_page() > 1 { page.code().data_bits_max() } else { last };
-                Codec::Bch { full: code(full)?, last: code(last)? }
+                let [full, last] = bch_codes(config, page)?;
+                Codec::Bch { full, last }
             }
             Algorithm::Ldpc => {
                 let name = config.ldpc_code.as_deref().unwrap_or_default();
@@ -191,6 +184,24 @@ impl Fate {
         }
         self.lost += u32::from(rung.is_none());
     }
+}
+
+/// The BCH codes of the words of a page: of all but the last, and of the last.
+///
+/// # Errors
+/// [`ConfigError`] relative to `ecc`.
+pub(super) fn bch_codes(
+    config: &EccConfig,
+    page: &PageCode,
+) -> Result<[Box<BchCode>; 2], ConfigError> {
+    let code = |data_bits: u32| {
+        BchCode::new(config.bch_m, config.bch_t, Some(data_bits as usize))
+            .map(Box::new)
+            .map_err(|error| ConfigError::new("bch_t", error.to_string()))
+    };
+    let last = page.last_data_bits();
+    let full = if page.codewords_per_page() > 1 { page.code().data_bits_max() } else { last };
+    Ok([code(full)?, code(last)?])
 }
 
 /// Draws which of `bits` bits are flipped at a rate, by the gaps between them.
@@ -302,7 +313,7 @@ impl SoftBins {
 }
 
 /// An LLR of a decision as the decoder counts them.
-fn magnitude(llr: f64) -> i8 {
+pub(super) fn magnitude(llr: f64) -> i8 {
     let mut rounded = [0];
     quantise(&[llr as f32], &mut rounded);
     rounded[0]

@@ -1,6 +1,7 @@
 //! The mechanisms that a drive adds to the accounting of its reads, each on top of the bare one.
 
 use super::bit_true::BitTrue;
+use super::cells::CellReads;
 use super::decoding::DecodeTimer;
 use super::errors::ReadErrors;
 use super::kinds::ScarFactors;
@@ -87,7 +88,16 @@ impl ReadErrors {
     /// Decodes host reads bit by bit.
     #[must_use]
     pub fn with_bit_true(mut self, bit_true: Option<BitTrue>) -> Self {
+        self.is_by_bits |= bit_true.is_some();
         self.bit_true = bit_true.map(Box::new);
+        self
+    }
+
+    /// Reads the blocks that have cells cell by cell.
+    #[must_use]
+    pub fn with_cells(mut self, cells: Option<CellReads>) -> Self {
+        self.is_by_bits |= cells.is_some();
+        self.cells = cells.map(Box::new);
         self
     }
 

@@ -5,6 +5,7 @@
 //!               ldpc            ldpc_code, fer_table              outcome by measured table
 //!   fidelity    table           a number drawn against the probability of the outcome
 //!               bit_true        data encoded, bits flipped, decoded, at every host read
+//!               cells           cells sensed and decoded, at host reads of picked blocks
 //! ```
 
 use opennandlab_ecc::{Bch, CodeError, LdpcByTable, PageCode, Uncoded};
@@ -35,6 +36,9 @@ pub enum Fidelity {
     Table,
     /// Host reads encode, flip bits and decode; other reads as with `table`.
     BitTrue,
+    /// Host reads of the blocks that `nand.cells` picks sense cells and decode; other reads as with
+    /// `table`.
+    Cells,
 }
 
 /// The application class whose error rate is asked for, JESD218.
@@ -82,7 +86,7 @@ pub struct EccConfig {
     /// Relative standard deviation of the error rates of BCH codewords; 0 (default): all alike.
     #[serde(skip_serializing_if = "is_default")]
     pub codeword_spread: f64,
-    /// `table` (default) or `bit_true`.
+    /// `table` (default), `bit_true` or `cells`.
     #[serde(skip_serializing_if = "is_default")]
     pub fidelity: Fidelity,
     /// `client` (default) or `enterprise`: whose limit `ecc_margin` is against.
@@ -210,6 +214,10 @@ impl EccConfig {
         }
         if self.codeword_spread > 0.0 && self.algorithm != Algorithm::Bch {
             let message = "is known for bch only; accepted: 0, or algorithm bch";
+            return refuse("codeword_spread", message.into());
+        }
+        if self.fidelity == Fidelity::Cells && self.codeword_spread > 0.0 {
+            let message = "with fidelity cells, whose cells err each by itself; accepted: 0";
             return refuse("codeword_spread", message.into());
         }
         if self.fidelity == Fidelity::BitTrue {

@@ -7,6 +7,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::cells::valley::Calibrate;
 use crate::config::{check_time_us, ConfigError};
 
 /// Reading again with shifted voltages when the code cannot correct a page.
@@ -32,6 +33,10 @@ pub struct RetryConfig {
     /// until it is erased; then they take `setup_us` from the first sense on. Default false.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub remember: bool,
+    /// A search of the levels with the fewest cells around them, after the last step; only where
+    /// steps follow from states. Left out: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calibrate: Option<Calibrate>,
 }
 
 impl Default for RetryConfig {
@@ -42,6 +47,7 @@ impl Default for RetryConfig {
             horizon_h: None,
             setup_us: 2.0,
             remember: false,
+            calibrate: None,
         }
     }
 }
@@ -73,6 +79,10 @@ impl RetryConfig {
             let message = format!("has no effect; {accepted}");
             return Err(ConfigError::new("read_retry.horizon_h", message));
         }
+        if self.calibrate.is_some() && (self.rber_factor.is_some() || !has_levels) {
+            let message = "has no levels; accepted: with reliability states, without rber_factor";
+            return Err(ConfigError::new("read_retry.calibrate", message));
+        }
         if !has_levels {
             self.rber_factor.get_or_insert(Self::FACTOR);
         } else if self.rber_factor.is_none() {
@@ -97,7 +107,8 @@ impl RetryConfig {
                 format!("{} h is out of range; accepted: above 0, to 1e6", self.horizon());
             return Err(ConfigError::new("horizon_h", message));
         }
-        Ok(())
+        let search = self.calibrate.as_ref().map_or(Ok(()), Calibrate::check);
+        search.map_err(|error| error.under("calibrate"))
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! Mean figures are exact sums over the counts, without sampling noise. What needs chance is drawn:
 //! uncorrectable pages in batches (see `chance`), above a failure probability of 1 % each read by
-//! itself. A bit-true drive decodes its host reads instead, see `bit_true`. All chance comes from
+//! itself. A bit-true drive decodes its host reads instead, see `bit_true`, and one with cells those
+//! of the blocks that have cells, see `cells`. All chance comes from
 //! streams of the die that is read; counts add up and outcomes follow from the stress, so the dies
 //! of a drive do not depend on the order in which they take turns.
 //!
@@ -29,6 +30,7 @@ use opennandlab_ecc::PageCode;
 
 use super::bit_true::{BitTrue, Deferred, Page};
 use super::block_read::{BlockRead, PageTypes, Stressed, Undisturbed};
+use super::cells::{Asked, CellReads};
 use super::chance::Chance;
 use super::disturb::BlockReads;
 use super::fate::Fates;
@@ -41,7 +43,7 @@ use super::spread::Spread;
 use super::tally::ReadTally;
 use super::watch::Watch;
 use crate::geometry::Geometry;
-use crate::nand::{EraseHistogram, Media};
+use crate::nand::{CellMode, EraseHistogram, Media};
 use crate::op::Source;
 use crate::reliability::conditions::StressConfig;
 use crate::reliability::{RberModel, Stress};
@@ -62,7 +64,10 @@ pub struct ReadErrors {
     pub(super) block_reads: Option<Box<BlockReads>>,
     /// The steps that blocks were last read with, if drives remember them.
     pub(super) remembered: Option<Box<Remembered>>,
+    /// Whether one of the next two is there.
+    pub(super) is_by_bits: bool,
     pub(super) bit_true: Option<Box<BitTrue>>,
+    pub(super) cells: Option<Box<CellReads>>,
     pub(super) types: PageTypes,
     /// Blocks and layers that differ.
     pub(super) spread: Option<Box<Spread>>,
@@ -82,7 +87,9 @@ impl ReadErrors {
             chances: Chance::of_dies(seed, geometry.die_count),
             block_reads: None,
             remembered: None,
+            is_by_bits: false,
             bit_true: None,
+            cells: None,
             spread: None,
             watch: None,
         }
@@ -121,6 +128,7 @@ impl ReadErrors {
         self.block_reads = stress.count_reads.then(|| Box::new(kept.unwrap_or_else(counters)));
         self.kinds.set_stress(stress.stress(), stress.count_reads);
         self.tally.reads_at.clear();
+        self.cells.iter_mut().for_each(|cells| cells.forget());
     }
 
     /// Restarts the random streams from this seed.
@@ -137,6 +145,17 @@ impl ReadErrors {
     #[inline]
     pub fn lost_of_host(&self) -> u64 {
         self.tally.uncorrectable[Source::Host as usize]
+    }
+
+    /// Whether some blocks have cells.
+    pub fn has_cells(&self) -> bool {
+        self.cells.is_some()
+    }
+
+    /// The blocks that have cells, and errors of a codeword that its code always corrects.
+    pub(crate) fn cell_blocks(&self) -> Option<(Vec<bool>, u32)> {
+        let corrected = self.kinds.fates.code.code().errors_max().unwrap_or(0);
+        self.cells.as_ref().map(|cells| (cells.picked().to_vec(), corrected))
     }
 
     /// The counts up to now.
@@ -169,8 +188,10 @@ impl ReadErrors {
     /// Counts a read of a page and draws its result.
     #[inline]
     pub fn record_page(&mut self, media: &Media, ppn: Ppn, source: Source) -> ReadResult {
-        if self.bit_true.is_some() && source == Source::Host {
-            return self.decode_page(media, ppn);
+        if self.is_by_bits && source == Source::Host {
+            if let Some(result) = self.read_bits(media, ppn) {
+                return result;
+            }
         }
         let stressed = Stressed::of(media, media.block_of(ppn));
         let sort = self.types.of(media, ppn);
@@ -437,8 +458,61 @@ impl ReadErrors {
         ReadResult { extra: kinds.cost(index, rung), lost }
     }
 
-    /// Decodes a page.
+    /// Reads a page of the host bit by bit, or from its cells if it has any.
     #[cold]
+    fn read_bits(&mut self, media: &Media, ppn: Ppn) -> Option<ReadResult> {
+        if self.cells.is_some() {
+            return self.sense_page(media, ppn);
+        }
+        Some(self.decode_page(media, ppn))
+    }
+
+    fn sense_page(&mut self, media: &Media, ppn: Ppn) -> Option<ReadResult> {
+        let block = media.block_of(ppn);
+        if media.mode(block) == CellMode::Slc || !self.cells.as_ref()?.has(block) {
+            return None;
+        }
+        let stressed = Stressed::of(media, block);
+        let kind = self.count_in(stressed, self.types.of(media, ppn), 1);
+        if self.watch.is_some() {
+            self.watch_block(kind, stressed);
+        }
+        self.draw_unseen(kind, stressed);
+        let number = self.kinds.know(kind);
+        let (stress, factor) = self.kinds.stress_of(kind);
+        let Self { kinds, tally, cells: Some(cells), .. } = self else { return None };
+        let outcome = kinds.outcome(number);
+        let page_type = usize::from(stress.page_type.unwrap_or(0));
+        let ladder = &kinds.fates.ladder;
+        let asked = Asked { page_type, stress, factor, outcome, number, ladder };
+        let (fate, counts) = cells.read(media, ppn, &asked);
+        if let Some(mut counts) = counts {
+            counts.lost = u64::from(fate.rung.is_none());
+            tally.cells.resize_with(kinds.types(), Default::default);
+            tally.cells[page_type].add(&counts);
+        }
+        // How a stripe gives the page back must not depend on earlier reads.
+        let noise = u64::from(ppn.0) << 32 | u64::from(stressed.erases);
+        let extra = kinds.cost(number, fate.rung);
+        let lost = count_fate(kinds, tally, Page { data: 0, noise, outcome: number }, fate);
+        if let (Some(remembered), Some(rung)) = (&mut self.remembered, fate.rung) {
+            if rung > 0 && rung < kinds.fates.ladder.starts() {
+                remembered.note(block, stressed.erases, rung);
+            }
+        }
+        Some(ReadResult { extra, lost })
+    }
+
+    /// Takes from the chance of a die what the draw of a read would take, so that the other reads
+    /// of the die have the same results.
+    fn draw_unseen(&mut self, kind: usize, stressed: Stressed) {
+        let blank = ReadTally { recovered: self.tally.recovered.clone(), ..ReadTally::default() };
+        let tally = std::mem::replace(&mut self.tally, blank);
+        let remembered = self.remembered.take();
+        self.draw(kind, stressed, 1, Source::Host);
+        (self.tally, self.remembered) = (tally, remembered);
+    }
+
     fn decode_page(&mut self, media: &Media, ppn: Ppn) -> ReadResult {
         let page = self.page_to_decode(media, ppn);
         self.decode(page)

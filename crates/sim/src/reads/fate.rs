@@ -30,6 +30,8 @@ pub struct Outcome {
     pub rungs: Box<[RungFate]>,
     /// The one with which reads begin.
     pub start: usize,
+    /// Read levels of the page.
+    pub levels: u32,
     /// Raw bit error rate of the worst rung.
     pub worst_rate: f64,
     /// Probability that the page is uncorrectable, after the whole ladder.
@@ -140,6 +142,7 @@ impl Fates {
             is_extrapolated: self.code.is_extrapolated(best.rate, best.reads),
             rungs,
             start: 0,
+            levels: 1,
         }
     }
 

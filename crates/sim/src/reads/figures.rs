@@ -8,7 +8,11 @@ use serde_json::{json, Map, Value};
 
 use super::fate::{Fates, Mix, Outcome};
 use super::kinds::Kinds;
-use super::tally::ReadTally;
+use super::tally::{CellCounts, ReadTally};
+
+/// Standard deviations up to which the errors of cells agree with the number expected: beyond, by
+/// chance, about once in 150,000 page types.
+const CELLS_AGREE_WITHIN: f64 = 4.5;
 
 /// Error figures of a span of reads.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -37,6 +41,8 @@ pub struct ErrorFigures {
     pub decoded_bits: u64,
     /// Codewords among them that were lost for good.
     pub lost_codewords: u64,
+    /// Pages that were read cell by cell, by page type; empty in drives without cells.
+    pub cells: Vec<CellCounts>,
     /// The same by page type; one entry if they are not distinguished.
     pub by_type: Vec<TypeFigures>,
     /// The same by page type and class of spread, if blocks or layers differ.
@@ -87,6 +93,7 @@ impl ErrorFigures {
         figures.decoded_bits = tally.decoded_pages * page_bits;
         figures.lost_codewords = tally.lost_codewords;
         figures.uncorrectable = tally.uncorrectable.iter().sum();
+        figures.cells = tally.cells;
         figures
     }
 
@@ -110,6 +117,35 @@ impl ErrorFigures {
             "uncorrectable_expected": self.uncorrectable_mean,
             "page_types": types,
         })
+    }
+
+    /// Pages that were read cell by cell as the result states them, by page type, and whether their
+    /// errors are as many as their states let expect; none if nothing was read so.
+    pub fn cells(&self, page_types: &[&str]) -> Option<Value> {
+        let rows: Map<String, Value> = page_types
+            .iter()
+            .zip(&self.cells)
+            .filter(|(_, one)| one.pages > 0)
+            .map(|(name, one)| {
+                let errors = &one.errors;
+                let row = json!({
+                    "pages": one.pages, "bits": errors.bits, "errors": errors.errors,
+                    "expected": errors.expected, "z": errors.z(),
+                    "lost_pages": one.lost, "lost_pages_expected": one.lost_expected,
+                });
+                ((*name).to_owned(), row)
+            })
+            .collect();
+        let agrees = self.cells_that_differ(page_types).is_empty();
+        (!rows.is_empty()).then(|| json!({ "page_types": rows, "agrees": agrees }))
+    }
+
+    /// Page types whose cells have other numbers of errors than expected, and how many standard
+    /// deviations they are off.
+    pub fn cells_that_differ(&self, page_types: &[&str]) -> Vec<(String, f64)> {
+        let rows = page_types.iter().zip(&self.cells);
+        let z = rows.map(|(name, one)| ((*name).to_owned(), one.errors.z()));
+        z.filter(|(_, z)| z.abs() > CELLS_AGREE_WITHIN).collect()
     }
 
     /// The factor by which the error rates of reads could grow until data errors per bit read come

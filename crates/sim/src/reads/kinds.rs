@@ -297,8 +297,9 @@ impl Kinds {
 
     /// The cost of a page that this rung corrects, or with `None` no rung.
     pub(super) fn cost(&self, index: u32, rung: Option<usize>) -> Extra {
-        let (times, start) = (&self.decoding[index as usize], self.outcomes[index as usize].start);
-        let mut extra = self.fates.ladder.cost(start, rung);
+        let Outcome { start, levels, .. } = self.outcomes[index as usize];
+        let times = &self.decoding[index as usize];
+        let mut extra = self.fates.ladder.cost(start, rung, levels);
         for tried in Ladder::tried(start, times.len(), rung) {
             extra.failed_ns = extra.failed_ns.saturating_add(extra.decode_ns);
             let is_last = Some(tried) == rung;
@@ -318,14 +319,35 @@ impl Kinds {
         if self.is_known(kind) {
             return self.slots[kind].outcome;
         }
-        let (sound, marks) = self.unmarked(kind);
-        let (start, rest) = (sound % self.starts, sound / self.starts);
+        let start = self.unmarked(kind).0 % self.starts;
         if start > 0 {
             let default = self.know(kind - start);
             let outcome = self.fates.beginning_at(&self.outcomes[default as usize], start);
             let times = self.decoding[default as usize].clone();
             return self.learn(kind, outcome, times);
         }
+        let (stress, factor) = self.stress_of(kind);
+        let (sound, marks) = self.unmarked(kind);
+        let outcome = if self.factors.len() == 1 || marks > 0 {
+            self.fates.outcome(&stress, factor)
+        } else {
+            let of_class = sound / self.starts;
+            let place = of_class / self.classes / self.factors.len();
+            let place = place * self.classes + of_class % self.classes;
+            if place >= self.unspread.len() {
+                self.unspread.resize(place + 1, None);
+            }
+            let fates = &self.fates;
+            let rates = self.unspread[place].get_or_insert_with(|| fates.rates(&stress));
+            self.fates.outcome_scaled(rates, factor)
+        };
+        self.learn_timed(kind, outcome)
+    }
+
+    /// The stress of pages of a kind, and the factor of the error rate that the model gives it.
+    pub(super) fn stress_of(&self, kind: usize) -> (Stress, f64) {
+        let (sound, marks) = self.unmarked(kind);
+        let rest = sound / self.starts;
         let (class, rest) = (rest % self.classes, rest / self.classes);
         let (spread, rest) = (rest % self.factors.len(), rest / self.factors.len());
         let (page_type, rest) = (rest % self.types, rest / self.types);
@@ -344,26 +366,13 @@ impl Kinds {
             if marks & IS_HALF_ERASED > 0 {
                 factor *= scars.half_erased;
             }
-            let outcome = self.fates.outcome(&stress, factor * self.factors[spread]);
-            return self.learn_timed(kind, outcome);
         }
-        let outcome = if self.factors.len() == 1 {
-            self.fates.outcome(&stress, factor)
-        } else {
-            let place = sound / self.starts / self.classes / self.factors.len();
-            let place = place * self.classes + class;
-            if place >= self.unspread.len() {
-                self.unspread.resize(place + 1, None);
-            }
-            let fates = &self.fates;
-            let rates = self.unspread[place].get_or_insert_with(|| fates.rates(&stress));
-            self.fates.outcome_scaled(rates, factor * self.factors[spread])
-        };
-        self.learn_timed(kind, outcome)
+        (stress, factor * self.factors[spread])
     }
 
     /// Keeps what reads of a kind give, with the time to decode them; returns its number.
-    fn learn_timed(&mut self, kind: usize, outcome: Outcome) -> u32 {
+    fn learn_timed(&mut self, kind: usize, mut outcome: Outcome) -> u32 {
+        outcome.levels = self.fates.model.level_count(self.type_of(kind));
         let (timer, code) = (&mut self.timer, &self.fates.code);
         let times: Box<[DecodeTime]> =
             outcome.rungs.iter().map(|rung| timer.time(code, rung)).collect();

@@ -69,7 +69,7 @@ pub(super) fn count_fate(
 ) -> Option<Lost> {
     tally.decoded_pages += 1;
     match fate.rung {
-        Some(0) => None,
+        Some(rung) if rung == kinds.outcome(page.outcome).start => None,
         Some(rung) => {
             tally.recovered[rung] += 1;
             None

@@ -23,6 +23,9 @@ pub struct ReadMemory {
     /// Erase count and one of each block when it was found to have too high an error rate; 0 for
     /// never.
     found_at: Vec<u32>,
+    /// Pages whose cells were counted, and the erase count of their block then, plus one.
+    #[serde(default)]
+    counted: Vec<(u32, u32)>,
 }
 
 impl ReadErrors {
@@ -34,12 +37,14 @@ impl ReadErrors {
             block_reads: self.block_reads.as_ref().map_or_else(Default::default, |it| it.save()),
             uncorrectable: self.tally.uncorrectable,
             found_at: self.watch.as_ref().map_or_else(Vec::new, |it| it.found_at.clone()),
+            counted: self.cells.as_ref().map_or_else(Vec::new, |it| it.counted()),
         }
     }
 
     /// Takes the result of [`ReadErrors::save`]; false if it is not of this drive.
     pub fn restore(&mut self, memory: &ReadMemory) -> bool {
-        let ReadMemory { chances, remembered, block_reads, uncorrectable, found_at } = memory;
+        let ReadMemory { chances, remembered, block_reads, uncorrectable, found_at, counted } =
+            memory;
         let are_numbers = chances.iter().all(|(_, hazard)| hazard.is_finite());
         if chances.len() != self.chances.len() || !are_numbers {
             return false;
@@ -63,6 +68,7 @@ impl ReadErrors {
             Some(_) => false,
             None => found_at.is_empty(),
         };
+        self.cells.iter_mut().for_each(|cells| cells.set_counted(counted));
         is_remembered && is_counted && is_watched
     }
 }

@@ -15,6 +15,8 @@
 //! | `fate` | the outcome of a read under a stress |
 //! | `disturb` | reads of each block since its erase |
 //! | `bit_true` | reads that encode, flip bits and decode |
+//! | `cells` | reads that sense cells and decode what they find |
+//! | `image` | data bytes as codewords, and back |
 //! | `remembered` | the retry step that reads of a block begin with |
 //! | `spread` | blocks and layers with higher or lower error rates than the mean |
 //! | `watch` | blocks whose error rate is too high |
@@ -31,6 +33,7 @@
 pub mod bit_true;
 mod block_read;
 mod build;
+pub mod cells;
 mod chance;
 pub mod code;
 pub mod config;
@@ -39,6 +42,7 @@ pub mod disturb;
 pub mod errors;
 pub mod fate;
 pub mod figures;
+mod image;
 mod kinds;
 mod lost;
 mod memory;
@@ -56,4 +60,4 @@ pub use kinds::ScarFactors;
 pub use lost::{Lost, ReadResult, RestOfRow};
 pub use memory::ReadMemory;
 pub use recovery::{Extra, Ladder};
-pub use tally::ReadTally;
+pub use tally::{CellCounts, ReadTally};

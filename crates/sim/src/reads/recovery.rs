@@ -4,6 +4,8 @@
 //!   first read ─► read retry 1..n ─► soft decision, 3 reads ─► 7 reads ─► stripe parity ─► lost
 //!   RBER p        p_1 .. p_n         least of p, p_1 .. p_n, LDPC only      `errors`
 //! ```
+//! With `calibrate` a search for the best levels follows on the last retry.
+//!
 //! The error rate of a retry step is either `p × factor^k`, for models that give only a rate, or
 //! follows from the threshold-voltage states: the table of level offsets that `reliability::retry`
 //! makes once for the drive, for all pages. Then a step may also have more errors than the one
@@ -29,6 +31,15 @@ pub struct Rung {
     pub factor: f64,
     /// Reads that the decoder gets: 1 means hard decisions.
     pub reads: u32,
+    /// Reads of each level of the page that search for the best levels first; mostly 0.
+    pub searching: u32,
+}
+
+impl Rung {
+    /// A rung without a search.
+    pub fn new(factor: f64, reads: u32) -> Self {
+        Self { factor, reads, searching: 0 }
+    }
 }
 
 /// The costs of reads beyond their first sense and transfer.
@@ -95,16 +106,19 @@ impl Default for Ladder {
 impl Ladder {
     /// The rungs of a device file, by factors.
     pub fn new(retry: Option<&RetryConfig>, soft: Option<&SoftReadConfig>) -> Self {
-        let mut rungs = vec![Rung { factor: 1.0, reads: 1 }];
+        let mut rungs = vec![Rung::new(1.0, 1)];
         if let Some(config) = retry {
             let steps = 1..=i32::from(config.step_count_max);
             let factor = |step| libm::pow(config.factor(), f64::from(step));
-            rungs.extend(steps.map(|step| Rung { factor: factor(step), reads: 1 }));
+            rungs.extend(steps.map(|step| Rung::new(factor(step), 1)));
         }
         let factor = rungs[rungs.len() - 1].factor;
+        if let Some(search) = retry.and_then(|config| config.calibrate.as_ref()) {
+            rungs.push(Rung { searching: search.reads() as u32, ..Rung::new(factor, 1) });
+        }
         if let Some(config) = soft {
             let reads = config.reads.iter().map(|&reads| u32::from(reads));
-            rungs.extend(reads.map(|reads| Rung { factor, reads }));
+            rungs.extend(reads.map(|reads| Rung::new(factor, reads)));
         }
         Self { rungs, table: Vec::new() }
     }
@@ -141,6 +155,11 @@ impl Ladder {
         !self.table.is_empty()
     }
 
+    /// Level offsets of the retry steps, in the order of their rungs; none where a step is a factor.
+    pub(super) fn offsets(&self) -> impl Iterator<Item = &[f64]> {
+        self.table.iter().map(|step| step.offsets.as_slice())
+    }
+
     /// Raw bit error rate of each rung, for a page whose first read has `rber` under a stress; with
     /// a table, `scale` times the rate of the model.
     pub fn rates(
@@ -156,19 +175,22 @@ impl Ladder {
         let mut rates = vec![rber];
         let retried = |step| (model.rber_retried(stress, step) * scale).min(RBER_MAX);
         rates.extend(self.table.iter().map(retried));
+        if self.rungs.iter().any(|rung| rung.searching > 0) {
+            rates.push((model.rber_at_best(stress) * scale).min(RBER_MAX));
+        }
         let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
         rates.resize(self.rungs.len(), least);
         rates.into()
     }
 
     /// The cost of reaching a rung when reads begin with a step, without decoding; none: to the
-    /// end.
-    pub fn cost(&self, start: usize, rung: Option<usize>) -> Extra {
+    /// end. The page has this many read levels.
+    pub fn cost(&self, start: usize, rung: Option<usize>, levels: u32) -> Extra {
         let mut extra = Extra { begins_at_step: start > 0, ..Extra::default() };
         for rung in Self::tried(start, self.rungs.len(), rung).skip(1) {
             extra.attempts += 1;
             if self.rungs[rung].reads == 1 {
-                extra.retries += 1;
+                extra.retries += 1 + self.rungs[rung].searching * levels;
             } else {
                 extra.soft_reads += self.rungs[rung].reads - 1;
             }
@@ -194,7 +216,7 @@ impl Ladder {
 
     /// Steps that reads may begin with, the default levels among them.
     pub fn starts(&self) -> usize {
-        self.rungs.iter().filter(|rung| rung.reads == 1).count()
+        self.rungs.iter().filter(|rung| rung.reads == 1 && rung.searching == 0).count()
     }
 }
 
@@ -226,7 +248,7 @@ mod tests {
         for (index, rung) in ladder.rungs().iter().enumerate() {
             if index > 0 {
                 left -= tally.recovered[index];
-                let cost = ladder.cost(0, Some(index));
+                let cost = ladder.cost(0, Some(index), 1);
                 let count = tally.recovered[index] as u32;
                 (0..count).for_each(|_| expected_extra += cost);
             }
@@ -236,7 +258,7 @@ mod tests {
             let gap = (share - least).abs();
             assert!(gap <= 4.5 * deviation + 1e-12, "rung {index}: {share} is not {least}");
         }
-        let lost = ladder.cost(0, None);
+        let lost = ladder.cost(0, None, 1);
         (0..tally.uncorrectable[0]).for_each(|_| expected_extra += lost);
         assert_eq!(left, tally.uncorrectable[0]);
         assert_eq!(extra, expected_extra);
@@ -272,18 +294,18 @@ mod tests {
             RetryConfig { step_count_max: 2, rber_factor: Some(0.7), ..RetryConfig::default() };
         let soft = SoftReadConfig { reads: vec![3, 7], setup_us: 0.0 };
         let ladder = Ladder::new(Some(&retry), Some(&soft));
-        let costs = (0..5).map(|rung| ladder.cost(0, Some(rung)));
+        let costs = (0..5).map(|rung| ladder.cost(0, Some(rung), 1));
         let costs: Vec<_> =
             costs.map(|cost| (cost.retries, cost.soft_reads, cost.attempts)).collect();
         assert_eq!(costs, [(0, 0, 0), (1, 0, 1), (2, 0, 2), (2, 2, 3), (2, 8, 4)]);
-        assert_eq!(ladder.cost(0, None), ladder.cost(0, Some(4)));
+        assert_eq!(ladder.cost(0, None, 1), ladder.cost(0, Some(4), 1));
         // From step 2: it, the default levels, step 1, then soft decisions.
         let order: Vec<_> = Ladder::tried(2, 5, None).collect();
         assert_eq!(order, [2, 0, 1, 3, 4]);
-        let costs = [2, 0, 1, 3].map(|rung| ladder.cost(2, Some(rung)));
+        let costs = [2, 0, 1, 3].map(|rung| ladder.cost(2, Some(rung), 1));
         let costs = costs.map(|cost| (cost.retries, cost.soft_reads, cost.attempts));
         assert_eq!(costs, [(0, 0, 0), (1, 0, 1), (2, 0, 2), (2, 2, 3)]);
-        assert!(ladder.cost(2, None).begins_at_step && !ladder.cost(0, None).begins_at_step);
+        assert!(ladder.cost(2, None, 1).begins_at_step && !ladder.cost(0, None, 1).begins_at_step);
         assert_eq!((ladder.starts(), Ladder::default().starts()), (3, 1));
     }
 }

@@ -1,6 +1,46 @@
 //! Counts of reads and of their outcomes; those of a phase are a difference of two tallies.
 
+use opennandlab_ecc::cell::Counted;
+
 use crate::op::SOURCE_COUNT;
+
+/// Pages that were read cell by cell, each counted once between two erases.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct CellCounts {
+    /// Pages.
+    pub pages: u64,
+    /// Errors of their first reads, and the number that their states let expect.
+    pub errors: Counted,
+    /// Pages that no rung corrected.
+    pub lost: u64,
+    /// The same as the tables of the drive expect it.
+    pub lost_expected: f64,
+}
+
+impl CellCounts {
+    /// Adds other pages.
+    pub fn add(&mut self, other: &Self) {
+        self.pages += other.pages;
+        self.errors.add(&other.errors);
+        self.lost += other.lost;
+        self.lost_expected += other.lost_expected;
+    }
+
+    fn since(&self, earlier: &Self) -> Self {
+        let (now, then) = (&self.errors, &earlier.errors);
+        Self {
+            pages: self.pages - earlier.pages,
+            errors: Counted {
+                bits: now.bits - then.bits,
+                errors: now.errors - then.errors,
+                expected: now.expected - then.expected,
+                variance: now.variance - then.variance,
+            },
+            lost: self.lost - earlier.lost,
+            lost_expected: self.lost_expected - earlier.lost_expected,
+        }
+    }
+}
 
 /// Counts of the reads of a drive since its start.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -19,6 +59,8 @@ pub struct ReadTally {
     pub decoded_pages: u64,
     /// Codewords among them that were lost for good.
     pub lost_codewords: u64,
+    /// Pages that were read cell by cell, by page type; empty in drives without cells.
+    pub cells: Vec<CellCounts>,
 }
 
 impl ReadTally {
@@ -40,6 +82,11 @@ impl ReadTally {
             }),
             decoded_pages: self.decoded_pages - earlier.decoded_pages,
             lost_codewords: self.lost_codewords - earlier.lost_codewords,
+            cells: {
+                let none = CellCounts::default();
+                let before = earlier.cells.iter().chain(std::iter::repeat(&none));
+                self.cells.iter().zip(before).map(|(now, then)| now.since(then)).collect()
+            },
         }
     }
 }

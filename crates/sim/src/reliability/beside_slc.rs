@@ -75,6 +75,18 @@ impl RberModel for BesideSlc {
         self.native.retry_table(horizon, steps)
     }
 
+    fn rber_at_best(&self, stress: &Stress) -> f64 {
+        if self.is_slc(stress) {
+            self.rber(stress)
+        } else {
+            self.native.rber_at_best(stress)
+        }
+    }
+
+    fn level_count(&self, page_type: usize) -> u32 {
+        self.native.level_count(page_type).max(1)
+    }
+
     fn page_types(&self) -> &'static [&'static str] {
         self.native.gray_code.page_types_beside_slc()
     }

@@ -106,6 +106,17 @@ pub trait RberModel: Send + Sync {
         None
     }
 
+    /// Probability that a bit is read wrong at the levels of fewest errors; that of a first read
+    /// where the model has no levels.
+    fn rber_at_best(&self, stress: &Stress) -> f64 {
+        self.rber(stress)
+    }
+
+    /// Read levels of a page type; 1 where the model has none.
+    fn level_count(&self, _page_type: usize) -> u32 {
+        1
+    }
+
     /// Names of the page types that it distinguishes, lower page first; none if it does not.
     fn page_types(&self) -> &'static [&'static str] {
         &[]

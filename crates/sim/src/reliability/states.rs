@@ -325,6 +325,16 @@ impl RberModel for StateModel {
         self.retry_steps(horizon, steps).ok()
     }
 
+    fn rber_at_best(&self, stress: &Stress) -> f64 {
+        let best = self.states(stress).best_levels();
+        self.rber_behind(stress, &self.default_levels(), &best)
+    }
+
+    fn level_count(&self, page_type: usize) -> u32 {
+        let levels = self.gray_code.page_of_level().iter();
+        levels.filter(|&&of| usize::from(of) == page_type).count() as u32
+    }
+
     fn page_types(&self) -> &'static [&'static str] {
         self.gray_code.page_types()
     }

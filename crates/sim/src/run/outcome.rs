@@ -299,6 +299,9 @@ impl Measured<'_> {
         let margin = any.then(|| figures.margin(self.drive.errors.fates(), limit)).flatten();
         section.insert("ecc_margin".into(), json!(margin));
         section.insert("recovery".into(), self.recovery());
+        if let Some(cells) = figures.cells(self.drive.errors.fates().page_types()) {
+            section.insert("cells".into(), cells);
+        }
         if self.drive.errors.page_types().tells_pages() || self.drive.config.nand.stress.is_some() {
             let errors = &self.drive.errors;
             let mut raw_errors = figures.raw_errors(errors.fates().page_types());
@@ -338,8 +341,11 @@ impl Measured<'_> {
             self.drive.errors.fates().ladder().rungs().iter().zip(&figures.recovered).skip(1);
         let mut retry = Vec::new();
         let mut soft = Map::new();
+        let mut calibrated = None;
         for (rung, &count) in rungs {
-            if rung.reads == 1 {
+            if rung.searching > 0 {
+                calibrated = Some(count);
+            } else if rung.reads == 1 {
                 retry.push(count);
             } else {
                 soft.insert(rung.reads.to_string(), json!(count));
@@ -354,6 +360,9 @@ impl Measured<'_> {
             "rebuilt": figures.rebuilt,
             "uncorrectable": figures.uncorrectable,
         });
+        if let Some(count) = calibrated {
+            found["calibrated"] = json!(count);
+        }
         let retry = self.drive.config.controller.read_retry.as_ref();
         if retry.is_some_and(|retry| retry.remember) {
             found["remembered"] = json!(figures.remembered);
@@ -512,6 +521,12 @@ impl Measured<'_> {
                 "the error rate of {} of {} page reads lies below the measured frame error rates \
                  of the LDPC code: uber and what follows from it are extrapolated",
                 self.errors.extrapolated_reads, self.errors.reads
+            ));
+        }
+        for (name, z) in self.errors.cells_that_differ(self.drive.errors.fates().page_types()) {
+            warnings.push(format!(
+                "cells of {name} pages have another number of errors than their states let \
+                 expect: {z:.1} standard deviations"
             ));
         }
         warnings.extend(self.drive.config.stress_warnings());

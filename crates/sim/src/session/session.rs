@@ -135,12 +135,16 @@ impl Session {
         let unit_bytes = drive.geometry.page_bytes;
         let pages = drive.ftl.figures().logical_pages();
         let protection = drive.config.host.protection.clone();
-        drive.media.contents = Some(Box::new(Contents::new(
+        let mut contents = Contents::new(
             unit_bytes as usize,
             protection,
             drive.geometry.block_count() as usize,
             pages as usize,
-        )));
+        );
+        if let Some((blocks, correctable)) = drive.errors.cell_blocks() {
+            contents.set_decoded(blocks, correctable);
+        }
+        drive.media.contents = Some(Box::new(contents));
         Ok(Self::of_drive(drive, pace))
     }
 

@@ -1,0 +1,61 @@
+//! Drives whose reads sense cells: what they need, and their cells.
+
+use super::config::DeviceConfig;
+use crate::cells::{CellModel, CellsConfig};
+use crate::config::{check_rules, ConfigError, Rule};
+use crate::reads::Fidelity;
+use crate::reliability::RberConfig;
+
+/// What the cells of a drive cannot have, if it has any.
+const BY_CELLS: &[Rule<DeviceConfig>] = &[
+    ("controller.read_retry.rber_factor", |it| {
+        let factor = it.controller.read_retry.as_ref()?.rber_factor?;
+        Some(format!("{factor} with ecc.fidelity cells, which reads at levels; accepted: left out"))
+    }),
+    ("ftl.compression", |it| {
+        it.ftl.compression.as_ref()?;
+        Some("with ecc.fidelity cells, whose pages have one size; accepted: none".into())
+    }),
+    ("nand.partial_programs", |it| {
+        let programs = it.nand.partial_programs?;
+        let accepted = "accepted: left out, or another ecc.fidelity";
+        Some(format!("{programs} with ecc.fidelity cells, which is not modelled; {accepted}"))
+    }),
+];
+
+impl DeviceConfig {
+    /// Fills `nand.cells` in, if reads sense cells.
+    pub(super) fn fill_cells(&mut self) {
+        if self.ecc.fidelity == Fidelity::Cells {
+            self.nand.cells.get_or_insert_with(CellsConfig::default);
+        }
+    }
+
+    /// Refuses cells that the drive cannot have.
+    ///
+    /// # Errors
+    /// [`ConfigError`] with the dotted path of the key.
+    pub(super) fn check_cells(&self) -> Result<(), ConfigError> {
+        let Some(config) = &self.nand.cells else { return Ok(()) };
+        if self.ecc.fidelity != Fidelity::Cells {
+            let message = "has no effect; accepted: only with ecc.fidelity cells";
+            return Err(ConfigError::new("nand.cells", message));
+        }
+        let RberConfig::States(states) = self.rber_config() else {
+            let message = "cells needs voltages; accepted: cells with reliability states";
+            return Err(ConfigError::new("ecc.fidelity", message));
+        };
+        let blocks = config.check_blocks(self.geometry().block_count().into());
+        blocks
+            .and_then(|()| CellModel::new(states, config, 0))
+            .map_err(|error| error.under("nand.cells"))?;
+        check_rules(self, BY_CELLS)
+    }
+
+    /// The cells of the flash, in drives that read them.
+    pub(super) fn cell_model(&self, seed: u64) -> Option<CellModel> {
+        let config = self.nand.cells.as_ref()?;
+        let RberConfig::States(states) = self.rber_config() else { return None };
+        Some(CellModel::new(states, config, seed).expect("resolve has checked the cells"))
+    }
+}
