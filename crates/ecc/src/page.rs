@@ -6,7 +6,8 @@
 //! ```
 //!
 //! The page is unreadable when any of its codewords is. Parity is stored bit by bit without gaps,
-//! so that the out-of-band area needs `ceil(codewords * parity bits / 8)` bytes.
+//! so that the out-of-band area needs `ceil(codewords * parity bits / 8)` bytes; that of the steps
+//! of data sheets ([`crate::Bch::of_step`]) has whole bytes for each.
 
 use crate::codes::{Code, CodeError};
 
@@ -74,7 +75,7 @@ impl PageCode {
 
     /// Bytes that the parity of a page fills in its out-of-band area.
     pub fn parity_bytes_per_page(&self) -> u32 {
-        let parity_bits = u64::from(self.codewords_per_page()) * u64::from(self.code.parity_bits());
+        let parity_bits = u64::from(self.codewords_per_page()) * u64::from(self.code.spare_bits());
         // A code has less parity than code bits, 2^16 - 1, and at least one data bit: 2^45 at most.
         let bytes = parity_bits.div_ceil(8 * u64::from(self.pages_per_codeword));
         u32::try_from(bytes).unwrap_or(u32::MAX)
@@ -251,6 +252,21 @@ mod tests {
         assert_eq!(page.codewords_per_page(), 4);
         let expected = 2.379_959_717_504_832_3e-15 / 8192.0;
         assert!((page.uber(1e-3) / expected - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn steps_of_data_sheets_are_equal_words() {
+        // 8 bits for each 512 bytes of 2 KiB: 4 words of 4200 bits; computed independently.
+        let page = PageCode::new(Box::new(Bch::of_step(13, 8, 512, 0).unwrap()), 2048).unwrap();
+        assert_eq!((page.codewords_per_page(), page.last_data_bits()), (4, 4096));
+        assert_eq!((page.code().parity_bits(), page.parity_bytes_per_page()), (104, 52));
+        assert!((page.page_failure_probability(1e-4) / 3.050e-9 - 1.0).abs() < 2e-4);
+        assert!((page.uber(5.4904e-5) / 1e-15 - 1.0).abs() < 2e-4);
+        // Two covered bytes are part of a word and of its room; 52 bits of parity are 7 bytes.
+        let code = Bch::of_step(13, 4, 512, 2).unwrap();
+        assert_eq!(code.code_bits(), 8 * 514 + 52);
+        let page = PageCode::new(Box::new(code), 2048).unwrap();
+        assert_eq!(page.parity_bytes_per_page(), 4 * (2 + 7));
     }
 
     #[test]

@@ -42,6 +42,7 @@ UNITS = {
     "_blocks": "blocks",
     "_depth_max": "commands",
     "bch_t": "bits per codeword",
+    "strength": "bits per codeword",
     "channels": "channels",
     "_per_channel": "dies",
     "_per_die": "planes",

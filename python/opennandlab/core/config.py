@@ -20,6 +20,7 @@ from opennandlab.base.errors import ConfigError
 from opennandlab.base.files import is_there, read_yaml
 from opennandlab.base.hints import hints, nearest
 from opennandlab.base.plain import frozen, leaves, thawed, to_json
+from opennandlab.core.coded import with_code
 from opennandlab.core.given import comments, refuse_lists
 from opennandlab.core.mistaken import refuse_mistaken
 from opennandlab.core.overrides import RATIOS, changes_by_path, rename_ratios, set_path
@@ -232,6 +233,7 @@ class DeviceConfig(Document):
         changes = changes_by_path(changes)
         for path, value in changes.items():
             set_path(document, path, value)
+        document = with_code(document, Path())
         paths = [
             f"{path}.{leaf}" if leaf else path
             for path, value in changes.items()
@@ -379,7 +381,10 @@ def _device(
     for path, value in changes_by_path(overrides).items():
         set_path(document, path, value)
         given[path] = BY_HAND
-    return document, name, {RATIOS.get(path, path): origin for path, origin in given.items()}
+    folder = Path() if file is None or file.parent == PRESETS else file.parent
+    coded = with_code(document, folder)
+    given = {path: "given: ecc.code, dialect or curves" for path, _ in leaves(coded)} | given
+    return coded, name, {RATIOS.get(path, path): origin for path, origin in given.items()}
 
 
 def load_workload(

@@ -7,11 +7,13 @@ from typing import Any
 
 from opennandlab.base.errors import ConfigError
 from opennandlab.base.files import parse_yaml
+from opennandlab.core.coded import PROPERTIES, of_fragment
 
 # Two ratios have keys that end in `_pct`; these names, which state the unit, are accepted for them.
+# So are the names that device trees have.
 RATIOS = {
     f"ftl.{name}_ratio": f"ftl.{name}_pct" for name in ("over_provisioning", "gc_trigger_free")
-}
+} | {f"ecc.{name}": f"ecc.{key}" for name, key in PROPERTIES.items()}
 
 
 def parse_overrides(assignments: list[str]) -> dict[str, Any]:
@@ -80,15 +82,17 @@ def set_path(document: dict[str, Any], path: str, value: object) -> None:
 
 
 def rename_ratios(document: dict[str, Any]) -> None:
-    """Give ratios the keys that the core reads; see `RATIOS`.
+    """Give ratios the keys that the core reads; see `RATIOS`. A text as `ecc` is a device tree's.
 
     Raises:
         ConfigError: when a device has both names of one.
     """
-    ftl = document.get("ftl")
+    if isinstance(document.get("ecc"), str):
+        document["ecc"] = of_fragment(document["ecc"])
     for path, standard in RATIOS.items():
-        name, key = path.removeprefix("ftl."), standard.removeprefix("ftl.")
-        if isinstance(ftl, dict) and name in ftl:
-            if key in ftl:
+        section, _, name = path.partition(".")
+        key, found = standard.removeprefix(f"{section}."), document.get(section)
+        if isinstance(found, dict) and name in found:
+            if key in found:
                 raise ConfigError(path, f"`{key}` is given too; accepted: one of both")
-            ftl[key] = ftl.pop(name)
+            found[key] = found.pop(name)

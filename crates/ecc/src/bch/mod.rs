@@ -47,6 +47,12 @@ use multiplier::Multipliers;
 use residue::{Residues, BLOCK_BYTES};
 use syndrome::Syndromes;
 
+/// The degree of a polynomial, bit k being the coefficient of x^k, if it makes a field: if it is
+/// primitive and of degree 5 to 16.
+pub fn primitive_degree(polynomial: u32) -> Option<u32> {
+    Field::over(polynomial).map(|field| field.degree())
+}
+
 /// A binary primitive narrow-sense BCH code, possibly shortened, with all the tables it takes.
 #[derive(Clone, Debug)]
 pub struct BchCode {

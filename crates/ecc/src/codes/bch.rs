@@ -22,8 +22,11 @@ use crate::tail::binomial_tail;
 pub struct Bch {
     field_degree: u32,
     correctable_bits: u32,
+    /// Bits of a codeword beyond its data: parity, and covered bits of the out-of-band area.
     parity_bits: u32,
     data_bits: u32,
+    /// Whether each codeword has whole bytes of the out-of-band area.
+    is_step: bool,
     /// Relative standard deviation of the error rates of codewords; 0: all alike.
     spread: f64,
 }
@@ -62,7 +65,35 @@ impl Bch {
             let (data_bits, data_bits_max) = (u64::from(data_bits), u64::from(data_bits_max));
             return Err(CodeError::DataBits { data_bits, data_bits_max });
         }
-        Ok(Self { field_degree: m, correctable_bits: t, parity_bits, data_bits, spread: 0.0 })
+        Ok(Self {
+            field_degree: m,
+            correctable_bits: t,
+            parity_bits,
+            data_bits,
+            is_step: false,
+            spread: 0.0,
+        })
+    }
+
+    /// The code of a step as data sheets state it: `t` errors in `step_bytes` of a page. It covers
+    /// `meta_bytes` of the out-of-band area too, and its parity fills whole bytes there.
+    ///
+    /// # Errors
+    /// As [`Bch::new`].
+    ///
+    /// ```
+    /// use opennandlab_ecc::{Bch, PageCode};
+    /// let page = PageCode::new(Box::new(Bch::of_step(13, 8, 512, 0)?), 2048)?;
+    /// assert_eq!((page.codewords_per_page(), page.parity_bytes_per_page()), (4, 52));
+    /// # Ok::<(), opennandlab_ecc::CodeError>(())
+    /// ```
+    pub fn of_step(m: u32, t: u32, step_bytes: u32, meta_bytes: u32) -> Result<Self, CodeError> {
+        let covered = step_bytes.saturating_add(meta_bytes).saturating_mul(8);
+        let mut code = Self::new(m, t, Some(covered))?;
+        code.data_bits = 8 * step_bytes;
+        code.parity_bits += 8 * meta_bytes;
+        code.is_step = true;
+        Ok(code)
     }
 
     /// The same code on flash whose codewords differ: their error rates have a beta distribution
@@ -121,6 +152,14 @@ impl Code for Bch {
 
     fn parity_bits(&self) -> u32 {
         self.parity_bits
+    }
+
+    fn spare_bits(&self) -> u32 {
+        if self.is_step {
+            self.parity_bits.next_multiple_of(8)
+        } else {
+            self.parity_bits
+        }
     }
 
     fn failure_probability(&self, data_bits: u32, rber: f64) -> f64 {

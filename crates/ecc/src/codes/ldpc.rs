@@ -124,12 +124,38 @@ impl LdpcByTable {
             Some(rows) => Self::curves_of(rows)?,
             None => Self::measured(name)?,
         };
+        Self::with_curves(info_bits as u32, code_bits as u32, curves)
+    }
+
+    /// A code of these lengths with given rows, whatever its matrix.
+    ///
+    /// # Errors
+    /// [`CodeError`] for lengths that no code has, and as [`LdpcByTable::new`].
+    pub fn of_lengths(
+        info_bits: u32,
+        code_bits: u32,
+        rows: &[FerRates],
+    ) -> Result<Self, CodeError> {
+        if info_bits == 0 || code_bits <= info_bits {
+            let problem = format!(
+                "{info_bits} data bits in codewords of {code_bits}; accepted: 1 or more, and less \
+                 than the codeword has"
+            );
+            return Err(CodeError::Ldpc { problem });
+        }
+        Self::with_curves(info_bits, code_bits, Self::curves_of(rows)?)
+    }
+
+    fn with_curves(
+        info_bits: u32,
+        code_bits: u32,
+        curves: [Option<FerCurve>; 3],
+    ) -> Result<Self, CodeError> {
         if curves[0].is_none() {
             let problem = "no rates after 1 read; accepted: 2 or more points with them".into();
             return Err(CodeError::FerTable { problem });
         }
-        let parity_bits = (code_bits - info_bits) as u32;
-        Ok(Self { info_bits: info_bits as u32, parity_bits, curves })
+        Ok(Self { info_bits, parity_bits: code_bits - info_bits, curves })
     }
 
     /// Names of the codes whose tables the package has.

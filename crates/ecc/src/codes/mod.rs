@@ -105,8 +105,13 @@ pub trait Code: Send + Sync + std::fmt::Debug {
     /// The most data bits a codeword carries.
     fn data_bits_max(&self) -> u32;
 
-    /// Parity bits of every codeword, shortened or not.
+    /// Bits of every codeword beyond its data, shortened or not.
     fn parity_bits(&self) -> u32;
+
+    /// The room that they take in the out-of-band area, in bits.
+    fn spare_bits(&self) -> u32 {
+        self.parity_bits()
+    }
 
     /// Probability that a codeword with `data_bits` data bits is not decoded.
     fn failure_probability(&self, data_bits: u32, rber: f64) -> f64;

@@ -18,7 +18,7 @@ use crate::nand::NandConfig;
 use crate::reads::bit_true::BitTrue;
 use crate::reads::cells::CellReads;
 use crate::reads::decoding::DecodeTimer;
-use crate::reads::{Algorithm, EccConfig, Fidelity, Ladder, ReadErrors};
+use crate::reads::{split_warning, Algorithm, EccConfig, Fidelity, Ladder, ReadErrors};
 use crate::reliability::{BesideSlc, RberConfig, RberModel, WearKeys, Weibull};
 use crate::superblock::Superblocks;
 
@@ -250,7 +250,7 @@ impl DeviceConfig {
     pub fn codewords(&self) -> Result<Value, ConfigError> {
         let correctable = match self.ecc.algorithm {
             Algorithm::None => Some(0),
-            Algorithm::Bch => Some(self.ecc.bch_t),
+            Algorithm::Bch => Some(self.ecc.correctable_bits()),
             Algorithm::Ldpc => None,
         };
         let page = self.lab_code()?;
@@ -287,6 +287,12 @@ impl DeviceConfig {
             (failure, page.uber_after(rate, reads))
         };
         Ok(rates.iter().map(outcome).collect())
+    }
+
+    /// That the codewords of a page differ much in length.
+    pub(crate) fn split_warning(&self) -> Option<String> {
+        let is_bch = self.ecc.algorithm == Algorithm::Bch;
+        self.lab_code().ok().filter(|_| is_bch).and_then(|page| split_warning(&page))
     }
 
     /// Whether the device has a mechanism that only the full back end carries out.

@@ -47,7 +47,8 @@ impl DeviceConfig {
         config.checked_flash()?;
         check_rules(&config, BY_SHAPE)?;
         config.checked_layout()?;
-        config.checked_code().map_err(|error| error.under("ecc"))?;
+        let filled = config.ecc.fill_defaults().and_then(|()| config.checked_code());
+        filled.map_err(|error| error.under("ecc"))?;
         check_rules(&config, BY_READS)?;
         config.check_cells()?;
         let filled = config.controller.fill_decode(&config.ecc);

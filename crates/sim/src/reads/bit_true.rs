@@ -194,11 +194,7 @@ pub(super) fn bch_codes(
     config: &EccConfig,
     page: &PageCode,
 ) -> Result<[Box<BchCode>; 2], ConfigError> {
-    let code = |data_bits: u32| {
-        BchCode::new(config.bch_m, config.bch_t, Some(data_bits as usize))
-            .map(Box::new)
-            .map_err(|error| ConfigError::new("bch_t", error.to_string()))
-    };
+    let code = |data_bits: u32| config.words().codec(data_bits).map(Box::new);
     let last = page.last_data_bits();
     let full = if page.codewords_per_page() > 1 { page.code().data_bits_max() } else { last };
     Ok([code(full)?, code(last)?])
@@ -555,8 +551,8 @@ mod tests {
             RetryConfig { step_count_max: 2, rber_factor: Some(0.7), ..RetryConfig::default() };
         let ladder = Ladder::new(Some(&retry), None);
         // Two and a bit codewords of 223 bits; long ones, one of them shortened.
-        shares(&EccConfig { bch_t: 2, ..EccConfig::default() }, 64, 4e-3, &ladder, 4000);
-        let long = EccConfig { bch_m: 13, bch_t: 8, ..EccConfig::default() };
+        shares(&EccConfig { bch_t: Some(2), ..EccConfig::default() }, 64, 4e-3, &ladder, 4000);
+        let long = EccConfig { bch_m: Some(13), bch_t: Some(8), ..EccConfig::default() };
         shares(&long, 1536, 8e-4, &ladder, 2000);
         // Without errors nothing fails.
         shares(&EccConfig::default(), 4096, 0.0, &ladder, 3);
@@ -566,7 +562,7 @@ mod tests {
     fn pages_climb_the_retry_table_of_the_states_also_where_a_step_is_worse() {
         let retry = RetryConfig { step_count_max: 4, ..RetryConfig::default() };
         let model = StateModel::default();
-        let config = EccConfig { bch_m: 10, bch_t: 15, ..EccConfig::default() };
+        let config = EccConfig { bch_m: Some(10), bch_t: Some(15), ..EccConfig::default() };
         // After six weeks the last step, made for a year, overshoots.
         let ladder = Ladder::for_device(Some(&retry), None, &model, 3000.0);
         let outcome = outcome(&config, 512, Box::new(model), &ladder);
@@ -587,7 +583,7 @@ mod tests {
 
     #[test]
     fn the_same_seed_gives_the_same_fates() {
-        let config = EccConfig { bch_t: 1, ..EccConfig::default() };
+        let config = EccConfig { bch_t: Some(1), ..EccConfig::default() };
         let page = config.page_code(512).expect("a code");
         let run = || {
             let mut bits = BitTrue::new(&config, &page).expect("a codec");

@@ -106,6 +106,12 @@ impl EccDecodeConfig {
                     let message = "is missing; accepted: the time of an iteration, 0 to 1e6";
                     return refuse("per_iteration_us", message.into());
                 }
+                if ecc.ldpc_matrix.is_some() && self.iterations.is_none() {
+                    let message =
+                        "is missing; accepted: rows of iterations, since nothing but the \
+                                   lengths of ecc.ldpc_matrix is known";
+                    return refuse("iterations", message.into());
+                }
                 self.iterations_max.get_or_insert(Self::ITERATIONS_MAX);
                 self.soft_factor.get_or_insert(1.0);
                 self.check_rows(soft_reads)?;
@@ -362,7 +368,7 @@ mod tests {
 
     #[test]
     fn bch_takes_its_time_by_the_errors_of_the_worst_codeword() {
-        let ecc = EccConfig { bch_m: 13, bch_t: 8, ..EccConfig::default() };
+        let ecc = EccConfig { bch_m: Some(13), bch_t: Some(8), ..EccConfig::default() };
         let config =
             EccDecodeConfig { base_us: 2.0, per_error_us: Some(1.5), ..EccDecodeConfig::default() };
         let mut timer = timer(&ecc, &config, &[]);

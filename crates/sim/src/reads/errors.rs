@@ -606,7 +606,7 @@ mod tests {
 
     fn accounting(bch_t: u32, max_pe_cycles: f64) -> ReadErrors {
         let keys = WearKeys { rber_floor: None, rber_ceil: None, max_pe_cycles };
-        let config = EccConfig { bch_t, ..EccConfig::default() };
+        let config = EccConfig { bch_t: Some(bch_t), ..EccConfig::default() };
         let code = config.page_code(4096).expect("a code");
         let geometry = Geometry::new([1, 1], [1, 16], 4096);
         ReadErrors::new(Box::new(Weibull::for_device(&keys)), code, &geometry, 1)

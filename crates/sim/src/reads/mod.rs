@@ -10,6 +10,7 @@
 //! |---|---|
 //! | `config` | the keys of read retry and soft reads |
 //! | `code` | the `ecc` section of a device file |
+//! | `step` | BCH words as data sheets state them |
 //! | `recovery` | the ladder of retries and soft decisions |
 //! | `decoding` | how long decoding takes on each rung |
 //! | `fate` | the outcome of a read under a stress |
@@ -49,6 +50,7 @@ mod memory;
 pub mod recovery;
 mod remembered;
 mod spread;
+mod step;
 pub mod tally;
 mod watch;
 
@@ -60,4 +62,5 @@ pub use kinds::ScarFactors;
 pub use lost::{Lost, ReadResult, RestOfRow};
 pub use memory::ReadMemory;
 pub use recovery::{Extra, Ladder};
+pub(crate) use step::split_warning;
 pub use tally::{CellCounts, ReadTally};

@@ -268,7 +268,7 @@ mod tests {
     fn shares_of_retry_steps_are_the_failure_probabilities() {
         let retry =
             RetryConfig { step_count_max: 3, rber_factor: Some(0.8), ..RetryConfig::default() };
-        let config = EccConfig { bch_t: 1, ..EccConfig::default() };
+        let config = EccConfig { bch_t: Some(1), ..EccConfig::default() };
         shares_follow(&config, 4096, &Ladder::new(Some(&retry), None), 600);
     }
 

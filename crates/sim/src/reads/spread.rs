@@ -128,7 +128,7 @@ mod tests {
     /// Figures of one read of every page of a drive with `block_count` blocks of 12 pages.
     fn figures(config: Option<&SpreadConfig>, block_count: u32, rber: f64) -> ErrorFigures {
         let geometry = Geometry::new([1, 1], [block_count, 12], 1024);
-        let code = EccConfig { bch_m: 14, bch_t: 40, ..EccConfig::default() };
+        let code = EccConfig { bch_m: Some(14), bch_t: Some(40), ..EccConfig::default() };
         let model = PowerLaw { floor: rber, ..PowerLaw::default() };
         let code = code.page_code(1024).expect("a code");
         let mut errors = ReadErrors::new(Box::new(model), code, &geometry, 11);
@@ -193,7 +193,7 @@ mod tests {
         let margin = |config: Option<&SpreadConfig>| {
             let figures = figures(config, 4000, 5e-4);
             let geometry = Geometry::new([1, 1], [1, 12], 1024);
-            let code = EccConfig { bch_m: 14, bch_t: 40, ..EccConfig::default() };
+            let code = EccConfig { bch_m: Some(14), bch_t: Some(40), ..EccConfig::default() };
             let code = code.page_code(1024).expect("a code");
             let errors = ReadErrors::new(Box::new(PowerLaw::default()), code, &geometry, 1);
             figures.margin(errors.fates(), 1e-12).expect("within reach")

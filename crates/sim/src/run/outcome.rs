@@ -531,6 +531,7 @@ impl Measured<'_> {
         }
         warnings.extend(self.drive.config.stress_warnings());
         warnings.extend(self.drive.config.plane_warning());
+        warnings.extend(self.drive.config.split_warning());
         let parts =
             self.drive.ftl.figures().counters().partial_programs - self.start.ftl.partial_programs;
         let is_padded = self.programs()[Source::Pad as usize] + parts > 0;
