@@ -27,6 +27,9 @@ def show_curve(document: "CurveDocument") -> None:
         markup=False,
         soft_wrap=True,
     )
+    if reduced := document.code_identity.get("reduced_shifts"):
+        note = f"{reduced} shifts of at least the size of a block were taken modulo it"
+        console.print(note, markup=False, soft_wrap=True)
     console.print(terminal.plain_table(table_head(document), table_rows(document)))
     for point in document.points:
         error, unseen = point.relative_error, point.unseen_share

@@ -28,7 +28,7 @@ Section = dict[str, Any]
 PROPERTIES = {"nand-ecc-step-size": "step_bytes", "nand-ecc-strength": "strength"}
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _PROPERTY = re.compile(r"([\w,-]+)\s*=\s*(?:<\s*(0x[0-9a-fA-F]+|\d+)\s*>|\"([^\"]*)\")")
-SIZES = ("code_bits", "info_bits", "rate")
+SIZES = ("code_bits", "info_bits", "rate", "reduced_shifts")
 TABLE = "ecc.fer_table"
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +22,8 @@ from opennandlab.policies import plugins, source
 # A matrix of a million edges is about 10 MB of text; anything larger was given by mistake.
 MATRIX_BYTES_MAX = 64 << 20
 ACCEPTED = "bch:m=M,t=T[,data_bits=N], ldpc:FILE.alist, ldpc:FILE.qc, or a code of ours: "
+# Columns of a matrix that are not sent, behind its file: `,punctured=1-64+70,shortened=129-140`.
+_UNSENT = re.compile(r"(.*?)((?:,(?:punctured|shortened)=[^,=]*)*)", re.DOTALL)
 OWN_NAMES = "such as nand-4k-r090"
 # Decoder -> what it is.
 DECODERS = {
@@ -122,7 +125,8 @@ class Code:
         """Build a code from its description.
 
         Args:
-            text: `bch:m=M,t=T[,data_bits=N]`, `ldpc:FILE.alist`, `ldpc:FILE.qc`, or a name.
+            text: `bch:m=M,t=T[,data_bits=N]`, `ldpc:FILE.alist`, `ldpc:FILE.qc`, or a name. Behind
+                a file `,punctured=` and `,shortened=` with columns from 1, as `1-64+70`.
             decoder: For LDPC codes; default `Decoder()`.
 
         Raises:
@@ -134,11 +138,13 @@ class Code:
             return cls(text, {"kind": "bch", **parameters}, {"kind": "bch", **parameters}).checked()
         decoder = decoder or Decoder()
         if kind == "ldpc" and colon:
-            matrix, form = _matrix(Path(rest))
+            file, unsent = _unsent(rest)
+            matrix, form = _matrix(Path(file))
             digest = hashlib.sha256(matrix.encode()).hexdigest()
-            identity = {"kind": "ldpc", "matrix_sha256": digest}
+            identity = {"kind": "ldpc", "matrix_sha256": digest, **unsent}
+            spec = {"kind": form, "text": matrix, **unsent}
             try:
-                return cls(text, identity, {"kind": form, "text": matrix}, decoder).checked()
+                return cls(text, identity, spec, decoder).checked()
             except ConfigError as error:
                 if error.path != "code":
                     raise
@@ -239,8 +245,10 @@ class Code:
 
     def as_dict(self) -> dict[str, Any]:
         """Return what the code is, for documents."""
+        reduced = self.core.reduced_shifts()
         return {
             **self.identity,
+            **({"reduced_shifts": reduced} if reduced else {}),
             "code_bits": self.code_bits,
             "info_bits": self.info_bits,
             "rate": self.rate,
@@ -294,6 +302,21 @@ def _bch_parameters(text: str) -> dict[str, int]:
             "code", f"a BCH code needs {' and '.join(missing)}; accepted: {ACCEPTED}{OWN_NAMES}"
         )
     return parameters
+
+
+def _unsent(text: str) -> tuple[str, dict[str, str]]:
+    """Return a file, and the columns of its matrix that are not sent.
+
+    >>> _unsent("code.alist,punctured=1-64+70")
+    ('code.alist', {'punctured': '1-64+70'})
+    """
+    file, rest = _UNSENT.fullmatch(text).groups()  # type: ignore[union-attr]
+    pairs = [part.split("=") for part in rest.split(",")[1:]]
+    found = {key: columns for key, columns in pairs}
+    if len(found) < len(pairs) or "" in found.values():
+        message = f"`{rest[1:]}`; accepted: punctured= and shortened= once each, with columns"
+        raise ConfigError("code", message)
+    return file, found
 
 
 def _matrix(path: Path) -> tuple[str, str]:

@@ -93,7 +93,7 @@ def code_limit(
 
     >>> from opennandlab.core.config import load_device
     >>> f"{code_limit(load_device('emmc_16gb')).rber:.3g}"
-    '0.00077'
+    '0.000879'
     """
     if device["ecc.algorithm"] == "none":
         raise ConfigError(

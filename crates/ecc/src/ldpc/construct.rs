@@ -140,7 +140,7 @@ impl Builder {
             self.place(column, &edges);
         }
         let sent = vec![true; self.info_blocks + self.rows];
-        BaseMatrix { expansion: self.expansion, shifts: self.shifts, sent }
+        BaseMatrix { expansion: self.expansion, shifts: self.shifts, sent, reduced: 0 }
     }
 
     /// Rows and shifts of the next column.

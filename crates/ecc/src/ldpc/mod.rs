@@ -22,6 +22,7 @@ mod evolution;
 mod matrix;
 mod qc;
 mod simd;
+mod unsent;
 
 pub use decode::{quantise, Algorithm, Decoder, DecoderConfig, LLR_UNITS};
 pub use error::{DecoderError, MatrixError};
@@ -29,6 +30,7 @@ pub use evolution::Evolution;
 pub use matrix::ParityMatrix;
 pub use qc::BaseMatrix;
 pub use simd::Path;
+pub use unsent::Unsent;
 
 use encode::{Dense, Encoder, Staircase};
 
@@ -43,6 +45,7 @@ pub struct LdpcCode {
     rank: usize,
     /// Size of the blocks of a quasi-cyclic matrix; 1 if none is known.
     expansion: usize,
+    reduced_shifts: usize,
     encoder: Encoder,
 }
 
@@ -61,16 +64,40 @@ impl LdpcCode {
     /// # Ok::<(), opennandlab_ecc::ldpc::MatrixError>(())
     /// ```
     pub fn from_alist(text: &str) -> Result<Self, MatrixError> {
-        Self::from_matrix(alist::parse(text)?, &[], 1)
+        Self::from_alist_without(text, &Unsent::default())
+    }
+
+    /// As [`LdpcCode::from_alist`], without the bits that are not sent.
+    ///
+    /// # Errors
+    /// [`MatrixError`] as there, and for columns that cannot be left out.
+    pub fn from_alist_without(text: &str, unsent: &Unsent) -> Result<Self, MatrixError> {
+        let (matrix, punctured) = unsent.apply(alist::parse(text)?, &[])?;
+        Self::from_matrix(matrix, &punctured, 1)
     }
 
     /// Reads a quasi-cyclic matrix: columns, rows and expansion, the shifts (-1 for a block of
-    /// zeros), and if the code is punctured a last line with 1 for each block that is sent.
+    /// zeros), and if the code is punctured a last line with 1 for each block that is sent. Shifts
+    /// of at least the expansion are taken modulo it, as those of 5G NR and IEEE 802.16e are.
     ///
     /// # Errors
     /// [`MatrixError`] with the line of the text and the accepted input.
     pub fn from_qc(text: &str) -> Result<Self, MatrixError> {
         Self::from_base(BaseMatrix::parse(text)?)
+    }
+
+    /// As [`LdpcCode::from_qc`], without further bits that are not sent.
+    ///
+    /// # Errors
+    /// [`MatrixError`] as there, and for columns that cannot be left out.
+    pub fn from_qc_without(text: &str, unsent: &Unsent) -> Result<Self, MatrixError> {
+        let base = BaseMatrix::parse(text)?;
+        if *unsent == Unsent::default() {
+            return Self::from_base(base);
+        }
+        let (matrix, punctured) = unsent.apply(base.expand()?, &base.punctured())?;
+        let code = Self::from_matrix(matrix, &punctured, 1)?;
+        Ok(Self { reduced_shifts: base.reduced, ..code })
     }
 
     /// Builds a code from the shifts of its blocks.
@@ -79,10 +106,11 @@ impl LdpcCode {
     /// [`MatrixError::Matrix`] when the expanded matrix is too large or determines no code.
     pub fn from_base(base: BaseMatrix) -> Result<Self, MatrixError> {
         let matrix = base.expand()?;
-        let expansion = base.expansion;
+        let (expansion, reduced_shifts) = (base.expansion, base.reduced);
         let punctured = base.punctured();
         let Some(stairs) = Staircase::new(base) else {
-            return Self::from_matrix(matrix, &punctured, expansion);
+            let code = Self::from_matrix(matrix, &punctured, expansion)?;
+            return Ok(Self { reduced_shifts, ..code });
         };
         let info_bits = stairs.info_bits();
         Ok(Self {
@@ -90,6 +118,7 @@ impl LdpcCode {
             info_positions: (0..info_bits as u32).collect(),
             rank: matrix.column_count() - info_bits,
             expansion,
+            reduced_shifts,
             encoder: Encoder::Staircase(stairs),
             matrix,
         })
@@ -163,7 +192,13 @@ impl LdpcCode {
         }
         let rank = dense.rank();
         let encoder = Encoder::Dense(dense);
-        Ok(Self { matrix, sent, info_positions, rank, expansion, encoder })
+        let reduced_shifts = 0;
+        Ok(Self { matrix, sent, info_positions, rank, expansion, reduced_shifts, encoder })
+    }
+
+    /// Shifts of the text that were at least the size of a block, and taken modulo it.
+    pub fn reduced_shifts(&self) -> usize {
+        self.reduced_shifts
     }
 
     /// Sent bits, n.
@@ -186,7 +221,7 @@ impl LdpcCode {
         self.rank
     }
 
-    /// The checks, punctured columns included.
+    /// The checks, punctured columns included and shortened ones not.
     pub fn matrix(&self) -> &ParityMatrix {
         &self.matrix
     }

@@ -3,7 +3,7 @@
 //! ```text
 //!   4 2 3            block columns, block rows, expansion Z
 //!   0 1 -1 0         a block is Z by Z: -1 all zero, s the identity with its ones moved right
-//!   2 -1 0 1         by s, so that row i has its one in column (i + s) mod Z
+//!   2 -1 0 1         by s, so that row i has its one in column (i + s) mod Z; s may be above Z
 //!   1 1 1 0          may be left out: 1 = the bits of this block column are sent, 0 = punctured
 //! ```
 
@@ -19,6 +19,8 @@ pub struct BaseMatrix {
     pub shifts: Vec<Vec<Option<u32>>>,
     /// Whether the bits of each block column are sent.
     pub sent: Vec<bool>,
+    /// Shifts that were at least the size of a block, and taken modulo it.
+    pub reduced: usize,
 }
 
 impl BaseMatrix {
@@ -42,20 +44,22 @@ impl BaseMatrix {
             return Err(MatrixError::line(line, message));
         };
         let (columns, rows, expansion) = sizes(line, columns, rows, expansion)?;
-        let mut shifts = Vec::new();
+        let (mut shifts, mut reduced) = (Vec::new(), 0);
         for row in 0..rows {
             let (line, content) = lines.next().ok_or_else(|| {
                 let message = format!("the text ends; expected {rows} block rows, {row} so far");
                 MatrixError::line(text.lines().count() + 1, message)
             })?;
-            shifts.push(shift_row(line, &numbers(line, content)?, columns, expansion)?);
+            let row = numbers(line, content)?;
+            reduced += row.iter().filter(|&&shift| shift >= expansion as i64).count();
+            shifts.push(shift_row(line, &row, columns, expansion)?);
         }
         let sent = match lines.next() {
             None => vec![true; columns],
             Some((line, content)) => sent_row(line, &numbers(line, content)?, columns)?,
         };
         match lines.next() {
-            None => Ok(Self { expansion, shifts, sent }),
+            None => Ok(Self { expansion, shifts, sent, reduced }),
             Some((line, _)) => Err(MatrixError::line(line, "text after the puncturing line")),
         }
     }
@@ -132,13 +136,13 @@ fn shift_row(
         let message = format!("{} blocks; accepted: {columns}", numbers.len());
         return Err(MatrixError::line(line, message));
     }
-    let is_shift = |&shift: &i64| shift == -1 || (0..expansion as u64).contains(&(shift as u64));
-    if let Some(shift) = numbers.iter().find(|shift| !is_shift(shift)) {
-        let message =
-            format!("shift {shift}; accepted: 0 to {}, -1 for a block of zeros", expansion - 1);
+    if let Some(shift) = numbers.iter().find(|&&shift| shift < -1) {
+        let message = format!("shift {shift}; accepted: 0 or more, -1 for a block of zeros");
         return Err(MatrixError::line(line, message));
     }
-    Ok(numbers.iter().map(|&shift| u32::try_from(shift).ok()).collect())
+    // A table for the largest block serves smaller ones.
+    let within = |&shift: &i64| u32::try_from(shift).ok().map(|shift| shift % expansion as u32);
+    Ok(numbers.iter().map(within).collect())
 }
 
 fn sent_row(line: usize, numbers: &[i64], columns: usize) -> Result<Vec<bool>, MatrixError> {
@@ -179,6 +183,15 @@ mod tests {
     }
 
     #[test]
+    fn shifts_beyond_a_block_are_taken_modulo_its_size() {
+        let base = BaseMatrix::parse(SMALL).expect("a base matrix");
+        let large = SMALL.replace("0 1 -1 0", "3 301 -1 0");
+        let same = BaseMatrix::parse(&large).expect("the same");
+        assert_eq!((base.reduced, same.reduced), (0, 2));
+        assert_eq!(same.expand().expect("its matrix"), base.expand().expect("its matrix"));
+    }
+
+    #[test]
     fn errors_name_the_line() {
         assert_eq!(refused(""), "line 1: the text ends; expected columns, rows and expansion");
         assert_eq!(refused("4 2"), "line 1: 2 numbers; accepted: 3, columns, rows and expansion");
@@ -195,8 +208,8 @@ mod tests {
         );
         assert_eq!(refused("4 2 3\n0 1"), "line 2: 2 blocks; accepted: 4");
         assert_eq!(
-            refused(&SMALL.replace("0 1 -1 0", "0 3 -1 0")),
-            "line 2: shift 3; accepted: 0 to 2, -1 for a block of zeros"
+            refused(&SMALL.replace("0 1 -1 0", "0 -2 -1 0")),
+            "line 2: shift -2; accepted: 0 or more, -1 for a block of zeros"
         );
         assert_eq!(
             refused("4 2 3\n0 1 -1 0\n"),

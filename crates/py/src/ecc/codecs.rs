@@ -1,21 +1,22 @@
 //! Codes by their description.
 
 use opennandlab_ecc::bch::BchCode;
-use opennandlab_ecc::ldpc::{Algorithm, DecoderConfig, LdpcCode};
+use opennandlab_ecc::ldpc::{Algorithm, DecoderConfig, LdpcCode, Unsent};
 use opennandlab_ecc::monte_carlo::{Arithmetic, Codec, Ldpc};
 use serde_json::Value;
 
 use super::refused;
 use crate::doorway::Failure;
 
-/// Builds the code that `spec` describes.
-pub(super) fn build(spec: &Value) -> Result<Codec, Failure> {
+/// Builds the code that `spec` describes; also how many shifts were taken modulo the block size.
+pub(super) fn build(spec: &Value) -> Result<(Codec, usize), Failure> {
     let text = |key: &str| spec[key].as_str().unwrap_or_default();
     let fail = |error| refused("code", error);
+    let unsent = Unsent::parse(text("punctured"), text("shortened")).map_err(fail)?;
     let code = match text("kind") {
-        "bch" => return bch(spec),
-        "alist" => LdpcCode::from_alist(text("text")).map_err(fail)?,
-        "qc" => LdpcCode::from_qc(text("text")).map_err(fail)?,
+        "bch" => return Ok((bch(spec)?, 0)),
+        "alist" => LdpcCode::from_alist_without(text("text"), &unsent).map_err(fail)?,
+        "qc" => LdpcCode::from_qc_without(text("text"), &unsent).map_err(fail)?,
         "nand" => LdpcCode::nand(text("name")).map_err(fail)?,
         other => return Err(refused("code", format!("unknown code `{other}`"))),
     };
@@ -32,8 +33,9 @@ pub(super) fn build(spec: &Value) -> Result<Codec, Failure> {
         "int8" => Arithmetic::Int8,
         _ => Arithmetic::Float32,
     };
+    let reduced = code.reduced_shifts();
     let ldpc = Ldpc::new(code, config, arithmetic).map_err(|error| refused("decoder", error))?;
-    Ok(Codec::Soft(Box::new(ldpc)))
+    Ok((Codec::Soft(Box::new(ldpc)), reduced))
 }
 
 fn bch(spec: &Value) -> Result<Codec, Failure> {

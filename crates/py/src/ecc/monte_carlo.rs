@@ -16,18 +16,25 @@ use crate::doorway::{doorway, Failure};
 #[pyclass(frozen)]
 pub(crate) struct EccCodec {
     codec: Arc<Codec>,
+    reduced_shifts: usize,
 }
 
 #[pymethods]
 impl EccCodec {
-    /// From `{kind, ...}` as JSON: `bch` (m, t, `data_bits`), `alist` or `qc` (text), `nand`
-    /// (name); the last three with algorithm, iterations, scale and offset of the decoder.
+    /// From `{kind, ...}` as JSON: `bch` (m, t, `data_bits`), `alist` or `qc` (text, and
+    /// columns `punctured` and `shortened`), `nand` (name); the last three with algorithm, iterations, scale and offset of the decoder.
     #[new]
     fn new(py: Python<'_>, spec: &str) -> PyResult<Self> {
         doorway(py, || {
             let spec: Value = serde_json::from_str(spec).map_err(|error| refused("code", error))?;
-            Ok(Self { codec: Arc::new(codecs::build(&spec)?) })
+            let (codec, reduced_shifts) = codecs::build(&spec)?;
+            Ok(Self { codec: Arc::new(codec), reduced_shifts })
         })
+    }
+
+    /// Shifts of a quasi-cyclic matrix that were taken modulo the size of its blocks.
+    fn reduced_shifts(&self) -> usize {
+        self.reduced_shifts
     }
 
     /// Sent bits, information bits, and frames of a chunk.
