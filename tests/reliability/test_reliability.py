@@ -313,19 +313,17 @@ def test_bad_usage_is_refused_with_exit_code_2(arguments: list[str], words: str)
 def test_what_a_code_takes_is_where_its_uber_is_that_of_the_class() -> None:
     device = load_device("emmc_16gb")
     limit = code_limit(device, "enterprise")
-    # 3 codewords of a page of 4 KiB: two of (16383, 15795), one shortened to 1178 data bits.
-    p, failed = limit.rber, 0.0
-    for n in (16383, 16383, 1178 + 588):
-        logs = [
-            math.lgamma(n + 1) - math.lgamma(w + 1) - math.lgamma(n - w + 1)
-            + w * math.log(p) + (n - w) * math.log1p(-p)
-            for w in range(43, 200)
-        ]  # fmt: skip
-        failed += math.fsum(map(math.exp, logs))
-    assert failed / 32768 == pytest.approx(1e-16, rel=1e-6)
-    assert limit.correctable_rber == 42 / 16383
+    # 32 bits in each KiB: words of 8192 + 14 x 32 bits.
+    p, n = limit.rber, 8640
+    logs = [
+        math.lgamma(n + 1) - math.lgamma(w + 1) - math.lgamma(n - w + 1)
+        + w * math.log(p) + (n - w) * math.log1p(-p)
+        for w in range(33, 200)
+    ]  # fmt: skip
+    assert math.fsum(map(math.exp, logs)) / 8192 == pytest.approx(1e-16, rel=1e-6)
+    assert limit.correctable_rber == 32 / 8640
     # Pages that differ lose some codewords long before the mean does.
-    assert code_limit(device, "enterprise", 0.3).rber < 0.5 * p
+    assert code_limit(device, "enterprise", 0.3).rber < 0.55 * p
     found = answer("rber", "--pe", "0", "--config", "emmc_16gb", "--class", "enterprise")
     assert found["limit"]["rber"] == p
     assert found["limit"]["uber_max"] == 1e-16
@@ -350,7 +348,7 @@ def test_rber_is_drawn_with_bands_and_limits() -> None:
     assert list(band.low) == pytest.approx([0.7 * y for y in lines[0].y])
     assert list(band.high) == pytest.approx([1.3 * y for y in lines[0].y])
     assert {mark.text: mark.value for mark in figure.marks} == {
-        "UBER 1e-15, client": limit.rber, "t of n bits wrong": 42 / 16383,
+        "UBER 1e-15, client": limit.rber, "t of n bits wrong": 32 / 8640,
     }  # fmt: skip
     low, high = scale.ends(figure, "y")
     assert limit.rber / 2 < low < limit.rber

@@ -312,7 +312,7 @@ def _unsent(text: str) -> tuple[str, dict[str, str]]:
     """
     file, rest = _UNSENT.fullmatch(text).groups()  # type: ignore[union-attr]
     pairs = [part.split("=") for part in rest.split(",")[1:]]
-    found = {key: columns for key, columns in pairs}
+    found = dict(pairs)
     if len(found) < len(pairs) or "" in found.values():
         message = f"`{rest[1:]}`; accepted: punctured= and shortened= once each, with columns"
         raise ConfigError("code", message)
