@@ -357,24 +357,25 @@ impl EccConfig {
             let message = "is known for bch only; accepted: 0, or algorithm bch";
             return refuse("codeword_spread", message.into());
         }
-        if self.fidelity == Fidelity::Cells && self.codeword_spread > 0.0 {
-            let message = "with fidelity cells, whose cells err each by itself; accepted: 0";
-            return refuse("codeword_spread", message.into());
+        let name = match self.fidelity {
+            Fidelity::Table => return Ok(()),
+            Fidelity::BitTrue => "bit_true",
+            Fidelity::Cells => "cells",
+        };
+        if self.ldpc_matrix.is_some() {
+            let message = format!(
+                "{name} decodes, and the drive has the lengths of this matrix only; accepted: \
+                 table, or a code of the package"
+            );
+            return refuse("fidelity", message);
         }
-        if self.fidelity == Fidelity::BitTrue {
-            if self.ldpc_matrix.is_some() {
-                let message = "bit_true decodes, and the drive has the lengths of this matrix \
-                               only; accepted: table, or a code of the package";
-                return refuse("fidelity", message.into());
-            }
-            if self.algorithm == Algorithm::None {
-                let message = "bit_true needs a code to decode; accepted: algorithm bch or ldpc";
-                return refuse("fidelity", message.into());
-            }
-            if self.codeword_spread > 0.0 {
-                let message = "bit_true flips bits of one rate; accepted: codeword_spread = 0";
-                return refuse("fidelity", message.into());
-            }
+        if self.algorithm == Algorithm::None {
+            let message = format!("{name} needs a code to decode; accepted: algorithm bch or ldpc");
+            return refuse("fidelity", message);
+        }
+        if self.codeword_spread > 0.0 {
+            let message = format!("{name} has bits of one rate; accepted: codeword_spread = 0");
+            return refuse("fidelity", message);
         }
         Ok(())
     }
@@ -424,6 +425,12 @@ mod tests {
                 4096,
                 "fidelity",
                 "bch or ldpc",
+            ),
+            (
+                EccConfig { fidelity: Fidelity::Cells, codeword_spread: 0.1, ..bch() },
+                4096,
+                "fidelity",
+                "cells has bits of one rate",
             ),
         ] {
             let checked =

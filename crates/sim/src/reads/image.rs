@@ -8,7 +8,7 @@
 //! A word counts as decoded if the decoder gives back what was written: one that ends at another
 //! codeword has failed, as in the other modes.
 
-use opennandlab_ecc::bch::{BchCode, BchDecoder};
+use opennandlab_ecc::bch::BchCode;
 use opennandlab_ecc::bits;
 use opennandlab_ecc::ldpc::{Decoder, DecoderConfig, LdpcCode};
 use opennandlab_ecc::PageCode;
@@ -29,7 +29,30 @@ struct Word {
     data: usize,
     data_bits: usize,
     image: usize,
+    /// Bits that the code takes as data: those of the page, and covered ones of the out-of-band
+    /// area, which are zeros.
+    info_bits: usize,
     image_bits: usize,
+}
+
+impl Word {
+    /// The data of a word as its code takes it.
+    fn info(&self, data: &[u8]) -> Vec<u8> {
+        let mut own = taken(data, self.data, self.data_bits);
+        own.resize(bits::bytes_of(self.info_bits), 0);
+        own
+    }
+
+    /// Data and parity of a BCH word of an image, as its decoder takes them. An image has the bits
+    /// in the order of the code.
+    fn received(&self, image: &[u8], swaps_bits: bool) -> [Vec<u8>; 2] {
+        let parity_bits = self.image_bits - self.info_bits;
+        let mut parity = taken(image, self.image + self.info_bits, parity_bits);
+        if swaps_bits {
+            bits::reverse_in_bytes(&mut parity);
+        }
+        [taken(image, self.image, self.info_bits), parity]
+    }
 }
 
 /// See the module.
@@ -62,11 +85,8 @@ impl Images {
             return Err(ConfigError::new("fidelity", message));
         }
         let codec = match config.algorithm {
-            Algorithm::None => {
-                let message = "cells needs a code to decode; accepted: algorithm bch or ldpc";
-                return Err(ConfigError::new("fidelity", message));
-            }
-            Algorithm::Bch => {
+            // The section has refused a drive without a code.
+            Algorithm::None | Algorithm::Bch => {
                 let [full, last] = bch_codes(config, page)?;
                 Codec::Bch { full, last }
             }
@@ -79,7 +99,11 @@ impl Images {
                 Codec::Ldpc { code: Box::new(code), decoder }
             }
         };
-        Ok(Self { words: words(page), codec })
+        let meta_bits = match &codec {
+            Codec::Bch { last, .. } => last.data_bits() - page.last_data_bits() as usize,
+            Codec::Ldpc { .. } => 0,
+        };
+        Ok(Self { words: words(page, meta_bits), codec })
     }
 
     /// Bits of an image.
@@ -100,13 +124,14 @@ impl Images {
                 Codec::Bch { full, last } => {
                     let code = if index + 1 < self.words.len() { full } else { last };
                     let mut parity = vec![0; code.parity_bytes()];
-                    let own = taken(data, word.data, word.data_bits);
+                    let own = word.info(data);
                     code.encode(&own, &mut parity);
                     bits::append(&mut image, word.image, &own, false);
-                    bits::append(&mut image, word.image + word.data_bits, &parity, false);
+                    let (place, swaps) = (word.image + word.info_bits, code.swap_bits());
+                    bits::append(&mut image, place, &parity, swaps);
                 }
                 Codec::Ldpc { code, .. } => {
-                    let own = taken(data, word.data, word.data_bits);
+                    let own = word.info(data);
                     let mut sent = vec![0; code.code_bits()];
                     code.encode(&unpacked(&own, word.data_bits), &mut sent);
                     bits::append(&mut image, word.image, &packed(&sent), false);
@@ -123,11 +148,14 @@ impl Images {
         match codec {
             Codec::Bch { full, last } => {
                 let Received::Hard(page, _) = received else { return };
+                let swaps = full.swap_bits();
                 let (mut of_full, mut of_last) = (full.decoder(), last.decoder());
                 left.retain(|&index| {
                     let is_last = index + 1 == words.len();
                     let decoder = if is_last { &mut of_last } else { &mut of_full };
-                    !is_corrected(decoder, page, sent, words[index])
+                    let [mut data, mut parity] = words[index].received(page, swaps);
+                    let is_corrected = decoder.decode(&mut data, &mut parity).is_ok();
+                    !(is_corrected && data == words[index].received(sent, swaps)[0])
                 });
             }
             Codec::Ldpc { decoder, .. } => decode_ldpc(decoder, words, received, sent, left),
@@ -136,7 +164,7 @@ impl Images {
 }
 
 /// The places of the words of a page.
-fn words(page: &PageCode) -> Vec<Word> {
+fn words(page: &PageCode, meta_bits: usize) -> Vec<Word> {
     let parity = page.code().parity_bits() as usize;
     let (mut data, mut image) = (0, 0);
     let count = page.codewords_per_page();
@@ -144,20 +172,12 @@ fn words(page: &PageCode) -> Vec<Word> {
         let full = index + 1 < count;
         let data_bits = if full { page.code().data_bits_max() } else { page.last_data_bits() };
         let data_bits = data_bits as usize;
-        let word = Word { data, data_bits, image, image_bits: data_bits + parity };
-        (data, image) = (data + data_bits, image + data_bits + parity);
+        let info_bits = data_bits + meta_bits;
+        let word = Word { data, data_bits, image, info_bits, image_bits: info_bits + parity };
+        (data, image) = (data + data_bits, image + word.image_bits);
         word
     };
     (0..count).map(word).collect()
-}
-
-/// Whether a BCH word is decoded to what was sent.
-fn is_corrected(decoder: &mut BchDecoder<'_>, page: &[u8], sent: &[u8], word: Word) -> bool {
-    let parity_bits = word.image_bits - word.data_bits;
-    let mut data = taken(page, word.image, word.data_bits);
-    let mut parity = taken(page, word.image + word.data_bits, parity_bits);
-    let corrected = decoder.decode(&mut data, &mut parity).is_ok();
-    corrected && data == taken(sent, word.image, word.data_bits)
 }
 
 fn decode_ldpc(
@@ -225,6 +245,7 @@ fn packed(bits_of: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reads::step::BitOrder;
     use crate::rng::Rng;
 
     fn images(config: &EccConfig, page_bytes: u64) -> Images {
@@ -235,7 +256,7 @@ mod tests {
     /// Every word corrects as many flipped bits as its code does, and one more is left.
     #[test]
     fn words_of_odd_lengths_are_encoded_and_corrected() {
-        let config = EccConfig { bch_m: 8, bch_t: 4, ..EccConfig::default() };
+        let config = EccConfig { ..EccConfig::default() };
         let mut images = images(&config, 512);
         assert_eq!((images.words(), images.bits()), (19, 512 * 8 + 19 * 32));
         let mut rng = Rng::from_seed(7);
@@ -251,6 +272,30 @@ mod tests {
         let mut left: Vec<usize> = (0..19).collect();
         images.decode(&Received::Hard(&page, 1), &sent, &mut left);
         assert_eq!(left, [1]);
+    }
+
+    /// Steps as data sheets state them, with covered bytes and the bits of bytes reversed.
+    #[test]
+    fn steps_with_covered_bytes_and_reversed_bits_are_corrected() {
+        for order in [None, Some(BitOrder::Lsb)] {
+            let config = EccConfig {
+                step_bytes: Some(512),
+                strength: Some(5),
+                meta_bytes: Some(4),
+                bit_order: order,
+                ..EccConfig::default()
+            };
+            let mut images = images(&config, 1024);
+            assert_eq!((images.words(), images.bits()), (2, 2 * (516 * 8 + 65)));
+            let data: Vec<u8> = (0..1024_u32).map(|at| (at * 7 % 251) as u8).collect();
+            let sent = images.encode(&data);
+            let mut page = sent.clone();
+            (0..5).for_each(|k| bits::flip(&mut page, 4100 + 20 * k));
+            (0..6).for_each(|k| bits::flip(&mut page, 4193 + 20 * k));
+            let mut left = vec![0, 1];
+            images.decode(&Received::Hard(&page, 1), &sent, &mut left);
+            assert_eq!(left, [1], "{order:?}");
+        }
     }
 
     #[test]
