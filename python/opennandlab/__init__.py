@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from opennandlab import pts as pts
     from opennandlab import reliability as reliability
     from opennandlab import theory as theory
+    from opennandlab._core import RawNand as RawNand
     from opennandlab._core import version as version
     from opennandlab.base.errors import (
         BusyError,
@@ -71,6 +72,7 @@ _HOMES = {
     "PolicyError": "base.errors",
     "Progress": "core.slices",
     "PtsResult": "core.tested",
+    "RawNand": "_core",
     "Result": "core.result",
     "ResultError": "base.errors",
     "Runs": "studies.sweeps.runs",
@@ -113,6 +115,7 @@ __all__ = [
     "PolicyError",
     "Progress",
     "PtsResult",
+    "RawNand",
     "Result",
     "ResultError",
     "Runs",

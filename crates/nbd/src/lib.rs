@@ -32,5 +32,6 @@ pub mod wire;
 
 pub use clock::Timing;
 pub use handshake::{Export, Handshake, Next};
+pub use places::bind as bind_socket;
 pub use power::Supply;
 pub use server::{Options, Server};

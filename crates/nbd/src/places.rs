@@ -20,7 +20,10 @@ pub(crate) fn file(path: &Path) -> io::Result<Box<dyn Write + Send>> {
 
 /// Makes a socket that only its owner may use. A socket that no server answers is a remnant of a
 /// killed server, and is replaced.
-pub(crate) fn bind(path: &Path) -> Result<UnixListener, String> {
+///
+/// # Errors
+/// A sentence where another server answers, or no socket can be made.
+pub fn bind(path: &Path) -> Result<UnixListener, String> {
     if let Ok(found) = fs::symlink_metadata(path) {
         if !found.file_type().is_socket() {
             return Err(format!("{} exists and is no socket", path.display()));

@@ -12,6 +12,7 @@ mod emmc;
 mod player;
 mod policy;
 mod power_loss;
+mod raw;
 mod reliability;
 mod requests;
 mod server;
@@ -71,6 +72,8 @@ mod _core {
     use super::player::Player;
     #[pymodule_export]
     use super::power_loss::{power_check, power_promises, power_self_test, PowerCampaign};
+    #[pymodule_export]
+    use super::raw::{RawNand, RawRead, RawServer};
     #[pymodule_export]
     use super::reliability::{
         arrhenius, beta_binomial_tail, codeword_failures, device_reliability, layer_factors,

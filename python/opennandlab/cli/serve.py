@@ -1,4 +1,4 @@
-"""`serve`: a simulated drive as a disk that can be mounted."""
+"""`serve`: a simulated drive as a disk that can be mounted, or a raw chip."""
 
 import ctypes
 import signal
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from opennandlab.cli import _terminal as terminal
+from opennandlab.cli._serve_raw import serve_raw
 from opennandlab.cli.options.common import AllowCode, Json, Quiet, Seed, Sets
 from opennandlab.cli.options.rows import Options, flag
 
@@ -28,6 +29,13 @@ class ServeOptions(Options):
     ] = None
     image: Annotated[
         Path | None, flag("A saved drive; saved again in the end.", metavar="FILE")
+    ] = None
+    raw_nand: Annotated[
+        str | None,
+        flag(
+            "Serve a raw chip instead, of a file of its keys; --image is a dump.",
+            metavar="FILE|default",
+        ),
     ] = None
     socket: Annotated[Path | None, flag("Unix socket, for its owner alone.", metavar="PATH")] = None
     tcp: Annotated[str | None, flag("A port; 0 for a free one.", metavar="127.0.0.1:PORT")] = None
@@ -79,6 +87,13 @@ class ServeOptions(Options):
 
 def serve(given: ServeOptions) -> None:
     """Serve a simulated drive over NBD until SIGTERM or Ctrl-C; then save it and exit with 0."""
+    if given.raw_nand is None:
+        _serve_drive(given)
+    else:
+        serve_raw(given, given.raw_nand)
+
+
+def _serve_drive(given: ServeOptions) -> None:
     from opennandlab.base.canonical import readable_json
     from opennandlab.base.errors import ConfigError
     from opennandlab.base.files import write_atomically
