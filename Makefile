@@ -11,13 +11,15 @@ PYTEST := $(BIN)/pytest -n 3 --dist loadfile
 SOURCES := $(shell find crates python pyproject.toml Cargo.toml Cargo.lock README.md LICENSE THIRD-PARTY.txt \
 	-not -name '*.pyc' -not -name __pycache__ -not -name proptest-regressions 2>/dev/null)
 
+PREFIX ?= /usr/local
+
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH
 # Cargo would take the jobs of this make for its own, and cannot reach them.
 unexport MAKEFLAGS MFLAGS
 
 .PHONY: help demo test rust-test python-test quick weights test-long system check rust-lint python-lint audit fmt
-.PHONY: generate record record-check docs figures bench slopes fuzz clean
+.PHONY: raw-library generate record record-check docs figures bench slopes fuzz clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -82,6 +84,12 @@ record-check: .venv/installed ## run a sample of examples/results/ again and com
 figures: .venv/installed .venv/dev ## draw the figures of the docs anew; some minutes
 	$(BIN)/python tools/draw.py
 	$(BIN)/python tools/notebooks.py
+
+raw-library: ## the C library of raw chips and its header, into PREFIX
+	cargo build --release --locked -p opennandlab-raw
+	install -d $(PREFIX)/lib $(PREFIX)/include
+	install -m 755 $${CARGO_TARGET_DIR:-target}/release/libopennandlab_raw.so $(PREFIX)/lib
+	install -m 644 crates/raw/include/opennandlab_raw.h $(PREFIX)/include
 
 bench: ## rates of the simulator and of the codes on this machine
 	cargo bench --locked -p opennandlab-sim -p opennandlab-ecc

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import importlib.util
 import pkgutil
 from pathlib import Path
 
@@ -13,6 +14,9 @@ import opennandlab
 from documents import agrees, blocks, commands, run_page
 from places import ROOT
 
+LITTLEFS = pytest.mark.skipif(
+    importlib.util.find_spec("littlefs") is None, reason="littlefs-python is not installed"
+)
 PAGES = [
     pytest.param("README.md", marks=pytest.mark.always),
     "docs/tour.md",
@@ -24,6 +28,7 @@ PAGES = [
     "docs/mechanisms.md",
     "docs/bch.md",
     "docs/ecc.md",
+    pytest.param("docs/raw-nand.md", marks=LITTLEFS),
     "docs/reports.md",
     "docs/pts.md",
     "docs/quick.md",

@@ -108,6 +108,11 @@ fn library() -> PathBuf {
 
 /// What a program of `tests/c` prints; `None` without a C compiler.
 fn run(name: &str, argument: &str) -> Option<String> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(format!("{name}.c"));
+    run_source(name, &source, argument)
+}
+
+fn run_source(name: &str, source: &Path, argument: &str) -> Option<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let program = folder.join(format!("{name}-{}-{}", std::process::id(), argument.len()));
@@ -115,7 +120,7 @@ fn run(name: &str, argument: &str) -> Option<String> {
     let built = Command::new(&compiler)
         .args(["-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-I"])
         .arg(root.join("include"))
-        .arg(root.join("tests/c").join(format!("{name}.c")))
+        .arg(source)
         .arg(library())
         .arg(format!("-Wl,-rpath,{}", library().parent().expect("a folder").display()))
         .arg("-o")
@@ -152,5 +157,18 @@ fn a_log_structured_map_is_told_of_one_flip_more_than_the_code_corrects() {
     let options = r#"{"blocks": 36, "pages_per_block": 16, "bad_share": 0.06, "seed": 7}"#;
     if let Some(printed) = run("log_map", options) {
         assert!(printed.ends_with("then -74\n"), "{printed}");
+    }
+}
+
+#[test]
+fn the_program_of_the_page_prints_what_the_page_shows() {
+    let page = include_str!("../../../docs/raw-nand.md");
+    let (_, rest) = page.split_once("```c\n").expect("a program");
+    let (program, rest) = rest.split_once("```").expect("its end");
+    let shown = rest.split_once("It prints `").expect("its output").1.split_once('`');
+    let source = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("page.c");
+    fs::write(&source, program).expect("written");
+    if let Some(printed) = run_source("page", &source, "") {
+        assert_eq!(Some(printed.trim_end()), shown.map(|(shown, _)| shown));
     }
 }
