@@ -24,6 +24,7 @@ mod sample;
 pub use capacity::{ebn0_db_limit, rber_limit, Sensing};
 pub(crate) use rng::mix;
 pub use rng::{Normal, Rng};
+pub(crate) use sample::CELLS;
 pub use sample::{BitErrors, Channel};
 
 use crate::cell::CellError;

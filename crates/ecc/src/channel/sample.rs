@@ -15,7 +15,8 @@ use crate::cell::{bin_llrs, LlrTable, Thresholds, TwoStates};
 use std::cmp::Ordering;
 
 const CELL_BITS: u32 = 12;
-const CELLS: usize = 1 << CELL_BITS;
+/// Cells of the unit interval.
+pub(crate) const CELLS: usize = 1 << CELL_BITS;
 const DRAWS_PER_WORD: u32 = 64 / CELL_BITS;
 const CUT: u8 = u8::MAX;
 
@@ -40,6 +41,18 @@ pub struct Channel {
 enum Kind {
     Discrete(Box<Discrete>),
     Gaussian { states: TwoStates, believed: TwoStates, normal: Box<Normal> },
+}
+
+/// The tables of a discrete channel, those of bit 0 before those of bit 1.
+pub(crate) struct BinTables<'a> {
+    /// The bin of each cell; 255 if a border is inside.
+    pub cells: [&'a [u8; CELLS]; 2],
+    /// Upper borders of the bins.
+    pub borders: [&'a [f64]; 2],
+    /// The bit that each bin speaks for.
+    pub decided: &'a [u8],
+    /// LLRs of the bins.
+    pub llrs: &'a [f32],
 }
 
 impl Channel {
@@ -97,6 +110,14 @@ impl Channel {
     pub fn is_symmetric(&self) -> bool {
         let [zero, one] = self.error_rates;
         (zero - one).abs() <= 1e-12 * zero.max(one)
+    }
+
+    /// The tables that bits are drawn from, if the channel is discrete.
+    pub(crate) fn bins(&self) -> Option<BinTables<'_>> {
+        let Kind::Discrete(discrete) = &self.kind else { return None };
+        let Discrete { llrs, natural: [zero, one], decided, .. } = discrete.as_ref();
+        let (cells, borders) = ([&*zero.cells, &*one.cells], [&*zero.borders, &*one.borders]);
+        Some(BinTables { cells, borders, decided, llrs })
     }
 
     /// Draws the LLRs of a codeword (one bit per byte); returns how many hard decisions are wrong.

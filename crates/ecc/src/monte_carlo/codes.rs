@@ -36,9 +36,9 @@ pub enum Arithmetic {
 
 /// An LDPC code with the decoder that is asked for.
 pub struct Ldpc {
-    code: LdpcCode,
-    config: DecoderConfig,
-    arithmetic: Arithmetic,
+    pub(super) code: LdpcCode,
+    pub(super) config: DecoderConfig,
+    pub(super) arithmetic: Arithmetic,
 }
 
 impl Ldpc {
@@ -78,6 +78,9 @@ impl SoftCode for Ldpc {
             Arithmetic::Int8 => Some(Vec::new()),
         };
         Box::new(LdpcDecoder { decoder, rounded })
+    }
+    fn as_ldpc(&self) -> Option<&Ldpc> {
+        Some(self)
     }
 }
 

@@ -16,6 +16,7 @@
 
 pub mod buffers;
 mod codes;
+mod gpu;
 mod hard;
 mod interval;
 mod prepared;
@@ -28,6 +29,7 @@ use std::ops::Range;
 use crate::channel::{mix, BitErrors, Channel, Rng};
 
 pub use codes::{Arithmetic, Ldpc};
+pub use gpu::Gpu;
 pub use hard::{HardCode, HardDecoder};
 pub use interval::{binomial_weights, confidence_interval};
 pub use prepared::Prepared;
@@ -104,6 +106,12 @@ impl Task {
             BitErrors::Exactly(count) => 1 + u64::from(count),
         };
         Rng::frame(self.seed, mix(self.point) ^ errors, frame)
+    }
+
+    /// What the frames of the natural channel have in common: the noise of frame `f` is the stream
+    /// of this, xor `f`.
+    fn noise_stream(&self) -> u64 {
+        mix(mix(self.seed) ^ mix(self.point))
     }
 
     fn data(&self, word: u64) -> Rng {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Codewords, Tally, Task, CODEWORD_FRAMES};
+use super::{Codewords, Ldpc, Tally, Task, CODEWORD_FRAMES};
 
 /// A code over bits, one per byte.
 pub trait SoftCode: Send + Sync {
@@ -16,6 +16,10 @@ pub trait SoftCode: Send + Sync {
     fn encode(&self, info: &[u8], code: &mut [u8]);
     /// A decoder with its own memory.
     fn decoder(&self) -> Box<dyn SoftDecoder + '_>;
+    /// The LDPC code that this is, for engines that decode it themselves.
+    fn as_ldpc(&self) -> Option<&Ldpc> {
+        None
+    }
 }
 
 /// A decoder of one thread.
@@ -72,14 +76,7 @@ impl Batch {
         if task.codewords == Codewords::Random && numbers != self.numbers {
             let mut info = vec![0; code.info_bits()];
             for (number, word) in numbers.clone().zip(&mut self.words) {
-                let mut rng = task.data(number);
-                for bits in info.chunks_mut(64) {
-                    let drawn = rng.next_u64();
-                    for (place, bit) in bits.iter_mut().enumerate() {
-                        *bit = (drawn >> place & 1) as u8;
-                    }
-                }
-                code.encode(&info, word);
+                sent_word(code, task, number, &mut info, word);
             }
         }
         self.numbers = numbers;
@@ -96,6 +93,24 @@ impl Batch {
         let positions = code.info_positions().iter().map(|&position| position as usize);
         positions.map(|position| u64::from(hard[position] != word[position])).sum()
     }
+}
+
+/// Draws information bits and encodes them: the word of this number.
+pub(super) fn sent_word(
+    code: &dyn SoftCode,
+    task: &Task,
+    number: u64,
+    info: &mut [u8],
+    word: &mut [u8],
+) {
+    let mut rng = task.data(number);
+    for bits in info.chunks_mut(64) {
+        let drawn = rng.next_u64();
+        for (place, bit) in bits.iter_mut().enumerate() {
+            *bit = (drawn >> place & 1) as u8;
+        }
+    }
+    code.encode(info, word);
 }
 
 pub(super) fn run(code: &dyn SoftCode, task: &Task, frames: Range<u64>) -> Tally {

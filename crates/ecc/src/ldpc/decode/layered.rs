@@ -66,7 +66,7 @@ enum Messages {
 impl Layered {
     /// An engine for the instructions of `path`.
     pub fn new(graph: &Graph, weaken: Weaken, path: Path) -> Self {
-        let most = MESSAGE_MAX.min(weaken.steady_max()) as i8;
+        let most = most(weaken) as i8;
         Self {
             posteriors: Linked::new(graph.column_count, &graph.columns),
             messages: Messages::new(graph, path),
@@ -91,6 +91,11 @@ impl Messages {
             Self::Plain { rows: vec![zero; edges], sent, notes: vec![zero; notes] }
         }
     }
+}
+
+/// The largest message.
+pub(super) fn most(weaken: Weaken) -> u8 {
+    MESSAGE_MAX.min(weaken.steady_max())
 }
 
 /// All checks in their order, in runs as long as they can be.

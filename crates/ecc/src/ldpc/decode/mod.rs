@@ -180,6 +180,18 @@ impl DecoderConfig {
         }
     }
 
+    /// Of layered min-sum in 8 bits: factor in units of 1/256, offset in steps, largest message.
+    pub(crate) fn layered_rule(&self) -> Option<[u32; 3]> {
+        let weaken = self.weaken();
+        let (scale, offset) = match weaken {
+            Weaken::ThreeQuarters => (192, 0),
+            Weaken::Scale(scale) => (scale, 0),
+            Weaken::Offset(offset) => (256, offset),
+        };
+        matches!(self.algorithm, Algorithm::LayeredNms | Algorithm::LayeredOms)
+            .then(|| [scale.into(), offset.into(), layered::most(weaken).into()])
+    }
+
     fn check_rule(&self) -> CheckRule {
         if self.algorithm.is_offset() {
             CheckRule::Offset(self.offset)
