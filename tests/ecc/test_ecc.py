@@ -19,7 +19,7 @@ from opennandlab import _core, ecc
 from opennandlab.base.errors import ConfigError, ResultError
 from opennandlab.ecc.channels import Channel, parse_points
 from opennandlab.ecc.codes import Code, Decoder
-from opennandlab.ecc.engine import Engine
+from opennandlab.ecc.engine import Engine, Run
 from opennandlab.ecc.point import Point
 from opennandlab.ecc.strata import estimate
 from opennandlab.ecc.tally import Tally
@@ -162,6 +162,33 @@ def test_a_result_does_not_depend_on_threads(hamming: str) -> None:
     assert documents[0] == documents[1] == documents[2]
     other = ecc.curve(hamming, "sensing:3", [0.02, 0.03], errors=40, seed=43).document
     assert other["points"][0]["tally"] != documents[0]["points"][0]["tally"]
+
+
+def test_batches_of_a_gpu_give_the_curve_of_the_cpu(
+    tmp_path: Path, hamming: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def in_batches(engine: Engine, task: _core.EccTask) -> tuple[Run, int]:
+        chunk = engine.code.chunk_frames
+
+        def run(first: int, limit: int) -> list[Tally]:
+            ends = [*range((first // chunk + 1) * chunk, limit, chunk), limit]
+            return [Tally(*task.run(*cut)) for cut in zip([first, *ends], ends, strict=False)]
+
+        return run, 5 * chunk
+
+    counted: dict[str, Any] = {"decoder": ecc.Decoder(arithmetic="int8"), "method": "monte_carlo"}
+    more = {**counted, "errors": 900, "max_frames": 200_000}
+    fresh = ecc.curve(hamming, "bsc", [0.02, 0.03], **more).document
+    assert "engine" not in fresh
+    monkeypatch.setattr(Engine, "runner", in_batches)
+    alone = ecc.curve(hamming, "bsc", [0.02, 0.03], engine="gpu", **more).document
+    assert alone == fresh | {"engine": "gpu"}
+    journal = tmp_path / "curve.json"
+    ecc.curve(hamming, "bsc", [0.02], output=journal, max_frames=5001, errors=900, **counted)
+    mixed = ecc.curve(hamming, "bsc", [0.02, 0.03], engine="gpu", output=journal, **more).document
+    assert mixed == fresh | {"engine": "cpu, gpu"}
+    with pytest.raises(ConfigError, match="accepted: cpu, gpu"):
+        ecc.curve(hamming, "bsc", [0.02], engine="tpu")
 
 
 def test_a_curve_goes_on_where_it_stopped(tmp_path: Path, hamming: str) -> None:

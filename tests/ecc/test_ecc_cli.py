@@ -76,6 +76,30 @@ def test_limits_and_tables_are_the_documents_of_the_contract(cli: Cli) -> None:
     assert len(given["llrs"]) == 3
 
 
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        (("--code", "bch:m=8,t=4"), "accepted: an LDPC code"),
+        (("--code", "nand-n1024-r0889"), "accepted: an LDPC code with arithmetic int8"),
+        (
+            ("--code", "nand-n1024-r0889", "--arithmetic", "int8", "--decoder", "flooding-nms"),
+            "flooding-nms is not for the engine gpu; accepted: layered-nms or layered-oms",
+        ),
+        (
+            ("--code", "nand-n1024-r0889", "--arithmetic", "int8", "--channel", "unquantised"),
+            "accepted: bsc or sensing:N",
+        ),
+        # No device, or not in this build.
+        (("--code", "nand-n1024-r0889", "--arithmetic", "int8"), "engine: gpu "),
+    ],
+)
+def test_a_gpu_refuses_what_it_does_not_do(cli: Cli, given: tuple[str, ...], reason: str) -> None:
+    shown = cli("ecc", "curve", *given, "--points", "7e-3", "--engine", "gpu")
+    assert shown.returncode == 2
+    assert "engine: " in shown.stderr
+    assert reason in shown.stderr
+
+
 def test_compare_draws_and_refuses(cli: Cli, folder: Path) -> None:
     shown = cli(
         *("ecc", "compare", "bch:m=8,t=4", "bch:m=8,t=4,data_bits=222", "--points", "5e-4:5e-3:4"),

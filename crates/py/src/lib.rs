@@ -65,7 +65,7 @@ mod _core {
     #[pymodule_export]
     use super::ecc::ldpc::{ecc_ldpc_names, EccLdpc};
     #[pymodule_export]
-    use super::ecc::monte_carlo::{EccCodec, EccTask};
+    use super::ecc::monte_carlo::{EccCodec, EccGpu, EccTask};
     #[pymodule_export]
     use super::emmc::{emmc_fields, Emmc};
     #[pymodule_export]

@@ -23,7 +23,8 @@ def show_curve(document: "CurveDocument") -> None:
     console.print(
         f"{document.code} ({document.code_bits}, {document.info_bits}), rate "
         f"{document.rate:.4f}, on {document.channel}; "
-        f"{', '.join([document.decoder, *words])}; seed {document.seed}",
+        f"{', '.join([document.decoder, *words])}; seed {document.seed}"
+        + (f"; counted by {document.engine}" if document.engine else ""),
         markup=False,
         soft_wrap=True,
     )

@@ -44,11 +44,25 @@ app = typer.Typer(
 app.add_typer(_ecc_dump.app, name="dump")
 
 
+class EngineName(str, Enum):
+    """What runs the frames of Monte Carlo."""
+
+    CPU = "cpu"
+    GPU = "gpu"
+
+
 @dataclass(frozen=True, kw_only=True)
 class CurveOptions(MeasuredOptions):
     """Options of `curve`."""
 
     code: CodeText
+    engine: Annotated[
+        EngineName,
+        flag(
+            "gpu: Monte Carlo of LDPC codes with --arithmetic int8 on a CUDA device, in builds "
+            "with that feature; the counts are those of cpu."
+        ),
+    ] = EngineName.CPU
     output: Annotated[
         Path | None,
         flag(
@@ -79,6 +93,7 @@ def curve(given: CurveOptions) -> None:
                 given.channel_of(given.sigma_ratio, given.llr_rber),
                 given.points,
                 **given.measuring(),
+                engine=given.engine.value,
                 output=given.output,
                 progress=watch,
             )

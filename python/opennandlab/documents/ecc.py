@@ -105,6 +105,7 @@ class CurveDocument(Record, frozen=True, kw_only=True):
         info_bits: Information bits of a codeword.
         rate: Information over sent bits.
         x: What the points are: `rber` or `ebn0_db`.
+        engine: Engines that counted Monte Carlo, `gpu` or `cpu, gpu`; absent for the CPU alone.
         partial: The run was interrupted; absent otherwise.
         points: The points in ascending order.
     """
@@ -122,6 +123,7 @@ class CurveDocument(Record, frozen=True, kw_only=True):
     info_bits: int
     rate: Number
     x: str
+    engine: Annotated[str, Meta(pattern="^(cpu, )?gpu$")] | None = None
     partial: bool | None = None
     points: list[CurvePoint]
 

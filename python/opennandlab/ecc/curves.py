@@ -30,7 +30,7 @@ from opennandlab.documents.record import JsonObject, plain
 from opennandlab.documents.saved import read_document, typed
 from opennandlab.ecc.channels import Channel, points_of
 from opennandlab.ecc.codes import Code, Decoder
-from opennandlab.ecc.engine import Engine
+from opennandlab.ecc.engine import CPU, Engine
 from opennandlab.ecc.point import ANALYTIC, IMPORTANCE_SAMPLING, MONTE_CARLO, Point
 from opennandlab.ecc.strata import estimate
 
@@ -260,6 +260,7 @@ def curve(  # noqa: PLR0913 - one argument for each thing that is to be chosen
     seed: int = 42,
     zero_codeword: bool = False,
     threads: int | None = None,
+    engine: str = CPU,
     output: str | Path | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Curve:
@@ -277,11 +278,12 @@ def curve(  # noqa: PLR0913 - one argument for each thing that is to be chosen
         zero_codeword: Send zeros: no encoder is needed, but a decoder that favours zeros looks
             better than it is.
         threads: Chunks at a time; default one per core. The result does not depend on it.
+        engine: `cpu`, or `gpu` for Monte Carlo of LDPC codes in 8 bits; counts are the same.
         output: A file that is written every few seconds, and continued when it exists.
         progress: Called with a `Progress` about ten times a second.
 
     Raises:
-        ConfigError: for a code, channel or point that cannot be.
+        ConfigError: for a code, channel or point that cannot be, and for an engine that cannot.
         ResultError: when `output` holds a curve of something else.
         CurveInterrupted: on Ctrl-C, with what was counted.
 
@@ -294,8 +296,10 @@ def curve(  # noqa: PLR0913 - one argument for each thing that is to be chosen
         raise ConfigError("seed", f"{seed} is refused; accepted: 0 to 2^64 - 1")
     if threads is not None and not 1 <= threads <= 1024:
         raise ConfigError("threads", f"{threads} is refused; accepted: 1 to 1024")
-    engine = Engine(code, channel, seed=seed, zero_codeword=zero_codeword, threads=threads)
-    job = _Job(engine, Effort(errors, max_frames, method), wanted, output, progress)
+    chosen = Engine(
+        code, channel, seed=seed, zero_codeword=zero_codeword, threads=threads, name=engine
+    )
+    job = _Job(chosen, Effort(errors, max_frames, method), wanted, output, progress)
     return job.run()
 
 
@@ -320,9 +324,12 @@ class _Job:
         # Place, time, share and frames of the first report of the point under way.
         self.first = (-1, 0.0, 0.0, 0)
         self.points: dict[float, Point] = {}
-        # Refuses impossible points and methods before the first frame.
+        # Engines that have counted frames of Monte Carlo.
+        self.engines: set[str] = set()
+        # Refuses impossible points, methods and engines before the first frame.
         for x in wanted:
             self._check(x)
+        engine.runner(engine.task(wanted[0]))
         if self.output is not None:
             self._continue(self.output)
 
@@ -408,6 +415,7 @@ class _Job:
             info_bits=code.info_bits,
             rate=code.rate,
             x="rber" if engine.channel.has_rber else "ebn0_db",
+            engine=None if self.engines <= {CPU} else ", ".join(sorted(self.engines)),
             partial=partial or None,
             points=rows,
         )
@@ -424,11 +432,15 @@ class _Job:
                     f"{path} holds another curve ({difference}): counts cannot be added; give "
                     "another file"
                 )
+        if document.points:
+            self.engines |= set((document.engine or CPU).split(", "))
         for row in document.points:
             point = Point.of(row, str(path))
             self.points[point.x] = point
 
     def _report(self, place: int, point: Point) -> None:
+        if point.method == MONTE_CARLO:
+            self.engines.add(self.engine.name)
         now = time.monotonic()
         if self.progress is not None and now - self.reported > 0.1:
             self.reported = now

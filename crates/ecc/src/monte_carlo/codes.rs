@@ -36,9 +36,9 @@ pub enum Arithmetic {
 
 /// An LDPC code with the decoder that is asked for.
 pub struct Ldpc {
-    pub(super) code: LdpcCode,
-    pub(super) config: DecoderConfig,
-    pub(super) arithmetic: Arithmetic,
+    code: LdpcCode,
+    config: DecoderConfig,
+    arithmetic: Arithmetic,
 }
 
 impl Ldpc {
@@ -79,8 +79,8 @@ impl SoftCode for Ldpc {
         };
         Box::new(LdpcDecoder { decoder, rounded })
     }
-    fn as_ldpc(&self) -> Option<&Ldpc> {
-        Some(self)
+    fn ldpc_int8(&self) -> Option<(&LdpcCode, &DecoderConfig)> {
+        (self.arithmetic == Arithmetic::Int8).then_some((&self.code, &self.config))
     }
 }
 

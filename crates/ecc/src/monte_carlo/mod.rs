@@ -29,7 +29,7 @@ use std::ops::Range;
 use crate::channel::{mix, BitErrors, Channel, Rng};
 
 pub use codes::{Arithmetic, Ldpc};
-pub use gpu::Gpu;
+pub use gpu::{Gpu, Launch, Outcome, Tables};
 pub use hard::{HardCode, HardDecoder};
 pub use interval::{binomial_weights, confidence_interval};
 pub use prepared::Prepared;

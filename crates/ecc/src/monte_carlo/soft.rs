@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::{Codewords, Ldpc, Tally, Task, CODEWORD_FRAMES};
+use super::{Codewords, Tally, Task, CODEWORD_FRAMES};
+use crate::ldpc::{DecoderConfig, LdpcCode};
 
 /// A code over bits, one per byte.
 pub trait SoftCode: Send + Sync {
@@ -16,8 +17,8 @@ pub trait SoftCode: Send + Sync {
     fn encode(&self, info: &[u8], code: &mut [u8]);
     /// A decoder with its own memory.
     fn decoder(&self) -> Box<dyn SoftDecoder + '_>;
-    /// The LDPC code that this is, for engines that decode it themselves.
-    fn as_ldpc(&self) -> Option<&Ldpc> {
+    /// The LDPC code and the decoder in 8 bits that this is, for those who do it otherwise.
+    fn ldpc_int8(&self) -> Option<(&LdpcCode, &DecoderConfig)> {
         None
     }
 }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use opennandlab_ecc::channel::{BitErrors, Channel};
-use opennandlab_ecc::monte_carlo::{buffers, run_chunk, Codec, Codewords, Prepared, Task};
+use opennandlab_ecc::monte_carlo::{
+    buffers, run_chunk, Codec, Codewords, Gpu, Prepared, Tally, Task,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::Value;
@@ -141,17 +143,15 @@ impl EccTask {
 
     /// The tally of the frames `first..limit`.
     fn run(&self, py: Python<'_>, first: u64, limit: u64) -> PyResult<Counts> {
+        doorway(py, || Ok(counts(run_chunk(&self.codec, &self.task, first..limit))))
+    }
+
+    /// The same frames on a GPU; refused with the reason if that is not possible.
+    fn on_gpu(&self, py: Python<'_>) -> PyResult<EccGpu> {
         doorway(py, || {
-            let tally = run_chunk(&self.codec, &self.task, first..limit);
-            Ok((
-                tally.frames,
-                tally.frame_errors,
-                tally.undetected,
-                tally.bit_errors,
-                tally.failures,
-                tally.channel_errors,
-                tally.iterations,
-            ))
+            let gpu =
+                Gpu::new(&self.codec, &self.task).map_err(|error| refused("engine", error))?;
+            Ok(EccGpu { gpu })
         })
     }
 
@@ -177,6 +177,40 @@ impl EccTask {
             Ok((times, decoded, prepared.iterations_mean()))
         })
     }
+}
+
+/// A task on a GPU.
+#[pyclass(frozen)]
+pub(crate) struct EccGpu {
+    gpu: Gpu,
+}
+
+#[pymethods]
+impl EccGpu {
+    /// Frames of a run at most: whole chunks.
+    fn frames_max(&self) -> u64 {
+        self.gpu.frames_max()
+    }
+
+    /// The tallies of the chunks of the frames `first..limit`.
+    fn run(&self, py: Python<'_>, first: u64, limit: u64) -> PyResult<Vec<Counts>> {
+        doorway(py, || {
+            let tallies = self.gpu.run(first..limit).map_err(|error| refused("engine", error))?;
+            Ok(tallies.into_iter().map(counts).collect())
+        })
+    }
+}
+
+fn counts(tally: Tally) -> Counts {
+    (
+        tally.frames,
+        tally.frame_errors,
+        tally.undetected,
+        tally.bit_errors,
+        tally.failures,
+        tally.channel_errors,
+        tally.iterations,
+    )
 }
 
 fn check_errors(codec: &Codec, channel: &Channel, errors: Option<u32>) -> Result<(), Failure> {

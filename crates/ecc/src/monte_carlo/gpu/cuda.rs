@@ -1,4 +1,4 @@
-//! The kernel on a device of CUDA: libraries are loaded and the kernel compiled when it is asked for.
+//! The kernel on a device of CUDA: libraries are loaded and the kernel is compiled at run time.
 #![allow(unsafe_code)]
 
 use std::sync::Arc;
@@ -39,7 +39,7 @@ impl Cuda {
         if !compiler {
             return Err("gpu needs the compiler of CUDA, and libnvrtc is not here".into());
         }
-        // Products and sums are rounded as on this processor, each by itself.
+        // Products and sums are rounded one by one, as on this processor.
         let options = CompileOptions { fmad: Some(false), ..CompileOptions::default() };
         let compiled = nvrtc::compile_ptx_with_opts(KERNEL, options)
             .map_err(|error| format!("gpu: the kernel is refused: {error}"))?;

@@ -1,74 +1,80 @@
 //! The same frames on a GPU: LDPC codes in 8 bits on channels of bins.
 //!
 //! ```text
-//!   words of data ── this processor, all cores ──┐
-//!   (frame / 16)                                  ├─► frames.cu, a thread per frame ──► tallies
-//!   code, decoder, channel: `Tables` ────────────┘    channel, decoder, counts         by chunk
+//!   words of data, encoded here ─────┐
+//!   (frame / 16)                     ├─► frames.cu, a thread per frame ──► tallies by chunk
+//!   code, decoder, channel: Tables ──┘   channel, decoder, counts
 //! ```
 //!
-//! A frame is a function of its number here too, and `frames.cu` does the arithmetic of the CPU, so
-//! that the counts are those of [`run_chunk`](super::run_chunk) to the last one, in whatever batches
-//! they come. Who runs the kernel is a [`Launch`]: `cuda`, which the feature `gpu` brings, or in
-//! tests this processor, for which the same file is C++.
+//! A frame is a function of its number here too, and `frames.cu` does the arithmetic of the CPU:
+//! counts are exactly those of [`run_chunk`](super::run_chunk), at any size of the batches. A
+//! [`Launch`] runs the kernel: a device, in builds with the feature `gpu`, or in tests the CPU, for
+//! which the same file is C++.
 
 #[cfg_attr(not(feature = "gpu"), path = "absent.rs")]
 mod cuda;
-#[cfg(test)]
-mod host;
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::soft::sent_word;
-use super::{Arithmetic, BitErrors, Codec, Codewords, SoftCode, Tally, Task, CODEWORD_FRAMES};
+use super::{BitErrors, Codec, Codewords, SoftCode, Tally, Task, CODEWORD_FRAMES};
 use crate::channel::CELLS;
 use crate::ldpc::quantise;
 
-/// What became of a frame: wrong hard decisions, whether it ended as a codeword, iterations, wrong
+/// The most frames of a batch; all cores of a large device are busy with fewer.
+const FRAMES_MAX: u64 = 1 << 18;
+
+/// The result of a frame: wrong hard decisions, 1 if it ended as a codeword, iterations, wrong
 /// information bits.
-type Outcome = [u32; 4];
+pub type Outcome = [u32; 4];
 
 /// Runs the kernel.
-trait Launch: Send {
+pub trait Launch: Send {
     /// Frames that there is memory for.
     fn frames_max(&self) -> u64;
-    /// Outcomes of `count` frames from `first` on; `words` are theirs, in a row.
+    /// Outcomes of `count` frames from `first` on; `words` are the words of these, in a row.
+    ///
+    /// # Errors
+    /// With the message of the device.
     fn launch(&mut self, words: &[u8], first: u64, count: u32) -> Result<Vec<Outcome>, String>;
 }
 
-/// A code, its decoder and a channel as the kernel takes them.
-struct Tables {
+/// A code, its decoder and a channel in the form that the kernel takes.
+#[derive(Clone, Debug)]
+pub struct Tables {
     /// Sizes and settings in the order of the kernel's `Code`; first edges of checks, columns of
     /// edges, columns of sent bits, positions of information bits.
-    code: Vec<u32>,
+    pub code: Vec<u32>,
     /// By bit the bin of each cell, then the decisions of the bins and their LLRs.
-    bins: Vec<u8>,
+    pub bins: Vec<u8>,
     /// By bit the upper borders of the bins.
-    borders: Vec<f64>,
-    /// What all streams of noise have in common.
-    stream: u64,
-    /// Bytes that a frame takes.
-    frame_bytes: u64,
+    pub borders: Vec<f64>,
+    /// Common to the noise of all frames.
+    pub stream: u64,
+    /// Memory of a frame, bytes.
+    pub frame_bytes: u64,
 }
 
 impl Tables {
     /// # Errors
-    /// When the kernel does not do this, with what it does.
+    /// For a code, decoder or channel that the kernel does not do, with those that it does.
     fn new(codec: &Codec, task: &Task) -> Result<Self, String> {
-        let not = |what: &str, accepted: &str| format!("{what} runs on cpu; accepted: {accepted}");
+        let not = |what: &str, accepted: &str| {
+            format!("{what} is not for the engine gpu; accepted: {accepted}")
+        };
         let Codec::Soft(soft) = codec else { return Err(not("BCH", "an LDPC code")) };
-        let ldpc = soft.as_ldpc().ok_or_else(|| not("this code", "an LDPC code"))?;
-        if ldpc.arithmetic != Arithmetic::Int8 {
-            return Err(not("arithmetic in floats", "arithmetic int8"));
-        }
-        let [scale, offset, most] = ldpc.config.layered_rule().ok_or_else(|| {
-            not(ldpc.config.algorithm.name(), "decoder layered-nms or layered-oms")
-        })?;
+        let (code, config) = soft
+            .ldpc_int8()
+            .ok_or_else(|| not("decoding in floats", "an LDPC code with arithmetic int8"))?;
+        let [scale, offset, most] = config
+            .layered_rule()
+            .ok_or_else(|| not(config.algorithm.name(), "layered-nms or layered-oms"))?;
         let bins = task.channel.bins().ok_or_else(|| not("this channel", "bsc or sensing:N"))?;
         if task.errors != BitErrors::Natural {
-            return Err(not("a fixed number of errors", "those of the channel"));
+            return Err(not("a fixed number of errors", "the errors of the channel"));
         }
-        let (code, matrix) = (&ldpc.code, ldpc.code.matrix());
+        let matrix = code.matrix();
         let (columns, edges) = (matrix.column_count(), matrix.edge_columns().len());
         let mut table: Vec<u32> = [
             matrix.row_count(),
@@ -80,7 +86,7 @@ impl Tables {
         ]
         .map(|size| size as u32)
         .to_vec();
-        table.extend([ldpc.config.iterations, ldpc.config.stop.into(), scale, offset, most]);
+        table.extend([config.iterations, config.stop.into(), scale, offset, most]);
         for part in
             [matrix.starts(), matrix.edge_columns(), code.sent_columns(), code.info_positions()]
         {
@@ -123,19 +129,26 @@ impl Gpu {
     /// Takes the first device.
     ///
     /// # Errors
-    /// With the reason: a code or channel that runs on the CPU alone, a build without the feature
-    /// `gpu`, no device.
+    /// With the reason: a code, decoder or channel that the kernel does not do, a build without the
+    /// feature `gpu`, no device.
     pub fn new(codec: &Arc<Codec>, task: &Task) -> Result<Self, String> {
-        let tables = Tables::new(codec, task)?;
-        Self::on(codec, task, Box::new(cuda::Cuda::new(tables)?))
+        Self::on(codec, task, |tables| Ok(Box::new(cuda::Cuda::new(tables)?)))
     }
 
-    fn on(codec: &Arc<Codec>, task: &Task, device: Box<dyn Launch>) -> Result<Self, String> {
-        // Whole chunks, no more than keep all cores of a large device busy.
+    /// Takes what `device` makes of the tables.
+    ///
+    /// # Errors
+    /// As [`Gpu::new`].
+    pub fn on(
+        codec: &Arc<Codec>,
+        task: &Task,
+        device: impl FnOnce(Tables) -> Result<Box<dyn Launch>, String>,
+    ) -> Result<Self, String> {
+        let device = device(Tables::new(codec, task)?)?;
         let chunk = codec.chunk_frames();
-        let frames_max = device.frames_max().min(1 << 18) / chunk * chunk;
+        let frames_max = device.frames_max().min(FRAMES_MAX) / chunk * chunk;
         if frames_max == 0 {
-            return Err(format!("the device has no memory for {chunk} frames of this code"));
+            return Err(format!("gpu: the device has no memory for {chunk} frames of this code"));
         }
         let (codec, task, device) = (Arc::clone(codec), task.clone(), Mutex::new(device));
         Ok(Self { codec, task, device, frames_max })
@@ -146,11 +159,11 @@ impl Gpu {
         self.frames_max
     }
 
-    /// The tallies of the chunks of a range (see [`Codec::chunk_frames`]); its first and last may be
-    /// parts of one.
+    /// The tallies of the chunks of a range; the first and the last may be parts of one, see
+    /// [`Codec::chunk_frames`].
     ///
     /// # Errors
-    /// With what the device says.
+    /// With the message of the device.
     ///
     /// # Panics
     /// For more than [`Gpu::frames_max`] frames.
@@ -162,7 +175,7 @@ impl Gpu {
         }
         let words = self.words(&frames);
         let outcomes = {
-            // Outcomes of a launch that panicked are not used; the next one writes all of its own.
+            // A launch that panicked leaves nothing that the next one reads.
             let mut device = self.device.lock().unwrap_or_else(PoisonError::into_inner);
             device.launch(&words, frames.start, count as u32)?
         };
@@ -196,23 +209,13 @@ impl Gpu {
         let first = frames.start / CODEWORD_FRAMES;
         let count = ((frames.end - 1) / CODEWORD_FRAMES + 1 - first) as usize;
         let mut words = vec![0; count * bytes];
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let share = count.div_ceil(threads);
-        std::thread::scope(|scope| {
-            for (part, words) in words.chunks_mut(share * bytes).enumerate() {
-                let from = first + (part * share) as u64;
-                scope.spawn(move || {
-                    let (mut info, mut sent) =
-                        (vec![0; code.info_bits()], vec![0; code.code_bits()]);
-                    for (number, packed) in (from..).zip(words.chunks_mut(bytes)) {
-                        sent_word(code.as_ref(), &self.task, number, &mut info, &mut sent);
-                        for (byte, bits) in packed.iter_mut().zip(sent.chunks(8)) {
-                            *byte = bits.iter().rev().fold(0, |byte, bit| byte << 1 | bit);
-                        }
-                    }
-                });
+        let (mut info, mut sent) = (vec![0; code.info_bits()], vec![0; code.code_bits()]);
+        for (number, packed) in (first..).zip(words.chunks_mut(bytes)) {
+            sent_word(code.as_ref(), &self.task, number, &mut info, &mut sent);
+            for (byte, bits) in packed.iter_mut().zip(sent.chunks(8)) {
+                *byte = bits.iter().rev().fold(0, |byte, bit| byte << 1 | bit);
             }
-        });
+        }
         words
     }
 }

@@ -12,7 +12,7 @@ static struct {
     unsigned x;
 } blockIdx, blockDim, threadIdx;
 
-#include "frames.cu"
+#include "../../src/monte_carlo/gpu/frames.cu"
 
 template <typename T> static std::vector<T> read(u64 count) {
     std::vector<T> values(count);

@@ -1,29 +1,31 @@
 //! The kernel against the CPU engine, on this processor: frames.cu is compiled as C++.
 //!
-//! This is what is known of the kernel's arithmetic without a device; `make gpu-check` does the same
-//! on one.
+//! It shows the arithmetic of the kernel on a machine without a device; on one with a device,
+//! `tools/gpu_check.sh` compares the counts.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
-use super::*;
-use crate::cell::{Thresholds, TwoStates};
-use crate::channel::Channel;
-use crate::ldpc::{Algorithm, DecoderConfig, LdpcCode};
-use crate::monte_carlo::{run_chunk, Ldpc};
+use opennandlab_ecc::bch::BchCode;
+use opennandlab_ecc::cell::{Thresholds, TwoStates};
+use opennandlab_ecc::channel::{BitErrors, Channel};
+use opennandlab_ecc::ldpc::{Algorithm, DecoderConfig, LdpcCode};
+use opennandlab_ecc::monte_carlo::{
+    run_chunk, Arithmetic, Codec, Codewords, Gpu, Launch, Ldpc, Outcome, Tables, Tally, Task,
+};
 
 /// The compiled kernel, or why there is none.
 fn program() -> Result<&'static Path, &'static str> {
     static PROGRAM: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let found = PROGRAM.get_or_init(|| {
-        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/monte_carlo/gpu");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/gpu_kernel.cpp");
         // Beside the program of these tests, which has a folder that is its own to write to.
         let target = std::env::current_exe().expect("this program").with_extension("frames");
         let done = Command::new(std::env::var("CXX").unwrap_or_else(|_| "c++".into()))
             .args(["-std=c++17", "-O2", "-Wall", "-Werror", "-o"])
-            .args([&target, &sources.join("host.cpp")])
+            .args([&target, &source])
             .output()
             .map_err(|error| format!("no C++ compiler: {error}"))?;
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
@@ -84,8 +86,8 @@ fn sensing(rber: f64, ratio: f64, reads: usize) -> Channel {
 /// Runs frames by both, in batches that end anywhere; returns the tally of all.
 fn compare(codec: &Arc<Codec>, task: &Task, cuts: &[u64]) -> Option<Tally> {
     let program = program().map_err(|reason| println!("skipped: {reason}")).ok()?;
-    let tables = Tables::new(codec, task).expect("the kernel does this");
-    let gpu = Gpu::on(codec, task, Box::new(Host { program, tables })).expect("memory");
+    let host = |tables| Ok(Box::new(Host { program, tables }) as Box<dyn Launch>);
+    let gpu = Gpu::on(codec, task, host).expect("the kernel does this");
     let chunk = codec.chunk_frames();
     let mut sum = Tally::default();
     for pair in cuts.windows(2) {
@@ -159,18 +161,19 @@ fn a_hundred_thousand_frames_count_the_same() {
 fn what_the_kernel_does_not_do_is_refused() {
     let code = || LdpcCode::nand("nand-n1024-r0889").expect("a code");
     let bsc = task(Channel::bsc(9e-3).expect("a channel"));
-    let reason = |codec: &Codec, task: &Task| Tables::new(codec, task).err().expect("refused");
+    let reason = |codec: &Arc<Codec>, task: &Task| Gpu::new(codec, task).err().expect("refused");
     let config = DecoderConfig { algorithm: Algorithm::FloodingNms, ..DecoderConfig::default() };
-    assert!(reason(&codec(code(), config), &bsc).contains("accepted: decoder layered-nms"));
+    assert!(reason(&codec(code(), config), &bsc).contains("accepted: layered-nms"));
     let float = Ldpc::new(code(), DecoderConfig::default(), Arithmetic::Float32).expect("one");
-    assert!(reason(&Codec::Soft(Box::new(float)), &bsc).contains("accepted: arithmetic int8"));
-    let bch = crate::bch::BchCode::new(8, 4, None).expect("a code");
-    assert!(reason(&Codec::Hard(Box::new(bch)), &bsc).contains("accepted: an LDPC code"));
+    assert!(reason(&Arc::new(Codec::Soft(Box::new(float))), &bsc)
+        .contains("accepted: an LDPC code with arithmetic int8"));
+    let bch = BchCode::new(8, 4, None).expect("a code");
+    assert!(reason(&Arc::new(Codec::Hard(Box::new(bch))), &bsc).contains("accepted: an LDPC code"));
     let codec = codec(code(), DecoderConfig::default());
     let awgn = task(Channel::awgn(4.0, 0.9).expect("a channel"));
     assert!(reason(&codec, &awgn).contains("accepted: bsc or sensing:N"));
     let stratum = Task { errors: BitErrors::Exactly(3), ..bsc.clone() };
-    assert!(reason(&codec, &stratum).contains("those of the channel"));
+    assert!(reason(&codec, &stratum).contains("the errors of the channel"));
     // No device here, or not in this build; where there is one it is taken.
     if let Err(reason) = Gpu::new(&codec, &bsc) {
         assert!(reason.starts_with("gpu"), "{reason}");
