@@ -78,7 +78,7 @@ impl LdpcCode {
 
     /// Reads a quasi-cyclic matrix: columns, rows and expansion, the shifts (-1 for a block of
     /// zeros), and if the code is punctured a last line with 1 for each block that is sent. Shifts
-    /// of at least the expansion are taken modulo it, as those of 5G NR and IEEE 802.16e are.
+    /// of at least the expansion are taken modulo it, as those of 5G NR are.
     ///
     /// # Errors
     /// [`MatrixError`] with the line of the text and the accepted input.
