@@ -6,6 +6,7 @@ mod back_end;
 mod backends;
 mod blocked_reads;
 mod buffered_runs;
+mod cell_reads;
 mod cells;
 mod decoding;
 mod dies;
