@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   punctured   not known to the decoder, which begins with an LLR of 0: the rate rises
-//!   shortened   known to be 0: taking the column out of the matrix says the same; the rate falls
+//!   shortened   known to be 0: as if the matrix did not have the column; the rate falls
 //! ```
 //! Columns are counted from 1, as alist files do: `1-64`, `3`, `1-64+70`.
 
@@ -20,7 +20,7 @@ impl Unsent {
     /// Reads lists of columns; an empty text is an empty list.
     ///
     /// # Errors
-    /// [`MatrixError::Matrix`] for what is no list.
+    /// [`MatrixError::Matrix`] for anything else.
     pub fn parse(punctured: &str, shortened: &str) -> Result<Self, MatrixError> {
         Ok(Self { punctured: ranges(punctured)?, shortened: ranges(shortened)? })
     }
@@ -121,7 +121,7 @@ mod tests {
         format!("9 4\n2 3\n{}3 3 3 3\n{lists}", line(&weights))
     }
 
-    /// Every bit by the sum over all words of the whole matrix that have zeros where it is short.
+    /// Every bit by the sum over all words of the whole matrix whose shortened bits are zeros.
     fn most_likely(llrs: &[f64; 9], shortened: &[usize]) -> Vec<u8> {
         let mut sums = [[0.0_f64; 2]; 9];
         for word in 0_u32..512 {

@@ -24,7 +24,8 @@ pub(crate) struct EccCodec {
 #[pymethods]
 impl EccCodec {
     /// From `{kind, ...}` as JSON: `bch` (m, t, `data_bits`), `alist` or `qc` (text, and
-    /// columns `punctured` and `shortened`), `nand` (name); the last three with algorithm, iterations, scale and offset of the decoder.
+    /// columns `punctured` and `shortened`), `nand` (name); the last three with algorithm,
+    /// iterations, scale and offset of the decoder.
     #[new]
     fn new(py: Python<'_>, spec: &str) -> PyResult<Self> {
         doorway(py, || {
