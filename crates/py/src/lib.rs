@@ -76,8 +76,9 @@ mod _core {
     use super::raw::{RawNand, RawRead, RawServer};
     #[pymodule_export]
     use super::reliability::{
-        arrhenius, beta_binomial_tail, codeword_failures, device_reliability, layer_factors,
-        llr_table, page_code, page_types, rber, resolve_reliability, retry_steps, states,
+        arrhenius, beta_binomial_tail, cells_analytic, cells_counted, codeword_failures,
+        device_reliability, layer_factors, llr_table, page_code, page_types, rber,
+        resolve_reliability, retry_steps, states,
     };
     #[pymodule_export]
     use super::server::Server;

@@ -4,6 +4,7 @@
 //! lists, because a curve has hundreds of points.
 
 use opennandlab_ecc::BetaBinomial;
+use opennandlab_sim::cells::experiment::Experiment;
 use opennandlab_sim::config::ConfigError;
 use opennandlab_sim::drive::DeviceConfig;
 use opennandlab_sim::reliability::arrhenius::acceleration;
@@ -91,6 +92,33 @@ pub(crate) fn retry_steps(
         let (model, point) = (parsed_states(model)?, stress(point)?);
         Ok(questions::retry_steps(&model, &stress(horizon)?, steps, &point)?.to_string())
     })
+}
+
+/// What follows from the states alone for cells under stress, by page type.
+#[pyfunction]
+pub(crate) fn cells_analytic(
+    py: Python<'_>,
+    model: &str,
+    point: Point,
+    plan: &str,
+    information: bool,
+) -> PyResult<String> {
+    doorway(py, || {
+        Ok(Experiment::new(model, stress(point)?, plan)?.analytic(information).to_string())
+    })
+}
+
+/// Counts of wordlines that are programmed, stressed and read, cell by cell.
+#[pyfunction]
+pub(crate) fn cells_counted(
+    py: Python<'_>,
+    model: &str,
+    point: Point,
+    plan: &str,
+    first: u32,
+    count: u32,
+) -> PyResult<String> {
+    doorway(py, || Ok(Experiment::new(model, stress(point)?, plan)?.run(first, count).to_string()))
 }
 
 /// The hours at one temperature that have the effect of an hour at another.

@@ -16,6 +16,12 @@ def dim(text: str) -> None:
     terminal.stdout().print(text, style="dim", markup=False, soft_wrap=True)
 
 
+def words(values: dict[str, Any]) -> str:
+    from opennandlab.base.words import number
+
+    return ", ".join(f"{name} {number(value)}" for name, value in values.items())
+
+
 def print_rows(rows: list[dict[str, Any]], names: list[str]) -> None:
     from opennandlab.base.words import number
 

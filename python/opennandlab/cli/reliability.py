@@ -11,8 +11,10 @@ import typer
 from opennandlab.cli import _reliability_axes as lists
 from opennandlab.cli import _reliability_tables as show
 from opennandlab.cli import _terminal as terminal
+from opennandlab.cli._reliability_cells import CELLS_EXAMPLE, cells
 from opennandlab.cli._typed import typed, typed_device
 from opennandlab.cli.options.common import Printed, Seed, Sets
+from opennandlab.cli.options.reliability import Around, Reads, StressOptions, stress_of
 from opennandlab.cli.options.rows import command, flag
 
 if TYPE_CHECKING:
@@ -53,39 +55,7 @@ class Class(str, Enum):
     ENTERPRISE = "enterprise"
 
 
-class Around(str, Enum):
-    """Read levels around which a page is sensed."""
-
-    DEFAULT = "default"
-    BEST = "best"
-
-
-Reads = Annotated[float, flag("Reads of the block since programming, per page of it.", "--reads")]
 Plot = Annotated[Path | None, flag("Plot the curves into an HTML, SVG, PNG or PDF file.", "--plot")]
-
-
-@dataclass(frozen=True, kw_only=True)
-class StressOptions(Printed):
-    """A model, and what its cells went through."""
-
-    model: Annotated[
-        str,
-        flag(
-            "tlc, slc, mlc, qlc, kim, weibull, power_law, exponential, read_disturb, a device "
-            "preset, or a YAML file with a `reliability` section.",
-            "-m",
-            metavar="NAME|FILE",
-            callback=typed_device,
-        ),
-    ] = "tlc"
-    pe: Annotated[float, flag("Program/erase cycles of the block.")] = 3000.0
-    retention_h: Annotated[float, flag("Hours since programming.")] = 8760.0
-    temperature_c: Annotated[float, flag("Temperature during these hours, °C.")] = 40.0
-    reads: Reads = 0.0
-
-    def stress(self) -> dict[str, float]:
-        """Return the stress, as models take it."""
-        return _stress(self.pe, self.retention_h, self.temperature_c, self.reads)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,7 +128,7 @@ def rber(given: RberOptions) -> None:
 
         title = f"Raw bit error rate of {chosen.name}"
         chart = rber_chart(rows, title, limit, given.spread)
-        _draw(given.plot, title, _words(fixed), chart, chosen.parameters)
+        _draw(given.plot, title, show.words(fixed), chart, chosen.parameters)
         if chart.note and not given.quiet:
             terminal.note(f"{given.plot}: {chart.note}", style="dim")
     if given.as_json:
@@ -166,7 +136,7 @@ def rber(given: RberOptions) -> None:
         shown |= {} if limit is None else {"limit": asdict(limit)}
         terminal.emit_json({**shown, "points": rows})
     elif not given.quiet:
-        show.dim(f"{chosen.name}: " + _words(fixed))
+        show.dim(f"{chosen.name}: " + show.words(fixed))
         show.print_rows(rows, [*varying, "rber"])
         if limit is not None:
             show.print_limit(limit)
@@ -195,11 +165,11 @@ def states(given: StatesOptions) -> None:
         read = f", {given.reads:g} reads" if given.reads else ""
         stresses = {
             "fresh": {},
-            f"{given.pe:g} P/E": _stress(given.pe, 0, given.temperature_c, 0),
+            f"{given.pe:g} P/E": stress_of(given.pe, 0, given.temperature_c, 0),
             f"and {given.retention_h:g} h at {given.temperature_c:g} °C{read}": stress,
         }
         chart = states_chart(chosen, stresses, title)
-        _draw(given.plot, title, _words(stress), chart)
+        _draw(given.plot, title, show.words(stress), chart)
     if given.as_json:
         document = {
             "mean": found.mean.tolist(),
@@ -210,7 +180,7 @@ def states(given: StatesOptions) -> None:
         }
         terminal.emit_json({"model": chosen.name, "stress": stress, **document})
     elif not given.quiet:
-        show.dim(f"{chosen.name}: " + _words(stress))
+        show.dim(f"{chosen.name}: " + show.words(stress))
         show.print_states(found)
 
 
@@ -270,7 +240,7 @@ def llr(given: LlrOptions) -> None:
         ]
         terminal.emit_json({"model": chosen.name, "stress": stress, "tables": rows})
     elif not given.quiet:
-        show.dim(f"{chosen.name}: " + _words(stress))
+        show.dim(f"{chosen.name}: " + show.words(stress))
         for table in tables:
             show.print_llr(table)
 
@@ -320,8 +290,11 @@ def retry(given: RetryOptions) -> None:
             }
         )
     elif not given.quiet:
-        show.dim(f"{chosen.name}: " + _words(stress))
+        show.dim(f"{chosen.name}: " + show.words(stress))
         show.print_retry(rows, table)
+
+
+command(app, example=CELLS_EXAMPLE)(cells)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -544,13 +517,3 @@ def _code_limit(
     if device is None:
         return None
     return code_limit(device, drive_class.value, spread, Path(config or device.name).name)
-
-
-def _stress(pe: float, hours: float, celsius: float, reads: float) -> dict[str, float]:
-    return {"pe_cycles": pe, "retention_h": hours, "temperature_c": celsius, "reads": reads}
-
-
-def _words(values: dict[str, Any]) -> str:
-    from opennandlab.base.words import number
-
-    return ", ".join(f"{name} {number(value)}" for name, value in values.items())

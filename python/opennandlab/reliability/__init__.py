@@ -11,6 +11,7 @@ is the core's. Voltages are in gaps: distances between neighbouring programmed s
 from __future__ import annotations
 
 from opennandlab.documents.life import DriveLifeTest, LifeTest
+from opennandlab.reliability.cells import CellsCount, CellsPage, Valley, count_cells
 from opennandlab.reliability.drive_life import drive_life_test
 from opennandlab.reliability.jedec import CLASSES, DriveClass, arrhenius
 from opennandlab.reliability.life import life_test
@@ -29,6 +30,8 @@ from opennandlab.reliability.spread import codeword_failure
 __all__ = [
     "CLASSES",
     "MODELS",
+    "CellsCount",
+    "CellsPage",
     "DriveClass",
     "DriveLifeTest",
     "LifeTest",
@@ -36,8 +39,10 @@ __all__ = [
     "Model",
     "RetryTable",
     "StatesUnderStress",
+    "Valley",
     "arrhenius",
     "codeword_failure",
+    "count_cells",
     "drive_life_test",
     "layer_factors",
     "life_test",

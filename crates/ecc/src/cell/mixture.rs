@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The shifts are bounded, so a mixture has shorter tails than the normal state of the same
-//! variance. Part of the variance may be drawn anew in each read (telegraph noise of single traps):
+//! variance. Part of the variance may be drawn in each read (telegraph noise of single traps):
 //! it takes [`NOISE_STEPS`] equally likely values. Tails may be heavier than normal ones.
 
 use super::gaussian::q_inverse;
@@ -25,7 +25,7 @@ pub const NOISE_STEPS: usize = 16;
 pub struct Shift {
     /// How far the cell is moved, in the unit of the states.
     pub by: f64,
-    /// Share of the cells that are moved so far.
+    /// Share of the cells that are moved by it.
     pub weight: f64,
 }
 

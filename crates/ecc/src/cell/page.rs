@@ -87,7 +87,7 @@ impl PageBits {
 
 /// What a page needs to know of the voltages of its cells.
 pub trait Voltages {
-    /// Means and widths: they tell how many states there are and where to look for good offsets.
+    /// Means and widths: the number of states, and where to look for good offsets.
     fn states(&self) -> &States;
 
     /// `P(low < V < high)` of the voltage of a cell in this state.

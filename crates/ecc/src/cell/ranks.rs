@@ -1,4 +1,4 @@
-//! Ranks of cells: where each stands in the distribution of its state.
+//! Ranks of cells: the place of each in the distribution of its state.
 //!
 //! A cell stores no voltage. Its rank is a hash of a key and of the number of the cell, uniform in
 //! 32 bits, so that a cell of rank `u` is `u / 2^32` of the way up its state, whatever the
@@ -8,8 +8,8 @@
 //! Events less likely than 2^-32 in a state do not occur: thresholds saturate there.
 //!
 //! The hash multiplies a counter that runs in odd steps with itself under a mask, to 128 bits, and
-//! folds the halves: the mixing step of `wyrand` (Wang Yi, public domain), with the mask as a second
-//! half of the key.
+//! folds the halves: the mixing step of `wyrand` (Wang Yi, public domain), with the mask as a
+//! second half of the key.
 
 use crate::xoshiro::split_mix;
 
@@ -66,17 +66,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn ranks_are_uniform_along_a_wordline_and_across_wordlines(seed: u64, block in 0_u64..4096) {
+        fn ranks_are_uniform_along_and_across_wordlines(seed: u64, block in 0_u64..4096) {
             let key = RankKey::of(&[seed, block, 0, 0]);
             prop_assert!(z((0..65_536).map(|cell| key.rank(cell))).abs() < 6.0);
             // The low bits, and one cell of many wordlines.
             prop_assert!(z((0..65_536).map(|cell| key.rank(cell).reverse_bits())).abs() < 6.0);
-            let across = (0..65_536).map(|wordline| RankKey::of(&[seed, block, 0, wordline]).rank(7));
+            let of = |wordline| RankKey::of(&[seed, block, 0, wordline]);
+            let across = (0..65_536).map(|wordline| of(wordline).rank(7));
             prop_assert!(z(across).abs() < 6.0);
             // The same cell before and after an erase.
             let erased = RankKey::of(&[seed, block, 1, 0]);
-            let differences = (0..65_536).map(|cell| key.rank(cell).wrapping_sub(erased.rank(cell)));
-            prop_assert!(z(differences).abs() < 6.0);
+            let step = |cell| key.rank(cell).wrapping_sub(erased.rank(cell));
+            prop_assert!(z((0..65_536).map(step)).abs() < 6.0);
             // Neighbours.
             let steps = (0..65_536).map(|cell| key.rank(cell + 1).wrapping_sub(key.rank(cell)));
             prop_assert!(z(steps).abs() < 6.0);
@@ -87,7 +88,8 @@ mod tests {
             let key = RankKey::of(&[seed, 1, 2, 3]);
             prop_assert_eq!(key, RankKey::of(&[seed, 1, 2, 3]));
             let (one, two) = (key.draw(0), key.draw(1));
-            prop_assert!(z((0..65_536).map(|cell| one.rank(cell).wrapping_sub(two.rank(cell)))).abs() < 6.0);
+            let step = |cell| one.rank(cell).wrapping_sub(two.rank(cell));
+            prop_assert!(z((0..65_536).map(step)).abs() < 6.0);
             prop_assert!(z((0..65_536).map(|cell| one.rank(cell) ^ key.rank(cell))).abs() < 6.0);
         }
     }

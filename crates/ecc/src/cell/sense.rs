@@ -1,9 +1,9 @@
 //! Senses: the bits of a page, from the states, shifts and ranks of its cells.
 //!
 //! ```text
-//!   cell of state i, moved by shift k, rank u             page bit, as the levels of the page rise
+//!   cell of state i, moved by shift k, rank u             page bit, by rising levels
 //!   row (k, i) of the table: start, width     u  0 ... T_a ... T_b ... 2^32 - 1
-//!                                            bit  1  |   0    |   1    it is 1 from T_b round to T_a
+//!                                            bit  1  |   0    |   1    from T_b round to T_a
 //! ```
 //!
 //! A level at `x` has the threshold `T = 2^32 Phi((x - mean_i - shift_k) / s_i)`: the cell is above
@@ -46,7 +46,7 @@ fn class(state: u8, shift: u8) -> usize {
     usize::from(shift) << STATE_BITS | usize::from(state) & (STATE_COUNT_MAX - 1)
 }
 
-/// Errors that cells are expected to have, given what is stored in them and in their neighbours.
+/// Errors of cells, and their expected number given the states of the cells and their neighbours.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Counted {
     /// Bits that were read.
@@ -60,9 +60,12 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// How many standard deviations the errors are from their mean.
+    /// How many standard deviations the errors are from their mean, by roots, which are about
+    /// normal also where few errors are expected (Anscombe, Biometrika 35, 1948).
     pub fn z(&self) -> f64 {
-        (self.errors as f64 - self.expected) / libm::sqrt(self.variance.max(1e-12))
+        let root = |count: f64| 2.0 * libm::sqrt(count + 0.375);
+        let narrower = libm::sqrt(self.expected.max(1e-300) / self.variance.max(1e-300));
+        (root(self.errors as f64) - root(self.expected)) * narrower
     }
 
     /// Adds other bits.
@@ -343,7 +346,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_cell_that_is_above_a_level_is_above_all_lower_ones(seed: u64, a in -0.4_f64..0.4, b in -0.4_f64..0.4) {
+        fn a_cell_above_a_level_is_above_lower_ones(
+            seed: u64,
+            a in -0.4_f64..0.4,
+            b in -0.4_f64..0.4,
+        ) {
             let cells = cells(8, 0.25, 5);
             let (states, shifts) = (drawn(seed, 8), drawn(!seed, 5));
             let read = |offset: f64| {

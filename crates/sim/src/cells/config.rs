@@ -25,7 +25,7 @@ pub struct CellsConfig {
     pub coupling: Option<Vec<Coupling>>,
     /// In how many passes wordlines are programmed; default `one_shot`.
     pub program: ProgramOrder,
-    /// Share of the variance of a state that each read draws anew, 0 to 0.9. Default 0.
+    /// Share of the variance of a state that each read draws again, 0 to 0.9. Default 0.
     #[schemars(range(min = 0.0, max = 0.9))]
     pub read_noise: f64,
     /// Distribution of a state: `normal`, or `{student: NU}` with NU degrees of freedom, 2.1 to
@@ -41,7 +41,7 @@ pub struct CellsConfig {
 pub enum Blocks {
     /// Every block.
     All,
-    /// So many.
+    /// This number.
     Count(u32),
 }
 
@@ -87,7 +87,7 @@ impl JsonSchema for Blocks {
 /// A cell that moves another one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Coupling {
-    /// Wordlines further on, 1 to 8: earlier ones stand before the cell is verified.
+    /// Wordlines further on, 1 to 8: earlier ones are programmed before the cell is verified.
     pub wordline: u32,
     /// Bitlines aside, -8 to 8.
     pub bitline: i32,
@@ -192,10 +192,10 @@ impl From<TailConfig> for Tail {
 }
 
 impl CellsConfig {
-    /// Whether the keys are in their ranges, for cells of so many bits.
+    /// Whether the keys are in their ranges, for cells of this number of bits.
     ///
     /// # Errors
-    /// [`ConfigError`] with the key, the value and what is accepted.
+    /// [`ConfigError`] with the key, the value and the accepted range.
     pub fn check(&self, bits: usize) -> Result<(), ConfigError> {
         let refuse = |path: &str, value: String, accepted: &str| {
             Err(ConfigError::new(path, format!("{value} is not usable; accepted: {accepted}")))
@@ -238,7 +238,7 @@ impl CellsConfig {
         Ok(())
     }
 
-    /// Whether there are so many blocks.
+    /// Whether the drive has enough blocks.
     ///
     /// # Errors
     /// [`ConfigError`] at `blocks`.
@@ -253,7 +253,7 @@ impl CellsConfig {
         }
     }
 
-    /// Whether a drive programs its wordlines in so many passes when its power is cut.
+    /// Whether a drive programs its wordlines in this number of passes when its power is cut.
     ///
     /// # Errors
     /// [`ConfigError`] at `program`.
@@ -267,7 +267,8 @@ impl CellsConfig {
             return Ok(());
         }
         let message = format!(
-            "`{}` does not fit a `power.paired_scheme` of {passes} passes; accepted there: {accepted}",
+            "`{}` does not fit a `power.paired_scheme` of {passes} passes; accepted there: \
+             {accepted}",
             self.program.name()
         );
         Err(ConfigError::new("program", message))

@@ -1,10 +1,11 @@
-//! Cells one by one: the wordlines of blocks whose reads are decided by what is stored in them.
+//! Cells one by one: the wordlines of blocks whose reads are decided by the data stored in them.
 //!
 //! ```text
 //!   page images of a wordline ─► Wordline: a state byte for each cell
 //!   its neighbours, program order ─► CellModel::shifts: a shift byte for each cell
 //!   StateModel, stress, factor ─► CellModel::mixture ─► SenseTable of a page type and levels
 //!   seed, block, erases, wordline ─► CellModel::key ─► sense: the page as it is read
+//!                                                  experiment: a chip in a laboratory
 //! ```
 //!
 //! It knows no drive: who owns the bytes asks. A block is described by its number and its erase
@@ -17,6 +18,7 @@
 //! Left out: pulses of programming, traps with time constants, defects.
 
 pub mod config;
+pub mod experiment;
 pub mod model;
 pub mod randomiser;
 pub mod valley;

@@ -51,7 +51,7 @@ pub struct Place {
 #[derive(Clone, Debug)]
 struct Aggressor {
     coupling: Coupling,
-    /// What it adds to the number of the shift, by its state, or by its value in a coarse pass.
+    /// Its part of the number of the shift, by its state, or by its value in a coarse pass.
     steps: Vec<u8>,
     /// The same if it does not move.
     unmoved: u8,
@@ -158,7 +158,7 @@ impl CellModel {
     }
 
     /// The factor of all widths that gives `scale` times the mean error rate under this stress; the
-    /// nearest one where none does.
+    /// nearest one if none does.
     pub fn width_factor(&self, stress: &Stress, scale: f64) -> f64 {
         if (scale - 1.0).abs() < 1e-12 {
             return 1.0;
@@ -193,7 +193,7 @@ impl CellModel {
     }
 
     /// The number of the shift of each cell of a wordline, given the wordline of each of
-    /// [`Self::aggressors`]: none where it is not programmed, or beyond the block.
+    /// [`Self::aggressors`]: `None` if it is not programmed, or beyond the block.
     ///
     /// # Panics
     /// When there are not as many wordlines as aggressors, or not as many cells in them.

@@ -69,7 +69,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn scrambling_twice_gives_the_data_back(page: u32, data in proptest::collection::vec(any::<u8>(), 0..300)) {
+        fn scrambling_twice_gives_the_data_back(
+            page: u32,
+            data in proptest::collection::vec(any::<u8>(), 0..300),
+        ) {
             for kind in [Randomiser::Prbs15, Randomiser::Hash, Randomiser::None] {
                 let mut bytes = data.clone();
                 kind.apply(page, &mut bytes);

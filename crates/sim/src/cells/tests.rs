@@ -329,7 +329,7 @@ fn width_factors_are_those_computed_elsewhere() {
         let rate = |w| model.mean_rber(&model.mixture(&stress, w));
         assert!((rate(found) / rate(1.0) / scale - 1.0).abs() < 1e-6);
     }
-    // Where no width gives the rate, the nearest one does.
+    // If no width gives the rate, the nearest one does.
     assert!(model.width_factor(&stress, 1e-30) > 0.0);
     assert!(model.width_factor(&stress, 1e6) <= 10.0);
 }
@@ -340,7 +340,7 @@ fn the_chip_misreads_its_own_first_bit() {
         let [zero, one] = super::model::misreads((-1.4, 1.5 * sigma), (0.9, sigma));
         close(&[0.5 * (zero + one)], &[rate], 3e-3);
     }
-    // At a wear where they can be counted, a cell stands well in a wrong state.
+    // At a wear at which they can be counted: the cell is in a wrong state.
     let model = model(CellPreset::Mlc, json!({"program": "two_step"}));
     let worn = stress(60_000.0, 0.0);
     let block = Block::new(&model, &worn, 8, 1);
@@ -386,11 +386,12 @@ fn valleys_are_found_as_well_as_computed_elsewhere() {
     let found: Vec<f64> = (0..40)
         .map(|seed| {
             let block = Block::new(&model, &stress, 2, seed);
-            search.search(|offset| {
+            let read = |offset| {
                 let mut offsets = [0.0; 7];
                 offsets[6] = offset;
                 block.read(0, 2, &default.moved(&offsets), 0)
-            })
+            };
+            search.valley_of(&search.offsets().into_iter().map(read).collect::<Vec<_>>())
         })
         .collect();
     let mean = found.iter().sum::<f64>() / 40.0;

@@ -41,7 +41,7 @@ impl Calibrate {
     /// Whether there can be such a search.
     ///
     /// # Errors
-    /// [`ConfigError`] with the key, the value and what is accepted.
+    /// [`ConfigError`] with the key, the value and the accepted range.
     pub fn check(&self) -> Result<(), ConfigError> {
         let refuse = |path: &str, value: f64, accepted: &str| {
             Err(ConfigError::new(path, format!("{value} is not usable; accepted: {accepted}")))
@@ -90,11 +90,10 @@ impl Calibrate {
         middle + self.step * 0.5 * (left - right) / curvature
     }
 
-    /// Searches with `read`, which reads the page with the level at an offset.
-    pub fn search(&self, mut read: impl FnMut(f64) -> Vec<u8>) -> f64 {
-        let pages: Vec<Vec<u8>> = self.offsets().into_iter().map(&mut read).collect();
-        let changed: Vec<u64> = pages.windows(2).map(|pair| changed(&pair[0], &pair[1])).collect();
-        self.valley(&changed)
+    /// The offset of the valley, from a page that was read with the level at each offset.
+    pub fn valley_of(&self, pages: &[Vec<u8>]) -> f64 {
+        let changes = pages.windows(2).map(|pair| changed(&pair[0], &pair[1]));
+        self.valley(&changes.collect::<Vec<u64>>())
     }
 }
 

@@ -1,7 +1,7 @@
 //! The cells of a wordline: one state each, from the images of its pages.
 //!
 //! Bit `7 - j % 8` of byte `j / 8` of each page is of cell `j`. A byte of every page is spread over
-//! eight bytes, page by page into the bits of one word for each cell, and the word tells the state.
+//! eight bytes, page by page into the bits of one word for each cell, and the word gives the state.
 
 use opennandlab_ecc::cell::STATE_COUNT_MAX;
 
