@@ -236,6 +236,7 @@ class RawNand:
         bitflip_threshold: int | None = None,
         seed: int = 42,
         reliability: str | Mapping[str, object] | None = None,
+        cells: Mapping[str, object] | None = None,
         read_flips: int = 0,
     ) -> None: ...
     def geometry(self) -> dict[str, int]: ...

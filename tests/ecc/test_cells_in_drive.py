@@ -70,7 +70,7 @@ def metrics(drive: dict[str, Any], work: dict[str, Any] | None = None) -> dict[s
         },
         {"ftl": {"allocation": "superblock"}},
         {"nand": {"error_spread": {"block_cv": 0.3, "layers": 6, "layer_swing": 0.5}}},
-        {"nand": {"cells": {"blocks": "all", "read_noise": 0.1, "tail": {"student": 6.0}}}},
+        {"nand": {"cells": {"blocks": "all", "read_noise": 0.1}}},
         {"nand": {"cells": {"blocks": "all", "program": "foggy_fine", "randomiser": "hash"}}},
         {
             "nand": {
@@ -104,13 +104,17 @@ def test_cells_have_the_errors_that_their_states_let_expect(layout: dict[str, An
     assert found["agrees"]
     rows = found["page_types"].values()
     assert all(row["errors"] > 1000 for row in rows)
-    assert sum(row["lost_pages"] for row in rows) == 0
+    # One wordline of six has no neighbour that is programmed later, and more errors than the mean
+    # that the tables know.
+    for row in rows:
+        assert abs(row["lost_pages"] - row["lost_pages_expected"]) <= 0.3 * row["pages"]
 
 
 def test_a_drive_with_cells_moves_and_places_what_one_with_tables_does() -> None:
     work = {"read_pct": 50, "total": {"ios": 6000}}
-    cells = metrics(device(), work)
-    table = metrics(device({"nand": {"cells": None}, "ecc": {"fidelity": "table"}}), work)
+    young = device({"nand": {"stress": None}})
+    cells = metrics(young, work)
+    table = metrics(merged(young, {"nand": {"cells": None}, "ecc": {"fidelity": "table"}}), work)
     assert cells.pop("cells")["agrees"]
     for found in (cells, table):
         # What the decoders saw, and how far a drawn page climbs, is of each drive.

@@ -22,6 +22,7 @@ import pytest
 
 import opennandlab as onl
 from opennandlab import _core
+from opennandlab.base.errors import ConfigError
 from places import ROOT
 
 if TYPE_CHECKING:
@@ -394,3 +395,48 @@ def test_a_chip_that_cannot_be_served_is_refused(
     assert done.returncode == 2, done.stderr
     assert reason in done.stderr
     assert not (tmp_path / "s").exists()
+
+
+def test_errors_of_cells_are_those_of_their_states() -> None:
+    # TLC after 3,000 cycles and a year: an own integration over states and neighbours.
+    rates = {0: 6.129e-3, 1: 2.655e-2, 2: 6.160e-2}
+    chip = onl.RawNand(
+        page_bytes=16384,
+        oob_bytes=0,
+        pages_per_block=33,
+        blocks=2,
+        ecc=None,
+        reliability={"kind": "states", "preset": "tlc"},
+        cells={},
+    )
+    data = [bytes([value]) * 16384 for value in range(33)]
+    for page, written in enumerate(data):
+        assert chip.program(0, page, written) == 0
+    chip.age(pe=3000, hours=8760)
+    errors = dict.fromkeys(rates, 0)
+    for page, written in enumerate(data[:30]):
+        found = chip.read(0, page).data
+        assert found == chip.read(0, page).data
+        wrong = int.from_bytes(found, "big") ^ int.from_bytes(written, "big")
+        errors[page % 3] += wrong.bit_count()
+    bits = 10 * 8 * 16384
+    for page_type, rate in rates.items():
+        allowed = 4.5 * (bits * rate) ** 0.5
+        assert abs(errors[page_type] - bits * rate) < allowed, (page_type, errors)
+    # An erased page has few wrong bits, and the next wordline moves the cells of an open one.
+    blank = chip.read(1, 0).data
+    assert sum(8 - byte.bit_count() for byte in blank) < bits / 10
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"cells": {}}, "reliability states"),
+        ({"cells": {}, "reliability": "weibull"}, "reliability states"),
+        ({"cells": {"blocks": 4}, "reliability": {"kind": "states"}}, "left out"),
+        ({"cells": {"program": "two_step"}, "reliability": {"kind": "states"}}, "foggy_fine"),
+    ],
+)
+def test_cells_that_a_chip_cannot_have(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        onl.RawNand(blocks=4, **options)

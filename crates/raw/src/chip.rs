@@ -11,6 +11,7 @@ use opennandlab_sim::reliability::questions::{check, check_temperature, parsed};
 use opennandlab_sim::reliability::{Stress, REFERENCE_C};
 use serde::Serialize;
 
+use crate::cells::Cells;
 use crate::dump;
 use crate::noise::{MeanRber, Noise, Place, ReadFlips};
 use crate::options::{within, Options};
@@ -178,9 +179,20 @@ impl RawNand {
         }
         within("read_flips", options.read_flips, 0..=code.steps.bits() as u32)?;
         let mut noise: Vec<Box<dyn Noise>> = Vec::new();
-        if let Some(model) = &options.reliability {
-            let model = parsed(&model.to_string())?.build();
-            noise.push(Box::new(MeanRber::new(model, options.seed)));
+        let model = options.reliability.as_ref().map(|model| parsed(&model.to_string()));
+        let model = model.transpose()?;
+        match (&model, &options.cells) {
+            (Some(model), Some(cells)) => {
+                noise.push(Box::new(Cells::new(cells, model, options.seed)?));
+            }
+            (Some(model), None) => {
+                noise.push(Box::new(MeanRber::new(model.build(), options.seed)));
+            }
+            (None, Some(_)) => {
+                let message = "need voltages; accepted: with reliability states";
+                return Err(ConfigError::new("cells", message));
+            }
+            (None, None) => {}
         }
         if options.read_flips > 0 {
             let (steps, count, seed) = (code.steps, options.read_flips, options.seed);
@@ -339,8 +351,10 @@ impl RawNand {
             page_type: None,
         };
         let place = Place { block: at.block, page: at.page, erases: block.erases };
+        let block = &self.blocks[at.block as usize];
+        let pages = |page: u32| block.pages.get(&page).map(|page| &page.bytes[..]);
         for noise in &mut self.noise {
-            noise.disturb(place, &stress, &mut bytes);
+            noise.disturb(place, &stress, &pages, &mut bytes);
         }
         if access == Access::Raw {
             let status = Status::Ok;

@@ -14,6 +14,7 @@
 //! Left out: time, planes, read-retry, an order of page types, copy-back.
 
 mod c_abi;
+mod cells;
 mod chip;
 mod dump;
 mod faults;
@@ -24,6 +25,6 @@ mod server;
 
 pub use chip::{Access, At, Erasure, Geometry, RawNand, Reading, Stats, Status};
 pub use faults::{Fault, Scope};
-pub use noise::{MeanRber, Noise, Place};
+pub use noise::{MeanRber, Noise, Pages, Place};
 pub use options::{Ecc, Options};
 pub use server::Server;

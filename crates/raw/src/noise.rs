@@ -23,14 +23,17 @@ impl Place {
     }
 }
 
+/// The bytes of the pages of a block by their number; none for a page that is not programmed.
+pub type Pages<'a> = dyn Fn(u32) -> Option<&'a [u8]> + 'a;
+
 /// Bit errors of reads.
 ///
 /// Who calls: [`crate::RawNand::read`], with the bytes that the cells of a page hold. An
 /// implementation changes them to those that are sensed. The same place under the same stress
 /// should give the same errors, as cells do; a page of all ones may be an erased one.
 pub trait Noise: Send {
-    /// Changes a page with its OOB to what a read senses.
-    fn disturb(&mut self, place: Place, stress: &Stress, page: &mut [u8]);
+    /// Changes a page with its OOB to what a read senses. `pages` are those of its block.
+    fn disturb(&mut self, place: Place, stress: &Stress, pages: &Pages<'_>, page: &mut [u8]);
 }
 
 /// Errors at the rate of an error model, in independent bits.
@@ -51,7 +54,7 @@ impl MeanRber {
 }
 
 impl Noise for MeanRber {
-    fn disturb(&mut self, place: Place, stress: &Stress, page: &mut [u8]) {
+    fn disturb(&mut self, place: Place, stress: &Stress, _: &Pages<'_>, page: &mut [u8]) {
         // A rank u is below p where -ln(1 - u) is below -ln(1 - p). The least of n exponential
         // deviates is one of rate n, and the distances to the next are as well, of n - 1, …
         let limit = -libm::log1p(-self.model.rber(stress));
@@ -82,7 +85,7 @@ pub(crate) struct ReadFlips {
 }
 
 impl Noise for ReadFlips {
-    fn disturb(&mut self, place: Place, _: &Stress, page: &mut [u8]) {
+    fn disturb(&mut self, place: Place, _: &Stress, _: &Pages<'_>, page: &mut [u8]) {
         let mut rng = place.rng(self.seed, u64::from_be_bytes(*b"readflip"));
         for step in 0..self.steps.count {
             self.steps.flip(page, step, self.count as usize, &mut rng);

@@ -36,6 +36,9 @@ pub struct Options {
     /// The `reliability` section of a device file, for bit errors of wear, age and reads; none:
     /// there are only those that are injected.
     pub reliability: Option<Value>,
+    /// The `nand.cells` section of a device file without `blocks`, for bit errors cell by cell
+    /// with reliability `states`; none: independent bits.
+    pub cells: Option<Value>,
     /// Wrong bits in each step of each read.
     pub read_flips: u32,
 }
@@ -65,6 +68,7 @@ impl Default for Options {
             bitflip_threshold: None,
             seed: 42,
             reliability: None,
+            cells: None,
             read_flips: 0,
         }
     }
