@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import doctest
 import errno
 import importlib.util
 import json
@@ -111,6 +112,12 @@ def test_what_cannot_be_is_refused_in_words() -> None:
         chip.is_bad(0)
     chip.power_on()
     assert not chip.is_bad(0)
+
+
+def test_the_example_of_the_class_holds() -> None:
+    parsed = doctest.DocTestParser().get_doctest(onl.RawNand.__doc__ or "", {}, "chip", None, 0)
+    assert len(parsed.examples) == 6
+    assert doctest.DocTestRunner().run(parsed).failed == 0
 
 
 # littlefs

@@ -345,7 +345,7 @@ impl RawNand {
         }
         let stress = Stress {
             pe_cycles: self.pe_cycles + f64::from(block.erases),
-            retention_h: (self.hours - since) / hours_of(self.celsius),
+            retention_h: ((self.hours - since) / hours_of(self.celsius)).min(AMOUNT_MAX),
             temperature_c: self.celsius,
             reads: block.reads as f64 / f64::from(self.options.pages_per_block),
             page_type: None,
@@ -512,7 +512,7 @@ impl RawNand {
                            `states`, when the chip is made";
             return Err(ConfigError::new("reliability", message));
         }
-        self.pe_cycles += pe;
+        self.pe_cycles = (self.pe_cycles + pe).min(AMOUNT_MAX);
         if hours > 0.0 {
             self.hours += hours * hours_of(celsius);
             self.celsius = celsius;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use opennandlab_sim::config::ConfigError;
 
-use crate::options::Options;
+use crate::options::{Options, BLOCKS_MAX};
 
 /// A dump whose size fits a chip.
 pub(crate) struct Image {
@@ -42,8 +42,11 @@ impl Image {
             ));
         }
         let wanted = options.blocks.map_or(blocks, u64::from);
-        if blocks != wanted || blocks > 1 << 22 {
-            return refused(format!("has {blocks} blocks; accepted: {}", wanted.min(1 << 22)));
+        if blocks != wanted || blocks > u64::from(BLOCKS_MAX) {
+            return refused(format!(
+                "has {blocks} blocks; accepted: {}",
+                wanted.min(BLOCKS_MAX.into())
+            ));
         }
         Ok(Self { file: BufReader::with_capacity(1 << 20, file), blocks: blocks as u32 })
     }

@@ -8,6 +8,8 @@ use serde_json::Value;
 
 /// Blocks of a chip without an image and without the key.
 const BLOCKS: u32 = 1024;
+/// More than any chip has.
+pub(crate) const BLOCKS_MAX: u32 = 1 << 20;
 
 /// Keys of a chip; all have defaults.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -101,7 +103,7 @@ impl Options {
             ("page_bytes", self.page_bytes, 1 << 16),
             ("oob_bytes", self.oob_bytes, 1 << 16),
             ("pages_per_block", self.pages_per_block, 1 << 13),
-            ("blocks", self.block_count(), 1 << 22),
+            ("blocks", self.block_count(), BLOCKS_MAX),
             ("nop", self.nop, 1 << 10),
         ] {
             within(key, value, 1..=most)?;

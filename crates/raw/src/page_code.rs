@@ -96,25 +96,7 @@ impl PageCode {
             );
             return refused("ecc.step_bytes", message);
         }
-        let data_bits = 8 * step_bytes as usize;
-        let holds = |m: &u32| {
-            let limit = (1_u64 << m) - 1;
-            data_bits as u64 + u64::from(*m) * u64::from(strength) <= limit
-        };
-        let code = M
-            .clone()
-            .find(holds)
-            .filter(|_| strength > 0)
-            .and_then(|m| BchCode::new(m, strength, Some(data_bits)).ok());
-        let Some(code) = code else {
-            let most = ((1_usize << M.end()) - 1).saturating_sub(data_bits) / *M.end() as usize;
-            let message = if most == 0 {
-                format!("no field up to m 16 holds words of {step_bytes} bytes")
-            } else {
-                format!("{strength} is out of range; accepted: 1 to {most}")
-            };
-            return refused("ecc.strength", message);
-        };
+        let code = word_code(step_bytes as usize, strength)?;
         let count = (options.page_bytes / step_bytes) as usize;
         let needed = count * code.parity_bytes() + 1;
         if needed > options.oob_bytes as usize {
@@ -187,6 +169,25 @@ impl PageCode {
         }
         found
     }
+}
+
+/// The code of a word, over the smallest field that holds it.
+fn word_code(step_bytes: usize, strength: u32) -> Result<BchCode, ConfigError> {
+    let data_bits = 8 * step_bytes;
+    let holds = |m: &u32| (data_bits + (m * strength) as usize) < (1 << m);
+    // Of larger numbers the product would not fit.
+    let mut fields = M.filter(|_| (1..1 << 16).contains(&strength));
+    let made = fields.find(holds).map(|m| BchCode::new(m, strength, Some(data_bits)));
+    if let Some(Ok(code)) = made {
+        return Ok(code);
+    }
+    let most = ((1_usize << M.end()) - 1).saturating_sub(data_bits) / *M.end() as usize;
+    let message = if most == 0 {
+        format!("no field up to m {} holds words of {step_bytes} bytes", M.end())
+    } else {
+        format!("{strength} is out of range; accepted: 1 to {most}")
+    };
+    Err(ConfigError::new("ecc.strength", message))
 }
 
 fn xor(bytes: &mut [u8], mask: &[u8]) {

@@ -40,37 +40,20 @@ const EINVAL: u32 = 22;
 const RAW: u16 = 1;
 const FORCE: u16 = 2;
 
-/// What a client may ask for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Op {
-    Geometry,
-    Read,
-    Program,
-    Erase,
-    IsBad,
-    MarkBad,
-    Inject,
-    Age,
-    Stats,
-}
-
-/// Number of an operation, and the flags that it knows.
-const OPS: [(u16, Op, u16); 9] = [
-    (1, Op::Geometry, 0),
-    (2, Op::Read, RAW),
-    (3, Op::Program, RAW),
-    (4, Op::Erase, FORCE),
-    (5, Op::IsBad, 0),
-    (6, Op::MarkBad, 0),
-    (7, Op::Inject, 0),
-    (8, Op::Age, 0),
-    (9, Op::Stats, 0),
-];
+const GEOMETRY: u16 = 1;
+const READ: u16 = 2;
+const PROGRAM: u16 = 3;
+const ERASE: u16 = 4;
+const IS_BAD: u16 = 5;
+const MARK_BAD: u16 = 6;
+const INJECT: u16 = 7;
+const AGE: u16 = 8;
+const STATS: u16 = 9;
 
 /// A request without its data.
 #[derive(Debug)]
 struct Request {
-    op: Op,
+    op: u16,
     flags: u16,
     tag: u64,
     at: At,
@@ -106,18 +89,19 @@ impl Request {
         if magic != MAGIC {
             return Err((0, format!("magic: {magic:#x}; accepted: {MAGIC:#x}")));
         }
-        let Some(&(_, op, known)) = OPS.iter().find(|row| row.0 == op) else {
-            return Err((tag, format!("op: {op} is unknown; accepted: 1 to {}", OPS.len())));
+        // The flags and lengths of an operation.
+        let (known, lengths) = match op {
+            READ => (RAW, 0..=0),
+            PROGRAM => (RAW, page..=page + oob),
+            ERASE => (FORCE, 0..=0),
+            INJECT => (0, 12..=12),
+            AGE => (0, 24..=24),
+            GEOMETRY | IS_BAD | MARK_BAD | STATS => (0, 0..=0),
+            _ => return Err((tag, format!("op: {op} is unknown; accepted: 1 to {STATS}"))),
         };
         if flags & !known != 0 {
             return Err((tag, format!("flags: {flags} is not known here; accepted: 0 or {known}")));
         }
-        let lengths = match op {
-            Op::Program => page..=page + oob,
-            Op::Inject => 12..=12,
-            Op::Age => 24..=24,
-            _ => 0..=0,
-        };
         if !lengths.contains(&length) {
             let (least, most) = (lengths.start(), lengths.end());
             return Err((tag, format!("length: {length}; accepted: {least} to {most}")));
@@ -137,6 +121,10 @@ struct Reply {
 impl Reply {
     fn refused(text: String) -> Self {
         Self { status: EINVAL, data: text.into_bytes(), ..Self::default() }
+    }
+
+    fn with(data: Vec<u8>) -> Self {
+        Self { data, ..Self::default() }
     }
 
     fn of(status: Status) -> Self {
@@ -161,7 +149,7 @@ fn answer(chip: &mut RawNand, request: &Request, data: &[u8]) -> Result<Reply, C
     let erasure = if request.flags & FORCE == 0 { Erasure::Careful } else { Erasure::Forced };
     let mut fields = Fields(data);
     Ok(match request.op {
-        Op::Geometry => {
+        GEOMETRY => {
             let it = chip.geometry();
             let fields = [
                 it.page_bytes,
@@ -173,38 +161,35 @@ fn answer(chip: &mut RawNand, request: &Request, data: &[u8]) -> Result<Reply, C
                 it.strength,
                 it.bitflip_threshold,
             ];
-            let data = fields.iter().flat_map(|field| field.to_le_bytes()).collect();
-            Reply { data, ..Reply::default() }
+            Reply::with(fields.iter().flat_map(|field| field.to_le_bytes()).collect())
         }
-        Op::Read => {
+        READ => {
             let found = chip.read(at, access)?;
             let corrected = [found.corrected_max, found.corrected_sum];
             Reply { status: found.status as u32, corrected, data: found.bytes }
         }
-        Op::Program => {
+        PROGRAM => {
             let (data, oob) = data.split_at(chip.geometry().page_bytes as usize);
             Reply::of(chip.program(at, data, oob, access)?)
         }
-        Op::Erase => Reply::of(chip.erase(at.block, erasure)?),
-        Op::IsBad => match chip.is_bad(at.block)? {
-            Ok(is_bad) => Reply { data: vec![is_bad.into()], ..Reply::default() },
+        ERASE => Reply::of(chip.erase(at.block, erasure)?),
+        IS_BAD => match chip.is_bad(at.block)? {
+            Ok(is_bad) => Reply::with(vec![is_bad.into()]),
             Err(status) => Reply::of(status),
         },
-        Op::MarkBad => Reply::of(chip.mark_bad(at.block)?),
-        Op::Inject => {
+        MARK_BAD => Reply::of(chip.mark_bad(at.block)?),
+        INJECT => {
             let (kind, step) = (fields.u32(), fields.u32());
             chip.inject(Fault::of(kind, at.block, at.page, step, fields.u32())?)?;
             Reply::default()
         }
-        Op::Age => {
+        AGE => {
             let [pe, hours, celsius] = [(); 3].map(|()| f64::from_le_bytes(fields.next()));
             chip.age(pe, hours, celsius)?;
             Reply::default()
         }
-        Op::Stats => {
-            let data = json!(chip.stats()).to_string().into_bytes();
-            Reply { data, ..Reply::default() }
-        }
+        // No other is parsed.
+        _ => Reply::with(json!(chip.stats()).to_string().into_bytes()),
     })
 }
 

@@ -288,7 +288,7 @@ fn a_saved_image_is_loaded_again_and_a_wrong_size_is_told() {
 #[test]
 fn options_that_cannot_be_are_refused_with_the_value() {
     for (json, reason) in [
-        (r#"{"blocks": 0}"#, "blocks: 0 is out of range; accepted: 1 to 4194304"),
+        (r#"{"blocks": 0}"#, "blocks: 0 is out of range; accepted: 1 to 1048576"),
         (r#"{"page_bytes": 0}"#, "page_bytes: 0 is out of range"),
         (r#"{"nop": 0}"#, "nop: 0"),
         (r#"{"oob_bytes": 52}"#, "4 steps need 52 of parity and 1 for the marker, 53 in all"),
