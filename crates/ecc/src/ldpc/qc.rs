@@ -51,7 +51,8 @@ impl BaseMatrix {
                 MatrixError::line(text.lines().count() + 1, message)
             })?;
             let row = numbers(line, content)?;
-            reduced += row.iter().filter(|&&shift| shift >= expansion as i64).count();
+            let is_beyond = |&shift: &i64| usize::try_from(shift).is_ok_and(|it| it >= expansion);
+            reduced += row.iter().copied().filter(is_beyond).count();
             shifts.push(shift_row(line, &row, columns, expansion)?);
         }
         let sent = match lines.next() {
