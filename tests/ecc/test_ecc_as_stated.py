@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 import opennandlab as onl
 from opennandlab import _core
 from opennandlab.base.errors import ConfigError
+from opennandlab.cli import app
 from opennandlab.ecc.codes import _alist
 
 NAND = {
@@ -112,7 +114,7 @@ def test_bits_of_any_polynomial_and_order_fail_as_the_formula_says(order: str) -
     [
         ({**STATED, "step_bytes": 500}, "ecc.step_bytes", "pages of 2048 bytes"),
         ({**STATED, "bch_t": 4}, "ecc.bch_t", "4 is not strength = 8"),
-        ({**STATED, "bch_m": 12}, "ecc.strength", "4096 data bits do not fit"),
+        ({**STATED, "bch_m": 12}, "ecc.bch_m", "4096 data bits do not fit"),
         ({**STATED, "nand-ecc-strength": 8}, "ecc.nand-ecc-strength", "`strength` is given too"),
         ({"strength": 8}, "ecc.strength", "with step_bytes"),
         ({**STATED, "bit_order": "big"}, "ecc.bit_order", "big"),
@@ -120,6 +122,7 @@ def test_bits_of_any_polynomial_and_order_fail_as_the_formula_says(order: str) -
         ({**STATED, "algorithm": "ldpc"}, "ecc.step_bytes", "only with algorithm bch"),
         ({**STATED, "strength": 60}, "ecc.strength", "392 B per page"),
         ("nand-ecc-step-size = <512>; nand-bus-width = <8>;", "ecc", "nand-bus-width = <8>"),
+        ({"dialect": "sunxi", "step_bytes": [1]}, "ecc.step_bytes", "a whole number"),
         ({"dialect": "nobody"}, "ecc.dialect", "linux-bch"),
         ({"dialect": "imx-gpmi", "strength": 8}, "ecc.dialect", "cover 512 and 522 bytes"),
         ({"dialect": "sunxi", "strength": 16, "meta_bytes": 2}, "ecc.meta_bytes", "contradicts"),
@@ -211,3 +214,17 @@ def test_curves_of_another_code_or_channel_are_refused(tmp_path: Path) -> None:
         error = refusal({"code": code, "fer_table": {"curves": files}})
         assert error.path == "ecc.fer_table", error
         assert words in error.message, error
+
+
+def test_the_command_line_takes_a_section_for_a_preset(tmp_path: Path) -> None:
+    output = tmp_path / "result.json"
+    ecc = "ecc={step_bytes: 512, strength: 8}"
+    work = ("--workload", "W1", "--set", "nand.blocks_per_plane=16", "--set", ecc)
+    shown = CliRunner().invoke(app, ["benchmark", *work, "--output", str(output), "--quiet"])
+    assert shown.exit_code == 0, shown.output
+    device = onl.load(output).document["device"]
+    assert device["ecc"] == {"algorithm": "bch", **STATED}
+    assert onl.load_device(device).effective["codewords_per_page"] == 8
+    ecc = "ecc.step_bytes=512"
+    shown = CliRunner().invoke(app, ["benchmark", "--workload", "W1", "--set", ecc])
+    assert shown.exit_code == 2

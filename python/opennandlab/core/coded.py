@@ -134,6 +134,8 @@ def _of_dialect(section: Section, _: Path) -> Section:
     from opennandlab.ecc.dumps.dialects import DIALECTS, Asked, layout_of
 
     name = section["dialect"]
+    if any(type(section.get(key, 0)) is not int for key in ("step_bytes", "strength")):
+        return {}  # refused by the core
     step = section.get("step_bytes") or min(DIALECTS[name].fields if name in DIALECTS else [512])
     strengths = DIALECTS[name].strengths if name in DIALECTS else ()
     strength = section.get("strength") or (strengths[0] if len(strengths) == 1 else None)

@@ -473,7 +473,7 @@ mod tests {
             (EccConfig { strength: None, ..steps(512, 8) }, "strength", "is missing"),
             (EccConfig { step_bytes: None, ..steps(512, 8) }, "strength", "with step_bytes"),
             (EccConfig { bch_t: Some(4), ..steps(512, 8) }, "bch_t", "4 is not strength = 8"),
-            (EccConfig { bch_m: Some(12), ..steps(512, 8) }, "strength", "4096 data bits"),
+            (EccConfig { bch_m: Some(12), ..steps(512, 8) }, "bch_m", "4096 data bits"),
             (
                 EccConfig { bch_m: Some(14), primitive_poly: Some(0x201b), ..steps(512, 8) },
                 "bch_m",

@@ -46,7 +46,13 @@ impl BchWords {
     const DEGREE_MAX: u32 = 16;
 
     fn refused(&self, error: &CodeError) -> ConfigError {
-        let key = if self.step_bytes.is_some() { "strength" } else { "bch_t" };
+        let key = match (self.step_bytes, error) {
+            (None, _) => "bch_t",
+            // The usual degree has room for a step.
+            (_, CodeError::DataBits { .. }) if self.degree.is_some() => "bch_m",
+            (_, CodeError::DataBits { .. }) => "primitive_poly",
+            _ => "strength",
+        };
         ConfigError::new(key, error.to_string())
     }
 
