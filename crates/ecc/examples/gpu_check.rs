@@ -14,7 +14,7 @@ use opennandlab_ecc::monte_carlo::{
 };
 
 /// Codes, and an RBER at which some frames fail.
-const CODES: [(&str, f64); 2] = [("nand-n1024-r0889", 7e-3), ("nand-4k-r090", 7.5e-3)];
+const CODES: [(&str, f64); 2] = [("nand-n1024-r0889", 5e-3), ("nand-4k-r090", 7e-3)];
 
 fn main() -> ExitCode {
     let frames = std::env::args().nth(1).map_or(100_000, |text| text.parse().expect("frames"));

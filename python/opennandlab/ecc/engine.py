@@ -182,8 +182,10 @@ class Engine:
         try:
             yield pool
         finally:
-            # Also on Ctrl-C. Chunks that ran ahead are not waited for.
-            pool.stop()
+            # Also on Ctrl-C. Chunks that ran ahead are not waited for; batches are, since the next
+            # point needs their memory.
+            end = pool.stop if self.name == CPU else pool.close
+            end()
 
 
 def _on_cpu(task: _core.EccTask) -> Run:

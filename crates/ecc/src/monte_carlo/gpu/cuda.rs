@@ -83,6 +83,8 @@ impl Cuda {
         // buffers have the sizes that it derives from the table `code` and from `count`.
         unsafe { arguments.launch(grid)? };
         let out = stream.clone_dtoh(&out)?;
+        // Memory that is given back before the wait is free after it.
+        drop((words, scratch));
         stream.synchronize()?;
         Ok(out.as_chunks().0.to_vec())
     }
