@@ -485,13 +485,14 @@ impl Line<'_> {
     fn search(&self, search: &Calibrate, cells: &Mixture, default: &ReadLevels) -> ReadLevels {
         let mut offsets = vec![0.0; default.at().len()];
         for level in self.page.levels() {
-            let mut read = FIRST_SEARCH + level * search.reads();
-            offsets[level] = search.search(|offset| {
-                read += 1;
+            let sense = |(read, offset): (usize, f64)| {
                 let mut moved = vec![0.0; offsets.len()];
                 moved[level] = offset;
-                self.sense(&SenseTable::new(cells, self.page, &default.moved(&moved)), read)
-            });
+                let table = SenseTable::new(cells, self.page, &default.moved(&moved));
+                self.sense(&table, FIRST_SEARCH + level * search.reads() + read)
+            };
+            let pages: Vec<Vec<u8>> = search.offsets().into_iter().enumerate().map(sense).collect();
+            offsets[level] = search.valley_of(&pages);
         }
         default.moved(&offsets)
     }
