@@ -225,7 +225,9 @@ mod tests {
     /// Codes of 1, 2, 4 and 8 levels.
     fn codes() -> Vec<PageBits> {
         let reflected = |width: usize, count: usize| {
-            PageBits::new((0..count).map(move |i| u8::from((i + width) / (2 * width) % 2 == 0)))
+            PageBits::new(
+                (0..count).map(move |i| u8::from(((i + width) / (2 * width)).is_multiple_of(2))),
+            )
         };
         vec![reflected(4, 8), reflected(2, 8), reflected(1, 8), reflected(1, 16)]
     }
@@ -245,7 +247,7 @@ mod tests {
     fn drawn(key: u64, kinds: usize) -> Vec<u8> {
         let key = RankKey::of(&[key]);
         (0..CELLS as u32)
-            .map(|cell| (u64::from(key.rank(cell)) * kinds as u64 >> 32) as u8)
+            .map(|cell| ((u64::from(key.rank(cell)) * kinds as u64) >> 32) as u8)
             .collect()
     }
 
@@ -312,7 +314,7 @@ mod tests {
         let levels = levels(8, -0.07);
         for bits in codes().into_iter().take(3) {
             let page = CellPage { states: mixture.states(), bits, levels: &levels };
-            assert_eq!(mixture.rber(bits, &levels), page.rber());
+            assert_eq!(mixture.rber(bits, &levels).to_bits(), page.rber().to_bits());
             let at = [-0.1, 0.0, 0.1];
             assert_eq!(mixture.table(bits, &levels, &at), page.table(&at));
             assert_eq!(mixture.best_table(bits, &levels, 3), page.best_table(3));

@@ -10,9 +10,9 @@
 //!
 //! | order | move |
 //! |---|---|
-//! | one_shot | from the erased state to its own |
-//! | two_step | from where the first bit has put it: the erased state, or 0.9 gaps |
-//! | foggy_fine | from the coarse pass to the fine one: normal, 16 equally likely values |
+//! | `one_shot` | from the erased state to its own |
+//! | `two_step` | from where the first bit has put it: the erased state, or 0.9 gaps |
+//! | `foggy_fine` | from the coarse pass to the fine one: normal, 16 equally likely values |
 //!
 //! Several aggressors are summed in about 250 bins, of which the probabilities are known, so that
 //! sampled and analytic rates are of the same shifts. Cells at the end of a block, and those
@@ -202,7 +202,9 @@ impl CellModel {
         let mut shifts = vec![0; cells];
         for (aggressor, neighbour) in self.aggressors.iter().zip(neighbours) {
             let Some(neighbour) = neighbour else {
-                shifts.iter_mut().for_each(|shift| *shift += aggressor.unmoved);
+                for shift in &mut shifts {
+                    *shift += aggressor.unmoved;
+                }
                 continue;
             };
             assert_eq!(neighbour.states.len(), cells, "wordlines of equally many cells");
