@@ -409,7 +409,7 @@ def test_errors_of_cells_are_those_of_their_states() -> None:
     rates = {0: 6.129e-3, 1: 2.655e-2, 2: 6.160e-2}
     chip = onl.RawNand(
         page_bytes=16384,
-        oob_bytes=0,
+        oob_bytes=1,
         pages_per_block=33,
         blocks=2,
         ecc=None,
@@ -423,7 +423,9 @@ def test_errors_of_cells_are_those_of_their_states() -> None:
     errors = dict.fromkeys(rates, 0)
     for page, written in enumerate(data[:30]):
         found = chip.read(0, page).data
-        assert found == chip.read(0, page).data
+        # The same cells again, disturbed by a read more.
+        again = int.from_bytes(chip.read(0, page).data, "big")
+        assert (int.from_bytes(found, "big") ^ again).bit_count() < 20
         wrong = int.from_bytes(found, "big") ^ int.from_bytes(written, "big")
         errors[page % 3] += wrong.bit_count()
     bits = 10 * 8 * 16384
