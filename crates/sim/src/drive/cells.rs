@@ -1,4 +1,4 @@
-//! Drives whose reads sense cells: what they need, and their cells.
+//! Drives whose reads sense cells: their requirements, and their cells.
 
 use super::config::DeviceConfig;
 use crate::cells::{CellModel, CellsConfig};

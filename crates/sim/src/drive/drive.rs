@@ -1,5 +1,4 @@
-//! The drive: media, firmware, write buffer and read-error accounting, and what one host command
-//! does to them.
+//! The drive: media, firmware, write buffer, read-error accounting, and the work of a host command.
 //!
 //! A command is cut into pages. If a page is written in part, its rest is read from the flash
 //! (`merge`) when the page is programmed: at once, or when it leaves the write buffer before the

@@ -22,6 +22,7 @@
 use std::collections::BTreeMap;
 
 use super::arena::{Arena, Slot};
+use super::flips::Flips;
 use super::history::History;
 use super::protection::Protection;
 use super::unit::{Unit, Version};
@@ -66,17 +67,6 @@ pub struct SavedUnit<'a> {
     pub is_lost: bool,
 }
 
-/// Blocks whose pages are decoded bit by bit: faults there flip bits, and the code decides.
-#[derive(Clone, Debug)]
-pub(super) struct Decoded {
-    /// By block.
-    is_decoded: Vec<bool>,
-    /// Flips of a page that a move corrects, at most.
-    correctable: u32,
-    /// Flipped bits by block and page index.
-    flips: BTreeMap<(u32, u32), u32>,
-}
-
 /// See the module. Each [`Unit`] kept here is a holder of its slot.
 #[derive(Clone, Debug)]
 pub struct Contents {
@@ -97,7 +87,7 @@ pub struct Contents {
     /// Units removed by erases, kept if a power cut may undo these.
     pub(super) history: Option<Box<History>>,
     /// Blocks that are decoded bit by bit, in drives that have such blocks.
-    decoded: Option<Box<Decoded>>,
+    decoded: Option<Box<Flips>>,
     /// Reads that ended in a [`MediaError`].
     pub media_errors: u64,
     /// The same, by the cause.
@@ -390,26 +380,22 @@ impl Contents {
         self.blocks[block.0 as usize].as_mut()?[index as usize].as_mut()
     }
 
-    /// Reads of these blocks are decoded bit by bit, by a code that corrects so many bits at least.
+    /// Reads of these blocks are decoded bit by bit; the code corrects this many bits at least.
     pub(crate) fn set_decoded(&mut self, is_decoded: Vec<bool>, correctable: u32) {
-        self.decoded = Some(Box::new(Decoded { is_decoded, correctable, flips: BTreeMap::new() }));
+        self.decoded = Some(Box::new(Flips::new(is_decoded, correctable)));
     }
 
     /// Bits of a page of the flash that faults have flipped, in a block that is decoded.
     pub(crate) fn flips_at(&self, block: BlockId, index: u32) -> u32 {
-        let flips = self.decoded.as_ref().and_then(|it| it.flips.get(&(block.0, index)));
-        flips.copied().unwrap_or(0)
+        self.decoded.as_ref().map_or(0, |flips| flips.at((block, index)))
     }
 
     /// Flips a bit of the unit at a page of the flash, as a fault would, without any report; false
     /// if the page holds no unit. Each call in a block that is decoded flips another bit.
     pub fn corrupt(&mut self, block: BlockId, index: u32) -> bool {
         let Some(mut unit) = self.unit((block, index)).copied() else { return false };
-        if let Some(decoded) = &mut self.decoded {
-            if decoded.is_decoded[block.0 as usize] {
-                *decoded.flips.entry((block.0, index)).or_default() += 1;
-                return true;
-            }
+        if self.decoded.as_mut().is_some_and(|flips| flips.add((block, index))) {
+            return true;
         }
         let slot = match unit.slot() {
             // The only place that has the bytes.
@@ -447,20 +433,6 @@ impl Contents {
         self.hold(&unit);
         self.let_go(Some(before));
         true
-    }
-
-    /// A page was moved: its flipped bits were corrected, unless there are more than the code
-    /// corrects for certain.
-    fn carry_flips(&mut self, (victim, from): (BlockId, u32), (block, index): (BlockId, u32)) {
-        let Some(decoded) = &mut self.decoded else { return };
-        let flips = decoded.flips.get(&(victim.0, from)).copied().unwrap_or(0);
-        if flips > decoded.correctable && decoded.is_decoded[block.0 as usize] {
-            decoded.flips.insert((block.0, index), flips);
-        } else if flips > decoded.correctable {
-            if let Some(unit) = self.unit_mut((block, index)) {
-                unit.set_lost();
-            }
-        }
     }
 
     fn put(&mut self, unit: Unit, (block, index): (BlockId, u32), pages_per_block: u32) {
@@ -515,7 +487,10 @@ impl Media {
             if let Some(unit) = contents.unit((victim, from)).copied() {
                 contents.hold(&unit);
                 contents.put(unit, (block, index), pages);
-                contents.carry_flips((victim, from), (block, index));
+                let flips = contents.decoded.as_mut();
+                if flips.is_some_and(|flips| flips.lose_by_move((victim, from), (block, index))) {
+                    contents.unit_mut((block, index)).iter_mut().for_each(|it| it.set_lost());
+                }
             }
         }
     }
@@ -525,9 +500,7 @@ impl Media {
         let mode = self.mode(block);
         let Some(contents) = &mut self.contents else { return };
         let units = contents.blocks[block.0 as usize].take();
-        if let Some(decoded) = &mut contents.decoded {
-            decoded.flips.retain(|&(of, _), _| of != block.0);
-        }
+        contents.decoded.iter_mut().for_each(|flips| flips.forget(block));
         let gone = match &mut contents.history {
             Some(history) => history.note_erased(block, units.unwrap_or_default(), mode),
             None => units.unwrap_or_default(),
@@ -567,25 +540,14 @@ mod tests {
         assert_eq!(contents.media_errors, 3);
     }
 
-    /// In a block that is decoded the bytes stay, and the flips are the decoder's task; an erase
-    /// removes them.
+    /// In a block that is decoded the bytes stay, and the flips are the decoder's task.
     #[test]
-    fn flips_of_decoded_blocks_are_counted_and_moved_if_they_are_many() {
+    fn flips_of_decoded_blocks_leave_the_bytes() {
         let mut contents = stored();
-        contents.set_decoded(vec![true, true, true, false], 2);
+        contents.set_decoded(vec![true; 4], 2);
         (0..3).for_each(|_| assert!(contents.corrupt(PLACE.0, PLACE.1)));
         assert_eq!(contents.flips_at(PLACE.0, PLACE.1), 3);
         assert_eq!(contents.read(PAGE, Some(PLACE)), Ok(Some(&[7; 512][..])));
-        contents.carry_flips(PLACE, (BlockId(2), 0));
-        assert_eq!(contents.flips_at(BlockId(2), 0), 3);
-        let unit = *contents.unit(PLACE).expect("it was put");
-        contents.put(unit, (BlockId(3), 0), 16);
-        contents.carry_flips(PLACE, (BlockId(3), 0));
-        assert!(contents.unit((BlockId(3), 0)).is_some_and(Unit::is_lost));
-        contents.set_decoded(vec![true; 4], 3);
-        (0..3).for_each(|_| assert!(contents.corrupt(PLACE.0, PLACE.1)));
-        contents.carry_flips(PLACE, (BlockId(2), 1));
-        assert_eq!(contents.flips_at(BlockId(2), 1), 0);
     }
 
     #[test]

@@ -5,10 +5,10 @@
 //!   the same of the next wordline   ─►     ...     ─►  image          ┘ and its shift
 //!   rung of the ladder ─► levels ─► sense ─► bits or patterns ─► decode ─► words left ─► next rung
 //! ```
-//! A cell keeps its rank from its erase to the next, so that the rungs of a ladder, and later reads,
-//! see the same cell: its errors change as they do on a chip. Data are the bytes of a served drive,
-//! else a hash of logical page, page and erase count. Pages of a wordline that were not written yet,
-//! and pages of the drive's own, hold data of a hash too.
+//! A cell keeps its rank from its erase to the next, so that the rungs of a ladder, and later
+//! reads, see the same cell: its errors change as they do on a chip. Data are the bytes of a served
+//! drive, else a hash of logical page, page and erase count. Pages of a wordline that were not
+//! written yet, and pages of the drive's own, hold data of a hash too.
 //!
 //! Only the blocks that `nand.cells.blocks` picks have cells. Host reads of them are decided here;
 //! all other reads are drawn as without cells, by the same random numbers. The errors of the first
@@ -145,7 +145,7 @@ enum Data {
     Unit(u32, u32, u32),
 }
 
-/// A page that is to be read, and what is known of it.
+/// A page that is to be read, and its stress.
 pub(super) struct Asked<'a> {
     pub(super) page_type: usize,
     pub(super) stress: Stress,

@@ -2,10 +2,10 @@
 //!
 //! Mean figures are exact sums over the counts, without sampling noise. What needs chance is drawn:
 //! uncorrectable pages in batches (see `chance`), above a failure probability of 1 % each read by
-//! itself. A bit-true drive decodes its host reads instead, see `bit_true`, and one with cells those
-//! of the blocks that have cells, see `cells`. All chance comes from
-//! streams of the die that is read; counts add up and outcomes follow from the stress, so the dies
-//! of a drive do not depend on the order in which they take turns.
+//! itself. A bit-true drive decodes its host reads instead, see `bit_true`, and a drive with cells
+//! those of the blocks that have cells, see `cells`. All chance comes from streams of the die that
+//! is read; counts add up and outcomes follow from the stress, so the dies of a drive do not depend
+//! on the order in which they take turns.
 //!
 //! ```text
 //!   read ─► kind of stress ─► count      tally
@@ -30,7 +30,7 @@ use opennandlab_ecc::PageCode;
 
 use super::bit_true::{BitTrue, Deferred, Page};
 use super::block_read::{BlockRead, PageTypes, Stressed, Undisturbed};
-use super::cells::{Asked, CellReads};
+use super::cells::CellReads;
 use super::chance::Chance;
 use super::disturb::BlockReads;
 use super::fate::Fates;
@@ -43,7 +43,7 @@ use super::spread::Spread;
 use super::tally::ReadTally;
 use super::watch::Watch;
 use crate::geometry::Geometry;
-use crate::nand::{CellMode, EraseHistogram, Media};
+use crate::nand::{EraseHistogram, Media};
 use crate::op::Source;
 use crate::reliability::conditions::StressConfig;
 use crate::reliability::{RberModel, Stress};
@@ -111,7 +111,7 @@ impl ReadErrors {
 
     /// Checks the error rate of a block by the first read of one of its pages.
     #[cold]
-    fn watch_block(&mut self, kind: usize, stressed: Stressed) {
+    pub(super) fn watch_block(&mut self, kind: usize, stressed: Stressed) {
         let Self { kinds, watch: Some(watch), .. } = self else { return };
         watch.look(stressed.block, stressed.erases, || {
             let outcome = kinds.know(kind);
@@ -145,17 +145,6 @@ impl ReadErrors {
     #[inline]
     pub fn lost_of_host(&self) -> u64 {
         self.tally.uncorrectable[Source::Host as usize]
-    }
-
-    /// Whether some blocks have cells.
-    pub fn has_cells(&self) -> bool {
-        self.cells.is_some()
-    }
-
-    /// The blocks that have cells, and errors of a codeword that its code always corrects.
-    pub(crate) fn cell_blocks(&self) -> Option<(Vec<bool>, u32)> {
-        let corrected = self.kinds.fates.code.code().errors_max().unwrap_or(0);
-        self.cells.as_ref().map(|cells| (cells.picked().to_vec(), corrected))
     }
 
     /// The counts up to now.
@@ -341,7 +330,7 @@ impl ReadErrors {
 
     /// Counts reads of pages of one sort of a block; returns their kind.
     #[inline]
-    fn count_in(&mut self, stressed: Stressed, sort: usize, page_count: u32) -> usize {
+    pub(super) fn count_in(&mut self, stressed: Stressed, sort: usize, page_count: u32) -> usize {
         let Stressed { block, erases, copies, is_half_erased, .. } = stressed;
         let Undisturbed { sort, disturbs, is_suspect } = self.types.undisturbed(sort);
         // A drive has copybacks or programs that disturb others, not both.
@@ -379,7 +368,7 @@ impl ReadErrors {
 
     /// Draws the result of reads of one kind.
     #[inline]
-    fn draw(
+    pub(super) fn draw(
         &mut self,
         kind: usize,
         stressed: Stressed,
@@ -458,62 +447,9 @@ impl ReadErrors {
         ReadResult { extra: kinds.cost(index, rung), lost }
     }
 
-    /// Reads a page of the host bit by bit, or from its cells if it has any.
+    /// Decodes a page.
     #[cold]
-    fn read_bits(&mut self, media: &Media, ppn: Ppn) -> Option<ReadResult> {
-        if self.cells.is_some() {
-            return self.sense_page(media, ppn);
-        }
-        Some(self.decode_page(media, ppn))
-    }
-
-    fn sense_page(&mut self, media: &Media, ppn: Ppn) -> Option<ReadResult> {
-        let block = media.block_of(ppn);
-        if media.mode(block) == CellMode::Slc || !self.cells.as_ref()?.has(block) {
-            return None;
-        }
-        let stressed = Stressed::of(media, block);
-        let kind = self.count_in(stressed, self.types.of(media, ppn), 1);
-        if self.watch.is_some() {
-            self.watch_block(kind, stressed);
-        }
-        self.draw_unseen(kind, stressed);
-        let number = self.kinds.know(kind);
-        let (stress, factor) = self.kinds.stress_of(kind);
-        let Self { kinds, tally, cells: Some(cells), .. } = self else { return None };
-        let outcome = kinds.outcome(number);
-        let page_type = usize::from(stress.page_type.unwrap_or(0));
-        let ladder = &kinds.fates.ladder;
-        let asked = Asked { page_type, stress, factor, outcome, number, ladder };
-        let (fate, counts) = cells.read(media, ppn, &asked);
-        if let Some(mut counts) = counts {
-            counts.lost = u64::from(fate.rung.is_none());
-            tally.cells.resize_with(kinds.types(), Default::default);
-            tally.cells[page_type].add(&counts);
-        }
-        // How a stripe gives the page back must not depend on earlier reads.
-        let noise = u64::from(ppn.0) << 32 | u64::from(stressed.erases);
-        let extra = kinds.cost(number, fate.rung);
-        let lost = count_fate(kinds, tally, Page { data: 0, noise, outcome: number }, fate);
-        if let (Some(remembered), Some(rung)) = (&mut self.remembered, fate.rung) {
-            if rung > 0 && rung < kinds.fates.ladder.starts() {
-                remembered.note(block, stressed.erases, rung);
-            }
-        }
-        Some(ReadResult { extra, lost })
-    }
-
-    /// Takes from the chance of a die what the draw of a read would take, so that the other reads
-    /// of the die have the same results.
-    fn draw_unseen(&mut self, kind: usize, stressed: Stressed) {
-        let blank = ReadTally { recovered: self.tally.recovered.clone(), ..ReadTally::default() };
-        let tally = std::mem::replace(&mut self.tally, blank);
-        let remembered = self.remembered.take();
-        self.draw(kind, stressed, 1, Source::Host);
-        (self.tally, self.remembered) = (tally, remembered);
-    }
-
-    fn decode_page(&mut self, media: &Media, ppn: Ppn) -> ReadResult {
+    pub(super) fn decode_page(&mut self, media: &Media, ppn: Ppn) -> ReadResult {
         let page = self.page_to_decode(media, ppn);
         self.decode(page)
     }

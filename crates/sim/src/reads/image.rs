@@ -1,12 +1,12 @@
 //! Pages as the flash holds them: data bytes to the bits of their codewords, and back.
 //!
 //! ```text
-//!   data      | 223 bits | 223 bits | ... | 210 bits |              a page, most significant bit first
+//!   data      | 223 bits | 223 bits | ... | 210 bits |        a page, most significant bit first
 //!   image     | 223 + 32 | 223 + 32 | ... | 210 + 32 |              codewords without gaps
 //!   sensed    bits of the image, or a pattern of several reads of each   ─► decode ─► words left
 //! ```
-//! A word counts as decoded if the decoder gives back what was written: one that ends at another
-//! codeword has failed, as in the other modes.
+//! A word counts as decoded if the decoder gives back the bits that were written: one that ends at
+//! another codeword has failed, as in the other modes.
 
 use opennandlab_ecc::bch::BchCode;
 use opennandlab_ecc::bits;
@@ -99,11 +99,13 @@ impl Images {
                 Codec::Ldpc { code: Box::new(code), decoder }
             }
         };
-        let meta_bits = match &codec {
-            Codec::Bch { last, .. } => last.data_bits() - page.last_data_bits() as usize,
-            Codec::Ldpc { .. } => 0,
+        let [meta_bits, parity_bits] = match &codec {
+            Codec::Bch { last, .. } => {
+                [last.data_bits() - page.last_data_bits() as usize, last.parity_bits()]
+            }
+            Codec::Ldpc { code, .. } => [0, code.code_bits() - code.info_bits()],
         };
-        Ok(Self { words: words(page, meta_bits), codec })
+        Ok(Self { words: words(page, meta_bits, parity_bits), codec })
     }
 
     /// Bits of an image.
@@ -164,8 +166,7 @@ impl Images {
 }
 
 /// The places of the words of a page.
-fn words(page: &PageCode, meta_bits: usize) -> Vec<Word> {
-    let parity = page.code().parity_bits() as usize;
+fn words(page: &PageCode, meta_bits: usize, parity_bits: usize) -> Vec<Word> {
     let (mut data, mut image) = (0, 0);
     let count = page.codewords_per_page();
     let word = |index| {
@@ -173,7 +174,7 @@ fn words(page: &PageCode, meta_bits: usize) -> Vec<Word> {
         let data_bits = if full { page.code().data_bits_max() } else { page.last_data_bits() };
         let data_bits = data_bits as usize;
         let info_bits = data_bits + meta_bits;
-        let word = Word { data, data_bits, image, info_bits, image_bits: info_bits + parity };
+        let word = Word { data, data_bits, image, info_bits, image_bits: info_bits + parity_bits };
         (data, image) = (data + data_bits, image + word.image_bits);
         word
     };
@@ -209,7 +210,7 @@ fn decode_ldpc(
     });
 }
 
-/// `count` bits of a stream from one on, as a stream of their own.
+/// `count` bits of a stream from one on, as a new stream.
 fn taken(stream: &[u8], from: usize, count: usize) -> Vec<u8> {
     let (first, shift) = (from / 8, from % 8);
     let mut own: Vec<u8> = stream[first..]

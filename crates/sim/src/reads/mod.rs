@@ -16,7 +16,8 @@
 //! | `fate` | the outcome of a read under a stress |
 //! | `disturb` | reads of each block since its erase |
 //! | `bit_true` | reads that encode, flip bits and decode |
-//! | `cells` | reads that sense cells and decode what they find |
+//! | `cells` | reads that sense cells and decode the bits |
+//! | `sensed` | host reads that are decided by the bits of a page |
 //! | `image` | data bytes as codewords, and back |
 //! | `remembered` | the retry step that reads of a block begin with |
 //! | `spread` | blocks and layers with higher or lower error rates than the mean |
@@ -49,6 +50,7 @@ mod lost;
 mod memory;
 pub mod recovery;
 mod remembered;
+mod sensed;
 mod spread;
 mod step;
 pub mod tally;

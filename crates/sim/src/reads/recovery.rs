@@ -155,7 +155,7 @@ impl Ladder {
         !self.table.is_empty()
     }
 
-    /// Level offsets of the retry steps, in the order of their rungs; none where a step is a factor.
+    /// Level offsets of the retry steps, in the order of rungs; none where a step is a factor.
     pub(super) fn offsets(&self) -> impl Iterator<Item = &[f64]> {
         self.table.iter().map(|step| step.offsets.as_slice())
     }
