@@ -468,4 +468,7 @@ fn searches_that_cannot_be_are_refused() {
         let found = search.valley(&changed);
         assert!((-0.6..=0.15).contains(&found), "{found}");
     }
+    let mut flat = [9; 15];
+    flat[6..13].fill(0);
+    assert!((search.valley(&flat) + 0.125).abs() < 1e-12, "the middle of a flat valley");
 }

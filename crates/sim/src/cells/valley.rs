@@ -74,20 +74,23 @@ impl Calibrate {
     pub fn valley(&self, changed: &[u64]) -> f64 {
         assert_eq!(changed.len() + 1, self.reads(), "a count between two reads");
         let sums: Vec<u64> = changed.windows(3).map(|bins| bins.iter().sum()).collect();
-        let least = (0..sums.len()).min_by_key(|&bin| sums[bin]).unwrap_or(0);
-        // Of the bins `least` to `least + 2`, that in the middle.
-        let middle = self.offsets()[least + 1] + 0.5 * self.step;
-        let log = |bin: usize| sums.get(bin).map(|&sum| libm::log(sum as f64 + 0.5));
-        let Some((left, right)) = log(least.wrapping_sub(1)).zip(log(least + 1)) else {
-            return middle;
-        };
-        let here = libm::log(sums[least] as f64 + 0.5);
-        let curvature = left + right - 2.0 * here;
-        if curvature <= 0.0 {
+        let least = sums.iter().min().copied().unwrap_or(0);
+        let of = |bins: Option<usize>| bins.unwrap_or(0);
+        let first = of(sums.iter().position(|&sum| sum == least));
+        let last = of(sums.iter().rposition(|&sum| sum == least));
+        // A sum is of three bins; the middle of a valley that is flat.
+        let at = |bin: usize| self.offsets()[bin + 1] + 0.5 * self.step;
+        let middle = 0.5 * (at(first) + at(last));
+        if first < last {
             return middle;
         }
+        let log = |bin: usize| sums.get(bin).map(|&sum| libm::log(sum as f64 + 0.5));
+        let Some((left, right)) = log(first.wrapping_sub(1)).zip(log(first + 1)) else {
+            return middle;
+        };
+        let here = libm::log(least as f64 + 0.5);
         // The least sum is in the middle, so the vertex is within half a step.
-        middle + self.step * 0.5 * (left - right) / curvature
+        middle + self.step * 0.5 * (left - right) / (left + right - 2.0 * here)
     }
 
     /// The offset of the valley, from a page that was read with the level at each offset.
