@@ -1,6 +1,7 @@
 //! Reads of a chip from its cells: pages of a wordline share them, and the next one moves them.
 
 use opennandlab_ecc::cell::SenseTable;
+use opennandlab_ecc::channel::Rng;
 use opennandlab_sim::cells::{self, CellModel, CellsConfig, Wordline};
 use opennandlab_sim::config::{parse, ConfigError};
 use opennandlab_sim::reliability::{RberConfig, Stress};
@@ -11,14 +12,16 @@ use crate::noise::{Noise, Pages, Place};
 /// Senses of all blocks of a chip.
 ///
 /// Pages of a block are on wordlines in turn, lower page first: page 7 of a TLC block is the middle
-/// page of wordline 2. A page that is not programmed holds ones; a wordline without a programmed
-/// page is erased.
+/// page of wordline 2. A wordline without a programmed page is erased. In one that is programmed in
+/// part, random bits take the place of the other pages, as controllers fill a wordline that must be
+/// programmed at once.
 pub(crate) struct Cells {
     model: CellModel,
     /// The page type and stress of the last read, and its table.
     last: Option<((usize, Stress), SenseTable)>,
     /// Number of the next read, for read noise.
     reads: u64,
+    seed: u64,
 }
 
 impl Cells {
@@ -39,16 +42,24 @@ impl Cells {
             parse(&section.to_string()).map_err(|error| error.under("cells"))?;
         let model = CellModel::new(states.clone(), &config, seed);
         let model = model.map_err(|error| error.under("cells"))?;
-        Ok(Self { model, last: None, reads: 0 })
+        Ok(Self { model, last: None, reads: 0, seed })
     }
 
     /// The images of the pages of a wordline, scrambled; none if nothing of it is programmed.
-    fn wordline(&self, number: u32, pages: &Pages<'_>, bytes: usize) -> Option<Vec<Vec<u8>>> {
+    fn wordline(&self, at: cells::Place, pages: &Pages<'_>, bytes: usize) -> Option<Vec<Vec<u8>>> {
+        let number = at.wordline;
         let bits = self.model.code().bits() as u32;
         let stored: Vec<Option<&[u8]>> = (number * bits..(number + 1) * bits).map(pages).collect();
         stored.iter().any(Option::is_some).then(|| {
             let image = |(page, stored): (u32, &Option<&[u8]>)| {
-                let Some(stored) = stored else { return vec![0xff; bytes] };
+                let Some(stored) = stored else {
+                    let mut rng = Rng::frame(
+                        self.seed,
+                        u64::from(at.block) << 32 | u64::from(page),
+                        at.erases.into(),
+                    );
+                    return (0..bytes).map(|_| rng.next_u64() as u8).collect();
+                };
                 let mut image = stored.to_vec();
                 self.model.config().randomiser.apply(page, &mut image);
                 image
@@ -65,7 +76,7 @@ impl Noise for Cells {
         let (wordline, page_type) = (place.page / bits, (place.page % bits) as usize);
         let at = |wordline| cells::Place { block: place.block, erases: place.erases, wordline };
         let programmed = |wordline| {
-            let images = self.wordline(wordline, pages, bytes)?;
+            let images = self.wordline(at(wordline), pages, bytes)?;
             let images: Vec<&[u8]> = images.iter().map(Vec::as_slice).collect();
             Some(self.model.program(at(wordline), Wordline::of(&images, code)))
         };

@@ -283,16 +283,35 @@ def limits(given: LimitsOptions) -> None:
 class NeedOptions(Printed):
     """Options of `need`."""
 
-    rber: Annotated[float, flag("Raw bit error rate at the end of life.")]
+    rber: Annotated[float | None, flag("Raw bit error rate at the end of life.")] = None
+    strength: Annotated[
+        int | None, flag("Instead of --rber: bits that are corrected; gives the RBER they survive.")
+    ] = None
     uber: Annotated[float, flag("Words that may fail, for each data bit.")] = 1e-15
     step: Annotated[int, flag("Data bytes of a codeword.")] = 1024
 
 
 @command(app, example="opennandlab ecc need --rber 1e-4 --step 512")
 def need(given: NeedOptions) -> None:
-    """Least strength of a BCH code, as data sheets state it, that keeps a target."""
+    """Least strength of a BCH code, as data sheets state it, that keeps a target.
+
+    With --strength, the highest raw bit error rate at which that code keeps it.
+    """
+    from opennandlab.base.errors import ConfigError
+    from opennandlab.ecc.need import limit_rber
     from opennandlab.ecc.need import need as least
 
+    if given.strength is not None and given.rber is None:
+        limit = limit_rber(given.strength, given.uber, given.step)
+        if given.as_json:
+            document = {"step_bytes": given.step, "strength": given.strength}
+            terminal.emit_json({**document, "uber": given.uber, "rber_limit": limit})
+        elif not given.quiet:
+            text = f"{given.strength} bits for each {given.step} bytes keep UBER {given.uber:.3g}"
+            terminal.stdout().print(f"{text} up to RBER {limit:.5g}", markup=False)
+        return
+    if given.rber is None or given.strength is not None:
+        raise ConfigError("--rber", "needs one of the two; accepted: --rber P, or --strength T")
     found = least(given.rber, given.uber, given.step)
     if given.as_json:
         terminal.emit_json(

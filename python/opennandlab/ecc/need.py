@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from opennandlab.base.errors import ConfigError
 from opennandlab.theory.reliability import log_codeword_failure
 
-STEP_BYTES_MAX = 8192
+# The longest word, of 2^16 - 1 bits, has room for one bit's parity behind so many bytes.
+STEP_BYTES_MAX = 8189
 DEGREE_MAX = 16
 
 
@@ -61,12 +62,7 @@ def need(rber: float, uber: float, step_bytes: int) -> Need:
     Raises:
         ConfigError: for values out of range, and if no code of degree 16 is strong enough.
     """
-    for name, value in (("--rber", rber), ("--uber", uber)):
-        if not 0.0 < value < 0.5:
-            raise ConfigError(name, f"{value} is refused; accepted: above 0, below 0.5")
-    if not 1 <= step_bytes <= STEP_BYTES_MAX:
-        message = f"{step_bytes} is refused; accepted: 1 to {STEP_BYTES_MAX}"
-        raise ConfigError("--step", message)
+    _check({"--rber": rber, "--uber": uber}, step_bytes)
     bits, strength = 8 * step_bytes, 1
     while (m := degree_of(step_bytes, strength)) <= DEGREE_MAX:
         log_failure = log_codeword_failure(bits + m * strength, strength, rber)
@@ -79,3 +75,41 @@ def need(rber: float, uber: float, step_bytes: int) -> Need:
         "accepted: a smaller step, a lower RBER, or LDPC"
     )
     raise ConfigError("--rber", message)
+
+
+def limit_rber(strength: int, uber: float, step_bytes: int) -> float:
+    """Return the highest raw bit error rate at which a BCH code keeps a target.
+
+    Args:
+        strength: Bit errors that a word corrects, t.
+        uber: Uncorrectable word errors for each data bit, at most.
+        step_bytes: Data bytes of a word.
+
+    Raises:
+        ConfigError: for values out of range, and if there is no such code of degree 16.
+    """
+    _check({"--uber": uber}, step_bytes)
+    m = degree_of(step_bytes, max(strength, 1))
+    if strength < 1 or m > DEGREE_MAX:
+        message = (
+            f"{strength} in {step_bytes} bytes is no BCH code of degree {DEGREE_MAX} or less; "
+            "accepted: 1 or more, or fewer with a smaller step"
+        )
+        raise ConfigError("--strength", message)
+    bits, target = 8 * step_bytes, math.log(uber)
+    low, high = math.log(1e-12), math.log(0.5)
+    # In logarithms of the rate: the failure probability rises with it.
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        failure = log_codeword_failure(bits + m * strength, strength, math.exp(middle))
+        low, high = (middle, high) if failure - math.log(bits) <= target else (low, middle)
+    return math.exp(low)
+
+
+def _check(rates: dict[str, float], step_bytes: int) -> None:
+    for name, value in rates.items():
+        if not 0.0 < value < 0.5:
+            raise ConfigError(name, f"{value} is refused; accepted: above 0, below 0.5")
+    if not 1 <= step_bytes <= STEP_BYTES_MAX:
+        message = f"{step_bytes} is refused; accepted: 1 to {STEP_BYTES_MAX}"
+        raise ConfigError("--step", message)

@@ -1,5 +1,5 @@
 //! Bits that faults have flipped in blocks whose reads are decoded bit by bit: the bytes stay, the
-//! decoder meets the flips, and the code decides.
+//! flips are put into each read, and the code decides.
 
 use std::collections::BTreeMap;
 
