@@ -94,11 +94,25 @@ def cells(given: CellsOptions) -> None:
             progress=watch,
         )
     if given.as_json:
-        stress = {"model": given.model, "stress": given.stress(), "cells": section}
-        terminal.emit_json({**stress, **counted.to_dict()})
+        asked = {
+            "model": given.model,
+            "stress": given.stress(),
+            "cells": section,
+            "seed": given.seed,
+            "page_bytes": given.page_bytes,
+            "data": given.data.value,
+            "open_block": given.open_block,
+            "levels": given.levels.value,
+            "offsets": lists.numbers("offsets", given.offsets) if given.offsets else [],
+        }
+        terminal.emit_json({**asked, **counted.to_dict()})
     elif not given.quiet:
         show.dim(f"{given.model}: {show.words(given.stress())}")
-        show.dim(f"{total} wordlines, {counted.pages[0].bits:.3g} bits of each page type")
+        lines = "1 wordline" if total == 1 else f"{total} wordlines"
+        data = "" if given.data is Data.RANDOM else f", data {given.data.value}"
+        is_open = ", open block" if given.open_block else ""
+        bits = f"{counted.pages[0].bits:.3g} bits of each page type"
+        show.dim(f"{lines}, {bits}{data}{is_open}; seed {given.seed}")
         _print(counted, given.offsets)
     if not counted.agrees:
         raise typer.Exit(terminal.FAILED)
@@ -117,7 +131,8 @@ def _print(counted: "CellsCount", offsets: str | None) -> None:
         for page in counted.pages
     ]  # fmt: skip
     console.print(terminal.Grid(heads, rows))
-    if offsets and "," in offsets:
+    if offsets:
+        console.print()
         at = lists.numbers("offsets", offsets)
         steps = [f"{low:+g} to {high:+g}" for low, high in pairwise(at)]
         rows = [
@@ -126,6 +141,7 @@ def _print(counted: "CellsCount", offsets: str | None) -> None:
         ]
         console.print(terminal.Grid(("bits that change", *steps), rows))
     if counted.pages[0].information:
+        console.print()
         reads = [row[0] for row in counted.pages[0].information]
         columns = [f"{count} {kind}" for count in reads for kind in ("cells", "plain")]
         rows = [
@@ -134,11 +150,12 @@ def _print(counted: "CellsCount", offsets: str | None) -> None:
         ]
         console.print(terminal.Grid(("information, bit", *columns), rows))
     if counted.valleys:
+        console.print()
         valley_heads = ("level", "page", "best", "found", "sd", "rate over best", "worst")
         rows = [
             (
                 str(one.level), one.page_type, f"{one.best:+.4f}", f"{one.found:+.4f}",
-                f"{one.sd:.4f}", f"{one.excess:+.2%}", f"{one.excess_max:+.2%}",
+                "-" if one.sd is None else f"{one.sd:.4f}", f"{one.excess:+.2%}", f"{one.excess_max:+.2%}",
             )
             for one in counted.valleys
         ]  # fmt: skip

@@ -62,8 +62,8 @@ class Valley:
     """Where the states are equally dense."""
     found: float
     """Mean of what the wordlines gave."""
-    sd: float
-    """Standard deviation of it."""
+    sd: float | None
+    """Standard deviation of it; none of one wordline."""
     excess: float
     """Mean excess of the error rate of the page over that at `best`."""
     excess_max: float
@@ -136,6 +136,7 @@ def count_cells(  # noqa: PLR0913 - a stress has four parts, an experiment as ma
     """
     if not 1 <= wordlines <= WORDLINES_MAX:
         raise ConfigError("wordlines", f"{wordlines} is out of range; accepted: 1 to 1000000")
+    _check(dict(cells or {}), offsets, valleys=valleys, plain=data == "random", is_open=open_block)
     text = to_json(load_model(model).parameters)
     point = (float(pe_cycles), float(retention_h), float(temperature_c), float(reads))
     plan = to_json({
@@ -153,6 +154,22 @@ def count_cells(  # noqa: PLR0913 - a stress has four parts, an experiment as ma
     pages = zip(analytic, *(part["pages"] for part in parts), strict=True)
     found = zip(*(part["valleys"] for part in parts), strict=True)
     return CellsCount(wordlines, tuple(map(_page, pages)), tuple(map(_valley, found)))
+
+
+def _check(
+    cells: dict[str, Any], offsets: Sequence[float], *, valleys: bool, plain: bool, is_open: bool
+) -> None:
+    """Refuse what has no effect, or no place to compare with."""
+    if "blocks" in cells:
+        raise ConfigError("cells.blocks", "is a key of drives; accepted: left out")
+    if len(offsets) == 1:
+        raise ConfigError("offsets", "one has no other to compare with; accepted: 2 or more")
+    if valleys and (is_open or not (plain or cells.get("randomiser") != "none")):
+        message = (
+            "compare with the best levels of cells with random data and neighbours; accepted: "
+            "random data or a randomiser, and no open block"
+        )
+        raise ConfigError("valleys", message)
 
 
 def _page(rows: Sequence[dict[str, Any]]) -> CellsPage:
@@ -193,7 +210,7 @@ def _valley(rows: Sequence[dict[str, Any]]) -> Valley:
         page_type=rows[0]["page_type"],
         best=rows[0]["best"],
         found=fmean(found),
-        sd=stdev(found) if len(found) > 1 else 0.0,
+        sd=stdev(found) if len(found) > 1 else None,
         excess=fmean(excess),
         excess_max=max(excess),
     )
