@@ -35,9 +35,10 @@ LONG_FILES: dict[str, str] = {}
 CRATE_IMPORTS = {
     "ecc": set(),
     "sim": {"ecc"},
-    "nbd": {"sim"},
-    "raw": {"sim", "ecc", "nbd"},
-    "py": {"sim", "ecc", "nbd", "raw"},
+    "serve": {"sim"},
+    "nbd": {"sim", "serve"},
+    "raw": {"sim", "ecc", "serve"},
+    "py": {"sim", "ecc", "serve", "nbd", "raw"},
 }
 
 # Imports that close a circle of files, and why it is not undone yet: importer -> imported.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What the core is compiled from, below the top of the work tree.
-const SOURCES: [&str; 10] = [
+const SOURCES: [&str; 12] = [
     "Cargo.lock",
     "Cargo.toml",
     "crates/ecc/Cargo.toml",
@@ -16,6 +16,8 @@ const SOURCES: [&str; 10] = [
     "crates/nbd/src",
     "crates/py/Cargo.toml",
     "crates/py/src",
+    "crates/serve/Cargo.toml",
+    "crates/serve/src",
     "crates/sim/Cargo.toml",
     "crates/sim/src",
 ];

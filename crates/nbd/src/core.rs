@@ -9,10 +9,11 @@ use opennandlab_sim::session::{Begun, Done, Refusal, Request as Ask, Session};
 use opennandlab_sim::units::Ns;
 use serde_json::{json, Map, Value};
 
-use crate::pipe::Pipe;
-use crate::power::Supply;
-use crate::record::{Recorder, Times};
-use crate::wire::{self, Command, Errno, Replies, Request};
+use crate::wire::{self, Replies};
+use opennandlab_serve::pipe::Pipe;
+use opennandlab_serve::power::Supply;
+use opennandlab_serve::record::{Recorder, Times};
+use opennandlab_serve::request::{self, Command, Errno, Request};
 
 /// Most extents that a question for them gets.
 const EXTENTS_MAX: usize = 1024;
@@ -127,7 +128,7 @@ impl Core {
         };
         let unit = self.session().unit_bytes();
         let touched = offset / unit..(offset + length).div_ceil(unit);
-        let mut is_fua = flags & wire::FUA != 0;
+        let mut is_fua = flags & request::FUA != 0;
         if let Some(supply) = &self.supply {
             is_fua |= command == Command::Write && supply.writes_through();
             if command == Command::Flush && supply.ignores_flushes() {
@@ -153,7 +154,7 @@ impl Core {
                 Ask::Read { offset, length }
             }
             Command::BlockStatus => {
-                let count_max = if flags & wire::REQ_ONE != 0 { 1 } else { EXTENTS_MAX };
+                let count_max = if flags & request::REQ_ONE != 0 { 1 } else { EXTENTS_MAX };
                 let extents = self.session().extents(offset, length, count_max);
                 wire::block_status(request, &extents, reply);
                 return Ok(Begun::Done);
@@ -162,7 +163,7 @@ impl Core {
             Command::Write => Ask::Write { offset, bytes: data, is_fua },
             Command::Trim => Ask::Trim { offset, length },
             Command::WriteZeroes => {
-                let is_allocated = flags & wire::NO_HOLE != 0;
+                let is_allocated = flags & request::NO_HOLE != 0;
                 Ask::Zero { offset, length, is_fua, is_allocated }
             }
             Command::Flush => Ask::Flush,
@@ -174,7 +175,7 @@ impl Core {
         let whole = offset.div_ceil(unit)..(offset + length) / unit;
         let trims = match command {
             Command::Trim => whole,
-            Command::WriteZeroes if flags & wire::NO_HOLE == 0 => whole,
+            Command::WriteZeroes if flags & request::NO_HOLE == 0 => whole,
             _ => 0..0,
         };
         let session = self.session.as_mut().expect("a drive is cut and mounted under one lock");

@@ -17,21 +17,13 @@
 //! that arrive on a socket are parsed by pure functions, which tests feed with arbitrary input. A
 //! client that sends nonsense loses its connection; no other connection is affected.
 
-mod capture;
-mod clock;
 mod core;
 mod handshake;
-mod keeper;
-mod pipe;
-mod places;
-mod power;
 mod reading;
-mod record;
 mod server;
 pub mod wire;
 
-pub use clock::Timing;
 pub use handshake::{Export, Handshake, Next};
-pub use places::bind as bind_socket;
-pub use power::Supply;
+pub use opennandlab_serve::clock::Timing;
+pub use opennandlab_serve::power::Supply;
 pub use server::{Options, Server};

@@ -3,8 +3,9 @@
 use std::io::{self, Read, Write};
 
 use crate::handshake::{greeting, Export, Handshake, Next};
-use crate::pipe::Socket;
-use crate::wire::{self, Command, Errno, Request, REQUEST_BYTES};
+use crate::wire::{self, REQUEST_BYTES};
+use opennandlab_serve::pipe::Socket;
+use opennandlab_serve::request::{Command, Errno, Request};
 
 /// Options of one client.
 const OPTIONS_MAX: usize = 1000;

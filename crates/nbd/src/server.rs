@@ -7,7 +7,7 @@
 //! ```
 //! Simulated time is wall time since the start, divided by the scale. A request enters the model
 //! when it was read from its socket. A reader that waits for its client advances the drive
-//! meanwhile ([`keeper`](crate::keeper)); a request that has ended in the model is answered at
+//! meanwhile ([`keeper`](opennandlab_serve::keeper)); a request that has ended in the model is answered at
 //! once. How late that was is kept ([`Server::status`]).
 //!
 //! Untimed, a reader answers without the timer, and sends its replies when no further request has
@@ -29,17 +29,18 @@ use opennandlab_sim::session::{Begun, Session};
 use opennandlab_sim::units::Ns;
 use serde_json::{json, Value};
 
-use crate::capture::{Capture, Kind};
-use crate::clock::{Clock, Timing};
 use crate::core::{Books, Core, Entry, Pending};
 use crate::handshake::{Export, Handshake};
-use crate::keeper::{sleep_exactly, Keeper, NEVER, TIMER};
-use crate::pipe::{Pipe, Socket};
-use crate::places::{bind, file, say};
-use crate::power::Supply;
 use crate::reading::{negotiate, receive, Garbage};
-use crate::record::{Recorder, Times};
-use crate::wire::{self, Command, Errno};
+use crate::wire;
+use opennandlab_serve::capture::{Capture, Kind};
+use opennandlab_serve::clock::{Clock, Timing};
+use opennandlab_serve::keeper::{sleep_exactly, Keeper, NEVER, TIMER};
+use opennandlab_serve::pipe::{Pipe, Socket};
+use opennandlab_serve::places::{bind, file, say};
+use opennandlab_serve::power::Supply;
+use opennandlab_serve::record::{Recorder, Times};
+use opennandlab_serve::request::{Command, Errno};
 
 /// Connections at once.
 const CONNECTIONS_MAX: usize = 64;

@@ -3,6 +3,7 @@
 //! Source: the NBD protocol document, sections "Transmission", "Values" and "Structured replies".
 //! All numbers are big endian.
 
+use opennandlab_serve::request::{Command, Errno, Request, DF, FUA, NO_HOLE, REQ_ONE};
 use opennandlab_sim::session::Extent;
 
 /// "NBDMAGIC", which a server begins with.
@@ -28,107 +29,25 @@ pub const READ_ONLY: u16 = 1 << 1;
 /// Flag of the export: replies in one piece can be asked for; only with structured replies.
 pub const SEND_DF: u16 = 1 << 7;
 
-/// Flag of a command: done only when the flash holds it.
-pub const FUA: u16 = 1;
-/// Flag of a command: zeros are to be allocated.
-pub const NO_HOLE: u16 = 1 << 1;
-/// Flag of a command: the reply is to come in one piece, which it always does here.
-pub const DF: u16 = 1 << 2;
-/// Flag of a command: one extent is enough.
-pub const REQ_ONE: u16 = 1 << 3;
-
-/// The error numbers of NBD, which are those of Linux.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum Errno {
-    /// Nothing.
-    Ok = 0,
-    /// The export is read-only.
-    Perm = 1,
-    /// An error of the medium.
-    Io = 5,
-    /// The request makes no sense.
-    Inval = 22,
-    /// There is no such byte, or no room.
-    NoSpace = 28,
-    /// The command is not known, or not on this connection.
-    NotSupported = 95,
-}
-
-/// What a client asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Command {
-    /// Data.
-    Read,
-    /// New data, which follows the request.
-    Write,
-    /// The end of the connection.
-    Disconnect,
-    /// Writes that have ended are to be durable.
-    Flush,
-    /// Bytes of no value.
-    Trim,
-    /// The drive may fetch them.
-    Cache,
-    /// Zeros.
-    WriteZeroes,
-    /// Which bytes are data and which are holes.
-    BlockStatus,
-    /// A number that is no command.
-    Unknown(u16),
-}
-
-impl Command {
-    fn of(number: u16) -> Self {
-        match number {
-            0 => Self::Read,
-            1 => Self::Write,
-            2 => Self::Disconnect,
-            3 => Self::Flush,
-            4 => Self::Trim,
-            5 => Self::Cache,
-            6 => Self::WriteZeroes,
-            7 => Self::BlockStatus,
-            other => Self::Unknown(other),
-        }
+fn command(number: u16) -> Command {
+    match number {
+        0 => Command::Read,
+        1 => Command::Write,
+        2 => Command::Disconnect,
+        3 => Command::Flush,
+        4 => Command::Trim,
+        5 => Command::Cache,
+        6 => Command::WriteZeroes,
+        7 => Command::BlockStatus,
+        other => Command::Unknown(other),
     }
-
-    /// Its name in records.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Disconnect => "disconnect",
-            Self::Flush => "flush",
-            Self::Trim => "trim",
-            Self::Cache => "cache",
-            Self::WriteZeroes => "write_zeroes",
-            Self::BlockStatus => "block_status",
-            Self::Unknown(_) => "unknown",
-        }
-    }
-}
-
-/// A request without its data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request {
-    /// What to do.
-    pub command: Command,
-    /// See [`FUA`] and the following.
-    pub flags: u16,
-    /// What the client calls it.
-    pub cookie: u64,
-    /// First byte.
-    pub offset: u64,
-    /// Bytes.
-    pub length: u32,
 }
 
 /// Reads a request; `None` when these bytes are none.
 pub fn request(bytes: &[u8; REQUEST_BYTES]) -> Option<Request> {
     (number(bytes, 0, 4) == u64::from(REQUEST_MAGIC)).then(|| Request {
         flags: number(bytes, 4, 2) as u16,
-        command: Command::of(number(bytes, 6, 2) as u16),
+        command: command(number(bytes, 6, 2) as u16),
         cookie: number(bytes, 8, 8),
         offset: number(bytes, 16, 8),
         length: number(bytes, 24, 4) as u32,

@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use opennandlab_nbd::bind_socket;
+use opennandlab_serve::places::bind;
 use opennandlab_sim::config::ConfigError;
 use rustix::net::Shutdown;
 use serde_json::json;
@@ -232,7 +232,7 @@ impl Server {
         }
         let mut made = None;
         if let Some(path) = socket {
-            listeners.push(Arc::new(OwnedFd::from(bind_socket(path)?)));
+            listeners.push(Arc::new(OwnedFd::from(bind(path)?)));
             let about = fs::symlink_metadata(path)
                 .map_err(|error| format!("{}: {error}", path.display()))?;
             made = Some((path.to_owned(), about.ino()));

@@ -23,16 +23,16 @@ use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use crate::clock::Clock;
 
 /// No event is planned.
-pub(crate) const NEVER: u64 = u64::MAX;
+pub const NEVER: u64 = u64::MAX;
 /// The thread that keeps time when no reader does.
-pub(crate) const TIMER: u64 = 0;
+pub const TIMER: u64 = 0;
 /// How late a sleep may end: measured 16 to 46 us on an idle virtual machine, 99 of 100 times.
 const SPIN_NS: u64 = 50_000;
 /// Longest sleep; a thread that plans an earlier event rings.
 const SLEEP_NS_MAX: u64 = 1_000_000_000;
 
 /// See the module.
-pub(crate) struct Keeper {
+pub struct Keeper {
     holder: AtomicU64,
     /// Wall time of the next event; changes under the lock of the drive alone.
     planned: AtomicU64,
@@ -44,7 +44,11 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    pub(crate) fn new() -> io::Result<Self> {
+    /// No event is planned.
+    ///
+    /// # Errors
+    /// When no pair of sockets can be made.
+    pub fn new() -> io::Result<Self> {
         let bell = UnixStream::pair()?;
         bell.0.set_nonblocking(true)?;
         bell.1.set_nonblocking(true)?;
@@ -58,7 +62,7 @@ impl Keeper {
     }
 
     /// The next event is at this wall time, as `who` knows, which has locked the drive.
-    pub(crate) fn plan(&self, who: u64, next: u64) {
+    pub fn plan(&self, who: u64, next: u64) {
         let before = self.planned.swap(next, Ordering::SeqCst);
         if next < before && self.holder.load(Ordering::SeqCst) != who {
             self.ring();
@@ -66,19 +70,19 @@ impl Keeper {
     }
 
     /// Whether the next event is due.
-    pub(crate) fn is_due(&self, clock: &Clock) -> bool {
+    pub fn is_due(&self, clock: &Clock) -> bool {
         let planned = self.planned.load(Ordering::SeqCst);
         planned != NEVER && planned <= clock.now()
     }
 
     /// Makes a reader the holder, unless another one is; whether it is the holder now.
-    pub(crate) fn take(&self, reader: u64) -> bool {
+    pub fn take(&self, reader: u64) -> bool {
         let taken = self.holder.compare_exchange(TIMER, reader, Ordering::SeqCst, Ordering::SeqCst);
         taken.is_ok() || taken == Err(reader)
     }
 
     /// A reader does not keep time any more, if it did.
-    pub(crate) fn leave(&self, reader: u64) {
+    pub fn leave(&self, reader: u64) {
         let left = self.holder.compare_exchange(reader, TIMER, Ordering::SeqCst, Ordering::SeqCst);
         if left.is_ok() {
             self.ring();
@@ -98,7 +102,7 @@ impl Keeper {
     }
 
     /// Ends all waiting.
-    pub(crate) fn stop(&self) {
+    pub fn stop(&self) {
         self.is_stopping.store(true, Ordering::SeqCst);
         *self.alarm.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.alarm.1.notify_one();
@@ -106,7 +110,7 @@ impl Keeper {
 
     /// The holder waits a moment, until its client has sent something, an event is due, or another
     /// thread rings.
-    pub(crate) fn pause(&self, clock: &Clock, client: BorrowedFd) {
+    pub fn pause(&self, clock: &Clock, client: BorrowedFd) {
         let left = self.planned.load(Ordering::SeqCst).saturating_sub(clock.now());
         if left <= SPIN_NS {
             std::hint::spin_loop();
@@ -125,7 +129,7 @@ impl Keeper {
     }
 
     /// The timer waits until an event is due and no reader keeps time; false when the server stops.
-    pub(crate) fn wait(&self, clock: &Clock) -> bool {
+    pub fn wait(&self, clock: &Clock) -> bool {
         while !self.is_stopping.load(Ordering::SeqCst) {
             let left = if self.holder.load(Ordering::SeqCst) == TIMER {
                 self.planned.load(Ordering::SeqCst).saturating_sub(clock.now())
@@ -153,7 +157,7 @@ impl Keeper {
 
 /// Lets the sleeps of this thread end as exactly as the machine can; the default of Linux adds up
 /// to 50 us.
-pub(crate) fn sleep_exactly() {
+pub fn sleep_exactly() {
     #[cfg(target_os = "linux")]
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
 }

@@ -9,12 +9,15 @@ use std::path::Path;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 
 /// What went wrong with a file or a socket.
-pub(crate) fn say(path: &Path, error: &io::Error) -> String {
+pub fn say(path: &Path, error: &io::Error) -> String {
     format!("{}: {error}", path.display())
 }
 
 /// A file that is written in large pieces.
-pub(crate) fn file(path: &Path) -> io::Result<Box<dyn Write + Send>> {
+///
+/// # Errors
+/// When it cannot be made.
+pub fn file(path: &Path) -> io::Result<Box<dyn Write + Send>> {
     Ok(Box::new(io::BufWriter::with_capacity(1 << 20, fs::File::create(path)?)))
 }
 
@@ -22,7 +25,7 @@ pub(crate) fn file(path: &Path) -> io::Result<Box<dyn Write + Send>> {
 /// killed server, and is replaced.
 ///
 /// # Errors
-/// A sentence where another server answers, or no socket can be made.
+/// A sentence, also when another server answers there.
 pub fn bind(path: &Path) -> Result<UnixListener, String> {
     if let Ok(found) = fs::symlink_metadata(path) {
         if !found.file_type().is_socket() {

@@ -14,9 +14,9 @@ pub enum Timing {
 }
 
 /// See the module.
-pub(crate) struct Clock {
+pub struct Clock {
     /// How fast the drive is.
-    pub(crate) timing: Timing,
+    pub timing: Timing,
     start: Instant,
     /// The start on the monotonic clock of the machine, which other programs can read.
     start_ns: u64,
@@ -24,7 +24,7 @@ pub(crate) struct Clock {
 
 impl Clock {
     /// A clock that begins now.
-    pub(crate) fn new(timing: Timing) -> Self {
+    pub fn new(timing: Timing) -> Self {
         // Read first, so that no reported time is later than the true one.
         let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
         let start_ns = time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
@@ -32,17 +32,17 @@ impl Clock {
     }
 
     /// A time since the start, on the monotonic clock of the machine.
-    pub(crate) fn on_machine(&self, since_start: u64) -> u64 {
+    pub fn on_machine(&self, since_start: u64) -> u64 {
         self.start_ns + since_start
     }
 
     /// Nanoseconds since the start.
-    pub(crate) fn now(&self) -> u64 {
+    pub fn now(&self) -> u64 {
         self.start.elapsed().as_nanos() as u64
     }
 
     /// A time of the wall as one of the model.
-    pub(crate) fn to_model(&self, wall: u64) -> Ns {
+    pub fn to_model(&self, wall: u64) -> Ns {
         match self.timing {
             Timing::Off => Ns(0),
             Timing::Scaled(scale) if (scale - 1.0).abs() < f64::EPSILON => Ns(wall),
@@ -51,7 +51,7 @@ impl Clock {
     }
 
     /// And the other way round.
-    pub(crate) fn to_wall(&self, model: Ns) -> u64 {
+    pub fn to_wall(&self, model: Ns) -> u64 {
         match self.timing {
             Timing::Off => 0,
             Timing::Scaled(scale) if (scale - 1.0).abs() < f64::EPSILON => model.0,

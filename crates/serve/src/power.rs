@@ -91,23 +91,23 @@ impl Supply {
     }
 
     /// Whether a flush is answered at once, and not done.
-    pub(crate) fn ignores_flushes(&self) -> bool {
+    pub fn ignores_flushes(&self) -> bool {
         self.config.flush == FlushBehaviour::Ignored
     }
 
     /// Whether a write completes only on the flash.
-    pub(crate) fn writes_through(&self) -> bool {
+    pub fn writes_through(&self) -> bool {
         self.config.seq_reorder == SeqReorder::InOrder && !self.config.has_capacitors()
     }
 
     /// Whether a page of a range cannot be read.
-    pub(crate) fn is_unreadable(&self, pages: std::ops::Range<u64>) -> bool {
+    pub fn is_unreadable(&self, pages: std::ops::Range<u64>) -> bool {
         !self.unreadable.is_empty()
             && self.unreadable.range(pages.start as u32..pages.end as u32).next().is_some()
     }
 
     /// A request is begun that writes these pages, or trims those of them that are held.
-    pub(crate) fn note(
+    pub fn note(
         &mut self,
         session: &Session,
         pages: std::ops::Range<u64>,
@@ -129,7 +129,7 @@ impl Supply {
 
     /// The power fails at a time up to which the drive has worked, and comes back. Returns the
     /// drive and how long it takes until it is ready.
-    pub(crate) fn cut(&mut self, session: Session, at: Ns) -> (Session, Ns) {
+    pub fn cut(&mut self, session: Session, at: Ns) -> (Session, Ns) {
         let versions: Vec<u32> = session.known().map(|(version, _)| version).collect();
         let (mut remains, mut running, in_memory) = session.cut(at);
         brown_out(&mut running, Ns::from_us(self.config.ramp_us));
@@ -178,7 +178,7 @@ impl Supply {
     }
 
     /// What the drive counts: `{unsafe_shutdowns, …}`.
-    pub(crate) fn status(&self) -> Value {
+    pub fn status(&self) -> Value {
         json!({
             "unsafe_shutdowns": self.cuts,
             "capacitor_failures": self.partial_saves,

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use crate::wire::{Command, Request};
+use crate::request::{Command, Request};
 
 /// The first line of a record.
 pub const HEADER: &str = "seq,conn,op,flags,off,len,t_arrive,t_target,t_reply\n";

@@ -14,7 +14,7 @@
 
 use std::io::{self, Write};
 
-use crate::wire::{Command, Errno, Request};
+use crate::request::{Command, Errno, Request};
 
 /// The first bytes of a file.
 const MAGIC: &[u8; 8] = b"ONLCAPT\x01";

@@ -22,7 +22,7 @@ use rustix::net::{recv, send, RecvFlags, SendFlags};
 const HELD_BYTES_MAX: usize = 80 << 20;
 
 /// A connected socket.
-pub(crate) enum Socket {
+pub enum Socket {
     /// Of a Unix socket.
     Unix(UnixStream),
     /// Of a port.
@@ -31,7 +31,7 @@ pub(crate) enum Socket {
 
 impl Socket {
     /// Ends both directions; every thread that reads or writes returns.
-    pub(crate) fn close(&self) {
+    pub fn close(&self) {
         let _ = match self {
             Self::Unix(stream) => stream.shutdown(Shutdown::Both),
             Self::Tcp(stream) => stream.shutdown(Shutdown::Both),
@@ -39,7 +39,10 @@ impl Socket {
     }
 
     /// Reads the bytes that have arrived, without waiting for more.
-    pub(crate) fn read_now(&self, bytes: &mut [u8]) -> io::Result<usize> {
+    ///
+    /// # Errors
+    /// Those of the socket; `WouldBlock` when none has arrived.
+    pub fn read_now(&self, bytes: &mut [u8]) -> io::Result<usize> {
         loop {
             match recv(self.as_fd(), &mut *bytes, RecvFlags::DONTWAIT) {
                 Err(Errno::INTR) => {}
@@ -49,7 +52,10 @@ impl Socket {
     }
 
     /// How long a read may wait; `None` without end.
-    pub(crate) fn set_patience(&self, patience: Option<Duration>) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// Those of the socket.
+    pub fn set_patience(&self, patience: Option<Duration>) -> io::Result<()> {
         match self {
             Self::Unix(stream) => stream.set_read_timeout(patience),
             Self::Tcp(stream) => stream.set_read_timeout(patience),
@@ -98,8 +104,9 @@ struct Outbox {
 }
 
 /// See the module.
-pub(crate) struct Pipe {
-    pub(crate) socket: Socket,
+pub struct Pipe {
+    /// To read from; what is sent goes through the pipe.
+    pub socket: Socket,
     outbox: Mutex<Outbox>,
     /// There is something for the writer.
     filled: Condvar,
@@ -107,7 +114,8 @@ pub(crate) struct Pipe {
 }
 
 impl Pipe {
-    pub(crate) fn new(socket: Socket) -> Self {
+    /// A pipe that sends nothing yet.
+    pub fn new(socket: Socket) -> Self {
         Self { socket, outbox: Mutex::default(), filled: Condvar::new(), released: Condvar::new() }
     }
 
@@ -117,7 +125,7 @@ impl Pipe {
 
     /// Waits until `bytes` more bytes may be held, after `before`; false when the connection is
     /// closed.
-    pub(crate) fn acquire(&self, bytes: usize, before: impl FnOnce()) -> bool {
+    pub fn acquire(&self, bytes: usize, before: impl FnOnce()) -> bool {
         let is_full = |outbox: &mut Outbox| {
             outbox.is_awaited = outbox.held_bytes > 0
                 && outbox.held_bytes + bytes > HELD_BYTES_MAX
@@ -138,7 +146,7 @@ impl Pipe {
     }
 
     /// Sends a reply, now or soon, and releases the bytes that were acquired for it.
-    pub(crate) fn send(&self, mut bytes: Vec<u8>, held: usize) {
+    pub fn send(&self, mut bytes: Vec<u8>, held: usize) {
         let mut outbox = self.outbox();
         if outbox.queue.is_empty() && !outbox.is_writing && !outbox.is_closed {
             let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
@@ -169,7 +177,7 @@ impl Pipe {
     }
 
     /// Writes what the socket did not take at once, until the pipe is closed.
-    pub(crate) fn write_on(&self) {
+    pub fn write_on(&self) {
         loop {
             let mut outbox = self.outbox();
             while outbox.queue.is_empty() && !outbox.is_closed {
@@ -189,7 +197,7 @@ impl Pipe {
     }
 
     /// Waits until nothing is acquired any more, for a moment; true if nothing is.
-    pub(crate) fn is_done(&self) -> bool {
+    pub fn is_done(&self) -> bool {
         let patience = Duration::from_millis(20);
         let is_held = |outbox: &mut Outbox| {
             outbox.is_awaited = outbox.held_bytes > 0;
@@ -200,7 +208,7 @@ impl Pipe {
     }
 
     /// Sends nothing more, and wakes every waiting thread.
-    pub(crate) fn close(&self) {
+    pub fn close(&self) {
         self.socket.close();
         let mut outbox = self.outbox();
         outbox.is_closed = true;
