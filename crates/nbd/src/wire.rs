@@ -19,7 +19,7 @@ const STRUCTURED_MAGIC: u32 = 0x668e_33ef;
 /// Bytes of a request without its data.
 pub const REQUEST_BYTES: usize = 28;
 /// Most bytes that a request may read or write: the largest block size that is announced.
-pub const DATA_BYTES_MAX: u32 = 32 << 20;
+pub use opennandlab_serve::line::DATA_BYTES_MAX;
 
 /// Flags of the export: it has flags, and takes flushes, FUA, trims and zeroes; it may be used on
 /// several connections; replies may be asked for in one piece; pages may be fetched ahead.

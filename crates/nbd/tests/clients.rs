@@ -5,8 +5,12 @@ use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use opennandlab_nbd::{Options, Server, Timing};
+use opennandlab_nbd::{Export, Nbd};
+use opennandlab_serve::clock::Timing;
+use opennandlab_serve::protocol::Protocol;
+use opennandlab_serve::server::{Door, Options, Server};
 use opennandlab_sim::drive::DeviceConfig;
 use opennandlab_sim::rng::Rng;
 use opennandlab_sim::run::Simulation;
@@ -23,17 +27,16 @@ fn session(pace: Pace) -> Session {
     Session::new(Simulation::new(device, 1), pace).expect("a plain disk")
 }
 
-fn options(socket: &Path, timing: Timing) -> Options {
-    Options {
-        timing,
-        socket: Some(socket.to_owned()),
-        tcp: None,
-        is_remote_allowed: false,
-        name: "drive".into(),
-        is_read_only: false,
-        record: None,
-        capture: None,
-    }
+fn protocol(session: &Session) -> Arc<Nbd> {
+    let bytes = session.capacity_bytes();
+    Arc::new(Nbd(Export { name: "drive".into(), bytes, is_read_only: false }))
+}
+
+/// Serves a drive on a socket.
+fn serve(session: Session, socket: &Path, timing: Timing) -> Result<Server, String> {
+    let options = Options { timing, record: None, capture: None };
+    let door = Door::unix(socket, protocol(&session))?;
+    Server::start(session, None, &options, vec![door])
 }
 
 /// A folder of this test alone, removed in the end.
@@ -59,7 +62,7 @@ impl Drop for Folder {
 
 fn start(folder: &Folder, pace: Pace) -> Server {
     let timing = if pace == Pace::Timed { Timing::Scaled(1.0) } else { Timing::Off };
-    Server::start(session(pace), None, &options(&folder.socket(), timing)).expect("a free socket")
+    serve(session(pace), &folder.socket(), timing).expect("a free socket")
 }
 
 fn connect(folder: &Folder) -> UnixStream {
@@ -191,19 +194,17 @@ fn a_socket_belongs_to_one_server_and_one_user() {
     let server = start(&folder, Pace::Untimed);
     let mode = fs::metadata(folder.socket()).expect("it exists").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    let again =
-        Server::start(session(Pace::Untimed), None, &options(&folder.socket(), Timing::Off));
+    let again = serve(session(Pace::Untimed), &folder.socket(), Timing::Off);
     assert!(again.err().expect("it is taken").contains("another server answers"));
     assert_eq!(server.stop().2, Ok(()));
     // What a killed server left is replaced, a file is not.
     drop(UnixListener::bind(folder.socket()).expect("a free path"));
     assert_eq!(start(&folder, Pace::Untimed).stop().2, Ok(()));
     fs::write(folder.socket(), "data").expect("a free path");
-    let refused =
-        Server::start(session(Pace::Untimed), None, &options(&folder.socket(), Timing::Off));
+    let refused = serve(session(Pace::Untimed), &folder.socket(), Timing::Off);
     assert!(refused.err().expect("a file").contains("is no socket"));
-    let mut other = options(&folder.0.join("other"), Timing::Off);
-    other.tcp = Some(([0, 0, 0, 0], 0).into());
-    let refused = Server::start(session(Pace::Untimed), None, &other);
+    let refused = Door::tcp(([0, 0, 0, 0], 0).into(), false, |_| {
+        Ok(protocol(&session(Pace::Untimed)) as Arc<dyn Protocol>)
+    });
     assert!(refused.err().expect("all addresses").contains("this machine alone"));
 }

@@ -2,10 +2,15 @@
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
+use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
-use opennandlab_nbd::{Options, Server as Nbd, Supply, Timing};
+use opennandlab_nbd::{Export, Nbd};
+use opennandlab_serve::clock::Timing;
+use opennandlab_serve::power::Supply;
+use opennandlab_serve::protocol::Protocol;
+use opennandlab_serve::server::{Door, Options, Server as Serving};
 use opennandlab_sim::config::ConfigError;
 use opennandlab_sim::drive::ImageError;
 use opennandlab_sim::run::Simulation;
@@ -18,7 +23,7 @@ use crate::drive::Drive;
 /// Where a server is in its life.
 enum Life {
     /// It answers.
-    Serving(Nbd),
+    Serving(Serving),
     /// It is at rest.
     Rested(Box<Session>),
     /// It cannot be used any more.
@@ -29,6 +34,7 @@ enum Life {
 #[pyclass(frozen)]
 pub(crate) struct Server {
     life: Mutex<Life>,
+    tcp: Option<SocketAddr>,
 }
 
 impl Server {
@@ -92,27 +98,28 @@ impl Server {
                 }
                 None => None,
             };
-            let options = Options {
-                timing: scale.map_or(Timing::Off, Timing::Scaled),
-                socket,
-                tcp,
-                is_remote_allowed: any_address,
-                name: "drive".to_owned(),
-                is_read_only: read_only,
-                record,
-                capture,
-            };
-            let server = Nbd::start(session, supply, &options).map_err(refused)?;
-            Ok(Self { life: Mutex::new(Life::Serving(server)) })
+            let options =
+                Options { timing: scale.map_or(Timing::Off, Timing::Scaled), record, capture };
+            let bytes = session.capacity_bytes();
+            let export = Export { name: "drive".to_owned(), bytes, is_read_only: read_only };
+            let nbd: Arc<dyn Protocol> = Arc::new(Nbd(export));
+            let mut doors = Vec::new();
+            if let Some(address) = tcp {
+                let protocol = Arc::clone(&nbd);
+                doors.push(Door::tcp(address, any_address, |_| Ok(protocol)).map_err(refused)?);
+            }
+            let tcp = doors.first().and_then(Door::address);
+            if let Some(path) = socket {
+                doors.push(Door::unix(&path, nbd).map_err(refused)?);
+            }
+            let server = Serving::start(session, supply, &options, doors).map_err(refused)?;
+            Ok(Self { life: Mutex::new(Life::Serving(server)), tcp })
         })
     }
 
     /// The address and port that were bound, if any.
-    fn tcp(&self, py: Python<'_>) -> PyResult<Option<String>> {
-        self.with(py, |life| match life {
-            Life::Serving(server) => Ok(server.tcp().map(|address| address.to_string())),
-            _ => Ok(None),
-        })
+    fn tcp(&self) -> Option<String> {
+        self.tcp.map(|address| address.to_string())
     }
 
     /// The counts since the start, as JSON.

@@ -105,7 +105,7 @@ struct Outbox {
 
 /// See the module.
 pub struct Pipe {
-    /// To read from; what is sent goes through the pipe.
+    /// To read from; bytes to be sent go through the pipe.
     pub socket: Socket,
     outbox: Mutex<Outbox>,
     /// There is something for the writer.

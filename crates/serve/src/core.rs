@@ -9,21 +9,22 @@ use opennandlab_sim::session::{Begun, Done, Refusal, Request as Ask, Session};
 use opennandlab_sim::units::Ns;
 use serde_json::{json, Map, Value};
 
-use crate::wire::{self, Replies};
-use opennandlab_serve::pipe::Pipe;
-use opennandlab_serve::power::Supply;
-use opennandlab_serve::record::{Recorder, Times};
-use opennandlab_serve::request::{self, Command, Errno, Request};
+use crate::answer::{Answer, Fault};
+use crate::pipe::Pipe;
+use crate::power::Supply;
+use crate::record::{Recorder, Times};
+use crate::request::{self, Command, Errno, Request};
 
 /// Most extents that a question for them gets.
 const EXTENTS_MAX: usize = 1024;
 /// The largest time that histograms resolve, in nanoseconds: 1000 s.
 const SPAN_NS_MAX: u64 = 1_000_000_000_000;
 
-/// A pending request, and its reply if it succeeds.
+/// A pending request, and the first bytes of its reply.
 pub(crate) struct Pending {
     pub(crate) pipe: Arc<Pipe>,
-    pub(crate) replies: Replies,
+    /// `None` when no client reads it any more.
+    pub(crate) answer: Option<Box<dyn Answer>>,
     pub(crate) reply: Vec<u8>,
     /// Bytes acquired for it.
     pub(crate) held: usize,
@@ -63,6 +64,12 @@ impl Core {
         self.session.as_mut().expect("a drive is cut and mounted under one lock")
     }
 
+    /// The drive, and its supply if that may fail.
+    pub(crate) fn both(&mut self) -> (&mut Session, Option<&Supply>) {
+        let session = self.session.as_mut().expect("a drive is cut and mounted under one lock");
+        (session, self.supply.as_ref())
+    }
+
     /// The drive, for good.
     pub(crate) fn into_session(self) -> Option<Session> {
         self.session
@@ -94,21 +101,21 @@ impl Core {
         self.sequence - 1
     }
 
-    /// Begins a request that was checked; `reply` gets the bytes to be sent when it is done.
+    /// Begins a request that was checked; `reply` gets the data that it asks for.
     pub(crate) fn begin(
         &mut self,
         at: Ns,
         token: u64,
         (request, data): (&Request, &[u8]),
-        replies: Replies,
+        answer: &mut dyn Answer,
         reply: &mut Vec<u8>,
-    ) -> Result<Begun, Errno> {
+    ) -> Result<Begun, Fault> {
         let start = reply.len();
         self.session().strike(at);
-        let outcome = self.ask(at, token, (request, data), replies, reply);
+        let outcome = self.ask(at, token, (request, data), answer, reply);
         outcome.map_err(|refusal| {
             reply.truncate(start);
-            errno(refusal)
+            Fault::Drive(refusal)
         })
     }
 
@@ -117,7 +124,7 @@ impl Core {
         at: Ns,
         token: u64,
         (request, data): (&Request, &[u8]),
-        replies: Replies,
+        answer: &mut dyn Answer,
         reply: &mut Vec<u8>,
     ) -> Result<Begun, Refusal> {
         let Request { command, flags, .. } = *request;
@@ -132,7 +139,6 @@ impl Core {
         if let Some(supply) = &self.supply {
             is_fua |= command == Command::Write && supply.writes_through();
             if command == Command::Flush && supply.ignores_flushes() {
-                wire::reply(replies, request, Errno::Ok, reply);
                 return Ok(Begun::Done);
             }
             // A write of a part of a unit needs the rest of it.
@@ -147,7 +153,7 @@ impl Core {
         }
         let ask = match command {
             Command::Read => {
-                wire::read_head(replies, request, reply);
+                answer.head(reply);
                 let start = reply.len();
                 reply.resize(start + length as usize, 0);
                 self.session().read(offset, &mut reply[start..])?;
@@ -156,7 +162,7 @@ impl Core {
             Command::BlockStatus => {
                 let count_max = if flags & request::REQ_ONE != 0 { 1 } else { EXTENTS_MAX };
                 let extents = self.session().extents(offset, length, count_max);
-                wire::block_status(request, &extents, reply);
+                answer.extents(&extents, reply);
                 return Ok(Begun::Done);
             }
             Command::Cache => Ask::Read { offset, length },
@@ -169,9 +175,6 @@ impl Core {
             Command::Flush => Ask::Flush,
             Command::Disconnect | Command::Unknown(_) => return Ok(Begun::Done),
         };
-        if command != Command::Read {
-            wire::reply(replies, request, Errno::Ok, reply);
-        }
         let whole = offset.div_ceil(unit)..(offset + length) / unit;
         let trims = match command {
             Command::Trim => whole,
@@ -199,6 +202,7 @@ impl Core {
         for pending in self.pending.values_mut() {
             if pending.entry.connection == connection {
                 pending.reply = Vec::new();
+                pending.answer = None;
             }
         }
     }
@@ -209,22 +213,23 @@ impl Core {
         session.advance(until, &mut self.done);
         for done in self.done.drain(..) {
             let Some(mut pending) = self.pending.remove(&done.token) else { continue };
-            if let Some(refusal) = done.refusal {
-                let (entry, replies) = (&mut pending.entry, pending.replies);
-                entry.errno = errno(refusal);
-                pending.reply.clear();
-                wire::reply(replies, &entry.request, entry.errno, &mut pending.reply);
-            }
+            let outcome = done.refusal.map_or(Ok(()), |refusal| Err(Fault::Drive(refusal)));
+            pending.end(outcome);
             ready.push((done.at, pending));
         }
     }
 }
 
-/// The error number that a client receives.
-fn errno(refusal: Refusal) -> Errno {
-    match refusal {
-        Refusal::Media(_) | Refusal::Uncorrectable => Errno::Io,
-        Refusal::WornOut => Errno::NoSpace,
+impl Pending {
+    /// The request has ended: its reply is complete.
+    pub(crate) fn end(&mut self, outcome: Result<(), Fault>) {
+        self.entry.errno = outcome.map_or_else(Fault::errno, |()| Errno::Ok);
+        if outcome.is_err() {
+            self.reply.clear();
+        }
+        if let Some(answer) = &mut self.answer {
+            answer.end(outcome, &mut self.reply, 0);
+        }
     }
 }
 
