@@ -37,8 +37,9 @@ CRATE_IMPORTS = {
     "sim": {"ecc"},
     "serve": {"sim"},
     "nbd": {"sim", "serve"},
+    "nvme": {"sim", "serve", "nbd"},
     "raw": {"sim", "ecc", "serve"},
-    "py": {"sim", "ecc", "serve", "nbd", "raw"},
+    "py": {"sim", "ecc", "serve", "nbd", "nvme", "raw"},
 }
 
 # Imports that close a circle of files, and why it is not undone yet: importer -> imported.

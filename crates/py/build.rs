@@ -7,13 +7,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What the core is compiled from, below the top of the work tree.
-const SOURCES: [&str; 12] = [
+const SOURCES: [&str; 14] = [
     "Cargo.lock",
     "Cargo.toml",
     "crates/ecc/Cargo.toml",
     "crates/ecc/src",
     "crates/nbd/Cargo.toml",
     "crates/nbd/src",
+    "crates/nvme/Cargo.toml",
+    "crates/nvme/src",
     "crates/py/Cargo.toml",
     "crates/py/src",
     "crates/serve/Cargo.toml",

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use opennandlab_nbd::{Export, Nbd};
+use opennandlab_nvme::{Nvme, Setup};
 use opennandlab_serve::clock::Timing;
 use opennandlab_serve::power::Supply;
 use opennandlab_serve::protocol::Protocol;
@@ -35,6 +36,8 @@ enum Life {
 pub(crate) struct Server {
     life: Mutex<Life>,
     tcp: Option<SocketAddr>,
+    /// Address and name of the subsystem.
+    nvme: Option<(SocketAddr, String)>,
 }
 
 impl Server {
@@ -49,6 +52,14 @@ impl Server {
     }
 }
 
+/// Address, name, serial number, model, bytes of a block, and the text that names are made of.
+type NvmeDoor = (String, Option<String>, Option<String>, String, u32, String);
+
+fn address(option: &str, text: &str, port: u16) -> Result<SocketAddr, Failure> {
+    let message = format!("{option}: `{text}`; accepted: ADDRESS:PORT, such as 127.0.0.1:{port}");
+    text.parse().map_err(|_| refused(message))
+}
+
 fn refused(message: impl Into<String>) -> Failure {
     Failure::Config(ConfigError::new("serve", message.into()))
 }
@@ -60,9 +71,11 @@ impl Server {
     /// `scale`: how many times slower than the model; `None` as fast as this machine. `socket`,
     /// `tcp`: where clients connect. `record`: the file that requests are written to, `capture`:
     /// the one that keeps the bytes of writes. `supply`: the seed of a power supply that may fail.
+    /// `nvme`: a port for NVMe over TCP, its `nqn` and `serial` if they are given, its model,
+    /// bytes of a block, and the text that its names are made of otherwise.
     #[new]
     #[pyo3(signature = (drive, image, scale, socket, tcp, *, any_address=false, read_only=false,
-        record=None, capture=None, supply=None))]
+        record=None, capture=None, supply=None, nvme=None))]
     #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // Python names them
     fn new(
         py: Python<'_>,
@@ -76,6 +89,7 @@ impl Server {
         record: Option<PathBuf>,
         capture: Option<PathBuf>,
         supply: Option<u64>,
+        nvme: Option<NvmeDoor>,
     ) -> PyResult<Self> {
         let checkpoint = drive.with(py, |drive| Ok(drive.checkpoint()))?;
         doorway(py, || {
@@ -91,13 +105,7 @@ impl Server {
                 session.load_contents(image).map_err(ImageError::Content)?;
                 (session, None)
             };
-            let tcp = match tcp.map(str::parse) {
-                Some(Ok(address)) => Some(address),
-                Some(Err(_)) => {
-                    return Err(refused("--tcp takes ADDRESS:PORT, such as 127.0.0.1:10809"))
-                }
-                None => None,
-            };
+            let tcp = tcp.map(|text| address("--tcp", text, 10809)).transpose()?;
             let options =
                 Options { timing: scale.map_or(Timing::Off, Timing::Scaled), record, capture };
             let bytes = session.capacity_bytes();
@@ -112,14 +120,35 @@ impl Server {
             if let Some(path) = socket {
                 doors.push(Door::unix(&path, nbd).map_err(refused)?);
             }
+            let nvme = match nvme {
+                Some((text, nqn, serial, model, block_bytes, seed)) => {
+                    let is_read_only = read_only;
+                    let setup = Setup { nqn, serial, model, block_bytes, is_read_only, seed };
+                    let at = address("--nvme", &text, 4420)?;
+                    let mut found = None;
+                    let door = Door::tcp(at, any_address, |bound| {
+                        let made = Nvme::new(&session, &setup, bound)?;
+                        found = Some((bound, made.nqn().to_owned()));
+                        Ok(Arc::new(made) as Arc<dyn Protocol>)
+                    });
+                    doors.push(door.map_err(refused)?);
+                    found
+                }
+                None => None,
+            };
             let server = Serving::start(session, supply, &options, doors).map_err(refused)?;
-            Ok(Self { life: Mutex::new(Life::Serving(server)), tcp })
+            Ok(Self { life: Mutex::new(Life::Serving(server)), tcp, nvme })
         })
     }
 
     /// The address and port that were bound, if any.
     fn tcp(&self) -> Option<String> {
         self.tcp.map(|address| address.to_string())
+    }
+
+    /// The same for NVMe, and the name of its subsystem.
+    fn nvme(&self) -> Option<(String, String)> {
+        self.nvme.as_ref().map(|(address, nqn)| (address.to_string(), nqn.clone()))
     }
 
     /// The counts since the start, as JSON.

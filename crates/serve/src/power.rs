@@ -177,6 +177,11 @@ impl Supply {
         is_complete
     }
 
+    /// Losses of power.
+    pub fn cuts(&self) -> u64 {
+        self.cuts
+    }
+
     /// What the drive counts: `{unsafe_shutdowns, …}`.
     pub fn status(&self) -> Value {
         json!({

@@ -45,7 +45,21 @@ class ServeOptions(Options):
     ] = None
     socket: Annotated[Path | None, flag("Unix socket, for its owner alone.", metavar="PATH")] = None
     tcp: Annotated[str | None, flag("A port; 0 for a free one.", metavar="127.0.0.1:PORT")] = None
-    any_address: Annotated[bool, flag("Let --tcp be an address that other machines reach.")] = False
+    nvme: Annotated[
+        str | None, flag("NVMe over TCP: a port; 0 for a free one.", metavar="127.0.0.1:PORT")
+    ] = None
+    nqn: Annotated[
+        str | None, flag("Name of the NVMe subsystem; made of the drive if left out.")
+    ] = None
+    serial: Annotated[
+        str | None, flag("Serial number of the NVMe drive; made of its name if left out.")
+    ] = None
+    lba: Annotated[
+        int, flag("Bytes of a block of the NVMe namespace: 4096 or 512.", metavar="4096|512")
+    ] = 4096
+    any_address: Annotated[
+        bool, flag("Let --tcp and --nvme be addresses that other machines reach.")
+    ] = False
     timing: Annotated[
         str,
         flag(
@@ -92,7 +106,7 @@ class ServeOptions(Options):
 
 
 def serve(given: ServeOptions) -> None:
-    """Serve a simulated drive over NBD until SIGTERM or Ctrl-C; then save it and exit with 0."""
+    """Serve a drive over NBD or NVMe until SIGTERM or Ctrl-C; then save it and exit with 0."""
     if given.raw_nand is None:
         _serve_drive(given)
     else:
@@ -107,8 +121,7 @@ def _serve_drive(given: ServeOptions) -> None:
     from opennandlab.documents.record import plain
     from opennandlab.serving.server import Plan, Served
 
-    if given.tcp is None:
-        given.refuse(["any_address"], "without --tcp")
+    _refuse_unheard(given)
     device_sets, workload_sets = terminal.split_sets(given.settings)
     if workload_sets or (device_sets and given.image is not None):
         raise ConfigError("set", "--set changes the device of --config")
@@ -131,6 +144,10 @@ def _serve_drive(given: ServeOptions) -> None:
         timing=given.timing,
         socket=given.socket,
         tcp=given.tcp,
+        nvme=given.nvme,
+        nqn=given.nqn,
+        serial=given.serial,
+        lba=given.lba,
         any_address=given.any_address,
         read_only=given.read_only,
         record=given.record,
@@ -158,6 +175,18 @@ def _serve_drive(given: ServeOptions) -> None:
         terminal.note(_summary(content))
     if not document.passed:
         terminal.stop(terminal.FAILED, "the drive and what it holds disagree; see `checks`")
+
+
+def _refuse_unheard(given: ServeOptions) -> None:
+    """Refuse options of a door that there is not.
+
+    Raises:
+        ConfigError: for the first of them.
+    """
+    if given.nvme is None:
+        given.refuse(["nqn", "serial", "lba"], "without --nvme")
+        if given.tcp is None:
+            given.refuse(["any_address"], "without --tcp or --nvme")
 
 
 def _use_one_heap() -> None:

@@ -79,7 +79,11 @@ class Plan:
         timing: `real`, `off` or `scaled:K`.
         socket: Path of the Unix socket.
         tcp: `ADDRESS:PORT`.
-        any_address: Whether the address may be another than loopback.
+        nvme: `ADDRESS:PORT` of NVMe over TCP.
+        nqn: Name of its subsystem; None: made of device, seed and port.
+        serial: Serial number; None: made of the name.
+        lba: Bytes of a block of its namespace.
+        any_address: Whether addresses may be others than loopback.
         read_only: Whether writes are refused.
         record: File of the requests.
         record_data: File of what changes the drive, with its bytes.
@@ -93,6 +97,10 @@ class Plan:
     timing: str = "real"
     socket: Path | None = None
     tcp: str | None = None
+    nvme: str | None = None
+    nqn: str | None = None
+    serial: str | None = None
+    lba: int = 4096
     any_address: bool = False
     read_only: bool = False
     record: Path | None = None
@@ -121,8 +129,9 @@ class Served:
         """Take the drive and begin to serve it."""
         self.plan = plan
         scale = timing_scale(plan.timing)
-        if plan.socket is None and plan.tcp is None:
-            raise ConfigError("socket", "give --socket PATH, or --tcp 127.0.0.1:PORT")
+        if plan.socket is None and plan.tcp is None and plan.nvme is None:
+            message = "give --socket PATH, --tcp 127.0.0.1:PORT or --nvme 127.0.0.1:PORT"
+            raise ConfigError("socket", message)
         if (plan.device is None) == (plan.image is None):
             raise ConfigError("image", "give either --config or --image")
         if plan.power_socket is not None and scale is None:
@@ -152,6 +161,7 @@ class Served:
                     record=None if self._record is None else os.fspath(self._record),
                     capture=None if self._data is None else os.fspath(self._data),
                     supply=None if plan.power_socket is None else plan.seed,
+                    nvme=self._nvme(),
                 )
             except ImageError as error:
                 raise ImageError(f"{plan.image}: {error}") from error
@@ -164,6 +174,15 @@ class Served:
                 stack.callback(switch.close)
             self._stack = stack.pop_all()
 
+    def _nvme(self) -> tuple[str, str | None, str | None, str, int, str] | None:
+        """Return what the door for NVMe is made of."""
+        plan = self.plan
+        if plan.nvme is None:
+            return None
+        model = f"opennandlab {self.device.name}"
+        own = f"{digest(self.device.to_dict())}, seed {plan.seed}"
+        return (plan.nvme, plan.nqn, plan.serial, model, plan.lba, own)
+
     @property
     def uris(self) -> list[str]:
         """Where clients find it."""
@@ -174,6 +193,9 @@ class Served:
         address = self._core.tcp()
         if address is not None:
             found.append(f"nbd://{address}")
+        nvme = self._core.nvme()
+        if nvme is not None:
+            found.append("nvme+tcp://{}/{}".format(*nvme))
         return found
 
     def status(self) -> dict[str, Any]:

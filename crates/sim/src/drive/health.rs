@@ -22,40 +22,72 @@ const SPARE_THRESHOLD_PCT: u32 = 10;
 const DATA_UNIT_BYTES: u64 = 512_000;
 const USED_MAX_PCT: f64 = 255.0;
 
-/// The health of a drive.
-pub(crate) fn report(drive: &Drive) -> Value {
+/// The part of the report that is of the flash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wellness {
+    /// Bits of the critical warning.
+    pub warning: u8,
+    /// Available spare, in percent.
+    pub spare_pct: u8,
+    /// Below this the drive warns, in percent.
+    pub spare_threshold_pct: u8,
+    /// Percentage used, at most 255.
+    pub used_pct: u8,
+    /// Page reads that nothing could correct.
+    pub media_errors: u64,
+}
+
+/// The wellness of a drive.
+pub(crate) fn wellness(drive: &Drive) -> Wellness {
     let spare = spare_share(drive);
     let spare_pct = (100.0 * spare) as u32;
-    let rated = f64::from(drive.config.nand.max_pe_cycles.unwrap_or(u32::MAX));
-    let wear = drive.media.wear();
-    let used = wear.erases() as f64 / f64::from(wear.blocks().max(1)) / rated;
+    let used = used_share(drive);
     let used_pct = (100.0 * used).min(USED_MAX_PCT) as u32;
     let tally: &ReadTally = drive.errors.tally();
     let media_errors: u64 = tally.uncorrectable.iter().sum();
     let warning = u32::from(spare_pct < SPARE_THRESHOLD_PCT)
         | u32::from(used_pct >= 100 || media_errors > 0) << 2
         | u32::from(drive.is_worn_out) << 3;
+    Wellness {
+        warning: warning as u8,
+        spare_pct: spare_pct as u8,
+        spare_threshold_pct: SPARE_THRESHOLD_PCT as u8,
+        used_pct: used_pct as u8,
+        media_errors,
+    }
+}
+
+/// The health of a drive.
+pub(crate) fn report(drive: &Drive) -> Value {
+    let it = wellness(drive);
     let units =
         |op: HostOp| (drive.host.sectors[op.index()] * SECTOR_BYTES).div_ceil(DATA_UNIT_BYTES);
     let mut health = json!({
-        "critical_warning": warning,
-        "available_spare_pct": spare_pct,
-        "available_spare_threshold_pct": SPARE_THRESHOLD_PCT,
-        "percentage_used": used_pct,
+        "critical_warning": it.warning,
+        "available_spare_pct": it.spare_pct,
+        "available_spare_threshold_pct": it.spare_threshold_pct,
+        "percentage_used": it.used_pct,
         "data_units_read": units(HostOp::Read),
         "data_units_written": units(HostOp::Write),
         "host_read_commands": drive.host.commands[HostOp::Read.index()],
         "host_write_commands": drive.host.commands[HostOp::Write.index()],
-        "media_errors": media_errors,
+        "media_errors": it.media_errors,
         "unsafe_shutdowns": 0,
     });
     if drive.config.host.link.is_emmc() {
         health["emmc"] = json!({
-            "device_life_time_est_typ_b": life_estimate(used),
-            "pre_eol_info": pre_end_of_life(spare),
+            "device_life_time_est_typ_b": life_estimate(used_share(drive)),
+            "pre_eol_info": pre_end_of_life(spare_share(drive)),
         });
     }
     health
+}
+
+/// Mean erase count over the rated cycles.
+fn used_share(drive: &Drive) -> f64 {
+    let rated = f64::from(drive.config.nand.max_pe_cycles.unwrap_or(u32::MAX));
+    let wear = drive.media.wear();
+    wear.erases() as f64 / f64::from(wear.blocks().max(1)) / rated
 }
 
 /// Spare blocks over those of the new drive, of the pool with the least.

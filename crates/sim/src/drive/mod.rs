@@ -37,6 +37,8 @@ pub use config::DeviceConfig;
 pub(crate) use counts::Counts;
 pub use drive::Drive;
 pub(crate) use drive::{total, CommandSink, Front};
+pub(crate) use health::wellness;
+pub use health::Wellness;
 pub use host_counters::HostCounters;
 pub use image::ImageError;
 pub(crate) use placement_ids::Placed;

@@ -27,3 +27,4 @@ pub use player::{Asked, Played, Player, Recorded};
 pub use power_cut::{Interrupted, MountReport};
 pub use request::{Begun, Done, Pace, Refusal, Request};
 pub use session::{Extent, Session};
+pub use status::Vitals;

@@ -3,10 +3,75 @@
 use serde_json::{json, Value};
 
 use super::session::Session;
-use crate::drive::Counts;
+use crate::drive::{wellness, Counts, Wellness};
 use crate::nand::Contents;
 
+/// The facts that a drive's own logs are made of. Counts begin when the drive is served, and
+/// losses of power do not end them; they are those of [`Session::status`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Vitals {
+    /// Spare blocks, wear and warnings; its media errors are those of the flash alone.
+    pub wellness: Wellness,
+    /// Bytes of sectors that hosts read and wrote.
+    pub host_bytes: [u64; 2],
+    /// Commands of hosts that read and wrote.
+    pub host_commands: [u64; 2],
+    /// Bytes that were read from the flash and programmed.
+    pub flash_bytes: [u64; 2],
+    /// Reads that ended without the data: uncorrectable, or other than the data written.
+    pub media_errors: u64,
+    /// Page reads that a retry has corrected.
+    pub recovered_reads: u64,
+    /// Blocks out of use.
+    pub bad_blocks: u64,
+    /// Blocks that were refreshed.
+    pub refreshed_blocks: u64,
+    /// Least, mean and highest erase count of good blocks.
+    pub erase_counts: [u64; 3],
+    /// Share of all blocks that is erased, in percent.
+    pub free_pct: u8,
+    /// Bytes of map units that hold data.
+    pub mapped_bytes: u64,
+    /// Temperature that the model takes the flash to have; without an error model the reference.
+    pub temperature_c: f64,
+}
+
 impl Session {
+    /// The facts for the logs of the drive.
+    pub fn vitals(&self) -> Vitals {
+        let (counts, geometry) = (self.counts(), &self.drive.geometry);
+        let figures = self.drive.ftl.figures();
+        let (wear, tally) = (self.drive.media.wear(), self.drive.errors.tally());
+        let least = wear.iter().find(|(_, blocks)| *blocks > 0).map_or(0, |(count, _)| count);
+        let blocks = geometry.block_count();
+        let bytes = |slots| geometry.physical_pages_of(slots) * geometry.page_bytes;
+        let found = self.drive.media.contents.as_ref().map_or(0, |it| it.media_errors);
+        let refreshed = figures.counters();
+        Vitals {
+            wellness: wellness(&self.drive),
+            host_bytes: [counts.read_bytes, counts.written_bytes],
+            host_commands: [counts.read_commands, counts.write_commands],
+            flash_bytes: [bytes(counts.reads), bytes(counts.programs)],
+            media_errors: found + self.lost_reads(),
+            recovered_reads: tally.recovered.iter().sum(),
+            bad_blocks: u64::from(blocks - wear.blocks()),
+            refreshed_blocks: refreshed.refreshed_by_age + refreshed.refreshed_by_rate,
+            erase_counts: [
+                u64::from(least),
+                wear.erases() / u64::from(wear.blocks().max(1)),
+                u64::from(wear.highest()),
+            ],
+            free_pct: (100 * figures.erased_blocks() / u64::from(blocks).max(1)) as u8,
+            mapped_bytes: u64::from(figures.mapped_pages()) * geometry.page_bytes,
+            temperature_c: self.drive.config.nand.stress.clone().unwrap_or_default().temperature_c,
+        }
+    }
+
+    /// Whether the drive has memory that a loss of power empties.
+    pub fn has_volatile_cache(&self) -> bool {
+        self.drive.buffer.is_some() && !self.drive.config.host.power_loss_protected
+    }
+
     /// Activity of the drive since the session took it over.
     pub(super) fn counts(&self) -> Counts {
         Counts::of(&self.drive).since(self.origin)

@@ -1,0 +1,175 @@
+//! Commands of the admin queue.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use opennandlab_serve::answer::End;
+use opennandlab_serve::line::Line;
+use opennandlab_serve::power::Supply;
+use opennandlab_serve::request::Errno;
+
+use crate::command::{Entry, FABRICS};
+use crate::controller::EVENTS_MAX;
+use crate::fabrics::{Effect, Queue};
+use crate::features::{self, HOST_ID, KEEP_ALIVE, WRITE_CACHE};
+use crate::identify::{self, TRANSFER_BYTES_MAX};
+use crate::io::FLUSH;
+use crate::logs::{self, Facts, Wanted, HEALTH};
+use crate::reply::{Purpose, Reply, Ticket};
+use crate::status::Status;
+use crate::{fabrics, logs::warnings};
+
+const GET_LOG: u8 = 0x02;
+const IDENTIFY: u8 = 0x06;
+const ABORT: u8 = 0x08;
+const SET_FEATURE: u8 = 0x09;
+const GET_FEATURE: u8 = 0x0a;
+const ASK_EVENT: u8 = 0x0c;
+const KEEPS_ALIVE: u8 = 0x18;
+
+/// Beyond its time of keeping alive, before a silent host is let go.
+const GRACE: Duration = Duration::from_secs(1);
+/// An abort that comes too late.
+const NOT_ABORTED: u64 = 1;
+
+/// The longest pause of a host with this time of keeping alive.
+pub(crate) fn patience(keep_alive_ms: u32) -> Option<Duration> {
+    (keep_alive_ms > 0).then(|| Duration::from_millis(u64::from(keep_alive_ms)) + GRACE)
+}
+
+/// Carries out a command of the admin queue.
+pub(crate) fn execute(
+    queue: &Queue,
+    ticket: Ticket,
+    data: &[u8],
+    line: &mut Line<'_>,
+) -> Result<(), End> {
+    let entry = ticket.entry;
+    let of_discovery = matches!(entry.opcode(), GET_LOG | IDENTIFY | KEEPS_ALIVE | FABRICS);
+    let of_discovery = of_discovery || matches!(entry.opcode(), SET_FEATURE | GET_FEATURE);
+    let outcome: Result<(u32, Vec<u8>), Status> = match entry.opcode() {
+        _ if queue.controller.is_discovery && !of_discovery => Err(Status::OPCODE),
+        FABRICS => match fabrics::execute(queue, &entry) {
+            Effect::ShutDown => return flush(ticket, line),
+            Effect::Completed(outcome) => return line.send(ticket.completed(outcome)),
+        },
+        GET_LOG => log(queue, &entry, line).map(|page| (0, page)),
+        IDENTIFY => {
+            let mapped = line.drive(|session, _, _| session.vitals().mapped_bytes);
+            let page = identify::page(queue, &entry, mapped);
+            page.and_then(|page| sized(&entry, page)).map(|page| (0, page))
+        }
+        GET_FEATURE => feature(queue, &entry),
+        SET_FEATURE => match set_feature(queue, &entry, data, line) {
+            Ok(None) => return flush(ticket, line),
+            Ok(Some(first)) => Ok((first, Vec::new())),
+            Err(status) => Err(status),
+        },
+        ABORT => return line.send(ticket.completed(Ok(NOT_ABORTED))),
+        ASK_EVENT => {
+            let mut state = queue.controller.state();
+            if state.asked.len() < EVENTS_MAX {
+                state.asked.push(ticket);
+                drop(state);
+                return tell(queue, line);
+            }
+            Err(Status::EVENT_LIMIT)
+        }
+        KEEPS_ALIVE => Ok((0, Vec::new())),
+        _ => Err(Status::OPCODE),
+    };
+    line.send(match outcome {
+        Ok((first, data)) => ticket.with_data(first, &data),
+        Err(status) => ticket.completed(Err(status)),
+    })?;
+    tell(queue, line)
+}
+
+/// Completes a command when everything in memory is on the flash.
+fn flush(ticket: Ticket, line: &mut Line<'_>) -> Result<(), End> {
+    let reply = Reply { ticket, purpose: Purpose::Change, length: 0 };
+    line.submit((&FLUSH, &[]), Errno::Ok, reply)
+}
+
+/// Reports a warning that is new to the host.
+fn tell(queue: &Queue, line: &mut Line<'_>) -> Result<(), End> {
+    if queue.controller.state().asked.is_empty() {
+        return Ok(());
+    }
+    let warnings = line.drive(|session, _, _| warnings(&session.vitals()));
+    let told = queue.controller.state().warn(warnings);
+    told.map_or(Ok(()), |(ticket, event)| line.send(ticket.completed(Ok(event))))
+}
+
+/// As many bytes of a page as the host takes, which must be all.
+fn sized(entry: &Entry, page: Vec<u8>) -> Result<Vec<u8>, Status> {
+    if (entry.data_bytes() as usize) < page.len() {
+        return Err(Status::SGL_LENGTH);
+    }
+    Ok(page)
+}
+
+fn log(queue: &Queue, entry: &Entry, line: &Line<'_>) -> Result<Vec<u8>, Status> {
+    let wanted = Wanted::of(entry);
+    if wanted.bytes > u64::from(TRANSFER_BYTES_MAX) {
+        return Err(Status::FIELD);
+    }
+    let page = logs::page(queue, &wanted, || {
+        line.drive(|session, supply, now| Facts {
+            vitals: session.vitals(),
+            cuts: supply.map_or(0, Supply::cuts),
+            age_ns: now.0,
+        })
+    })?;
+    if wanted.log == HEALTH && !wanted.retains_event {
+        queue.controller.state().unmask();
+    }
+    sized(entry, page)
+}
+
+/// A feature: its present value or that at first, or what can be done with it.
+fn feature(queue: &Queue, entry: &Entry) -> Result<(u32, Vec<u8>), Status> {
+    let (id, select) = (entry.dword(10) as u8, entry.dword(10) >> 8 & 7);
+    let state = queue.controller.state();
+    let (value, data) = match (id, select) {
+        (_, 4..) => return Err(Status::FIELD),
+        (WRITE_CACHE, _) if !queue.target.has_cache => return Err(Status::FIELD),
+        (WRITE_CACHE, 0) => (u32::from(queue.target.uses_cache.load(Ordering::SeqCst)), vec![]),
+        (WRITE_CACHE, _) => (1, vec![]),
+        // Over fabrics it is the long one alone.
+        (HOST_ID, _) if entry.dword(11) & 1 == 0 => return Err(Status::FIELD),
+        (HOST_ID, _) => (0, queue.controller.host.id.to_vec()),
+        (_, 0) => state.features.get(id)?,
+        _ => features::Features::default().get(id)?,
+    };
+    if select == 3 {
+        // Changeable; for all namespaces; not kept over resets.
+        return Ok((u32::from(id != HOST_ID) << 2, Vec::new()));
+    }
+    Ok((value, sized(entry, data)?))
+}
+
+/// Sets a feature; the first dword of the completion, or `None` if it waits for a flush.
+fn set_feature(
+    queue: &Queue,
+    entry: &Entry,
+    data: &[u8],
+    line: &Line<'_>,
+) -> Result<Option<u32>, Status> {
+    let (id, value) = (entry.dword(10) as u8, entry.dword(11));
+    if entry.dword(10) >> 31 == 1 {
+        return Err(Status::NOT_SAVEABLE);
+    }
+    if id == WRITE_CACHE {
+        if !queue.target.has_cache || value > 1 {
+            return Err(Status::FIELD);
+        }
+        queue.target.uses_cache.store(value == 1, Ordering::SeqCst);
+        return Ok((value == 1).then_some(0));
+    }
+    let first = queue.controller.state().features.set(id, value, data)?;
+    if id == KEEP_ALIVE {
+        let _ = line.set_patience(patience(value));
+    }
+    Ok(Some(first))
+}

@@ -1,0 +1,176 @@
+//! Identify: what a host learns of controller and namespace before it uses them.
+
+use crate::bytes::{put, put_number, put_text};
+use crate::command::Entry;
+use crate::controller::EVENTS_MAX;
+use crate::fabrics::{Queue, ENTRIES_MAX, VERSION_VALUE};
+use crate::failures::FAILURES_MAX;
+use crate::features::{CRITICAL_K, WARNING_K};
+use crate::pdu::CAPSULE_BYTES_MAX;
+use crate::status::Status;
+use crate::target::{Target, DISCOVERY, FORMATS, NAMESPACE};
+
+pub(crate) const BYTES: usize = 4096;
+/// Most data of a command: 4 KiB times two to this.
+const TRANSFER_SHIFT: u8 = 5;
+/// The same in bytes.
+pub(crate) const TRANSFER_BYTES_MAX: u32 = 4096 << TRANSFER_SHIFT;
+const EVERY_NAMESPACE: u32 = u32::MAX;
+/// Namespace attribute notices.
+const EVENTS: u64 = 1 << 8;
+/// Endurance groups.
+const ATTRIBUTES: u64 = 1 << 4;
+/// Compare, deallocation, zeroes, timestamp, verify.
+const COMMANDS: u64 = 1 | 1 << 2 | 1 << 3 | 1 << 6 | 1 << 7;
+/// Blocks that were deallocated read as zeros; zeroes may deallocate.
+const DEALLOCATION: u64 = 1 | 1 << 3;
+
+/// The page that a host asks for. `mapped` are the bytes of the namespace that hold data.
+pub(crate) fn page(queue: &Queue, entry: &Entry, mapped: u64) -> Result<Vec<u8>, Status> {
+    let (kind, set) = (entry.dword(10) as u8, entry.dword(11) >> 24);
+    let (target, id) = (&*queue.target, entry.namespace());
+    if queue.controller.is_discovery && kind != 0x01 {
+        return Err(Status::FIELD);
+    }
+    if set > 0 && matches!(kind, 0x05..=0x07 | 0x1a) {
+        return Err(Status::FIELD);
+    }
+    let mut page = vec![0; BYTES];
+    match kind {
+        0x00 | 0x11 => {
+            check(id, kind == 0x00)?;
+            namespace(target, mapped, &mut page);
+        }
+        0x01 => controller(queue, &mut page),
+        // Lists of the namespaces behind this one.
+        0x02 | 0x07 | 0x10 | 0x1a if id >= EVERY_NAMESPACE - 1 => return Err(Status::NAMESPACE),
+        0x02 | 0x07 | 0x10 | 0x1a => {
+            let next = if id < NAMESPACE { NAMESPACE } else { 0 };
+            put_number(&mut page, 0, 4, u64::from(next));
+        }
+        0x03 => {
+            check(id, false)?;
+            descriptors(target, &mut page);
+        }
+        // The NVM command set adds nothing to its namespaces.
+        0x05 => check(id, true)?,
+        // Of its controllers: most data to verify.
+        0x06 => page[0] = TRANSFER_SHIFT,
+        0x08 => {
+            check(id, true)?;
+            page[8] = u8::from(target.is_read_only);
+            put_number(&mut page, 12, 2, 1);
+            page[14] = 1;
+        }
+        // Lists of controllers: this one.
+        0x12 | 0x13 => {
+            if kind == 0x12 {
+                check(id, false)?;
+            }
+            let own = queue.controller.id;
+            if entry.dword(10) >> 16 <= u32::from(own) {
+                put_number(&mut page, 0, 2, 1);
+                put_number(&mut page, 2, 2, u64::from(own));
+            }
+        }
+        // No UUIDs of makers.
+        0x17 => {}
+        // Endurance groups: one.
+        0x19 => {
+            if entry.dword(11) & 0xffff <= 1 {
+                put_number(&mut page, 0, 2, 1);
+                put_number(&mut page, 2, 2, 1);
+            }
+        }
+        // Combinations of command sets: the NVM command set alone.
+        0x1c => page[0] = 1,
+        _ => return Err(Status::FIELD),
+    }
+    Ok(page)
+}
+
+/// Whether a namespace is there; some pages are also of all.
+fn check(id: u32, takes_all: bool) -> Result<(), Status> {
+    let is_known = id == NAMESPACE || takes_all && id == EVERY_NAMESPACE;
+    is_known.then_some(()).ok_or(Status::NAMESPACE)
+}
+
+fn controller(queue: &Queue, page: &mut [u8]) {
+    let (target, controller) = (&queue.target, &queue.controller);
+    put_text(page, 4, 20, &target.serial);
+    put_text(page, 24, 40, &target.model);
+    put_text(page, 64, 8, env!("CARGO_PKG_VERSION"));
+    page[77] = TRANSFER_SHIFT;
+    put_number(page, 78, 2, u64::from(controller.id));
+    put_number(page, 80, 4, u64::from(VERSION_VALUE));
+    // Log pages may be read from any offset.
+    page[261] = 1 << 2;
+    put_number(page, 320, 2, 10);
+    put_number(page, 514, 2, u64::from(ENTRIES_MAX) + 1);
+    // Scatter-gather lists, also of the transport, with an offset in the capsule.
+    put_number(page, 536, 4, 0x0010_0001);
+    put_number(page, 1792, 4, u64::from(64 + CAPSULE_BYTES_MAX) / 16);
+    put_number(page, 1796, 4, 1);
+    page[1803] = 1;
+    page[259] = EVENTS_MAX as u8 - 1;
+    if controller.is_discovery {
+        page[111] = 2;
+        put(page, 768, DISCOVERY.as_bytes());
+        return;
+    }
+    put_number(page, 92, 4, EVENTS);
+    put_number(page, 96, 4, ATTRIBUTES);
+    page[111] = 1;
+    page[258] = 3;
+    // One slot of firmware, which cannot be written.
+    page[260] = 1 | 1 << 1;
+    // One of them names commands and effects.
+    page[261] |= 1 << 1;
+    page[262] = FAILURES_MAX as u8 - 1;
+    put_number(page, 266, 2, u64::from(WARNING_K));
+    put_number(page, 268, 2, u64::from(CRITICAL_K));
+    put_number(page, 280, 8, target.blocks * target.block_bytes);
+    put_number(page, 340, 2, 1);
+    page[512] = 0x66;
+    page[513] = 0x44;
+    put_number(page, 516, 4, u64::from(NAMESPACE));
+    put_number(page, 520, 2, COMMANDS);
+    // A flush may be of all namespaces.
+    page[525] = u8::from(target.has_cache) | 3 << 1;
+    put(page, 768, target.nqn.as_bytes());
+}
+
+fn namespace(target: &Target, mapped: u64, page: &mut [u8]) {
+    let used = mapped.div_ceil(target.block_bytes).min(target.blocks);
+    for (offset, count) in [(0, target.blocks), (8, target.blocks), (16, used)] {
+        put_number(page, offset, 8, count);
+    }
+    // Preferred sizes are given.
+    page[24] = 1 << 4;
+    page[25] = FORMATS.len() as u8 - 1;
+    page[26] = target.format() as u8;
+    put_number(page, 33, 1, DEALLOCATION);
+    put_number(page, 48, 8, target.blocks * target.block_bytes);
+    let unit = (target.unit_bytes / target.block_bytes).max(1) - 1;
+    for offset in (64..74).step_by(2) {
+        put_number(page, offset, 2, unit);
+    }
+    page[99] = u8::from(target.is_read_only);
+    put_number(page, 102, 2, 1);
+    put(page, 104, &target.names[0]);
+    for (format, bytes) in FORMATS.iter().enumerate() {
+        // Bits 1:0 of the last byte rank them: a block of 4 KiB is best.
+        page[128 + 4 * format + 2] = bytes.trailing_zeros() as u8;
+        page[128 + 4 * format + 3] = if *bytes == 4096 { 0 } else { 2 };
+    }
+}
+
+/// UUID, NGUID and command set.
+fn descriptors(target: &Target, page: &mut [u8]) {
+    let mut offset = 0;
+    for (kind, bytes) in [(3, &target.names[1][..]), (2, &target.names[0][..]), (4, &[0][..])] {
+        put(page, offset, &[kind, bytes.len() as u8, 0, 0]);
+        put(page, offset + 4, bytes);
+        offset += 4 + bytes.len();
+    }
+}

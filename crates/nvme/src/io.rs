@@ -1,0 +1,165 @@
+//! Commands of I/O queues: ranges are checked here, and become requests of the drive.
+
+use std::sync::atomic::Ordering;
+use std::sync::Arc;
+
+use opennandlab_serve::answer::End;
+use opennandlab_serve::line::Line;
+use opennandlab_serve::request::{Command, Errno, Request, FUA, NO_HOLE};
+
+use crate::bytes::get;
+use crate::command::Entry;
+use crate::fabrics::Queue;
+use crate::identify::TRANSFER_BYTES_MAX;
+use crate::reply::{Joint, Purpose, Reply, Ticket};
+use crate::status::Status;
+use crate::target::{Target, NAMESPACE};
+
+const FLUSHES: u8 = 0x00;
+const WRITE: u8 = 0x01;
+const READ: u8 = 0x02;
+const COMPARE: u8 = 0x05;
+const ZEROES: u8 = 0x08;
+const MANAGE: u8 = 0x09;
+const VERIFY: u8 = 0x0c;
+
+/// In dword 12: on the flash before it is done.
+const UNIT_ACCESS: u32 = 1 << 30;
+/// In dword 12 of zeroes: they need no flash.
+const DEALLOCATE_ZEROES: u32 = 1 << 25;
+/// In dword 12 of a write: a directive.
+const DIRECTIVE: u32 = 0xf << 20;
+/// In dword 11 of management: the ranges are of no value.
+const DEALLOCATE: u32 = 1 << 2;
+const RANGE_BYTES: usize = 16;
+/// Most bytes of one trim.
+const TRIM_BYTES_MAX: u64 = 1 << 30;
+
+/// Everything in memory goes to the flash.
+pub(crate) const FLUSH: Request =
+    Request { command: Command::Flush, flags: 0, cookie: 0, offset: 0, length: 0 };
+
+/// Carries out a command of an I/O queue.
+pub(crate) fn execute(
+    queue: &Queue,
+    ticket: Ticket,
+    data: Vec<u8>,
+    line: &mut Line<'_>,
+) -> Result<(), End> {
+    let target = &queue.target;
+    match plan(target, &ticket.entry, &data) {
+        Err(status) => line.send(ticket.completed(Err(status))),
+        Ok(Plan::One(request, purpose)) => {
+            // The bytes to compare go into the reply, and not to the drive.
+            let (data, purpose) = match purpose {
+                Purpose::Compare(_) => (Vec::new(), Purpose::Compare(data)),
+                purpose => (data, purpose),
+            };
+            let reply = Reply { ticket, purpose, length: request.length };
+            line.submit((&request, &data), Errno::Ok, reply)
+        }
+        Ok(Plan::Trims(requests)) if requests.is_empty() => line.send(ticket.completed(Ok(0))),
+        Ok(Plan::Trims(requests)) => {
+            let joint = Arc::new(Joint::new(requests.len() as u32));
+            for request in requests {
+                let purpose = Purpose::Part(Arc::clone(&joint));
+                let reply = Reply { ticket: ticket.clone(), purpose, length: 0 };
+                line.submit((&request, &[]), Errno::Ok, reply)?;
+            }
+            Ok(())
+        }
+    }
+}
+
+/// What the drive has to do for a command.
+enum Plan {
+    One(Request, Purpose),
+    Trims(Vec<Request>),
+}
+
+fn plan(target: &Target, entry: &Entry, data: &[u8]) -> Result<Plan, Status> {
+    let opcode = entry.opcode();
+    if !matches!(opcode, FLUSHES | WRITE | READ | COMPARE | ZEROES | MANAGE | VERIFY) {
+        return Err(Status::OPCODE);
+    }
+    let is_all = opcode == FLUSHES && entry.namespace() == u32::MAX;
+    if entry.namespace() != NAMESPACE && !is_all {
+        return Err(Status::NAMESPACE);
+    }
+    if entry.is_fused() {
+        return Err(Status::FIELD);
+    }
+    if target.is_read_only && matches!(opcode, WRITE | ZEROES | MANAGE) {
+        return Err(Status::WRITE_PROTECTED);
+    }
+    match opcode {
+        FLUSHES => return Ok(Plan::One(FLUSH, Purpose::Change)),
+        MANAGE => return manage(target, entry, data),
+        _ => {}
+    }
+    let (offset, length) = range(target, entry.first_block(), entry.blocks())?;
+    let most = if opcode == ZEROES { u64::from(u32::MAX) } else { TRANSFER_BYTES_MAX.into() };
+    if length > most {
+        return Err(Status::FIELD);
+    }
+    let length = length as u32;
+    let has_data = matches!(opcode, WRITE | COMPARE) && data.len() != length as usize;
+    if has_data || opcode == READ && entry.data_bytes() < length {
+        return Err(Status::SGL_LENGTH);
+    }
+    let is_through =
+        entry.dword(12) & UNIT_ACCESS != 0 || !target.uses_cache.load(Ordering::SeqCst);
+    let through = if is_through { FUA } else { 0 };
+    let (command, flags, purpose) = match opcode {
+        READ => (Command::Read, 0, Purpose::Read),
+        VERIFY => (Command::Read, 0, Purpose::Verify),
+        COMPARE => (Command::Read, 0, Purpose::Compare(Vec::new())),
+        WRITE if entry.dword(12) & DIRECTIVE != 0 => return Err(Status::FIELD),
+        WRITE => (Command::Write, through, Purpose::Change),
+        _ => {
+            let allocated = if entry.dword(12) & DEALLOCATE_ZEROES == 0 { NO_HOLE } else { 0 };
+            (Command::WriteZeroes, through | allocated, Purpose::Change)
+        }
+    };
+    let is_whole = offset % target.unit_bytes == 0 && u64::from(length) % target.unit_bytes == 0;
+    if opcode == WRITE && !is_whole {
+        target.unaligned.fetch_add(1, Ordering::Relaxed);
+    }
+    let cookie = u64::from(entry.id());
+    Ok(Plan::One(Request { command, flags, cookie, offset, length }, purpose))
+}
+
+/// Bytes of a range of blocks.
+fn range(target: &Target, first: u64, blocks: u64) -> Result<(u64, u64), Status> {
+    let is_inside = first.checked_add(blocks).is_some_and(|limit| limit <= target.blocks);
+    is_inside
+        .then(|| (first * target.block_bytes, blocks * target.block_bytes))
+        .ok_or(Status::LBA_RANGE)
+}
+
+/// Ranges of no value become trims; other hints are taken and mean nothing.
+fn manage(target: &Target, entry: &Entry, data: &[u8]) -> Result<Plan, Status> {
+    let count = (entry.dword(10) & 0xff) as usize + 1;
+    if data.len() < count * RANGE_BYTES {
+        return Err(Status::SGL_LENGTH);
+    }
+    let mut requests = Vec::new();
+    for bytes in data.chunks_exact(RANGE_BYTES).take(count) {
+        let (blocks, first) = (get(bytes, 4, 4), get(bytes, 8, 8));
+        let (mut offset, mut left) = range(target, first, blocks)?;
+        while left > 0 && entry.dword(11) & DEALLOCATE != 0 {
+            let length = left.min(TRIM_BYTES_MAX);
+            let cookie = u64::from(entry.id());
+            let length_of = length as u32;
+            requests.push(Request {
+                command: Command::Trim,
+                flags: 0,
+                cookie,
+                offset,
+                length: length_of,
+            });
+            (offset, left) = (offset + length, left - length);
+        }
+    }
+    Ok(Plan::Trims(requests))
+}

@@ -1,0 +1,174 @@
+//! The drive as hosts know it: its names and formats, and the controllers that it has.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use opennandlab_sim::session::Session;
+use sha2::{Digest, Sha256};
+
+use crate::controller::{Controller, Host};
+use crate::failures::Failures;
+
+/// The one namespace.
+pub(crate) const NAMESPACE: u32 = 1;
+/// The subsystem that lists others.
+pub(crate) const DISCOVERY: &str = "nqn.2014-08.org.nvmexpress.discovery";
+/// Controllers at once.
+const CONTROLLERS_MAX: u16 = 16;
+/// Most bytes of a name.
+const NQN_BYTES_MAX: usize = 223;
+const SERIAL_BYTES_MAX: usize = 20;
+/// Bytes of a block that a host may choose.
+pub(crate) const FORMATS: [u32; 2] = [512, 4096];
+
+/// What the drive is called, and how it is laid out.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Qualified name; `None` for one made of `seed`.
+    pub nqn: Option<String>,
+    /// Serial number; `None` for one made of the name.
+    pub serial: Option<String>,
+    /// Model.
+    pub model: String,
+    /// Bytes of a logical block: 512 or 4096.
+    pub block_bytes: u32,
+    /// Writes are refused.
+    pub is_read_only: bool,
+    /// Differs between servers: a digest of the configuration.
+    pub seed: String,
+}
+
+/// See the module.
+pub(crate) struct Target {
+    pub(crate) nqn: String,
+    pub(crate) serial: String,
+    pub(crate) model: String,
+    pub(crate) address: SocketAddr,
+    pub(crate) block_bytes: u64,
+    pub(crate) blocks: u64,
+    pub(crate) unit_bytes: u64,
+    pub(crate) is_read_only: bool,
+    /// Whether there is a cache that hosts may switch off.
+    pub(crate) has_cache: bool,
+    /// Whether writes may end there.
+    pub(crate) uses_cache: AtomicBool,
+    /// Writes that begin or end inside a map unit.
+    pub(crate) unaligned: AtomicU64,
+    /// NGUID and UUID of the namespace.
+    pub(crate) names: [[u8; 16]; 2],
+    controllers: Mutex<BTreeMap<u16, Arc<Controller>>>,
+    pub(crate) failures: Arc<Failures>,
+}
+
+fn hash(parts: &[&[u8]]) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update(part);
+    }
+    hash.finalize().into()
+}
+
+/// 16 bytes as a UUID whose bits are the maker's own: version 8, variant 1.
+fn uuid(hash: &[u8]) -> [u8; 16] {
+    let mut bytes: [u8; 16] = std::array::from_fn(|place| hash[place]);
+    bytes[6] = bytes[6] & 0x0f | 0x80;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    bytes
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    let digit = |value| char::from_digit(u32::from(value), 16).expect("four bits");
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+}
+
+/// The name of a server that was given none.
+fn default_nqn(seed: &str, port: u16) -> String {
+    let text = hexadecimal(&uuid(&hash(&[seed.as_bytes(), &port.to_be_bytes()])));
+    let parts = [&text[..8], &text[8..12], &text[12..16], &text[16..20], &text[20..]];
+    format!("nqn.2014-08.org.nvmexpress:uuid:{}", parts.join("-"))
+}
+
+fn check(setup: &Setup) -> Result<(), String> {
+    let is_printable = |text: &str| text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+    if let Some(nqn) = &setup.nqn {
+        if !nqn.starts_with("nqn.") || nqn.len() > NQN_BYTES_MAX || nqn == DISCOVERY {
+            return Err(format!(
+                "nqn: `{nqn}`; accepted: `nqn.` and more, at most {NQN_BYTES_MAX} bytes, not the \
+                 name of discovery"
+            ));
+        }
+    }
+    if let Some(serial) = &setup.serial {
+        let is_sound = (1..=SERIAL_BYTES_MAX).contains(&serial.len()) && is_printable(serial);
+        if !is_sound {
+            return Err(format!(
+                "serial: `{serial}`; accepted: 1 to {SERIAL_BYTES_MAX} printable ASCII characters"
+            ));
+        }
+    }
+    if !FORMATS.contains(&setup.block_bytes) {
+        return Err(format!("lba: {}; accepted: 512, 4096", setup.block_bytes));
+    }
+    Ok(())
+}
+
+impl Target {
+    pub(crate) fn new(
+        session: &Session,
+        setup: &Setup,
+        address: SocketAddr,
+    ) -> Result<Self, String> {
+        check(setup)?;
+        let nqn = setup.nqn.clone().unwrap_or_else(|| default_nqn(&setup.seed, address.port()));
+        let own = hash(&[nqn.as_bytes()]);
+        let serial = setup.serial.clone().unwrap_or(format!("ONL{}", hexadecimal(&own[..8])));
+        let of_namespace = hash(&[nqn.as_bytes(), &NAMESPACE.to_le_bytes()]);
+        let block_bytes = u64::from(setup.block_bytes);
+        Ok(Self {
+            serial,
+            model: setup.model.clone(),
+            address,
+            block_bytes,
+            blocks: session.capacity_bytes() / block_bytes,
+            unit_bytes: session.unit_bytes(),
+            is_read_only: setup.is_read_only,
+            has_cache: session.has_volatile_cache(),
+            uses_cache: AtomicBool::new(true),
+            unaligned: AtomicU64::new(0),
+            names: [uuid(&of_namespace[16..]), uuid(&of_namespace)],
+            controllers: Mutex::default(),
+            failures: Arc::default(),
+            nqn,
+        })
+    }
+
+    fn controllers(&self) -> MutexGuard<'_, BTreeMap<u16, Arc<Controller>>> {
+        self.controllers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A controller for a host; `None` when there are too many.
+    pub(crate) fn add(&self, host: Host, is_discovery: bool) -> Option<Arc<Controller>> {
+        let mut controllers = self.controllers();
+        let free = (1..=CONTROLLERS_MAX).find(|id| !controllers.contains_key(id))?;
+        let controller = Arc::new(Controller::new(free, host, is_discovery));
+        controllers.insert(free, Arc::clone(&controller));
+        Some(controller)
+    }
+
+    pub(crate) fn find(&self, id: u16) -> Option<Arc<Controller>> {
+        self.controllers().get(&id).cloned()
+    }
+
+    /// A controller ends, and its queues with it.
+    pub(crate) fn remove(&self, controller: &Controller) {
+        self.controllers().remove(&controller.id);
+        controller.close();
+    }
+
+    /// The format in use.
+    pub(crate) fn format(&self) -> usize {
+        usize::from(self.block_bytes != u64::from(FORMATS[0]))
+    }
+}

@@ -1,0 +1,5 @@
+//! The controller over sockets, as one program.
+
+mod clients;
+mod host;
+mod hostile;
