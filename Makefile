@@ -19,7 +19,7 @@ unexport PYTHONPATH
 unexport MAKEFLAGS MFLAGS
 
 .PHONY: help demo test rust-test python-test quick weights test-long system check rust-lint python-lint audit fmt
-.PHONY: raw-library generate record record-check docs figures bench slopes fuzz clean
+.PHONY: system-nvme raw-library generate record record-check docs figures bench slopes fuzz clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -49,6 +49,9 @@ test-long: .venv/installed .venv/dev system ## what `make test` leaves out: some
 
 system: ## install fio, an NBD server and a browser for the tests that need them
 	python3 tools/system.py
+
+system-nvme: .venv/installed ## try a drive served over NVMe with a real Linux, in QEMU; 100 MB by apt
+	$(BIN)/python tools/nvme_guest.py
 
 check: rust-lint python-lint audit record-check test ## what CI runs: formats, lints, types, tidy, tests
 

@@ -49,6 +49,8 @@ SHORT = ("benchmark", "-w", "short.yaml", "-c", "small.yaml")
     ("reliability life --analytic --layer-swing 0.1", "--layer-swing"),
     ("power run -o cuts --span-mib 1", "--span-mib"),
     ("serve -c small.yaml --socket s --any-address", "--any-address"),
+    ("serve -c small.yaml --socket s --nqn nqn.2026-01.test:a", "--nqn"),
+    ("serve -c small.yaml --tcp 127.0.0.1:0 --lba 512", "--lba"),
     ("validate trim --d 3", "--d"),
     ("theory scaling --rates 1:530,310,260,240,230 --dies 4", "--dies"),
     ("pts import reference:client_2013_iops --name mine", "--name"),
