@@ -45,14 +45,15 @@ pub(crate) fn execute(
     line: &mut Line<'_>,
 ) -> Result<(), End> {
     let entry = ticket.entry;
-    let of_discovery = matches!(entry.opcode(), GET_LOG | IDENTIFY | KEEPS_ALIVE | FABRICS);
-    let of_discovery = of_discovery || matches!(entry.opcode(), SET_FEATURE | GET_FEATURE);
+    let of_discovery =
+        matches!(entry.opcode(), GET_LOG | IDENTIFY | KEEPS_ALIVE | SET_FEATURE | GET_FEATURE);
     let outcome: Result<(u32, Vec<u8>), Status> = match entry.opcode() {
-        _ if queue.controller.is_discovery && !of_discovery => Err(Status::OPCODE),
         FABRICS => match fabrics::execute(queue, &entry) {
             Effect::ShutDown => return flush(ticket, line),
             Effect::Completed(outcome) => return line.send(ticket.completed(outcome)),
         },
+        _ if !queue.controller.state().is_enabled() => Err(Status::SEQUENCE),
+        _ if queue.controller.is_discovery && !of_discovery => Err(Status::OPCODE),
         GET_LOG => log(queue, &entry, line).map(|page| (0, page)),
         IDENTIFY => {
             let mapped = line.drive(|session, _, _| session.vitals().mapped_bytes);

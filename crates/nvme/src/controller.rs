@@ -93,7 +93,9 @@ impl State {
         let before = std::mem::replace(&mut self.configuration, configuration);
         let (was_enabled, is_enabled) = (before & ENABLED != 0, configuration & ENABLED != 0);
         if was_enabled && !is_enabled {
-            // A reset: everything is as at first, but for the time of keeping alive.
+            // A reset ends all I/O queues, and leaves the time of keeping alive.
+            let others = self.queues.iter().filter(|(queue, _)| **queue > 0);
+            others.for_each(|(_, pipe)| pipe.close());
             let keep_alive_ms = self.features.keep_alive_ms;
             self.features = Features::default();
             self.features.keep_alive_ms = keep_alive_ms;
@@ -111,9 +113,14 @@ impl State {
         shuts_down
     }
 
+    /// Whether it takes commands.
+    pub(crate) fn is_enabled(&self) -> bool {
+        self.status & ENABLED != 0
+    }
+
     /// Whether queues may be connected.
     pub(crate) fn is_ready(&self) -> bool {
-        self.status & ENABLED != 0 && self.status & SHUT_DOWN == 0
+        self.is_enabled() && self.status & SHUT_DOWN == 0
     }
 
     /// The drive warns of its health: the question that gets this, and its answer.

@@ -157,6 +157,7 @@ fn a_host_that_asks_wrongly_is_not_connected() {
     assert_eq!(connect(1, NQN, 1), (0x182, 0x1_0010), "no such controller");
     let (mut admin, controller) = Host::queue(address, 0, 0, 0xffff);
     assert_eq!(connect(1, NQN, controller), (0x182, 42), "it is not enabled");
+    assert_eq!(admin.take(entry(6, 0, &[1]), 4096).status, 0x0c);
     assert_eq!(admin.ask(connect_entry(0, 0), &connect_data(NQN, 0xffff)).status, 0x0c);
     admin.enable();
     assert_eq!(connect(9, NQN, controller), (0x182, 42), "no ninth queue");
@@ -181,6 +182,12 @@ fn a_controller_ends_with_its_admin_queue() {
         let (admin, mut queue) = Host::pair(address, 0);
         drop(admin);
         assert!(queue.receive().is_none());
+        // A reset ends the others and leaves the first.
+        let (mut admin, mut queue) = Host::pair(address, 0);
+        admin.configure(0x46_0000);
+        assert!(queue.receive().is_none());
+        assert_eq!(admin.property(0x1c), 0);
+        admin.enable();
         if pace == Pace::Timed {
             silence_ends(address);
         }
