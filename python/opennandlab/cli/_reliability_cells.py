@@ -155,7 +155,8 @@ def _print(counted: "CellsCount", offsets: str | None) -> None:
         rows = [
             (
                 str(one.level), one.page_type, f"{one.best:+.4f}", f"{one.found:+.4f}",
-                "-" if one.sd is None else f"{one.sd:.4f}", f"{one.excess:+.2%}", f"{one.excess_max:+.2%}",
+                "-" if one.sd is None else f"{one.sd:.4f}",
+                f"{one.excess:+.2%}", f"{one.excess_max:+.2%}",
             )
             for one in counted.valleys
         ]  # fmt: skip

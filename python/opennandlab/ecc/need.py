@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from opennandlab.base.errors import ConfigError
 from opennandlab.theory.reliability import log_codeword_failure
 
-# The longest word, of 2^16 - 1 bits, has room for one bit's parity behind so many bytes.
+# The longest word, of 2^16 - 1 bits, has room for one bit's parity behind this data.
 STEP_BYTES_MAX = 8189
 DEGREE_MAX = 16
 

@@ -159,7 +159,7 @@ def count_cells(  # noqa: PLR0913 - a stress has four parts, an experiment as ma
 def _check(
     cells: dict[str, Any], offsets: Sequence[float], *, valleys: bool, plain: bool, is_open: bool
 ) -> None:
-    """Refuse what has no effect, or no place to compare with."""
+    """Refuse keys without effect, and valleys without levels to compare with."""
     if "blocks" in cells:
         raise ConfigError("cells.blocks", "is a key of drives; accepted: left out")
     if len(offsets) == 1:
