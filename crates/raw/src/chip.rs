@@ -157,7 +157,6 @@ pub struct RawNand {
     ages: bool,
     /// Age of the chip in hours at [`REFERENCE_C`].
     hours: f64,
-    celsius: f64,
     pe_cycles: f64,
     pub(crate) is_off: bool,
     /// Programs and erases until the power fails.
@@ -198,6 +197,13 @@ impl RawNand {
             let (steps, count, seed) = (code.steps, options.read_flips, options.seed);
             noise.push(Box::new(ReadFlips { steps, count, seed }));
         }
+        if image.is_some() && options.bad_share > 0.0 {
+            let message = format!(
+                "{} with an image, which has its own markers; accepted: 0",
+                options.bad_share
+            );
+            return Err(ConfigError::new("bad_share", message));
+        }
         let image = image.map(|path| dump::Image::open(path, &options)).transpose()?;
         let count = image.as_ref().map_or(options.block_count(), dump::Image::block_count);
         options.blocks = Some(count);
@@ -208,7 +214,6 @@ impl RawNand {
             noise,
             ages: options.reliability.is_some(),
             hours: 0.0,
-            celsius: REFERENCE_C,
             pe_cycles: 0.0,
             is_off: false,
             cut: None,
@@ -345,8 +350,8 @@ impl RawNand {
         }
         let stress = Stress {
             pe_cycles: self.pe_cycles + f64::from(block.erases),
-            retention_h: ((self.hours - since) / hours_of(self.celsius)).min(AMOUNT_MAX),
-            temperature_c: self.celsius,
+            retention_h: (self.hours - since).min(AMOUNT_MAX),
+            temperature_c: REFERENCE_C,
             reads: block.reads as f64 / f64::from(self.options.pages_per_block),
             page_type: None,
         };
@@ -515,7 +520,6 @@ impl RawNand {
         self.pe_cycles = (self.pe_cycles + pe).min(AMOUNT_MAX);
         if hours > 0.0 {
             self.hours += hours * hours_of(celsius);
-            self.celsius = celsius;
         }
         Ok(())
     }

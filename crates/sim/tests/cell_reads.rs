@@ -11,7 +11,7 @@ use serde_json::{json, Value};
 fn resolved(options: &Value) -> Result<DeviceConfig, String> {
     let mut document = json!({
         "nand": {"channels": 1, "dies_per_channel": 2, "planes_per_die": 1, "blocks_per_plane": 24,
-            "pages_per_block": 18, "page_size_bytes": 2048, "cell_type": "TLC"},
+            "pages_per_block": 18, "page_size_bytes": 2048, "cell_type": "SLC"},
         "ftl": {"over_provisioning_pct": 0.4},
         "ecc": {"step_bytes": 512, "strength": 8, "fidelity": "cells"},
         "reliability": {"kind": "states", "preset": "slc"},

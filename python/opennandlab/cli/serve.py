@@ -131,7 +131,8 @@ def _serve_drive(given: ServeOptions) -> None:
         "--result": given.result,
         "--save-image": given.save_image,
     }
-    terminal.check_outputs(outputs, terminal.read_files(given.config, None))
+    read = {**terminal.read_files(given.config, None), "the socket": given.socket}
+    terminal.check_outputs(outputs, read)
     device = None
     if given.image is None or given.config is not None:
         device = own_device(given.config or "config", device_sets)
@@ -248,7 +249,9 @@ def _serve_raw(given: ServeOptions, described: str) -> None:
     if given.socket is None and given.tcp is None:
         raise ConfigError("socket", "give --socket PATH, or --tcp 127.0.0.1:PORT")
     target = given.save_image or given.image
-    terminal.check_outputs({"--save-image": target})
+    chip_file = None if described == "default" else Path(described)
+    read = {"the file of the chip": chip_file, "the socket": given.socket}
+    terminal.check_outputs({"--save-image": target}, read)
     stopping = {signal.SIGTERM, signal.SIGINT}
     with locked(*(path for path in (given.image, target) if path is not None)):
         chip = _chip(given, described)
@@ -283,7 +286,8 @@ def _chip(given: ServeOptions, described: str) -> "RawNand":
     from opennandlab.core.overrides import parse_overrides, set_path
 
     options: dict[str, Any] = {} if described == "default" else read_yaml(Path(described))
-    options.setdefault("seed", given.seed)
+    if "seed" not in options or given.seed != ServeOptions.seed:
+        options["seed"] = given.seed
     for path, value in parse_overrides(given.settings or []).items():
         set_path(options, path, value)
     for key in options:

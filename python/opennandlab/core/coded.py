@@ -46,6 +46,8 @@ def of_fragment(text: str) -> Section:
         found = _PROPERTY.fullmatch(part.strip())
         name, number, word = found.groups() if found else ("", None, None)
         if name in PROPERTIES and number is not None:
+            if PROPERTIES[name] in section:
+                raise ConfigError("ecc", f"{name} is there twice; accepted: once")
             section[PROPERTIES[name]] = int(number, 0)
         elif part.strip() and (name, word) != ("nand-ecc-algo", "bch"):
             accepted = f'{", ".join(PROPERTIES)} in <>, nand-ecc-algo = "bch"; or a mapping'
@@ -220,6 +222,9 @@ def _reads(path: Path, curve: CurveDocument, identity: Mapping[str, Any]) -> int
 
 def _rates(path: Path, curve: CurveDocument) -> dict[float, float]:
     """Return the points at which frames were lost, which must rise."""
+    low = next((point.fer for point in curve.points if point.fer < 0.0), None)
+    if low is not None:
+        raise ConfigError(TABLE, f"{path}: damaged, a rate of {low:g}; accepted: 0 to 1")
     met = [point for point in curve.points if point.fer > 0.0]
     if len(met) < 2:
         message = f"{path}: {len(met)} points with frame errors; accepted: 2 or more"

@@ -429,7 +429,7 @@ class Metrics(Record, frozen=True, kw_only=True):
         cells: Reads of blocks that have cells; only with `ecc.fidelity: cells`.
         copyback_pages: Pages moved by copyback.
         duration_s: Simulated time; `null` for untimed runs.
-        ecc_correction_rate_pct: Bits corrected per 100 page reads.
+        ecc_correction_rate_pct: Bits that first reads correct, per 100 page reads.
         ecc_margin: Factor by which error rates could grow until `uber` is at its limit.
         erases: Blocks erased.
         failures: Operations of the flash that failed; only with `nand.failures`.

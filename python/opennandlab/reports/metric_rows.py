@@ -107,6 +107,25 @@ def _error_rows(metrics: Metrics) -> list[Row]:
         Row("Uncorrectable reads", number(failed), f"per page read{unread}"),
         *_lost_rows(metrics),
         Row("UBER (JESD218: per bit)", number(metrics.uber), f"per bit read{method}{unread}"),
+        *_cell_rows(metrics),
+    ]
+
+
+def _cell_rows(metrics: Metrics) -> list[Row]:
+    """Return errors of cells, and how far pages climbed; empty for drives without cells."""
+    if metrics.cells is None:
+        return []
+    pages = metrics.cells.page_types.values()
+    errors, expected = sum(one.errors for one in pages), sum(one.expected for one in pages)
+    verdict = "as expected" if metrics.cells.agrees else f"expected {number(expected)}: differs"
+    steps = metrics.recovery
+    search = [] if steps.calibrated is None else [("search", steps.calibrated)]
+    later = [("retries", sum(steps.retry)), *search, ("soft", sum(steps.soft.values()))]
+    counts = " / ".join(number(count) for count in (steps.first_read, *(it[1] for it in later)))
+    names = " / ".join(("first read", *(name for name, _ in later)))
+    return [
+        Row("Wrong bits in cells", number(errors), verdict),
+        Row("Pages corrected by", counts, names),
     ]
 
 

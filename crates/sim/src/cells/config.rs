@@ -17,7 +17,8 @@ const AGGRESSORS_MAX: usize = 8;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CellsConfig {
-    /// Blocks with cells: a number, of blocks drawn by the seed, or `all`; default 64.
+    /// Blocks with cells: a number, of blocks drawn by the seed, or `all`; default 64, or all if
+    /// there are fewer.
     pub blocks: Blocks,
     /// Cells that move a cell when they are programmed after it: a list of ratios, of the next
     /// wordline, or of `{wordline: 1, bitline: 0, ratio}`. Default: the next wordline, with the
@@ -244,7 +245,9 @@ impl CellsConfig {
     /// [`ConfigError`] at `blocks`.
     pub fn check_blocks(&self, blocks: u64) -> Result<(), ConfigError> {
         match self.blocks {
-            Blocks::Count(count) if u64::from(count) > blocks => {
+            Blocks::Count(count)
+                if u64::from(count) > blocks && self.blocks != Blocks::default() =>
+            {
                 let message =
                     format!("{count} is more than there are; accepted: 1 to {blocks}, or all");
                 Err(ConfigError::new("blocks", message))

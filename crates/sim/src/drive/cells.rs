@@ -45,6 +45,14 @@ impl DeviceConfig {
             let message = "cells needs voltages; accepted: cells with reliability states";
             return Err(ConfigError::new("ecc.fidelity", message));
         };
+        if self.nand.cell_type.bits() as usize != states.bits() {
+            let (own, theirs) = (self.nand.cell_type.bits(), states.bits());
+            let message = format!(
+                "cells of {own} bits with states of {theirs}; accepted: the preset or gray_code of \
+                 nand.cell_type"
+            );
+            return Err(ConfigError::new("reliability", message));
+        }
         let blocks = config.check_blocks(self.geometry().block_count().into());
         blocks
             .and_then(|()| CellModel::new(states, config, 0))
@@ -57,5 +65,18 @@ impl DeviceConfig {
         let config = self.nand.cells.as_ref()?;
         let RberConfig::States(states) = self.rber_config() else { return None };
         Some(CellModel::new(states, config, seed).expect("resolve has checked the cells"))
+    }
+
+    /// That only the blocks with cells have the cells of `nand.cells`, if these are not plain.
+    pub(crate) fn cell_warning(&self) -> Option<String> {
+        let config = self.nand.cells.as_ref()?;
+        let plain = CellsConfig::default();
+        let is_plain = (&config.coupling, config.read_noise, config.tail)
+            == (&plain.coupling, plain.read_noise, plain.tail);
+        (!is_plain).then(|| {
+            "nand.cells: tail, read_noise and coupling are of the blocks with cells alone: other \
+             reads, uber and ecc_margin follow from normal states of the same width"
+                .into()
+        })
     }
 }

@@ -13,7 +13,7 @@ type Place = (BlockId, u32);
 pub(super) struct Flips {
     /// By block.
     is_decoded: Vec<bool>,
-    /// Flips of a page that a move corrects for certain.
+    /// Flips of a page that the code corrects for certain.
     correctable: u32,
     /// By block and page index.
     flips: BTreeMap<(u32, u32), u32>,
@@ -39,18 +39,16 @@ impl Flips {
         is_decoded
     }
 
-    /// A page was moved. Its flips were corrected, unless they are more than the code corrects for
-    /// certain: then they move too, or the data is lost if the new block is not decoded.
+    /// A page was moved, and its flips with it, since what else is wrong in the page is not known
+    /// here. If the new block is not decoded, few flips end, and with more than the code corrects for
+    /// certain the data is lost: then true.
     pub(super) fn lose_by_move(&mut self, from: Place, to: Place) -> bool {
         let flips = self.at(from);
-        if flips <= self.correctable {
-            return false;
-        }
-        if self.is_decoded[to.0 .0 as usize] {
+        let is_decoded = self.is_decoded[to.0 .0 as usize];
+        if flips > 0 && is_decoded {
             self.flips.insert((to.0 .0, to.1), flips);
-            return false;
         }
-        true
+        flips > self.correctable && !is_decoded
     }
 
     /// A block was erased.
@@ -64,12 +62,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn few_flips_end_with_a_move_and_many_do_not() {
+    fn flips_move_with_their_page_and_many_are_lost_in_other_blocks() {
         let page = |block| (BlockId(block), 0);
         let mut flips = Flips::new(vec![true, true, false], 2);
         assert!(flips.add(page(0)) && flips.add(page(0)) && !flips.add(page(2)));
-        assert!(!flips.lose_by_move(page(0), page(1)));
-        assert_eq!(flips.at(page(1)), 0);
+        assert!(!flips.lose_by_move(page(0), page(1)) && !flips.lose_by_move(page(0), page(2)));
+        assert_eq!((flips.at(page(1)), flips.at(page(2))), (2, 0));
         assert!(flips.add(page(0)));
         assert!(!flips.lose_by_move(page(0), page(1)) && flips.lose_by_move(page(0), page(2)));
         assert_eq!(flips.at(page(1)), 3);

@@ -148,6 +148,21 @@ impl ErrorFigures {
         z.filter(|(_, z)| z.abs() > CELLS_AGREE_WITHIN).collect()
     }
 
+    /// That cells have lost another number of pages than the tables expect, by more than chance.
+    pub fn lost_cells_warning(&self) -> Option<String> {
+        let (lost, expected) = self.cells.iter().fold((0.0, 0.0), |(lost, expected), one| {
+            (lost + one.lost as f64, expected + one.lost_expected)
+        });
+        let differs = (lost - expected).abs() > CELLS_AGREE_WITHIN * libm::sqrt(expected.max(1.0));
+        differs.then(|| {
+            format!(
+                "cells lost {lost} pages, and tables expect {expected:.1}: uber, ecc_margin and \
+                 reads of blocks without cells follow from the tables, in which a step corrects a \
+                 part of the same errors"
+            )
+        })
+    }
+
     /// The factor by which the error rates of reads could grow until data errors per bit read come
     /// to a limit; below 1 when they are beyond it, none when no factor leads there.
     pub fn margin(&self, fates: &Fates, uber_max: f64) -> Option<f64> {

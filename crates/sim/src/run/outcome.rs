@@ -529,6 +529,8 @@ impl Measured<'_> {
                  expect: {z:.1} standard deviations"
             ));
         }
+        warnings.extend(self.drive.config.cell_warning());
+        warnings.extend(self.errors.lost_cells_warning());
         warnings.extend(self.drive.config.stress_warnings());
         warnings.extend(self.drive.config.plane_warning());
         warnings.extend(self.drive.config.split_warning());
