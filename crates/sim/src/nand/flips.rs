@@ -39,8 +39,8 @@ impl Flips {
         is_decoded
     }
 
-    /// A page was moved, and its flips with it, since what else is wrong in the page is not known
-    /// here. If the new block is not decoded, few flips end, and with more than the code corrects for
+    /// A page was moved, and its flips with it, since what else is wrong in the page is not known.
+    /// If the new block is not decoded, few flips end, and with more than the code corrects for
     /// certain the data is lost: then true.
     pub(super) fn lose_by_move(&mut self, from: Place, to: Place) -> bool {
         let flips = self.at(from);
