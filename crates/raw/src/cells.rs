@@ -51,7 +51,7 @@ impl Cells {
         let bits = self.model.code().bits() as u32;
         let stored: Vec<Option<&[u8]>> = (number * bits..(number + 1) * bits).map(pages).collect();
         stored.iter().any(Option::is_some).then(|| {
-            let image = |(page, stored): (u32, &Option<&[u8]>)| {
+            let image = |(page, stored): (u32, Option<&[u8]>)| {
                 let Some(stored) = stored else {
                     let mut rng = Rng::frame(
                         self.seed,
@@ -64,7 +64,7 @@ impl Cells {
                 self.model.config().randomiser.apply(page, &mut image);
                 image
             };
-            (number * bits..).zip(&stored).map(image).collect()
+            (number * bits..).zip(stored.iter().copied()).map(image).collect()
         })
     }
 }

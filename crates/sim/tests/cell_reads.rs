@@ -89,11 +89,16 @@ fn reads_of_other_blocks_draw_as_without_cells() {
 #[test]
 fn cells_that_a_drive_cannot_have_are_refused_by_key() {
     for (options, path, words) in [
-        (json!({"reliability": null}), "ecc.fidelity", "reliability states"),
         (json!({"ecc": {"fidelity": "table"}, "nand": {"cells": {}}}), "nand.cells", "no effect"),
         (json!({"nand": {"cells": {"blocks": 49}}}), "nand.cells.blocks", "1 to 48"),
         (json!({"nand": {"cells": {"blocks": 0}}}), "nand.cells", "1 or more, or all"),
-        (json!({"nand": {"cells": {"coupling": [0.4]}}}), "nand.cells.coupling", "below"),
+        (
+            json!({"nand": {"cell_type": "TLC", "cells": {"coupling": [0.4]}},
+                "reliability": {"preset": "tlc"}}),
+            "nand.cells.coupling",
+            "below",
+        ),
+        (json!({"nand": {"cell_type": "QLC"}}), "reliability", "4 bits"),
         (
             json!({"controller": {"read_retry": {"rber_factor": 0.5}}}),
             "controller.read_retry.rber_factor",

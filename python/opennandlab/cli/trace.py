@@ -150,10 +150,11 @@ def check(given: FileOptions) -> None:
         reports.append(report)
     if given.as_json:
         terminal.emit_json({"files": reports})
-    elif not given.quiet:
-        for one in reports:
-            said = one["error"] or f"sound, {one['format']}, {one['requests']} requests"
-            typer.echo(f"error: {said}" if one["error"] else f"{one['file']}: {said}")
+    for one in reports:
+        if one["error"]:
+            typer.echo(f"error: {one['error']}", err=True)
+        elif not (given.as_json or given.quiet):
+            typer.echo(f"{one['file']}: sound, {one['format']}, {one['requests']} requests")
             for note in one["notes"]:
                 typer.echo(f"  note: {note}")
     if any(one["error"] for one in reports):

@@ -16,25 +16,25 @@ pub(super) struct Flips {
     /// Flips of a page that the code corrects for certain.
     correctable: u32,
     /// By block and page index.
-    flips: BTreeMap<(u32, u32), u32>,
+    by_page: BTreeMap<(u32, u32), u32>,
 }
 
 impl Flips {
     /// Flips of these blocks, with a code that corrects this many bits at least.
     pub(super) fn new(is_decoded: Vec<bool>, correctable: u32) -> Self {
-        Self { is_decoded, correctable, flips: BTreeMap::new() }
+        Self { is_decoded, correctable, by_page: BTreeMap::new() }
     }
 
     /// The flips of a page.
     pub(super) fn at(&self, (block, index): Place) -> u32 {
-        self.flips.get(&(block.0, index)).copied().unwrap_or(0)
+        self.by_page.get(&(block.0, index)).copied().unwrap_or(0)
     }
 
     /// Flips another bit of a page; false if its block is not decoded.
     pub(super) fn add(&mut self, (block, index): Place) -> bool {
         let is_decoded = self.is_decoded[block.0 as usize];
         if is_decoded {
-            *self.flips.entry((block.0, index)).or_default() += 1;
+            *self.by_page.entry((block.0, index)).or_default() += 1;
         }
         is_decoded
     }
@@ -46,14 +46,14 @@ impl Flips {
         let flips = self.at(from);
         let is_decoded = self.is_decoded[to.0 .0 as usize];
         if flips > 0 && is_decoded {
-            self.flips.insert((to.0 .0, to.1), flips);
+            self.by_page.insert((to.0 .0, to.1), flips);
         }
         flips > self.correctable && !is_decoded
     }
 
     /// A block was erased.
     pub(super) fn forget(&mut self, block: BlockId) {
-        self.flips.retain(|&(of, _), _| of != block.0);
+        self.by_page.retain(|&(of, _), _| of != block.0);
     }
 }
 

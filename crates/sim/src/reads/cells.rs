@@ -307,7 +307,7 @@ impl CellReads {
         id.erases.hash(&mut hasher);
         for wordline in ahead.map(|ahead| id.wordline + ahead) {
             for page in self.places.of_wordline(id.column, wordline) {
-                page.and_then(|index| self.data(media, id, index)).hash(&mut hasher);
+                page.and_then(|index| data_of(media, id, index)).hash(&mut hasher);
             }
         }
         hasher.finish()
@@ -317,7 +317,7 @@ impl CellReads {
     fn written(&mut self, media: &Media, id: WordlineId) -> Option<Arc<Written>> {
         let pages: Vec<Option<u32>> = self.places.of_wordline(id.column, id.wordline).collect();
         let data: Vec<Option<Data>> =
-            pages.iter().map(|page| page.and_then(|index| self.data(media, id, index))).collect();
+            pages.iter().map(|page| page.and_then(|index| data_of(media, id, index))).collect();
         if data.iter().all(Option::is_none) {
             return None;
         }
@@ -356,24 +356,6 @@ impl CellReads {
         self.model.shifts(self.places.key_place(id), count, &neighbours)
     }
 
-    /// Which data a page of a block holds; none if it is not programmed.
-    fn data(&self, media: &Media, id: WordlineId, index: u32) -> Option<Data> {
-        if let Some(unit) = media.contents.as_ref().and_then(|it| it.at(id.block, index)) {
-            return Some(Data::Unit(index, unit.lpn, unit.version));
-        }
-        let first = media.geometry().first_page(id.block).0;
-        let lpn = media.lpn_at(Ppn(first + index));
-        if lpn == UNMAPPED {
-            // Blocks fill in order: a page without an owner before one with an owner is written.
-            let mut behind = index + 1..media.geometry().pages_per_block;
-            behind.find(|page| media.lpn_at(Ppn(first + page)) != UNMAPPED)?;
-        }
-        // Odd constants keep the numbers apart: 2^64 over the golden ratio, and a prime of xxHash.
-        let page = u64::from(lpn).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let page = page ^ u64::from(first + index).wrapping_mul(0xc2b2_ae3d_27d4_eb4f);
-        Some(Data::Hash(page ^ u64::from(id.erases).wrapping_mul(0x1656_67b1_9e37_79f9)))
-    }
-
     /// Seed of the data that fills a wordline which is written in part.
     fn fill(&self, id: WordlineId, page_type: u64) -> u64 {
         let cells = u64::from(id.block.0) << 32 | u64::from(id.column) << 20;
@@ -402,6 +384,24 @@ impl CellReads {
         }
         bytes
     }
+}
+
+/// Which data a page of a block holds; none if it is not programmed.
+fn data_of(media: &Media, id: WordlineId, index: u32) -> Option<Data> {
+    if let Some(unit) = media.contents.as_ref().and_then(|it| it.at(id.block, index)) {
+        return Some(Data::Unit(index, unit.lpn, unit.version));
+    }
+    let first = media.geometry().first_page(id.block).0;
+    let lpn = media.lpn_at(Ppn(first + index));
+    if lpn == UNMAPPED {
+        // Blocks fill in order: a page without an owner before one with an owner is written.
+        let mut behind = index + 1..media.geometry().pages_per_block;
+        behind.find(|page| media.lpn_at(Ppn(first + page)) != UNMAPPED)?;
+    }
+    // Odd constants keep the numbers apart: 2^64 over the golden ratio, and a prime of xxHash.
+    let page = u64::from(lpn).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let page = page ^ u64::from(first + index).wrapping_mul(0xc2b2_ae3d_27d4_eb4f);
+    Some(Data::Hash(page ^ u64::from(id.erases).wrapping_mul(0x1656_67b1_9e37_79f9)))
 }
 
 /// Cells of a wordline and the page that is read from them.

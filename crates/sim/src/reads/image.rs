@@ -318,7 +318,14 @@ mod tests {
         let llrs: Vec<i8> = unpacked(&page, images.bits())
             .iter()
             .zip(unpacked(&sent, images.bits()))
-            .map(|(&bit, right)| (if bit == right { 40 } else { 1 }) * (1 - 2 * bit as i8))
+            .map(|(&bit, right)| {
+                let size = if bit == right { 40 } else { 1 };
+                if bit == 0 {
+                    size
+                } else {
+                    -size
+                }
+            })
             .collect();
         images.decode(&Received::Soft(&llrs), &sent, &mut left);
         assert!(left.is_empty());
