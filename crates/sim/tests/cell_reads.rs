@@ -104,7 +104,11 @@ fn cells_that_a_drive_cannot_have_are_refused_by_key() {
             "controller.read_retry.rber_factor",
             "left out",
         ),
-        (json!({"ecc": {"algorithm": "none"}}), "ecc", "bch or ldpc"),
+        (
+            json!({"ecc": {"algorithm": "none", "step_bytes": null, "strength": null}}),
+            "ecc",
+            "bch or ldpc",
+        ),
         (
             json!({"controller": {"read_retry": {"calibrate": {"step": 0.001}}}}),
             "controller.read_retry.calibrate.step",
