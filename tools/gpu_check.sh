@@ -1,5 +1,5 @@
 #!/bin/sh
-# 100,000 frames on a GPU and on the CPU: compares the counts, prints both rates. Under 3 minutes.
+# 100,000 frames on a GPU and on the CPU: compares the counts, prints both rates.
 #
 #     tools/gpu_check.sh            build with the feature gpu, and run
 #     tools/gpu_check.sh PROGRAM    run what was built elsewhere: CARGO_TARGET_DIR or target,

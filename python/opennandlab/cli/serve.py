@@ -20,7 +20,12 @@ STATUS_PERIOD_S = 1.0
 # Options of drives, which raw chips do not have.
 OF_DRIVES = (
     "config", "any_address", "timing", "read_only", "record", "record_data", "power_socket",
-    "result", "status", "allow_code",
+    "result", "status", "allow_code", "nvme", "nqn", "serial", "lba",
+)  # fmt: skip
+# Options of drives that the server takes as they are.
+OF_PLAN = (
+    "image", "save_image", "seed", "timing", "socket", "tcp", "nvme", "nqn", "serial", "lba",
+    "any_address", "read_only", "record", "record_data", "power_socket",
 )  # fmt: skip
 # M_ARENA_MAX, M_TOP_PAD and M_TRIM_THRESHOLD of glibc: one heap, steps of 64 MiB, 1 GiB kept.
 MALLOC_OPTIONS = ((-8, 1), (-2, 64 << 20), (-1, 1 << 30))
@@ -137,24 +142,7 @@ def _serve_drive(given: ServeOptions) -> None:
     if given.image is None or given.config is not None:
         device = own_device(given.config or "config", device_sets)
     _use_one_heap()
-    plan = Plan(
-        device=device,
-        image=given.image,
-        save_image=given.save_image,
-        seed=given.seed,
-        timing=given.timing,
-        socket=given.socket,
-        tcp=given.tcp,
-        nvme=given.nvme,
-        nqn=given.nqn,
-        serial=given.serial,
-        lba=given.lba,
-        any_address=given.any_address,
-        read_only=given.read_only,
-        record=given.record,
-        record_data=given.record_data,
-        power_socket=given.power_socket,
-    )
+    plan = Plan(device=device, **{key: getattr(given, key) for key in OF_PLAN})
     stopping = {signal.SIGTERM, signal.SIGINT}
     # Before the server has threads: they inherit it, and the signals wait for us.
     signal.pthread_sigmask(signal.SIG_BLOCK, stopping)

@@ -114,7 +114,7 @@ def count_cells(  # noqa: PLR0913 - a stress has four parts, an experiment as ma
         pe_cycles: Program/erase cycles of the block.
         retention_h: Hours since programming.
         temperature_c: Temperature during these hours, degrees Celsius.
-        reads: Reads of the block since then, per page of it.
+        reads: Reads of the block since then, per page.
         wordlines: How many are read.
         page_bytes: Bytes of a page.
         seed: Of data and cells.
