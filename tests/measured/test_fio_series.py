@@ -335,7 +335,7 @@ def test_logs_and_statuses_of_one_run_agree(tmp_path: Path) -> None:
             assert mean == pytest.approx(whole.lat_us_mean, rel=1e-3)
         # Logs leave the last window out, in which a busy machine may do most of the work.
         assert 0 < count <= 1.02 * whole.ios
-        assert 0.05 < mean / whole.lat_us_mean < 20  # a unit that is mistaken is 1000
+        assert 0.002 < mean / whole.lat_us_mean < 500  # a mistaken unit: 1000
         assert {row.block_bytes for row in rows} == {4096}
         assert (document.header.threads, document.header.queue_depth) == (2, 2)
 
