@@ -21,7 +21,7 @@ fn program() -> Result<&'static Path, &'static str> {
     static PROGRAM: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let found = PROGRAM.get_or_init(|| {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/gpu_kernel.cpp");
-        // Beside the program of these tests, which has a folder that is its own to write to.
+        // In the folder of the program of these tests, which may be written to.
         let target = std::env::current_exe().expect("this program").with_extension("frames");
         let done = Command::new(std::env::var("CXX").unwrap_or_else(|_| "c++".into()))
             .args(["-std=c++17", "-O2", "-Wall", "-Werror", "-o"])
@@ -174,7 +174,7 @@ fn what_the_kernel_does_not_do_is_refused() {
     assert!(reason(&codec, &awgn).contains("accepted: bsc or sensing:N"));
     let stratum = Task { errors: BitErrors::Exactly(3), ..bsc.clone() };
     assert!(reason(&codec, &stratum).contains("the errors of the channel"));
-    // No device here, or not in this build; where there is one it is taken.
+    // A device that is found is used; else there is none, or none in this build.
     if let Err(reason) = Gpu::new(&codec, &bsc) {
         assert!(reason.starts_with("gpu"), "{reason}");
     }

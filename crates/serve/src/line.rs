@@ -34,13 +34,13 @@ const PAGE_COST: usize = 512;
 /// Replies that wait for others to be sent together, in bytes.
 const TOGETHER_BYTES: usize = 256 << 10;
 /// None of those who keep time.
-pub(crate) const NOBODY: u64 = u64::MAX;
+pub(crate) const NO_CLIENT: u64 = u64::MAX;
 
 /// Reads from a client; the waiting thread keeps time meanwhile, once its client sends requests.
 pub struct Client<'a> {
     shared: &'a Shared,
     pipe: &'a Pipe,
-    /// Number of the connection + 1; [`NOBODY`] while its client negotiates.
+    /// Number of the connection + 1; [`NO_CLIENT`] while its client negotiates.
     keeps_as: u64,
     ready: Vec<(Ns, Pending)>,
 }
@@ -48,7 +48,7 @@ pub struct Client<'a> {
 impl Read for Client<'_> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         let socket = &self.pipe.socket;
-        if self.keeps_as == NOBODY {
+        if self.keeps_as == NO_CLIENT {
             return { socket }.read(bytes);
         }
         loop {
@@ -84,7 +84,7 @@ pub struct Line<'a> {
 
 impl<'a> Line<'a> {
     pub(crate) fn new(shared: &'a Arc<Shared>, number: u64, pipe: &'a Arc<Pipe>) -> Self {
-        let client = Client { shared, pipe, keeps_as: NOBODY, ready: Vec::new() };
+        let client = Client { shared, pipe, keeps_as: NO_CLIENT, ready: Vec::new() };
         let reader = BufReader::with_capacity(1 << 18, client);
         Self { shared, number, pipe, reader, cuts: 0, replies: Vec::new(), ready: Vec::new() }
     }

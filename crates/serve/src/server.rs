@@ -31,7 +31,7 @@ use crate::capture::{Capture, Kind};
 use crate::clock::{Clock, Timing};
 use crate::core::{Books, Core, Pending};
 use crate::keeper::Keeper;
-use crate::line::{Line, NOBODY};
+use crate::line::{Line, NO_CLIENT};
 use crate::pipe::{Pipe, Socket};
 use crate::places::{bind, file, say};
 use crate::power::Supply;
@@ -234,7 +234,7 @@ impl Server {
             return Err("this drive is served without a supply that may fail".to_owned());
         };
         shared.note_power(Kind::Off, at);
-        shared.plan(NOBODY, &mut core);
+        shared.plan(NO_CLIENT, &mut core);
         drop(core);
         for (_, pipe) in shared.pipes().iter() {
             pipe.close();

@@ -9,6 +9,7 @@ from opennandlab.cli import _terminal as terminal
 
 if TYPE_CHECKING:
     from opennandlab.documents.life import DriveLifeTest, LifeTest
+    from opennandlab.documents.read_errors import Recovery
     from opennandlab.reliability.code_limit import CodeLimit
 
 
@@ -105,18 +106,25 @@ def print_pairs(document: dict[str, Any]) -> None:
     terminal.stdout().print(terminal.Grid(("", ""), rows, left=(0, 1), is_plain=True))
 
 
+def _corrected_by(steps: "Recovery") -> dict[str, int]:
+    """Return page reads by what corrected them."""
+    return {
+        "first read": steps.first_read,
+        **{f"retry {index}": count for index, count in enumerate(steps.retry, 1)},
+        "search": steps.calibrated or 0,
+        **{f"soft {reads}": count for reads, count in steps.soft.items()},
+        "rebuilt": steps.rebuilt,
+        "lost": steps.uncorrectable,
+        "default levels": steps.default_levels or 0,
+    }
+
+
 def print_drive_life(test: "DriveLifeTest", workload: str | None) -> None:
     from opennandlab.base.words import number
 
     steps = test.recovery
-    found = {"first read": steps.first_read}
-    found |= {f"retry {index}": count for index, count in enumerate(steps.retry, 1)}
-    found |= {f"soft {reads}": count for reads, count in steps.soft.items()}
-    found |= {"rebuilt": steps.rebuilt, "lost": steps.uncorrectable}
     begun = f"{number(steps.remembered)} of all began with a kept step" if steps.remembered else ""
     notes = {"first read": begun}
-    if steps.default_levels:
-        found |= {"default levels": steps.default_levels}
     pages = ", ".join(f"{name} {row.rber:.2e}" for name, row in test.page_types.items())
     low, high = number(test.uber_low), number(test.uber_high)
     margin = test.margin
@@ -147,7 +155,7 @@ def print_drive_life(test: "DriveLifeTest", workload: str | None) -> None:
         ("RBER", f"{test.rber:.3e}", pages or "one rate for all pages"),
         *(
             (f"  {name}", f"{number(count)} pages", notes.get(name, ""))
-            for name, count in found.items()
+            for name, count in _corrected_by(steps).items()
             if count
         ),
         (

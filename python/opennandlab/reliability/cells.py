@@ -122,8 +122,8 @@ def count_cells(  # noqa: PLR0913 - a stress has four parts, an experiment as ma
         open_block: Whether each wordline is the last that is programmed in its block.
         levels: `default` or `best`.
         offsets: Further reads with all levels moved by each of these, gaps, rising.
-        valleys: Whether the valley of each level is searched for.
-        information: Whether the information of 1, 3 and 7 reads is computed.
+        valleys: Whether each valley is searched for.
+        information: Whether that of 1, 3 and 7 reads is computed.
         cells: Keys of `nand.cells`.
         progress: Called with the wordlines that are done.
 
