@@ -95,7 +95,7 @@ raw-library: ## the C library of raw chips and its header, into PREFIX
 	install -m 644 crates/raw/include/opennandlab_raw.h $(PREFIX)/include
 
 bench: ## rates of the simulator and of the codes on this machine
-	cargo bench --locked -p opennandlab-sim -p opennandlab-ecc
+	cargo bench --locked -p opennandlab-sim -p opennandlab-ecc -p opennandlab-nvme
 
 slopes: ## instructions that a drive write costs, by valgrind: the same on a busy machine
 	python3 tools/slopes.py

@@ -43,20 +43,20 @@ pub(crate) const FLUSH: Request =
 pub(crate) fn execute(
     queue: &Queue,
     ticket: Ticket,
-    data: Vec<u8>,
+    data: &[u8],
     line: &mut Line<'_>,
 ) -> Result<(), End> {
     let target = &queue.target;
-    match plan(target, &ticket.entry, &data) {
+    match plan(target, &ticket.entry, data) {
         Err(status) => line.send(ticket.completed(Err(status))),
         Ok(Plan::One(request, purpose)) => {
             // The bytes to compare go into the reply, and not to the drive.
             let (data, purpose) = match purpose {
-                Purpose::Compare(_) => (Vec::new(), Purpose::Compare(data)),
+                Purpose::Compare(_) => (&[][..], Purpose::Compare(data.to_vec())),
                 purpose => (data, purpose),
             };
             let reply = Reply { ticket, purpose, length: request.length };
-            line.submit((&request, &data), Errno::Ok, reply)
+            line.submit((&request, data), Errno::Ok, reply)
         }
         Ok(Plan::Trims(requests)) if requests.is_empty() => line.send(ticket.completed(Ok(0))),
         Ok(Plan::Trims(requests)) => {

@@ -8,7 +8,7 @@
 //! a command asks for is answered by its status, and the connection stays.
 
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{BufRead, ErrorKind, Read, Result as IoResult};
 use std::sync::Arc;
 
 use opennandlab_serve::answer::End;
@@ -31,9 +31,9 @@ const NO_HEAD: u16 = 0xffff;
 /// A command that waits for its data.
 struct Waiting {
     ticket: Ticket,
+    /// All of it, as far as it has come.
+    bytes: usize,
     data: Vec<u8>,
-    /// Bytes that have come.
-    come: usize,
     /// Why it fails when its data is there.
     status: Status,
 }
@@ -67,6 +67,28 @@ struct Link<'a> {
     /// By tag.
     waiting: BTreeMap<u16, Waiting>,
     next_tag: u16,
+    /// Memory for the data of capsules.
+    data: Vec<u8>,
+}
+
+/// Most bytes of a header after the first PDU.
+const HEADER_BYTES_MAX: usize = 72;
+
+/// Adds the next bytes to `data`, which costs no zeros first.
+fn append(reader: &mut impl BufRead, mut count: usize, data: &mut Vec<u8>) -> IoResult<()> {
+    data.reserve_exact(count);
+    while count > 0 {
+        let come = reader.fill_buf()?;
+        if come.is_empty() {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
+        let come = &come[..come.len().min(count)];
+        data.extend_from_slice(come);
+        let taken = come.len();
+        reader.consume(taken);
+        count -= taken;
+    }
+    Ok(())
 }
 
 /// Serves a connection.
@@ -88,7 +110,8 @@ fn run(target: &Arc<Target>, line: &mut Line<'_>) -> Result<(), Stop> {
     let digests = pdu::initialize(&bytes).map_err(|fatal| Stop::Fatal(fatal, bytes.to_vec()))?;
     line.send(pdu::initialized(digests))?;
     let (queue, waiting) = (None, BTreeMap::new());
-    let mut link = Link { target, digests, queue, head: 0, waiting, next_tag: 0 };
+    let data = Vec::new();
+    let mut link = Link { target, digests, queue, head: 0, waiting, next_tag: 0, data };
     while link.step(line)? {}
     Ok(())
 }
@@ -98,14 +121,15 @@ impl Link<'_> {
     fn step(&mut self, line: &mut Line<'_>) -> Result<bool, Stop> {
         let mut head = [0; HEAD_BYTES];
         // A host that vanishes between two PDUs just ends.
-        if line.reader.read(&mut head[..1])? == 0 {
+        if line.reader.fill_buf()?.is_empty() {
             return Ok(false);
         }
-        line.reader.read_exact(&mut head[1..])?;
+        line.reader.read_exact(&mut head)?;
         let shape = self.digests.shape(head);
         let shape = shape.map_err(|fatal| Stop::Fatal(fatal, head.to_vec()))?;
-        let mut header = head.to_vec();
-        header.resize(shape.header, 0);
+        let mut header = [0; HEADER_BYTES_MAX];
+        let header = &mut header[..shape.header];
+        header[..HEAD_BYTES].copy_from_slice(&head);
         line.reader.read_exact(&mut header[HEAD_BYTES..])?;
         if shape.kind == Kind::Terminates {
             return Ok(false);
@@ -113,29 +137,30 @@ impl Link<'_> {
         if self.digests.header {
             let mut digest = [0; DIGEST_BYTES];
             line.reader.read_exact(&mut digest)?;
-            if digest != crc32c(&header).to_le_bytes() {
-                return Err(Stop::Fatal(Fatal::DIGEST, header));
+            if digest != crc32c(header).to_le_bytes() {
+                return Err(Stop::Fatal(Fatal::DIGEST, header.to_vec()));
             }
         }
         let outcome = match shape.kind {
-            Kind::Data => self.take_data(&header, shape, line),
-            _ => self.take_command(&header, shape, line),
+            Kind::Data => self.take_data(header, shape, line),
+            _ => self.take_command(header, shape, line),
         };
         outcome.map(|()| true).map_err(|stop| match stop {
-            Stop::Fatal(fatal, bad) if bad.is_empty() => Stop::Fatal(fatal, header),
+            Stop::Fatal(fatal, bad) if bad.is_empty() => Stop::Fatal(fatal, header.to_vec()),
             stop => stop,
         })
     }
 
-    /// The data of a PDU; false if its digest does not fit.
-    fn read(&self, bytes: &mut [u8], line: &mut Line<'_>) -> Result<bool, Stop> {
-        line.reader.read_exact(bytes)?;
-        if !self.digests.data || bytes.is_empty() {
+    /// Adds the data of a PDU to `data`; false if its digest does not fit.
+    fn read(&self, count: usize, data: &mut Vec<u8>, line: &mut Line<'_>) -> Result<bool, Stop> {
+        let start = data.len();
+        append(&mut line.reader, count, data)?;
+        if !self.digests.data || count == 0 {
             return Ok(true);
         }
         let mut digest = [0; DIGEST_BYTES];
         line.reader.read_exact(&mut digest)?;
-        Ok(digest == crc32c(bytes).to_le_bytes())
+        Ok(digest == crc32c(&data[start..]).to_le_bytes())
     }
 
     /// What the completion of the next command needs.
@@ -157,8 +182,9 @@ impl Link<'_> {
     ) -> Result<(), Stop> {
         let mut entry = Entry([0; 64]);
         entry.0.copy_from_slice(&header[HEAD_BYTES..]);
-        let mut data = vec![0; shape.data];
-        let is_sound = self.read(&mut data, line)?;
+        let mut data = std::mem::take(&mut self.data);
+        data.clear();
+        let is_sound = self.read(shape.data, &mut data, line)?;
         let ticket = self.ticket(entry);
         let (place, bytes) = (entry.data_place(), entry.data_bytes());
         let comes_later = entry.is_from_host() && place == Place::Transport && bytes > 0;
@@ -174,7 +200,9 @@ impl Link<'_> {
         if comes_later && status == Status::OK {
             return self.ask(ticket, bytes, line);
         }
-        self.execute(ticket, status, data, line)
+        self.execute(ticket, status, &data, line)?;
+        self.data = data;
+        Ok(())
     }
 
     /// Asks for the data of a command.
@@ -189,8 +217,8 @@ impl Link<'_> {
         let tag = self.next_tag;
         self.next_tag = tag.wrapping_add(1);
         line.send(self.digests.ready(ticket.entry.id(), tag, bytes))?;
-        let data = vec![0; bytes as usize];
-        self.waiting.insert(tag, Waiting { ticket, data, come: 0, status: Status::OK });
+        let (bytes, data) = (bytes as usize, Vec::new());
+        self.waiting.insert(tag, Waiting { ticket, bytes, data, status: Status::OK });
         Ok(())
     }
 
@@ -207,20 +235,19 @@ impl Link<'_> {
             return fatal(Fatal { status: 1, offset: 16 });
         }
         let end = offset + length;
-        if offset != waiting.come || end > waiting.data.len() {
+        if offset != waiting.data.len() || end > waiting.bytes {
             return fatal(Fatal::RANGE);
         }
-        if !self.read(&mut waiting.data[offset..end], line)? {
+        if !self.read(length, &mut waiting.data, line)? {
             waiting.status = Status::TRANSPORT;
         }
-        waiting.come = end;
-        let is_whole = end == waiting.data.len();
+        let is_whole = end == waiting.bytes;
         if is_whole != shape.is_last {
             return fatal(Fatal::SEQUENCE);
         }
         if is_whole {
             let Waiting { ticket, status, data, .. } = waiting;
-            return self.execute(ticket, status, data, line);
+            return self.execute(ticket, status, &data, line);
         }
         self.waiting.insert(tag, waiting);
         Ok(())
@@ -231,14 +258,14 @@ impl Link<'_> {
         &mut self,
         ticket: Ticket,
         status: Status,
-        data: Vec<u8>,
+        data: &[u8],
         line: &mut Line<'_>,
     ) -> Result<(), Stop> {
-        let Some(queue) = &self.queue else { return self.connect(&ticket, status, &data, line) };
+        let Some(queue) = &self.queue else { return self.connect(&ticket, status, data, line) };
         let outcome = if status != Status::OK {
             line.send(ticket.completed(Err(status)))
         } else if queue.id == 0 {
-            admin::execute(queue, ticket, &data, line)
+            admin::execute(queue, ticket, data, line)
         } else {
             io::execute(queue, ticket, data, line)
         };
@@ -260,9 +287,11 @@ impl Link<'_> {
         let queue = match connected {
             Ok(queue) => queue,
             Err((status, first)) => {
-                let mut reply = pdu::completion(&ticket.entry, ticket.queue, first, status);
-                reply[8..10].fill(0);
-                line.send(self.digests.response(&reply))?;
+                let mut done = pdu::completion(&ticket.entry, ticket.queue, first, status);
+                done[8..10].fill(0);
+                let mut reply = Vec::new();
+                self.digests.response(&done, &mut reply);
+                line.send(reply)?;
                 return Ok(());
             }
         };

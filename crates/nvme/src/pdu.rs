@@ -100,7 +100,7 @@ pub(crate) fn initialize(bytes: &[u8; IC_BYTES as usize]) -> Result<Digests, Fat
 
 /// The answer to it.
 pub(crate) fn initialized(digests: Digests) -> Vec<u8> {
-    let mut bytes = head(IC_RESPONSE, 0, IC_BYTES, 0, 0);
+    let mut bytes = head(IC_RESPONSE, IC_BYTES, 0);
     bytes[11] = u8::from(digests.header) | u8::from(digests.data) << 1;
     put_number(&mut bytes, 12, 4, u64::from(H2C_BYTES_MAX));
     bytes
@@ -159,40 +159,46 @@ impl Digests {
         }
     }
 
-    /// Ends a PDU that has a header alone.
-    fn close(self, mut bytes: Vec<u8>) -> Vec<u8> {
-        if self.header {
-            bytes.extend(crc32c(&bytes).to_le_bytes());
-        }
+    /// The first bytes of a PDU with 24 bytes of header; `data` follow, with their digest.
+    fn head(self, kind: u8, flags: u8, data: u32) -> [u8; DATA_HEAD_BYTES as usize] {
+        let flags = flags | if self.header { HEADER_DIGEST } else { 0 };
+        let length = u32::from(DATA_HEAD_BYTES) + self.header_bytes() as u32 + data;
+        let mut bytes = [0; DATA_HEAD_BYTES as usize];
+        put(&mut bytes, 0, &[kind, flags, DATA_HEAD_BYTES, 0]);
+        put_number(&mut bytes, 4, 4, length.into());
         bytes
     }
 
-    fn head(self, kind: u8, flags: u8, header: u8, data: u32) -> Vec<u8> {
-        let flags = flags | if self.header { HEADER_DIGEST } else { 0 };
-        let digest = if self.header { DIGEST_BYTES as u8 } else { 0 };
-        head(kind, flags, header, digest, data)
+    /// Adds a header and its digest to a reply.
+    fn add(self, header: &[u8], reply: &mut Vec<u8>) {
+        reply.extend_from_slice(header);
+        if self.header {
+            reply.extend_from_slice(&crc32c(header).to_le_bytes());
+        }
     }
 
     /// Asks for the data of a command.
     pub(crate) fn ready(self, id: u16, tag: u16, length: u32) -> Vec<u8> {
-        let mut bytes = self.head(R2T, 0, DATA_HEAD_BYTES, 0);
+        let mut bytes = self.head(R2T, 0, 0);
         put_number(&mut bytes, 8, 2, u64::from(id));
         put_number(&mut bytes, 10, 2, u64::from(tag));
         put_number(&mut bytes, 16, 4, u64::from(length));
-        self.close(bytes)
+        let mut reply = Vec::with_capacity(bytes.len() + DIGEST_BYTES);
+        self.add(&bytes, &mut reply);
+        reply
     }
 
-    /// The header of all data of a command; [`Digests::data_end`] goes behind the data. With
+    /// Adds the header of all data of a command; [`Digests::data_end`] goes behind the data. With
     /// `is_success` no completion follows.
-    pub(crate) fn data_head(self, id: u16, length: u32, is_success: bool) -> Vec<u8> {
+    pub(crate) fn data_head(self, id: u16, length: u32, is_success: bool, reply: &mut Vec<u8>) {
         let flags = LAST | if is_success { SUCCESS } else { 0 };
         let digest = if self.data { DIGEST_BYTES as u32 } else { 0 };
         let flags = flags | if self.data { DATA_DIGEST } else { 0 };
-        let mut bytes = self.head(C2H_DATA, flags, DATA_HEAD_BYTES, length + digest);
+        let mut bytes = self.head(C2H_DATA, flags, length + digest);
         bytes[3] = DATA_HEAD_BYTES + self.header_bytes() as u8;
         put_number(&mut bytes, 8, 2, u64::from(id));
         put_number(&mut bytes, 16, 4, u64::from(length));
-        self.close(bytes)
+        self.add(&bytes, reply);
     }
 
     /// Adds the digest of data that begins at `start`.
@@ -203,19 +209,19 @@ impl Digests {
         }
     }
 
-    /// A completion.
-    pub(crate) fn response(self, completion: &[u8; 16]) -> Vec<u8> {
-        let mut bytes = self.head(RESPONSE, 0, DATA_HEAD_BYTES, 0);
+    /// Adds a completion.
+    pub(crate) fn response(self, completion: &[u8; 16], reply: &mut Vec<u8>) {
+        let mut bytes = self.head(RESPONSE, 0, 0);
         put(&mut bytes, 8, completion);
-        self.close(bytes)
+        self.add(&bytes, reply);
     }
 }
 
 /// A header of zeros but for its first 8 bytes, which have the length of all that follows.
-fn head(kind: u8, flags: u8, header: u8, digest: u8, data: u32) -> Vec<u8> {
+fn head(kind: u8, header: u8, data: u32) -> Vec<u8> {
     let mut bytes = vec![0; usize::from(header)];
-    put(&mut bytes, 0, &[kind, flags, header, 0]);
-    put_number(&mut bytes, 4, 4, u64::from(header) + u64::from(digest) + u64::from(data));
+    put(&mut bytes, 0, &[kind, 0, header, 0]);
+    put_number(&mut bytes, 4, 4, u64::from(header) + u64::from(data));
     bytes
 }
 
@@ -233,7 +239,7 @@ pub(crate) fn completion(entry: &Entry, queue: (u16, u16), first: u64, status: S
 /// The last PDU before a connection is closed, with the header that was no good.
 pub(crate) fn terminate(fatal: Fatal, bad: &[u8]) -> Vec<u8> {
     let bad = &bad[..bad.len().min(usize::from(IC_BYTES))];
-    let mut bytes = head(TERMINATE, 0, DATA_HEAD_BYTES, 0, bad.len() as u32);
+    let mut bytes = head(TERMINATE, DATA_HEAD_BYTES, bad.len() as u32);
     put_number(&mut bytes, 8, 2, u64::from(fatal.status));
     put_number(&mut bytes, 10, 4, u64::from(fatal.offset));
     bytes.extend(bad);
@@ -297,7 +303,8 @@ mod tests {
     #[test]
     fn what_is_sent_is_as_long_as_it_says() {
         for digests in [Digests::default(), Digests { header: true, data: true }] {
-            let mut reply = digests.data_head(7, 4096, false);
+            let mut reply = Vec::new();
+            digests.data_head(7, 4096, false, &mut reply);
             let start = reply.len();
             assert_eq!(start, usize::from(reply[3]));
             reply.extend([1; 4096]);

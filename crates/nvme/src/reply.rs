@@ -35,7 +35,7 @@ impl Ticket {
             self.failures.note(self.queue.0, &self.entry, status);
         }
         let bytes = completion(&self.entry, self.queue, first, status);
-        reply.extend(self.digests.response(&bytes));
+        self.digests.response(&bytes, reply);
     }
 
     /// The completion alone.
@@ -49,7 +49,7 @@ impl Ticket {
     pub(crate) fn with_data(&self, first: u32, data: &[u8]) -> Vec<u8> {
         let mut reply = Vec::new();
         if !data.is_empty() {
-            reply = self.digests.data_head(self.entry.id(), data.len() as u32, false);
+            self.digests.data_head(self.entry.id(), data.len() as u32, false, &mut reply);
             let start = reply.len();
             reply.extend(data);
             self.digests.data_end(&mut reply, start);
@@ -122,7 +122,7 @@ impl Answer for Reply {
     fn head(&mut self, reply: &mut Vec<u8>) {
         if matches!(self.purpose, Purpose::Read) {
             let Ticket { digests, entry, is_brief, .. } = &self.ticket;
-            reply.extend(digests.data_head(entry.id(), self.length, *is_brief));
+            digests.data_head(entry.id(), self.length, *is_brief, reply);
         }
     }
 
