@@ -105,20 +105,10 @@ pub(crate) fn connect(
         return Err(bad_data(512));
     }
     let asked = get(data, 16, 2) as u16;
-    let controller = if id == 0 {
-        if asked != DYNAMIC {
-            return Err(bad_data(16));
-        }
-        target.add(host, is_discovery).ok_or((Status::CONNECT_BUSY, 0))?
-    } else {
-        let found = target.find(asked).filter(|it| it.host == host && !it.is_discovery);
-        let controller = found.ok_or(bad_data(16))?;
-        let state = controller.state();
-        if !state.is_ready() || u32::from(id) > state.features.queue_count().min(QUEUES_MAX) {
-            return Err(bad_entry(42));
-        }
-        drop(state);
-        controller
+    let controller = match id {
+        0 if asked != DYNAMIC => return Err(bad_data(16)),
+        0 => target.add(host, is_discovery).ok_or((Status::CONNECT_BUSY, 0))?,
+        _ => with_queue(target, asked, &host, id)?,
     };
     let mut state = controller.state();
     if !state.take(id, pipe) {
@@ -137,6 +127,23 @@ pub(crate) fn connect(
         is_without_flow: entry.0[46] & 1 << 2 != 0,
         keep_alive_ms,
     })
+}
+
+/// The controller that an I/O queue names, if it is ready for one.
+fn with_queue(
+    target: &Target,
+    controller: u16,
+    host: &Host,
+    queue: u16,
+) -> Result<Arc<Controller>, Refused> {
+    let found = target.find(controller).filter(|it| it.host == *host && !it.is_discovery);
+    let controller = found.ok_or(bad_data(16))?;
+    let state = controller.state();
+    if !state.is_ready() || u32::from(queue) > state.features.queue_count().min(QUEUES_MAX) {
+        return Err(bad_entry(42));
+    }
+    drop(state);
+    Ok(controller)
 }
 
 /// What a fabrics command to a connected queue does besides its completion.
