@@ -56,8 +56,7 @@ pub(crate) fn execute(
         _ if queue.controller.is_discovery && !of_discovery => Err(Status::OPCODE),
         GET_LOG => log(queue, &entry, line).map(|page| (0, page)),
         IDENTIFY => {
-            let mapped = line.drive(|session, _, _| session.vitals().mapped_bytes);
-            let page = identify::page(queue, &entry, mapped);
+            let page = identify::page(queue, &entry, |namespace| namespace.used(line));
             page.and_then(|page| sized(&entry, page)).map(|page| (0, page))
         }
         GET_FEATURE => feature(queue, &entry),
@@ -116,10 +115,12 @@ fn log(queue: &Queue, entry: &Entry, line: &Line<'_>) -> Result<Vec<u8>, Status>
         return Err(Status::FIELD);
     }
     let page = logs::page(queue, &wanted, || {
+        let used_blocks = queue.target.namespaces.iter().map(|it| it.used(line)).sum();
         line.drive(|session, supply, now| Facts {
             vitals: session.vitals(),
             cuts: supply.map_or(0, Supply::cuts),
             age_ns: now.0,
+            used_blocks,
         })
     })?;
     if wanted.log == HEALTH && !wanted.retains_event {

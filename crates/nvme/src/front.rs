@@ -11,7 +11,7 @@ use opennandlab_sim::session::Session;
 use crate::link;
 use crate::target::{Setup, Target};
 
-/// A drive as an NVMe subsystem with one namespace.
+/// A drive as an NVMe subsystem.
 pub struct Nvme(Arc<Target>);
 
 impl Nvme {

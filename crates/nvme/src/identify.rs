@@ -6,16 +6,18 @@ use crate::controller::EVENTS_MAX;
 use crate::fabrics::{Queue, ENTRIES_MAX, VERSION_VALUE};
 use crate::failures::FAILURES_MAX;
 use crate::features::{CRITICAL_K, WARNING_K};
+use crate::namespaces::{Namespace, EVERY_NAMESPACE, FORMATS};
 use crate::pdu::CAPSULE_BYTES_MAX;
 use crate::status::Status;
-use crate::target::{Target, DISCOVERY, FORMATS, NAMESPACE};
+use crate::target::{Target, DISCOVERY};
 
 pub(crate) const BYTES: usize = 4096;
 /// Most data of a command: 4 KiB times two to this.
 const TRANSFER_SHIFT: u8 = 5;
 /// The same in bytes.
 pub(crate) const TRANSFER_BYTES_MAX: u32 = 4096 << TRANSFER_SHIFT;
-const EVERY_NAMESPACE: u32 = u32::MAX;
+/// Numbers of namespaces that a list has room for.
+const LISTED_MAX: usize = 1024;
 /// Namespace attribute notices.
 const EVENTS: u64 = 1 << 8;
 /// Endurance groups.
@@ -25,8 +27,12 @@ const COMMANDS: u64 = 1 | 1 << 2 | 1 << 3 | 1 << 6 | 1 << 7;
 /// Blocks that were deallocated read as zeros; zeroes may deallocate.
 const DEALLOCATION: u64 = 1 | 1 << 3;
 
-/// The page that a host asks for. `mapped` are the bytes of the namespace that hold data.
-pub(crate) fn page(queue: &Queue, entry: &Entry, mapped: u64) -> Result<Vec<u8>, Status> {
+/// The page that a host asks for. `used` counts the blocks of a namespace that hold data.
+pub(crate) fn page(
+    queue: &Queue,
+    entry: &Entry,
+    used: impl FnOnce(&Namespace) -> u64,
+) -> Result<Vec<u8>, Status> {
     let (kind, set) = (entry.dword(10) as u8, entry.dword(11) >> 24);
     let (target, id) = (&*queue.target, entry.namespace());
     if queue.controller.is_discovery && kind != 0x01 {
@@ -37,27 +43,31 @@ pub(crate) fn page(queue: &Queue, entry: &Entry, mapped: u64) -> Result<Vec<u8>,
     }
     let mut page = vec![0; BYTES];
     match kind {
+        // What all namespaces have in common.
+        0x00 if id == EVERY_NAMESPACE => formats(target, &target.namespaces[0], &mut page),
         0x00 | 0x11 => {
-            check(id, kind == 0x00)?;
-            namespace(target, mapped, &mut page);
+            let it = target.namespace(id)?;
+            formats(target, it, &mut page);
+            sizes(it, used(it), &mut page);
         }
         0x01 => controller(queue, &mut page),
         // Lists of the namespaces behind this one.
         0x02 | 0x07 | 0x10 | 0x1a if id >= EVERY_NAMESPACE - 1 => return Err(Status::NAMESPACE),
         0x02 | 0x07 | 0x10 | 0x1a => {
-            let next = if id < NAMESPACE { NAMESPACE } else { 0 };
-            put_number(&mut page, 0, 4, u64::from(next));
+            let behind = target.namespaces.iter().filter(|it| it.id > id);
+            for (place, it) in behind.take(LISTED_MAX).enumerate() {
+                put_number(&mut page, 4 * place, 4, u64::from(it.id));
+            }
         }
         0x03 => {
-            check(id, false)?;
-            descriptors(target, &mut page);
+            descriptors(target.namespace(id)?, &mut page);
         }
         // The NVM command set adds nothing to its namespaces.
-        0x05 => check(id, true)?,
+        0x05 => check(target, id)?,
         // Of its controllers: most data to verify.
         0x06 => page[0] = TRANSFER_SHIFT,
         0x08 => {
-            check(id, true)?;
+            check(target, id)?;
             page[8] = u8::from(target.is_read_only);
             put_number(&mut page, 12, 2, 1);
             page[14] = 1;
@@ -65,7 +75,7 @@ pub(crate) fn page(queue: &Queue, entry: &Entry, mapped: u64) -> Result<Vec<u8>,
         // Lists of controllers: this one.
         0x12 | 0x13 => {
             if kind == 0x12 {
-                check(id, false)?;
+                target.namespace(id)?;
             }
             let own = queue.controller.id;
             if entry.dword(10) >> 16 <= u32::from(own) {
@@ -89,10 +99,12 @@ pub(crate) fn page(queue: &Queue, entry: &Entry, mapped: u64) -> Result<Vec<u8>,
     Ok(page)
 }
 
-/// Whether a namespace is there; some pages are also of all.
-fn check(id: u32, takes_all: bool) -> Result<(), Status> {
-    let is_known = id == NAMESPACE || takes_all && id == EVERY_NAMESPACE;
-    is_known.then_some(()).ok_or(Status::NAMESPACE)
+/// Whether a namespace is there, for pages that are also of all.
+fn check(target: &Target, id: u32) -> Result<(), Status> {
+    if id == EVERY_NAMESPACE {
+        return Ok(());
+    }
+    target.namespace(id).map(|_| ())
 }
 
 fn controller(queue: &Queue, page: &mut [u8]) {
@@ -129,35 +141,30 @@ fn controller(queue: &Queue, page: &mut [u8]) {
     page[262] = FAILURES_MAX as u8 - 1;
     put_number(page, 266, 2, u64::from(WARNING_K));
     put_number(page, 268, 2, u64::from(CRITICAL_K));
-    put_number(page, 280, 8, target.blocks * target.block_bytes);
+    put_number(page, 280, 8, target.capacity_bytes);
     put_number(page, 340, 2, 1);
     page[512] = 0x66;
     page[513] = 0x44;
-    put_number(page, 516, 4, u64::from(NAMESPACE));
+    put_number(page, 516, 4, target.namespaces.len() as u64);
     put_number(page, 520, 2, COMMANDS);
     // A flush may be of all namespaces.
     page[525] = u8::from(target.has_cache) | 3 << 1;
     put(page, 768, target.nqn.as_bytes());
 }
 
-fn namespace(target: &Target, mapped: u64, page: &mut [u8]) {
-    let used = mapped.div_ceil(target.block_bytes).min(target.blocks);
-    for (offset, count) in [(0, target.blocks), (8, target.blocks), (16, used)] {
-        put_number(page, offset, 8, count);
-    }
+/// What a namespace may be formatted to, and what the drive prefers.
+fn formats(target: &Target, namespace: &Namespace, page: &mut [u8]) {
     // Preferred sizes are given.
     page[24] = 1 << 4;
     page[25] = FORMATS.len() as u8 - 1;
-    page[26] = target.format() as u8;
+    page[26] = namespace.format() as u8;
     put_number(page, 33, 1, DEALLOCATION);
-    put_number(page, 48, 8, target.blocks * target.block_bytes);
-    let unit = (target.unit_bytes / target.block_bytes).max(1) - 1;
+    let unit = (target.unit_bytes / namespace.block_bytes()).max(1) - 1;
     for offset in (64..74).step_by(2) {
         put_number(page, offset, 2, unit);
     }
     page[99] = u8::from(target.is_read_only);
     put_number(page, 102, 2, 1);
-    put(page, 104, &target.names[0]);
     for (format, bytes) in FORMATS.iter().enumerate() {
         // Bits 1:0 of the last byte rank them: a block of 4 KiB is best.
         page[128 + 4 * format + 2] = bytes.trailing_zeros() as u8;
@@ -165,10 +172,21 @@ fn namespace(target: &Target, mapped: u64, page: &mut [u8]) {
     }
 }
 
+/// Size, use and name, which differ between namespaces.
+fn sizes(namespace: &Namespace, used: u64, page: &mut [u8]) {
+    let blocks = namespace.blocks();
+    for (offset, count) in [(0, blocks), (8, blocks), (16, used)] {
+        put_number(page, offset, 8, count);
+    }
+    put_number(page, 48, 8, blocks * namespace.block_bytes());
+    put(page, 104, &namespace.names[0]);
+}
+
 /// UUID, NGUID and command set.
-fn descriptors(target: &Target, page: &mut [u8]) {
+fn descriptors(namespace: &Namespace, page: &mut [u8]) {
     let mut offset = 0;
-    for (kind, bytes) in [(3, &target.names[1][..]), (2, &target.names[0][..]), (4, &[0][..])] {
+    let [nguid, uuid] = &namespace.names;
+    for (kind, bytes) in [(3, &uuid[..]), (2, &nguid[..]), (4, &[0][..])] {
         put(page, offset, &[kind, bytes.len() as u8, 0, 0]);
         put(page, offset + 4, bytes);
         offset += 4 + bytes.len();

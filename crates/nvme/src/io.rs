@@ -11,9 +11,10 @@ use crate::bytes::get;
 use crate::command::Entry;
 use crate::fabrics::Queue;
 use crate::identify::TRANSFER_BYTES_MAX;
+use crate::namespaces::{Namespace, EVERY_NAMESPACE};
 use crate::reply::{Joint, Purpose, Reply, Ticket};
 use crate::status::Status;
-use crate::target::{Target, NAMESPACE};
+use crate::target::Target;
 
 const FLUSHES: u8 = 0x00;
 const WRITE: u8 = 0x01;
@@ -82,22 +83,23 @@ fn plan(target: &Target, entry: &Entry, data: &[u8]) -> Result<Plan, Status> {
     if !matches!(opcode, FLUSHES | WRITE | READ | COMPARE | ZEROES | MANAGE | VERIFY) {
         return Err(Status::OPCODE);
     }
-    let is_all = opcode == FLUSHES && entry.namespace() == u32::MAX;
-    if entry.namespace() != NAMESPACE && !is_all {
-        return Err(Status::NAMESPACE);
-    }
     if entry.is_fused() {
         return Err(Status::FIELD);
     }
+    // Memory is the drive's: a flush is of all namespaces, whichever it names.
+    if opcode == FLUSHES && entry.namespace() == EVERY_NAMESPACE {
+        return Ok(Plan::One(FLUSH, Purpose::Change));
+    }
+    let namespace = target.namespace(entry.namespace())?;
     if target.is_read_only && matches!(opcode, WRITE | ZEROES | MANAGE) {
         return Err(Status::WRITE_PROTECTED);
     }
     match opcode {
         FLUSHES => return Ok(Plan::One(FLUSH, Purpose::Change)),
-        MANAGE => return manage(target, entry, data),
+        MANAGE => return manage(namespace, entry, data),
         _ => {}
     }
-    let (offset, length) = range(target, entry.first_block(), entry.blocks())?;
+    let (offset, length) = namespace.range(entry.first_block(), entry.blocks())?;
     let most = if opcode == ZEROES { u64::from(u32::MAX) } else { TRANSFER_BYTES_MAX.into() };
     if length > most {
         return Err(Status::FIELD);
@@ -129,16 +131,8 @@ fn plan(target: &Target, entry: &Entry, data: &[u8]) -> Result<Plan, Status> {
     Ok(Plan::One(Request { command, flags, cookie, offset, length }, purpose))
 }
 
-/// Bytes of a range of blocks.
-fn range(target: &Target, first: u64, blocks: u64) -> Result<(u64, u64), Status> {
-    let is_inside = first.checked_add(blocks).is_some_and(|limit| limit <= target.blocks);
-    is_inside
-        .then(|| (first * target.block_bytes, blocks * target.block_bytes))
-        .ok_or(Status::LBA_RANGE)
-}
-
 /// Ranges of no value become trims; other hints are taken and mean nothing.
-fn manage(target: &Target, entry: &Entry, data: &[u8]) -> Result<Plan, Status> {
+fn manage(namespace: &Namespace, entry: &Entry, data: &[u8]) -> Result<Plan, Status> {
     let count = (entry.dword(10) & 0xff) as usize + 1;
     if data.len() < count * RANGE_BYTES {
         return Err(Status::SGL_LENGTH);
@@ -146,7 +140,7 @@ fn manage(target: &Target, entry: &Entry, data: &[u8]) -> Result<Plan, Status> {
     let mut requests = Vec::new();
     for bytes in data.chunks_exact(RANGE_BYTES).take(count) {
         let (blocks, first) = (get(bytes, 4, 4), get(bytes, 8, 8));
-        let (mut offset, mut left) = range(target, first, blocks)?;
+        let (mut offset, mut left) = namespace.range(first, blocks)?;
         while left > 0 && entry.dword(11) & DEALLOCATE != 0 {
             let length = left.min(TRIM_BYTES_MAX);
             let cookie = u64::from(entry.id());

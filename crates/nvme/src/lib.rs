@@ -15,7 +15,7 @@
 //! | module | holds |
 //! |---|---|
 //! | `bytes` `digest` `pdu` `status` `command` | numbers of the protocol, as functions of bytes |
-//! | `target` `failures` | the drive as hosts know it: names, formats, controllers, error log |
+//! | `target` `namespaces` `failures` | the drive as hosts know it: parts, controllers, failures |
 //! | `controller` | properties, features, events and queues of one association |
 //! | `front` `link` | a connection from its first byte to its end |
 //! | `fabrics` `admin` `identify` `features` `logs` `io` `reply` | commands and completions |
@@ -37,6 +37,7 @@ mod identify;
 mod io;
 mod link;
 mod logs;
+mod namespaces;
 mod pdu;
 mod reply;
 mod status;

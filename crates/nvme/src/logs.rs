@@ -45,6 +45,8 @@ pub(crate) struct Facts {
     pub(crate) cuts: u64,
     /// Nanoseconds of the model.
     pub(crate) age_ns: u64,
+    /// Blocks of all namespaces that hold data.
+    pub(crate) used_blocks: u64,
 }
 
 /// Which part of which log a host wants.
@@ -194,7 +196,7 @@ fn ocp(target: &Target, facts: &Facts) -> Vec<u8> {
         (92, 4, least),
         (120, 1, u64::from(it.free_pct)),
         (136, 8, target.unaligned.load(std::sync::atomic::Ordering::Relaxed)),
-        (152, 8, it.mapped_bytes.div_ceil(target.block_bytes).min(target.blocks)),
+        (152, 8, facts.used_blocks),
         (224, 8, mean),
         (494, 2, OCP_VERSION),
     ] {

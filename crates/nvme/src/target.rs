@@ -1,4 +1,4 @@
-//! The drive as hosts know it: its names and formats, and the controllers that it has.
+//! The drive as hosts know it: its names and namespaces, and the controllers that it has.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -10,9 +10,9 @@ use sha2::{Digest, Sha256};
 
 use crate::controller::{Controller, Host};
 use crate::failures::Failures;
+use crate::namespaces::{self, Namespace};
+use crate::status::Status;
 
-/// The one namespace.
-pub(crate) const NAMESPACE: u32 = 1;
 /// The subsystem that lists others.
 pub(crate) const DISCOVERY: &str = "nqn.2014-08.org.nvmexpress.discovery";
 /// Controllers at once.
@@ -20,8 +20,6 @@ const CONTROLLERS_MAX: u16 = 16;
 /// Most bytes of a name.
 const NQN_BYTES_MAX: usize = 223;
 const SERIAL_BYTES_MAX: usize = 20;
-/// Bytes of a block that a host may choose.
-pub(crate) const FORMATS: [u32; 2] = [512, 4096];
 
 /// What the drive is called, and how it is laid out.
 #[derive(Clone, Debug)]
@@ -32,8 +30,11 @@ pub struct Setup {
     pub serial: Option<String>,
     /// Model.
     pub model: String,
-    /// Bytes of a logical block: 512 or 4096.
+    /// Bytes of a logical block at first: 512 or 4096.
     pub block_bytes: u32,
+    /// Shares of the namespaces, such as `25%,75%`; `None` for one, or those of the drive's own
+    /// configuration.
+    pub namespaces: Option<String>,
     /// Writes are refused.
     pub is_read_only: bool,
     /// Differs between servers: a digest of the configuration.
@@ -46,8 +47,9 @@ pub(crate) struct Target {
     pub(crate) serial: String,
     pub(crate) model: String,
     pub(crate) address: SocketAddr,
-    pub(crate) block_bytes: u64,
-    pub(crate) blocks: u64,
+    /// By number, from 1 on.
+    pub(crate) namespaces: Vec<Namespace>,
+    pub(crate) capacity_bytes: u64,
     pub(crate) unit_bytes: u64,
     pub(crate) is_read_only: bool,
     /// Whether there is a cache that hosts may switch off.
@@ -56,8 +58,6 @@ pub(crate) struct Target {
     pub(crate) uses_cache: AtomicBool,
     /// Writes that begin or end inside a map unit.
     pub(crate) unaligned: AtomicU64,
-    /// NGUID and UUID of the namespace.
-    pub(crate) names: [[u8; 16]; 2],
     controllers: Mutex<BTreeMap<u16, Arc<Controller>>>,
     pub(crate) failures: Arc<Failures>,
 }
@@ -108,9 +108,6 @@ fn check(setup: &Setup) -> Result<(), String> {
             ));
         }
     }
-    if !FORMATS.contains(&setup.block_bytes) {
-        return Err(format!("lba: {}; accepted: 512, 4096", setup.block_bytes));
-    }
     Ok(())
 }
 
@@ -124,20 +121,23 @@ impl Target {
         let nqn = setup.nqn.clone().unwrap_or_else(|| default_nqn(&setup.seed, address.port()));
         let own = hash(&[nqn.as_bytes()]);
         let serial = setup.serial.clone().unwrap_or(format!("ONL{}", hexadecimal(&own[..8])));
-        let of_namespace = hash(&[nqn.as_bytes(), &NAMESPACE.to_le_bytes()]);
-        let block_bytes = u64::from(setup.block_bytes);
+        let names = |id: u32| {
+            let own = hash(&[nqn.as_bytes(), &id.to_le_bytes()]);
+            [uuid(&own[16..]), uuid(&own)]
+        };
+        let shares = setup.namespaces.as_deref();
+        let namespaces = namespaces::divide(session, shares, setup.block_bytes, names)?;
         Ok(Self {
             serial,
             model: setup.model.clone(),
             address,
-            block_bytes,
-            blocks: session.capacity_bytes() / block_bytes,
+            namespaces,
+            capacity_bytes: session.capacity_bytes(),
             unit_bytes: session.unit_bytes(),
             is_read_only: setup.is_read_only,
             has_cache: session.has_volatile_cache(),
             uses_cache: AtomicBool::new(true),
             unaligned: AtomicU64::new(0),
-            names: [uuid(&of_namespace[16..]), uuid(&of_namespace)],
             controllers: Mutex::default(),
             failures: Arc::default(),
             nqn,
@@ -167,8 +167,9 @@ impl Target {
         controller.close();
     }
 
-    /// The format in use.
-    pub(crate) fn format(&self) -> usize {
-        usize::from(self.block_bytes != u64::from(FORMATS[0]))
+    /// The namespace of this number.
+    pub(crate) fn namespace(&self, id: u32) -> Result<&Namespace, Status> {
+        let place = (id as usize).checked_sub(1);
+        place.and_then(|place| self.namespaces.get(place)).ok_or(Status::NAMESPACE)
     }
 }

@@ -52,8 +52,27 @@ impl Server {
     }
 }
 
-/// Address, name, serial number, model, bytes of a block, and the text that names are made of.
-type NvmeDoor = (String, Option<String>, Option<String>, String, u32, String);
+/// A port for NVMe over TCP, as a dictionary of these keys.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct NvmeDoor {
+    address: String,
+    nqn: Option<String>,
+    serial: Option<String>,
+    model: String,
+    block_bytes: u32,
+    /// Shares of the namespaces.
+    namespaces: Option<String>,
+    /// The text that names are made of.
+    seed: String,
+}
+
+impl NvmeDoor {
+    fn setup(self, is_read_only: bool) -> Setup {
+        let Self { nqn, serial, model, block_bytes, namespaces, seed, .. } = self;
+        Setup { nqn, serial, model, block_bytes, namespaces, is_read_only, seed }
+    }
+}
 
 fn address(option: &str, text: &str, port: u16) -> Result<SocketAddr, Failure> {
     let message = format!("{option}: `{text}`; accepted: ADDRESS:PORT, such as 127.0.0.1:{port}");
@@ -71,8 +90,7 @@ impl Server {
     /// `scale`: how many times slower than the model; `None` as fast as this machine. `socket`,
     /// `tcp`: where clients connect. `record`: the file that requests are written to, `capture`:
     /// the one that keeps the bytes of writes. `supply`: the seed of a power supply that may fail.
-    /// `nvme`: a port for NVMe over TCP, its `nqn` and `serial` if they are given, its model,
-    /// bytes of a block, and the text that its names are made of otherwise.
+    /// `nvme`: a port for NVMe over TCP, and what the drive is there.
     #[new]
     #[pyo3(signature = (drive, image, scale, socket, tcp, *, any_address=false, read_only=false,
         record=None, capture=None, supply=None, nvme=None))]
@@ -121,10 +139,9 @@ impl Server {
                 doors.push(Door::unix(&path, nbd).map_err(refused)?);
             }
             let nvme = match nvme {
-                Some((text, nqn, serial, model, block_bytes, seed)) => {
-                    let is_read_only = read_only;
-                    let setup = Setup { nqn, serial, model, block_bytes, is_read_only, seed };
-                    let at = address("--nvme", &text, 4420)?;
+                Some(door) => {
+                    let at = address("--nvme", &door.address, 4420)?;
+                    let setup = door.setup(read_only);
                     let mut found = None;
                     let door = Door::tcp(at, any_address, |bound| {
                         let made = Nvme::new(&session, &setup, bound)?;

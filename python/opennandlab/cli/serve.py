@@ -20,12 +20,12 @@ STATUS_PERIOD_S = 1.0
 # Options of drives, which raw chips do not have.
 OF_DRIVES = (
     "config", "any_address", "timing", "read_only", "record", "record_data", "power_socket",
-    "result", "status", "allow_code", "nvme", "nqn", "serial", "lba",
+    "result", "status", "allow_code", "nvme", "nqn", "serial", "lba", "namespaces",
 )  # fmt: skip
 # Options of drives that the server takes as they are.
 OF_PLAN = (
     "image", "save_image", "seed", "timing", "socket", "tcp", "nvme", "nqn", "serial", "lba",
-    "any_address", "read_only", "record", "record_data", "power_socket",
+    "namespaces", "any_address", "read_only", "record", "record_data", "power_socket",
 )  # fmt: skip
 # M_ARENA_MAX, M_TOP_PAD and M_TRIM_THRESHOLD of glibc: one heap, steps of 64 MiB, 1 GiB kept.
 MALLOC_OPTIONS = ((-8, 1), (-2, 64 << 20), (-1, 1 << 30))
@@ -60,8 +60,12 @@ class ServeOptions(Options):
         str | None, flag("Serial number of the NVMe drive; made of its name if left out.")
     ] = None
     lba: Annotated[
-        int, flag("Bytes of a block of the NVMe namespace: 4096 or 512.", metavar="4096|512")
+        int, flag("Bytes of a block of the NVMe namespaces: 4096 or 512.", metavar="4096|512")
     ] = 4096
+    namespaces: Annotated[
+        str | None,
+        flag("NVMe namespaces by their shares of the drive; one if left out.", metavar="25%,75%"),
+    ] = None
     any_address: Annotated[
         bool, flag("Let --tcp and --nvme be addresses that other machines reach.")
     ] = False
@@ -173,7 +177,7 @@ def _refuse_unheard(given: ServeOptions) -> None:
         ConfigError: for the first of them.
     """
     if given.nvme is None:
-        given.refuse(["nqn", "serial", "lba"], "without --nvme")
+        given.refuse(["nqn", "serial", "lba", "namespaces"], "without --nvme")
         if given.tcp is None:
             given.refuse(["any_address"], "without --tcp or --nvme")
 

@@ -82,7 +82,8 @@ class Plan:
         nvme: `ADDRESS:PORT` of NVMe over TCP.
         nqn: Name of its subsystem; None: made of device, seed and port.
         serial: Serial number; None: made of the name.
-        lba: Bytes of a block of its namespace.
+        lba: Bytes of a block of its namespaces.
+        namespaces: Their shares, such as `25%,75%`; None: one, or those of the device.
         any_address: Whether addresses may be others than loopback.
         read_only: Whether writes are refused.
         record: File of the requests.
@@ -101,6 +102,7 @@ class Plan:
     nqn: str | None = None
     serial: str | None = None
     lba: int = 4096
+    namespaces: str | None = None
     any_address: bool = False
     read_only: bool = False
     record: Path | None = None
@@ -174,14 +176,20 @@ class Served:
                 stack.callback(switch.close)
             self._stack = stack.pop_all()
 
-    def _nvme(self) -> tuple[str, str | None, str | None, str, int, str] | None:
+    def _nvme(self) -> dict[str, Any] | None:
         """Return what the door for NVMe is made of."""
         plan = self.plan
         if plan.nvme is None:
             return None
-        model = f"opennandlab {self.device.name}"
-        own = f"{digest(self.device.to_dict())}, seed {plan.seed}"
-        return (plan.nvme, plan.nqn, plan.serial, model, plan.lba, own)
+        return {
+            "address": plan.nvme,
+            "nqn": plan.nqn,
+            "serial": plan.serial,
+            "model": f"opennandlab {self.device.name}",
+            "block_bytes": plan.lba,
+            "namespaces": plan.namespaces,
+            "seed": f"{digest(self.device.to_dict())}, seed {plan.seed}",
+        }
 
     @property
     def uris(self) -> list[str]:

@@ -33,6 +33,7 @@ pub fn setup() -> Setup {
         serial: None,
         model: "opennandlab test".into(),
         block_bytes: 4096,
+        namespaces: None,
         is_read_only: false,
         seed: String::new(),
     }

@@ -3,3 +3,4 @@
 mod clients;
 mod host;
 mod hostile;
+mod namespaces;

@@ -1,10 +1,14 @@
 //! Status of a session's drive: its activity since it was taken over, and its contents.
 
+use std::ops::Range;
+
 use serde_json::{json, Value};
 
 use super::session::Session;
 use crate::drive::{wellness, Counts, Wellness};
 use crate::nand::Contents;
+use crate::units::Lpn;
+use crate::workload::Namespace;
 
 /// The facts that a drive's own logs are made of. Counts begin when the drive is served, and
 /// losses of power do not end them; they are those of [`Session::status`].
@@ -65,6 +69,23 @@ impl Session {
             mapped_bytes: u64::from(figures.mapped_pages()) * geometry.page_bytes,
             temperature_c: self.drive.config.nand.stress.clone().unwrap_or_default().temperature_c,
         }
+    }
+
+    /// Bytes of the map units in a range of the drive that hold data.
+    pub fn mapped_bytes(&self, range: Range<u64>) -> u64 {
+        let unit = self.unit_bytes();
+        let pages = if range == (0..self.capacity_bytes()) {
+            u64::from(self.drive.ftl.figures().mapped_pages())
+        } else {
+            let units = range.start / unit..range.end.div_ceil(unit);
+            units.filter(|&page| self.drive.ftl.find(Lpn(page as u32)).is_some()).count() as u64
+        };
+        pages * unit
+    }
+
+    /// The namespaces that the configuration divides the drive into, if it does.
+    pub fn namespaces(&self) -> Vec<Namespace> {
+        self.drive.config.namespaces()
     }
 
     /// Whether the drive has memory that a loss of power empties.
