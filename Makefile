@@ -50,8 +50,8 @@ test-long: .venv/installed .venv/dev system ## what `make test` leaves out: some
 system: ## install fio, an NBD server and a browser for the tests that need them
 	python3 tools/system.py
 
-system-nvme: .venv/installed ## try a drive served over NVMe with a real Linux, in QEMU; 100 MB by apt
-	$(BIN)/python tools/nvme_guest.py
+system-nvme: .venv/installed ## a real Linux uses drives served over NVMe, in QEMU; one by ONLY=smoke
+	$(BIN)/python tools/nvme_guest.py $(ONLY)
 
 check: rust-lint python-lint audit record-check test ## what CI runs: formats, lints, types, tidy, tests
 
