@@ -76,6 +76,7 @@ class FakeDisk:
 
     name = "/dev/fake"
     can_trim = True
+    resends = False
 
     def __init__(self, fault: str = "") -> None:
         self.fault = fault
@@ -94,6 +95,9 @@ class FakeDisk:
     def capacity_bytes(self) -> int:
         self._check()
         return self.capacity
+
+    def unsafe_shutdowns(self) -> int:
+        return 0 if self.fault == "miscounted" else self.cuts
 
     def connect(self) -> FakeDisk:
         self._check()
@@ -235,6 +239,13 @@ def test_each_class_is_named_and_no_other(
     if one.unit is not None:
         assert list(kept.glob("unit-*.hex"))
     assert made.done == 5
+
+
+def test_a_drive_that_does_not_count_its_losses_is_told(tmp_path: Path) -> None:
+    _, found = campaign(FakeDisk("miscounted"), tmp_path, cuts=2)
+    said = "0 unsafe shutdowns before 1 more, and 0 after"
+    assert found.errors == [f"cut 0: {said}", f"cut 1: {said}"]
+    assert not found.passed
 
 
 def test_a_dead_drive_ends_the_campaign_and_is_told(tmp_path: Path) -> None:

@@ -158,7 +158,8 @@ class PowerDocument(Record, frozen=True, kw_only=True):
         evidence: Some faults of each class.
         replay: The command that runs the campaign again.
         errors: Tables of the simulator that disagreed: none, or the simulator is wrong. Of a drive
-            outside, requests that failed before the power was cut.
+            outside, requests that failed before the power was cut, and losses of power that it
+            did not count.
         partial: It was interrupted.
         passed: No guarantee was broken, nothing is missing.
         run: What was true of the run and not of its result.

@@ -70,7 +70,8 @@ class RunOptions(Printed):
     target: Annotated[
         str | None,
         flag(
-            "A drive that is served: nbd+unix:///?socket=PATH, nbd://HOST:PORT/EXPORT.",
+            "A drive that is served: nbd+unix:///?socket=PATH, nbd://HOST:PORT/EXPORT, "
+            "nvme+tcp://HOST:PORT/NQN.",
             metavar="URI",
         ),
     ] = None

@@ -5,7 +5,9 @@ fill ─► { workload ─► off ─► on ─► ready? ─► read back twice
 ```
 After each cut everything that was touched is read, a tenth of the rest, and each fiftieth time all
 of it. Units that were found damaged are written anew before the next cut, so each cut is judged by
-itself; the drive is never formatted. A campaign that was interrupted goes on with its counts, and
+itself; the drive is never formatted. Where hosts do so, what was not answered is sent again and
+flushed then, and the next cut shows whether it was kept. A drive that counts its losses of power
+must count each. A campaign that was interrupted goes on with its counts, and
 fills the range anew, since nobody knows what the drive holds.
 """
 
@@ -29,7 +31,7 @@ from opennandlab.core.power_cut import CLAIMS
 from opennandlab.studies.power.campaign import CUTS_MAX, WORKLOADS, check_limit
 from opennandlab.studies.power.outside import records
 from opennandlab.studies.power.outside.disks import Disk, Link
-from opennandlab.studies.power.outside.host import Asked, Asking, Host, rows, slices
+from opennandlab.studies.power.outside.host import Asked, Asking, Host, rows, send, slices
 from opennandlab.studies.power.outside.records import DATA, EMPTY, ERROR, Reading, Write, content
 from opennandlab.studies.power.outside.supply import Supply, SupplyError
 from opennandlab.targets.base import TargetError
@@ -160,6 +162,8 @@ class Campaign:
         self._damaged: set[int] = set()
         self._checked = 0
         self._is_off = False
+        # Of the cut that is made.
+        self._losses = 0
         self._anew: list[Asked] = []
 
     @property
@@ -234,6 +238,7 @@ class Campaign:
     def _cycle(self, number: int) -> None:
         stream = random.Random(f"{self.settings.seed}/cut {number}")  # noqa: S311 (no secret)
         self._heal()
+        counted, self._losses = self._disk.unsafe_shutdowns(), 0
         workload = self.settings.workloads[number % len(self.settings.workloads)]
         log_path = self._folder / "host.log.jsonl"
         with log_path.open("w", encoding="utf-8") as log:
@@ -250,6 +255,7 @@ class Campaign:
             self._anew = []
             cut_ns, early = self._cut(host, number, stream)
         ready_ns, faults = self._come_back(number)
+        early += self._miscounted(counted)
         faults += self._judged(host, stream, is_full=number % FULL_SCAN_EVERY == 0)
         record = {
             "cut": number,
@@ -261,6 +267,7 @@ class Campaign:
             "units_acked": sum(it.acked_ns is not None for it in host.written),
             "ack_ns": host.ack_ns,
             "units_checked": self._checked,
+            "sent_again": len(host.open) if self._disk.resends else 0,
             "errors": early,
             "faults": self._few(faults),
             "classes": sorted({fault["class"] for fault in faults}),
@@ -268,6 +275,8 @@ class Campaign:
         }
         if faults:
             self._evidence(number, log_path, record)
+        if self._disk.resends:
+            self._send_again(host)
         self._keep(record)
         if self._watch is not None:
             self._watch(self.done)
@@ -284,6 +293,7 @@ class Campaign:
             time.sleep(stream.uniform(*self.settings.after_ms) / 1000.0)
             early, cut_ns = list(host.errors), time.monotonic_ns() - began
             self._is_off = True
+            self._losses += 1
             self._supply.off()
         except SupplyError as error:
             host.stop()
@@ -309,6 +319,7 @@ class Campaign:
             start = time.monotonic()
             try:
                 if attempt:
+                    self._losses += 1
                     self._supply.off()
                 self._supply.on()
                 self._is_off = False
@@ -332,6 +343,32 @@ class Campaign:
             f"{self._disk.name} does not come back after cut {number}, nor after {MORE_CYCLES} "
             f"more power cycles; evidence is in {self._place(number)}"
         )
+
+    def _miscounted(self, before: int | None) -> list[str]:
+        """Say whether the drive has counted its losses of power."""
+        now = self._disk.unsafe_shutdowns()
+        if before is None or now == before + self._losses:
+            return []
+        return [f"{before} unsafe shutdowns before {self._losses} more, and {now} after"]
+
+    def _send_again(self, host: Host) -> None:
+        """Send what was not answered; it is flushed then, and owed."""
+        link = self._disk.connect()
+        again = []
+        try:
+            for ask, data, asked in host.open.values():
+                now = time.monotonic_ns()
+                send(link, ask, data, self.settings.unit_bytes)
+                for it in asked:
+                    done = Asked(it.unit, it.version, is_trim=it.is_trim, issued_ns=now)
+                    done.acked_ns, done.is_covered = time.monotonic_ns(), True
+                    again.append(done)
+                    if not it.is_trim:
+                        self._newest[it.unit] = host.writes[it.unit][it.version]
+            link.flush()
+        finally:
+            link.close()
+        self._anew += again
 
     def _answers(self) -> bool:
         """Whether the drive can be read now."""

@@ -1,4 +1,4 @@
-"""Disks that can be written from several sides at once: an export of an NBD server, a device.
+"""Disks that can be written from several sides at once: exports of NBD, NVMe over TCP, devices.
 
 A link belongs to one thread. When the power goes, its calls end with an `OSError`; what was under
 way is then open, and nobody is told more.
@@ -7,6 +7,7 @@ way is then open, and nobody is told more.
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import mmap
 import os
 import struct
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from opennandlab.base.errors import ConfigError
+from opennandlab.targets import nvme_wire
 from opennandlab.targets.base import TargetError
 from opennandlab.targets.block import Block
 from opennandlab.targets.consent import Consent
@@ -68,6 +70,8 @@ class Disk(Protocol):
 
     name: str
     can_trim: bool
+    # What was not answered when the power went, a host sends again.
+    resends: bool
 
     def connect(self) -> Link:
         """Return a new connection.
@@ -85,6 +89,13 @@ class Disk(Protocol):
             TargetError: when another disk is there.
         """
 
+    def unsafe_shutdowns(self) -> int | None:
+        """Return how often the drive says that it has lost its power; None where it does not say.
+
+        Raises:
+            OSError: when it does not answer.
+        """
+
     def facts(self) -> dict[str, object]:
         """Return the facts of the device."""
 
@@ -99,6 +110,8 @@ class NbdDisk:
     Raises:
         TargetError: when it cannot be reached, written, or may not be.
     """
+
+    resends = False
 
     def __init__(self, uri: str, consent: Consent) -> None:
         """Ask the server."""
@@ -124,9 +137,73 @@ class NbdDisk:
         link.close()
         return link.export.size_bytes
 
+    def unsafe_shutdowns(self) -> None:
+        """NBD has no logs."""
+
     def facts(self) -> dict[str, object]:
         """Return the facts that the server states."""
         return {"target": self.name, "interface": "nbd", "capacity_bytes": self._size}
+
+
+class NvmeDisk:
+    """A namespace of NVMe over TCP.
+
+    Args:
+        uri: `nvme+tcp://HOST[:PORT]/NQN`.
+        consent: Its contents are lost, which needs consent.
+
+    Raises:
+        TargetError: when it cannot be reached, written, or may not be.
+    """
+
+    resends = True
+
+    def __init__(self, uri: str, consent: Consent) -> None:
+        """Ask the drive."""
+        self.name = uri
+        self._address = nvme_wire.parse_address(uri)
+        try:
+            link = self.connect()
+        except OSError as error:
+            raise TargetError(f"{uri}: {error.strerror or error}") from error
+        link.close()
+        if link.is_read_only:
+            raise TargetError(f"{uri}: the namespace is write protected")
+        if not consent.destructive:
+            raise TargetError(f"{uri}: all its data would be lost: --destructive allows that")
+        self._first, self.can_trim = link, link.can_trim
+
+    def connect(self) -> nvme_wire.Link:
+        """Return a new association."""
+        return nvme_wire.patient(self._address)
+
+    def capacity_bytes(self) -> int:
+        """Return its size, as the drive says now."""
+        link = self.connect()
+        link.close()
+        if (link.serial, link.model) != (self._first.serial, self._first.model):
+            raise TargetError(f"{self.name}: another drive is there than before")
+        return link.size_bytes
+
+    def unsafe_shutdowns(self) -> int:
+        """Return what its log of health says."""
+        link = self.connect()
+        try:
+            return link.unsafe_shutdowns()
+        finally:
+            link.close()
+
+    def facts(self) -> dict[str, object]:
+        """Return what the drive says of itself; of the serial number a hash."""
+        link = self._first
+        return {
+            "target": self.name,
+            "interface": "nvme-tcp",
+            "model": link.model,
+            "firmware": link.firmware,
+            "serial_sha256": hashlib.sha256(link.serial.encode()).hexdigest(),
+            "capacity_bytes": link.size_bytes,
+        }
 
 
 class DeviceDisk:
@@ -140,6 +217,9 @@ class DeviceDisk:
     Raises:
         TargetError: with every objection.
     """
+
+    # The kernel does, where the transport of the device says so.
+    resends = False
 
     def __init__(self, path: str, consent: Consent, probe: Probe | None = None) -> None:
         """Pass the gate."""
@@ -158,6 +238,9 @@ class DeviceDisk:
     def capacity_bytes(self) -> int:
         """Return its size, as the kernel says now."""
         return self._same().size_bytes
+
+    def unsafe_shutdowns(self) -> None:
+        """Its logs are not read."""
 
     def facts(self) -> dict[str, object]:
         """Return what is known of it; of the serial number a hash."""
@@ -238,10 +321,15 @@ def opened(text: str, consent: Consent) -> Disk:
         ConfigError: for a text that is neither a device nor an export.
         TargetError: when it is refused, and why.
     """
+    if text.startswith(nvme_wire.SCHEME):
+        return NvmeDisk(text, consent)
     kind = Request(text).kind
     if kind == "device":
         return DeviceDisk(text, consent)
     if kind == "nbd":
         return NbdDisk(text, consent)
-    accepted = "accepted: /dev/…, nbd+unix:///EXPORT?socket=PATH, nbd://HOST[:PORT]/EXPORT"
+    accepted = (
+        "accepted: /dev/…, nbd+unix:///EXPORT?socket=PATH, nbd://HOST[:PORT]/EXPORT, "
+        "nvme+tcp://HOST[:PORT]/NQN"
+    )
     raise ConfigError("--target", f"`{text}` cannot be cut from power; {accepted}")

@@ -21,6 +21,7 @@ from typing import Any, Final, TextIO
 
 from opennandlab.studies.power.outside.disks import Disk, Link
 from opennandlab.studies.power.outside.records import Write, content
+from opennandlab.targets.nbd_wire import AnswerError
 
 # Requests under way, by workload, as in simulated campaigns.
 DEPTHS: Final = {"random": 8, "sequential": 4, "sync": 1, "trim": 8, "hot": 16}
@@ -132,6 +133,9 @@ class Host:
         asking: What is asked for.
         log: Where it is told.
         earlier: What was written and flushed since the last cut.
+
+    Attributes:
+        open: Writes and trims without an answer, by their number.
     """
 
     def __init__(  # noqa: PLR0913 (all of a cycle, by name)
@@ -158,6 +162,7 @@ class Host:
         self.asked: list[Asked] = list(earlier)
         self._earlier = len(earlier)
         self.writes: dict[int, dict[int, Write]] = {}
+        self.open: dict[int, tuple[Ask, bytes, list[Asked]]] = {}
         self.acked_requests = 0
         self.ack_ns = 0
         self.errors: list[str] = []
@@ -219,21 +224,22 @@ class Host:
                 own = [self._asked(unit, ask, now) for unit in units]
                 told |= {"versions": [it.version for it in own], "forced": ask.is_forced}
                 data = self._data(own, ask, (worker, done, sequence)) if ask.op == "write" else b""
+                self.open[sequence] = (ask, data, own)
             covered = list(self._uncovered) if ask.op == "flush" else []
             self._note(told)
-        offset, length = ask.first * self._unit_bytes, ask.count * self._unit_bytes
-        if ask.op == "write":
-            link.write(offset, data, is_forced=ask.is_forced)
-        elif ask.op == "trim":
-            link.trim(offset, length)
-        elif ask.op == "flush":
-            link.flush()
-        else:
+        if ask.op == "read":
             with suppress(OSError):
-                link.read(offset, length)
+                link.read(ask.first * self._unit_bytes, ask.count * self._unit_bytes)
+        else:
+            try:
+                send(link, ask, data if ask.op == "write" else b"", self._unit_bytes)
+            except AnswerError:
+                self.open.pop(sequence, None)
+                raise
         with self._lock:
             now = time.monotonic_ns()
             self._note({"t": now, "ack": sequence})
+            self.open.pop(sequence, None)
             if ask.op in {"write", "trim"}:
                 self._acked(own, now, is_forced=ask.is_forced)
             elif ask.op == "flush":
@@ -273,6 +279,21 @@ class Host:
         # After Ctrl-C a worker may outlive its log.
         if not self._log.closed:
             self._log.write(json.dumps(told) + "\n")
+
+
+def send(link: Link, ask: Ask, data: bytes, unit_bytes: int) -> None:
+    """Carry out a write, a trim or a flush.
+
+    Raises:
+        OSError: what the disk says.
+    """
+    offset = ask.first * unit_bytes
+    if ask.op == "write":
+        link.write(offset, data, is_forced=ask.is_forced)
+    elif ask.op == "trim":
+        link.trim(offset, ask.count * unit_bytes)
+    else:
+        link.flush()
 
 
 def rows(asked: list[Asked]) -> bytes:
