@@ -147,6 +147,7 @@ def test_a_campaign_that_was_cut_off_goes_on(tmp_path: Path) -> None:
         (["--config", "tlc_standard"], "accepted: up to 1048576"),
         (["--set", "ftl.allocation=dynamic"], "ftl.allocation"),
         (["--set", "ftl.mapping=block"], "ftl.mapping: only a map of single pages"),
+        (["--set", "ftl.mapping={kind: bast, log_blocks: 8}"], "with `bast` a page has one offset"),
         (["--set", "power.plp=battery"], "power.plp"),
         (["--set", "power.plp.energy_mj=-1"], "power.plp.energy_mj"),
         (["--set", "power.checkpoint_interval_units=0"], "power.checkpoint_interval_units"),

@@ -138,7 +138,7 @@ class Relay:
 
 @pytest.mark.parametrize("is_honest", [False, True])
 def test_force_unit_access_that_is_none_is_found(
-    tmp_path: Path, drive: Served, is_honest: bool
+    tmp_path: Path, drive: Served, *, is_honest: bool
 ) -> None:
     """Each write is forced and then cut, with no flush that would hide it."""
     relay = Relay(nvme_wire.parse_address(drive.uris[0]))

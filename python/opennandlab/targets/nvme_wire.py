@@ -4,7 +4,7 @@
 ICReq ─► Connect of queue 0 ─► enable ─► identify ─► Connect of queue 1 ─► read, write, flush, trim
 ```
 A queue is a connection, and has one command at a time; a link is an association of two queues, and
-belongs to one thread. Data goes in the capsule where it fits, else when the controller asks for it.
+belongs to one thread. Data that fits goes in the capsule, else when the controller asks for it.
 
 Source: NVM Express TCP Transport Specification 1.0, section 3; NVM Express Base Specification 2.0,
 sections 3.1 (properties), 5 (admin commands), 6 (fabrics); NVM Command Set Specification 1.0.
@@ -38,7 +38,7 @@ HEAD: Final = struct.Struct("<BBBBI")
 INITIALIZE: Final = struct.Struct("<BBBBIHBBI112x")
 DATA: Final = struct.Struct("<HHII4x")
 # Opcode, descriptor of data, number, namespace (of fabrics the type), length and place of the data,
-# and what the command says.
+# and dwords 10 to 15.
 ENTRY: Final = struct.Struct("<BBHI24xI3xB24s")
 SGL: Final = 0x40
 IN_CAPSULE, BY_TRANSPORT = 0x01, 0x5A
@@ -207,7 +207,7 @@ class Queue:
             self._socket.sendall(head + place + part)
 
     def _pdu(self) -> tuple[int, int, bytes]:
-        """Return type and flags of the next PDU, and what is behind its first 8 bytes."""
+        """Return type and flags of the next PDU, and the bytes behind its first 8."""
         kind, flags, _, _, length = HEAD.unpack(self._take(HEAD.size))
         if not HEAD.size <= length <= PDU_BYTES_MAX:
             raise OSError(EPROTO, f"a PDU of {length} bytes")
@@ -232,7 +232,7 @@ def _said(status: int) -> str:
 
 
 class Link:
-    """An association with a drive: what it is, and one request at a time.
+    """An association with a drive: its facts, and one request at a time.
 
     Args:
         address: Of the subsystem.
@@ -299,7 +299,7 @@ class Link:
         return self._admin.ask(GET_LOG, namespace, words, wanted=length)[1]
 
     def unsafe_shutdowns(self) -> int:
-        """Return how often the drive has lost its power, as its log of health says."""
+        """Return how often the drive has lost its power, by its log of health."""
         return int.from_bytes(self.log(HEALTH, 512)[144:160], "little")
 
     def shut_down(self) -> None:

@@ -478,8 +478,19 @@ const BY_CAPACITY: &[Rule<DeviceConfig>] = &[
 /// Drives whose power cannot be cut.
 const OF_CUTS: &[Rule<DeviceConfig>] = &[
     ("ftl.mapping", |it| {
+        let lacks = match it.ftl.mapping.name() {
+            "page" => return None,
+            "dftl" => "a mount does not find the pages that hold the map",
+            "zoned" => "a mount does not find the blocks of a zone",
+            _ => {
+                "a page has one offset in its block, so behind a program that was cut a mount \
+                 would have to merge the block, with up to three blocks of the same data after a \
+                 merge that was cut, and mounts merge none"
+            }
+        };
+        let name = it.ftl.mapping.name();
         let why = "only a map of single pages is rebuilt from the flash";
-        (!it.ftl.mapping.is_page()).then(|| uncut(why))
+        Some(uncut(&format!("{why}; with `{name}` {lacks}")))
     }),
     ("ftl.placement", |it| {
         let why = "the handle of a block is not kept in the flash";
