@@ -9,7 +9,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use opennandlab_sim::session::{Begun, Session};
 use opennandlab_sim::units::Ns;
@@ -23,6 +23,7 @@ use crate::pipe::{Pipe, Socket};
 use crate::power::Supply;
 use crate::record::Times;
 use crate::request::{Command, Errno, Request};
+use crate::server::HANDSHAKE_PATIENCE;
 use crate::shared::Shared;
 
 /// Most bytes that a request may read or write.
@@ -42,12 +43,22 @@ pub struct Client<'a> {
     pipe: &'a Pipe,
     /// Number of the connection + 1; [`NO_CLIENT`] while its client negotiates.
     keeps_as: u64,
+    /// When its requests must have begun; `None` once they have.
+    begins_by: Option<Instant>,
     ready: Vec<(Ns, Pending)>,
 }
 
 impl Read for Client<'_> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         let socket = &self.pipe.socket;
+        if let Some(end) = self.begins_by {
+            let left = end.saturating_duration_since(Instant::now());
+            // A patience of nothing is none at all.
+            if left.is_zero() {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            socket.set_patience(Some(left))?;
+        }
         if self.keeps_as == NO_CLIENT {
             return { socket }.read(bytes);
         }
@@ -84,7 +95,9 @@ pub struct Line<'a> {
 
 impl<'a> Line<'a> {
     pub(crate) fn new(shared: &'a Arc<Shared>, number: u64, pipe: &'a Arc<Pipe>) -> Self {
-        let client = Client { shared, pipe, keeps_as: NO_CLIENT, ready: Vec::new() };
+        let begins_by = Some(Instant::now() + HANDSHAKE_PATIENCE);
+        let ready = Vec::new();
+        let client = Client { shared, pipe, keeps_as: NO_CLIENT, begins_by, ready };
         let reader = BufReader::with_capacity(1 << 18, client);
         Self { shared, number, pipe, reader, cuts: 0, replies: Vec::new(), ready: Vec::new() }
     }
@@ -111,6 +124,7 @@ impl<'a> Line<'a> {
     /// patience that ends.
     pub fn begin_requests(&mut self, keeps_time: bool) {
         self.cuts = self.shared.core().cuts;
+        self.reader.get_mut().begins_by = None;
         if self.is_timed() {
             let writer = Arc::clone(self.pipe);
             thread::spawn(move || writer.write_on());

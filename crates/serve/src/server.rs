@@ -41,8 +41,8 @@ use crate::shared::Shared;
 
 /// Connections at once.
 const CONNECTIONS_MAX: usize = 64;
-/// A client that negotiates must continue within this time.
-const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(10);
+/// A client that negotiates must continue, and begin its requests, within this time.
+pub(crate) const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(10);
 
 /// How to serve.
 #[derive(Clone, Debug)]

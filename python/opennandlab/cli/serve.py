@@ -151,6 +151,8 @@ def _serve_drive(given: ServeOptions) -> None:
     # Before the server has threads: they inherit it, and the signals wait for us.
     signal.pthread_sigmask(signal.SIG_BLOCK, stopping)
     served = Served(plan)
+    for warning in served.warnings:
+        terminal.note(f"warning: {warning}", style="yellow")
     for uri in served.uris:
         if given.as_json:
             terminal.note(f"ready {uri}")

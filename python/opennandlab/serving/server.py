@@ -32,6 +32,7 @@ from opennandlab.core.memory import check_memory
 from opennandlab.documents.record import made
 from opennandlab.documents.served import SCHEMA, ServedDocument
 from opennandlab.policies.source import named_in
+from opennandlab.serving import names
 from opennandlab.serving.power import Switch
 from opennandlab.serving.record import rewrite
 
@@ -125,11 +126,15 @@ class Served:
         ConfigError: for a plan that cannot be; nothing was made then.
         ImageError: for an image that cannot be read.
         OutputError: for files that could not be written later.
+
+    Attributes:
+        warnings: Sentences for the user.
     """
 
     def __init__(self, plan: Plan) -> None:
         """Take the drive and begin to serve it."""
         self.plan = plan
+        self.warnings: list[str] = []
         scale = timing_scale(plan.timing)
         if plan.socket is None and plan.tcp is None and plan.nvme is None:
             message = "give --socket PATH, --tcp 127.0.0.1:PORT or --nvme 127.0.0.1:PORT"
@@ -174,7 +179,23 @@ class Served:
                     self._core.stop()
                     raise
                 stack.callback(switch.close)
+            self._hold_name(stack)
             self._stack = stack.pop_all()
+
+    def _hold_name(self, stack: contextlib.ExitStack) -> None:
+        """Warn of another server that has the name of this one."""
+        nvme = self._core.nvme()
+        if nvme is None:
+            return
+        holder = names.hold(nvme[1])
+        if holder is not None:
+            stack.callback(holder.close)
+            return
+        self.warnings.append(
+            f"another server of this machine is {nvme[1]} too, and its identifiers are the same: "
+            "a host that is connected to one drops the namespace of the other; accepted: another "
+            "--nqn"
+        )
 
     def _nvme(self) -> dict[str, Any] | None:
         """Return what the door for NVMe is made of."""

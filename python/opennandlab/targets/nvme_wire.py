@@ -290,7 +290,7 @@ class Link:
         self._queue.ask(MANAGE, NAMESPACE, struct.pack("<II16x", 0, DEALLOCATE), part)
 
     def flush(self) -> None:
-        """Make durable what was acknowledged."""
+        """Make durable acknowledged writes."""
         self._queue.ask(FLUSH, NAMESPACE, bytes(24))
 
     def log(self, page: int, length: int, namespace: int = EVERY_NAMESPACE) -> bytes:
