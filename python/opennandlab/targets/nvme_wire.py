@@ -258,7 +258,7 @@ class Link:
             self.has_cache, self.can_trim = bool(about[525] & 1), bool(about[520] & 4)
             self.transfer_bytes = PAGE_BYTES << min(shift, 8) if shift else PAGE_BYTES << 8
             found = self._identify(0, NAMESPACE)
-            blocks, form = struct.unpack_from("<Q", found)[0], found[26] & 15
+            blocks, form = int.from_bytes(found[:8], "little"), found[26] & 15
             self.block_bytes = 1 << found[128 + 4 * form + 2]
             self.size_bytes, self.is_read_only = blocks * self.block_bytes, bool(found[99] & 1)
             self._queue = Queue(address, 1, self._admin.controller, host)
