@@ -35,7 +35,9 @@ impl Fault {
     pub fn errno(self) -> Errno {
         match self {
             Self::Checked(errno) => errno,
-            Self::Drive(Refusal::Media(_) | Refusal::Uncorrectable) => Errno::Io,
+            Self::Drive(Refusal::Media(_) | Refusal::Uncorrectable | Refusal::Purging { .. }) => {
+                Errno::Io
+            }
             Self::Drive(Refusal::WornOut) => Errno::NoSpace,
         }
     }

@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use hdrhistogram::Histogram;
-use opennandlab_sim::session::{Begun, Done, Refusal, Request as Ask, Session};
+use opennandlab_sim::session::{
+    Begun, Done, PurgeOrder, Refusal, Request as Ask, Service, Session,
+};
 use opennandlab_sim::units::Ns;
 use serde_json::{json, Map, Value};
 
@@ -111,12 +113,41 @@ impl Core {
         reply: &mut Vec<u8>,
     ) -> Result<Begun, Fault> {
         let start = reply.len();
+        if let Command::Purge(order) = request.command {
+            return self.purge(at, token, order).map_err(Fault::Drive);
+        }
         self.session().strike(at);
         let outcome = self.ask(at, token, (request, data), answer, reply);
         outcome.map_err(|refusal| {
             reply.truncate(start);
             Fault::Drive(refusal)
         })
+    }
+
+    fn purge(&mut self, at: Ns, token: u64, order: PurgeOrder) -> Result<Begun, Refusal> {
+        let session = self.session.as_mut().expect("a drive is cut and mounted under one lock");
+        let begun = session.purge(at, token, order, &mut self.done)?;
+        self.supply.iter_mut().for_each(Supply::forget_losses);
+        Ok(begun)
+    }
+
+    /// The drive comes to rest, and its life goes into its image.
+    pub(crate) fn end_service(&mut self, at: Ns) {
+        let unsafe_shutdowns = self.supply.as_ref().map_or(0, Supply::cuts);
+        let power_cycles = 1 + unsafe_shutdowns;
+        let session = self.session();
+        session.advance(at, &mut Vec::new());
+        session.settle();
+        session.end_service(Service { power_cycles, unsafe_shutdowns, age_ns: at.0 });
+    }
+
+    /// The power is back: a purge that it has interrupted continues.
+    pub(crate) fn power_on(&mut self, at: Ns) {
+        let session = self.session();
+        if session.purge_progress(at).is_some() {
+            session.resume_purge(at);
+            self.supply.iter_mut().for_each(Supply::forget_losses);
+        }
     }
 
     fn ask(
@@ -173,7 +204,9 @@ impl Core {
                 Ask::Zero { offset, length, is_fua, is_allocated }
             }
             Command::Flush => Ask::Flush,
-            Command::Disconnect | Command::Unknown(_) => return Ok(Begun::Done),
+            Command::Purge(_) | Command::Disconnect | Command::Unknown(_) => {
+                return Ok(Begun::Done)
+            }
         };
         let whole = offset.div_ceil(unit)..(offset + length) / unit;
         let trims = match command {
@@ -274,6 +307,10 @@ impl Books {
     /// A request was answered.
     pub(crate) fn note(&mut self, entry: &Entry) {
         let Entry { sequence, connection, request, times, errno } = entry;
+        if let Command::Purge(_) = request.command {
+            // No trace has a word for it.
+            return self.recorder.iter_mut().for_each(|it| it.skip(*sequence));
+        }
         if let Some(kind) = KINDS.iter().position(|&kind| kind == request.command) {
             self.requests[kind] += 1;
             self.bytes[kind] += u64::from(request.length);

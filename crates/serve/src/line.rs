@@ -147,6 +147,11 @@ impl<'a> Line<'a> {
         }
     }
 
+    /// Whether what changes the drive is kept: a purge cannot be.
+    pub fn is_captured(&self) -> bool {
+        self.shared.capture.is_some()
+    }
+
     /// The drive and its supply, looked at under their lock.
     pub fn drive<T>(&self, look: impl FnOnce(&mut Session, Option<&Supply>, Ns) -> T) -> T {
         let now = self.shared.clock.to_model(self.shared.clock.now());

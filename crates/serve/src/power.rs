@@ -127,6 +127,11 @@ impl Supply {
         }
     }
 
+    /// All data is purged, and with it the pages whose data was lost.
+    pub fn forget_losses(&mut self) {
+        self.unreadable.clear();
+    }
+
     /// The power fails at a time up to which the drive has worked, and comes back. Returns the
     /// drive and how long it takes until it is ready.
     pub fn cut(&mut self, session: Session, at: Ns) -> (Session, Ns) {

@@ -8,6 +8,8 @@
 //! connection; an [`Answer`] is called under the lock of the drive by who advances it, so it
 //! must not wait for anything.
 
+use opennandlab_sim::session::Session;
+
 use crate::answer::End;
 use crate::line::Line;
 
@@ -18,4 +20,7 @@ pub trait Protocol: Send + Sync {
     /// # Errors
     /// What ended it before its time.
     fn serve(&self, line: &mut Line<'_>) -> Result<(), End>;
+
+    /// Notes in the drive what its image is to keep.
+    fn keep(&self, _session: &mut Session) {}
 }

@@ -1,5 +1,7 @@
 //! What clients ask of a drive, in any protocol, and why it was not done.
 
+use opennandlab_sim::session::PurgeOrder;
+
 /// Flag of a command: done only when the flash holds it.
 pub const FUA: u16 = 1;
 /// Flag of a command: zeros are to be allocated.
@@ -46,6 +48,8 @@ pub enum Command {
     WriteZeroes,
     /// Which bytes are data and which are holes.
     BlockStatus,
+    /// The drive forgets its data.
+    Purge(PurgeOrder),
     /// A number that is no command.
     Unknown(u16),
 }
@@ -62,6 +66,7 @@ impl Command {
             Self::Cache => "cache",
             Self::WriteZeroes => "write_zeroes",
             Self::BlockStatus => "block_status",
+            Self::Purge(_) => "purge",
             Self::Unknown(_) => "unknown",
         }
     }

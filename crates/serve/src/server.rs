@@ -24,6 +24,7 @@ use std::time::Duration;
 use std::{fs, thread};
 
 use opennandlab_sim::session::Session;
+use opennandlab_sim::units::Ns;
 use serde_json::{json, Value};
 
 use crate::answer::End;
@@ -173,8 +174,10 @@ impl Server {
             }
             None => None,
         };
+        let mut core = Core::new(session, supply);
+        core.power_on(Ns(0));
         let shared = Arc::new(Shared {
-            core: Mutex::new(Core::new(session, supply)),
+            core: Mutex::new(core),
             books: Mutex::new(Books::new(recorder)),
             capture,
             clock: Clock::new(options.timing),
@@ -257,7 +260,12 @@ impl Server {
             return Err("the power is on".to_owned());
         }
         // The record has it before the first request.
-        self.shared.note_power(Kind::On, self.shared.clock.now());
+        let (shared, at) = (&self.shared, self.shared.clock.now());
+        shared.note_power(Kind::On, at);
+        let mut core = shared.core();
+        core.power_on(shared.clock.to_model(at));
+        shared.plan(NO_CLIENT, &mut core);
+        drop(core);
         self.shared.is_off.store(false, Ordering::SeqCst);
         Ok(())
     }
@@ -285,7 +293,10 @@ impl Server {
         if let Some(timer) = self.timer.take() {
             drop(timer.join());
         }
-        shared.core().session().settle();
+        shared.core().end_service(shared.clock.to_model(shared.clock.now()));
+        for door in &self.doors {
+            door.protocol.keep(shared.core().session());
+        }
         let status = self.status();
         let recorder = self.shared.books().recorder.take();
         let recorded = recorder.map_or(Ok(()), Recorder::finish);

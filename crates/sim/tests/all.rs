@@ -32,6 +32,7 @@ mod placement;
 mod planes;
 mod power;
 mod power_loss;
+mod purge;
 mod read_ahead;
 mod refresh;
 mod remembered;

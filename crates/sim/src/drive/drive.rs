@@ -13,7 +13,7 @@ use super::patrol::Patrol;
 use super::placement_ids::{CommandIds, SharedPlacer};
 use super::power_loss::PowerLossConfig;
 use crate::ftl::gc::Choosers;
-use crate::ftl::{FlashSink, Ftl, NoRoom, Pending, Setting, Touched};
+use crate::ftl::{FlashSink, Ftl, NoRoom, Pending, PurgeScope, Setting, Touched};
 use crate::geometry::Geometry;
 use crate::host::cache::{CleanCaches, Copied, Found, Part, WriteCache};
 use crate::host::read_ahead::ReadAhead;
@@ -161,9 +161,9 @@ impl Drive {
 
     /// Brings the drive into the state in which nothing was written; returns the blocks that were
     /// erased for it. Wear, bad blocks and temperature stay.
-    pub(crate) fn purge(&mut self) -> u64 {
+    pub(crate) fn purge(&mut self, scope: PurgeScope) -> u64 {
         let setup = self.config.pool_setup(self.seed);
-        let erased = self.ftl.purge(&self.config.ftl, &setup, &mut self.media);
+        let erased = self.ftl.purge(&self.config.ftl, &setup, &mut self.media, scope);
         self.connect_choosers();
         self.forget_memory();
         self.is_worn_out = false;

@@ -20,6 +20,7 @@ mod drive;
 pub(crate) mod health;
 mod host_counters;
 pub(crate) mod image;
+mod life;
 mod lookup;
 mod namespaces;
 mod patrol;
@@ -41,6 +42,8 @@ pub(crate) use health::wellness;
 pub use health::Wellness;
 pub use host_counters::HostCounters;
 pub use image::ImageError;
+pub(crate) use life::{Life, Unfinished};
+pub use life::{PurgeKind, PurgeOrder, Purged, Service, Totals};
 pub(crate) use placement_ids::Placed;
 pub use placement_ids::Placer;
 pub use power_loss::{

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::config::DeviceConfig;
 use super::counts::Counts;
+use super::life::Life;
 use super::power_loss::HalfErased;
 use crate::nand::{Contents, Latest, Media, Unit};
 use crate::units::{BlockId, Lpn};
@@ -24,6 +25,8 @@ pub struct Remains {
     pub(crate) open_stripes: Vec<(BlockId, u32)>,
     /// Activity of the drive until the power failed.
     pub(crate) done: Counts,
+    /// What it knows of its life besides.
+    pub(crate) life: Life,
 }
 
 /// Inputs of a mount.

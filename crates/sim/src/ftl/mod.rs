@@ -40,7 +40,7 @@ pub use config::{
     SlcBlocks, SlcCacheConfig, StaticSlcCache, SteppedCollection, StripeParity, SuperblockConfig,
     WearConfig, WhenFull, WriteFrontiers, WritesComplete,
 };
-pub use life::{Dealt, DieFtl, DieList, FtlSnapshot, Volatile};
+pub use life::{Dealt, DieFtl, DieList, FtlSnapshot, PurgeScope, Volatile};
 pub use mapping::{MappingConfig, MappingCounters};
 pub use orders::{End, Pending, Purpose, Setting, Touched, Traits};
 pub(crate) use pool::Reclaimed;

@@ -82,6 +82,8 @@ pub struct Contents {
     /// By logical page, 1 + the page of the flash with its newest unit, counted without gaps; 0 is
     /// none.
     pub(super) newest: Vec<u32>,
+    /// By logical page, the version up to which a purge has made all copies worthless; empty: none.
+    pub(super) purged: Vec<u32>,
     /// Logical pages programmed since [`note_programmed`](Contents::note_programmed).
     pub(super) programmed: Option<Vec<u32>>,
     /// Units removed by erases, kept if a power cut may undo these.
@@ -112,6 +114,7 @@ impl Contents {
             staged: BTreeMap::new(),
             versions: vec![0; logical_pages],
             newest: vec![0; logical_pages],
+            purged: Vec::new(),
             programmed: None,
             history: None,
             decoded: None,
@@ -383,6 +386,12 @@ impl Contents {
     /// Reads of these blocks are decoded bit by bit; the code corrects this many bits at least.
     pub(crate) fn set_decoded(&mut self, is_decoded: Vec<bool>, correctable: u32) {
         self.decoded = Some(Box::new(Flips::new(is_decoded, correctable)));
+    }
+
+    pub(super) fn forget_flips(&mut self) {
+        let blocks = self.blocks.len() as u32;
+        let flips = self.decoded.iter_mut();
+        flips.for_each(|flips| (0..blocks).for_each(|block| flips.forget(BlockId(block))));
     }
 
     /// Bits of a page of the flash that faults have flipped, in a block that is decoded.

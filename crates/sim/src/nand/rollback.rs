@@ -129,6 +129,26 @@ impl Contents {
         self.recount(others);
     }
 
+    /// All data is purged: nothing is in memory or on its way, and with `erases` no block holds a
+    /// unit; else no mount takes the units that are there. Versions count on.
+    pub(crate) fn purge(&mut self, erases: bool) {
+        self.staged.clear();
+        self.newest.fill(0);
+        self.programmed.iter_mut().for_each(Vec::clear);
+        if erases {
+            self.blocks.fill_with(|| None);
+            self.forget_flips();
+        }
+        self.purged = if erases { Vec::new() } else { self.versions.clone() };
+        self.history.iter_mut().for_each(|history| history.clear());
+        self.recount(&[]);
+    }
+
+    /// By logical page, the version up to which all copies are worthless; empty: none.
+    pub(crate) fn purged(&self) -> &[u32] {
+        &self.purged
+    }
+
     /// Whether units kept for erases take more than an eighth of the flash, so that a check for
     /// ended erases is worth its time.
     pub(crate) fn keeps_much(&self, geometry: &Geometry) -> bool {

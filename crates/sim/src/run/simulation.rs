@@ -12,7 +12,7 @@ use crate::config::ConfigError;
 use crate::drive::image::{self, ImageError};
 use crate::drive::{checkpoint, DeviceConfig, Drive, Placer};
 use crate::ftl::gc::Choosers;
-use crate::ftl::End;
+use crate::ftl::{End, PurgeScope};
 use crate::nand::EraseHistogram;
 use crate::op::HostCommand;
 use crate::reliability::conditions::StressConfig;
@@ -260,14 +260,14 @@ impl Simulation {
     /// were erased for it. Wear and bad blocks stay. Running work is dropped.
     pub fn purge(&mut self) -> u64 {
         self.drop_work();
-        self.drive.purge()
+        self.drive.purge(PurgeScope::Written)
     }
 
     /// Erases blocks until each has the erase count that `target` gives; see [`Simulation::warp`].
     pub(super) fn age(&mut self, target: impl Fn(BlockId) -> u32) -> u32 {
         self.drop_work();
         let retired = self.drive.ftl.age(&mut self.drive.media, target);
-        self.drive.purge();
+        self.drive.purge(PurgeScope::Written);
         retired
     }
 

@@ -6,6 +6,7 @@
 //! each page: logical page u32 · newest version u32
 //!            unit at the place of the page: logical page u32 · version u32 · seal u32 · flags u32
 //!            CRC-32 of the words and the bytes u32 · bytes if flag 1
+//! sections (`sections`): "life"
 //! ```
 //! Only units that the map points at are saved, by logical page; their places are in the image. The
 //! bytes are those that `host.protection` stores. The CRC is that of the file: a damaged file is
@@ -13,6 +14,7 @@
 
 use std::io::{self, Read, Write};
 
+use super::sections;
 use super::session::Session;
 use crate::drive::image::{self, contents_of, CONTENTS_WORD};
 use crate::nand::{SavedUnit, Unit};
@@ -20,6 +22,8 @@ use crate::units::Lpn;
 
 /// The format of the contents behind an image.
 const CONTENTS_VERSION: u32 = 2;
+/// The section of what the drive knows of its life.
+const LIFE: &str = "life";
 /// Flags of a unit.
 const HAS_BYTES: u32 = 1;
 const IS_DAMAGED: u32 = 2;
@@ -65,7 +69,7 @@ impl Session {
             file.write_all(&checksum(&words, bytes).to_le_bytes())?;
             file.write_all(bytes)?;
         }
-        Ok(())
+        sections::write(file, LIFE, self.life_now().to_string().as_bytes())
     }
 
     /// The newest version of a page, and the unit at its place in the map.
@@ -97,11 +101,14 @@ impl Session {
         for _ in 0..count {
             self.load_unit(file)?;
         }
-        if file.is_empty() {
-            Ok(())
-        } else {
-            Err(format!("{} bytes too many behind the contents", file.len()))
+        while !file.is_empty() {
+            let (name, bytes) = sections::take(file)?;
+            match name.as_str() {
+                LIFE => self.begin_life(bytes)?,
+                _ => return Err(format!("the section `{name}` is not known")),
+            }
         }
+        Ok(())
     }
 
     fn load_unit(&mut self, file: &mut &[u8]) -> Result<(), String> {

@@ -12,12 +12,16 @@ mod faults;
 mod flash_content;
 mod handover;
 mod image;
+mod life;
 mod player;
 mod power_cut;
+mod purge;
 mod recovery;
 mod request;
+mod sections;
 #[allow(clippy::module_inception)] // the main type of the room
 mod session;
+mod settling;
 mod status;
 mod unit_faults;
 
@@ -28,3 +32,5 @@ pub use power_cut::{Interrupted, MountReport};
 pub use request::{Begun, Done, Pace, Refusal, Request};
 pub use session::{Extent, Session};
 pub use status::Vitals;
+
+pub use crate::drive::{PurgeKind, PurgeOrder, Purged, Service, Totals};

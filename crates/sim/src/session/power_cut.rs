@@ -18,7 +18,7 @@ use super::request::Pace;
 use super::session::{Carrying, Session};
 use crate::config::ConfigError;
 use crate::controller::Working;
-use crate::drive::{Checkpoint, Counts, Drive, Mounting, Remains};
+use crate::drive::{Checkpoint, Counts, Drive, Life, Mounting, Remains};
 use crate::ftl::{BlockState, Ftl, Pending, Setting};
 use crate::nand::{BlockRest, Contents, Latest, ProgramUnits, Reach, Running, Unit};
 use crate::op::Source;
@@ -63,7 +63,7 @@ impl Session {
     /// lost.
     pub fn shut_down(mut self) -> Remains {
         self.settle();
-        let done = self.counts();
+        let (done, life) = (self.counts(), self.life_over_cut(None));
         let mut drive = self.drive;
         if let Some(contents) = &mut drive.media.contents {
             contents.forget(&[]);
@@ -76,6 +76,7 @@ impl Session {
             saved: Vec::new(),
             open_stripes: Vec::new(),
             done,
+            life,
         }
     }
 
@@ -90,20 +91,22 @@ impl Session {
         let mut executor = self.executor.take().expect("only a timed session can be cut");
         let cut = executor.clockwork.cut(&self.drive, at);
         let mut in_memory = self.contents().staged_units();
-        let done = self.counts();
+        let (done, life) = (self.counts(), self.life_over_cut(Some(at)));
+        let erasing = self.erasing(at);
         let mut drive = self.drive;
         let running: Vec<Running> =
             cut.running.iter().filter_map(|it| drive.media.of_ftl(it)).collect();
         let open_stripes = open_stripes(&drive, &cut.rests);
         drive.media.roll_back(&cut.rests, &running, &mut in_memory);
         let remains = Remains {
-            half_erased: drive.media.half_erased(&cut.rests, &running),
+            half_erased: &drive.media.half_erased(&cut.rests, &running) | &erasing,
             config: drive.config,
             seed: drive.seed,
             media: drive.media,
             saved: Vec::new(),
             open_stripes,
             done,
+            life,
         };
         (remains, running, in_memory)
     }
@@ -277,7 +280,7 @@ impl Remains {
                 _ => u64::from(geometry.pages_per_block),
             })
             .sum();
-        let (saved, done) = (self.saved, self.done);
+        let (saved, done, life) = (self.saved, self.done, self.life);
         let mut contents = self.media.contents.take().expect("a drive that was cut has contents");
         let blocks = (0..geometry.block_count()).map(BlockId);
         let opening = |block| contents.is_written(block).then(|| contents.opening(block));
@@ -297,12 +300,22 @@ impl Remains {
         let before = programs(&drive);
         for unit in again {
             if !may_continue(&mut report) {
-                return Err(Interrupted(Box::new(of_drive(drive, saved, self.open_stripes, done))));
+                return Err(Interrupted(Box::new(of_drive(
+                    (drive, life),
+                    saved,
+                    self.open_stripes,
+                    done,
+                ))));
             }
             write_again(&mut drive, unit);
         }
         if !may_continue(&mut report) {
-            return Err(Interrupted(Box::new(of_drive(drive, saved, self.open_stripes, done))));
+            return Err(Interrupted(Box::new(of_drive(
+                (drive, life),
+                saved,
+                self.open_stripes,
+                done,
+            ))));
         }
         let (front, media, errors) = drive.split();
         let mut sink = Instant { media, reader: Carrying(errors) };
@@ -319,6 +332,7 @@ impl Remains {
         let mut session = Session::of_drive(drive, Pace::Timed);
         session.mounted = mounted;
         session.count_on(done);
+        session.continue_life(life);
         Ok((session, report))
     }
 }
@@ -376,7 +390,7 @@ fn write_again(drive: &mut Drive, unit: Unit) {
 
 /// The remains of an interrupted mount.
 fn of_drive(
-    drive: Drive,
+    (drive, life): (Drive, Life),
     saved: Vec<Unit>,
     open_stripes: Vec<(BlockId, u32)>,
     done: Counts,
@@ -385,7 +399,8 @@ fn of_drive(
     if let Some(contents) = &mut media.contents {
         contents.forget(&saved);
     }
-    Remains { config, seed, media, half_erased: BTreeSet::new(), saved, open_stripes, done }
+    let half_erased = BTreeSet::new();
+    Remains { config, seed, media, half_erased, saved, open_stripes, done, life }
 }
 
 /// Time from power to ready: dies read their pages in parallel. A page of the flash has the

@@ -58,9 +58,11 @@ impl Remains {
     ) -> Vec<Latest> {
         let mut latest = self.latest(logical_pages, mounting.checkpoint.as_deref());
         // A page that left the write buffer while its trim was running has the trim's version.
-        for (it, &trimmed) in latest.iter_mut().zip(mounting.trims.iter()) {
-            if trimmed >= it.version {
-                *it = Latest::at(trimmed, None);
+        for gone in [&mounting.trims[..], self.held().purged()] {
+            for (it, &trimmed) in latest.iter_mut().zip(gone) {
+                if trimmed >= it.version {
+                    *it = Latest::at(trimmed, None);
+                }
             }
         }
         latest

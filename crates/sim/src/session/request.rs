@@ -71,6 +71,12 @@ pub enum Refusal {
     /// The drive is worn out and takes no more writes.
     #[error("the drive is worn out and takes no more writes")]
     WornOut,
+    /// The drive forgets its data: see [`super::Session::purge`].
+    #[error("the drive is being purged")]
+    Purging {
+        /// Of its order.
+        mark: u32,
+    },
     /// No read could correct the errors that the model has for this data.
     #[error("uncorrectable read")]
     Uncorrectable,

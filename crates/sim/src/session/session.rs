@@ -17,12 +17,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use super::purge::Purging;
 use super::request::{Begun, Done, Pace, Refusal, Request};
 use super::unit_faults::Faults;
 use crate::config::ConfigError;
-use crate::drive::{Checkpoint, Counts, Drive};
+use crate::drive::{Checkpoint, Counts, Drive, Life};
 use crate::ftl::gc::GcConfig;
-use crate::ftl::End;
 use crate::nand::{Contents, Media, MediaError, Reach};
 use crate::op::{HostCommand, HostOp, Source};
 use crate::reads::{BlockRead, PageTypes, ReadErrors};
@@ -53,17 +53,17 @@ impl Reader for Carrying<'_> {
 }
 
 /// A command of a request, and the pages whose data it holds in memory.
-struct Part {
+pub(super) struct Part {
     command: HostCommand,
     held: Vec<Lpn>,
 }
 
 impl Part {
-    fn flush() -> Self {
+    pub(super) fn flush() -> Self {
         Self { command: HostCommand::new(HostOp::Flush, 0, 0), held: Vec::new() }
     }
 
-    fn with_fua(mut self, is_fua: bool) -> Self {
+    pub(super) fn with_fua(mut self, is_fua: bool) -> Self {
         self.command.is_fua = is_fua;
         self
     }
@@ -76,7 +76,7 @@ struct Running {
 }
 
 /// A request that is not done.
-struct Pending {
+pub(super) struct Pending {
     commands_left: u32,
     /// Why one of its commands failed.
     refusal: Option<Refusal>,
@@ -112,7 +112,7 @@ pub struct Session {
     in_flight_count: u32,
     queue_depth_max: u32,
     /// By token.
-    requests: BTreeMap<u64, Pending>,
+    pub(super) requests: BTreeMap<u64, Pending>,
     /// Pages that memory had lost for want of room when a flush last reported it.
     pub(super) lost_reported: u64,
     /// Of a drive that was cut from power, the checkpoint of its mount: see `power_cut`.
@@ -121,6 +121,8 @@ pub struct Session {
     pub(super) faults: Faults,
     /// Counts of the drive when the session took it over.
     pub(super) origin: Counts,
+    pub(super) life: Life,
+    pub(super) purging: Option<Purging>,
 }
 
 impl Session {
@@ -169,18 +171,7 @@ impl Session {
     pub(super) fn of_drive(mut drive: Drive, pace: Pace) -> Self {
         let queue_depth_max = drive.config.host.depth_max().max(1);
         let faults = Faults::of(&drive.config.nand.faults);
-        let executor = (pace == Pace::Timed).then(|| {
-            let (host, latencies) = (Host::default(), Latencies::Left);
-            let observation = Observation::default();
-            let mut executor = TimedStage::new(&mut drive, &observation, &[&host], latencies);
-            if drive.ftl.figures().expects_cuts() {
-                executor.expect_cuts(&drive);
-            }
-            // The host may always come again, so dies collect in its pauses.
-            executor.host.arrivals = 1;
-            executor.ask_all(&mut drive);
-            Box::new(executor)
-        });
+        let executor = (pace == Pace::Timed).then(|| Self::executor_of(&mut drive));
         Self {
             origin: Counts::of(&drive),
             drive,
@@ -193,7 +184,22 @@ impl Session {
             lost_reported: 0,
             mounted: Checkpoint::default(),
             faults,
+            life: Life::default(),
+            purging: None,
         }
+    }
+
+    /// What runs the commands of an idle drive, from time zero on.
+    pub(super) fn executor_of(drive: &mut Drive) -> Box<TimedStage> {
+        let (host, latencies) = (Host::default(), Latencies::Left);
+        let mut executor = TimedStage::new(drive, &Observation::default(), &[&host], latencies);
+        if drive.ftl.figures().expects_cuts() {
+            executor.expect_cuts(drive);
+        }
+        // The host may always come again, so dies collect in its pauses.
+        executor.host.arrivals = 1;
+        executor.ask_all(drive);
+        Box::new(executor)
     }
 
     /// Bytes that clients may address.
@@ -337,6 +343,10 @@ impl Session {
         {
             return Err(Refusal::WornOut);
         }
+        if let Some(purging) = &self.purging {
+            let is_flush = matches!(request, Request::Flush);
+            return is_flush.then_some(Begun::Done).ok_or(purging.refusal());
+        }
         let parts = match request {
             Request::Read { offset, length } => {
                 vec![self.part(HostOp::Read, offset, length, Vec::new())]
@@ -431,7 +441,7 @@ impl Session {
     }
 
     /// The command for the sectors that a range touches.
-    fn part(&self, op: HostOp, offset: u64, length: u64, held: Vec<Lpn>) -> Part {
+    pub(super) fn part(&self, op: HostOp, offset: u64, length: u64, held: Vec<Lpn>) -> Part {
         let capacity = self.capacity_bytes();
         assert!(length > 0 && offset + length <= capacity, "{offset} + {length} bytes");
         let first = offset / SECTOR_BYTES;
@@ -453,7 +463,7 @@ impl Session {
     }
 
     /// Runs commands without a clock.
-    fn run_untimed(&mut self, parts: &[Part]) -> Result<Begun, Refusal> {
+    pub(super) fn run_untimed(&mut self, parts: &[Part]) -> Result<Begun, Refusal> {
         let before = self.lost_reads();
         for part in parts {
             let (mut front, media, errors) = self.drive.split();
@@ -484,7 +494,7 @@ impl Session {
 
     /// Lets everything happen that comes before a request that arrives at `at`. If the clock is
     /// later already, the request arrives now.
-    fn arrive(&mut self, at: Ns, done: &mut Vec<Done>) {
+    pub(super) fn arrive(&mut self, at: Ns, done: &mut Vec<Done>) {
         if let Some(executor) = &mut self.executor {
             executor.await_arrival(0, at);
         }
@@ -546,52 +556,23 @@ impl Session {
         while self.executor.as_mut().is_some_and(|it| it.clockwork.is_due(until)) {
             if let Some(Step::Completed(_)) = self.step() {
                 self.completed(done);
+                self.begin_purging();
             }
+        }
+        if self.purging.is_some() {
+            self.pass_purge(until, done);
         }
     }
 
     /// When something happens next, unless a request comes before.
     pub fn next_at(&mut self) -> Option<Ns> {
-        self.executor.as_mut()?.clockwork.next_at()
+        let end = self.purge_end();
+        let next = self.executor.as_mut()?.clockwork.next_at();
+        next.into_iter().chain(end).min()
     }
 
     /// Requests that are not done.
     pub fn pending_count(&self) -> usize {
         self.requests.len()
-    }
-
-    /// Brings the drive to rest with everything on the flash: running commands are completed, and
-    /// data in the write buffer is written. A timed session is untimed from then on.
-    pub fn settle(&mut self) {
-        let mut done = Vec::new();
-        while !self.requests.is_empty() {
-            let Some(next) = self.next_at() else { break };
-            self.advance(next, &mut done);
-        }
-        if let Some(mut executor) = self.executor.take() {
-            // Pages that left the buffer and wait for room, and collections in steps.
-            executor.host.arrivals = 0;
-            while executor.step_once(&mut self.drive) != Step::Idle {}
-            let now = executor.at_rest_since();
-            executor.give_back(&mut self.drive, now);
-        }
-        self.drive.ftl.finish(End::Stage);
-        // A worn-out drive keeps data that it could not write in memory, and loses it.
-        let _ = self.run_untimed(&[Part::flush()]);
-        // Where commands overlapped in time, the last of them may have run with earlier data: what
-        // is staged still is written now.
-        for lpn in self.contents().staged_pages() {
-            let unit = self.unit_bytes();
-            let part = self.part(HostOp::Write, u64::from(lpn.0) * unit, unit, vec![lpn]);
-            let _ = self.run_untimed(&[part.with_fua(true)]);
-        }
-        self.drive.rest();
-    }
-
-    /// The drive, which was [settled](Session::settle).
-    pub fn into_simulation(self) -> Simulation {
-        let mut drive = self.drive;
-        drive.media.contents = None;
-        Simulation::of_drive(drive)
     }
 }

@@ -5,31 +5,24 @@ use std::ops::Range;
 use serde_json::{json, Value};
 
 use super::session::Session;
-use crate::drive::{wellness, Counts, Wellness};
+use crate::drive::{wellness, Counts, Service, Totals, Wellness};
 use crate::nand::Contents;
 use crate::units::Lpn;
 use crate::workload::Namespace;
 
-/// The facts that a drive's own logs are made of. Counts begin when the drive is served, and
-/// losses of power do not end them; they are those of [`Session::status`].
+/// The facts that a drive's own logs are made of. Losses of power do not end its counts, and images
+/// continue them: they are those of [`Session::status`], and of every time that the drive was
+/// served before.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Vitals {
     /// Spare blocks, wear and warnings; its media errors are those of the flash alone.
     pub wellness: Wellness,
-    /// Bytes of sectors that hosts read and wrote.
-    pub host_bytes: [u64; 2],
-    /// Commands of hosts that read and wrote.
-    pub host_commands: [u64; 2],
-    /// Bytes that were read from the flash and programmed.
-    pub flash_bytes: [u64; 2],
-    /// Reads that ended without the data: uncorrectable, or other than the data written.
-    pub media_errors: u64,
-    /// Page reads that a retry has corrected.
-    pub recovered_reads: u64,
+    /// Counts of its whole life.
+    pub totals: Totals,
+    /// Times with power before it was served this time.
+    pub service: Service,
     /// Blocks out of use.
     pub bad_blocks: u64,
-    /// Blocks that were refreshed.
-    pub refreshed_blocks: u64,
     /// Least, mean and highest erase count of good blocks.
     pub erase_counts: [u64; 3],
     /// Share of all blocks that is erased, in percent.
@@ -43,23 +36,16 @@ pub struct Vitals {
 impl Session {
     /// The facts for the logs of the drive.
     pub fn vitals(&self) -> Vitals {
-        let (counts, geometry) = (self.counts(), &self.drive.geometry);
+        let geometry = &self.drive.geometry;
         let figures = self.drive.ftl.figures();
-        let (wear, tally) = (self.drive.media.wear(), self.drive.errors.tally());
+        let wear = self.drive.media.wear();
         let least = wear.iter().find(|(_, blocks)| *blocks > 0).map_or(0, |(count, _)| count);
         let blocks = geometry.block_count();
-        let bytes = |slots| geometry.physical_pages_of(slots) * geometry.page_bytes;
-        let found = self.drive.media.contents.as_ref().map_or(0, |it| it.media_errors);
-        let refreshed = figures.counters();
         Vitals {
             wellness: wellness(&self.drive),
-            host_bytes: [counts.read_bytes, counts.written_bytes],
-            host_commands: [counts.read_commands, counts.write_commands],
-            flash_bytes: [bytes(counts.reads), bytes(counts.programs)],
-            media_errors: found + self.lost_reads(),
-            recovered_reads: tally.recovered.iter().sum(),
+            totals: self.totals(),
+            service: self.life.service,
             bad_blocks: u64::from(blocks - wear.blocks()),
-            refreshed_blocks: refreshed.refreshed_by_age + refreshed.refreshed_by_rate,
             erase_counts: [
                 u64::from(least),
                 wear.erases() / u64::from(wear.blocks().max(1)),

@@ -51,6 +51,7 @@ mod watch;
 pub use blocks::Written;
 pub use design::Setup;
 pub use die::Urgency;
+pub(crate) use times::PhaseTimes;
 
 use die::{Array, Class, Queued, Transaction};
 use done::Done;

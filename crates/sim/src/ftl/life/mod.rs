@@ -11,4 +11,4 @@ mod mounting;
 mod snapshot;
 
 pub use dies::{Dealt, DieFtl, DieList};
-pub use snapshot::{FtlSnapshot, Volatile};
+pub use snapshot::{FtlSnapshot, PurgeScope, Volatile};

@@ -19,6 +19,15 @@ use crate::nand::{CellMode, Media};
 use crate::op::Source;
 use crate::units::{BlockId, DieId, Lpn, Ppn};
 
+/// Which good blocks a purge erases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PurgeScope {
+    /// Those that hold something.
+    Written,
+    /// All of them, once more.
+    All,
+}
+
 /// See the module.
 #[derive(Serialize, Deserialize)]
 pub struct FtlSnapshot {
@@ -321,11 +330,17 @@ impl Ftl {
         ftl
     }
 
-    /// Erases every good block that holds something, and forgets all that was written; returns how
-    /// many blocks were erased. These erases are not counted among those of any source.
+    /// Erases good blocks, and forgets all that was written; returns how many blocks were erased.
+    /// These erases are not counted among those of any source, and none of them fails.
     ///
     /// `config` and `setup` are those that the firmware was made with.
-    pub fn purge(&mut self, config: &FtlConfig, setup: &PoolSetup, media: &mut Media) -> u64 {
+    pub fn purge(
+        &mut self,
+        config: &FtlConfig,
+        setup: &PoolSetup,
+        media: &mut Media,
+        scope: PurgeScope,
+    ) -> u64 {
         let mut erased = 0;
         for block in (0..self.geometry.block_count()).map(BlockId) {
             if media.is_bad(block) {
@@ -342,7 +357,7 @@ impl Ftl {
                     media.replace_member(block, member);
                 }
             }
-            if self.block(block).written_pages() > 0 {
+            if scope == PurgeScope::All || self.block(block).written_pages() > 0 {
                 media.erase(block);
                 erased += 1;
             }
