@@ -17,7 +17,7 @@ use crate::io::FLUSH;
 use crate::logs::{self, Facts, Wanted, HEALTH};
 use crate::reply::{Purpose, Reply, Ticket};
 use crate::status::Status;
-use crate::{fabrics, logs::warnings};
+use crate::{fabrics, logs::warnings, purge};
 
 const GET_LOG: u8 = 0x02;
 const IDENTIFY: u8 = 0x06;
@@ -65,6 +65,8 @@ pub(crate) fn execute(
             Ok(Some(first)) => Ok((first, Vec::new())),
             Err(status) => Err(status),
         },
+        purge::FORMAT => return purge::format(queue, ticket, line),
+        purge::SANITIZE => return purge::sanitize(queue, &ticket, line),
         ABORT => return line.send(ticket.completed(Ok(NOT_ABORTED))),
         ASK_EVENT => {
             let mut state = queue.controller.state();
@@ -91,14 +93,21 @@ fn flush(ticket: Ticket, line: &mut Line<'_>) -> Result<(), End> {
     line.submit((&FLUSH, &[]), Errno::Ok, reply)
 }
 
-/// Reports a warning that is new to the host.
+/// Reports what is new to the host.
 fn tell(queue: &Queue, line: &mut Line<'_>) -> Result<(), End> {
     if queue.controller.state().asked.is_empty() {
         return Ok(());
     }
-    let warnings = line.drive(|session, _, _| warnings(&session.vitals()));
-    let told = queue.controller.state().warn(warnings);
-    told.map_or(Ok(()), |(ticket, event)| line.send(ticket.completed(Ok(event))))
+    let (warnings, sanitizes) = line.drive(|session, _, _| {
+        (warnings(&session.vitals()), session.purged().map_or(0, |it| it.count))
+    });
+    loop {
+        let mut state = queue.controller.state();
+        let told = state.warn(warnings).or_else(|| state.next_news(sanitizes));
+        drop(state);
+        let Some((ticket, event)) = told else { return Ok(()) };
+        line.send(ticket.completed(Ok(event)))?;
+    }
 }
 
 /// As many bytes of a page as the host takes, which must be all.
@@ -114,17 +123,26 @@ fn log(queue: &Queue, entry: &Entry, line: &Line<'_>) -> Result<Vec<u8>, Status>
     if wanted.bytes > u64::from(TRANSFER_BYTES_MAX) {
         return Err(Status::FIELD);
     }
-    let page = logs::page(queue, &wanted, || {
-        let used_blocks = queue.target.namespaces.iter().map(|it| it.used(line)).sum();
-        line.drive(|session, supply, now| Facts {
-            vitals: session.vitals(),
-            cuts: supply.map_or(0, Supply::cuts),
-            age_ns: now.0,
-            used_blocks,
+    purge::check_log(wanted.log, line)?;
+    let page = if wanted.log == purge::SANITIZED && !queue.controller.is_discovery {
+        wanted.cut(purge::log(line))
+    } else {
+        logs::page(queue, &wanted, || {
+            let used_blocks = queue.target.namespaces.iter().map(|it| it.used(line)).sum();
+            line.drive(|session, supply, now| Facts {
+                vitals: session.vitals(),
+                cuts: supply.map_or(0, Supply::cuts),
+                age_ns: now.0,
+                used_blocks,
+            })
         })
-    })?;
-    if wanted.log == HEALTH && !wanted.retains_event {
-        queue.controller.state().unmask();
+    }?;
+    if !wanted.retains_event {
+        let mut state = queue.controller.state();
+        if wanted.log == HEALTH {
+            state.unmask();
+        }
+        state.news.read(wanted.log);
     }
     sized(entry, page)
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use opennandlab_serve::pipe::Pipe;
 
 use crate::features::Features;
+use crate::news::News;
 use crate::reply::Ticket;
 
 /// Enabled, as a host writes it to the configuration and reads it in the status.
@@ -44,6 +45,7 @@ pub(crate) struct State {
     /// Questions for events, oldest first.
     pub(crate) asked: Vec<Ticket>,
     told: Told,
+    pub(crate) news: News,
     queues: BTreeMap<u16, Arc<Pipe>>,
 }
 
@@ -63,6 +65,7 @@ impl Controller {
             features: Features::default(),
             asked: Vec::new(),
             told: Told::default(),
+            news: News::default(),
             queues: BTreeMap::new(),
         };
         Self { id, host, is_discovery, state: Mutex::new(state) }
@@ -101,6 +104,7 @@ impl State {
             self.features.keep_alive_ms = keep_alive_ms;
             self.asked.clear();
             self.told = Told::default();
+            self.news = News::default();
             self.status = 0;
         }
         if is_enabled {
@@ -133,6 +137,24 @@ impl State {
         self.told = Told { warnings: self.told.warnings | news, is_masked: true };
         let kind = if news & 1 != 0 { SPARE_EVENT } else { 0 };
         Some((self.asked.remove(0), HEALTH_EVENT | kind))
+    }
+
+    /// Something else is new, when `sanitizes` have ended: the question that gets it, and its answer.
+    pub(crate) fn next_news(&mut self, sanitizes: u64) -> Option<(Ticket, u64)> {
+        if self.asked.is_empty() {
+            return None;
+        }
+        let event = self.news.next(self.features.events(), sanitizes)?;
+        Some((self.asked.remove(0), event))
+    }
+
+    /// A sanitize that this controller began has ended: the same.
+    pub(crate) fn note_sanitized(&mut self) -> Option<(Ticket, u64)> {
+        if self.asked.is_empty() {
+            return None;
+        }
+        let event = self.news.sanitized()?;
+        Some((self.asked.remove(0), event))
     }
 
     /// The host has read the log of health, and new warnings are reported.

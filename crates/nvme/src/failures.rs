@@ -24,6 +24,11 @@ struct Kept {
 pub(crate) struct Failures(Mutex<Kept>);
 
 impl Failures {
+    /// None yet, of a drive that has had some.
+    pub(crate) fn after(count: u64) -> Self {
+        Self(Mutex::new(Kept { count, ..Kept::default() }))
+    }
+
     fn kept(&self) -> MutexGuard<'_, Kept> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

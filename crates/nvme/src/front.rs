@@ -9,7 +9,7 @@ use opennandlab_serve::protocol::Protocol;
 use opennandlab_sim::session::Session;
 
 use crate::link;
-use crate::target::{Setup, Target};
+use crate::target::{Setup, Target, NOTE};
 
 /// A drive as an NVMe subsystem.
 pub struct Nvme(Arc<Target>);
@@ -32,5 +32,9 @@ impl Nvme {
 impl Protocol for Nvme {
     fn serve(&self, line: &mut Line<'_>) -> Result<(), End> {
         link::serve(&self.0, line)
+    }
+
+    fn keep(&self, session: &mut Session) {
+        session.set_note(NOTE, self.0.note());
     }
 }

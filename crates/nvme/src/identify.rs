@@ -8,6 +8,7 @@ use crate::failures::FAILURES_MAX;
 use crate::features::{CRITICAL_K, WARNING_K};
 use crate::namespaces::{Namespace, EVERY_NAMESPACE, FORMATS};
 use crate::pdu::CAPSULE_BYTES_MAX;
+use crate::purge::{FORMAT_ATTRIBUTES, SANITIZE_CAPABILITIES};
 use crate::status::Status;
 use crate::target::{Target, DISCOVERY};
 
@@ -133,6 +134,8 @@ fn controller(queue: &Queue, page: &mut [u8]) {
     put_number(page, 92, 4, EVENTS);
     put_number(page, 96, 4, ATTRIBUTES);
     page[111] = 1;
+    // Format NVM.
+    page[256] = 1 << 1;
     page[258] = 3;
     // One slot of firmware, which cannot be written.
     page[260] = 1 | 1 << 1;
@@ -142,11 +145,13 @@ fn controller(queue: &Queue, page: &mut [u8]) {
     put_number(page, 266, 2, u64::from(WARNING_K));
     put_number(page, 268, 2, u64::from(CRITICAL_K));
     put_number(page, 280, 8, target.capacity_bytes);
+    put_number(page, 328, 4, SANITIZE_CAPABILITIES);
     put_number(page, 340, 2, 1);
     page[512] = 0x66;
     page[513] = 0x44;
     put_number(page, 516, 4, target.namespaces.len() as u64);
     put_number(page, 520, 2, COMMANDS);
+    page[524] = FORMAT_ATTRIBUTES;
     // A flush may be of all namespaces.
     page[525] = u8::from(target.has_cache) | 3 << 1;
     put(page, 768, target.nqn.as_bytes());

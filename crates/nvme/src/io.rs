@@ -1,5 +1,6 @@
 //! Commands of I/O queues: ranges are checked here, and become requests of the drive.
 
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
@@ -59,17 +60,39 @@ pub(crate) fn execute(
             let reply = Reply { ticket, purpose, length: request.length };
             line.submit((&request, data), Errno::Ok, reply)
         }
-        Ok(Plan::Trims(requests)) if requests.is_empty() => line.send(ticket.completed(Ok(0))),
-        Ok(Plan::Trims(requests)) => {
-            let joint = Arc::new(Joint::new(requests.len() as u32));
-            for request in requests {
-                let purpose = Purpose::Part(Arc::clone(&joint));
-                let reply = Reply { ticket: ticket.clone(), purpose, length: 0 };
-                line.submit((&request, &[]), Errno::Ok, reply)?;
-            }
-            Ok(())
-        }
+        Ok(Plan::Trims(requests)) => submit_together(ticket, &requests, line),
     }
+}
+
+/// Completes a command when the last of its requests has ended.
+pub(crate) fn submit_together(
+    ticket: Ticket,
+    requests: &[Request],
+    line: &mut Line<'_>,
+) -> Result<(), End> {
+    if requests.is_empty() {
+        return line.send(ticket.completed(Ok(0)));
+    }
+    let joint = Arc::new(Joint::new(requests.len() as u32));
+    for request in requests {
+        let purpose = Purpose::Part(Arc::clone(&joint));
+        let reply = Reply { ticket: ticket.clone(), purpose, length: 0 };
+        line.submit((request, &[]), Errno::Ok, reply)?;
+    }
+    Ok(())
+}
+
+/// The requests that trim bytes of the drive, for a command.
+pub(crate) fn trims(bytes: Range<u64>, entry: &Entry) -> Vec<Request> {
+    let starts = bytes.clone().step_by(TRIM_BYTES_MAX as usize);
+    let request = |offset| Request {
+        command: Command::Trim,
+        flags: 0,
+        cookie: u64::from(entry.id()),
+        offset,
+        length: (bytes.end - offset).min(TRIM_BYTES_MAX) as u32,
+    };
+    starts.map(request).collect()
 }
 
 /// What the drive has to do for a command.
@@ -140,19 +163,9 @@ fn manage(namespace: &Namespace, entry: &Entry, data: &[u8]) -> Result<Plan, Sta
     let mut requests = Vec::new();
     for bytes in data.chunks_exact(RANGE_BYTES).take(count) {
         let (blocks, first) = (get(bytes, 4, 4), get(bytes, 8, 8));
-        let (mut offset, mut left) = namespace.range(first, blocks)?;
-        while left > 0 && entry.dword(11) & DEALLOCATE != 0 {
-            let length = left.min(TRIM_BYTES_MAX);
-            let cookie = u64::from(entry.id());
-            let length_of = length as u32;
-            requests.push(Request {
-                command: Command::Trim,
-                flags: 0,
-                cookie,
-                offset,
-                length: length_of,
-            });
-            (offset, left) = (offset + length, left - length);
+        let (offset, length) = namespace.range(first, blocks)?;
+        if entry.dword(11) & DEALLOCATE != 0 {
+            requests.extend(trims(offset..offset + length, entry));
         }
     }
     Ok(Plan::Trims(requests))

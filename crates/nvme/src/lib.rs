@@ -16,9 +16,9 @@
 //! |---|---|
 //! | `bytes` `digest` `pdu` `status` `command` | numbers of the protocol, as functions of bytes |
 //! | `target` `namespaces` `failures` | the drive as hosts know it: parts, controllers, failures |
-//! | `controller` | properties, features, events and queues of one association |
+//! | `controller` `news` | properties, features, events and queues of one association |
 //! | `front` `link` | a connection from its first byte to its end |
-//! | `fabrics` `admin` `identify` `features` `logs` `io` `reply` | commands and completions |
+//! | `fabrics` `admin` `identify` `features` `logs` `purge` `io` `reply` | commands and completions |
 //!
 //! Sources: NVM Express Base Specification 2.0, NVM Command Set Specification 1.0, NVMe over TCP
 //! Transport Specification 1.0, OCP Datacenter NVMe SSD Specification 2.0 (log C0h). A command that
@@ -38,7 +38,9 @@ mod io;
 mod link;
 mod logs;
 mod namespaces;
+mod news;
 mod pdu;
+mod purge;
 mod reply;
 mod status;
 mod target;

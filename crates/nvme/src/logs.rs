@@ -6,10 +6,12 @@ use crate::bytes::{put, put_number, put_text};
 use crate::command::Entry;
 use crate::fabrics::Queue;
 use crate::failures::{FAILURES_MAX, FAILURE_BYTES};
+use crate::purge::{FORMAT, SANITIZE};
 use crate::status::Status;
 use crate::target::Target;
 
 pub(crate) const HEALTH: u8 = 0x02;
+const CHANGES: u8 = 0x04;
 const DISCOVERED: u8 = 0x70;
 /// A data unit is a thousand times 512 bytes.
 const DATA_UNIT_BYTES: u64 = 512_000;
@@ -26,8 +28,21 @@ const OCP_VERSION: u64 = 3;
 /// Supported, and whether it changes the contents of a namespace.
 const READS: u64 = 1;
 const WRITES: u64 = 3;
+/// No other command is to run beside it; and it changes what a namespace can.
+const ALONE: u64 = 2 << 16;
+const FORMATS_ALONE: u64 = WRITES | 1 << 2 | ALONE;
 /// Commands of the admin queue and of I/O queues.
-const ADMIN_COMMANDS: [u8; 7] = [0x02, 0x06, 0x08, 0x09, 0x0a, 0x0c, 0x18];
+const ADMIN_COMMANDS: [(u8, u64); 9] = [
+    (0x02, READS),
+    (0x06, READS),
+    (0x08, READS),
+    (0x09, READS),
+    (0x0a, READS),
+    (0x0c, READS),
+    (0x18, READS),
+    (FORMAT, FORMATS_ALONE),
+    (SANITIZE, WRITES | ALONE),
+];
 const IO_COMMANDS: [(u8, u64); 7] = [
     (0x00, READS),
     (0x01, WRITES),
@@ -74,7 +89,7 @@ impl Wanted {
     }
 
     /// This part of a log; zeros behind its end.
-    fn cut(&self, mut page: Vec<u8>) -> Result<Vec<u8>, Status> {
+    pub(crate) fn cut(&self, mut page: Vec<u8>) -> Result<Vec<u8>, Status> {
         if !self.offset.is_multiple_of(4) || self.offset >= page.len() as u64 {
             return Err(Status::FIELD);
         }
@@ -107,8 +122,7 @@ pub(crate) fn page(
             put_text(&mut page, 8, 8, env!("CARGO_PKG_VERSION"));
             page
         }
-        // No namespace changes.
-        0x04 => vec![0; 4096],
+        CHANGES => changed(queue),
         0x05 if wanted.command_set == 0 => effects(),
         0x09 if wanted.group == 1 => endurance(target, &facts()),
         0x05 | 0x09 => return Err(Status::FIELD),
@@ -125,17 +139,17 @@ fn health(target: &Target, facts: &Facts) -> Vec<u8> {
     page[0] = warnings(it);
     put_number(&mut page, 1, 2, kelvin);
     put(&mut page, 3, &[wellness.spare_pct, wellness.spare_threshold_pct, wellness.used_pct]);
-    let [read, written] = it.host_bytes.map(|bytes| bytes.div_ceil(DATA_UNIT_BYTES));
-    let [reads, writes] = it.host_commands;
+    let [read, written] = it.totals.host_bytes.map(|bytes| bytes.div_ceil(DATA_UNIT_BYTES));
+    let [reads, writes] = it.totals.host_commands;
     for (offset, number) in [
         (32, read),
         (48, written),
         (64, reads),
         (80, writes),
-        (112, facts.cuts + 1),
-        (128, facts.age_ns / NS_PER_HOUR),
-        (144, facts.cuts),
-        (160, it.media_errors),
+        (112, it.service.power_cycles + facts.cuts + 1),
+        (128, (it.service.age_ns + facts.age_ns) / NS_PER_HOUR),
+        (144, it.service.unsafe_shutdowns + facts.cuts),
+        (160, it.totals.media_errors),
         (176, target.failures.all().0),
     ] {
         put_number(&mut page, offset, 8, number);
@@ -145,14 +159,23 @@ fn health(target: &Target, facts: &Facts) -> Vec<u8> {
 
 /// Bits of the critical warning: those of the flash, and the media errors of the drive.
 pub(crate) fn warnings(vitals: &Vitals) -> u8 {
-    vitals.wellness.warning | u8::from(vitals.media_errors > 0) << 2
+    vitals.wellness.warning | u8::from(vitals.totals.media_errors > 0) << 2
+}
+
+/// Namespaces that have changed.
+fn changed(queue: &Queue) -> Vec<u8> {
+    let mut page = vec![0; 4096];
+    for (place, id) in queue.controller.state().news.changes().enumerate() {
+        put_number(&mut page, 4 * place, 4, u64::from(id));
+    }
+    page
 }
 
 /// Commands that are supported, and their effects.
 fn effects() -> Vec<u8> {
     let mut page = vec![0; 4096];
-    for opcode in ADMIN_COMMANDS {
-        put_number(&mut page, 4 * usize::from(opcode), 4, READS);
+    for (opcode, effect) in ADMIN_COMMANDS {
+        put_number(&mut page, 4 * usize::from(opcode), 4, effect);
     }
     for (opcode, effect) in IO_COMMANDS {
         put_number(&mut page, 1024 + 4 * usize::from(opcode), 4, effect);
@@ -165,15 +188,15 @@ fn endurance(target: &Target, facts: &Facts) -> Vec<u8> {
     let wellness = &it.wellness;
     page[0] = wellness.warning & (1 | 1 << 2 | 1 << 3);
     put(&mut page, 3, &[wellness.spare_pct, wellness.spare_threshold_pct, wellness.used_pct]);
-    let [read, written] = it.host_bytes.map(|bytes| bytes.div_ceil(GIGABYTE));
-    let [reads, writes] = it.host_commands;
+    let [read, written] = it.totals.host_bytes.map(|bytes| bytes.div_ceil(GIGABYTE));
+    let [reads, writes] = it.totals.host_commands;
     for (offset, number) in [
         (48, read),
         (64, written),
-        (80, it.flash_bytes[1].div_ceil(GIGABYTE)),
+        (80, it.totals.flash_bytes[1].div_ceil(GIGABYTE)),
         (96, reads),
         (112, writes),
-        (128, it.media_errors),
+        (128, it.totals.media_errors),
         (144, target.failures.all().0),
     ] {
         put_number(&mut page, offset, 8, number);
@@ -186,12 +209,12 @@ fn ocp(target: &Target, facts: &Facts) -> Vec<u8> {
     let (it, mut page) = (&facts.vitals, vec![0; 512]);
     let [least, mean, most] = it.erase_counts;
     for (offset, count, number) in [
-        (0, 8, it.flash_bytes[1]),
-        (16, 8, it.flash_bytes[0]),
+        (0, 8, it.totals.flash_bytes[1]),
+        (16, 8, it.totals.flash_bytes[0]),
         (32, 6, it.bad_blocks),
-        (56, 8, it.media_errors),
-        (64, 8, it.recovered_reads),
-        (81, 7, it.refreshed_blocks),
+        (56, 8, it.totals.media_errors),
+        (64, 8, it.totals.recovered_reads),
+        (81, 7, it.totals.refreshed_blocks),
         (88, 4, most),
         (92, 4, least),
         (120, 1, u64::from(it.free_pct)),

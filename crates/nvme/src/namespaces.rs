@@ -48,6 +48,11 @@ impl Namespace {
         self.format.load(Ordering::SeqCst) as usize
     }
 
+    /// Gives it another format, by number; whether it had another one.
+    pub(crate) fn set_format(&self, format: u32) -> bool {
+        self.format.swap(format, Ordering::SeqCst) != format
+    }
+
     /// Bytes of a block. A command asks once, since a host may format meanwhile.
     pub(crate) fn block_bytes(&self) -> u64 {
         u64::from(FORMATS[self.format()])

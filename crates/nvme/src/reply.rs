@@ -10,6 +10,7 @@ use opennandlab_sim::session::Refusal;
 use crate::command::Entry;
 use crate::failures::Failures;
 use crate::pdu::{completion, Digests};
+use crate::purge;
 use crate::status::{Outcome, Status};
 
 /// What a completion needs to know of its command.
@@ -108,6 +109,7 @@ fn status(fault: Fault) -> Status {
         Fault::Checked(Errno::Ok) => Status::OK,
         Fault::Checked(_) => Status::FIELD,
         Fault::Drive(Refusal::WornOut) => Status::WRITE_PROTECTED,
+        Fault::Drive(Refusal::Purging { mark }) => purge::busy(mark),
         Fault::Drive(Refusal::Uncorrectable) => Status::UNRECOVERED,
         Fault::Drive(Refusal::Media(error)) => match error.what {
             "a guard tag does not fit" => Status::GUARD,

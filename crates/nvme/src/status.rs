@@ -17,6 +17,9 @@ impl Status {
     pub(crate) const SGL_LENGTH: Self = Self(DNR | 0x0f);
     pub(crate) const SGL_TYPE: Self = Self(DNR | 0x11);
     pub(crate) const SGL_OFFSET: Self = Self(DNR | 0x16);
+    /// These two end by themselves: the host may send the command again.
+    pub(crate) const SANITIZING: Self = Self(0x1d);
+    pub(crate) const FORMATTING: Self = Self(0x84);
     pub(crate) const WRITE_PROTECTED: Self = Self(DNR | 0x20);
     /// The data digest does not fit: the host may send it again.
     pub(crate) const TRANSPORT: Self = Self(0x22);
@@ -24,6 +27,7 @@ impl Status {
 
     pub(crate) const EVENT_LIMIT: Self = Self(DNR | 0x105);
     pub(crate) const LOG_PAGE: Self = Self(DNR | 0x109);
+    pub(crate) const INVALID_FORMAT: Self = Self(DNR | 0x10a);
     pub(crate) const NOT_SAVEABLE: Self = Self(DNR | 0x10d);
     pub(crate) const NOT_CHANGEABLE: Self = Self(DNR | 0x10e);
     pub(crate) const CONNECT_FORMAT: Self = Self(DNR | 0x180);

@@ -2,19 +2,22 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use opennandlab_sim::session::Session;
+use serde_json::{json, Value};
 use sha2::{Digest, Sha256};
 
 use crate::controller::{Controller, Host};
 use crate::failures::Failures;
-use crate::namespaces::{self, Namespace};
+use crate::namespaces::{self, Namespace, FORMATS};
 use crate::status::Status;
 
 /// The subsystem that lists others.
 pub(crate) const DISCOVERY: &str = "nqn.2014-08.org.nvmexpress.discovery";
+/// What images keep of the subsystem, under this name.
+pub(crate) const NOTE: &str = "nvme";
 /// Controllers at once.
 const CONTROLLERS_MAX: u16 = 16;
 /// Most bytes of a name.
@@ -35,6 +38,8 @@ pub struct Setup {
     /// Shares of the namespaces, such as `25%,75%`; `None` for one, or those of the drive's own
     /// configuration.
     pub namespaces: Option<String>,
+    /// `block_bytes` also holds for a drive that was formatted otherwise before.
+    pub is_block_given: bool,
     /// Writes are refused.
     pub is_read_only: bool,
     /// Differs between servers: a digest of the configuration.
@@ -118,7 +123,11 @@ impl Target {
         address: SocketAddr,
     ) -> Result<Self, String> {
         check(setup)?;
-        let nqn = setup.nqn.clone().unwrap_or_else(|| default_nqn(&setup.seed, address.port()));
+        let note = session.note(NOTE);
+        let kept = |key: &str| note.and_then(|note| note.get(key));
+        let kept_nqn = || kept("nqn").and_then(Value::as_str).map(str::to_owned);
+        let nqn = setup.nqn.clone().or_else(kept_nqn);
+        let nqn = nqn.unwrap_or_else(|| default_nqn(&setup.seed, address.port()));
         let own = hash(&[nqn.as_bytes()]);
         let serial = setup.serial.clone().unwrap_or(format!("ONL{}", hexadecimal(&own[..8])));
         let names = |id: u32| {
@@ -127,6 +136,16 @@ impl Target {
         };
         let shares = setup.namespaces.as_deref();
         let namespaces = namespaces::divide(session, shares, setup.block_bytes, names)?;
+        let formats = kept("block_bytes").and_then(Value::as_array);
+        if let Some(formats) = formats.filter(|it| it.len() == namespaces.len()) {
+            for (namespace, bytes) in namespaces.iter().zip(formats) {
+                let format = FORMATS.iter().position(|&it| bytes.as_u64() == Some(it.into()));
+                if let (Some(format), false) = (format, setup.is_block_given) {
+                    namespace.set_format(format as u32);
+                }
+            }
+        }
+        let counted = |key: &str| kept(key).and_then(Value::as_u64).unwrap_or(0);
         Ok(Self {
             serial,
             model: setup.model.clone(),
@@ -137,9 +156,9 @@ impl Target {
             is_read_only: setup.is_read_only,
             has_cache: session.has_volatile_cache(),
             uses_cache: AtomicBool::new(true),
-            unaligned: AtomicU64::new(0),
+            unaligned: AtomicU64::new(counted("unaligned")),
             controllers: Mutex::default(),
-            failures: Arc::default(),
+            failures: Arc::new(Failures::after(counted("failures"))),
             nqn,
         })
     }
@@ -159,6 +178,23 @@ impl Target {
 
     pub(crate) fn find(&self, id: u16) -> Option<Arc<Controller>> {
         self.controllers().get(&id).cloned()
+    }
+
+    /// A namespace has another format: hosts learn it, but not by the controller that did it.
+    pub(crate) fn note_change(&self, namespace: u32, by: &Controller) {
+        for controller in self.controllers().values().filter(|it| it.id != by.id) {
+            controller.state().news.changed(namespace);
+        }
+    }
+
+    /// What the image of the drive keeps of its names and counts.
+    pub(crate) fn note(&self) -> Value {
+        json!({
+            "nqn": self.nqn,
+            "block_bytes": self.namespaces.iter().map(Namespace::block_bytes).collect::<Vec<_>>(),
+            "failures": self.failures.all().0,
+            "unaligned": self.unaligned.load(Ordering::Relaxed),
+        })
     }
 
     /// A controller ends, and its queues with it.

@@ -60,7 +60,8 @@ struct NvmeDoor {
     nqn: Option<String>,
     serial: Option<String>,
     model: String,
-    block_bytes: u32,
+    /// `None`: as it was formatted before, or 4096.
+    block_bytes: Option<u32>,
     /// Shares of the namespaces.
     namespaces: Option<String>,
     /// The text that names are made of.
@@ -70,7 +71,8 @@ struct NvmeDoor {
 impl NvmeDoor {
     fn setup(self, is_read_only: bool) -> Setup {
         let Self { nqn, serial, model, block_bytes, namespaces, seed, .. } = self;
-        Setup { nqn, serial, model, block_bytes, namespaces, is_read_only, seed }
+        let (is_block_given, block_bytes) = (block_bytes.is_some(), block_bytes.unwrap_or(4096));
+        Setup { nqn, serial, model, block_bytes, namespaces, is_block_given, is_read_only, seed }
     }
 }
 

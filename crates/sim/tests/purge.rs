@@ -13,13 +13,13 @@ const ERASE: PurgeOrder = PurgeOrder { kind: PurgeKind::Erase, mark: 0 };
 const CRYPTO: PurgeOrder = PurgeOrder { kind: PurgeKind::Crypto, mark: 4 };
 const ERASE_US: u64 = 3000;
 
-/// A drive: dies, blocks of each, and whatever else its device file says of the flash.
+/// A drive: dies, blocks of each, and whatever else its device file says of the FTL.
 fn simulation(dies: u64, blocks: u64, more: &str) -> Simulation {
     let json = format!(
         r#"{{"nand": {{"channels": 1, "dies_per_channel": {dies}, "planes_per_die": 1,
         "blocks_per_plane": {blocks}, "pages_per_block": 16,
-        "timing": {{"t_read_us": 40, "t_program_us": [300], "t_erase_us": {ERASE_US}}}{more}}},
-        "ftl": {{"over_provisioning_pct": 0.4}}}}"#
+        "timing": {{"t_read_us": 40, "t_program_us": [300], "t_erase_us": {ERASE_US}}}}},
+        "ftl": {{"over_provisioning_pct": 0.4{more}}}}}"#
     );
     Simulation::new(DeviceConfig::resolve(&json).expect("a device"), 7)
 }
@@ -160,7 +160,7 @@ fn a_crypto_purge_takes_no_erases_and_is_marked() {
 }
 
 fn cuttable() -> Session {
-    let session = Session::cuttable(simulation(2, 24, "")).expect("it may be cut");
+    let session = Session::cuttable(simulation(2, 24, r#", "gc_reserve_blocks": 4"#)).expect("it may be cut");
     session.shut_down().mount(&Mounting::default()).ok().expect("nothing interrupts it").0
 }
 

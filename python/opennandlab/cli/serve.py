@@ -60,8 +60,12 @@ class ServeOptions(Options):
         str | None, flag("Serial number of the NVMe drive; made of its name if left out.")
     ] = None
     lba: Annotated[
-        int, flag("Bytes of a block of the NVMe namespaces: 4096 or 512.", metavar="4096|512")
-    ] = 4096
+        int | None,
+        flag(
+            "Bytes of a block of the NVMe namespaces; as formatted before, or 4096, if left out.",
+            metavar="4096|512",
+        ),
+    ] = None
     namespaces: Annotated[
         str | None,
         flag("NVMe namespaces by their shares of the drive; one if left out.", metavar="25%,75%"),

@@ -83,7 +83,7 @@ class Plan:
         nvme: `ADDRESS:PORT` of NVMe over TCP.
         nqn: Name of its subsystem; None: made of device, seed and port.
         serial: Serial number; None: made of the name.
-        lba: Bytes of a block of its namespaces.
+        lba: Bytes of a block of its namespaces; None: as formatted before, or 4096.
         namespaces: Their shares, such as `25%,75%`; None: one, or those of the device.
         any_address: Whether addresses may be others than loopback.
         read_only: Whether writes are refused.
@@ -102,7 +102,7 @@ class Plan:
     nvme: str | None = None
     nqn: str | None = None
     serial: str | None = None
-    lba: int = 4096
+    lba: int | None = None
     namespaces: str | None = None
     any_address: bool = False
     read_only: bool = False

@@ -34,6 +34,7 @@ pub fn setup() -> Setup {
         model: "opennandlab test".into(),
         block_bytes: 4096,
         namespaces: None,
+        is_block_given: false,
         is_read_only: false,
         seed: String::new(),
     }
