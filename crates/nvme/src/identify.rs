@@ -3,6 +3,7 @@
 use crate::bytes::{put, put_number, put_text};
 use crate::command::Entry;
 use crate::controller::EVENTS_MAX;
+use crate::copy;
 use crate::fabrics::{Queue, ENTRIES_MAX, VERSION_VALUE};
 use crate::failures::FAILURES_MAX;
 use crate::features::{CRITICAL_K, WARNING_K};
@@ -23,8 +24,8 @@ const LISTED_MAX: usize = 1024;
 const EVENTS: u64 = 1 << 8;
 /// Endurance groups.
 const ATTRIBUTES: u64 = 1 << 4;
-/// Compare, deallocation, zeroes, timestamp, verify.
-const COMMANDS: u64 = 1 | 1 << 2 | 1 << 3 | 1 << 6 | 1 << 7;
+/// Compare, deallocation, zeroes, timestamp, verify, copy.
+const COMMANDS: u64 = 1 | 1 << 2 | 1 << 3 | 1 << 6 | 1 << 7 | 1 << 8;
 /// Blocks that were deallocated read as zeros; zeroes may deallocate.
 const DEALLOCATION: u64 = 1 | 1 << 3;
 
@@ -69,19 +70,21 @@ pub(crate) fn page(
         0x06 => page[0] = TRANSFER_SHIFT,
         0x08 => {
             check(target, id)?;
+            page[1] = u8::from(target.is_multipath);
             page[8] = u8::from(target.is_read_only);
             put_number(&mut page, 12, 2, 1);
             page[14] = 1;
         }
-        // Lists of controllers: this one.
+        // Lists of controllers, which all have all namespaces.
         0x12 | 0x13 => {
             if kind == 0x12 {
                 target.namespace(id)?;
             }
-            let own = queue.controller.id;
-            if entry.dword(10) >> 16 <= u32::from(own) {
-                put_number(&mut page, 0, 2, 1);
-                put_number(&mut page, 2, 2, u64::from(own));
+            let mut known = target.known_to(queue.controller.id);
+            known.retain(|&id| entry.dword(10) >> 16 <= u32::from(id));
+            put_number(&mut page, 0, 2, known.len() as u64);
+            for (place, &id) in (1..).zip(&known) {
+                put_number(&mut page, 2 * place, 2, u64::from(id));
             }
         }
         // No UUIDs of makers.
@@ -113,6 +116,8 @@ fn controller(queue: &Queue, page: &mut [u8]) {
     put_text(page, 4, 20, &target.serial);
     put_text(page, 24, 40, &target.model);
     put_text(page, 64, 8, env!("CARGO_PKG_VERSION"));
+    // Several controllers.
+    page[76] = u8::from(target.is_multipath) << 1;
     page[77] = TRANSFER_SHIFT;
     put_number(page, 78, 2, u64::from(controller.id));
     put_number(page, 80, 4, u64::from(VERSION_VALUE));
@@ -154,6 +159,7 @@ fn controller(queue: &Queue, page: &mut [u8]) {
     page[524] = FORMAT_ATTRIBUTES;
     // A flush may be of all namespaces.
     page[525] = u8::from(target.has_cache) | 3 << 1;
+    copy::announce(None, page);
     put(page, 768, target.nqn.as_bytes());
 }
 
@@ -163,11 +169,14 @@ fn formats(target: &Target, namespace: &Namespace, page: &mut [u8]) {
     page[24] = 1 << 4;
     page[25] = FORMATS.len() as u8 - 1;
     page[26] = namespace.format() as u8;
+    // Several controllers may have it.
+    page[30] = u8::from(target.is_multipath);
     put_number(page, 33, 1, DEALLOCATION);
     let unit = (target.unit_bytes / namespace.block_bytes()).max(1) - 1;
     for offset in (64..74).step_by(2) {
         put_number(page, offset, 2, unit);
     }
+    copy::announce(Some(namespace), page);
     page[99] = u8::from(target.is_read_only);
     put_number(page, 102, 2, 1);
     for (format, bytes) in FORMATS.iter().enumerate() {

@@ -4,16 +4,17 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
-use opennandlab_serve::answer::End;
+use opennandlab_serve::answer::{End, Fault};
 use opennandlab_serve::line::Line;
 use opennandlab_serve::request::{Command, Errno, Request, FUA, NO_HOLE};
 
 use crate::bytes::get;
 use crate::command::Entry;
+use crate::copy::Copy;
 use crate::fabrics::Queue;
 use crate::identify::TRANSFER_BYTES_MAX;
 use crate::namespaces::{Namespace, EVERY_NAMESPACE};
-use crate::reply::{Joint, Purpose, Reply, Ticket};
+use crate::reply::{status, Joint, Purpose, Reply, Ticket};
 use crate::status::Status;
 use crate::target::Target;
 
@@ -24,12 +25,13 @@ const COMPARE: u8 = 0x05;
 const ZEROES: u8 = 0x08;
 const MANAGE: u8 = 0x09;
 const VERIFY: u8 = 0x0c;
+const COPY: u8 = 0x19;
 
 /// In dword 12: on the flash before it is done.
 const UNIT_ACCESS: u32 = 1 << 30;
 /// In dword 12 of zeroes: they need no flash.
 const DEALLOCATE_ZEROES: u32 = 1 << 25;
-/// In dword 12 of a write: a directive.
+/// In dword 12 of a write or a copy: a directive.
 const DIRECTIVE: u32 = 0xf << 20;
 /// In dword 11 of management: the ranges are of no value.
 const DEALLOCATE: u32 = 1 << 2;
@@ -60,6 +62,7 @@ pub(crate) fn execute(
             let reply = Reply { ticket, purpose, length: request.length };
             line.submit((&request, data), Errno::Ok, reply)
         }
+        Ok(Plan::Copy(asked, flags)) => copy(ticket, asked, flags, line),
         Ok(Plan::Trims(requests)) => submit_together(ticket, &requests, line),
     }
 }
@@ -98,12 +101,14 @@ pub(crate) fn trims(bytes: Range<u64>, entry: &Entry) -> Vec<Request> {
 /// What the drive has to do for a command.
 enum Plan {
     One(Request, Purpose),
+    /// With its flags.
+    Copy(Copy, u16),
     Trims(Vec<Request>),
 }
 
 fn plan(target: &Target, entry: &Entry, data: &[u8]) -> Result<Plan, Status> {
     let opcode = entry.opcode();
-    if !matches!(opcode, FLUSHES | WRITE | READ | COMPARE | ZEROES | MANAGE | VERIFY) {
+    if !matches!(opcode, FLUSHES | WRITE | READ | COMPARE | ZEROES | MANAGE | VERIFY | COPY) {
         return Err(Status::OPCODE);
     }
     if entry.is_fused() {
@@ -114,12 +119,23 @@ fn plan(target: &Target, entry: &Entry, data: &[u8]) -> Result<Plan, Status> {
         return Ok(Plan::One(FLUSH, Purpose::Change));
     }
     let namespace = target.namespace(entry.namespace())?;
-    if target.is_read_only && matches!(opcode, WRITE | ZEROES | MANAGE) {
+    if target.is_read_only && matches!(opcode, WRITE | ZEROES | MANAGE | COPY) {
         return Err(Status::WRITE_PROTECTED);
+    }
+    let is_through =
+        entry.dword(12) & UNIT_ACCESS != 0 || !target.uses_cache.load(Ordering::SeqCst);
+    let through = if is_through { FUA } else { 0 };
+    if matches!(opcode, WRITE | COPY) && entry.dword(12) & DIRECTIVE != 0 {
+        return Err(Status::FIELD);
     }
     match opcode {
         FLUSHES => return Ok(Plan::One(FLUSH, Purpose::Change)),
         MANAGE => return manage(namespace, entry, data),
+        COPY => {
+            let asked = Copy::of(namespace, entry, data)?;
+            target.note_alignment(asked.offset, asked.length);
+            return Ok(Plan::Copy(asked, through));
+        }
         _ => {}
     }
     let (offset, length) = namespace.range(entry.first_block(), entry.blocks())?;
@@ -132,26 +148,36 @@ fn plan(target: &Target, entry: &Entry, data: &[u8]) -> Result<Plan, Status> {
     if has_data || opcode == READ && entry.data_bytes() < length {
         return Err(Status::SGL_LENGTH);
     }
-    let is_through =
-        entry.dword(12) & UNIT_ACCESS != 0 || !target.uses_cache.load(Ordering::SeqCst);
-    let through = if is_through { FUA } else { 0 };
     let (command, flags, purpose) = match opcode {
         READ => (Command::Read, 0, Purpose::Read),
         VERIFY => (Command::Read, 0, Purpose::Verify),
         COMPARE => (Command::Read, 0, Purpose::Compare(Vec::new())),
-        WRITE if entry.dword(12) & DIRECTIVE != 0 => return Err(Status::FIELD),
         WRITE => (Command::Write, through, Purpose::Change),
         _ => {
             let allocated = if entry.dword(12) & DEALLOCATE_ZEROES == 0 { NO_HOLE } else { 0 };
             (Command::WriteZeroes, through | allocated, Purpose::Change)
         }
     };
-    let is_whole = offset % target.unit_bytes == 0 && u64::from(length) % target.unit_bytes == 0;
-    if opcode == WRITE && !is_whole {
-        target.unaligned.fetch_add(1, Ordering::Relaxed);
+    if opcode == WRITE {
+        target.note_alignment(offset, length);
     }
     let cookie = u64::from(entry.id());
     Ok(Plan::One(Request { command, flags, cookie, offset, length }, purpose))
+}
+
+/// Reads what is to be copied, and gives it to the drive as a write that is preceded by reads.
+fn copy(ticket: Ticket, asked: Copy, flags: u16, line: &mut Line<'_>) -> Result<(), End> {
+    let data = match asked.data(line) {
+        Ok(data) => data,
+        Err(refusal) => {
+            let status = status(Fault::Drive(refusal));
+            return line.send(ticket.completed(Err(status)));
+        }
+    };
+    let (cookie, Copy { sources, offset, length }) = (u64::from(ticket.entry.id()), asked);
+    let request = Request { command: Command::Write, flags, cookie, offset, length };
+    let reply = Reply { ticket, purpose: Purpose::Copy(sources), length };
+    line.submit((&request, &data), Errno::Ok, reply)
 }
 
 /// Ranges of no value become trims; other hints are taken and mean nothing.

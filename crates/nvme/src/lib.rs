@@ -18,16 +18,18 @@
 //! | `target` `namespaces` `failures` | the drive as hosts know it: parts, controllers, failures |
 //! | `controller` `news` | properties, features, events and queues of one association |
 //! | `front` `link` | a connection from its first byte to its end |
-//! | `fabrics` `admin` `identify` `features` `logs` `purge` `io` `reply` | commands and completions |
+//! | `logs` `latency_log` | what the drive says of its work and wear |
+//! | `fabrics` `admin` `identify` `features` `purge` `io` `copy` `reply` | commands and completions |
 //!
 //! Sources: NVM Express Base Specification 2.0, NVM Command Set Specification 1.0, NVMe over TCP
-//! Transport Specification 1.0, OCP Datacenter NVMe SSD Specification 2.0 (log C0h). A command that
-//! is not built is answered as the specification demands, and no bit announces it.
+//! Transport Specification 1.0, OCP Datacenter NVMe SSD Specification 2.0 (logs C0h and C3h). A
+//! command that is not built is answered as the specification demands, and no bit announces it.
 
 mod admin;
 mod bytes;
 mod command;
 mod controller;
+mod copy;
 mod digest;
 mod fabrics;
 mod failures;
@@ -35,6 +37,7 @@ mod features;
 mod front;
 mod identify;
 mod io;
+mod latency_log;
 mod link;
 mod logs;
 mod namespaces;

@@ -1,11 +1,13 @@
 //! Log pages. Their numbers are those of the drive's own status, from the moment it was served.
 
-use opennandlab_sim::session::Vitals;
+use opennandlab_sim::session::{Activity, Vitals};
+use opennandlab_sim::units::Ns;
 
 use crate::bytes::{put, put_number, put_text};
 use crate::command::Entry;
 use crate::fabrics::Queue;
 use crate::failures::{FAILURES_MAX, FAILURE_BYTES};
+use crate::latency_log;
 use crate::purge::{FORMAT, SANITIZE};
 use crate::status::Status;
 use crate::target::Target;
@@ -19,6 +21,7 @@ const DATA_UNIT_BYTES: u64 = 512_000;
 const GIGABYTE: u64 = 1_000_000_000;
 /// 0 degrees Celsius in kelvins, as controllers round it.
 const ZERO_C_IN_K: f64 = 273.0;
+const NS_PER_MINUTE: u64 = 60_000_000_000;
 const NS_PER_HOUR: u64 = 3_600_000_000_000;
 /// Name of log C0h, as it is stored.
 const OCP_NAME: [u8; 16] = [
@@ -43,7 +46,7 @@ const ADMIN_COMMANDS: [(u8, u64); 9] = [
     (FORMAT, FORMATS_ALONE),
     (SANITIZE, WRITES | ALONE),
 ];
-const IO_COMMANDS: [(u8, u64); 7] = [
+const IO_COMMANDS: [(u8, u64); 8] = [
     (0x00, READS),
     (0x01, WRITES),
     (0x02, READS),
@@ -51,11 +54,13 @@ const IO_COMMANDS: [(u8, u64); 7] = [
     (0x08, WRITES),
     (0x09, WRITES),
     (0x0c, READS),
+    (0x19, WRITES),
 ];
 
 /// What logs are made of.
 pub(crate) struct Facts {
     pub(crate) vitals: Vitals,
+    pub(crate) activity: Activity,
     /// Losses of power.
     pub(crate) cuts: u64,
     /// Nanoseconds of the model.
@@ -128,6 +133,10 @@ pub(crate) fn page(
         0x05 | 0x09 => return Err(Status::FIELD),
         DISCOVERED => discovered(target),
         0xc0 => ocp(target, &facts()),
+        0xc3 => {
+            let Facts { activity, age_ns, .. } = facts();
+            latency_log::page(activity.slow, Ns(age_ns))
+        }
         _ => return Err(Status::LOG_PAGE),
     })
 }
@@ -146,6 +155,7 @@ fn health(target: &Target, facts: &Facts) -> Vec<u8> {
         (48, written),
         (64, reads),
         (80, writes),
+        (96, facts.activity.busy(Ns(facts.age_ns)).0 / NS_PER_MINUTE),
         (112, it.service.power_cycles + facts.cuts + 1),
         (128, (it.service.age_ns + facts.age_ns) / NS_PER_HOUR),
         (144, it.service.unsafe_shutdowns + facts.cuts),

@@ -1,5 +1,6 @@
 //! Completions, alone or behind the data that they complete.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -91,6 +92,8 @@ pub(crate) enum Purpose {
     Compare(Vec<u8>),
     /// It has no data.
     Change,
+    /// It writes what is in these bytes of the drive.
+    Copy(Vec<Range<u64>>),
     /// The same, and there are others for the same command.
     Part(Arc<Joint>),
 }
@@ -104,7 +107,7 @@ pub(crate) struct Reply {
 }
 
 /// The status for a fault of the drive.
-fn status(fault: Fault) -> Status {
+pub(crate) fn status(fault: Fault) -> Status {
     match fault {
         Fault::Checked(Errno::Ok) => Status::OK,
         Fault::Checked(_) => Status::FIELD,
@@ -125,6 +128,13 @@ impl Answer for Reply {
         if matches!(self.purpose, Purpose::Read) {
             let Ticket { digests, entry, is_brief, .. } = &self.ticket;
             digests.data_head(entry.id(), self.length, *is_brief, reply);
+        }
+    }
+
+    fn sources(&self) -> &[Range<u64>] {
+        match &self.purpose {
+            Purpose::Copy(sources) => sources,
+            _ => &[],
         }
     }
 

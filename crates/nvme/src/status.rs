@@ -34,6 +34,9 @@ impl Status {
     pub(crate) const CONNECT_BUSY: Self = Self(0x181);
     pub(crate) const CONNECT_PARAMETER: Self = Self(DNR | 0x182);
 
+    /// More ranges or blocks than a copy takes.
+    pub(crate) const COPY_SIZE: Self = Self(DNR | 0x183);
+
     pub(crate) const UNRECOVERED: Self = Self(DNR | 0x281);
     pub(crate) const GUARD: Self = Self(DNR | 0x282);
     pub(crate) const APPLICATION_TAG: Self = Self(DNR | 0x283);

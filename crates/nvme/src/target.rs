@@ -42,6 +42,8 @@ pub struct Setup {
     pub is_block_given: bool,
     /// Writes are refused.
     pub is_read_only: bool,
+    /// Hosts may reach its namespaces over several controllers.
+    pub is_multipath: bool,
     /// Differs between servers: a digest of the configuration.
     pub seed: String,
 }
@@ -57,6 +59,7 @@ pub(crate) struct Target {
     pub(crate) capacity_bytes: u64,
     pub(crate) unit_bytes: u64,
     pub(crate) is_read_only: bool,
+    pub(crate) is_multipath: bool,
     /// Whether there is a cache that hosts may switch off.
     pub(crate) has_cache: bool,
     /// Whether writes may end there.
@@ -154,6 +157,7 @@ impl Target {
             capacity_bytes: session.capacity_bytes(),
             unit_bytes: session.unit_bytes(),
             is_read_only: setup.is_read_only,
+            is_multipath: setup.is_multipath,
             has_cache: session.has_volatile_cache(),
             uses_cache: AtomicBool::new(true),
             unaligned: AtomicU64::new(counted("unaligned")),
@@ -197,10 +201,26 @@ impl Target {
         })
     }
 
+    /// The controllers of the drive that one of them names: all of them where hosts may have
+    /// several paths, and itself alone elsewhere.
+    pub(crate) fn known_to(&self, controller: u16) -> Vec<u16> {
+        let controllers = self.controllers();
+        let known = controllers.values().filter(|it| !it.is_discovery).map(|it| it.id);
+        known.filter(|&id| self.is_multipath || id == controller).collect()
+    }
+
     /// A controller ends, and its queues with it.
     pub(crate) fn remove(&self, controller: &Controller) {
         self.controllers().remove(&controller.id);
         controller.close();
+    }
+
+    /// Counts a write that begins or ends inside a map unit.
+    pub(crate) fn note_alignment(&self, offset: u64, length: u32) {
+        let unit = self.unit_bytes;
+        if offset % unit + u64::from(length) % unit > 0 {
+            self.unaligned.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// The namespace of this number.

@@ -64,6 +64,7 @@ struct NvmeDoor {
     block_bytes: Option<u32>,
     /// Shares of the namespaces.
     namespaces: Option<String>,
+    multipath: bool,
     /// The text that names are made of.
     seed: String,
 }
@@ -71,8 +72,19 @@ struct NvmeDoor {
 impl NvmeDoor {
     fn setup(self, is_read_only: bool) -> Setup {
         let Self { nqn, serial, model, block_bytes, namespaces, seed, .. } = self;
+        let is_multipath = self.multipath;
         let (is_block_given, block_bytes) = (block_bytes.is_some(), block_bytes.unwrap_or(4096));
-        Setup { nqn, serial, model, block_bytes, namespaces, is_block_given, is_read_only, seed }
+        Setup {
+            nqn,
+            serial,
+            model,
+            block_bytes,
+            namespaces,
+            is_block_given,
+            is_read_only,
+            is_multipath,
+            seed,
+        }
     }
 }
 

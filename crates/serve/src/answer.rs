@@ -1,6 +1,7 @@
 //! What comes of a request, and of a connection.
 
 use std::io;
+use std::ops::Range;
 
 use opennandlab_sim::session::{Extent, Refusal};
 
@@ -50,6 +51,11 @@ pub trait Answer: Send + 'static {
 
     /// Adds data and holes; asked for by [`BlockStatus`](crate::request::Command::BlockStatus).
     fn extents(&mut self, _extents: &[Extent], _reply: &mut Vec<u8>) {}
+
+    /// The bytes of the drive that a write is a copy of: they are read before it.
+    fn sources(&self) -> &[Range<u64>] {
+        &[]
+    }
 
     /// The request has ended. The bytes that it has added begin at `start`: head and data of a read
     /// that went well, or nothing.

@@ -2,6 +2,7 @@
 //! in.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use hdrhistogram::Histogram;
@@ -178,7 +179,9 @@ impl Core {
                 _ if offset % unit + (offset + length) % unit > 0 => touched.clone(),
                 _ => 0..0,
             };
-            if supply.is_unreadable(needed) {
+            let of_copy = |it: &Range<u64>| it.start / unit..it.end.div_ceil(unit);
+            let is_lost = answer.sources().iter().any(|it| supply.is_unreadable(of_copy(it)));
+            if is_lost || supply.is_unreadable(needed) {
                 return Err(Refusal::Uncorrectable);
             }
         }
@@ -197,7 +200,10 @@ impl Core {
                 return Ok(Begun::Done);
             }
             Command::Cache => Ask::Read { offset, length },
-            Command::Write => Ask::Write { offset, bytes: data, is_fua },
+            Command::Write => match answer.sources() {
+                [] => Ask::Write { offset, bytes: data, is_fua },
+                sources => Ask::Copy { sources, offset, bytes: data, is_fua },
+            },
             Command::Trim => Ask::Trim { offset, length },
             Command::WriteZeroes => {
                 let is_allocated = flags & request::NO_HOLE != 0;

@@ -160,7 +160,8 @@ fn a_crypto_purge_takes_no_erases_and_is_marked() {
 }
 
 fn cuttable() -> Session {
-    let session = Session::cuttable(simulation(2, 24, r#", "gc_reserve_blocks": 4"#)).expect("it may be cut");
+    let session =
+        Session::cuttable(simulation(2, 24, r#", "gc_reserve_blocks": 4"#)).expect("it may be cut");
     session.shut_down().mount(&Mounting::default()).ok().expect("nothing interrupts it").0
 }
 

@@ -21,11 +21,12 @@ STATUS_PERIOD_S = 1.0
 OF_DRIVES = (
     "config", "any_address", "timing", "read_only", "record", "record_data", "power_socket",
     "result", "status", "allow_code", "nvme", "nqn", "serial", "lba", "namespaces",
+    "multipath",
 )  # fmt: skip
 # Options of drives that the server takes as they are.
 OF_PLAN = (
     "image", "save_image", "seed", "timing", "socket", "tcp", "nvme", "nqn", "serial", "lba",
-    "namespaces", "any_address", "read_only", "record", "record_data", "power_socket",
+    "namespaces", "multipath", "any_address", "read_only", "record", "record_data", "power_socket",
 )  # fmt: skip
 # M_ARENA_MAX, M_TOP_PAD and M_TRIM_THRESHOLD of glibc: one heap, steps of 64 MiB, 1 GiB kept.
 MALLOC_OPTIONS = ((-8, 1), (-2, 64 << 20), (-1, 1 << 30))
@@ -70,6 +71,9 @@ class ServeOptions(Options):
         str | None,
         flag("NVMe namespaces by their shares of the drive; one if left out.", metavar="25%,75%"),
     ] = None
+    multipath: Annotated[
+        bool, flag("Let NVMe hosts connect several controllers, as paths to one drive.")
+    ] = False
     any_address: Annotated[
         bool, flag("Let --tcp and --nvme be addresses that other machines reach.")
     ] = False
@@ -183,7 +187,7 @@ def _refuse_unheard(given: ServeOptions) -> None:
         ConfigError: for the first of them.
     """
     if given.nvme is None:
-        given.refuse(["nqn", "serial", "lba", "namespaces"], "without --nvme")
+        given.refuse(["nqn", "serial", "lba", "namespaces", "multipath"], "without --nvme")
         if given.tcp is None:
             given.refuse(["any_address"], "without --tcp or --nvme")
 

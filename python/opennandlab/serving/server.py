@@ -85,6 +85,7 @@ class Plan:
         serial: Serial number; None: made of the name.
         lba: Bytes of a block of its namespaces; None: as formatted before, or 4096.
         namespaces: Their shares, such as `25%,75%`; None: one, or those of the device.
+        multipath: Whether hosts may have several controllers of its subsystem.
         any_address: Whether addresses may be others than loopback.
         read_only: Whether writes are refused.
         record: File of the requests.
@@ -104,6 +105,7 @@ class Plan:
     serial: str | None = None
     lba: int | None = None
     namespaces: str | None = None
+    multipath: bool = False
     any_address: bool = False
     read_only: bool = False
     record: Path | None = None
@@ -209,6 +211,7 @@ class Served:
             "model": f"opennandlab {self.device.name}",
             "block_bytes": plan.lba,
             "namespaces": plan.namespaces,
+            "multipath": plan.multipath,
             "seed": f"{digest(self.device.to_dict())}, seed {plan.seed}",
         }
 

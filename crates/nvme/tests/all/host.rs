@@ -36,6 +36,7 @@ pub fn setup() -> Setup {
         namespaces: None,
         is_block_given: false,
         is_read_only: false,
+        is_multipath: false,
         seed: String::new(),
     }
 }

@@ -1,6 +1,9 @@
 //! The controller over sockets, as one program.
 
 mod clients;
+mod copy;
 mod host;
 mod hostile;
 mod namespaces;
+mod paths;
+mod times;

@@ -11,6 +11,7 @@ pub mod cache;
 pub mod interface;
 pub mod jitter;
 pub mod latency;
+pub mod latency_monitor;
 pub mod link;
 pub mod namespaces;
 pub mod path;

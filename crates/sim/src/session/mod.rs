@@ -7,7 +7,10 @@
 //! In addition: the bytes of its pages, the image with them, faults that are set from outside, and
 //! a drive that goes from a simulation into a session and back.
 
+mod activity;
 mod aiming;
+mod copy;
+mod extents;
 mod faults;
 mod flash_content;
 mod handover;
@@ -25,12 +28,14 @@ mod settling;
 mod status;
 mod unit_faults;
 
+pub use activity::Activity;
+pub use extents::Extent;
 pub(crate) use flash_content::{Found, MapView};
 pub use handover::Kept;
 pub use player::{Asked, Played, Player, Recorded};
 pub use power_cut::{Interrupted, MountReport};
 pub use request::{Begun, Done, Pace, Refusal, Request};
-pub use session::{Extent, Session};
+pub use session::Session;
 pub use status::Vitals;
 
 pub use crate::drive::{PurgeKind, PurgeOrder, Purged, Service, Totals};

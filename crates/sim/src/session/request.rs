@@ -1,5 +1,7 @@
 //! Requests of clients to a served drive, and the replies.
 
+use std::ops::Range;
+
 use crate::nand::MediaError;
 use crate::units::Ns;
 
@@ -51,6 +53,24 @@ pub enum Request<'a> {
     },
     /// Earlier writes must be on the flash.
     Flush,
+    /// New data that is in other places of the drive, which are read first.
+    Copy {
+        /// These places, in the order of their bytes.
+        sources: &'a [Range<u64>],
+        /// First byte.
+        offset: u64,
+        /// The data, as [`super::Session::read`] gave it.
+        bytes: &'a [u8],
+        /// Done only when the flash holds it.
+        is_fua: bool,
+    },
+}
+
+impl Request<'_> {
+    /// Whether a worn-out drive refuses it.
+    pub(super) fn writes(&self) -> bool {
+        matches!(self, Self::Write { .. } | Self::Zero { .. } | Self::Copy { .. })
+    }
 }
 
 /// Whether a request has ended.

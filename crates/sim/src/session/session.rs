@@ -17,6 +17,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use super::activity::Activity;
 use super::purge::Purging;
 use super::request::{Begun, Done, Pace, Refusal, Request};
 use super::unit_faults::Faults;
@@ -54,7 +55,7 @@ impl Reader for Carrying<'_> {
 
 /// A command of a request, and the pages whose data it holds in memory.
 pub(super) struct Part {
-    command: HostCommand,
+    pub(super) command: HostCommand,
     held: Vec<Lpn>,
 }
 
@@ -77,6 +78,10 @@ struct Running {
 
 /// A request that is not done.
 pub(super) struct Pending {
+    /// Kind and arrival.
+    began: (HostOp, Ns),
+    /// What follows its other commands.
+    then: Option<Part>,
     commands_left: u32,
     /// Why one of its commands failed.
     refusal: Option<Refusal>,
@@ -84,20 +89,11 @@ pub(super) struct Pending {
 
 /// Bytes of a range that are in one unit.
 #[derive(Clone, Copy)]
-struct Piece {
-    lpn: Lpn,
+pub(super) struct Piece {
+    pub(super) lpn: Lpn,
     /// The first of the bytes in the unit.
     first: usize,
-    count: usize,
-}
-
-/// Adjacent bytes of the drive that are all data or all hole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent {
-    /// Its length.
-    pub bytes: u64,
-    /// Whether it holds no data, and reads as zeros.
-    pub is_hole: bool,
+    pub(super) count: usize,
 }
 
 /// See the module.
@@ -123,6 +119,8 @@ pub struct Session {
     pub(super) origin: Counts,
     pub(super) life: Life,
     pub(super) purging: Option<Purging>,
+    /// Times of its requests.
+    pub activity: Activity,
 }
 
 impl Session {
@@ -186,6 +184,7 @@ impl Session {
             faults,
             life: Life::default(),
             purging: None,
+            activity: Activity::default(),
         }
     }
 
@@ -228,7 +227,7 @@ impl Session {
     }
 
     /// A range by units.
-    fn pieces(&self, offset: u64, length: u64) -> impl Iterator<Item = Piece> {
+    pub(super) fn pieces(&self, offset: u64, length: u64) -> impl Iterator<Item = Piece> {
         let (unit, limit) = (self.unit_bytes(), offset + length);
         (offset / unit..limit.div_ceil(unit)).map(move |page| {
             let (first, end) = (offset.max(page * unit), limit.min((page + 1) * unit));
@@ -256,22 +255,6 @@ impl Session {
             rest = behind;
         }
         Ok(())
-    }
-
-    /// Data and holes from `offset` on, in order; at most `count_max` extents.
-    pub fn extents(&self, offset: u64, length: u64, count_max: usize) -> Vec<Extent> {
-        let mut extents: Vec<Extent> = Vec::new();
-        let Some(contents) = &self.drive.media.contents else { return extents };
-        for Piece { lpn, count, .. } in self.pieces(offset, length) {
-            let is_hole = !contents.is_allocated(lpn, self.place(lpn));
-            let is_full = extents.len() == count_max;
-            match extents.last_mut() {
-                Some(last) if last.is_hole == is_hole => last.bytes += count as u64,
-                _ if is_full => break,
-                _ => extents.push(Extent { bytes: count as u64, is_hole }),
-            }
-        }
-        extents
     }
 
     /// Stages new bytes of a unit, `None` for zeros; the other bytes keep their values.
@@ -339,14 +322,14 @@ impl Session {
         request: Request<'_>,
         done: &mut Vec<Done>,
     ) -> Result<Begun, Refusal> {
-        if self.drive.is_worn_out && matches!(request, Request::Write { .. } | Request::Zero { .. })
-        {
+        if self.drive.is_worn_out && request.writes() {
             return Err(Refusal::WornOut);
         }
         if let Some(purging) = &self.purging {
             let is_flush = matches!(request, Request::Flush);
             return is_flush.then_some(Begun::Done).ok_or(purging.refusal());
         }
+        let mut then = None;
         let parts = match request {
             Request::Read { offset, length } => {
                 vec![self.part(HostOp::Read, offset, length, Vec::new())]
@@ -362,12 +345,19 @@ impl Session {
             }
             Request::Trim { offset, length } => self.trim(offset, length).into_iter().collect(),
             Request::Flush => vec![Part::flush()],
+            Request::Copy { sources, offset, bytes, is_fua } => {
+                then = Some(self.write(offset, bytes.len() as u64, Some(bytes), is_fua)?);
+                self.reads(sources)
+            }
         };
         if self.executor.is_none() || parts.is_empty() {
-            return self.run_untimed(&parts);
+            return self.run_in_turn(&parts, then);
         }
-        self.requests.insert(token, Pending { commands_left: parts.len() as u32, refusal: None });
+        let began = (then.as_ref().unwrap_or(&parts[0]).command.op, at);
+        let commands_left = parts.len() as u32;
+        self.requests.insert(token, Pending { began, then, commands_left, refusal: None });
         self.arrive(at, done);
+        self.activity.begin(self.executor.as_ref().map_or(at, |executor| executor.now()));
         self.waiting.extend(parts.into_iter().map(|part| Running { token, part }));
         self.submit_waiting();
         self.forget_erased();
@@ -388,7 +378,7 @@ impl Session {
     }
 
     /// The command that writes data, or with `None` zeros that are to be allocated.
-    fn write(
+    pub(super) fn write(
         &mut self,
         offset: u64,
         length: u64,
@@ -451,7 +441,7 @@ impl Session {
 
     /// Releases the pages of a command that has ended. If a write was refused, pages that did not
     /// reach the flash keep their previous data.
-    fn release(&mut self, part: &Part, is_refused: bool) {
+    pub(super) fn release(&mut self, part: &Part, is_refused: bool) {
         for &lpn in &part.held {
             let place = self.place(lpn);
             let waits = self.drive.buffer.as_ref().is_some_and(|buffer| buffer.contains(lpn));
@@ -543,9 +533,19 @@ impl Session {
                 request.refusal = Some(Refusal::Uncorrectable);
             }
             if request.commands_left == 0 {
-                let refusal = request.refusal;
-                self.requests.remove(&ended.token);
-                done.push(Done { token: ended.token, at, refusal });
+                let (refusal, token) = (request.refusal, ended.token);
+                match request.then.take() {
+                    Some(part) if refusal.is_none() => {
+                        request.commands_left = 1;
+                        self.waiting.push_back(Running { token, part });
+                    }
+                    unwritten => {
+                        self.activity.end(request.began, at);
+                        self.requests.remove(&token);
+                        unwritten.iter().for_each(|part| self.release(part, true));
+                        done.push(Done { token, at, refusal });
+                    }
+                }
             }
         }
         self.submit_waiting();

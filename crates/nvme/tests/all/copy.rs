@@ -1,0 +1,171 @@
+//! Copy over sockets: what it moves, what it costs, and what it refuses.
+
+use opennandlab_nvme::Setup;
+use opennandlab_sim::rng::Rng;
+use opennandlab_sim::session::Pace;
+
+use crate::host::{entry, number, put, ranged, serve, session, setup, Done, Host};
+
+const SIZE: u16 = 0x183;
+
+/// A copy of ranges of blocks to a block.
+fn copy(queue: &mut Host, id: u32, to: u64, ranges: &[(u64, u16)]) -> Done {
+    let (asked, data) = built(id, to, ranges);
+    queue.ask(asked, &data)
+}
+
+fn built(id: u32, to: u64, ranges: &[(u64, u16)]) -> ([u8; 64], Vec<u8>) {
+    let mut data = vec![0; 32 * ranges.len()];
+    for (place, &(first, blocks)) in ranges.iter().enumerate() {
+        put(&mut data, 32 * place + 8, 8, first);
+        put(&mut data, 32 * place + 16, 2, u64::from(blocks.wrapping_sub(1)));
+    }
+    let count = ranges.len().wrapping_sub(1) as u32;
+    (entry(0x19, id, &[to as u32, (to >> 32) as u32, count & 0xff]), data)
+}
+
+fn block(value: u8) -> Vec<u8> {
+    vec![value; 4096]
+}
+
+#[test]
+fn ranges_go_to_one_place_in_their_order() {
+    for pace in [Pace::Untimed, Pace::Timed] {
+        let (server, address) = serve(session(pace, ""), pace, &setup());
+        let (mut admin, mut queue) = Host::pair(address, 0);
+        let page = admin.take(entry(6, 0, &[1]), 4096).data;
+        assert_eq!((page[521] & 1, number(&page, 534, 2)), (1, 1));
+        let page = admin.take(entry(6, 1, &[0]), 4096).data;
+        assert_eq!((number(&page, 74, 2), number(&page, 76, 4), page[80]), (256, 256, 127));
+        assert_eq!(number(&admin.log(5, 4096), 1024 + 4 * 0x19, 4), 3);
+        for value in 0..6 {
+            assert_eq!(queue.ask(ranged(1, u64::from(value), 1), &block(value)).status, 0);
+        }
+        let before = server.status()["drive"].clone();
+        assert_eq!(copy(&mut queue, 1, 100, &[(4, 2), (1, 1), (50, 1)]).status, 0);
+        let after = server.status()["drive"].clone();
+        for (at, value) in [(100, 4), (101, 5), (102, 1), (103, 0), (4, 4)] {
+            assert_eq!(queue.take(ranged(2, at, 1), 4096).data, block(value), "{at}");
+        }
+        // Four blocks are read and written; none went over the wire.
+        for (name, blocks) in [("read_bytes", 4), ("written_bytes", 4), ("programmed_bytes", 4)] {
+            let grown = after[name].as_u64().unwrap() - before[name].as_u64().unwrap();
+            assert_eq!(grown, blocks * 4096, "{name}");
+        }
+        // Source and destination overlap: what was read first is written.
+        assert_eq!(copy(&mut queue, 1, 1, &[(0, 4)]).status, 0);
+        for (at, value) in [(0, 0), (1, 0), (2, 1), (3, 2), (4, 3), (5, 5)] {
+            assert_eq!(queue.take(ranged(2, at, 1), 4096).data, block(value), "{at}");
+        }
+        let (session, ..) = server.stop();
+        session.expect("the drive comes back").audit().expect("it is sound");
+    }
+}
+
+#[test]
+fn what_a_copy_cannot_do_is_refused() {
+    let divided = Setup { namespaces: Some("50%,50%".into()), ..setup() };
+    let (server, address) = serve(session(Pace::Untimed, ""), Pace::Untimed, &divided);
+    let (mut admin, mut queue) = Host::pair(address, 0);
+    let blocks = number(&admin.take(entry(6, 2, &[0]), 4096).data, 0, 8);
+    assert!(blocks > 257, "{blocks}");
+    assert_eq!(queue.ask(ranged(1, 0, 1), &block(7)).status, 0);
+    for (id, to, ranges, status) in [
+        (2, 0, vec![(blocks, 1)], 0x80),
+        (2, 0, vec![(0, 1), (blocks - 1, 2)], 0x80),
+        (2, 0, vec![(u64::MAX, 1)], 0x80),
+        (2, blocks, vec![(0, 1)], 0x80),
+        (2, blocks - 1, vec![(0, 1), (1, 1)], 0x80),
+        (2, u64::MAX, vec![(0, 1)], 0x80),
+        (2, 0, vec![(0, 257)], SIZE),
+        (2, 0, vec![(0, 200), (0, 57)], SIZE),
+        (2, 0, vec![(0, 1); 129], SIZE),
+        (3, 0, vec![(0, 1)], 0x0b),
+        (u32::MAX, 0, vec![(0, 1)], 0x0b),
+    ] {
+        assert_eq!(copy(&mut queue, id, to, &ranges).status, status, "{id} {to} {ranges:?}");
+    }
+    let (asked, data) = built(2, 0, &[(0, 1), (1, 1)]);
+    assert_eq!(queue.ask(asked, &data[..48]).status, 0x0f, "half a range");
+    for (place, value) in [(49, 1), (49, 15), (50, 0x10)] {
+        let mut other = asked;
+        other[place] = value;
+        assert_eq!(queue.ask(other, &data).status, 0x02, "{place} {value}");
+    }
+    assert_eq!(queue.take(ranged(2, 0, 1), 4096).data, block(7));
+    drop(server.stop());
+    let read_only = Setup { is_read_only: true, ..setup() };
+    let (server, address) = serve(session(Pace::Untimed, ""), Pace::Untimed, &read_only);
+    let (_admin, mut queue) = Host::pair(address, 0);
+    assert_eq!(copy(&mut queue, 1, 0, &[(1, 1)]).status, 0x20);
+    drop(server.stop());
+}
+
+/// Random copies, writes and trims against a plain list of blocks, with small blocks: most begin
+/// and end inside a map unit.
+#[test]
+fn copies_agree_with_a_list_of_blocks() {
+    for pace in [Pace::Untimed, Pace::Timed] {
+        let small = Setup { block_bytes: 512, ..setup() };
+        let drive = session(pace, r#", "write_buffer_pages": 16"#);
+        let (server, address) = serve(drive, pace, &small);
+        let (_admin, mut queue) = Host::pair(address, 0);
+        let mut rng = Rng::stream(5, "copies");
+        let mut blocks = vec![0_u8; 200];
+        for round in 0..300_u32 {
+            let mut draw = |limit: u64| rng.below(limit);
+            let (to, count) = (draw(180), 1 + draw(8));
+            if round % 3 == 0 {
+                let value = round as u8 | 1;
+                let data = vec![value; 512 * count as usize];
+                assert_eq!(queue.ask(ranged(1, to, count as u32), &data).status, 0);
+                blocks[to as usize..(to + count) as usize].fill(value);
+                continue;
+            }
+            let ranges: Vec<(u64, u16)> =
+                (0..1 + draw(3)).map(|_| (draw(190), 1 + draw(6) as u16)).collect();
+            let moved: Vec<u8> = ranges
+                .iter()
+                .flat_map(|&(first, count)| {
+                    &blocks[first as usize..first as usize + count as usize]
+                })
+                .copied()
+                .collect();
+            assert_eq!(copy(&mut queue, 1, to, &ranges).status, 0);
+            blocks[to as usize..to as usize + moved.len()].copy_from_slice(&moved);
+        }
+        for (at, &value) in blocks.iter().enumerate() {
+            assert_eq!(queue.take(ranged(2, at as u64, 1), 512).data, vec![value; 512], "{at}");
+        }
+        let (session, ..) = server.stop();
+        session.expect("the drive comes back").audit().expect("it is sound");
+    }
+}
+
+/// Entries of copies whose every byte is random: answered, whatever they say.
+#[test]
+fn copies_of_nonsense_are_answered() {
+    let (server, address) = serve(session(Pace::Untimed, ""), Pace::Untimed, &setup());
+    let (_admin, mut queue) = Host::pair(address, 0);
+    let mut rng = Rng::stream(6, "nonsense");
+    for round in 0..2000 {
+        let mut asked = entry(0x19, 1, &[]);
+        for byte in &mut asked[40..] {
+            *byte = if rng.below(3) == 0 { rng.below(256) as u8 } else { 0 };
+        }
+        if round % 4 > 0 {
+            asked[42..48].fill(0);
+        }
+        let mut data = vec![0; 16 * rng.below(300) as usize];
+        for byte in &mut data {
+            *byte = if rng.below(8) == 0 { rng.below(256) as u8 } else { 0 };
+        }
+        let done = queue.ask(asked, &data);
+        let known = [0, 0x02, 0x0f, 0x80, SIZE];
+        assert!(known.contains(&done.status), "{:x} {asked:?}", done.status);
+    }
+    assert_eq!(queue.ask(ranged(1, 9, 1), &block(9)).status, 0);
+    assert_eq!(queue.take(ranged(2, 9, 1), 4096).data, block(9));
+    let (session, ..) = server.stop();
+    session.expect("the drive comes back").audit().expect("it is sound");
+}

@@ -1,0 +1,118 @@
+//! Logs of time: commands that were slow in the model, and how long the drive was busy.
+
+use opennandlab_serve::clock::Timing;
+use opennandlab_serve::power::Supply;
+use opennandlab_serve::protocol::Protocol;
+use opennandlab_serve::server::{Door, Options, Server};
+use opennandlab_sim::drive::DeviceConfig;
+use opennandlab_sim::run::Simulation;
+use opennandlab_sim::session::{Pace, Session};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use crate::host::{entry, number, put, ranged, setup, Host};
+
+/// Reads of 40 ms, programs of 120 ms.
+fn slow() -> Simulation {
+    let device = DeviceConfig::resolve(
+        r#"{"nand": {"channels": 1, "dies_per_channel": 2, "planes_per_die": 1,
+        "blocks_per_plane": 24, "pages_per_block": 16,
+        "timing": {"t_read_us": 40000, "t_program_us": 120000, "t_erase_us": 5000}},
+        "ftl": {"over_provisioning_pct": 0.4}}"#,
+    );
+    Simulation::new(device.expect("a device"), 1)
+}
+
+/// Serves a drive ten times faster than its model, so that its minutes pass.
+fn serve(session: Session, supply: Option<Supply>, scale: f64) -> (Server, SocketAddr) {
+    let door = Door::tcp(([127, 0, 0, 1], 0).into(), false, |bound| {
+        let nvme = opennandlab_nvme::Nvme::new(&session, &setup(), bound)?;
+        Ok(Arc::new(nvme) as Arc<dyn Protocol>)
+    });
+    let door = door.expect("a free port");
+    let address = door.address().expect("it is a port");
+    let options = Options { timing: Timing::Scaled(scale), record: None, capture: None };
+    (Server::start(session, supply, &options, vec![door]).expect("it serves"), address)
+}
+
+fn counts(log: &[u8]) -> Vec<u64> {
+    (0..16).map(|place| number(log, 0x20 + 4 * place, 4)).collect()
+}
+
+#[test]
+fn slow_commands_are_those_of_the_model() {
+    let session = Session::new(slow(), Pace::Timed).expect("a plain disk");
+    let (server, address) = serve(session, None, 0.1);
+    let (mut admin, mut queue) = Host::pair(address, 0);
+    for first in 0..3 {
+        assert_eq!(queue.ask(ranged(1, first, 1), &[1; 4096]).status, 0);
+    }
+    for first in [0, 1, 2, 0] {
+        assert_eq!(queue.take(ranged(2, first, 1), 4096).status, 0);
+    }
+    // Blocks without data need no flash, and a trim none either.
+    assert_eq!(queue.take(ranged(2, 99, 1), 4096).status, 0);
+    let mut range = [0; 16];
+    put(&mut range, 4, 4, 1);
+    assert_eq!(queue.ask(entry(9, 1, &[0, 4]), &range).status, 0);
+    let log = admin.log(0xc3, 512);
+    // Bucket 0 has four reads of 40 ms, bucket 1 three writes of 120 ms.
+    assert_eq!(counts(&log), [0, 0, 0, 4, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(number(&log, 0xc0 + 2 * 11, 2), 40, "the slowest read of bucket 0");
+    assert_eq!(number(&log, 0xc0 + 2 * 7, 2), 120, "the slowest write of bucket 1");
+    let stamp = number(&log, 0x60 + 8 * 11, 8);
+    assert!((400..600_000).contains(&stamp), "{stamp} ms of the model");
+    assert_eq!((log[0], number(&log, 0x1ee, 2)), (1, 1));
+    drop(server.stop());
+}
+
+/// A copy is a write whose time has its reads in it.
+#[test]
+fn a_copy_waits_for_its_reads() {
+    let session = Session::new(slow(), Pace::Timed).expect("a plain disk");
+    let (server, address) = serve(session, None, 0.1);
+    let (mut admin, mut queue) = Host::pair(address, 0);
+    assert_eq!(queue.ask(ranged(1, 0, 1), &[1; 4096]).status, 0);
+    let mut range = [0; 32];
+    put(&mut range, 8, 8, 0);
+    assert_eq!(queue.ask(entry(0x19, 1, &[5, 0, 0]), &range).status, 0);
+    let log = admin.log(0xc3, 512);
+    assert_eq!(counts(&log), [0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0]);
+    assert_eq!(number(&log, 0xc0 + 2 * 4, 2), 160, "40 ms and 120 ms");
+    drop(server.stop());
+}
+
+/// A thousand times faster than the model: a second is a quarter of an hour of it. Minutes without
+/// commands are not busy, and a loss of power ends neither busy time nor counts.
+#[test]
+fn busy_minutes_are_those_with_commands() {
+    let device = DeviceConfig::resolve(
+        r#"{"nand": {"channels": 1, "dies_per_channel": 2, "planes_per_die": 1,
+        "blocks_per_plane": 24, "pages_per_block": 16,
+        "timing": {"t_program_us": 10000000}},
+        "ftl": {"over_provisioning_pct": 0.4, "gc_reserve_blocks": 8}}"#,
+    );
+    let simulation = Simulation::new(device.expect("a device"), 1);
+    let (session, supply) = Supply::new(simulation, &[], 1).expect("it may be cut");
+    let (server, address) = serve(session, Some(supply), 0.001);
+    let minutes = |admin: &mut Host| number(&admin.log(2, 512), 96, 8);
+    let (mut admin, mut queue) = Host::pair(address, 0);
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    assert_eq!(minutes(&mut admin), 0, "200 s without a command");
+    for first in 0..7 {
+        assert_eq!(queue.ask(ranged(1, first, 1), &[1; 4096]).status, 0);
+    }
+    // Seven programs of 10 s, and pauses of the host that are not busy.
+    assert_eq!(minutes(&mut admin), 1);
+    assert_eq!(counts(&admin.log(0xc3, 512))[14], 7);
+    server.power_off().expect("it may fail");
+    server.power_on().expect("it is off");
+    let (mut admin, mut queue) = Host::pair(address, 0);
+    assert_eq!(minutes(&mut admin), 1);
+    assert_eq!(counts(&admin.log(0xc3, 512))[14], 7);
+    for first in 0..5 {
+        assert_eq!(queue.ask(ranged(1, first, 1), &[1; 4096]).status, 0);
+    }
+    assert_eq!(minutes(&mut admin), 2);
+    drop(server.stop());
+}

@@ -1,0 +1,76 @@
+//! What a served drive notes of the time of its requests: how long it was busy, and how many were
+//! slow. Times are those of the model; a drive without a clock notes nothing.
+
+use crate::host::latency_monitor::{Kind, LatencyMonitor};
+use crate::op::HostOp;
+use crate::units::Ns;
+
+/// See the module. A loss of power does not end it.
+#[derive(Clone, Debug, Default)]
+pub struct Activity {
+    /// Slow requests.
+    pub slow: LatencyMonitor,
+    busy: Ns,
+    /// Since when, and how many.
+    outstanding: Option<(Ns, u64)>,
+}
+
+impl Activity {
+    /// A request has arrived.
+    pub(super) fn begin(&mut self, at: Ns) {
+        let (since, count) = self.outstanding.unwrap_or((at, 0));
+        self.outstanding = Some((since, count + 1));
+    }
+
+    /// A request of this kind and arrival has ended.
+    pub(super) fn end(&mut self, (op, began): (HostOp, Ns), at: Ns) {
+        if let Some((since, count)) = self.outstanding.take() {
+            if count > 1 {
+                self.outstanding = Some((since, count - 1));
+            } else {
+                self.busy.0 += at.0.saturating_sub(since.0);
+            }
+        }
+        // As counters name them; a flush is of no kind.
+        let kind = match op.index() {
+            0 => Kind::Read,
+            1 => Kind::Write,
+            2 => Kind::Trim,
+            _ => return,
+        };
+        self.slow.note(kind, Ns(at.0.saturating_sub(began.0)), at);
+    }
+
+    /// Time with at least one request, up to now.
+    pub fn busy(&self, now: Ns) -> Ns {
+        let since = self.outstanding.map_or(now, |(since, _)| since);
+        Ns(self.busy.0 + now.0.saturating_sub(since.0))
+    }
+
+    /// The power fails: no request is outstanding any more.
+    #[must_use]
+    pub fn cut(mut self, at: Ns) -> Self {
+        self.busy = self.busy(at);
+        self.outstanding = None;
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_is_busy_while_any_request_is_outstanding() {
+        let mut activity = Activity::default();
+        activity.begin(Ns(10));
+        activity.begin(Ns(15));
+        assert_eq!(activity.busy(Ns(18)), Ns(8));
+        activity.end((HostOp::Read, Ns(10)), Ns(20));
+        activity.end((HostOp::Flush, Ns(15)), Ns(30));
+        assert_eq!(activity.busy(Ns(100)), Ns(20));
+        activity.begin(Ns(50));
+        let activity = activity.cut(Ns(55));
+        assert_eq!(activity.busy(Ns(200)), Ns(25));
+    }
+}
