@@ -241,6 +241,8 @@ fn main() {
         serial: None,
         model: "opennandlab test".into(),
         block_bytes: 4096,
+        namespaces: None,
+        is_block_given: false,
         is_read_only: false,
         seed: String::new(),
     };

@@ -93,7 +93,7 @@ fn flush(ticket: Ticket, line: &mut Line<'_>) -> Result<(), End> {
     line.submit((&FLUSH, &[]), Errno::Ok, reply)
 }
 
-/// Reports what is new to the host.
+/// Reports news to the host.
 fn tell(queue: &Queue, line: &mut Line<'_>) -> Result<(), End> {
     if queue.controller.state().asked.is_empty() {
         return Ok(());

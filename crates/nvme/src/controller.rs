@@ -139,7 +139,7 @@ impl State {
         Some((self.asked.remove(0), HEALTH_EVENT | kind))
     }
 
-    /// Something else is new, when `sanitizes` have ended: the question that gets it, and its answer.
+    /// Something else is new, when `sanitizes` have ended: the question that gets it, its answer.
     pub(crate) fn next_news(&mut self, sanitizes: u64) -> Option<(Ticket, u64)> {
         if self.asked.is_empty() {
             return None;

@@ -9,7 +9,6 @@ use crate::failures::FAILURES_MAX;
 use crate::features::{CRITICAL_K, WARNING_K};
 use crate::namespaces::{Namespace, EVERY_NAMESPACE, FORMATS};
 use crate::pdu::CAPSULE_BYTES_MAX;
-use crate::purge::{FORMAT_ATTRIBUTES, SANITIZE_CAPABILITIES};
 use crate::status::Status;
 use crate::target::{Target, DISCOVERY};
 
@@ -28,6 +27,12 @@ const ATTRIBUTES: u64 = 1 << 4;
 const COMMANDS: u64 = 1 | 1 << 2 | 1 << 3 | 1 << 6 | 1 << 7 | 1 << 8;
 /// Blocks that were deallocated read as zeros; zeroes may deallocate.
 const DEALLOCATION: u64 = 1 | 1 << 3;
+
+/// Sanitize capabilities: crypto and block erase; blocks are always deallocated (bit 29), and the
+/// drive does not write to them afterwards (31:30).
+const SANITIZE_CAPABILITIES: u64 = 0x6000_0003;
+/// Format NVM attributes: formats and erases are of one namespace; there is a crypto erase.
+const FORMAT_ATTRIBUTES: u8 = 1 << 2;
 
 /// The page that a host asks for. `used` counts the blocks of a namespace that hold data.
 pub(crate) fn page(

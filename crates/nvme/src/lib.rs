@@ -19,7 +19,8 @@
 //! | `controller` `news` | properties, features, events and queues of one association |
 //! | `front` `link` | a connection from its first byte to its end |
 //! | `logs` `latency_log` | what the drive says of its work and wear |
-//! | `fabrics` `admin` `identify` `features` `purge` `io` `copy` `reply` | commands and completions |
+//! | `fabrics` `admin` `identify` `features` `purge` `io` `copy` | commands |
+//! | `reply` | completions |
 //!
 //! Sources: NVM Express Base Specification 2.0, NVM Command Set Specification 1.0, NVMe over TCP
 //! Transport Specification 1.0, OCP Datacenter NVMe SSD Specification 2.0 (logs C0h and C3h). A

@@ -31,7 +31,7 @@ const OCP_VERSION: u64 = 3;
 /// Supported, and whether it changes the contents of a namespace.
 const READS: u64 = 1;
 const WRITES: u64 = 3;
-/// No other command is to run beside it; and it changes what a namespace can.
+/// No other command may run meanwhile.
 const ALONE: u64 = 2 << 16;
 const FORMATS_ALONE: u64 = WRITES | 1 << 2 | ALONE;
 /// Commands of the admin queue and of I/O queues.

@@ -20,13 +20,13 @@ pub(crate) struct News {
     /// Namespaces that changed since the host read the log of them.
     changed: BTreeSet<u32>,
     is_change_told: bool,
-    /// Sanitizes that had ended when it was told last, or when it asked first.
+    /// Sanitizes that had ended at the last such event, or at the first question.
     sanitizes: Option<u64>,
     is_sanitize_masked: bool,
 }
 
 impl News {
-    /// What the host is told, if it has asked; `sanitizes` have ended by now.
+    /// The event for a host that has asked; `sanitizes` have ended by now.
     pub(crate) fn next(&mut self, features: u32, sanitizes: u64) -> Option<u64> {
         let seen = *self.sanitizes.get_or_insert(sanitizes);
         if sanitizes > seen && !self.is_sanitize_masked {
@@ -42,7 +42,7 @@ impl News {
         None
     }
 
-    /// A sanitize that this controller began has ended: what the host is told.
+    /// A sanitize that this controller began has ended: the event.
     pub(crate) fn sanitized(&mut self) -> Option<u64> {
         let seen = self.sanitizes?;
         self.next(0, seen + 1)
@@ -57,7 +57,7 @@ impl News {
         self.changed.iter().copied()
     }
 
-    /// The host has read a log, and more is told of it.
+    /// The host has read a log: its events come again.
     pub(crate) fn read(&mut self, log: u8) {
         match log {
             0x04 => {

@@ -2,14 +2,14 @@
 //!
 //! | | one namespace, or all of several | one of several |
 //! |---|---|---|
-//! | Format without erase, with user data erase | every good block is erased | its range is trimmed |
-//! | Format with cryptographic erase | the map is empty | its range is trimmed |
+//! | Format, no erase or user data erase | every good block is erased | its range is trimmed |
+//! | Format, cryptographic erase | the map is empty | its range is trimmed |
 //! | Sanitize, block erase | every good block is erased | |
 //! | Sanitize, crypto erase | the map is empty | |
 //!
-//! A Format is answered when it is done, a Sanitize at once. Either goes on after a reset, a loss of
-//! power and a restart from an image; after a Format the new block holds from the moment that it was
-//! accepted. The standard says so of Sanitize and leaves Format open.
+//! A Format is answered when it is done, a Sanitize at once. Both continue after a reset, a loss of
+//! power and a restart from an image. For Sanitize that is the standard; it leaves Format open, and
+//! here a Format that was accepted is done, with its new block, whatever comes.
 //!
 //! Sources: NVM Express Base Specification 2.0, 5.14 Format NVM, 5.22 and 8.21 Sanitize, 5.16.1.20
 //! Sanitize Status log.
@@ -35,11 +35,6 @@ pub(crate) const FORMAT: u8 = 0x80;
 pub(crate) const SANITIZE: u8 = 0x84;
 /// Log page of Sanitize.
 pub(crate) const SANITIZED: u8 = 0x81;
-/// Sanitize capabilities: crypto and block erase; blocks are always deallocated (bit 29), and the
-/// drive does not write to them afterwards (31:30).
-pub(crate) const SANITIZE_CAPABILITIES: u64 = 0x6000_0003;
-/// Format NVM attributes: formats and erases are of one namespace; there is a crypto erase.
-pub(crate) const FORMAT_ATTRIBUTES: u8 = 1 << 2;
 /// Logs that a host may read while a sanitize runs; that of commands and effects (05h) for hosts
 /// that connect meanwhile.
 const LOGS_MEANWHILE: [u8; 5] = [0x01, 0x02, 0x04, 0x05, SANITIZED];
@@ -63,18 +58,9 @@ const NOT_IN_PROGRESS: u64 = 0xffff;
 const UNKNOWN_TIME: u64 = 0xffff_ffff;
 const NS_PER_S: f64 = 1e9;
 
-/// The status of commands that a purge keeps from the drive.
-pub(crate) fn busy(mark: u32) -> Status {
-    if mark == 0 {
-        Status::FORMATTING
-    } else {
-        Status::SANITIZING
-    }
-}
-
 /// Fails while a purge runs.
 fn check_idle(session: &Session, now: Ns) -> Result<(), Status> {
-    session.purge_progress(now).map_or(Ok(()), |(order, _)| Err(busy(order.mark)))
+    session.purge_progress(now).map_or(Ok(()), |(order, _)| Err(Status::of_purge(order.mark)))
 }
 
 /// Whether a log may be read now.

@@ -11,7 +11,6 @@ use opennandlab_sim::session::Refusal;
 use crate::command::Entry;
 use crate::failures::Failures;
 use crate::pdu::{completion, Digests};
-use crate::purge;
 use crate::status::{Outcome, Status};
 
 /// What a completion needs to know of its command.
@@ -112,7 +111,7 @@ pub(crate) fn status(fault: Fault) -> Status {
         Fault::Checked(Errno::Ok) => Status::OK,
         Fault::Checked(_) => Status::FIELD,
         Fault::Drive(Refusal::WornOut) => Status::WRITE_PROTECTED,
-        Fault::Drive(Refusal::Purging { mark }) => purge::busy(mark),
+        Fault::Drive(Refusal::Purging { mark }) => Status::of_purge(mark),
         Fault::Drive(Refusal::Uncorrectable) => Status::UNRECOVERED,
         Fault::Drive(Refusal::Media(error)) => match error.what {
             "a guard tag does not fit" => Status::GUARD,

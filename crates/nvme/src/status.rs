@@ -43,6 +43,15 @@ impl Status {
     pub(crate) const REFERENCE_TAG: Self = Self(DNR | 0x284);
     pub(crate) const COMPARE: Self = Self(DNR | 0x285);
 
+    /// Of commands that a purge keeps from the drive; a sanitize has a mark.
+    pub(crate) fn of_purge(mark: u32) -> Self {
+        if mark == 0 {
+            Self::FORMATTING
+        } else {
+            Self::SANITIZING
+        }
+    }
+
     /// The last two bytes of a completion: the phase bit is 0.
     pub(crate) fn field(self) -> u16 {
         self.0 << 1

@@ -24,7 +24,7 @@ use crate::drive::Drive;
 /// Where a server is in its life.
 enum Life {
     /// It answers.
-    Serving(Serving),
+    Serving(Arc<Serving>),
     /// It is at rest.
     Rested(Box<Session>),
     /// It cannot be used any more.
@@ -168,7 +168,7 @@ impl Server {
                 None => None,
             };
             let server = Serving::start(session, supply, &options, doors).map_err(refused)?;
-            Ok(Self { life: Mutex::new(Life::Serving(server)), tcp, nvme })
+            Ok(Self { life: Mutex::new(Life::Serving(Arc::new(server))), tcp, nvme })
         })
     }
 
@@ -213,11 +213,36 @@ impl Server {
             let Life::Serving(server) = std::mem::replace(life, Life::Lost) else {
                 return Err(refused("the server was stopped"));
             };
+            let Some(server) = Arc::into_inner(server) else {
+                return Err(refused("the drive is being saved"));
+            };
             let (session, status, recorded) = server.stop();
             if let Some(session) = session {
                 *life = Life::Rested(Box::new(session));
             }
             Ok((status.to_string(), recorded.err()))
+        })
+    }
+
+    /// Writes an image of the drive as it is now to a file, while it is served; bytes of the image,
+    /// those that clients had to wait for, and why it could not be written.
+    fn save_now(&self, py: Python<'_>, path: &str) -> PyResult<(u64, u64, Option<String>)> {
+        let serving = self.with(py, |life| match life {
+            Life::Serving(server) => Ok(Arc::clone(server)),
+            _ => Err(refused("the server was stopped")),
+        })?;
+        doorway(py, move || {
+            let write = || {
+                let mut file = BufWriter::with_capacity(1 << 20, File::create(path)?);
+                let saved = serving.save(&mut file)?;
+                file.flush()?;
+                file.get_ref().sync_all()?;
+                Ok::<_, std::io::Error>(saved)
+            };
+            Ok(match write() {
+                Ok(saved) => (saved.bytes, saved.looked_at_bytes, None),
+                Err(error) => (0, 0, Some(error.to_string())),
+            })
         })
     }
 

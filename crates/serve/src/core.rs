@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use hdrhistogram::Histogram;
 use opennandlab_sim::session::{
-    Begun, Done, PurgeOrder, Refusal, Request as Ask, Service, Session,
+    Begun, Done, PurgeOrder, Refusal, Request as Ask, Service, Session, Snapshot,
 };
 use opennandlab_sim::units::Ns;
 use serde_json::{json, Map, Value};
@@ -140,6 +140,13 @@ impl Core {
         session.advance(at, &mut Vec::new());
         session.settle();
         session.end_service(Service { power_cycles, unsafe_shutdowns, age_ns: at.0 });
+    }
+
+    /// An image of the drive as it is now. A server that is killed later has not shut it down.
+    pub(crate) fn snapshot(&mut self, at: Ns) -> Snapshot {
+        let cuts = self.supply.as_ref().map_or(0, Supply::cuts);
+        let (power_cycles, unsafe_shutdowns) = (1 + cuts, 1 + cuts);
+        self.session().snapshot(Service { power_cycles, unsafe_shutdowns, age_ns: at.0 })
     }
 
     /// The power is back: a purge that it has interrupted continues.

@@ -13,6 +13,7 @@
 //! Untimed, a reader answers without the timer, and sends its replies when no further request has
 //! arrived.
 
+use std::io::{self, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -23,7 +24,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use std::{fs, thread};
 
-use opennandlab_sim::session::Session;
+use opennandlab_sim::session::{Session, Snapshot};
 use opennandlab_sim::units::Ns;
 use serde_json::{json, Value};
 
@@ -270,6 +271,25 @@ impl Server {
         Ok(())
     }
 
+    /// Writes an image of the drive as it is when this begins; clients wait for the first look at
+    /// the drive alone.
+    ///
+    /// # Errors
+    /// Those of the file, and one when the drive has lost its power or its data meanwhile.
+    pub fn save(&self, file: &mut impl Write) -> io::Result<Saved> {
+        let shared = &self.shared;
+        let mut core = shared.core();
+        for door in &self.doors {
+            door.protocol.keep(core.session());
+        }
+        let mut snapshot = core.snapshot(shared.clock.to_model(shared.clock.now()));
+        drop(core);
+        let mut saved = Saved { bytes: 0, looked_at_bytes: snapshot.bytes() };
+        let written = write_snapshot(&mut snapshot, file, shared, &mut saved.bytes);
+        shared.core().session().drop_snapshot(snapshot);
+        written.map(|()| saved)
+    }
+
     /// Takes no more requests, brings the drive to rest and gives it back with the last status.
     ///
     /// # Errors
@@ -309,6 +329,38 @@ impl Server {
         let session = core.into_inner().ok().and_then(Core::into_session);
         (session, status, recorded.and(captured).map_err(|error| error.to_string()))
     }
+}
+
+/// What an image of a served drive took.
+#[derive(Clone, Copy, Debug)]
+pub struct Saved {
+    /// Bytes of the image.
+    pub bytes: u64,
+    /// Those that were put together while clients had to wait.
+    pub looked_at_bytes: u64,
+}
+
+fn write_snapshot(
+    snapshot: &mut Snapshot,
+    file: &mut impl Write,
+    shared: &Shared,
+    written: &mut u64,
+) -> io::Result<()> {
+    let mut bytes = std::mem::take(&mut snapshot.head);
+    loop {
+        file.write_all(&bytes)?;
+        *written += bytes.len() as u64;
+        bytes.clear();
+        let more = shared.core().session().copy_units(snapshot, &mut bytes);
+        if !more.map_err(io::Error::other)? {
+            break;
+        }
+    }
+    for bytes in [&bytes, &snapshot.tail] {
+        file.write_all(bytes)?;
+        *written += bytes.len() as u64;
+    }
+    Ok(())
 }
 
 fn accept(shared: &Arc<Shared>, door: &Arc<Door>) {

@@ -39,6 +39,7 @@ mod remembered;
 mod session;
 mod shortcuts;
 mod slc_cache;
+mod snapshots;
 mod superblocks;
 mod switched_on;
 mod tenant_traces;

@@ -20,13 +20,14 @@ STATUS_PERIOD_S = 1.0
 # Options of drives, which raw chips do not have.
 OF_DRIVES = (
     "config", "any_address", "timing", "read_only", "record", "record_data", "power_socket",
-    "result", "status", "allow_code", "nvme", "nqn", "serial", "lba", "namespaces",
+    "result", "status", "allow_code", "save_every", "nvme", "nqn", "serial", "lba", "namespaces",
     "multipath",
 )  # fmt: skip
 # Options of drives that the server takes as they are.
 OF_PLAN = (
     "image", "save_image", "seed", "timing", "socket", "tcp", "nvme", "nqn", "serial", "lba",
     "namespaces", "multipath", "any_address", "read_only", "record", "record_data", "power_socket",
+    "save_every",
 )  # fmt: skip
 # M_ARENA_MAX, M_TOP_PAD and M_TRIM_THRESHOLD of glibc: one heap, steps of 64 MiB, 1 GiB kept.
 MALLOC_OPTIONS = ((-8, 1), (-2, 64 << 20), (-1, 1 << 30))
@@ -90,6 +91,10 @@ class ServeOptions(Options):
     save_image: Annotated[Path | None, flag("Save the drive here in the end.", metavar="FILE")] = (
         None
     )
+    save_every: Annotated[
+        float | None,
+        flag("Save the drive again and again while it is served.", metavar="SECONDS"),
+    ] = None
     record: Annotated[
         Path | None,
         flag(
@@ -206,9 +211,12 @@ def _use_one_heap() -> None:
 
 def _wait(served: "Served", stopping: set[signal.Signals], *, is_shown: bool) -> None:
     """Return when a signal came; show what happens meanwhile."""
-    before = served.status()
+    before, problem = served.status(), None
     while signal.sigtimedwait(stopping, STATUS_PERIOD_S) is None:
         now = served.status()
+        if served.save_problem not in {None, problem}:
+            terminal.note(f"{served.save_problem}; the last save stays")
+        problem = served.save_problem
         if is_shown:
             terminal.note(_line(before, now))
         before = now

@@ -12,6 +12,7 @@ or not at all.
 from __future__ import annotations
 
 import contextlib
+import functools
 import glob
 import json
 import os
@@ -35,11 +36,13 @@ from opennandlab.policies.source import named_in
 from opennandlab.serving import names
 from opennandlab.serving.power import Switch
 from opennandlab.serving.record import rewrite
+from opennandlab.serving.saver import Saver
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 SCALE_MAX: Final = 1e6
+PERIOD_S_MAX: Final = 1e6
 # Of what is written beside its target.
 PART: Final = ".served.tmp"
 # What the document says of this machine and this hour, and no digest depends on.
@@ -90,6 +93,7 @@ class Plan:
         read_only: Whether writes are refused.
         record: File of the requests.
         record_data: File of what changes the drive, with its bytes.
+        save_every: Seconds between two saves while it is served; None: it is saved in the end.
         power_socket: Where the switch of its power is; None: the power never fails.
     """
 
@@ -108,6 +112,7 @@ class Plan:
     multipath: bool = False
     any_address: bool = False
     read_only: bool = False
+    save_every: float | None = None
     record: Path | None = None
     record_data: Path | None = None
     power_socket: Path | None = None
@@ -146,6 +151,7 @@ class Served:
         if plan.power_socket is not None and scale is None:
             message = "without a clock nothing is under way: give --timing real or scaled:K"
             raise ConfigError("power-socket", message)
+        _check_saving(plan)
         for path in (plan.saved_to, plan.record, plan.record_data):
             if path is not None:
                 check_writable(path)
@@ -182,6 +188,10 @@ class Served:
                     raise
                 stack.callback(switch.close)
             self._hold_name(stack)
+            self._saver = None
+            if plan.save_every is not None and plan.saved_to is not None:
+                save = functools.partial(self._save_now, plan.saved_to)
+                self._saver = Saver(plan.save_every, save)
             self._stack = stack.pop_all()
 
     def _hold_name(self, stack: contextlib.ExitStack) -> None:
@@ -230,6 +240,11 @@ class Served:
             found.append("nvme+tcp://{}/{}".format(*nvme))
         return found
 
+    @property
+    def save_problem(self) -> str | None:
+        """What kept the last save while serving from being done."""
+        return None if self._saver is None else self._saver.problem
+
     def status(self) -> dict[str, Any]:
         """Return what was done so far: requests, times, counters of the drive."""
         status: dict[str, Any] = json.loads(self._core.status())
@@ -242,6 +257,8 @@ class Served:
             WriteError: when image or record could not be written; what could be, was.
         """
         with self._stack:
+            if self._saver is not None:
+                self._saver.stop()
             text, unrecorded = self._core.stop()
             contradiction = self._core.audit()
             problems = [
@@ -252,6 +269,17 @@ class Served:
         if problems:
             raise WriteError("; ".join(problems))
         return self._document(json.loads(text), contradiction)
+
+    def _save_now(self, target: Path) -> str | None:
+        """Save the drive as it is; return what kept it from being saved."""
+        try:
+            with _beside(target) as path:
+                _, _, problem = self._core.save_now(os.fspath(path))
+                if problem is None:
+                    _rename(path, target)
+        except OutputError as error:
+            return str(error)
+        return None if problem is None else f"cannot write {target}: {problem}"
 
     def _save(self, target: Path) -> None:
         with _beside(target) as path:
@@ -295,6 +323,21 @@ class Served:
             "run": run,
         }
         return made({**document, "digest": digest(document)}, ServedDocument)
+
+
+def _check_saving(plan: Plan) -> None:
+    """Refuse periods that cannot be, and saves without a file.
+
+    Raises:
+        ConfigError: for a period that cannot be.
+    """
+    if plan.save_every is None:
+        return
+    if not 0 < plan.save_every <= PERIOD_S_MAX:
+        message = f"{plan.save_every:g}; accepted: more than 0, at most {PERIOD_S_MAX:g} seconds"
+        raise ConfigError("save-every", message)
+    if plan.saved_to is None:
+        raise ConfigError("save-every", "nothing is saved: give --save-image FILE as well")
 
 
 def _problems(target: Path | None, write: Callable[[Path], None]) -> list[str]:

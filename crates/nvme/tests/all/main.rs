@@ -6,4 +6,5 @@ mod host;
 mod hostile;
 mod namespaces;
 mod paths;
+mod purge;
 mod times;

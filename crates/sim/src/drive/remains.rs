@@ -25,7 +25,7 @@ pub struct Remains {
     pub(crate) open_stripes: Vec<(BlockId, u32)>,
     /// Activity of the drive until the power failed.
     pub(crate) done: Counts,
-    /// What it knows of its life besides.
+    /// Its life, apart from the flash.
     pub(crate) life: Life,
 }
 

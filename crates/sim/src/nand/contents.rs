@@ -84,6 +84,7 @@ pub struct Contents {
     pub(super) newest: Vec<u32>,
     /// By logical page, the version up to which a purge has made all copies worthless; empty: none.
     pub(super) purged: Vec<u32>,
+    recounts: u64,
     /// Logical pages programmed since [`note_programmed`](Contents::note_programmed).
     pub(super) programmed: Option<Vec<u32>>,
     /// Units removed by erases, kept if a power cut may undo these.
@@ -115,6 +116,7 @@ impl Contents {
             versions: vec![0; logical_pages],
             newest: vec![0; logical_pages],
             purged: Vec::new(),
+            recounts: 0,
             programmed: None,
             history: None,
             decoded: None,
@@ -165,14 +167,14 @@ impl Contents {
     }
 
     /// One more place has a unit.
-    pub(super) fn hold(&mut self, unit: &Unit) {
+    pub(crate) fn hold(&mut self, unit: &Unit) {
         if let Some(slot) = unit.slot() {
             self.arena.hold(slot);
         }
     }
 
     /// A place has it no more.
-    pub(super) fn let_go(&mut self, unit: Option<Unit>) {
+    pub(crate) fn let_go(&mut self, unit: Option<Unit>) {
         if let Some(slot) = unit.and_then(|unit| unit.slot()) {
             self.arena.release(slot);
         }
@@ -186,6 +188,17 @@ impl Contents {
         let erased = self.history.iter().flat_map(|history| history.units());
         let all = on_flash.chain(staged).chain(erased).chain(others);
         self.arena.recount(all.filter_map(Unit::slot));
+        self.recounts += 1;
+    }
+
+    /// How often the holders were counted again: who is none of those has lost its units then.
+    pub(crate) fn recounts(&self) -> u64 {
+        self.recounts
+    }
+
+    /// Units in memory, by logical page, and whether each is a trim.
+    pub(crate) fn staged(&self) -> impl Iterator<Item = (Unit, bool)> + '_ {
+        self.staged.values().map(|staged| (staged.unit, staged.is_trim))
     }
 
     /// A command brings new data of a page, `None` for zeros: until [`Contents::release`] it is

@@ -6,7 +6,7 @@
 //! each page: logical page u32 · newest version u32
 //!            unit at the place of the page: logical page u32 · version u32 · seal u32 · flags u32
 //!            CRC-32 of the words and the bytes u32 · bytes if flag 1
-//! sections (`sections`): "life"
+//! sections (`sections`): "memory" of a drive that was being served, "life"
 //! ```
 //! Only units that the map points at are saved, by logical page; their places are in the image. The
 //! bytes are those that `host.protection` stores. The CRC is that of the file: a damaged file is
@@ -17,13 +17,15 @@ use std::io::{self, Read, Write};
 use super::sections;
 use super::session::Session;
 use crate::drive::image::{self, contents_of, CONTENTS_WORD};
+use crate::drive::Service;
 use crate::nand::{SavedUnit, Unit};
 use crate::units::Lpn;
 
 /// The format of the contents behind an image.
 const CONTENTS_VERSION: u32 = 2;
-/// The section of what the drive knows of its life.
-const LIFE: &str = "life";
+/// Sections: the life of the drive, and the data in its memory.
+pub(super) const LIFE: &str = "life";
+pub(super) const MEMORY: &str = "memory";
 /// Flags of a unit.
 const HAS_BYTES: u32 = 1;
 const IS_DAMAGED: u32 = 2;
@@ -39,6 +41,15 @@ fn checksum(words: &[u32; 6], bytes: &[u8]) -> u32 {
     hasher.finalize()
 }
 
+/// Writes the record of a page.
+pub(super) fn write_unit(file: &mut impl Write, words: &[u32; 6], bytes: &[u8]) -> io::Result<()> {
+    for word in words {
+        file.write_all(&word.to_le_bytes())?;
+    }
+    file.write_all(&checksum(words, bytes).to_le_bytes())?;
+    file.write_all(bytes)
+}
+
 impl Session {
     /// Writes the image of a drive that was [settled](Session::settle), followed by the contents of
     /// its pages.
@@ -49,27 +60,36 @@ impl Session {
         let Some(contents) = &self.drive.media.contents else {
             return file.write_all(&image::save(&self.drive));
         };
-        file.write_all(&image::save_before_contents(&self.drive))?;
+        let mut head = image::save_before_contents(&self.drive);
         let pages = || (0..self.drive.ftl.figures().logical_pages()).map(Lpn);
-        let units = || pages().filter_map(|lpn| Some((lpn, self.saved(lpn)?)));
-        file.write_all(CONTENTS_WORD)?;
-        file.write_all(&CONTENTS_VERSION.to_le_bytes())?;
-        file.write_all(&(self.unit_bytes() as u32).to_le_bytes())?;
-        file.write_all(&(units().count() as u64).to_le_bytes())?;
-        for (lpn, (newest, unit)) in units() {
-            let flag = |is_set: bool, flag| if is_set { flag } else { 0 };
-            let flags = flag(unit.has_bytes(), HAS_BYTES)
-                | flag(unit.is_damaged(), IS_DAMAGED)
-                | flag(unit.is_lost(), IS_LOST);
-            let words = [lpn.0, newest, unit.lpn, unit.version, contents.seal_of(unit), flags];
-            let bytes = contents.bytes_of(unit).unwrap_or(&[]);
-            for word in words {
-                file.write_all(&word.to_le_bytes())?;
-            }
-            file.write_all(&checksum(&words, bytes).to_le_bytes())?;
-            file.write_all(bytes)?;
+        let units = || pages().filter_map(|lpn| self.saved_words(lpn));
+        self.begin_contents(&mut head, units().count());
+        file.write_all(&head)?;
+        for (words, unit) in units() {
+            write_unit(file, &words, contents.bytes_of(&unit).unwrap_or(&[]))?;
         }
-        sections::write(file, LIFE, self.life_now().to_string().as_bytes())
+        let life = self.life_now(Service::default()).to_string();
+        sections::write(file, LIFE, life.as_bytes())
+    }
+
+    /// Adds the beginning of the contents of `count` units.
+    pub(super) fn begin_contents(&self, head: &mut Vec<u8>, count: usize) {
+        head.extend(CONTENTS_WORD);
+        head.extend(CONTENTS_VERSION.to_le_bytes());
+        head.extend((self.unit_bytes() as u32).to_le_bytes());
+        head.extend((count as u64).to_le_bytes());
+    }
+
+    /// The words of a page, and the unit at its place in the map.
+    pub(super) fn saved_words(&self, lpn: Lpn) -> Option<([u32; 6], Unit)> {
+        let (newest, unit) = self.saved(lpn)?;
+        let contents = self.drive.media.contents.as_ref()?;
+        let flag = |is_set: bool, flag| if is_set { flag } else { 0 };
+        let flags = flag(unit.has_bytes(), HAS_BYTES)
+            | flag(unit.is_damaged(), IS_DAMAGED)
+            | flag(unit.is_lost(), IS_LOST);
+        let seal = contents.seal_of(unit);
+        Some(([lpn.0, newest, unit.lpn, unit.version, seal, flags], *unit))
     }
 
     /// The newest version of a page, and the unit at its place in the map.
@@ -105,6 +125,7 @@ impl Session {
             let (name, bytes) = sections::take(file)?;
             match name.as_str() {
                 LIFE => self.begin_life(bytes)?,
+                MEMORY => self.write_memory(bytes)?,
                 _ => return Err(format!("the section `{name}` is not known")),
             }
         }

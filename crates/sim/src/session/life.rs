@@ -1,8 +1,9 @@
-//! What outlasts the session of a drive: counts of its life, an unfinished purge, notes of front ends.
+//! The part of a drive that outlasts its session: counts of its life, an unfinished purge, notes of
+//! front ends.
 
 use serde_json::{json, Value};
 
-use super::purge::Purging;
+use super::purging::Purging;
 use super::session::Session;
 use crate::drive::{Life, Service, Totals};
 use crate::units::Ns;
@@ -44,9 +45,10 @@ impl Session {
         life
     }
 
-    /// The life as an image keeps it.
-    pub(super) fn life_now(&self) -> Value {
+    /// The life as an image keeps it, after this service.
+    pub(super) fn life_now(&self, service: Service) -> Value {
         let mut life = self.life.clone();
+        life.service = life.service.plus(service);
         life.past = self.totals();
         life.unfinished = self.unfinished(None);
         json!(life)

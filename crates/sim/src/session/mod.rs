@@ -19,12 +19,14 @@ mod life;
 mod player;
 mod power_cut;
 mod purge;
+mod purging;
 mod recovery;
 mod request;
 mod sections;
 #[allow(clippy::module_inception)] // the main type of the room
 mod session;
 mod settling;
+mod snapshot;
 mod status;
 mod unit_faults;
 
@@ -36,6 +38,7 @@ pub use player::{Asked, Played, Player, Recorded};
 pub use power_cut::{Interrupted, MountReport};
 pub use request::{Begun, Done, Pace, Refusal, Request};
 pub use session::Session;
+pub use snapshot::Snapshot;
 pub use status::Vitals;
 
 pub use crate::drive::{PurgeKind, PurgeOrder, Purged, Service, Totals};

@@ -7,12 +7,13 @@
 //! ```
 //! Dies work in parallel, each block takes its erase. Map and contents are gone when the erases
 //! begin, and the erase counts are those at the end: no request reaches the drive in between, so
-//! nothing tells the difference. The firmware has noted the purge by then; after a loss of power it
+//! none sees the difference. The firmware has noted the purge by then; after a loss of power it
 //! erases the blocks that are left, and the mount has erased again those whose erase was
 //! interrupted. A crypto purge takes no erases. No erase of a purge fails.
 
 use std::collections::BTreeSet;
 
+use super::purging::{Purging, Stage};
 use super::request::{Begun, Done, Refusal};
 use super::session::{Carrying, Session};
 use crate::controller::full::PhaseTimes;
@@ -21,62 +22,6 @@ use crate::ftl::{End, PurgeScope, Setting};
 use crate::timed::Step;
 use crate::units::{BlockId, Lpn, Ns};
 use crate::untimed::Instant;
-
-/// A purge that is not done.
-pub(super) struct Purging {
-    order: PurgeOrder,
-    /// The request that waits for its end.
-    token: Option<u64>,
-    /// When it was ordered, or when the erases began.
-    since: Ns,
-    stage: Stage,
-    /// Blocks that it erases.
-    all: u32,
-}
-
-enum Stage {
-    /// Requests from before are running.
-    Ordered,
-    /// By block, the end of its erase, in that order.
-    Begun { ends: Vec<(Ns, BlockId)>, seen: Ns },
-    /// Without power: the blocks that are left, once it has begun.
-    Halted(Option<Vec<BlockId>>),
-}
-
-impl Purging {
-    /// When the drive is done; `None` while that is not known.
-    fn end(&self) -> Option<Ns> {
-        let Stage::Begun { ends, .. } = &self.stage else { return None };
-        Some(ends.last().map_or(self.since, |&(end, _)| end))
-    }
-
-    /// The blocks whose erase has not ended, in the order of their erases.
-    fn left(&self, at: Ns) -> Option<Vec<BlockId>> {
-        match &self.stage {
-            Stage::Ordered => None,
-            Stage::Begun { ends, .. } => {
-                let left = ends.partition_point(|&(end, _)| end <= at);
-                Some(ends[left..].iter().map(|&(_, block)| block).collect())
-            }
-            Stage::Halted(left) => left.clone(),
-        }
-    }
-
-    /// What becomes of requests.
-    pub(super) fn refusal(&self) -> Refusal {
-        Refusal::Purging { mark: self.order.mark }
-    }
-
-    /// As it is kept.
-    fn unfinished(&self, at: Ns) -> Unfinished {
-        Unfinished { order: self.order, all: self.all, left: self.left(at) }
-    }
-
-    pub(super) fn resumed(unfinished: Unfinished) -> Self {
-        let Unfinished { order, all, left } = unfinished;
-        Self { order, token: None, since: Ns(0), stage: Stage::Halted(left), all }
-    }
-}
 
 impl Session {
     /// Orders a purge at `at`, not before the last request. Until its end, every request but a
@@ -270,7 +215,7 @@ impl Session {
         Some(purging.unfinished(at.unwrap_or(seen)))
     }
 
-    /// The session ends: what is left of a purge stays for the next.
+    /// The session ends: the rest of a purge stays for the next.
     pub(super) fn halt_purge(&mut self) {
         self.begin_purging();
         self.purging = self.unfinished(None).map(Purging::resumed);

@@ -4,7 +4,7 @@
 //! "ONLS" · name, 8 bytes · length u64 · CRC-32 of name and bytes u32 · bytes      little endian
 //! ```
 //! An image without a section is as if that held nothing. A damaged one is refused, and one whose
-//! name is not known too: what it holds would be lost.
+//! name is not known too, since its content would be lost.
 
 use std::io::{self, Write};
 
@@ -34,7 +34,7 @@ pub(super) fn write(file: &mut impl Write, name: &str, bytes: &[u8]) -> io::Resu
     file.write_all(bytes)
 }
 
-/// Takes the next section off what is left of an image: its name and its bytes.
+/// Takes the next section off the rest of an image: its name and its bytes.
 pub(super) fn take<'a>(file: &mut &'a [u8]) -> Result<(String, &'a [u8]), String> {
     let all = *file;
     if !all.starts_with(WORD) || all.len() < HEAD_BYTES {

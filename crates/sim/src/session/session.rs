@@ -18,7 +18,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::activity::Activity;
-use super::purge::Purging;
+use super::purging::Purging;
 use super::request::{Begun, Done, Pace, Refusal, Request};
 use super::unit_faults::Faults;
 use crate::config::ConfigError;
@@ -414,7 +414,7 @@ impl Session {
     }
 
     /// The command that trims whole units: they read as zeros afterwards.
-    fn trim(&mut self, offset: u64, length: u64) -> Option<Part> {
+    pub(super) fn trim(&mut self, offset: u64, length: u64) -> Option<Part> {
         let unit = self.unit_bytes();
         let mut held = Vec::new();
         for lpn in (offset.div_ceil(unit)..(offset + length) / unit).map(|page| Lpn(page as u32)) {
