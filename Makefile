@@ -43,8 +43,9 @@ weights: ## record what each test takes, for `make quick`; as long as all of the
 	@test -e .venv/dev || make .venv/dev
 	$(BIN)/python tools/quick.py --weigh
 
-test-long: .venv/installed .venv/dev system ## what `make test` leaves out: some 20 minutes; before a version
+test-long: .venv/installed .venv/dev system ## what `make test` leaves out: some 30 minutes; before a version
 	$(PYTEST) -m long
+	$(BIN)/python tools/nvme_guest.py
 	CARGO_PROFILE_TEST_OPT_LEVEL=3 cargo test --locked --all-features -- --ignored
 
 system: ## install fio, an NBD server and a browser for the tests that need them

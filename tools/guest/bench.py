@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import gzip
 import json
 import re
 import time
@@ -15,7 +17,8 @@ from guest.machine import ADDRESS, Guest, Kit, Server
 from guest.parts import Skipped
 
 __all__ = [
-    "Bench", "Guest", "Kit", "Server", "Skipped", "documents", "findings", "logs_agree", "shown",
+    "Bench", "Guest", "Kit", "Server", "Skipped", "documents", "findings", "logs_agree", "sent",
+    "shown",
 ]  # fmt: skip
 
 # Small enough to be served at once: 390 MiB.
@@ -94,6 +97,14 @@ def documents(console: str) -> list[dict[str, Any]]:
     """Return the JSON objects that a console has, in their order."""
     found = re.findall(r"^\{\n.*?^\}", console, re.MULTILINE | re.DOTALL)
     return [json.loads(text) for text in found]
+
+
+def sent(console: str, name: str) -> bytes | None:
+    """Return a file that a script sent."""
+    found = re.search(
+        rf"^== send {re.escape(name)}\n(.*?)^== sent", console, re.MULTILINE | re.DOTALL
+    )
+    return None if found is None else gzip.decompress(base64.b64decode(found[1]))
 
 
 def shown(console: str, name: str) -> str | None:
