@@ -2,8 +2,8 @@
 
 fio runs in a process group of its own, so that Ctrl-C of the terminal reaches us alone: we ask fio
 to stop (SIGINT), and after 0.1 s we make it (SIGKILL). Should this process be killed itself, the
-kernel ends fio too, where `setpriv` is installed. A process that moves no byte for two minutes, or
-takes longer than its leg can, is stopped as hanging.
+kernel ends fio too, where `setpriv` of util-linux is installed. A process that moves no byte for
+two minutes, or takes longer than its leg can, is stopped as hanging.
 
 Output goes to a file, because fio prints notes before the JSON on its standard output. fio runs in
 the folder of its files and is given their bare names, which are ours; see `names`.
@@ -12,6 +12,7 @@ the folder of its files and is given their bare names, which are ours; see `name
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import re
 import shutil
@@ -115,6 +116,16 @@ def _program(name: str) -> str | None:
     return None if path is None else str(Path(path).absolute())
 
 
+@functools.cache
+def _guard(setpriv: str | None) -> tuple[str, ...]:
+    """Return what goes before a command that is to end with us; that of busybox cannot do it."""
+    if setpriv is None:
+        return ()
+    command = (setpriv, "--pdeathsig", "KILL")
+    tried = subprocess.run([*command, "true"], check=False, capture_output=True)  # noqa: S603
+    return () if tried.returncode else command
+
+
 def run_fio(fio: Fio, files: Files, terms: Terms, watch: Told) -> int:
     """Run a job file to its end and return fio's exit status.
 
@@ -135,8 +146,7 @@ def run_fio(fio: Fio, files: Files, terms: Terms, watch: Told) -> int:
         command.append("--readonly")
     if terms.tells_clock:
         command.append("--debug=time")
-    guard = _program("setpriv")
-    prefix = [guard, "--pdeathsig", "KILL"] if guard else []
+    prefix = _guard(_program("setpriv"))
     with files.messages.open("wb") as messages:
         process = subprocess.Popen(  # noqa: S603 (a path that `which` found)
             [*prefix, *command, files.job.name],
