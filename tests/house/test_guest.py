@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 import nvme_guest
 from guest import bench, image, parts
-from guest.scenarios import pts
+from guest.scenarios import page, pts
 
 CONSOLE = """== nvme connect -t tcp
 rc 0
@@ -157,6 +157,18 @@ def test_an_unknown_scenario_is_refused(
         nvme_guest.main()
     assert ended.value.code == 2
     assert "no scenario smokes; accepted: smoke, " in capsys.readouterr().err
+
+
+def test_the_page_of_nvme_is_carried_out_to_the_standard_test() -> None:
+    """A guest carries out these; `make system-nvme ONLY=page`."""
+    lines = page.commands((ROOT / page.PAGE).read_text())
+    assert [line.split()[:2] for line in lines if line.startswith("opennandlab")] == [
+        ["opennandlab", "serve"],
+        ["opennandlab", "pts"],
+    ]
+    assert lines[0].startswith("opennandlab serve --config tlc_standard")
+    assert lines[-1] == "nvme disconnect -n NQN"
+    assert any(line.startswith("nvme ocp smart-add-log") for line in lines)
 
 
 def test_scenarios_say_what_they_try() -> None:

@@ -12,7 +12,9 @@ from pathlib import Path
 FOLDER = Path("target/nvme-guest")
 QEMU = "qemu-system-x86_64"
 KERNEL = "linux-image-cloud-amd64"
-PACKAGES = ("busybox-static", "nvme-cli", "libnvme1", "e2fsprogs")
+PACKAGES = (
+    "busybox-static", "nvme-cli", "libnvme1", "libjson-c5", "libdbus-1-3", "e2fsprogs",
+)  # fmt: skip
 # What loads packages may be cut short, what installs them should not: as much longer it may take.
 INSTALL_S = 60
 # Where a package or this machine has programs.
@@ -117,11 +119,15 @@ def program(name: str) -> Path:
 
 
 def libraries(*programs: Path) -> dict[str, Path]:
-    """Return the shared libraries that programs need, by name."""
+    """Return the shared libraries that programs need, by name.
+
+    Raises:
+        Skipped: when one of them cannot be had.
+    """
     own = {path.name: path for path in FOLDER.glob("usr/lib/*/*.so.*")}
-    found: dict[str, Path] = {}
-    for path in re.findall(
-        r"(/\S+) \(0x", run("ldd", *programs, libraries=f"{FOLDER}/{LIBRARIES}")
-    ):
-        found[Path(path).name] = own.get(Path(path).name, Path(path))
-    return found
+    listed = run("ldd", *programs, libraries=f"{FOLDER}/{LIBRARIES}")
+    missing = sorted({*re.findall(r"(\S+) => not found", listed)})
+    if missing:
+        raise Skipped(f"libraries {', '.join(missing)} are not installed")
+    found = {Path(path).name: Path(path) for path in re.findall(r"(/\S+) \(0x", listed)}
+    return {name: own.get(name, path) for name, path in found.items()}

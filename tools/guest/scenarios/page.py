@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 from guest import python
@@ -42,8 +43,9 @@ def scenario(bench: Bench) -> list[str]:
     lines.insert(place + 1, LOGS)
     place = next(at for at, line in enumerate(lines) if "nvme connect" in line)
     lines.insert(place + 1, "disk /dev/nvme0n1")
+    kit = replace(python.kit(), programs=("mkfs.ext4",))
     with bench.serve(*options) as server:
-        console = bench.boot(SCRIPT.replace("{lines}", "\n".join(lines)), server, python.kit())
+        console = bench.boot(SCRIPT.replace("{lines}", "\n".join(lines)), server, kit)
     found = findings(console)
     media = re.search(r"units written -\s+0 (\d+)", console)
     if media is None or not documents(console):
