@@ -41,10 +41,11 @@ from opennandlab.core.power_cut import promises
 from opennandlab.documents.fleet import FleetDocument, FleetRow
 from opennandlab.documents.power_endurance import POWER_ENDURANCE_SCHEMA, EnduranceDocument
 from opennandlab.documents.record import made, plain
-from opennandlab.reliability.drive_life import CUTS_MAX, drive_life_test, scaled, with_reserve
+from opennandlab.reliability.drive_life import CUTS_MAX, drive_life_test
 from opennandlab.reliability.jedec import CLASSES, DriveClass
 from opennandlab.reliability.life import poisson_interval
 from opennandlab.reliability.model import load_model
+from opennandlab.reliability.scaling import scaled, with_reserve
 from opennandlab.stats.student import half_width
 from opennandlab.studies.fleet.definition import Fleet
 from opennandlab.studies.fleet.running import Campaign as FleetCampaign

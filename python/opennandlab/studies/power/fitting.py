@@ -13,7 +13,7 @@ from typing import Final
 
 from opennandlab.core.by_hand import overruled
 from opennandlab.core.config import DeviceConfig
-from opennandlab.reliability.drive_life import scaled, with_reserve
+from opennandlab.reliability.scaling import scaled, with_reserve
 from opennandlab.studies.power.study import PROGRAM_MW
 
 # Pages of flash of the copy, about, and its dies: enough for requests to wait for each other.
