@@ -268,6 +268,53 @@ def test_a_large_drive_is_scaled_down_and_wears_alike() -> None:
     assert test.tbw_tb * 1e12 * test.waf == pytest.approx(21 * 16 * 256 * 48 * 4096, rel=0.02)
 
 
+# JEDEC JESD219, enterprise: sizes in percent of the writes, and groups.
+SIZES = {512: 4, 1024: 1, 1536: 1, 2048: 1, 2560: 1, 3072: 1, 3584: 1}
+SIZES |= {4096: 67, 8192: 10, 16384: 7, 32768: 3, 65536: 3}
+GROUPS = [
+    {"fraction": 0.05, "share": 0.5},
+    {"fraction": 0.15, "share": 0.3},
+    {"fraction": 0.8, "share": 0.2},
+]
+JESD219 = {
+    "pattern": {"kind": "zoned", "zones": GROUPS},
+    "block_size_bytes": SIZES,
+    "align_bytes": 4096,
+    "total": {"drive_writes": 1},
+}
+
+
+@pytest.mark.parametrize("workload", [JESD219, {**JESD219, "pattern": {"kind": "zipf"}}, None])
+def test_a_life_has_the_write_amplification_of_the_whole_drive(
+    workload: dict[str, Any] | None,
+) -> None:
+    nand = {**NAND, "channels": 4, "dies_per_channel": 2, "blocks_per_plane": 256}
+    cycles = {"max_pe_cycles": 100, "wear_out": "ignore"}
+    whole = onl.load_device({"nand": nand | cycles, "ftl": {"over_provisioning_pct": 0.12}})
+    test = drive_life_test(whole, workload=workload, programs=4e6)
+    assert test.scale > 3
+    assert test.waf_pages == 8 * 256 * 48
+    assert test.waf_factor != 1.0
+    life = drive_life_test(whole, workload=workload, programs=1e9)
+    assert life.scale == 1
+    assert life.waf_pages is None
+    assert test.waf == pytest.approx(life.waf, rel=0.01)
+    assert test.tbw_tb == pytest.approx(life.tbw_tb, rel=0.01)
+    given = drive_life_test(whole, workload=workload, programs=4e6, tbw_tb=test.tbw_tb)
+    assert given.tbw_tb == pytest.approx(test.tbw_tb, rel=1e-3)
+    assert given.pe_cycles == pytest.approx(100, rel=0.01)
+
+
+def test_a_life_has_the_name_of_its_workload(cli, folder) -> None:
+    (folder / "host.yaml").write_text(json.dumps(JESD219))
+    (folder / "named.yaml").write_text(json.dumps({**JESD219, "name": "composite"}))
+    command = ("reliability", "life", "-c", "small.yaml", "--set", "nand.max_pe_cycles=5")
+    for asked, name in (("host.yaml", "host"), ("named.yaml", "composite"), (None, "random")):
+        given = () if asked is None else ("-w", asked)
+        shown = cli(*command, *given)
+        assert f"drive writes, {name} " in shown.stdout, shown.stderr
+
+
 def test_the_command_simulates_unless_asked_for_the_models(cli) -> None:
     small = ("reliability", "life", "-c", "small.yaml", "--set", "nand.max_pe_cycles=30")
     shown = cli(*small, "--set", "ecc.bch_m=14", "--set", "ecc.bch_t=60")

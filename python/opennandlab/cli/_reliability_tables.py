@@ -119,7 +119,7 @@ def _corrected_by(steps: "Recovery") -> dict[str, int]:
     }
 
 
-def print_drive_life(test: "DriveLifeTest", workload: str | None) -> None:
+def print_drive_life(test: "DriveLifeTest") -> None:
     from opennandlab.base.words import number
 
     steps = test.recovery
@@ -128,7 +128,6 @@ def print_drive_life(test: "DriveLifeTest", workload: str | None) -> None:
     pages = ", ".join(f"{name} {row.rber:.2e}" for name, row in test.page_types.items())
     low, high = number(test.uber_low), number(test.uber_high)
     margin = test.margin
-    writes = "random" if workload is None else f"as {workload} writes"
     blocks = f"blocks {test.pe_cycles_min} to {test.pe_cycles_max}"
     rows = [
         (
@@ -139,9 +138,10 @@ def print_drive_life(test: "DriveLifeTest", workload: str | None) -> None:
         (
             "written",
             f"{number(test.tbw_tb)} TB x WAF {number(test.waf)}",
-            f"{number(test.drive_writes)} drive writes, {writes}"
+            f"{number(test.drive_writes)} drive writes, {test.workload or 'random'}"
             + (", worn out before TBW" if test.worn_out else ""),
         ),
+        *_measured_waf(test),
         (
             "wear",
             f"{number(test.pe_cycles)} P/E",
@@ -181,6 +181,16 @@ def print_drive_life(test: "DriveLifeTest", workload: str | None) -> None:
     verdict = "passed" if test.passed else "not passed"
     reason = f"worn out after {number(test.tbw_tb)} TB; " if test.worn_out else ""
     console.print(f"{verdict}: {reason}UBER {test.uber:.3e}, accepted {test.uber_max:.0e}")
+
+
+def _measured_waf(test: "DriveLifeTest") -> list[tuple[str, str, str]]:
+    """Return the line of the drive whose write amplification is that of the whole one."""
+    from opennandlab.base.words import number
+
+    if test.waf_pages is None or test.waf_factor is None:
+        return []
+    pages = f"{number(test.waf_pages)} pages"
+    return [("  WAF of", pages, f"{test.waf_factor:.3f} x that of the simulated ones")]
 
 
 def _power(test: "LifeTest | DriveLifeTest") -> str:

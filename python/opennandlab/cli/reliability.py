@@ -432,7 +432,7 @@ def life(given: LifeOptions) -> None:
                 progress=watch,
             )
         document, passed = simulated.to_dict(), simulated.passed
-        shown = partial(show.print_drive_life, simulated, given.workload)
+        shown = partial(show.print_drive_life, simulated)
     if given.as_json:
         terminal.emit_json(document)
     elif not given.quiet:

@@ -155,7 +155,11 @@ class DriveLifeTest(Record, frozen=True, kw_only=True):
         simulated_pages: Physical pages that were simulated.
         tbw_tb: What the host wrote to the whole drive, TB of 10^12.
         drive_writes: The same in logical capacities.
+        workload: Name of what the host wrote: of the workload, or of its file; `random` without.
         waf: Flash bytes programmed per host byte, all writing together.
+        waf_pages: Physical pages of the drive that the write amplification was measured on, where
+            that is not the one that was worn.
+        waf_factor: By which it is higher than that of the drive that was worn, in the steady state.
         pe_cycles: Mean erases of a block when read back.
         pe_cycles_min: Erases of the block with the fewest.
         pe_cycles_max: Erases of the block with the most.
@@ -196,7 +200,10 @@ class DriveLifeTest(Record, frozen=True, kw_only=True):
     simulated_pages: int
     tbw_tb: float
     drive_writes: float
+    workload: str | None = None
     waf: float
+    waf_pages: int | None = None
+    waf_factor: float | None = None
     pe_cycles: float
     pe_cycles_min: int
     pe_cycles_max: int

@@ -10,9 +10,10 @@ wear leveling and bad blocks made of the writes. Blocks, page types and recovery
 the drive, and the pages that cannot be corrected are counted.
 
 The drive may be scaled down: dies are alike and so are blocks, so fewer of them show the same
-wear, error rates and shares, in less time. Full drive writes stay the same, bytes are scaled up
-again. Only the number of pages read back is smaller, which `passes` makes up for: every pass draws
-anew, as if it read another drive.
+wear, error rates and shares, in less time. Its write amplification is lower, so that of the whole
+drive is measured apart (`amplification`), and the writes of the host are those that wear the whole
+drive as much; bytes are scaled up again. Only the number of pages read back is smaller, which
+`passes` makes up for: every pass draws anew, as if it read another drive.
 
 With `cuts` the drive is cut from power between stretches of writing: see `drive_cuts`.
 
@@ -24,6 +25,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from msgspec import structs
 
@@ -38,6 +40,7 @@ from opennandlab.core.slices import Progress
 from opennandlab.documents.life import DRIVE_LIFE_SCHEMA, DriveCuts, DriveLifeTest
 from opennandlab.documents.metrics import Metrics
 from opennandlab.documents.record import JsonObject
+from opennandlab.reliability.amplification import amplification, fitted
 from opennandlab.reliability.drive_cuts import Cutter
 from opennandlab.reliability.jedec import BAKE_C, DriveClass
 from opennandlab.reliability.life import CONFIDENCE, poisson_interval
@@ -51,6 +54,8 @@ PROGRAMS = 1e8
 DRIVE_WRITES_MAX = 1e6
 # Keys of a workload that say what is written.
 WRITING = ("pattern", "block_size_bytes", "align_bytes", "active_range_pct")
+# A workload that its file gives no name.
+UNNAMED = "workload"
 # Writing ends when the mean wear is so near the rated cycles; a step may not go beyond.
 WEAR_TOLERANCE = 0.002
 STEPS_MAX = 60
@@ -95,7 +100,8 @@ def drive_life_test(  # noqa: PLR0913 - what a test plan states
             was set by hand, else what the class asks for.
         storage_c: Temperature of these hours, likewise.
         passes: How often the whole drive is read back.
-        programs: Page programs to simulate, about; the drive is scaled down to them.
+        programs: Page programs to simulate, about; the drive is scaled down to them, and as many
+            go into the write amplification of the whole drive.
         powered: The drive has power while the data is kept: that time is simulated, and at its end
             no data is older than `ftl.refresh.after_days`. Without power, which JESD218 asks for,
             nothing is refreshed.
@@ -152,10 +158,16 @@ def drive_life_test(  # noqa: PLR0913 - what a test plan states
         cuttable = with_reserve(small, whole)
         warnings += overruled(small, cuttable.to_dict(), "what is moved between cuts needs room")
         small = cuttable
+    work, name = _writing(small, workload)
+    work = fitted(work, whole, small)
+    measured = amplification(whole, small, _writing(whole, workload)[0], programs, seed, progress)
+    factor = 1.0 if measured is None else measured.factor
     drive = Simulation(small, seed)
-    work = _writing(small, workload)
     cutter = Cutter(drive, work, claims) if cuts else None
-    written = _write(drive, work, writes, cutter, cuts, progress)
+    # More writes wear the scaled drive as much as these wear the whole one.
+    scaled_writes = None if writes is None else 1.0 + (writes - 1.0) * factor
+    written = _write(drive, work, scaled_writes, cutter, cuts, progress)
+    written.of_whole(factor, float(small.effective["logical_bytes"]))
     if powered:
         drive.idle(3600.0 * kept_h, progress=progress)
     drive.set_stress(
@@ -163,7 +175,13 @@ def drive_life_test(  # noqa: PLR0913 - what a test plan states
     )
     found = drive.run(_reading(small, passes), progress=progress)
     outcome = _outcome(found, written, whole, small, required, seed)
-    outcome = structs.replace(outcome, warnings=[*warnings, *outcome.warnings])
+    outcome = structs.replace(
+        outcome,
+        workload=name,
+        waf_pages=None if measured is None else measured.pages,
+        waf_factor=None if measured is None else factor,
+        warnings=[*warnings, *outcome.warnings],
+    )
     if powered:
         outcome = structs.replace(outcome, refreshes=outcome.pe_cycles - written.pe_cycles)
     return outcome if cutter is None else _with_cuts(outcome, cutter.found())
@@ -204,6 +222,11 @@ class _Written:
         self.host_bytes += host
         self.nand_bytes += nand
 
+    def of_whole(self, factor: float, fill: float) -> None:
+        """Leave those writes of the host behind the fill that wear a whole drive as much."""
+        if self.host_bytes > fill:
+            self.host_bytes = fill + (self.host_bytes - fill) / factor
+
 
 def _metrics(found: Result) -> Metrics:
     metrics = found.content.metrics
@@ -227,13 +250,17 @@ def _with_model(device: DeviceConfig, model: Source | None) -> DeviceConfig:
     return DeviceConfig(changed.core, device.name, device.given)
 
 
-def _writing(device: DeviceConfig, workload: WorkloadSource | None) -> JsonObject:
-    """Return what the host writes, without its amount."""
+def _writing(device: DeviceConfig, workload: WorkloadSource | None) -> tuple[JsonObject, str]:
+    """Return what the host writes, without its amount, and the name of it."""
     if workload is None:
         unit = map_unit_bytes(device.to_dict())
-        return {"pattern": "random", "block_size_bytes": unit, "timed": False}
-    found = load_workload(workload, device, fresh=True).to_dict()
-    return {key: found[key] for key in WRITING if key in found} | {"timed": False}
+        return {"pattern": "random", "block_size_bytes": unit, "timed": False}, "random"
+    given = load_workload(workload, device, fresh=True)
+    found = given.to_dict()
+    named = found["name"]
+    if named == UNNAMED and isinstance(workload, str | Path):
+        named = Path(given.name).stem
+    return {key: found[key] for key in WRITING if key in found} | {"timed": False}, named
 
 
 def _write(  # noqa: PLR0913, PLR0917 - what a test plan states

@@ -25,6 +25,8 @@ SPARE_TOLERANCE = 0.02
 FAR_TOO_LARGE = 8
 # Short blocks: of a pool, and the pages that they have at least.
 SHORT_BLOCKS, LENGTH_MIN = (256, 512), 16
+# What keeps the write amplification of whole drives: dies, and pages of a block.
+DIES_MIN, UNITS_MIN = 4, 512
 BITS = {"SLC": 1, "MLC": 2, "TLC": 3, "QLC": 4}
 # Keys of an SLC cache that are bytes.
 CACHE_SIZES = ("static_bytes", "dynamic_bytes_max")
@@ -45,17 +47,50 @@ def scaled(whole: DeviceConfig, pages_max: float, *, dies: int = 1) -> DeviceCon
         return whole
     tried = _tried(whole, _sizes(whole))
     found = [one for one in tried if _has_spare_of(one, whole) and _dies(one) >= dies]
-    fitting = [one for one in found if _pages(one) <= pages_max]
-    if fitting or (found and _pages(found[0]) <= FAR_TOO_LARGE * pages_max):
+    fitting = [one for one in found if pages_of(one) <= pages_max]
+    if fitting or (found and pages_of(found[0]) <= FAR_TOO_LARGE * pages_max):
         return fitting[-1] if fitting else found[0]
     tried = _tried(whole, _sizes(whole, short_on=min(dies, _dies(whole))))
     short = [one for one in map(partial(_with_spare_of, whole), tried) if one is not None]
-    fitting = [one for one in short if _pages(one) <= pages_max]
+    fitting = [one for one in short if pages_of(one) <= pages_max]
     return (fitting[-1:] or short[:1] or found[:1] or [whole])[0]
 
 
-def _pages(device: DeviceConfig) -> int:
+def pages_of(device: DeviceConfig) -> int:
+    """Return the physical pages of a drive."""
     return int(device.effective["physical_pages"])
+
+
+def same_blocks(whole: DeviceConfig, pages_max: float) -> DeviceConfig | None:
+    """Return the largest drive of so many pages whose write amplification is that of the whole.
+
+    It has the spare factor to the page, 256 blocks of a die or more, of their whole length or of
+    at least `UNITS_MIN` pages, and on at least `DIES_MIN` dies, over which large requests spread.
+
+    Args:
+        whole: The drive.
+        pages_max: Physical pages that it should have at most.
+
+    Returns:
+        The drive; None if each such drive has more pages.
+    """
+    count = min(DIES_MIN, _dies(whole))
+    sizes: list[dict[str, int]] = []
+    while count <= _dies(whole):
+        sizes += _sizes(whole, short_on=count)
+        count *= 2
+    least = min(UNITS_MIN, _units_of_block(whole))
+    good = [one for one in _tried(whole, sizes) if _units_of_block(one) >= least]
+    made = (_with_spare_of(whole, one) for one in good if pages_of(one) <= pages_max)
+    return max(filter(None, made), key=pages_of, default=None)
+
+
+def _units_of_block(device: DeviceConfig) -> int:
+    """Return the pages that are collected at once: of a block, or of a superblock."""
+    shape = device.effective.get("superblocks")
+    planes, blocks = int(device["nand.planes_per_die"]), int(device["nand.blocks_per_plane"])
+    count = _dies(device) * planes * blocks if shape is None else int(shape["count"])
+    return pages_of(device) // count
 
 
 def with_reserve(small: DeviceConfig, whole: DeviceConfig) -> DeviceConfig:
@@ -83,7 +118,7 @@ def _tried(whole: DeviceConfig, sizes: Iterable[dict[str, int]]) -> list[DeviceC
         # Too few blocks for its reserve, its cache or its stripes.
         with contextlib.suppress(ConfigError):
             made.append(whole.replace(changes))
-    return sorted(made, key=_pages)
+    return sorted(made, key=pages_of)
 
 
 def _has_spare_of(small: DeviceConfig, whole: DeviceConfig) -> bool:
@@ -119,7 +154,7 @@ def _sizes(whole: DeviceConfig, *, short_on: int = 0) -> Iterator[dict[str, int]
         bits = BITS[str(whole["nand.cell_type"])]
         parts = (pages // part for part in range(1, pages + 1) if pages % part == 0)
         counts = SHORT_BLOCKS
-        lengths = [part for part in parts if part % bits == 0 and part >= LENGTH_MIN]
+        lengths = [part for part in parts if part % bits == 0 and part >= LENGTH_MIN] or lengths
     die_count = short_on or 1
     while die_count <= (short_on or channels * dies):
         for die_blocks, length in itertools.product(counts, lengths):
