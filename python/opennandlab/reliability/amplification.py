@@ -26,7 +26,7 @@ from opennandlab.reliability.scaling import pages_of, same_blocks
 
 # Drive writes after the fill until the amplification is steady: greedy at 7 % is within 0.1 %.
 SETTLING, MEASURED = 3.0, 1.0
-# The test is as long as so many pages of these are written, so both take about as long.
+# A drive of a fortieth of the programs: filled and written four times, it takes about as many.
 PROGRAMS_PER_PAGE = 40.0
 # Pages that are written on a scaled drive while its amplification is measured, and the limit.
 PAGES_MIN, MEASURED_MAX = 1 << 23, 512.0

@@ -62,7 +62,7 @@ def pages_of(device: DeviceConfig) -> int:
 
 
 def same_blocks(whole: DeviceConfig, pages_max: float) -> DeviceConfig | None:
-    """Return the largest drive of so many pages whose write amplification is that of the whole.
+    """Return the largest drive whose write amplification is that of the whole one.
 
     It has the spare factor to the page, 256 blocks of a die or more, of their whole length or of
     at least `UNITS_MIN` pages, and on at least `DIES_MIN` dies, over which large requests spread.
