@@ -117,3 +117,22 @@ def test_without_turnaround_mixes_are_those_of_turns() -> None:
     assert 1e6 / with_it - 1e6 / without == pytest.approx(40.5, rel=0.1)
     turns = 2 / (1 / iops(0, whole) + 1 / iops(100, whole))
     assert without == pytest.approx(turns, rel=0.1)
+
+
+def test_rates_per_watt_are_those_of_the_same_runs() -> None:
+    found = {case.name: case for case in published.cases(Effort.FULL) if "2009" in case.name}
+    # SATA-B has a question mark in the table.
+    assert [name for name in found if name.endswith("per-w")] == [
+        "sata_a_2009-k-iops-per-w",
+        "pci_c_2009-k-iops-per-w",
+    ]
+    case = found["sata_a_2009-k-iops-per-w"]
+    assert (case.expected, case.fitted) == (3.0, "controller.power.idle_w")
+    assert case.runs == found["sata_a_2009-k-iops"].runs
+    pairs = zip((8, 8, 8, 8, 4), (2, 2, 3, 3, 5), strict=True)
+    documents = [
+        {"metrics": {"iops": {"total": 1000 * iops}, "power": {"mean_w": watts}}}
+        for iops, watts in pairs
+    ]
+    # sqrt((4 x 64 + 16) / 5) over 15 W / 5.
+    assert case.measure(documents) == pytest.approx(math.sqrt(54.4) / 3)

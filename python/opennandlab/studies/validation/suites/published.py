@@ -30,7 +30,7 @@ from opennandlab.studies.validation.case import (
     lookup,
     read,
 )
-from opennandlab.theory.scaling import rms
+from opennandlab.theory.scaling import rms, rms_per_watt
 
 SUITE = "published"
 PTS_TUTORIAL = "SNIA PTS tutorial, E. Kim and E. Ho, 2013"
@@ -52,6 +52,8 @@ RMS_MAX = 0.10
 FITTED = "host.command_cost_us, host.turnaround_us, nand.timing.t_program_us"
 DRIVES_FITTED = {
     "sata_a_2009-k-iops": "host.command_cost_us",
+    "sata_a_2009-k-iops-per-w": "controller.power.idle_w",
+    "pci_c_2009-k-iops-per-w": "controller.power.idle_w",
     "sata_a_2009-mb-s": "host.command_cost_us.per_kib",
     "sata_b_2009-k-iops": "host.command_cost_us",
     "pci_c_2009-k-iops": "host.command_cost_us",
@@ -264,45 +266,40 @@ def _latency_rows() -> Iterator[Case]:
 
 
 def _drive_rows(row: str) -> Iterator[Case]:
+    """Rates of a drive, and its rate per watt where that is published."""
     preset, published = DRIVES_2009[row], figures("drives_2009_rms")[row]
-    drive = device(preset)
     depth = 128 if preset == "pci_c_2009" else 32
-    for key, expected, path, factor, pattern, size, ios in (
-        ("k-iops", published["K-IOPS RMS"], "metrics.iops.total", 1e-3, "random", 4096, 20_000),
-        (
-            "mb-s",
-            published["MB/s RMS"],
-            "metrics.throughput_mb_s.total",
-            1.0,
-            "sequential",
-            1 << 20,
-            1500,
-        ),
+    random = _mixes(preset, depth, "random", 4 * KIB, 20_000)
+    sequential = _mixes(preset, depth, "sequential", KIB * KIB, 1500)
+    iops, mb_s = "metrics.iops.total", "metrics.throughput_mb_s.total"
+    for key, column, quantity, runs, measure in (
+        ("k-iops", "K-IOPS RMS", iops, random, _rms(iops, 1e-3)),
+        ("k-iops-per-w", "K-IOPS RMS per W", f"{iops} per W", random, _per_watt),
+        ("mb-s", "MB/s RMS", mb_s, sequential, _rms(mb_s, 1.0)),
     ):
-        runs = [
-            Run(
-                drive,
-                {
-                    "pattern": pattern,
-                    "read_pct": read_pct,
-                    "block_size_bytes": size,
-                    "queue_depth": depth,
-                    "total": {"ios": ios},
-                    "precondition": [{"kind": "sequential_fill", "fills": 2}],
-                },
+        if column in published:
+            yield _case(
+                name=f"{preset}-{key}",
+                title="Drives of 2009, root mean square of five mixes of reads and writes",
+                source=NAND_TUTORIAL,
+                runs=runs,
+                quantity=quantity,
+                measure=measure,
+                expected=published[column],
+                formula="100, 75, 50, 25, 0 % reads",
             )
-            for read_pct in MIXES_2009
-        ]
-        yield _case(
-            name=f"{preset}-{key}",
-            title="Drives of 2009, root mean square of five mixes of reads and writes",
-            source=NAND_TUTORIAL,
-            runs=tuple(runs),
-            quantity=path,
-            measure=_rms(path, factor),
-            expected=expected,
-            formula="100, 75, 50, 25, 0 % reads",
-        )
+
+
+def _mixes(preset: str, depth: int, pattern: str, size: int, ios: int) -> tuple[Run, ...]:
+    drive = device(preset)
+    workload = {
+        "pattern": pattern,
+        "block_size_bytes": size,
+        "queue_depth": depth,
+        "total": {"ios": ios},
+        "precondition": [{"kind": "sequential_fill", "fills": 2}],
+    }
+    return tuple(Run(drive, {**workload, "read_pct": read_pct}) for read_pct in MIXES_2009)
 
 
 def _rms(path: str, factor: float) -> Measure:
@@ -310,3 +307,10 @@ def _rms(path: str, factor: float) -> Measure:
         return rms([factor * lookup(document, path) for document in documents])
 
     return measure
+
+
+def _per_watt(documents: Sequence[Document]) -> float:
+    """Return the root mean square of 1000 IOPS over the mean power of the same runs."""
+    rates = [1e-3 * lookup(document, "metrics.iops.total") for document in documents]
+    watts = [lookup(document, "metrics.power.mean_w") for document in documents]
+    return rms_per_watt(rates, math.fsum(watts) / len(watts))
