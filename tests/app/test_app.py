@@ -145,6 +145,35 @@ def plan(path: Path, **settings: object) -> live.Plan:
     return live.Plan(**{**values, **settings})  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(("percent", "stay"), [(0, 100), (25, 75), (60, 40), (100, 0)])
+def test_photos_are_deleted_by_their_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, percent: float, stay: int
+) -> None:
+    seen: list[int] = []
+
+    def used(root: Path) -> float:
+        seen.append(len(list(root.glob("photos/*.jpg"))))
+        return 0.95 if seen[-1] >= 100 else 0.94
+
+    monkeypatch.setattr(live, "_used_ratio", used)
+    outcome = live.run(
+        plan(
+            tmp_path,
+            suite=Suite("main-full-main", {"contact": 1}, fill=True),
+            sizes={**TINY, "camera": {"photo_bytes_min": 4096, "photo_bytes_max": 4096}},
+            runs=1,
+            may_fill=True,
+            fill_rounds=2,
+            delete_pct=percent,
+        )
+    )
+    assert not outcome.is_partial
+    # Full with 100 photos; some are deleted, and others are taken until it is full again.
+    full = seen.index(100)
+    assert seen[full + 1] == stay
+    assert seen[-1] == 100
+
+
 def test_a_live_run_leaves_nothing_behind(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("kept")
     outcome = live.run(plan(tmp_path))
@@ -259,6 +288,19 @@ def test_a_killed_run_is_cleared_by_the_next(tmp_path: Path) -> None:
         (
             ["--target", "sim:emmc_16gb", "--state", "old-dirty", "--dirty-writes", "nan"],
             "0.95 to 100",
+        ),
+        (["--target", "sim:emmc_16gb", "--dcim-delete-pct", "10"], "no effect here"),
+        (
+            [
+                "--target",
+                "dir:.",
+                "--suite",
+                "main-full-main",
+                "--may-fill",
+                "--dcim-delete-pct",
+                "101",
+            ],
+            "0 to 100",
         ),
         (["--target", "sim:emmc_16gb", "--suite", "iozone"], "no trace of `iozone`"),
         (["--target", "sim:emmc_16gb", "--size", "web.files=1"], "recording"),

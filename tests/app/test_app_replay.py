@@ -235,6 +235,19 @@ def test_aging_wears_and_formatting_frees() -> None:
     assert held == pytest.approx(0.95 * capacity, rel=0.01)
 
 
+def test_a_drive_of_which_nothing_is_deleted_ends_full() -> None:
+    quiet = lambda *_: None  # noqa: E731 (nothing to report)
+    device = load_device(SMALL)
+    written = []
+    for percent in (0.0, 25.0):
+        player = _core.Player(device.drive(42))
+        capacity = player.capacity_bytes()
+        soil(player, 42, Wanted("young-dirty", dirty_writes=2.0, delete_pct=percent), quiet)
+        written.append(json.loads(player.status())["written_bytes"] / capacity)
+    assert written == [pytest.approx(0.95, rel=0.01), pytest.approx(2.0, rel=0.01)]
+    assert "none is deleted" in Wanted("young-dirty", delete_pct=0).dirt
+
+
 def test_the_source_report_by_its_own_rule() -> None:
     """144.797 s and six cases are shown there as 868.783; ours is the rule that gives it."""
     assert 6 * sum((144.797,)) == pytest.approx(868.783, abs=0.01)
@@ -283,6 +296,14 @@ def test_the_command_twice_and_compared(tmp_path: Path) -> None:
         assert done.exit_code == 0, done.output
         assert "Total Score" in done.stdout
         assert "an excess of 512K" in done.stdout
+        found = done.stdout[done.stdout.index("Suite Information") :]
+        cells = [cell.strip() for cell in found.replace("\n", "│").split("│")]
+        pairs = {name: cells[at + 1] for at, name in enumerate(cells[:-1])}
+        assert (pairs["Suite Type"], pairs["Run"]) == ("Light", "2")
+        assert (pairs["Idle Time (ms)"], pairs["Ratio to Delete DCIM (%)"]) == ("0", "25")
+        counts = {"Camera": 1, "Web": 10, "Contact": 20, "Install": 1, "MediaScan": 0}
+        assert {name: int(pairs[name]) for name in counts} == counts
+        assert pairs["Gallery"] == "10"
     files = [str(folder / "app.json") for folder in folders]
     done = CliRunner().invoke(command_line, ["compare", *files, "--json"])
     assert done.exit_code == 0, done.output

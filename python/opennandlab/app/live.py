@@ -24,10 +24,10 @@ from typing import Final
 from opennandlab.app import cases
 from opennandlab.app.executor import Executor, Marked, Profile, chosen_eviction
 from opennandlab.app.outcome import Outcome, Progress, Sample, Watcher
-from opennandlab.app.suites import DELETED_RATIO, FULL_RATIO, Suite
+from opennandlab.app.suites import FULL_RATIO, Suite, check_delete_pct, deleted
 from opennandlab.base import scratch
 from opennandlab.base.errors import ConfigError, OutputError, WriteError
-from opennandlab.documents.app import AppCheck, AppEnvironment, AppProfile
+from opennandlab.documents.app import DELETE_PCT, AppCheck, AppEnvironment, AppProfile
 
 # What a file system needs beside the files: their metadata, and room to breathe.
 MARGIN_RATIO: Final = 0.1
@@ -50,7 +50,8 @@ class Plan:
         compress_ratio: Share of the written bytes that compresses away.
         evict: `auto`, `drop_caches` or `dontneed`.
         may_fill: Whether a suite may fill the file system.
-        fill_rounds: How often a quarter of the photos is deleted and written anew.
+        fill_rounds: How often photos are deleted and written again.
+        delete_pct: Percent of the photos, by count, that each of these rounds deletes.
     """
 
     path: Path
@@ -64,6 +65,7 @@ class Plan:
     evict: str = "auto"
     may_fill: bool = False
     fill_rounds: int = 30
+    delete_pct: float = DELETE_PCT
 
 
 def merged_sizes(plan: Plan) -> dict[str, dict[str, int]]:
@@ -87,6 +89,7 @@ def prepare(plan: Plan) -> None:
     sizes = merged_sizes(plan)
     cases.check_sizes(sizes)
     chosen_eviction(plan.evict)
+    check_delete_pct(plan.delete_pct)
     if plan.suite.fill and not plan.may_fill:
         raise ConfigError(
             "suite",
@@ -221,7 +224,7 @@ class _Live:
             self._damaged += [f"{name}/{path.name}: {text}" for text in damage(path)]
 
     def _fill(self, root: Path) -> None:
-        """Take photos until the file system is full; delete a quarter and go on, round by round."""
+        """Take photos until the file system is full, and delete a share of them, in rounds."""
         plan = self._plan
         case = cases.make("camera", plan.seed, self._sizes)
         with closing(self._executor(root)) as executor:
@@ -235,8 +238,8 @@ class _Live:
                     self._tell(f"filling, round {number + 1}/{plan.fill_rounds}")
                 if number < plan.fill_rounds - 1:
                     there = [path for path in photos if path.exists()]
-                    for path in there[:: max(1, round(1 / DELETED_RATIO))]:
-                        path.unlink()
+                    for at in deleted(len(there), plan.delete_pct):
+                        there[at].unlink()
 
     def _executor(self, root: Path) -> Executor:
         plan = self._plan

@@ -30,10 +30,12 @@ from typing import Final
 
 from opennandlab import _core
 from opennandlab.app.draw import Draw
+from opennandlab.app.suites import FULL_RATIO, check_delete_pct
 from opennandlab.app.trace import TRIM, WRITE, Request, records
 from opennandlab.base.errors import ConfigError
 from opennandlab.core.config import DeviceConfig, load_steps
 from opennandlab.core.slices import iter_run
+from opennandlab.documents.app import DELETE_PCT
 
 STATES: Final = ("young-clean", "young-dirty", "old-clean", "old-dirty")
 DIRT: Final = ("files", "pages")
@@ -46,8 +48,6 @@ WARP_SPREAD: Final = 0.1
 PAGE, PIECE = 4096, 512 << 10
 PHOTO_MIN, PHOTO_MAX = 2 << 20, 4 << 20
 SMALL_PER_PHOTO, SMALL_MEDIAN, SMALL_CAP = 4, 16 << 10, 256 << 10
-FULL_RATIO: Final = 0.95
-DELETED_RATIO: Final = 0.25
 # Requests of one call of the core, so that Ctrl-C is heard.
 BATCH: Final = 2000
 Tell = Callable[[str, float], None]
@@ -64,6 +64,8 @@ class Wanted:
         dirt_of: `files` or `pages`: what is written once 95 % is in use.
         age_by: `write` or `warp`: whether age is written or set.
         format_by: `erase` or `discard`: how an old drive is formatted.
+        delete_pct: Percent of the files that are deleted once 95 % is in use; of none the drive
+            is left as it is then.
 
     Raises:
         ConfigError: for an unknown name, or amounts out of range.
@@ -75,6 +77,7 @@ class Wanted:
     dirt_of: str = "files"
     age_by: str = "write"
     format_by: str = "erase"
+    delete_pct: float = DELETE_PCT
 
     def __post_init__(self) -> None:
         """Check name, words and amounts."""
@@ -88,6 +91,7 @@ class Wanted:
             raise ConfigError("format", f"`{self.format_by}`; accepted: {', '.join(FORMATS)}")
         if not 1 <= self.drive_writes <= 1000:
             raise ConfigError("drive_writes", f"{self.drive_writes}; accepted: 1 to 1000")
+        check_delete_pct(self.delete_pct)
         if not FULL_RATIO <= self.dirty_writes <= 100:
             message = f"{self.dirty_writes}; accepted: {FULL_RATIO} to 100"
             raise ConfigError("dirty_writes", message)
@@ -117,6 +121,8 @@ class Wanted:
         """The content of the drive, in words."""
         if not self.is_dirty:
             return "formatted; nothing is on it but what cases read"
+        if self.dirt_of == "files" and not self.delete_pct:
+            return f"files until {FULL_RATIO:.0%} is in use; none is deleted"
         return (
             f"files until {FULL_RATIO:.0%} is in use, then {self.dirt_of}: {self.dirty_writes:g} "
             "capacities written in all"
@@ -174,7 +180,7 @@ def soil(player: _core.Player, seed: int, wanted: Wanted, tell: Tell) -> None:
     target = int(wanted.dirty_writes * capacity)
     batch: list[Request] = []
     written = 0
-    for offset, length in _dirt(capacity, Draw(seed, "dirt"), wanted.dirt_of):
+    for offset, length in _dirt(capacity, Draw(seed, "dirt"), wanted.dirt_of, wanted.delete_pct):
         if written >= target:
             break
         at = 1000 * len(batch)
@@ -207,8 +213,11 @@ def reached(device: DeviceConfig, seed: int, wanted: Wanted, tell: Tell) -> _cor
     return player.drive()
 
 
-def _dirt(capacity: int, draw: Draw, dirt_of: str) -> Iterator[tuple[int, int]]:
-    """Yield writes for ever: files until the drive is full, then files or pages over them."""
+def _dirt(capacity: int, draw: Draw, dirt_of: str, delete_pct: float) -> Iterator[tuple[int, int]]:
+    """Yield writes for ever: files until the drive is full, then files or pages over them.
+
+    If no file is deleted they end when it is full.
+    """
     limit = int(capacity * FULL_RATIO) // PAGE * PAGE
     files: list[tuple[int, int]] = []
     cursor = 0
@@ -223,11 +232,13 @@ def _dirt(capacity: int, draw: Draw, dirt_of: str) -> Iterator[tuple[int, int]]:
                 files.append((cursor, length))
                 yield from _pieces(cursor, length)
                 cursor += length
+    if dirt_of == "files" and not delete_pct:
+        return
     while dirt_of == "pages":
         yield draw.below(limit // PAGE) * PAGE, PAGE
     while True:
-        deleted = draw.shuffled(range(len(files)))[: max(1, int(len(files) * DELETED_RATIO))]
-        for number in deleted:
+        count = int(len(files) * delete_pct / 100)
+        for number in draw.shuffled(range(len(files)))[: max(1, count)]:
             offset, length = files[number]
             yield from _pieces(offset, length)
             # Directories, journals and databases are written in between, a page at a time.

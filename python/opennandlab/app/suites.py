@@ -7,6 +7,7 @@ of the photos is deleted between rounds of the full case. `light` is a tenth of 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -20,7 +21,6 @@ HEAVY: Final = {
 LIGHT: Final = {name: count // 10 for name, count in HEAVY.items()}
 # Many accesses of databases and small files; and what fills a file system.
 MAIN: Final = {"web": 10, "contact": 20, "gallery": 10}
-DELETED_RATIO: Final = 0.25
 FULL_RATIO: Final = 0.95
 
 
@@ -67,6 +67,29 @@ SUITES: Final = {
         ),
     )
 }  # fmt: skip
+
+
+def check_delete_pct(percent: float) -> None:
+    """Refuse a percentage out of range.
+
+    Raises:
+        ConfigError: with what is accepted.
+    """
+    if not 0.0 <= percent <= 100.0:
+        raise ConfigError("dcim_delete_pct", f"{percent:g}; accepted: 0 to 100")
+
+
+def deleted(count: int, percent: float) -> list[int]:
+    """Return which of some photos are deleted: a share by count, evenly over their order.
+
+    >>> deleted(8, 25), len(deleted(100, 25)), len(deleted(100, 60)), deleted(100, 0)
+    ([3, 7], 25, 60, [])
+    """
+    return [
+        at
+        for at in range(count)
+        if math.floor((at + 1) * percent / 100) > math.floor(at * percent / 100)
+    ]
 
 
 def suite(name: str, cases: Mapping[str, int | None] | None = None) -> Suite:

@@ -71,6 +71,13 @@ class AgingOptions(Options):
             metavar="erase|discard",
         ),
     ] = "erase"
+    dcim_delete_pct: Annotated[
+        float,
+        flag(
+            "Percent of the photos that rounds of filling delete; of a simulated drive, of all "
+            "files. 0 ends at 95 % full.",
+        ),
+    ] = 25.0
 
     def wanted(self, state: str) -> "Wanted":
         """Return a state and how it is reached.
@@ -81,8 +88,9 @@ class AgingOptions(Options):
         from opennandlab.app.states import Wanted
 
         return Wanted(
-            state, self.drive_writes, self.dirty_writes, self.dirt, self.age, self.format_by
-        )
+            state, self.drive_writes, self.dirty_writes, self.dirt, self.age, self.format_by,
+            self.dcim_delete_pct,
+        )  # fmt: skip
 
 
 Place = Annotated[
@@ -101,6 +109,7 @@ SizeOption = Annotated[
 # What scripts in directories hear, and what the ways to a state do.
 LIVE = ("journal", "sync", "page", "evict", "compress_ratio", "may_fill", "fill_rounds")
 AGING, DIRTYING = ("drive_writes", "age", "format_by"), ("dirty_writes", "dirt")
+FILLING = ("dcim_delete_pct",)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,6 +183,7 @@ def run(given: RunOptions) -> None:
     """Run a suite of applications and report how long the user waited."""
     from opennandlab.app.suites import suite as find_suite
     from opennandlab.base.errors import ConfigError
+    from opennandlab.documents.app import DELETE_PCT
 
     chosen = find_suite(given.suite, cases_of(given.case))
     kind, _, place = given.target.partition(":")
@@ -214,6 +224,8 @@ def run(given: RunOptions) -> None:
         "mode": wanted_mode, "seed": given.seed, "runs": given.runs, "idle_ms": given.idle_ms,
         "sizes": effective_sizes,
     }  # fmt: skip
+    if given.dcim_delete_pct != DELETE_PCT:
+        settings["delete_pct"] = given.dcim_delete_pct
     document = assemble(
         outcome, chosen, settings, target=given.target, wall_s=time.monotonic() - started,
         created=created,
@@ -238,6 +250,8 @@ def _refuse_unheard(given: RunOptions, kind: str, *, is_filled: bool) -> None:
         given.refuse(AGING, "here; accepted: with a --state that is old")
     if not (is_reached and (is_filled or "dirty" in given.state)):
         given.refuse(DIRTYING, "here; accepted: with a --state that is dirty, or main-full-main")
+    if not (is_filled or (is_reached and "dirty" in given.state)):
+        given.refuse(FILLING, "here; accepted: with a --state that is dirty, or main-full-main")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -422,6 +436,7 @@ def _live(
         evict=given.evict,
         may_fill=given.may_fill,
         fill_rounds=given.fill_rounds,
+        delete_pct=given.dcim_delete_pct,
     )
     live.prepare(plan)
     return lambda watch: (live.run(plan, watch), live.merged_sizes(plan))

@@ -6,6 +6,8 @@ from typing import Final, Literal
 
 from opennandlab.documents.record import JsonObject, Number, Record
 
+# Percent of the photos that rounds of filling delete, unless the document has another one.
+DELETE_PCT: Final = 25.0
 APP_SCHEMA: Final = "opennandlab.app/1"
 
 
@@ -399,6 +401,7 @@ class AppDocument(Record, frozen=True, kw_only=True):
         seed: Of scripts, contents and the simulated drive.
         runs: How often each case was run.
         idle_ms: The user's pause between iterations.
+        delete_pct: Percent of the photos that rounds of filling delete; absent for 25, the usual.
         profile: Of databases; of a replay, that of the recording.
         sizes: Sizes that differ from the defaults, by case and name.
         cases: What the user waited for.
@@ -425,6 +428,7 @@ class AppDocument(Record, frozen=True, kw_only=True):
     seed: int
     runs: int
     idle_ms: int
+    delete_pct: float | None = None
     profile: AppProfile
     sizes: dict[str, dict[str, int]]
     cases: list[AppCase]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from opennandlab.documents.app import AppCase, AppDocument, AppDrive, AppIo
+from opennandlab.documents.app import DELETE_PCT, AppCase, AppDocument, AppDrive, AppIo
 from opennandlab.reports.figure.model import Axis, Plot, Series
 from opennandlab.reports.model import (
     Badge,
@@ -36,6 +36,10 @@ COMPAT_CLASSES = {
     "(64, 512] KiB": "128K/256K/512K",
     "> 512 KiB": "an excess of 512K",
 }
+COMPAT_CASES = {
+    "camera": "Camera", "web": "Web", "contact": "Contact",
+    "install": "Install", "mediascan": "MediaScan", "gallery": "Gallery",
+}  # fmt: skip
 DRIVE_ROWS = {
     "written_bytes": "written by the host, bytes",
     "programmed_bytes": "programmed, bytes",
@@ -376,4 +380,21 @@ def compat(document: AppDocument) -> list[Table]:
             for one in document.io
         )
         tables.append(Table("compat-io", "Rates", ("", *RATES), classes, digits=1))
-    return tables
+    return [*tables, _suite_information(document, by_case)]
+
+
+def _suite_information(document: AppDocument, by_case: Mapping[str, Sequence[AppCase]]) -> Table:
+    """Return type, pause, deletions and counts of a suite, two to a line as the source has them."""
+    # A document that does not state the deletions has the usual ones.
+    percent = DELETE_PCT if document.delete_pct is None else document.delete_pct
+    facts = [
+        ("Suite Type", document.suite.capitalize()),
+        ("Run", str(document.runs)),
+        ("Idle Time (ms)", str(document.idle_ms)),
+        ("Ratio to Delete DCIM (%)", f"{percent:g}"),
+    ]
+    for case, name in COMPAT_CASES.items():
+        counts = [one.iterations for one in by_case.get(case, ())]
+        facts.append((name, str(max(counts, default=0))))
+    rows = tuple((*facts[at], *facts[at + 1]) for at in range(0, len(facts), 2))
+    return Table("compat-suite", "Suite Information", ("", "", "", ""), rows)
