@@ -32,6 +32,7 @@ PAGES = [
     "docs/reports.md",
     "docs/pts.md",
     "docs/quick.md",
+    "docs/discs.md",
     "docs/traces.md",
     "docs/fio-jobs.md",
     "docs/from.md",

@@ -229,7 +229,7 @@ class PresetsOptions(Printed):
 
 @command(app, example="opennandlab config presets")
 def presets(given: PresetsOptions) -> None:
-    """List the built-in devices and workloads."""
+    """List the built-in devices, workloads and discs."""
     from opennandlab.core import config
 
     names = config.presets()
@@ -237,7 +237,8 @@ def presets(given: PresetsOptions) -> None:
         terminal.emit_json(names)
     elif not given.quiet:
         console = terminal.stdout(is_numbers=True)
-        folders = {"devices": config.PRESETS, "workloads": config.PRESETS / "workloads"}
+        own = {kind: config.PRESETS / kind for kind in ("workloads", "discs")}
+        folders = {"devices": config.PRESETS, **own}
         for kind, folder in folders.items():
             console.print(kind, style="bold")
             rows = [["", name, _title(folder / f"{name}.yaml")] for name in names[kind]]

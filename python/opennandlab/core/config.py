@@ -23,6 +23,7 @@ from opennandlab.base.plain import frozen, leaves, thawed, to_json
 from opennandlab.core.coded import with_code
 from opennandlab.core.given import comments, refuse_lists
 from opennandlab.core.mistaken import refuse_mistaken
+from opennandlab.core.others import no_flash, other_presets
 from opennandlab.core.overrides import RATIOS, changes_by_path, rename_ratios, set_path
 from opennandlab.core.own import namings, with_names, with_records, with_registered
 from opennandlab.policies import placer, plugins
@@ -504,13 +505,17 @@ def workload_presets() -> list[str]:
 
 
 def presets() -> dict[str, list[str]]:
-    """Return the names of the devices and the workloads of the package.
+    """Return the names of the devices, workloads and discs of the package.
 
     >>> import opennandlab as onl
     >>> "tlc_standard" in onl.presets()["devices"], onl.presets()["workloads"][:2]
     (True, ['W1', 'W2'])
     """
-    return {"devices": device_presets(), "workloads": workload_presets()}
+    return {
+        "devices": device_presets(),
+        "workloads": workload_presets(),
+        "discs": other_presets(),
+    }
 
 
 def _resolve_device(
@@ -566,6 +571,8 @@ def _found(source: Source, kind: str, folder: Path) -> tuple[dict[str, Any], str
         except RecursionError as error:
             raise ConfigError(".", "nested too deeply, or containing itself") from error
     text = str(source)
+    if kind == "device" and text in other_presets():
+        raise no_flash(text)
     names = {path.stem: path for path in folder.glob("*.yaml")}
     if text in names:
         return read_yaml(names[text]), text, names[text]

@@ -10,6 +10,7 @@ from typing import Any
 
 from opennandlab import _core
 from opennandlab.base.errors import ConfigError
+from opennandlab.core.others import is_other, no_flash
 
 EXCHANGED = "were -w and -c exchanged?"
 SCHEMAS = {"device": _core.device_schema, "workload": _core.workload_schema}
@@ -32,6 +33,8 @@ def refuse_mistaken(path: Path, document: Mapping[str, Any], kind: str) -> None:
         found = "an output of fio" if is_of_fio else f"a document `{schema}`"
         message = f"this is {found}; accepted: a {kind} file ({EXCHANGED})"
         raise ConfigError(".", f"{path}: {message}")
+    if kind == "device" and is_other(document):
+        raise no_flash(str(path))
     if kind not in SCHEMAS or document.keys() & (_keys(kind) - {"name"}):
         return
     for other in SCHEMAS.keys() - {kind}:

@@ -334,6 +334,8 @@ class Target(ABC):
     kind: ClassVar[str]
     # Whether time passes only while a stimulus runs, so that it costs nothing.
     is_virtual: ClassVar[bool]
+    # Whether minutes of the specification cost it next to nothing, whatever the test.
+    prefers_full: bool = False
     # As the user named it.
     name: str
     # Bytes that the host can address.

@@ -1,6 +1,6 @@
 """From the text of `--target` to a target that is open.
 
-    sim:PRESET|FILE                      a simulated drive, in virtual time
+    sim:PRESET|FILE                      a simulated drive or disc, in virtual time
     file:PATH, file:PATH?size=1GiB       a regular file, through fio
     /dev/…                               a block device, through fio
     nbd+unix:///EXPORT?socket=PATH       an export of an NBD server, through fio
@@ -21,6 +21,8 @@ from typing import Any
 from opennandlab.base.errors import ConfigError
 from opennandlab.base.units import parse_bytes
 from opennandlab.core.config import device_presets
+from opennandlab.core.others import read_other
+from opennandlab.core.overrides import set_path
 from opennandlab.documents import pts_header
 from opennandlab.targets.base import (
     CacheState,
@@ -183,13 +185,32 @@ def file_parts(text: str) -> tuple[Path, int | None]:
 def _simulated(request: Request) -> Target:
     from opennandlab.targets.simulated import SimulatedTarget
 
+    source = request.text.removeprefix("sim:")
+    document = read_other(source)
+    if document is not None:
+        return _other(request, source, document)
     return SimulatedTarget(
-        request.text.removeprefix("sim:"),
+        source,
         request.overrides,
         seed=request.seed,
         name=request.text,
         shrink=request.shrink,
     )
+
+
+def _other(request: Request, source: str, document: dict[str, Any]) -> Target:
+    """Open a disc.
+
+    Raises:
+        ConfigError: for one that cannot be.
+    """
+    from opennandlab.targets.disc import DiscTarget
+
+    if request.shrink:
+        raise ConfigError("--shrink", f"divides flash drives only, not {request.text}")
+    for path, value in request.overrides.items():
+        set_path(document, path, value)
+    return DiscTarget(document, Path(source).name, request.text)
 
 
 def _check_overrides(request: Request) -> None:

@@ -75,6 +75,14 @@ def seen(offset: int, data: bytes, tag: int) -> Seen:
     return Seen(own, strange, blank, old, ~(own | strange | blank | old), origins)
 
 
+def mixed(value: Words) -> Words:
+    """Return the finaliser of splitmix64 of each word; overflow is meant."""
+    value = (value ^ (value >> np.uint64(30))) * MIX_1
+    value = (value ^ (value >> np.uint64(27))) * MIX_2
+    found: Words = value ^ (value >> np.uint64(31))
+    return found
+
+
 def _offsets(offset: int, length: int) -> Words:
     return np.arange(offset, offset + length, SECTOR_BYTES, dtype=np.uint64)
 
@@ -84,17 +92,10 @@ def _words(offsets: Words, tag: int) -> Words:
     made = np.empty((len(offsets), WORDS), dtype="<u8")
     made[:, 0], made[:, 1], made[:, 2] = MARK, offsets, np.uint64(tag)
     with np.errstate(over="ignore"):
-        first = _mixed(offsets * GOLDEN ^ np.uint64(tag))
+        first = mixed(offsets * GOLDEN ^ np.uint64(tag))
         steps = np.arange(3, WORDS, dtype=np.uint64) * GOLDEN
-        made[:, 3:] = _mixed(first[:, None] + steps[None, :])
+        made[:, 3:] = mixed(first[:, None] + steps[None, :])
     return made
-
-
-def _mixed(value: Words) -> Words:
-    value = (value ^ (value >> np.uint64(30))) * MIX_1
-    value = (value ^ (value >> np.uint64(27))) * MIX_2
-    mixed: Words = value ^ (value >> np.uint64(31))
-    return mixed
 
 
 def _equal(one: Words, other: Words) -> Flags:

@@ -138,6 +138,7 @@ class Spec:
         wipc: Whether a sequential fill comes before the test's own load.
         options: Parameters that only this test has.
         kinds: Kinds of targets that it can test; empty for all.
+        needs_dies: Whether it asks a simulated drive for the dies of its file.
         cache_enabled: Default of the write cache; None for that of the profile.
         virtual_base: Time base of a simulated drive, unless the user names one: `full` where that
             takes about a minute or less.
@@ -152,14 +153,21 @@ class Spec:
     wipc: bool = True
     options: tuple[Option, ...] = ()
     kinds: tuple[str, ...] = ()
+    needs_dies: bool = False
     cache_enabled: bool | None = None
     virtual_base: Name = "scaled"
     trims: bool = False
     matrix: Mapping[Profile, Matrix] = field(default_factory=dict)
 
+    def lacking(self, target: Target) -> str:
+        """Return the part that the test needs and the target lacks; empty if there is none."""
+        if self.needs_dies and "nand" not in declared.config_of(target):
+            return "needs a flash drive, whose dies it counts"
+        return ""
+
     def base_for(self, target: Target, *, cache_enabled: bool) -> Name:
         """Return the time base of a run without `--time-base`."""
-        if not target.is_virtual:
+        if not target.is_virtual or target.prefers_full:
             return "full"
         config = declared.config_of(target)
         write_s = declared.least_write_s(config, cache_enabled=cache_enabled)
@@ -320,6 +328,8 @@ def make_plan(test: Spec, settings: Settings, target: Target) -> Plan:
     if test.kinds and target.kind not in test.kinds:
         accepted = ", ".join(test.kinds)
         raise ConfigError("target", f"{test.name} needs a target of the kind {accepted}")
+    if lacking := test.lacking(target):
+        raise ConfigError("target", f"{test.name} {lacking}")
     deviations: list[str] = []
     cache_enabled = _cache(test, settings, deviations)
     base = settings.time_base or test.base_for(target, cache_enabled=cache_enabled)

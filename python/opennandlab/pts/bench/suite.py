@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,7 +26,7 @@ from opennandlab.pts.bench.record import Progress, Watcher
 from opennandlab.pts.bench.runner import outlook_of, run_test
 from opennandlab.pts.bench.test import Test
 from opennandlab.targets.base import Target, TargetError
-from opennandlab.targets.opening import Request, open_target
+from opennandlab.targets.opening import Request, open_target, sketch
 
 # Settings that can be varied, and how their values are read.
 VARIED: dict[str, Callable[[str], Any]] = {
@@ -124,9 +125,8 @@ def run_suite(  # noqa: PLR0913, PLR0917 (what a run needs)
     try:
         for number, job in enumerate(jobs, 1):
             seen = watch if ahead is None or watch is None else ahead.telling(watch, number)
-            if job.test.kinds and request.kind not in job.test.kinds:
-                kinds = ", ".join(job.test.kinds)
-                suite.left_out[job.name] = f"needs a target of the kind {kinds}"
+            if reason := _left_out(job, request):
+                suite.left_out[job.name] = reason
                 continue
             if kept is None:
                 overrides = {**request.overrides, **job.overrides}
@@ -195,7 +195,7 @@ class _Ahead:
 
 def _work(job: Job, request: Request) -> tuple[float, float]:
     """Return the work of a test at least and at most; none of one that cannot be rehearsed."""
-    if job.test.kinds and request.kind not in job.test.kinds:
+    if _left_out(job, request):
         return 0.0, 0.0
     asked = replace(request, overrides={**request.overrides, **job.overrides})
     try:
@@ -203,6 +203,16 @@ def _work(job: Job, request: Request) -> tuple[float, float]:
     except TargetError:
         return 0.0, 0.0
     return outlook.least, outlook.most
+
+
+def _left_out(job: Job, request: Request) -> str:
+    """Return why a target cannot have a test of the suite; empty if it can."""
+    if job.test.kinds and request.kind not in job.test.kinds:
+        return f"needs a target of the kind {', '.join(job.test.kinds)}"
+    if not job.test.needs_dies:
+        return ""
+    with closing(sketch(request)) as target:
+        return job.test.lacking(target)
 
 
 def vary(job: Job, text: str, set_already: Collection[str] = ()) -> tuple[list[Job], Varied]:

@@ -117,4 +117,5 @@ TEST = Test(
     run=run,
     load=RANDOM_LOAD,
     kinds=("sim",),
+    needs_dies=True,
 )
