@@ -74,6 +74,8 @@ def assemble(  # noqa: PLR0913 (most of them by name)
         "device": outcome.device,
         "environment": plain(outcome.environment),
         "checks": [plain(one) for one in outcome.checks],
+        "drive_ms": plain(drive) if (drive := _drive_time(outcome.samples)) else None,
+        "cpu": plain(outcome.cpu) if outcome.cpu else None,
         "passed": all(one.passed for one in outcome.checks) and not outcome.is_partial,
         "partial": outcome.is_partial,
         "run": plain(
@@ -110,7 +112,16 @@ def _case(outcome: Outcome, phase: str, case: str, suite: Suite) -> AppCase:
         iterations=suite.counts[case],
         run_time_ms=_time([one.run_ns / 1e6 for one in samples]),
         response_ms=_response(samples),
+        drive_ms=_drive_time([[one] for one in samples]),
     )
+
+
+def _drive_time(runs: Sequence[Sequence[Sample]]) -> AppTime | None:
+    """Return the time in which the drive had a request, over runs; None live."""
+    times = [one.drive_ns for run in runs for one in run]
+    if not times or None in times:
+        return None
+    return _time([sum(one.drive_ns or 0 for one in run) / 1e6 for run in runs if run])
 
 
 def _time(samples: list[float]) -> AppTime:

@@ -21,6 +21,7 @@ from opennandlab.documents.app import (
     AppChunk,
     AppCourse,
     AppDocument,
+    AppFloor,
     AppLong,
     AppPeriod,
     AppRelative,
@@ -129,6 +130,7 @@ def course(requests: Sequence[Timed]) -> AppCourse | None:
             )
             for one in long[:LONGEST_MAX]
         ],
+        long_writes=sum(one.kind == "write" for one in long),
     )
 
 
@@ -182,4 +184,12 @@ def relative(document: AppDocument, young: AppDocument) -> AppRelative | None:
         flush=ratio(ours.flush.mean, theirs.flush.mean),
         write_longest=ratio(ours.write.max, theirs.write.max),
         response_longest=longest[0] / longest[1],
+        **_floors(ours.small_write, theirs.small_write),
     )
+
+
+def _floors(here: AppFloor | None, there: AppFloor | None) -> dict[str, float]:
+    if here is None or there is None:
+        return {}
+    parts = ("p1", "p5", "p50")
+    return {f"small_write_{part}": getattr(here, part) / getattr(there, part) for part in parts}

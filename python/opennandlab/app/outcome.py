@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from opennandlab.app.requests import Counted
-from opennandlab.documents.app import AppCheck, AppEnvironment, AppProfile, AppState
+from opennandlab.documents.app import AppCheck, AppCpu, AppEnvironment, AppProfile, AppState
 from opennandlab.documents.record import JsonObject
 
 
@@ -50,11 +50,13 @@ class Sample:
         phase: `main`; of a suite that fills the device, `first` before that and `second` after it.
         case: Name of the case.
         responses_ns: Time of each iteration.
+        drive_ns: Time of them in which the drive had a request; None live: it is not seen.
     """
 
     phase: str
     case: str
     responses_ns: list[int]
+    drive_ns: int | None = None
 
     @property
     def run_ns(self) -> int:
@@ -71,6 +73,7 @@ class Outcome:
         profile: Settings of databases.
         samples: Cases of each run, in order.
         counted: Counts and times of requests; None live, where they are not seen.
+        cpu: Think time that was added; None without.
         state: State that a simulated drive was brought into; None live.
         device: Resolved device of a simulated drive; None live.
         checks: Self-checks.
@@ -82,6 +85,7 @@ class Outcome:
     profile: AppProfile
     samples: list[list[Sample]] = field(default_factory=list)
     counted: Counted | None = None
+    cpu: AppCpu | None = None
     state: AppState | None = None
     device: JsonObject | None = None
     checks: list[AppCheck] = field(default_factory=list)

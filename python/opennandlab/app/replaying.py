@@ -23,9 +23,10 @@ from opennandlab import _core
 from opennandlab.app import states
 from opennandlab.app.cases import APPLICATIONS
 from opennandlab.app.outcome import Outcome, Progress, Sample, Watcher
-from opennandlab.app.requests import Counted
+from opennandlab.app.requests import Counted, busy_ns
 from opennandlab.app.states import Wanted
 from opennandlab.app.suites import Suite
+from opennandlab.app.thinking import Processor, spread
 from opennandlab.app.trace import WRITE, Request, Trace, canonical, load, records, shipped
 from opennandlab.base.errors import ConfigError
 from opennandlab.core.config import DeviceConfig
@@ -60,6 +61,7 @@ class Plan:
         image: A saved drive instead of a state.
         idle_ms: The user's pause between iterations.
         traces: Traces of your own, by case.
+        cpu: Who thinks between the requests of an iteration.
     """
 
     device: DeviceConfig
@@ -70,6 +72,7 @@ class Plan:
     image: Path | None = None
     idle_ms: int = 0
     traces: dict[str, Path] = field(default_factory=dict)
+    cpu: Processor = field(default_factory=Processor)
 
 
 def prepare(plan: Plan) -> dict[str, Trace]:
@@ -149,6 +152,7 @@ class _Replay:
             ),
             _profile(about),
             counted=Counted(),
+            cpu=plan.cpu.record(),
             device=plan.device.to_dict(),
         )
 
@@ -264,32 +268,27 @@ class _Replay:
     def _case(self, phase: str, case: str, count: int) -> Sample:
         trace = self._traces[case]
         self._wanted_iterations += count
-        responses: list[int] = []
-        while len(responses) < count:
-            requests = trace.first(count - len(responses))
+        windows: list[tuple[int, int]] = []
+        busy = 0
+        while len(windows) < count:
+            requests = spread(trace.first(count - len(windows)), self._plan.cpu.think_ns(case))
             if self._plan.idle_ms:
                 requests = _with_pauses(requests, self._plan.idle_ms * 1_000_000)
-            responses += self._played_times(requests)
-        self._played += len(responses)
-        return Sample(phase, case, responses)
+            times = self._played_times(requests)
+            played = _iterations(requests, times)
+            busy += busy_ns(requests, times, played)
+            windows += played
+        self._played += len(windows)
+        return Sample(phase, case, [end - begin for begin, end in windows], busy)
 
-    def _played_times(self, requests: tuple[Request, ...]) -> list[int]:
-        """Play requests; return the responses of their iterations."""
+    def _played_times(self, requests: tuple[Request, ...]) -> list[tuple[int, int]]:
+        """Play requests; return when each began and ended."""
         if self._player is None or self.outcome.counted is None:
             return []
         words = self._player.play(records(requests))
-        times = list(struct.iter_unpack("<QQ", words))
+        times: list[tuple[int, int]] = list(struct.iter_unpack("<QQ", words))
         self.outcome.counted.add(requests, times)
-        responses = []
-        begun = 0
-        for one, (start, end) in zip(requests, times, strict=True):
-            if one.mark is None:
-                continue
-            if one.mark[2]:
-                responses.append(end - begun)
-            else:
-                begun = start
-        return responses
+        return times
 
     def _lost_pages(self) -> int:
         """Return the pages of reads so far that gave no data."""
@@ -301,6 +300,22 @@ class _Replay:
     def _drive_now(self) -> AppDrive:
         status = json.loads(self._player.status()) if self._player is not None else {}
         return AppDrive(**{key: status[key] for key in DRIVE_KEYS})
+
+
+def _iterations(
+    requests: tuple[Request, ...], times: list[tuple[int, int]]
+) -> list[tuple[int, int]]:
+    """Return begin and end of the iterations."""
+    found = []
+    begun = 0
+    for one, (start, end) in zip(requests, times, strict=True):
+        if one.mark is None:
+            continue
+        if one.mark[2]:
+            found.append((begun, end))
+        else:
+            begun = start
+    return found
 
 
 def _with_pauses(requests: tuple[Request, ...], pause_ns: int) -> tuple[Request, ...]:

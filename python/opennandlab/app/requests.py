@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from opennandlab.app.trace import FLUSH, FUA_WRITE, MARK, READ, TRIM, WRITE, Request
-from opennandlab.documents.app import AppIo, AppLatency, AppRequests
+from opennandlab.documents.app import AppFloor, AppIo, AppLatency, AppRequests
 
 KIB: Final = 1024
 # Name and largest size of each class.
@@ -34,6 +34,35 @@ def rank(ordered: Sequence[float], share: float) -> float:
     (2.0, 1.0)
     """
     return ordered[max(0, -(-int(share * 10_000) * len(ordered) // 10_000) - 1)]
+
+
+def busy_ns(
+    requests: Sequence[Request],
+    times: Sequence[tuple[int, int]],
+    windows: Sequence[tuple[int, int]],
+) -> int:
+    """Return the time of windows, in order of time, in which the drive had a request.
+
+    >>> made = [Request(WRITE, 0, 0, 4096, 0, 0)] * 3
+    >>> busy_ns(made, [(0, 4), (2, 6), (9, 20)], [(1, 10), (12, 13)])
+    7
+    """
+    busy = sorted(
+        (start, end)
+        for one, (start, end) in zip(requests, times, strict=True)
+        if one.kind != MARK and end > start
+    )
+    total, place, until = 0, 0, 0
+    for begin, finish in windows:
+        until = max(until, begin)
+        while place < len(busy) and busy[place][0] < finish:
+            start, end = busy[place]
+            total += max(0, min(end, finish) - max(start, until))
+            until = max(until, min(end, finish))
+            if end > finish:
+                break
+            place += 1
+    return total
 
 
 @dataclass
@@ -114,7 +143,7 @@ class Counted:
     def summary(self) -> AppRequests:
         """Return counts and response times."""
         writes = self.sizes["w"]
-        small = sum(length == PAGE for length, *_ in writes)
+        small = sorted(took / 1000 for length, took, _ in writes if length == PAGE)
         return AppRequests(
             read=_latency([took for _, took, _ in self.sizes["r"]]),
             write=_latency([took for _, took, _ in writes]),
@@ -123,12 +152,20 @@ class Counted:
             trim_bytes=sum(self.trims),
             fua=self.fua,
             refused=self.refused,
-            small_write_ratio=small / len(writes) if writes else None,
+            small_write_ratio=len(small) / len(writes) if writes else None,
+            small_write=_floor(small),
         )
 
 
 def _rate(amount: float, ns: int) -> float | None:
     return amount * 1e9 / ns if amount and ns else None
+
+
+def _floor(ordered: list[float]) -> AppFloor | None:
+    if len(ordered) < P99_MIN:
+        return None
+    p1, p5, p50 = (rank(ordered, share) for share in (0.01, 0.05, 0.5))
+    return AppFloor(count=len(ordered), p1=p1, p5=p5, p50=p50)
 
 
 def _latency(times: list[int]) -> AppLatency:

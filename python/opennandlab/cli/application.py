@@ -146,6 +146,14 @@ class RunOptions(AgingOptions):
     relative: Annotated[bool, flag("Run the suite on the young and clean drive as well.")] = False
     runs: Annotated[int, flag("How often each case is run.", min=1, max=1000)] = 5
     idle_ms: Annotated[int, flag("Pause between iterations.", min=0, max=3_600_000)] = 0
+    cpu: Annotated[
+        str,
+        flag(
+            "Think time before the requests of an iteration: none, that of the talk's phone, or "
+            "milliseconds by case.",
+            metavar="none|phone2013|FILE",
+        ),
+    ] = "none"
     journal: Annotated[
         str, flag("Journal of databases, live: truncate, delete, persist or wal.")
     ] = "truncate"
@@ -206,6 +214,7 @@ def run(given: RunOptions) -> None:
             raise ConfigError("size", "a recorded trace has the sizes of its recording")
         work = _replaying(place, chosen, given, given.state)
     else:
+        given.refuse(("cpu",), "in a directory, where a processor thinks; accepted: with sim:")
         if given.sets or given.state != "young-clean" or given.trace or given.relative:
             message = "--set, --state, --trace and --relative are of simulated drives"
             raise ConfigError("target", message)
@@ -390,6 +399,7 @@ def suites(given: SuitesOptions) -> None:
 def _replaying(place: str, chosen: "Suite", given: RunOptions, state: str) -> "Work":
     from opennandlab.app import replaying
     from opennandlab.app.states import Wanted
+    from opennandlab.app.thinking import processor
     from opennandlab.base.errors import ConfigError
     from opennandlab.core.config import DeviceConfig, own_device
     from opennandlab.core.images import same_device
@@ -413,6 +423,7 @@ def _replaying(place: str, chosen: "Suite", given: RunOptions, state: str) -> "W
         seed=given.seed,
         runs=given.runs,
         idle_ms=given.idle_ms,
+        cpu=processor(given.cpu, [case for case, count in chosen.counts.items() if count]),
     )
     replaying.prepare(plan)
     return lambda watch: (replaying.replay(plan, watch), {})

@@ -56,6 +56,8 @@ class AppCase(Record, frozen=True, kw_only=True):
         iterations: Of each run; 0 for a case that was left out.
         run_time_ms: Time of all iterations of a run; `null` for a case that was left out.
         response_ms: Time of each; `null` for a case that was left out.
+        drive_ms: Part of the run time in which the drive had a request; absent for a live run and
+            for a case that was left out.
     """
 
     case: str
@@ -63,6 +65,19 @@ class AppCase(Record, frozen=True, kw_only=True):
     iterations: int
     run_time_ms: AppTime | None
     response_ms: AppResponse | None
+    drive_ms: AppTime | None = None
+
+
+class AppCpu(Record, frozen=True, kw_only=True):
+    """Think time that was spread before the requests of each iteration.
+
+    Args:
+        name: `phone2013`, or the name of a file.
+        think_ms: Milliseconds an iteration, by case.
+    """
+
+    name: str
+    think_ms: dict[str, float]
 
 
 class AppScore(Record, frozen=True, kw_only=True):
@@ -135,6 +150,22 @@ class AppLatency(Record, frozen=True, kw_only=True):
     p50: float | None
     p99: float | None
     max: float | None
+
+
+class AppFloor(Record, frozen=True, kw_only=True):
+    """The fast end of the response times of one kind of request, in microseconds.
+
+    Args:
+        count: Requests; at least 100.
+        p1: First percentile, by nearest rank.
+        p5: Fifth percentile.
+        p50: Median.
+    """
+
+    count: int
+    p1: float
+    p5: float
+    p50: float
 
 
 class AppChunk(Record, frozen=True, kw_only=True):
@@ -217,6 +248,7 @@ class AppCourse(Record, frozen=True, kw_only=True):
         long_ms: From when on a request is long.
         long_count: Long requests.
         longest: The first hundred of them, the longest first.
+        long_writes: Those of them that are writes.
     """
 
     window_ms: float
@@ -225,6 +257,7 @@ class AppCourse(Record, frozen=True, kw_only=True):
     long_ms: float
     long_count: int
     longest: list[AppLong]
+    long_writes: int | None = None
 
 
 class AppRelative(Record, frozen=True, kw_only=True):
@@ -237,6 +270,9 @@ class AppRelative(Record, frozen=True, kw_only=True):
         flush: The same of flushes.
         write_longest: Of the longest write.
         response_longest: Of the longest response of an iteration.
+        small_write_p1: Of the first percentile of the writes of 4 KiB; absent without 100 of them.
+        small_write_p5: The same of the fifth percentile.
+        small_write_p50: The same of the median.
     """
 
     run_time: float
@@ -245,6 +281,9 @@ class AppRelative(Record, frozen=True, kw_only=True):
     flush: float | None
     write_longest: float | None
     response_longest: float
+    small_write_p1: float | None = None
+    small_write_p5: float | None = None
+    small_write_p50: float | None = None
 
 
 class AppRequests(Record, frozen=True, kw_only=True):
@@ -259,6 +298,7 @@ class AppRequests(Record, frozen=True, kw_only=True):
         fua: Writes with force unit access.
         refused: Writes that a worn-out drive refused.
         small_write_ratio: Share of the writes of 4 KiB; `null` without writes.
+        small_write: Response times of the writes of 4 KiB; absent with fewer than 100.
     """
 
     read: AppLatency
@@ -269,6 +309,7 @@ class AppRequests(Record, frozen=True, kw_only=True):
     fua: int
     refused: int
     small_write_ratio: float | None
+    small_write: AppFloor | None = None
 
 
 class AppDrive(Record, frozen=True, kw_only=True):
@@ -420,6 +461,9 @@ class AppDocument(Record, frozen=True, kw_only=True):
         partial: Whether it was interrupted.
         run: Facts of this machine.
         digest: SHA-256 over all but `run` and itself.
+        drive_ms: Part of the run time of all cases in which the drive had a request; absent for a
+            live run.
+        cpu: Think time of a processor; absent without.
     """
 
     schema: Literal["opennandlab.app/1"]
@@ -447,6 +491,8 @@ class AppDocument(Record, frozen=True, kw_only=True):
     partial: bool
     run: AppRun
     digest: str
+    drive_ms: AppTime | None = None
+    cpu: AppCpu | None = None
 
 
 def figures(document: JsonObject) -> dict[str, float]:

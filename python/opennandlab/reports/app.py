@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from opennandlab.documents.app import DELETE_PCT, AppCase, AppDocument, AppDrive, AppIo
+from opennandlab.documents.app import DELETE_PCT, AppCase, AppDocument, AppDrive, AppIo, AppTime
 from opennandlab.reports.figure.model import Axis, Plot, Series
 from opennandlab.reports.model import (
     Badge,
@@ -122,13 +122,19 @@ def run_time(document: AppDocument) -> Table:
     """Return run times of all cases."""
     rows: list[tuple[Cell, ...]] = []
     if document.total_ms is not None:
-        rows.append(("total", "-", document.total_ms.mean, document.total_ms.sd))
+        drive = _means(document.drive_ms)
+        rows.append(("total", "-", document.total_ms.mean, document.total_ms.sd, *drive))
     for one in document.cases:
         time = one.run_time_ms
         cells = ("-", "-") if time is None else (time.mean, time.sd)
-        rows.append((label(one), str(one.iterations or "-"), *cells))
-    heads = ("case", "iterations", "mean ms", "sd ms")
-    return Table("run-time", "Run time", heads, tuple(rows), digits=1)
+        rows.append((label(one), str(one.iterations or "-"), *cells, *_means(one.drive_ms)))
+    heads = ("case", "iterations", "mean ms", "sd ms", "drive ms")
+    note = "Drive: the part in which the drive had a request."
+    return Table("run-time", "Run time", heads, tuple(rows), note, digits=1)
+
+
+def _means(time: AppTime | None) -> tuple[Cell, ...]:
+    return _dashes(None if time is None else time.mean)
 
 
 def label(one: AppCase) -> str:
@@ -216,6 +222,9 @@ def _relative(document: AppDocument) -> Iterator[Item]:
         "flush, mean": it.flush,
         "longest write": it.write_longest,
         "longest response": it.response_longest,
+        "write of 4 KiB, p1": it.small_write_p1,
+        "write of 4 KiB, p5": it.small_write_p5,
+        "write of 4 KiB, p50": it.small_write_p50,
     }
     rows = tuple((name, *_dashes(value)) for name, value in names.items())
     note = "The same suite on the same drive as it comes from the factory is 1."
@@ -287,7 +296,8 @@ def _over_time(document: AppDocument) -> Iterator[Item]:
     long: tuple[tuple[Cell, ...], ...] = tuple(
         (one.at_ms, one.kind, str(one.bytes), one.took_ms) for one in it.longest[:LONGEST_SHOWN]
     )
-    title = f"Requests of {it.long_ms:.0f} ms and more: {it.long_count}"
+    writes = "" if it.long_writes is None else f", of them {it.long_writes} writes"
+    title = f"Requests of {it.long_ms:.0f} ms and more: {it.long_count}{writes}"
     if not long:
         long = (("none", "-", "-", "-"),)
     yield Table("long", title, ("at ms", "kind", "bytes", "took ms"), long, digits=1)
@@ -327,6 +337,10 @@ def device(document: AppDocument) -> Iterator[Table]:
         )
         heads = ("request", "count", "mean us", "p50 us", "p99 us", "max us")
         yield Table("requests", "Response times of requests", heads, rows, note, digits=1)
+        if (small := found.small_write) is not None:
+            floor = ((str(small.count), small.p1, small.p5, small.p50),)
+            names = ("writes", "p1 us", "p5 us", "p50 us")
+            yield Table("floor", "Writes of 4 KiB", names, floor, digits=1)
     state = document.state
     if state is not None:
         drive = tuple(
@@ -341,6 +355,13 @@ def _of(drive: AppDrive, key: str) -> tuple[Cell, ...]:
     return _dashes(getattr(drive, key))
 
 
+def _thinking(document: AppDocument) -> str:
+    if document.cpu is None:
+        return "none"
+    times = ", ".join(f"{case} {ms:g}" for case, ms in document.cpu.think_ms.items())
+    return f"{document.cpu.name}, ms an iteration: {times}"
+
+
 def environment(document: AppDocument) -> Table:
     """Return where it ran."""
     it, profile = document.environment, document.profile
@@ -353,6 +374,7 @@ def environment(document: AppDocument) -> Table:
         ("flush", it.flush),
         ("SQLite", f"{profile.journal}, {profile.sync}, pages of {profile.page_bytes} bytes"),
         ("idle time", f"{document.idle_ms} ms"),
+        ("think time", _thinking(document)),
         ("checks", ", ".join(f"{one.name}: {one.detail}" for one in document.checks)),
     )
     return Table("environment", "Environment", ("", "value"), rows, wraps=True)

@@ -64,6 +64,7 @@ class AppRuns(Family):
             "SQLite profiles": [f"{one.profile.journal}, {one.profile.sync}" for one in documents],
             "sizes": [str(one.sizes or "the defaults") for one in documents],
             "idle times": [f"{one.idle_ms} ms" for one in documents],
+            "think times": [str(one.cpu.think_ms if one.cpu else "none") for one in documents],
             "traces": [_traces(one) for one in documents],
         }.items():
             yield from differing(what, values, values)
