@@ -29,7 +29,8 @@ done
 sanitize() {
   try nvme sanitize /dev/nvme0 --sanact=$1
   for _ in $(seq 100); do
-    state=$(nvme get-log /dev/nvme0 --log-id=129 --log-len=512 -b | hexdump -s 2 -n 2 -e '1/2 "%d"')
+    nvme get-log /dev/nvme0 --log-id=129 --log-len=512 -b > log
+    state=$(hexdump -s 2 -n 2 -e '1/2 "%d"' log)
     [ $((state & 7)) = 2 ] || break
     sleep 0.5
   done
@@ -54,4 +55,9 @@ def scenario(bench: Bench) -> list[str]:
     mapped = [int(text, 0) for text in re.findall(r"^== mapped (\S+)", console, re.MULTILINE)]
     if not mapped or mapped[0] == 0 or any(mapped[1:]):
         found.append(f"blocks in use {mapped}, accepted: some, then 0 behind each purge")
+    erases = re.findall(r"^== erases .*Max.*?(\d+).*Min.*?(\d+)", console, re.MULTILINE)
+    # Behind the first fill, an erase, a new key, a block erase, a crypto erase.
+    expected = [("0", "0"), ("1", "1"), ("1", "1"), ("2", "2"), ("2", "2")]
+    if erases != expected:
+        found.append(f"greatest and least number of erases {erases}, accepted: {expected}")
     return found
