@@ -235,6 +235,22 @@ def test_aging_wears_and_formatting_frees() -> None:
     assert held == pytest.approx(0.95 * capacity, rel=0.01)
 
 
+def test_a_host_splits_large_requests_and_loses_no_byte() -> None:
+    whole, split = (played(transfer_max=most).io for most in (0, 524_288))
+    assert whole is not None
+    assert split is not None
+    assert [row.size for row in split][-1] == "> 512 KiB"
+    assert (split[-1].reads, split[-1].writes) == (0, 0)
+    assert whole[-1].writes > 0
+    for bytes_ in ("read_bytes", "write_bytes"):
+        assert getattr(split[0], bytes_) == getattr(whole[0], bytes_)
+    # Requests of 1 MiB, twice as many of half the size.
+    assert split[-2].writes == whole[-2].writes + 2 * whole[-1].writes
+    for most in (-4096, 100, 5000):
+        with pytest.raises(ConfigError, match="multiple of 4096"):
+            played(transfer_max=most)
+
+
 def test_a_drive_of_which_nothing_is_deleted_ends_full() -> None:
     quiet = lambda *_: None  # noqa: E731 (nothing to report)
     device = load_device(SMALL)

@@ -45,6 +45,7 @@ DRIVE_KEYS: Final = (
     "written_bytes", "programmed_bytes", "waf", "collections", "moved_pages", "erases",
     "free_blocks", "mapped_pages", "erase_count_mean", "erase_count_max", "is_worn_out",
 )  # fmt: skip
+PAGE: Final = 4096
 FLUSH_WORDS: Final = "recorded: FUSE turns force-unit-access into a write and a flush"
 
 
@@ -62,6 +63,7 @@ class Plan:
         idle_ms: The user's pause between iterations.
         traces: Traces of your own, by case.
         cpu: Who thinks between the requests of an iteration.
+        transfer_max: Bytes above which the host splits a read or write; 0 leaves all as recorded.
     """
 
     device: DeviceConfig
@@ -73,6 +75,7 @@ class Plan:
     idle_ms: int = 0
     traces: dict[str, Path] = field(default_factory=dict)
     cpu: Processor = field(default_factory=Processor)
+    transfer_max: int = 0
 
 
 def prepare(plan: Plan) -> dict[str, Trace]:
@@ -82,6 +85,9 @@ def prepare(plan: Plan) -> dict[str, Trace]:
         ConfigError: for a case without one, or a drive that is too small for one.
         TraceError: for a file that is none.
     """
+    if plan.transfer_max and (plan.transfer_max < PAGE or plan.transfer_max % PAGE):
+        message = f"{plan.transfer_max}; accepted: 0, or a multiple of {PAGE}"
+        raise ConfigError("max_transfer_bytes", message)
     wanted = [case for case, count in plan.suite.counts.items() if count]
     for case in plan.traces:
         if case not in wanted:
@@ -96,7 +102,8 @@ def prepare(plan: Plan) -> dict[str, Trace]:
                 f"no trace of `{case}` is at hand; accepted: {', '.join(APPLICATIONS)}, a trace of "
                 "your own, or `--mode live` in a directory",
             )
-        found[case] = shipped(case) if own is None else load(own)
+        trace = shipped(case) if own is None else load(own)
+        found[case] = trace.split(plan.transfer_max) if plan.transfer_max else trace
     capacity = plan.device.effective.get("logical_bytes", 0)
     for case, trace in found.items():
         if plan.image is None and trace.end > capacity:

@@ -19,7 +19,7 @@ import hashlib
 import lzma
 import struct
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -97,6 +97,23 @@ class Trace:
             if ended == iterations:
                 return self.requests[: place + 1]
         return self.requests
+
+    def split(self, bytes_max: int) -> Trace:
+        """Return the trace as a host sends it that splits reads and writes above a size.
+
+        The pieces of a request arrive together, and are answered together in the recording; the
+        case waits for all of them. Trims are left whole.
+        """
+        pieces: list[Request] = []
+        for one in self.requests:
+            if one.kind not in {READ, WRITE, FUA_WRITE} or one.length <= bytes_max:
+                pieces.append(one)
+                continue
+            pieces += [
+                replace(one, offset=one.offset + done, length=min(bytes_max, one.length - done))
+                for done in range(0, one.length, bytes_max)
+            ]
+        return replace(self, requests=tuple(pieces))
 
     def laid_down(self) -> list[tuple[int, int]]:
         """Return what it reads before it writes it: first byte and length, in units of 4 KiB.

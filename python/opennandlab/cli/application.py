@@ -173,6 +173,14 @@ class RunOptions(AgingOptions):
         list[str] | None,
         flag("Play another trace for a case. May be repeated.", metavar="CASE=FILE"),
     ] = None
+    max_transfer_bytes: Annotated[
+        int,
+        flag(
+            "Split reads and writes above this size, as the host of the source's report: 524288; "
+            "0 plays them as recorded.",
+            min=0,
+        ),
+    ] = 0
     size: SizeOption = None
     output: Annotated[
         Path | None, flag("Write app.json, app.html and tables as CSV.", "-o", metavar="DIR")
@@ -191,7 +199,6 @@ def run(given: RunOptions) -> None:
     """Run a suite of applications and report how long the user waited."""
     from opennandlab.app.suites import suite as find_suite
     from opennandlab.base.errors import ConfigError
-    from opennandlab.documents.app import DELETE_PCT
 
     chosen = find_suite(given.suite, cases_of(given.case))
     kind, _, place = given.target.partition(":")
@@ -229,12 +236,7 @@ def run(given: RunOptions) -> None:
             young = first(watch)[0]
     from opennandlab.app.assembling import assemble
 
-    settings: dict[str, object] = {
-        "mode": wanted_mode, "seed": given.seed, "runs": given.runs, "idle_ms": given.idle_ms,
-        "sizes": effective_sizes,
-    }  # fmt: skip
-    if given.dcim_delete_pct != DELETE_PCT:
-        settings["delete_pct"] = given.dcim_delete_pct
+    settings = _settings(given, wanted_mode, effective_sizes)
     document = assemble(
         outcome, chosen, settings, target=given.target, wall_s=time.monotonic() - started,
         created=created,
@@ -246,6 +248,21 @@ def run(given: RunOptions) -> None:
     _tell(document, outcome.failure, given)
 
 
+def _settings(given: RunOptions, mode: str, sizes: dict[str, dict[str, int]]) -> dict[str, object]:
+    """Return the settings of a document; those that it has without them only where they differ."""
+    from opennandlab.documents.app import DELETE_PCT
+
+    found: dict[str, object] = {
+        "mode": mode, "seed": given.seed, "runs": given.runs, "idle_ms": given.idle_ms,
+        "sizes": sizes,
+    }  # fmt: skip
+    if given.max_transfer_bytes:
+        found["max_transfer_bytes"] = given.max_transfer_bytes
+    if given.dcim_delete_pct != DELETE_PCT:
+        found["delete_pct"] = given.dcim_delete_pct
+    return found
+
+
 def _refuse_unheard(given: RunOptions, kind: str, *, is_filled: bool) -> None:
     """Refuse options of directories on simulated drives, and of states that are not reached.
 
@@ -253,6 +270,8 @@ def _refuse_unheard(given: RunOptions, kind: str, *, is_filled: bool) -> None:
     """
     if kind == "sim":
         given.refuse(LIVE, "on recorded requests; accepted: with dir:PATH")
+    else:
+        given.refuse(["max_transfer_bytes"], "in a directory, whose host splits by itself")
     # An image is what it is, whatever its file is called.
     is_reached = kind == "sim" and not given.state.startswith("image:")
     if not (is_reached and "old" in given.state):
@@ -424,6 +443,7 @@ def _replaying(place: str, chosen: "Suite", given: RunOptions, state: str) -> "W
         runs=given.runs,
         idle_ms=given.idle_ms,
         cpu=processor(given.cpu, [case for case, count in chosen.counts.items() if count]),
+        transfer_max=given.max_transfer_bytes,
     )
     replaying.prepare(plan)
     return lambda watch: (replaying.replay(plan, watch), {})

@@ -443,6 +443,7 @@ class AppDocument(Record, frozen=True, kw_only=True):
         runs: How often each case was run.
         idle_ms: The user's pause between iterations.
         delete_pct: Percent of the photos that rounds of filling delete; absent for 25, the usual.
+        max_transfer_bytes: Above which the host split reads and writes; absent as recorded.
         profile: Of databases; of a replay, that of the recording.
         sizes: Sizes that differ from the defaults, by case and name.
         cases: What the user waited for.
@@ -473,6 +474,7 @@ class AppDocument(Record, frozen=True, kw_only=True):
     runs: int
     idle_ms: int
     delete_pct: float | None = None
+    max_transfer_bytes: int | None = None
     profile: AppProfile
     sizes: dict[str, dict[str, int]]
     cases: list[AppCase]
