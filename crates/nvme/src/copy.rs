@@ -74,7 +74,7 @@ impl Copy {
     }
 }
 
-/// What the drive says of copies: in the page of a controller the formats, in that of a namespace
+/// Puts the limits of copies: in the page of a controller the formats, in that of a namespace
 /// how much.
 pub(crate) fn announce(namespace: Option<&Namespace>, page: &mut [u8]) {
     let Some(namespace) = namespace else { return put_number(page, 534, 2, FORMATS) };

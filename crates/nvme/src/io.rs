@@ -165,7 +165,7 @@ fn plan(target: &Target, entry: &Entry, data: &[u8]) -> Result<Plan, Status> {
     Ok(Plan::One(Request { command, flags, cookie, offset, length }, purpose))
 }
 
-/// Reads what is to be copied, and gives it to the drive as a write that is preceded by reads.
+/// Reads the data of a copy, and gives it to the drive as a write that is preceded by reads.
 fn copy(ticket: Ticket, asked: Copy, flags: u16, line: &mut Line<'_>) -> Result<(), End> {
     let data = match asked.data(line) {
         Ok(data) => data,

@@ -18,7 +18,7 @@
 //! | `target` `namespaces` `failures` | the drive as hosts know it: parts, controllers, failures |
 //! | `controller` `news` | properties, features, events and queues of one association |
 //! | `front` `link` | a connection from its first byte to its end |
-//! | `logs` `latency_log` | what the drive says of its work and wear |
+//! | `logs` `latency_log` | work and wear of the drive |
 //! | `fabrics` `admin` `identify` `features` `purge` `io` `copy` | commands |
 //! | `reply` | completions |
 //!

@@ -91,7 +91,7 @@ pub(crate) enum Purpose {
     Compare(Vec<u8>),
     /// It has no data.
     Change,
-    /// It writes what is in these bytes of the drive.
+    /// It writes the data of these bytes of the drive.
     Copy(Vec<Range<u64>>),
     /// The same, and there are others for the same command.
     Part(Arc<Joint>),

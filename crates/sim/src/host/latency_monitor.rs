@@ -7,7 +7,7 @@
 //! ```
 //! A command below the first threshold is not counted. Of each bucket and kind the largest latency
 //! is kept, and when it ended. After a window the figures are kept as they are until the next one
-//! has passed, and others begin. All times are those of whoever notes: the model.
+//! has passed, and others begin. All times are those of the model.
 //!
 //! Thresholds, window and their first values: OCP Datacenter NVMe SSD Specification 2.0, latency
 //! monitor: a threshold x means (x + 1) x 5 ms, and a bucket has its lower limit.
@@ -59,7 +59,7 @@ pub struct Slow {
     pub latency: Ns,
 }
 
-/// What was counted in a window, by bucket and [`Kind`].
+/// Counts of a window, by bucket and [`Kind`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
     /// Commands.
