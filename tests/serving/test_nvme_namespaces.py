@@ -113,7 +113,9 @@ def test_slow_commands_are_logged(tmp_path: Path, command: Path) -> None:
     server, lines = begin(tmp_path, command, *DOOR, *slow)
     with ending(server, tmp_path), connected(lines[0]) as (admin, queue):
         for first in range(2):
-            assert queue.ask(of(1, 1, first), noise(BLOCK, first))[1] == 0
+            # Complete on the flash: force unit access.
+            entry = struct.pack("<BBHI32xQI12x", 1, 0x40, 2, 1, first, 1 << 30)
+            assert queue.ask(entry, noise(BLOCK, first))[1] == 0
         entry = admin_entry(2, 0xFFFFFFFF, 0xC3 | 127 << 16)
         log = admin.ask(entry, wanted=512)[2]
     counters = struct.unpack("<16I", log[0x20:0x60])
