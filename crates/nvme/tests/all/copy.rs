@@ -1,8 +1,10 @@
 //! Copy over sockets: what it moves, what it costs, and what it refuses.
 
 use opennandlab_nvme::Setup;
+use opennandlab_sim::drive::DeviceConfig;
 use opennandlab_sim::rng::Rng;
-use opennandlab_sim::session::Pace;
+use opennandlab_sim::run::Simulation;
+use opennandlab_sim::session::{Pace, Session};
 
 use crate::host::{entry, number, put, ranged, serve, session, setup, Done, Host};
 
@@ -168,4 +170,44 @@ fn copies_of_nonsense_are_answered() {
     assert_eq!(queue.take(ranged(2, 9, 1), 4096).data, block(9));
     let (session, ..) = server.stop();
     session.expect("the drive comes back").audit().expect("it is sound");
+}
+
+/// A source that the model cannot correct ends the copy with an error of the medium, and its
+/// destination stays as it was.
+#[test]
+fn a_copy_of_lost_data_writes_nothing() {
+    for pace in [Pace::Untimed, Pace::Timed] {
+        let device = DeviceConfig::resolve(
+            r#"{"nand": {"channels": 1, "dies_per_channel": 2, "planes_per_die": 1,
+            "blocks_per_plane": 40, "pages_per_block": 16}, "ftl": {"over_provisioning_pct": 0.4},
+            "reliability": {"kind": "power_law", "floor": 8e-4},
+            "ecc": {"algorithm": "bch", "bch_m": 14, "bch_t": 16}}"#,
+        );
+        let simulation = Simulation::new(device.expect("a device"), 7);
+        let drive = Session::new(simulation, pace).expect("a plain disk");
+        let (server, address) = serve(drive, pace, &setup());
+        let (_admin, mut queue) = Host::pair(address, 0);
+        for value in 1..9 {
+            assert_eq!(queue.ask(ranged(1, u64::from(value), 1), &block(value)).status, 0);
+        }
+        let (mut current, mut outcomes) = ([0, 0], [0, 0]);
+        for round in 0..200_u64 {
+            let sources = [1 + round % 8, 1 + round % 7];
+            let done = copy(&mut queue, 1, 100, &sources.map(|it| (it, 1)));
+            assert!(matches!(done.status, 0 | 0x281), "{:x}", done.status);
+            outcomes[usize::from(done.status == 0)] += 1;
+            if done.status == 0 {
+                current = sources.map(|it| it as u8);
+            }
+            for (at, value) in (100..).zip(current) {
+                // Reads fail as well; one of many does not.
+                let mut found = (0..200).map(|_| queue.take(ranged(2, at, 1), 4096));
+                let found = found.find(|done| done.status == 0).expect("it can be read");
+                assert_eq!(found.data, block(value), "{round}");
+            }
+        }
+        assert!(outcomes.iter().all(|&count| count > 10), "{outcomes:?}");
+        let (session, ..) = server.stop();
+        session.expect("the drive comes back").audit().expect("it is sound");
+    }
 }
