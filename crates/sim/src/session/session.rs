@@ -542,7 +542,9 @@ impl Session {
                     unwritten => {
                         self.activity.end(request.began, at);
                         self.requests.remove(&token);
-                        unwritten.iter().for_each(|part| self.release(part, true));
+                        if let Some(part) = &unwritten {
+                            self.release(part, true);
+                        }
                         done.push(Done { token, at, refusal });
                     }
                 }
