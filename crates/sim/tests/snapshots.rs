@@ -13,7 +13,8 @@ use opennandlab_sim::units::Ns;
 const DRIVES: [&str; 5] = [
     r#""ftl": {"over_provisioning_pct": 0.4}"#,
     r#""ftl": {"over_provisioning_pct": 0.4, "write_buffer_pages": 16}"#,
-    r#""ftl": {"over_provisioning_pct": 0.4, "write_buffer_pages": 16, "collection": "steps"}"#,
+    r#""ftl": {"over_provisioning_pct": 0.4, "write_buffer_pages": 16, "collection": "steps",
+        "write_frontiers": "host_gc"}"#,
     r#""ftl": {"over_provisioning_pct": 0.4, "write_buffer_pages": 64},
        "host": {"power_loss_protected": true}"#,
     r#""ftl": {"over_provisioning_pct": 0.4, "mapping": {"kind": "fast", "log_blocks": 8}}"#,
