@@ -190,6 +190,22 @@ def test_hosts_that_say_nothing_are_let_go_and_others_come(tmp_path: Path) -> No
                     pass
 
 
+def test_a_host_that_dribbles_is_let_go_too(tmp_path: Path) -> None:
+    """Ten seconds are for all of its beginning, and not for each byte of it."""
+    with serving(tmp_path) as server, server.reach() as one:
+        begin = INITIALIZE.pack(0, 0, 128, 0, 128, 0, 0, 0, 0)
+        sent = 0
+        with contextlib.suppress(ConnectionError):
+            for byte in begin:
+                one.sendall(bytes([byte]))
+                time.sleep(0.5)
+                sent += 1
+        assert sent < len(begin)
+        link = Link(server.address)
+        exchange(link, 2)
+        link.close()
+
+
 def test_connections_without_an_end_are_refused(tmp_path: Path) -> None:
     """Of queues, controllers and connections there is a greatest number each."""
     with serving(tmp_path) as server, contextlib.ExitStack() as stack:

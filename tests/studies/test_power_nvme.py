@@ -6,6 +6,7 @@ A relay between host and drive breaks promises that no option of a drive breaks.
 from __future__ import annotations
 
 import socket
+import struct
 import threading
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -22,6 +23,7 @@ from opennandlab.serving.server import Plan, Served
 from opennandlab.studies.power.campaign import SMALL
 from opennandlab.studies.power.outside.campaign import Campaign, Settings
 from opennandlab.studies.power.outside.disks import NvmeDisk, opened
+from opennandlab.studies.power.outside.host import Ask, Asking
 from opennandlab.studies.power.outside.supply import Switched
 from opennandlab.studies.power.outside.telling import document
 from opennandlab.targets import nvme_wire
@@ -157,9 +159,15 @@ def test_force_unit_access_that_is_none_is_found(
     assert relay.forced == (0 if is_honest else 4)
 
 
-def test_lying_force_unit_access_breaks_a_campaign(tmp_path: Path, drive: Served) -> None:
+def test_lying_force_unit_access_breaks_a_campaign(
+    tmp_path: Path, drive: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each write is forced, and none is flushed."""
+    monkeypatch.setattr(
+        Asking, "next", lambda it: Ask("write", it.stream.randrange(it.units), 1, is_forced=True)
+    )
     relay = Relay(nvme_wire.parse_address(drive.uris[0]))
-    settings = Settings(8, workloads=("random",), span_bytes=8 << 20, after_ms=(20.0, 80.0))
+    settings = Settings(3, workloads=("random",), span_bytes=1 << 20, after_ms=(50.0, 100.0))
     made = Campaign(settings, opened(relay.uri, MINE), Switched(tmp_path / "p", 60.0), tmp_path)
     made.to_the_end()
     relay.close()
@@ -198,6 +206,29 @@ def test_a_shutdown_that_was_announced_loses_nothing(tmp_path: Path, drive: Serv
     link = disk.connect()
     assert link.read(0, len(content)) != noise(48 * BLOCK, 2)
     assert link.unsafe_shutdowns() == 2
+    link.close()
+
+
+def feature(link: nvme_wire.Link, opcode: int, value: int = 0) -> int:
+    """Set or get the write cache."""
+    words = struct.pack("<II16x", 6, value)
+    return link._admin.ask(opcode, 0, words)[0]
+
+
+def test_a_cache_that_is_switched_off_holds_nothing(tmp_path: Path, drive: Served) -> None:
+    """Each write is on the flash when it is answered; the next power has the default again."""
+    disk = opened(drive.uris[0], MINE)
+    link = disk.connect()
+    assert feature(link, 0x0A) == 1
+    feature(link, 0x09, 0)
+    assert feature(link, 0x0A) == 0
+    content = noise(48 * BLOCK, 3)
+    link.write(0, content)
+    ask(tmp_path / "p", "cut")
+    link.close()
+    link = disk.connect()
+    assert link.read(0, len(content)) == content
+    assert feature(link, 0x0A) == 1
     link.close()
 
 

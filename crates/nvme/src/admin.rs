@@ -50,6 +50,10 @@ pub(crate) fn execute(
     let outcome: Result<(u32, Vec<u8>), Status> = match entry.opcode() {
         FABRICS => match fabrics::execute(queue, &entry) {
             Effect::ShutDown => return flush(ticket, line),
+            Effect::Enabled => {
+                queue.target.begin(line.drive(|_, supply, _| supply.map_or(0, Supply::cuts)));
+                return line.send(ticket.completed(Ok(0)));
+            }
             Effect::Completed(outcome) => return line.send(ticket.completed(outcome)),
         },
         _ if !queue.controller.state().is_enabled() => Err(Status::SEQUENCE),

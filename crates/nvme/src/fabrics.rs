@@ -149,6 +149,8 @@ fn with_queue(
 /// What a fabrics command to a connected queue does besides its completion.
 pub(crate) enum Effect {
     Completed(Outcome),
+    /// The controller begins to take commands.
+    Enabled,
     /// The host shuts down: memory goes to the flash, and then it is completed.
     ShutDown,
 }
@@ -167,8 +169,12 @@ pub(crate) fn execute(queue: &Queue, entry: &Entry) -> Effect {
         (PROPERTY_GET, CONFIGURATION) if !is_wide => Ok(u64::from(state.configuration)),
         (PROPERTY_GET, STATUS) if !is_wide => Ok(u64::from(state.status)),
         (PROPERTY_SET, CONFIGURATION) if !is_wide => {
+            let was_enabled = state.is_enabled();
             if state.configure(entry.dword(12)) {
                 return Effect::ShutDown;
+            }
+            if !was_enabled && state.is_enabled() {
+                return Effect::Enabled;
             }
             Ok(0)
         }

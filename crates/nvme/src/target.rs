@@ -64,6 +64,8 @@ pub(crate) struct Target {
     pub(crate) has_cache: bool,
     /// Whether writes may end there.
     pub(crate) uses_cache: AtomicBool,
+    /// Losses of power before a controller was enabled last.
+    cuts: AtomicU64,
     /// Writes that begin or end inside a map unit.
     pub(crate) unaligned: AtomicU64,
     controllers: Mutex<BTreeMap<u16, Arc<Controller>>>,
@@ -160,11 +162,21 @@ impl Target {
             is_multipath: setup.is_multipath,
             has_cache: session.has_volatile_cache(),
             uses_cache: AtomicBool::new(true),
+            cuts: AtomicU64::new(0),
             unaligned: AtomicU64::new(counted("unaligned")),
             controllers: Mutex::default(),
             failures: Arc::new(Failures::after(counted("failures"))),
             nqn,
         })
+    }
+
+    /// A controller is enabled. All share the cache, so it is as at first behind a loss of power,
+    /// and for a controller that is alone.
+    pub(crate) fn begin(&self, cuts: u64) {
+        let count = self.controllers().values().filter(|it| !it.is_discovery).count();
+        if self.cuts.swap(cuts, Ordering::SeqCst) != cuts || count == 1 {
+            self.uses_cache.store(true, Ordering::SeqCst);
+        }
     }
 
     fn controllers(&self) -> MutexGuard<'_, BTreeMap<u16, Arc<Controller>>> {

@@ -23,7 +23,6 @@ use crate::pipe::{Pipe, Socket};
 use crate::power::Supply;
 use crate::record::Times;
 use crate::request::{Command, Errno, Request};
-use crate::server::HANDSHAKE_PATIENCE;
 use crate::shared::Shared;
 
 /// Most bytes that a request may read or write.
@@ -34,6 +33,8 @@ const REQUEST_COST: usize = 512;
 const PAGE_COST: usize = 512;
 /// Replies that wait for others to be sent together, in bytes.
 const TOGETHER_BYTES: usize = 256 << 10;
+/// A client that negotiates must continue, and begin its requests, within this time.
+pub(crate) const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(10);
 /// None of those who keep time.
 pub(crate) const NO_CLIENT: u64 = u64::MAX;
 

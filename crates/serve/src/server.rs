@@ -33,7 +33,7 @@ use crate::capture::{Capture, Kind};
 use crate::clock::{Clock, Timing};
 use crate::core::{Books, Core, Pending};
 use crate::keeper::Keeper;
-use crate::line::{Line, NO_CLIENT};
+use crate::line::{Line, HANDSHAKE_PATIENCE, NO_CLIENT};
 use crate::pipe::{Pipe, Socket};
 use crate::places::{bind, file, say};
 use crate::power::Supply;
@@ -43,8 +43,6 @@ use crate::shared::Shared;
 
 /// Connections at once.
 const CONNECTIONS_MAX: usize = 64;
-/// A client that negotiates must continue, and begin its requests, within this time.
-pub(crate) const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(10);
 
 /// How to serve.
 #[derive(Clone, Debug)]

@@ -357,6 +357,14 @@ fn a_cache_that_is_switched_off_takes_no_write() {
     assert_eq!(admin.take(entry(9, 0, &[6, 1]), 0).status, 0);
     queue.ask(ranged(1, 16, 2), &page(3, 2));
     assert_eq!(buffered(&server), 2);
+    // A reset brings it back.
+    assert_eq!(admin.take(entry(9, 0, &[6, 0]), 0).status, 0);
+    admin.configure(0x46_0000);
+    admin.configure(0x46_0001);
+    assert_eq!(admin.take(entry(10, 0, &[6]), 0).first, 1);
+    let (mut queue, _) = Host::queue(address, 0, 1, 1);
+    queue.ask(ranged(1, 24, 2), &page(4, 2));
+    assert_eq!(buffered(&server), 2);
     // A shutdown that the host announces is a clean one.
     admin.configure(0x46_4001);
     assert_eq!((buffered(&server), admin.property(0x1c)), (0, 9));
