@@ -31,7 +31,7 @@ from opennandlab.targets.base import (
     Zone,
 )
 from opennandlab.targets.fio import job, parse, runner
-from opennandlab.targets.fio.runner import Files, Fio, Terms, find_fio, run_fio
+from opennandlab.targets.fio.runner import Fio, find_fio
 from opennandlab.targets.fio.target import FioTarget
 from places import FOLDER
 
@@ -578,18 +578,6 @@ def test_fio_ends_with_the_process_that_started_it(tmp_path):
         assert ended, "the script outlived the process that started it"
     finally:
         os.close(handle)
-
-
-def test_fio_runs_where_setpriv_is_that_of_busybox(tmp_path, monkeypatch):
-    """It knows no `--pdeathsig`, and every run of fio ended with its usage."""
-    (tmp_path / "setpriv").write_text("#!/bin/sh\necho unrecognized option >&2\nexit 1\n")
-    (tmp_path / "fio").write_text("#!/bin/sh\necho started\n")
-    for name in ("setpriv", "fio"):
-        (tmp_path / name).chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    files = Files(tmp_path / "job", tmp_path / "output", tmp_path / "messages")
-    assert run_fio(Fio(str(tmp_path / "fio"), ""), files, Terms(60.0), lambda *_: None) == 0
-    assert files.messages.read_text() == "started\n"
 
 
 @pytest.mark.parametrize(

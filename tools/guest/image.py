@@ -34,7 +34,7 @@ say() { echo "== $*"; }
 hear() { read -r heard < /dev/ttyS0; }
 try() { say "$*"; "$@"; echo "rc $?"; }
 quiet() { say "$*"; "$@" > out 2>&1; ended=$?; [ $ended = 0 ] || cat out; echo "rc $ended"; }
-disk() { for _ in 1 2 3 4 5 6 7 8 9 10; do [ -b $1 ] && break; sleep 0.5; done; }
+disk() { for _ in $(seq 60); do [ -b $1 ] && break; sleep 0.5; done; }
 connect() { try nvme connect -t tcp -a $ADDRESS -s $PORT -n $NQN "$@"; disk /dev/nvme0n1; }
 finish() {
   dmesg | grep -v MP-BIOS | grep -iE "nvme|ext4|i/o error|call trace|bug:|hung" |
