@@ -11,12 +11,14 @@ use opennandlab_serve::request::Errno;
 use crate::command::{Entry, FABRICS};
 use crate::controller::EVENTS_MAX;
 use crate::fabrics::{Effect, Queue};
-use crate::features::{self, HOST_ID, KEEP_ALIVE, WRITE_CACHE};
+use crate::features::{self, COMMAND_SETS, HOST_ID, KEEP_ALIVE, WRITE_CACHE};
 use crate::identify::{self, TRANSFER_BYTES_MAX};
 use crate::io::FLUSH;
 use crate::logs::{self, Facts, Wanted, HEALTH};
+use crate::placement::{self, EVENTS_FEATURE, FEATURE};
 use crate::reply::{Purpose, Reply, Ticket};
 use crate::status::Status;
+use crate::zones::{self, Known};
 use crate::{fabrics, logs::warnings, purge};
 
 const GET_LOG: u8 = 0x02;
@@ -81,6 +83,11 @@ pub(crate) fn execute(
             }
             Err(Status::EVENT_LIMIT)
         }
+        placement::DIRECTIVE_SEND | placement::DIRECTIVE_RECEIVE
+            if queue.target.placement.is_some() =>
+        {
+            placement::directive(&entry).and_then(|page| sized(&entry, page)).map(|page| (0, page))
+        }
         KEEPS_ALIVE => Ok((0, Vec::new())),
         _ => Err(Status::OPCODE),
     };
@@ -109,7 +116,7 @@ fn tell(queue: &Queue, line: &mut Line<'_>) -> Result<(), End> {
         let mut state = queue.controller.state();
         let told = state.warn(warnings).or_else(|| state.next_news(sanitizes));
         drop(state);
-        let Some((ticket, event)) = told else { return Ok(()) };
+        let Some((ticket, event)) = told else { return zones::tell(queue, line) };
         line.send(ticket.completed(Ok(event)))?;
     }
 }
@@ -128,6 +135,20 @@ fn log(queue: &Queue, entry: &Entry, line: &Line<'_>) -> Result<Vec<u8>, Status>
         return Err(Status::FIELD);
     }
     purge::check_log(wanted.log, line)?;
+    let of_placement = queue.target.placement.as_ref().and_then(|it| it.log_page(entry, line));
+    if let Some(page) = of_placement {
+        return sized(entry, wanted.cut(page?)?);
+    }
+    if let (Some(zoned), zones::CHANGED_LOG) = (&queue.target.zones, wanted.log) {
+        let known = queue.controller.state().zones;
+        let (page, changes) = zones::changed(zoned, known, line);
+        let page = sized(entry, wanted.cut(page)?)?;
+        if !wanted.retains_event {
+            let known = Known { seen: changes, told: changes, is_masked: false };
+            queue.controller.state().zones = known;
+        }
+        return Ok(page);
+    }
     let page = if wanted.log == purge::SANITIZED && !queue.controller.is_discovery {
         wanted.cut(purge::log(line))
     } else {
@@ -156,6 +177,7 @@ fn log(queue: &Queue, entry: &Entry, line: &Line<'_>) -> Result<Vec<u8>, Status>
 fn feature(queue: &Queue, entry: &Entry) -> Result<(u32, Vec<u8>), Status> {
     let (id, select) = (entry.dword(10) as u8, entry.dword(10) >> 8 & 7);
     let state = queue.controller.state();
+    let of_placement = queue.target.placement.as_ref();
     let (value, data) = match (id, select) {
         (_, 4..) => return Err(Status::FIELD),
         (WRITE_CACHE, _) if !queue.target.has_cache => return Err(Status::FIELD),
@@ -164,6 +186,10 @@ fn feature(queue: &Queue, entry: &Entry) -> Result<(u32, Vec<u8>), Status> {
         // Over fabrics it is the long one alone.
         (HOST_ID, _) if entry.dword(11) & 1 == 0 => return Err(Status::FIELD),
         (HOST_ID, _) => (0, queue.controller.host.id.to_vec()),
+        (FEATURE | EVENTS_FEATURE, _) if of_placement.is_some() => {
+            of_placement.map_or(Err(Status::FIELD), |it| it.feature(entry))?
+        }
+        (COMMAND_SETS, _) if queue.target.zones.is_some() => (0, vec![]),
         (_, 0) => state.features.get(id)?,
         _ => features::Features::default().get(id)?,
     };
@@ -191,6 +217,12 @@ fn set_feature(
         }
         queue.target.uses_cache.store(value == 1, Ordering::SeqCst);
         return Ok((value == 1).then_some(0));
+    }
+    if id == COMMAND_SETS && queue.target.zones.is_some() {
+        return if value == 0 { Ok(Some(0)) } else { Err(Status::COMBINATION) };
+    }
+    if let (Some(placement), FEATURE | EVENTS_FEATURE) = (&queue.target.placement, id) {
+        return placement.set_feature(entry, data).map(Some);
     }
     let first = queue.controller.state().features.set(id, value, data)?;
     if id == KEEP_ALIVE {

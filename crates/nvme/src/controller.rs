@@ -8,6 +8,7 @@ use opennandlab_serve::pipe::Pipe;
 use crate::features::Features;
 use crate::news::News;
 use crate::reply::Ticket;
+use crate::zones::Known;
 
 /// Enabled, as a host writes it to the configuration and reads it in the status.
 pub(crate) const ENABLED: u32 = 1;
@@ -46,6 +47,7 @@ pub(crate) struct State {
     pub(crate) asked: Vec<Ticket>,
     told: Told,
     pub(crate) news: News,
+    pub(crate) zones: Known,
     queues: BTreeMap<u16, Arc<Pipe>>,
 }
 
@@ -66,6 +68,7 @@ impl Controller {
             asked: Vec::new(),
             told: Told::default(),
             news: News::default(),
+            zones: Known::default(),
             queues: BTreeMap::new(),
         };
         Self { id, host, is_discovery, state: Mutex::new(state) }
@@ -105,6 +108,7 @@ impl State {
             self.asked.clear();
             self.told = Told::default();
             self.news = News::default();
+            self.zones = Known { seen: self.zones.seen, ..Known::default() };
             self.status = 0;
         }
         if is_enabled {

@@ -10,6 +10,7 @@ use crate::controller::{Controller, Host};
 use crate::features::QUEUES_MAX;
 use crate::status::{Outcome, Status};
 use crate::target::{Target, DISCOVERY};
+use crate::zones;
 
 const PROPERTY_SET: u8 = 0x00;
 const CONNECT: u8 = 0x01;
@@ -164,7 +165,10 @@ pub(crate) fn execute(queue: &Queue, entry: &Entry) -> Effect {
     let offset = entry.dword(11);
     let mut state = queue.controller.state();
     Effect::Completed(match (entry.0[4], offset) {
-        (PROPERTY_GET, CAPABILITIES) if is_wide => Ok(CAPABILITIES_VALUE),
+        (PROPERTY_GET, CAPABILITIES) if is_wide => {
+            let of_zones = if queue.target.zones.is_some() { zones::CAPABILITY } else { 0 };
+            Ok(CAPABILITIES_VALUE | of_zones)
+        }
         (PROPERTY_GET, VERSION) if !is_wide => Ok(u64::from(VERSION_VALUE)),
         (PROPERTY_GET, CONFIGURATION) if !is_wide => Ok(u64::from(state.configuration)),
         (PROPERTY_GET, STATUS) if !is_wide => Ok(u64::from(state.status)),

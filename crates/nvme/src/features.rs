@@ -11,6 +11,8 @@ pub(crate) const QUEUES: u8 = 0x07;
 pub(crate) const EVENTS: u8 = 0x0b;
 pub(crate) const TIMESTAMP: u8 = 0x0e;
 pub(crate) const KEEP_ALIVE: u8 = 0x0f;
+/// Which combination of command sets is in use.
+pub(crate) const COMMAND_SETS: u8 = 0x19;
 pub(crate) const HOST_ID: u8 = 0x81;
 
 /// Composite temperature that a drive warns at, and at which it is in danger, in kelvins: assumed.
@@ -68,6 +70,16 @@ impl Features {
         (self.queues & 0xffff) + 1
     }
 
+    /// The time that the host has set, as logs have it.
+    pub(crate) fn time(&self) -> [u8; 8] {
+        let (set, at) = self.timestamp;
+        let mut data = [0; 8];
+        put_number(&mut data, 0, 6, set + at.elapsed().as_millis() as u64);
+        // Its origin: set by the host, or the reset.
+        data[6] = u8::from(self.is_timestamp_set) << 1;
+        data
+    }
+
     /// Sets a feature that this holds; the first dword of the completion.
     pub(crate) fn set(&mut self, id: u8, value: u32, data: &[u8]) -> Result<u32, Status> {
         match id {
@@ -100,14 +112,7 @@ impl Features {
         match id {
             QUEUES => Ok((self.queues, Vec::new())),
             KEEP_ALIVE => Ok((self.keep_alive_ms, Vec::new())),
-            TIMESTAMP => {
-                let (set, at) = self.timestamp;
-                let mut data = vec![0; 8];
-                put_number(&mut data, 0, 6, set + at.elapsed().as_millis() as u64);
-                // Its origin: set by the host, or the reset.
-                data[6] = u8::from(self.is_timestamp_set) << 1;
-                Ok((0, data))
-            }
+            TIMESTAMP => Ok((0, self.time().to_vec())),
             _ => Ok((self.stored[place(id).ok_or(Status::FIELD)?], Vec::new())),
         }
     }

@@ -9,8 +9,10 @@ use crate::failures::FAILURES_MAX;
 use crate::features::{CRITICAL_K, WARNING_K};
 use crate::namespaces::{Namespace, EVERY_NAMESPACE, FORMATS};
 use crate::pdu::CAPSULE_BYTES_MAX;
+use crate::placement;
 use crate::status::Status;
 use crate::target::{Target, DISCOVERY};
+use crate::zones;
 
 pub(crate) const BYTES: usize = 4096;
 /// Most data of a command: 4 KiB times two to this.
@@ -45,8 +47,17 @@ pub(crate) fn page(
     if queue.controller.is_discovery && kind != 0x01 {
         return Err(Status::FIELD);
     }
-    if set > 0 && matches!(kind, 0x05..=0x07 | 0x1a) {
+    let own = target.command_set();
+    if set > 0 && set != own && matches!(kind, 0x05..=0x07 | 0x1a) {
         return Err(Status::FIELD);
+    }
+    if let (Some(zoned), zones::COMMAND_SET) = (&target.zones, set) {
+        if kind == 0x05 {
+            check(target, id)?;
+        }
+        if let Some(page) = zones::identify(zoned, kind) {
+            return Ok(page);
+        }
     }
     let mut page = vec![0; BYTES];
     match kind {
@@ -56,20 +67,23 @@ pub(crate) fn page(
             let it = target.namespace(id)?;
             formats(target, it, &mut page);
             sizes(it, used(it), &mut page);
+            target.zones.iter().for_each(|zoned| zones::adapt_sizes(zoned, &mut page));
         }
         0x01 => controller(queue, &mut page),
         // Lists of the namespaces behind this one.
         0x02 | 0x07 | 0x10 | 0x1a if id >= EVERY_NAMESPACE - 1 => return Err(Status::NAMESPACE),
         0x02 | 0x07 | 0x10 | 0x1a => {
-            let behind = target.namespaces.iter().filter(|it| it.id > id);
+            let is_of_set = matches!(kind, 0x02 | 0x10) || set == own;
+            let behind = target.namespaces.iter().filter(|it| it.id > id && is_of_set);
             for (place, it) in behind.take(LISTED_MAX).enumerate() {
                 put_number(&mut page, 4 * place, 4, u64::from(it.id));
             }
         }
         0x03 => {
-            descriptors(target.namespace(id)?, &mut page);
+            descriptors(target.namespace(id)?, own as u8, &mut page);
         }
         // The NVM command set adds nothing to its namespaces.
+        0x05 if set != own => return Err(Status::FIELD),
         0x05 => check(target, id)?,
         // Of its controllers: most data to verify.
         0x06 => page[0] = TRANSFER_SHIFT,
@@ -101,8 +115,8 @@ pub(crate) fn page(
                 put_number(&mut page, 2, 2, 1);
             }
         }
-        // Combinations of command sets: the NVM command set alone.
-        0x1c => page[0] = 1,
+        // Combinations of command sets: the NVM command set, and that of the namespace.
+        0x1c => page[0] = 1 | 1 << own,
         _ => return Err(Status::FIELD),
     }
     Ok(page)
@@ -141,11 +155,16 @@ fn controller(queue: &Queue, page: &mut [u8]) {
         put(page, 768, DISCOVERY.as_bytes());
         return;
     }
-    put_number(page, 92, 4, EVENTS);
-    put_number(page, 96, 4, ATTRIBUTES);
+    let of_zones = if target.zones.is_some() { zones::EVENTS } else { 0 };
+    put_number(page, 92, 4, EVENTS | u64::from(of_zones));
+    let places = if target.placement.is_some() { placement::ATTRIBUTE } else { 0 };
+    put_number(page, 96, 4, ATTRIBUTES | places);
     page[111] = 1;
     // Format NVM.
     page[256] = 1 << 1;
+    if target.placement.is_some() {
+        page[256] |= placement::DIRECTIVES;
+    }
     page[258] = 3;
     // One slot of firmware, which cannot be written.
     page[260] = 1 | 1 << 1;
@@ -189,6 +208,9 @@ fn formats(target: &Target, namespace: &Namespace, page: &mut [u8]) {
         page[128 + 4 * format + 2] = bytes.trailing_zeros() as u8;
         page[128 + 4 * format + 3] = if *bytes == 4096 { 0 } else { 2 };
     }
+    if target.zones.is_some() {
+        zones::adapt_formats(page);
+    }
 }
 
 /// Size, use and name, which differ between namespaces.
@@ -202,10 +224,10 @@ fn sizes(namespace: &Namespace, used: u64, page: &mut [u8]) {
 }
 
 /// UUID, NGUID and command set.
-fn descriptors(namespace: &Namespace, page: &mut [u8]) {
+fn descriptors(namespace: &Namespace, set: u8, page: &mut [u8]) {
     let mut offset = 0;
     let [nguid, uuid] = &namespace.names;
-    for (kind, bytes) in [(3, &uuid[..]), (2, &nguid[..]), (4, &[0][..])] {
+    for (kind, bytes) in [(3, &uuid[..]), (2, &nguid[..]), (4, &[set][..])] {
         put(page, offset, &[kind, bytes.len() as u8, 0, 0]);
         put(page, offset + 4, bytes);
         offset += 4 + bytes.len();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use opennandlab_serve::answer::{End, Fault};
 use opennandlab_serve::line::Line;
-use opennandlab_serve::request::{Command, Errno, Request, FUA, NO_HOLE};
+use opennandlab_serve::request::{Command, Errno, Request, FUA, NO_HOLE, PLACEMENT_SHIFT};
 
 use crate::bytes::get;
 use crate::command::Entry;
@@ -14,9 +14,11 @@ use crate::copy::Copy;
 use crate::fabrics::Queue;
 use crate::identify::TRANSFER_BYTES_MAX;
 use crate::namespaces::{Namespace, EVERY_NAMESPACE};
+use crate::placement;
 use crate::reply::{status, Joint, Purpose, Reply, Ticket};
 use crate::status::Status;
 use crate::target::Target;
+use crate::zones;
 
 const FLUSHES: u8 = 0x00;
 const WRITE: u8 = 0x01;
@@ -51,7 +53,27 @@ pub(crate) fn execute(
     line: &mut Line<'_>,
 ) -> Result<(), End> {
     let target = &queue.target;
-    match plan(target, &ticket.entry, data) {
+    if let (Some(zoned), zones::RECEIVE) = (&target.zones, ticket.entry.opcode()) {
+        let sound = check(target, &ticket.entry);
+        return line.send(match sound.and_then(|_| zones::receive(zoned, &ticket.entry, line)) {
+            Ok(page) => ticket.with_data(0, &page),
+            Err(status) => ticket.completed(Err(status)),
+        });
+    }
+    if let (Some(it), placement::RECEIVE | placement::SEND) =
+        (&target.placement, ticket.entry.opcode())
+    {
+        let (entry, sound) = (&ticket.entry, check(target, &ticket.entry));
+        let outcome = sound.and_then(|namespace| match entry.opcode() {
+            placement::RECEIVE => it.receive(entry, namespace.block_bytes(), line),
+            _ => it.send(queue, entry, data, line).map(|()| Vec::new()),
+        });
+        return line.send(match outcome {
+            Ok(page) => ticket.with_data(0, &page),
+            Err(status) => ticket.completed(Err(status)),
+        });
+    }
+    match plan(queue, &ticket.entry, data) {
         Err(status) => line.send(ticket.completed(Err(status))),
         Ok(Plan::One(request, purpose)) => {
             // The bytes to compare go into the reply, and not to the drive.
@@ -106,9 +128,16 @@ enum Plan {
     Trims(Vec<Request>),
 }
 
-fn plan(target: &Target, entry: &Entry, data: &[u8]) -> Result<Plan, Status> {
+/// Whether a command can be meant for the namespace.
+fn check<'a>(target: &'a Target, entry: &Entry) -> Result<&'a Namespace, Status> {
     let opcode = entry.opcode();
-    if !matches!(opcode, FLUSHES | WRITE | READ | COMPARE | ZEROES | MANAGE | VERIFY | COPY) {
+    let is_of_zones = matches!(opcode, zones::SEND | zones::RECEIVE | zones::APPEND);
+    let is_plain = matches!(opcode, FLUSHES | WRITE | READ | COMPARE | ZEROES | MANAGE | VERIFY)
+        || opcode == COPY && target.zones.is_none();
+    let is_of_placement = matches!(opcode, placement::RECEIVE | placement::SEND);
+    let is_special =
+        is_of_zones && target.zones.is_some() || is_of_placement && target.placement.is_some();
+    if !is_plain && !is_special {
         return Err(Status::OPCODE);
     }
     if entry.is_fused() {
@@ -116,26 +145,42 @@ fn plan(target: &Target, entry: &Entry, data: &[u8]) -> Result<Plan, Status> {
     }
     // Memory is the drive's: a flush is of all namespaces, whichever it names.
     if opcode == FLUSHES && entry.namespace() == EVERY_NAMESPACE {
-        return Ok(Plan::One(FLUSH, Purpose::Change));
+        return Ok(&target.namespaces[0]);
     }
     let namespace = target.namespace(entry.namespace())?;
-    if target.is_read_only && matches!(opcode, WRITE | ZEROES | MANAGE | COPY) {
+    let changes = matches!(
+        opcode,
+        WRITE | ZEROES | MANAGE | COPY | zones::SEND | zones::APPEND | placement::SEND
+    );
+    if target.is_read_only && changes {
         return Err(Status::WRITE_PROTECTED);
     }
+    Ok(namespace)
+}
+
+fn plan(queue: &Queue, entry: &Entry, data: &[u8]) -> Result<Plan, Status> {
+    let target = &*queue.target;
+    let namespace = check(target, entry)?;
+    let opcode = entry.opcode();
     let is_through =
         entry.dword(12) & UNIT_ACCESS != 0 || !target.uses_cache.load(Ordering::SeqCst);
     let through = if is_through { FUA } else { 0 };
-    if matches!(opcode, WRITE | COPY) && entry.dword(12) & DIRECTIVE != 0 {
+    if opcode == COPY && entry.dword(12) & DIRECTIVE != 0 {
         return Err(Status::FIELD);
     }
     match opcode {
         FLUSHES => return Ok(Plan::One(FLUSH, Purpose::Change)),
+        MANAGE if target.zones.is_some() => {
+            manage(namespace, entry, data)?;
+            return Ok(Plan::Trims(Vec::new()));
+        }
         MANAGE => return manage(namespace, entry, data),
         COPY => {
             let asked = Copy::of(namespace, entry, data)?;
             target.note_alignment(asked.offset, asked.length);
             return Ok(Plan::Copy(asked, through));
         }
+        zones::SEND => return manage_zone(namespace, entry),
         _ => {}
     }
     let (offset, length) = namespace.range(entry.first_block(), entry.blocks())?;
@@ -144,7 +189,8 @@ fn plan(target: &Target, entry: &Entry, data: &[u8]) -> Result<Plan, Status> {
         return Err(Status::FIELD);
     }
     let length = length as u32;
-    let has_data = matches!(opcode, WRITE | COMPARE) && data.len() != length as usize;
+    let has_data =
+        matches!(opcode, WRITE | COMPARE | zones::APPEND) && data.len() != length as usize;
     if has_data || opcode == READ && entry.data_bytes() < length {
         return Err(Status::SGL_LENGTH);
     }
@@ -152,7 +198,17 @@ fn plan(target: &Target, entry: &Entry, data: &[u8]) -> Result<Plan, Status> {
         READ => (Command::Read, 0, Purpose::Read),
         VERIFY => (Command::Read, 0, Purpose::Verify),
         COMPARE => (Command::Read, 0, Purpose::Compare(Vec::new())),
+        WRITE if entry.dword(12) & DIRECTIVE != 0 => {
+            let placement = target.placement.as_ref().ok_or(Status::FIELD)?;
+            let handle = placement.handle(queue, entry)?;
+            let flags = through | u16::from(handle) << PLACEMENT_SHIFT;
+            (Command::Write, flags, Purpose::Change)
+        }
         WRITE => (Command::Write, through, Purpose::Change),
+        zones::APPEND => {
+            let purpose = Purpose::Append { block_bytes: namespace.block_bytes(), block: 0 };
+            (Command::Append, through, purpose)
+        }
         _ => {
             let allocated = if entry.dword(12) & DEALLOCATE_ZEROES == 0 { NO_HOLE } else { 0 };
             (Command::WriteZeroes, through | allocated, Purpose::Change)
@@ -178,6 +234,16 @@ fn copy(ticket: Ticket, asked: Copy, flags: u16, line: &mut Line<'_>) -> Result<
     let request = Request { command: Command::Write, flags, cookie, offset, length };
     let reply = Reply { ticket, purpose: Purpose::Copy(sources), length };
     line.submit((&request, &data), Errno::Ok, reply)
+}
+
+/// Management of a zone, or of all.
+fn manage_zone(namespace: &Namespace, entry: &Entry) -> Result<Plan, Status> {
+    let command = zones::send(entry)?;
+    let is_of_all = matches!(command, Command::AllZones(_));
+    let (offset, _) = namespace.range(if is_of_all { 0 } else { entry.first_block() }, 1)?;
+    let cookie = u64::from(entry.id());
+    let request = Request { command, flags: 0, cookie, offset, length: 0 };
+    Ok(Plan::One(request, Purpose::Change))
 }
 
 /// Ranges of no value become trims; other hints are taken and mean nothing.

@@ -20,6 +20,7 @@
 //! | `front` `link` | a connection from its first byte to its end |
 //! | `logs` `latency_log` | work and wear of the drive |
 //! | `fabrics` `admin` `identify` `features` `purge` `io` `copy` | commands |
+//! | `zones` `placement` | those of drives with zones or placement handles |
 //! | `reply` | completions |
 //!
 //! Sources: NVM Express Base Specification 2.0, NVM Command Set Specification 1.0, NVMe over TCP
@@ -44,10 +45,12 @@ mod logs;
 mod namespaces;
 mod news;
 mod pdu;
+mod placement;
 mod purge;
 mod reply;
 mod status;
 mod target;
+mod zones;
 
 pub use digest::crc32c;
 pub use front::Nvme;

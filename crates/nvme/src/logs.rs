@@ -8,9 +8,11 @@ use crate::command::Entry;
 use crate::fabrics::Queue;
 use crate::failures::{FAILURES_MAX, FAILURE_BYTES};
 use crate::latency_log;
+use crate::placement;
 use crate::purge::{FORMAT, SANITIZE};
 use crate::status::Status;
 use crate::target::Target;
+use crate::zones;
 
 pub(crate) const HEALTH: u8 = 0x02;
 const CHANGES: u8 = 0x04;
@@ -56,6 +58,13 @@ const IO_COMMANDS: [(u8, u64); 8] = [
     (0x0c, READS),
     (0x19, WRITES),
 ];
+
+/// The same of drives with zones, in addition.
+const ZONE_COMMANDS: [(u8, u64); 3] =
+    [(zones::SEND, WRITES), (zones::RECEIVE, READS), (zones::APPEND, WRITES)];
+
+/// The same of drives that place data.
+const PLACEMENT_COMMANDS: [(u8, u64); 2] = [(placement::RECEIVE, READS), (placement::SEND, READS)];
 
 /// What logs are made of.
 pub(crate) struct Facts {
@@ -128,7 +137,9 @@ pub(crate) fn page(
             page
         }
         CHANGES => changed(queue),
-        0x05 if wanted.command_set == 0 => effects(),
+        0x05 if [0, target.command_set()].contains(&wanted.command_set) => {
+            effects(target, wanted.command_set)
+        }
         0x09 if wanted.group == 1 => endurance(target, &facts()),
         0x05 | 0x09 => return Err(Status::FIELD),
         DISCOVERED => discovered(target),
@@ -182,12 +193,19 @@ fn changed(queue: &Queue) -> Vec<u8> {
 }
 
 /// Commands that are supported, and their effects.
-fn effects() -> Vec<u8> {
+fn effects(target: &Target, command_set: u32) -> Vec<u8> {
     let mut page = vec![0; 4096];
     for (opcode, effect) in ADMIN_COMMANDS {
         put_number(&mut page, 4 * usize::from(opcode), 4, effect);
     }
-    for (opcode, effect) in IO_COMMANDS {
+    let is_of_zones = command_set == zones::COMMAND_SET;
+    let of_zones = ZONE_COMMANDS.into_iter().filter(|_| is_of_zones);
+    let places = target.placement.is_some();
+    let of_placement = PLACEMENT_COMMANDS.into_iter().filter(|_| places);
+    for opcode in [placement::DIRECTIVE_SEND, placement::DIRECTIVE_RECEIVE] {
+        put_number(&mut page, 4 * usize::from(opcode), 4, u64::from(places));
+    }
+    for (opcode, effect) in IO_COMMANDS.into_iter().chain(of_zones).chain(of_placement) {
         put_number(&mut page, 1024 + 4 * usize::from(opcode), 4, effect);
     }
     page

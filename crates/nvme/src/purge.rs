@@ -102,7 +102,11 @@ pub(crate) fn format(queue: &Queue, ticket: Ticket, line: &mut Line<'_>) -> Resu
 /// Checks a Format and gives its namespaces their new block.
 fn formatted(queue: &Queue, entry: &Entry, line: &Line<'_>) -> Result<Work, Status> {
     let (target, first, id) = (&queue.target, entry.dword(10), entry.namespace());
-    let format = first & 0xf | (first >> 12 & 3) << 4;
+    let mut format = first & 0xf | (first >> 12 & 3) << 4;
+    if queue.target.zones.is_some() {
+        // The one format of zones is that of the largest blocks.
+        format = if format == 0 { FORMATS.len() as u32 - 1 } else { u32::MAX };
+    }
     if format as usize >= FORMATS.len() || first & METADATA != 0 {
         return Err(Status::INVALID_FORMAT);
     }

@@ -93,6 +93,13 @@ pub(crate) enum Purpose {
     Change,
     /// It writes the data of these bytes of the drive.
     Copy(Vec<Range<u64>>),
+    /// The same, and the host learns the block that its data begins at.
+    Append {
+        /// Bytes of a block.
+        block_bytes: u64,
+        /// That block, when it is known.
+        block: u64,
+    },
     /// The same, and there are others for the same command.
     Part(Arc<Joint>),
 }
@@ -112,6 +119,7 @@ pub(crate) fn status(fault: Fault) -> Status {
         Fault::Checked(_) => Status::FIELD,
         Fault::Drive(Refusal::WornOut) => Status::WRITE_PROTECTED,
         Fault::Drive(Refusal::Purging { mark }) => Status::of_purge(mark),
+        Fault::Drive(Refusal::Zone(status)) => Status::of_zone(status),
         Fault::Drive(Refusal::Uncorrectable) => Status::UNRECOVERED,
         Fault::Drive(Refusal::Media(error)) => match error.what {
             "a guard tag does not fit" => Status::GUARD,
@@ -127,6 +135,12 @@ impl Answer for Reply {
         if matches!(self.purpose, Purpose::Read) {
             let Ticket { digests, entry, is_brief, .. } = &self.ticket;
             digests.data_head(entry.id(), self.length, *is_brief, reply);
+        }
+    }
+
+    fn placed(&mut self, byte: u64) {
+        if let Purpose::Append { block_bytes, block } = &mut self.purpose {
+            *block = byte / *block_bytes;
         }
     }
 
@@ -161,7 +175,8 @@ impl Answer for Reply {
             },
             _ => {}
         }
-        let outcome = if status == Status::OK { Ok(0) } else { Err(status) };
+        let first = if let Purpose::Append { block, .. } = self.purpose { block } else { 0 };
+        let outcome = if status == Status::OK { Ok(first) } else { Err(status) };
         self.ticket.complete(outcome, reply);
     }
 }

@@ -1,6 +1,8 @@
 //! Status codes of completions: type << 8 | code, and bit 14 for "do not retry", as in the status
 //! field without its phase bit.
 
+use opennandlab_sim::ftl::zones::ZoneStatus;
+
 /// What became of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Status(pub(crate) u16);
@@ -36,6 +38,8 @@ impl Status {
 
     /// More ranges or blocks than a copy takes.
     pub(crate) const COPY_SIZE: Self = Self(DNR | 0x183);
+    /// A combination of command sets that there is not.
+    pub(crate) const COMBINATION: Self = Self(DNR | 0x12b);
 
     pub(crate) const UNRECOVERED: Self = Self(DNR | 0x281);
     pub(crate) const GUARD: Self = Self(DNR | 0x282);
@@ -50,6 +54,12 @@ impl Status {
         } else {
             Self::SANITIZING
         }
+    }
+
+    /// Why a zone does not take a command.
+    pub(crate) fn of_zone(status: ZoneStatus) -> Self {
+        let (kind, code) = status.code();
+        Self(DNR | u16::from(kind) << 8 | u16::from(code))
     }
 
     /// The last two bytes of a completion: the phase bit is 0.

@@ -12,7 +12,9 @@ use sha2::{Digest, Sha256};
 use crate::controller::{Controller, Host};
 use crate::failures::Failures;
 use crate::namespaces::{self, Namespace, FORMATS};
+use crate::placement::Placement;
 use crate::status::Status;
+use crate::zones::{self, Zoned};
 
 /// The subsystem that lists others.
 pub(crate) const DISCOVERY: &str = "nqn.2014-08.org.nvmexpress.discovery";
@@ -70,6 +72,8 @@ pub(crate) struct Target {
     pub(crate) unaligned: AtomicU64,
     controllers: Mutex<BTreeMap<u16, Arc<Controller>>>,
     pub(crate) failures: Arc<Failures>,
+    pub(crate) zones: Option<Zoned>,
+    pub(crate) placement: Option<Placement>,
 }
 
 fn hash(parts: &[&[u8]]) -> [u8; 32] {
@@ -166,6 +170,8 @@ impl Target {
             unaligned: AtomicU64::new(counted("unaligned")),
             controllers: Mutex::default(),
             failures: Arc::new(Failures::after(counted("failures"))),
+            placement: Placement::of(session),
+            zones: Zoned::of(session, setup.block_bytes, shares)?,
             nqn,
         })
     }
@@ -233,6 +239,11 @@ impl Target {
         if offset % unit + u64::from(length) % unit > 0 {
             self.unaligned.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// The command set of the namespaces.
+    pub(crate) fn command_set(&self) -> u32 {
+        self.zones.map_or(0, |_| zones::COMMAND_SET)
     }
 
     /// The namespace of this number.

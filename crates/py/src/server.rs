@@ -93,6 +93,23 @@ fn address(option: &str, text: &str, port: u16) -> Result<SocketAddr, Failure> {
     text.parse().map_err(|_| refused(message))
 }
 
+/// Refuses what a drive with zones has not: doors of NBD, and records, which have no words for it.
+fn check_zones(
+    simulation: &Simulation,
+    [has_nbd, is_recorded]: [bool; 2],
+) -> Result<(), ConfigError> {
+    let message = if simulation.config().ftl.mapping.zoned().is_none() {
+        return Ok(());
+    } else if has_nbd {
+        "a zoned drive cannot be served: NBD has no commands for zones; accepted: --nvme alone"
+    } else if is_recorded {
+        "requests to zones are not recorded; accepted: no --record and no --record-data"
+    } else {
+        return Ok(());
+    };
+    Err(ConfigError::new("ftl.mapping", message))
+}
+
 fn refused(message: impl Into<String>) -> Failure {
     Failure::Config(ConfigError::new("serve", message.into()))
 }
@@ -133,7 +150,11 @@ impl Server {
                 (session, Some(supply))
             } else {
                 let pace = if scale.is_some() { Pace::Timed } else { Pace::Untimed };
-                let mut session = Session::new(simulation, pace)?;
+                check_zones(
+                    &simulation,
+                    [socket.is_some() || tcp.is_some(), record.is_some() || capture.is_some()],
+                )?;
+                let mut session = Session::with_zones(simulation, pace)?;
                 session.load_contents(image).map_err(ImageError::Content)?;
                 (session, None)
             };

@@ -40,6 +40,7 @@ impl Fault {
                 Errno::Io
             }
             Self::Drive(Refusal::WornOut) => Errno::NoSpace,
+            Self::Drive(Refusal::Zone(_)) => Errno::Inval,
         }
     }
 }
@@ -56,6 +57,9 @@ pub trait Answer: Send + 'static {
     fn sources(&self) -> &[Range<u64>] {
         &[]
     }
+
+    /// The zone has put the data of an append at this byte; comes before its end.
+    fn placed(&mut self, _byte: u64) {}
 
     /// The request has ended. The bytes that it has added begin at `start`: head and data of a read
     /// that went well, or nothing.

@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use hdrhistogram::Histogram;
+use opennandlab_sim::op::ZoneAction;
 use opennandlab_sim::session::{
     Begun, Done, PurgeOrder, Refusal, Request as Ask, Service, Session, Snapshot,
 };
@@ -208,9 +209,15 @@ impl Core {
             }
             Command::Cache => Ask::Read { offset, length },
             Command::Write => match answer.sources() {
-                [] => Ask::Write { offset, bytes: data, is_fua },
+                [] => {
+                    let placement = (flags >> request::PLACEMENT_SHIFT) as u8;
+                    Ask::Write { offset, bytes: data, is_fua, placement }
+                }
                 sources => Ask::Copy { sources, offset, bytes: data, is_fua },
             },
+            Command::Append => Ask::Append { offset, bytes: data, is_fua },
+            Command::Zone(action) => Ask::Zone(action, Some(offset)),
+            Command::AllZones(action) => Ask::Zone(action, None),
             Command::Trim => Ask::Trim { offset, length },
             Command::WriteZeroes => {
                 let is_allocated = flags & request::NO_HOLE != 0;
@@ -229,6 +236,9 @@ impl Core {
         };
         let session = self.session.as_mut().expect("a drive is cut and mounted under one lock");
         let begun = session.begin(at, token, ask, &mut self.done)?;
+        if let Begun::Placed(byte) = begun {
+            answer.placed(byte);
+        }
         if let Some(supply) = &mut self.supply {
             supply.note(session, trims, (token, true));
             if matches!(command, Command::Write | Command::WriteZeroes) {
@@ -259,6 +269,9 @@ impl Core {
         session.advance(until, &mut self.done);
         for done in self.done.drain(..) {
             let Some(mut pending) = self.pending.remove(&done.token) else { continue };
+            if let (Some(byte), Some(answer)) = (done.place, &mut pending.answer) {
+                answer.placed(byte);
+            }
             let outcome = done.refusal.map_or(Ok(()), |refusal| Err(Fault::Drive(refusal)));
             pending.end(outcome);
             ready.push((done.at, pending));
@@ -282,8 +295,8 @@ impl Pending {
 /// Counts and times of requests.
 pub(crate) struct Books {
     pub(crate) recorder: Option<Recorder>,
-    requests: [u64; KINDS.len()],
-    bytes: [u64; KINDS.len()],
+    requests: [u64; KINDS.len() + ZONE_KINDS.len()],
+    bytes: [u64; KINDS.len() + ZONE_KINDS.len()],
     errors: u64,
     /// Reply after target, in nanoseconds.
     lateness: Histogram<u64>,
@@ -301,6 +314,20 @@ const KINDS: [Command; 7] = [
     Command::BlockStatus,
 ];
 
+/// Kinds that are counted where they come: those of drives with zones.
+const ZONE_KINDS: [Command; 3] = [
+    Command::Append,
+    Command::Zone(ZoneAction::Reset),
+    // Others, and those of all zones.
+    Command::AllZones(ZoneAction::Reset),
+];
+
+fn kind_of(command: Command) -> Option<usize> {
+    let plain = KINDS.iter().position(|&kind| kind == command);
+    let of_zones = || ZONE_KINDS.iter().position(|kind| kind.name() == command.name());
+    plain.or_else(|| of_zones().map(|place| KINDS.len() + place))
+}
+
 fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, SPAN_NS_MAX, 3).expect("constant bounds are valid")
 }
@@ -309,8 +336,8 @@ impl Books {
     pub(crate) fn new(recorder: Option<Recorder>) -> Self {
         Self {
             recorder,
-            requests: [0; KINDS.len()],
-            bytes: [0; KINDS.len()],
+            requests: [0; KINDS.len() + ZONE_KINDS.len()],
+            bytes: [0; KINDS.len() + ZONE_KINDS.len()],
             errors: 0,
             lateness: histogram(),
             latency: [histogram(), histogram()],
@@ -324,7 +351,7 @@ impl Books {
             // No trace has a word for it.
             return self.recorder.iter_mut().for_each(|it| it.skip(*sequence));
         }
-        if let Some(kind) = KINDS.iter().position(|&kind| kind == request.command) {
+        if let Some(kind) = kind_of(request.command) {
             self.requests[kind] += 1;
             self.bytes[kind] += u64::from(request.length);
         }
@@ -341,7 +368,9 @@ impl Books {
     /// `{requests, bytes, errors, lateness_us, latency_us, response_us}`.
     pub(crate) fn to_json(&self) -> Value {
         let by_kind = |counts: &[u64]| -> Value {
-            let named = KINDS.iter().zip(counts);
+            let named = KINDS.iter().chain(&ZONE_KINDS).zip(counts);
+            let named = named.zip(0..).filter(|((_, n), it)| **n > 0 || *it < KINDS.len());
+            let named = named.map(|(named, _)| named);
             named.map(|(kind, &n)| (kind.name().to_owned(), json!(n))).collect::<Map<_, _>>().into()
         };
         json!({

@@ -1,5 +1,6 @@
 //! What clients ask of a drive, in any protocol, and why it was not done.
 
+use opennandlab_sim::op::ZoneAction;
 use opennandlab_sim::session::PurgeOrder;
 
 /// Flag of a command: done only when the flash holds it.
@@ -10,6 +11,9 @@ pub const NO_HOLE: u16 = 1 << 1;
 pub const DF: u16 = 1 << 2;
 /// Flag of a command: one extent is enough.
 pub const REQ_ONE: u16 = 1 << 3;
+
+/// In the flags of a write, from this bit on: its placement id.
+pub const PLACEMENT_SHIFT: u32 = 8;
 
 /// The error numbers of NBD, which are those of Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +50,12 @@ pub enum Command {
     Cache,
     /// Zeros.
     WriteZeroes,
+    /// New data at the write pointer of the zone that begins at the offset.
+    Append,
+    /// Another state of this zone.
+    Zone(ZoneAction),
+    /// The same of all zones that the action applies to.
+    AllZones(ZoneAction),
     /// Which bytes are data and which are holes.
     BlockStatus,
     /// The drive forgets its data.
@@ -65,6 +75,9 @@ impl Command {
             Self::Trim => "trim",
             Self::Cache => "cache",
             Self::WriteZeroes => "write_zeroes",
+            Self::Append => "append",
+            Self::Zone(ZoneAction::Reset) => "zone_reset",
+            Self::Zone(_) | Self::AllZones(_) => "zone",
             Self::BlockStatus => "block_status",
             Self::Purge(_) => "purge",
             Self::Unknown(_) => "unknown",

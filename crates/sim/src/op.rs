@@ -124,12 +124,16 @@ pub struct HostCommand {
     pub is_fua: bool,
     /// Placement id of a write, where each command has its own.
     pub placement: u8,
+    /// What a served drive with zones calls it, to give it its bytes and to learn its status; 0
+    /// for all others.
+    pub tag: u32,
 }
 
 impl HostCommand {
     /// A command of a single host in a closed loop.
     pub fn new(op: HostOp, sector: u64, sector_count: u32) -> Self {
-        Self { arrival: Ns(0), sector, sector_count, op, tenant: 0, is_fua: false, placement: 0 }
+        let (arrival, tenant, placement, tag) = (Ns(0), 0, 0, 0);
+        Self { arrival, sector, sector_count, op, tenant, is_fua: false, placement, tag }
     }
 
     /// Its bytes.

@@ -26,7 +26,7 @@ fn session(options: &Value) -> Session {
 }
 
 fn write(session: &mut Session, page: u64, bytes: &[u8]) {
-    let request = Request::Write { offset: 2048 * page, bytes, is_fua: false };
+    let request = Request::Write { offset: 2048 * page, bytes, is_fua: false, placement: 0 };
     session.begin(Ns(0), page, request, &mut Vec::new()).expect("the drive takes it");
 }
 

@@ -37,7 +37,7 @@ fn exercise(session: &mut Session, seed: u64, count: u64) -> Vec<u8> {
             1 => Request::Zero { offset, length, is_fua, is_allocated: rng.below(2) == 0 },
             2 => Request::Flush,
             3 | 4 => Request::Read { offset, length },
-            _ => Request::Write { offset, bytes: &bytes, is_fua },
+            _ => Request::Write { offset, bytes: &bytes, is_fua, placement: 0 },
         };
         match request {
             Request::Write { .. } => truth[range.clone()].copy_from_slice(&bytes),
@@ -118,7 +118,8 @@ fn a_saved_drive_holds_the_same() {
     assert_eq!((before["written_bytes"].as_u64(), &before["waf"]), (Some(0), &Value::Null));
     let (mut done, bytes) = (Vec::new(), [7; 4096]);
     for page in 0..64 {
-        let write = Request::Write { offset: page * 4096, bytes: &bytes[..], is_fua: false };
+        let write =
+            Request::Write { offset: page * 4096, bytes: &bytes[..], is_fua: false, placement: 0 };
         again.begin(Ns(0), page, write, &mut done).expect("the drive takes it");
     }
     let after = again.status();
@@ -154,7 +155,7 @@ fn damage_is_an_error_of_the_medium_and_never_data() {
     let mut session = Session::new(drive(""), Pace::Untimed).expect("a plain disk");
     let mut done = Vec::new();
     let bytes = [5; 8192];
-    let write = |offset, bytes| Request::Write { offset, bytes, is_fua: false };
+    let write = |offset, bytes| Request::Write { offset, bytes, is_fua: false, placement: 0 };
     session.begin(Ns(0), 0, write(0, &bytes[..]), &mut done).expect("the drive takes it");
     assert!(session.corrupt(Lpn(1)) && !session.corrupt(Lpn(9)));
     let mut found = [0; 4096];
@@ -183,7 +184,7 @@ fn a_flush_fails_when_a_worn_out_drive_has_lost_what_it_buffered() {
         loop {
             let offset = rng.below(session.capacity_bytes() / 4096) * 4096;
             token += 1;
-            let write = Request::Write { offset, bytes: &[7; 4096], is_fua: false };
+            let write = Request::Write { offset, bytes: &[7; 4096], is_fua: false, placement: 0 };
             if session.begin(Ns(0), token, write, &mut done).is_err() {
                 break;
             }
@@ -219,7 +220,8 @@ fn faulty(protection: &str, faults: &str, pace: Pace) -> Session {
     let mut session = Session::new(simulation, pace).expect("a plain disk");
     for page in 0..8 {
         let (bytes, mut done) = ([page as u8 + 1; 4096], Vec::new());
-        let write = Request::Write { offset: page * 4096, bytes: &bytes, is_fua: false };
+        let write =
+            Request::Write { offset: page * 4096, bytes: &bytes, is_fua: false, placement: 0 };
         session.begin(Ns(0), page, write, &mut done).expect("the drive takes it");
         session.advance(Ns(20_000_000), &mut done);
     }
@@ -330,7 +332,7 @@ fn a_timed_session_takes_what_the_model_takes() {
         let mut session = Session::new(drive(more), Pace::Timed).expect("a plain disk");
         let mut done = Vec::new();
         let bytes = [1; 4096];
-        let write = Request::Write { offset: 0, bytes: &bytes, is_fua: false };
+        let write = Request::Write { offset: 0, bytes: &bytes, is_fua: false, placement: 0 };
         session.begin(Ns(1000), 1, write, &mut done).expect("the drive takes it");
         session.advance(Ns(10_000_000), &mut done);
         let begin = Ns(20_000_000);
@@ -382,7 +384,12 @@ fn a_read_that_cannot_be_corrected_is_refused() {
         let stride = session.capacity_bytes() / 64 / unit * unit;
         let mut done = Vec::new();
         for token in 0..64 {
-            let request = Request::Write { offset: token * stride, bytes: &bytes, is_fua: true };
+            let request = Request::Write {
+                offset: token * stride,
+                bytes: &bytes,
+                is_fua: true,
+                placement: 0,
+            };
             session.begin(Ns(0), token, request, &mut done).expect("the drive takes it");
         }
         session.advance(Ns(1 << 40), &mut done);

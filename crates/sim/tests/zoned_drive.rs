@@ -35,13 +35,13 @@ fn resolve(device: &Value) -> DeviceConfig {
 
 /// A write of whole pages.
 fn write(first: Lpn, count: u32) -> ZoneRequest {
-    ZoneRequest { op: HostOp::Write, first, count, is_whole: true }
+    ZoneRequest { op: HostOp::Write, first, count, is_whole: true, tag: 0 }
 }
 
 /// A reset of the zone that begins at a page.
 fn reset(first: Lpn) -> ZoneRequest {
     let op = HostOp::Zone(ZoneOp::One(ZoneAction::Reset));
-    ZoneRequest { op, first, count: 0, is_whole: true }
+    ZoneRequest { op, first, count: 0, is_whole: true, tag: 0 }
 }
 
 fn every_device() -> Vec<Value> {

@@ -6,5 +6,7 @@ mod host;
 mod hostile;
 mod namespaces;
 mod paths;
+mod placement;
 mod purge;
 mod times;
+mod zones;

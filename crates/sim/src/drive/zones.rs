@@ -118,6 +118,7 @@ impl Front<'_> {
             first: Lpn(pages.start),
             count: pages.end - pages.start,
             is_whole: pages.clone().all(|page| self.covers(command, page)),
+            tag: command.tag,
         };
         let outcome = self.ftl.zone(sink, &request);
         let Ok(done) = outcome else {

@@ -252,7 +252,7 @@ impl Parts {
     pub(super) fn refused(refusal: Refusal) -> u32 {
         match refusal {
             Refusal::Media(_) | Refusal::Uncorrectable => status::DEVICE_ECC_FAILED,
-            Refusal::WornOut | Refusal::Purging { .. } => status::ERROR,
+            Refusal::WornOut | Refusal::Purging { .. } | Refusal::Zone(_) => status::ERROR,
         }
     }
 

@@ -229,7 +229,7 @@ impl Storage {
         if self.session.read(offset, &mut old).is_err() {
             old.fill(0);
         }
-        let end = self.run(now, Request::Write { offset, bytes, is_fua: true })?;
+        let end = self.run(now, Request::Write { offset, bytes, is_fua: true, placement: 0 })?;
         changes.push(Change { first, old, kind });
         Ok(end)
     }
@@ -341,7 +341,7 @@ impl Storage {
         let request = if old.iter().all(|&byte| byte == 0) {
             Request::Zero { offset, length, is_fua: true, is_allocated: false }
         } else {
-            Request::Write { offset, bytes: &old, is_fua: true }
+            Request::Write { offset, bytes: &old, is_fua: true, placement: 0 }
         };
         // A worn-out drive refuses: then the new data stays.
         let _ = self.run(now, request);

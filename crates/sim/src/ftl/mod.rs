@@ -27,6 +27,7 @@ pub mod mapping;
 mod orders;
 mod parted;
 mod pool;
+mod reclaim_units;
 mod refresh;
 mod route;
 mod sink;

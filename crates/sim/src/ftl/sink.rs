@@ -122,6 +122,9 @@ pub trait FlashSink {
     /// `first`, are programmed now; the rest of it follows later.
     fn program_part(&mut self, first: Ppn, next: Ppn);
 
+    /// A zone has taken the pages of a tagged command, from `first` on, which are programmed next.
+    fn bring(&mut self, _tag: u32, _first: Lpn, _page_count: u32) {}
+
     /// A page that holds no logical page is programmed: parity.
     fn program_filler(&mut self, ppn: Ppn, source: Source) {
         self.program(ppn, Lpn(UNMAPPED), source);

@@ -77,6 +77,8 @@ pub struct Contents {
     pub(super) blocks: Vec<Option<Box<[Option<Unit>]>>>,
     /// Controller memory: data that no program has taken to the flash yet, by logical page.
     pub(super) staged: BTreeMap<u32, Staged>,
+    /// The same where the command that brings data does not know its pages: by its tag.
+    pub(super) arriving: BTreeMap<u32, Vec<u8>>,
     /// By logical page, its newest version; 0 was never written.
     pub(super) versions: Vec<u32>,
     /// By logical page, 1 + the page of the flash with its newest unit, counted without gaps; 0 is
@@ -113,6 +115,7 @@ impl Contents {
             protection,
             blocks: vec![None; block_count],
             staged: BTreeMap::new(),
+            arriving: BTreeMap::new(),
             versions: vec![0; logical_pages],
             newest: vec![0; logical_pages],
             purged: Vec::new(),

@@ -15,6 +15,7 @@
 
 mod adopted;
 mod arena;
+mod arrival;
 mod config;
 mod contents;
 mod crc16;

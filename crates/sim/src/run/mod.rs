@@ -13,7 +13,7 @@ mod losses;
 mod meter;
 mod namespaces;
 mod outcome;
-mod reclaim_units;
+pub(crate) mod reclaim_units;
 #[allow(clippy::module_inception)] // the main type of the room
 mod run;
 mod runner;

@@ -13,21 +13,27 @@ use crate::op::Source;
 
 /// The log of a drive that places data: statistics and events as the FDP log pages have them, and
 /// the counts by handle.
-pub(super) fn metrics(
-    drive: &Drive,
-    start: &Baseline,
-    [host_bytes, media_bytes]: [u64; 2],
-) -> Option<(String, Value)> {
-    let config = &drive.config.ftl.placement;
+pub(super) fn metrics(drive: &Drive, start: &Baseline, bytes: [u64; 2]) -> Option<(String, Value)> {
     let now = drive.ftl.figures().handle_counts();
     let mut counts: Vec<HandleCounts> =
         now.iter().zip(&start.handles).map(|(now, &then)| now.since(then)).collect();
-    let mixed = counts.pop()?;
     let (counters, then) = (drive.ftl.figures().counters(), &start.ftl);
-    if let [only] = &mut counts[..] {
+    if let [only, _] = &mut counts[..] {
         let host = Source::Host as usize;
         only.host_pages = counters.programs[host] - then.programs[host];
     }
+    section(drive, counts, bytes, total(&counters.erases) - total(&then.erases))
+}
+
+/// The same of these counts: by handle and of mixed data, bytes of the host and programmed, erases.
+pub(crate) fn section(
+    drive: &Drive,
+    mut counts: Vec<HandleCounts>,
+    [host_bytes, media_bytes]: [u64; 2],
+    erases: u64,
+) -> Option<(String, Value)> {
+    let config = &drive.config.ftl.placement;
+    let mixed = counts.pop()?;
     let geometry = &drive.geometry;
     let page_bytes = geometry.page_bytes;
     let unit_bytes = geometry.physical_pages_of(geometry.pages_per_block.into()) * page_bytes;
@@ -49,7 +55,6 @@ pub(super) fn metrics(
     if let PlacementConfig::Streams(_) = config {
         return Some(("streams".into(), json!({"streams": by_id, "mixed": moved(&mixed)})));
     }
-    let erases = total(&counters.erases) - total(&then.erases);
     let sum = |of: fn(&HandleCounts) -> u64| counts.iter().map(of).sum::<u64>() + of(&mixed);
     let is_apart = config.isolation() == Isolation::Persistently;
     let fdp = json!({

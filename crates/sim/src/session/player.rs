@@ -147,7 +147,7 @@ impl Player {
                 played[index as usize].start = at;
                 self.begin(at, index, &records[index as usize], &mut done);
             }
-            for Done { token, at, refusal } in done.drain(..) {
+            for Done { token, at, refusal, .. } in done.drain(..) {
                 let index = token as usize;
                 left -= 1;
                 self.now = self.now.max(at);
@@ -178,13 +178,13 @@ impl Player {
             Asked::Trim => Request::Trim { offset, length },
             Asked::Flush => Request::Flush,
             Asked::Mark => {
-                done.push(Done { token, at, refusal: None });
+                done.push(Done { token, at, refusal: None, place: None });
                 return;
             }
         };
         let begun = self.session.begin(at, token, request, done);
         if begun != Ok(Begun::Running) {
-            done.push(Done { token, at, refusal: begun.err() });
+            done.push(Done { token, at, refusal: begun.err(), place: None });
         }
         // Requests that take no time end before the clock moves.
         self.session.advance(at, done);

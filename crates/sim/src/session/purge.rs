@@ -202,7 +202,7 @@ impl Session {
             let count = 1 + self.life.purged.map_or(0, |before| before.count);
             self.life.purged = Some(Purged { mark, written_bytes, count });
         }
-        done.extend(purging.token.map(|token| Done { token, at, refusal: None }));
+        done.extend(purging.token.map(|token| Done { token, at, refusal: None, place: None }));
     }
 
     /// The purge as images and the flash keep it, at a time or when the session last looked.

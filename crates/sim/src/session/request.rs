@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::ftl::zones::{ZoneAction, ZoneStatus};
 use crate::nand::MediaError;
 use crate::units::Ns;
 
@@ -32,6 +33,8 @@ pub enum Request<'a> {
         bytes: &'a [u8],
         /// Done only when the flash holds it.
         is_fua: bool,
+        /// Placement id; without effect in drives that do not place data.
+        placement: u8,
     },
     /// Zeros, for which pages may be trimmed unless they are to be allocated.
     Zero {
@@ -64,6 +67,18 @@ pub enum Request<'a> {
         /// Done only when the flash holds it.
         is_fua: bool,
     },
+    /// New data at the write pointer of a zone.
+    Append {
+        /// First byte of the zone.
+        offset: u64,
+        /// The data to write.
+        bytes: &'a [u8],
+        /// Done only when the flash holds it.
+        is_fua: bool,
+    },
+    /// Another state of the zone that begins at this byte, or with `None` of all zones that the
+    /// action applies to.
+    Zone(ZoneAction, Option<u64>),
 }
 
 impl Request<'_> {
@@ -78,8 +93,21 @@ impl Request<'_> {
 pub enum Begun {
     /// It is done.
     Done,
+    /// It is done, and the zone has put its data at this byte.
+    Placed(u64),
     /// [`super::Session::advance`] will report its end.
     Running,
+}
+
+impl Begun {
+    /// Where the data of an append is.
+    pub(super) fn place(self) -> Option<u64> {
+        if let Self::Placed(place) = self {
+            Some(place)
+        } else {
+            None
+        }
+    }
 }
 
 /// Why a request failed.
@@ -97,6 +125,9 @@ pub enum Refusal {
         /// Of its order.
         mark: u32,
     },
+    /// The zone does not take it.
+    #[error(transparent)]
+    Zone(#[from] ZoneStatus),
     /// No read could correct the errors that the model has for this data.
     #[error("uncorrectable read")]
     Uncorrectable,
@@ -111,4 +142,6 @@ pub struct Done {
     pub at: Ns,
     /// Why it failed; `None` if it did not.
     pub refusal: Option<Refusal>,
+    /// Where the data of an append is.
+    pub place: Option<u64>,
 }

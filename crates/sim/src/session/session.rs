@@ -24,6 +24,7 @@ use super::unit_faults::Faults;
 use crate::config::ConfigError;
 use crate::drive::{Checkpoint, Counts, Drive, Life};
 use crate::ftl::gc::GcConfig;
+use crate::ftl::zones::ZoneStatus;
 use crate::nand::{Contents, Media, MediaError, Reach};
 use crate::op::{HostCommand, HostOp, Source};
 use crate::reads::{BlockRead, PageTypes, ReadErrors};
@@ -31,7 +32,7 @@ use crate::run::Simulation;
 use crate::timed::{Latencies, Observation, Step, TimedStage};
 use crate::units::{BlockId, Lpn, Ns, Ppn, SECTOR_BYTES};
 use crate::untimed::{Instant, Reader};
-use crate::workload::Host;
+use crate::workload::{Host, StageIds};
 
 /// The reads of untimed commands, whose programs carry bytes.
 pub(super) struct Carrying<'a>(pub(super) &'a mut ReadErrors);
@@ -60,8 +61,13 @@ pub(super) struct Part {
 }
 
 impl Part {
+    /// A command that holds no pages.
+    pub(super) fn of(command: HostCommand) -> Self {
+        Self { command, held: Vec::new() }
+    }
+
     pub(super) fn flush() -> Self {
-        Self { command: HostCommand::new(HostOp::Flush, 0, 0), held: Vec::new() }
+        Self::of(HostCommand::new(HostOp::Flush, 0, 0))
     }
 
     pub(super) fn with_fua(mut self, is_fua: bool) -> Self {
@@ -121,6 +127,8 @@ pub struct Session {
     pub(super) purging: Option<Purging>,
     /// Times of its requests.
     pub activity: Activity,
+    /// The tag of the last command to zones.
+    pub(super) next_tag: u32,
 }
 
 impl Session {
@@ -131,6 +139,15 @@ impl Session {
     /// [`ConfigError`] for drives that are no plain disks: zones, and policies in Python.
     pub fn new(simulation: Simulation, pace: Pace) -> Result<Self, ConfigError> {
         Self::check(&simulation)?;
+        Self::with_zones(simulation, pace)
+    }
+
+    /// The same, and the drive may have zones.
+    ///
+    /// # Errors
+    /// [`ConfigError`] for policies in Python.
+    pub fn with_zones(simulation: Simulation, pace: Pace) -> Result<Self, ConfigError> {
+        Self::check_policies(&simulation)?;
         let mut drive = simulation.into_drive();
         let unit_bytes = drive.geometry.page_bytes;
         let pages = drive.ftl.figures().logical_pages();
@@ -158,6 +175,11 @@ impl Session {
             let message = "a zoned drive cannot be served: NBD has no commands for zones";
             return Err(ConfigError::new("ftl.mapping", message));
         }
+        Self::check_policies(simulation)
+    }
+
+    fn check_policies(simulation: &Simulation) -> Result<(), ConfigError> {
+        let config = simulation.config();
         if matches!(config.ftl.gc_policy, GcConfig::Python(_)) {
             let message = "a drive with a policy of one's own cannot be served";
             return Err(ConfigError::new("ftl.gc_policy", message));
@@ -167,11 +189,13 @@ impl Session {
 
     /// A session of a drive that has contents.
     pub(super) fn of_drive(mut drive: Drive, pace: Pace) -> Self {
+        drive.place(Some(&StageIds::Commands));
         let queue_depth_max = drive.config.host.depth_max().max(1);
         let faults = Faults::of(&drive.config.nand.faults);
         let executor = (pace == Pace::Timed).then(|| Self::executor_of(&mut drive));
         Self {
             origin: Counts::of(&drive),
+            next_tag: 0,
             drive,
             executor,
             slots: Vec::new(),
@@ -322,20 +346,45 @@ impl Session {
         request: Request<'_>,
         done: &mut Vec<Done>,
     ) -> Result<Begun, Refusal> {
-        if self.drive.is_worn_out && request.writes() {
-            return Err(Refusal::WornOut);
-        }
         if let Some(purging) = &self.purging {
             let is_flush = matches!(request, Request::Flush);
             return is_flush.then_some(Begun::Done).ok_or(purging.refusal());
         }
+        let (parts, then) = self.parts(request)?;
+        if self.executor.is_none() || parts.is_empty() {
+            return self.run_in_turn(&parts, then);
+        }
+        let began = (then.as_ref().unwrap_or(&parts[0]).command.op, at);
+        let commands_left = parts.len() as u32;
+        self.requests.insert(token, Pending { began, then, commands_left, refusal: None });
+        self.arrive(at, done);
+        self.activity.begin(self.executor.as_ref().map_or(at, |executor| executor.now()));
+        self.waiting.extend(parts.into_iter().map(|part| Running { token, part }));
+        self.submit_waiting();
+        self.forget_erased();
+        Ok(Begun::Running)
+    }
+
+    /// The commands for a request, and one that follows when they have ended.
+    fn parts(&mut self, request: Request<'_>) -> Result<(Vec<Part>, Option<Part>), Refusal> {
+        if self.zones().is_some() {
+            return Ok((vec![self.zone_part(request)], None));
+        }
+        if self.drive.is_worn_out && request.writes() {
+            return Err(Refusal::WornOut);
+        }
         let mut then = None;
         let parts = match request {
+            Request::Append { .. } | Request::Zone(..) => {
+                return Err(ZoneStatus::InvalidField.into())
+            }
             Request::Read { offset, length } => {
                 vec![self.part(HostOp::Read, offset, length, Vec::new())]
             }
-            Request::Write { offset, bytes, is_fua } => {
-                vec![self.write(offset, bytes.len() as u64, Some(bytes), is_fua)?]
+            Request::Write { offset, bytes, is_fua, placement } => {
+                let mut part = self.write(offset, bytes.len() as u64, Some(bytes), is_fua)?;
+                part.command.placement = placement;
+                vec![part]
             }
             Request::Zero { offset, length, is_fua, is_allocated: true } => {
                 vec![self.write(offset, length, None, is_fua)?]
@@ -350,18 +399,7 @@ impl Session {
                 self.reads(sources)
             }
         };
-        if self.executor.is_none() || parts.is_empty() {
-            return self.run_in_turn(&parts, then);
-        }
-        let began = (then.as_ref().unwrap_or(&parts[0]).command.op, at);
-        let commands_left = parts.len() as u32;
-        self.requests.insert(token, Pending { began, then, commands_left, refusal: None });
-        self.arrive(at, done);
-        self.activity.begin(self.executor.as_ref().map_or(at, |executor| executor.now()));
-        self.waiting.extend(parts.into_iter().map(|part| Running { token, part }));
-        self.submit_waiting();
-        self.forget_erased();
-        Ok(Begun::Running)
+        Ok((parts, then))
     }
 
     /// Drops units that no cut brings back, if many are kept.
@@ -389,47 +427,6 @@ impl Session {
         Ok(self.part(HostOp::Write, offset, length, held).with_fua(is_fua))
     }
 
-    /// The commands for zeros that need no pages: the parts of units at both ends are written, the
-    /// rest is trimmed.
-    fn zero(&mut self, offset: u64, length: u64, is_fua: bool) -> Result<Vec<Part>, MediaError> {
-        let (unit, end) = (self.unit_bytes(), offset + length);
-        let (first, last) = (offset.next_multiple_of(unit), end / unit * unit);
-        if first >= last {
-            return Ok(vec![self.write(offset, length, None, is_fua)?]);
-        }
-        // Both ends are read before anything changes.
-        for edge in [offset, end] {
-            if edge % unit > 0 {
-                self.unit(Lpn((edge / unit) as u32))?;
-            }
-        }
-        let mut parts = Vec::new();
-        for edge in [offset..first, last..end] {
-            if !edge.is_empty() {
-                parts.push(self.write(edge.start, edge.end - edge.start, None, is_fua)?);
-            }
-        }
-        parts.extend(self.trim(first, last - first));
-        Ok(parts)
-    }
-
-    /// The command that trims whole units: they read as zeros afterwards.
-    pub(super) fn trim(&mut self, offset: u64, length: u64) -> Option<Part> {
-        let unit = self.unit_bytes();
-        let mut held = Vec::new();
-        for lpn in (offset.div_ceil(unit)..(offset + length) / unit).map(|page| Lpn(page as u32)) {
-            // Pages that read as zeros already cost nothing.
-            if self.place(lpn).is_some() || self.contents().is_staged(lpn) {
-                self.contents().stage_trim(lpn);
-                held.push(lpn);
-            }
-        }
-        // The sectors that are completely in the range.
-        let first = offset.next_multiple_of(SECTOR_BYTES);
-        let limit = (offset + length) / SECTOR_BYTES * SECTOR_BYTES;
-        (first < limit).then(|| self.part(HostOp::Trim, first, limit - first, held))
-    }
-
     /// The command for the sectors that a range touches.
     pub(super) fn part(&self, op: HostOp, offset: u64, length: u64, held: Vec<Lpn>) -> Part {
         let capacity = self.capacity_bytes();
@@ -454,11 +451,15 @@ impl Session {
 
     /// Runs commands without a clock.
     pub(super) fn run_untimed(&mut self, parts: &[Part]) -> Result<Begun, Refusal> {
-        let before = self.lost_reads();
+        let (before, mut begun) = (self.lost_reads(), Begun::Done);
         for part in parts {
             let (mut front, media, errors) = self.drive.split();
             let mut sink = Instant { media, reader: Carrying(errors) };
             let is_refused = front.apply(&mut sink, &part.command).is_err();
+            if part.command.tag > 0 {
+                begun = self.zone_answer(&part.command, is_refused)?;
+                continue;
+            }
             self.release(part, is_refused);
             if is_refused {
                 self.drive.is_worn_out = true;
@@ -469,7 +470,7 @@ impl Session {
         if is_read && self.lost_reads() > before {
             return Err(Refusal::Uncorrectable);
         }
-        Ok(Begun::Done)
+        Ok(begun)
     }
 
     /// Number of uncorrectable reads of the host.
@@ -519,16 +520,25 @@ impl Session {
         let (last, at) = (executor.host.ledger.last, executor.now());
         // Its slot is free, and no other command has taken it again.
         let is_lost = executor.host.path.slot(last.slot).is_lost;
-        self.drive.is_worn_out |= executor.host.is_worn_out;
+        self.drive.is_worn_out |= executor.host.is_worn_out && self.drive.ftl.zones().is_none();
         let ended = self.slots[last.slot as usize].take().expect("it was submitted");
         self.in_flight_count -= 1;
         let is_refused = last.bytes < ended.part.command.bytes();
-        self.release(&ended.part, is_refused);
-        let is_refused = is_refused || self.reports_loss(ended.part.command.op);
+        let answer = if ended.part.command.tag > 0 {
+            self.zone_answer(&ended.part.command, is_refused)
+        } else {
+            self.release(&ended.part, is_refused);
+            let is_refused = is_refused || self.reports_loss(ended.part.command.op);
+            if is_refused {
+                Err(Refusal::WornOut)
+            } else {
+                Ok(Begun::Done)
+            }
+        };
         if let Some(request) = self.requests.get_mut(&ended.token) {
             request.commands_left -= 1;
-            if is_refused {
-                request.refusal = Some(Refusal::WornOut);
+            if let Err(refusal) = answer {
+                request.refusal = Some(refusal);
             } else if is_lost && ended.part.command.op == HostOp::Read {
                 request.refusal = Some(Refusal::Uncorrectable);
             }
@@ -540,12 +550,13 @@ impl Session {
                         self.waiting.push_back(Running { token, part });
                     }
                     unwritten => {
+                        let place = answer.ok().and_then(Begun::place);
                         self.activity.end(request.began, at);
                         self.requests.remove(&token);
                         if let Some(part) = &unwritten {
                             self.release(part, true);
                         }
-                        done.push(Done { token, at, refusal });
+                        done.push(Done { token, at, refusal, place });
                     }
                 }
             }

@@ -5,7 +5,8 @@ use std::ops::Range;
 use serde_json::{json, Value};
 
 use super::session::Session;
-use crate::drive::{wellness, Counts, Service, Totals, Wellness};
+use crate::drive::{wellness, zones, Counts, Service, Totals, Wellness};
+use crate::ftl::zones::ZoneCounts;
 use crate::nand::Contents;
 use crate::units::Lpn;
 use crate::workload::Namespace;
@@ -110,7 +111,7 @@ impl Session {
         let written = counts.written_bytes;
         let wear = self.drive.media.wear();
         let blocks = wear.blocks();
-        json!({
+        let mut status = json!({
             "read_bytes": counts.read_bytes,
             "written_bytes": written,
             "trimmed_bytes": counts.trimmed_bytes,
@@ -134,6 +135,12 @@ impl Session {
             "erase_count_max": wear.highest(),
             "is_worn_out": self.drive.is_worn_out,
             "unaccounted": counts.agree().err(),
-        })
+        });
+        // Counts of zones and of handles begin when the drive is made, or its image loaded.
+        let of_zones = zones::metrics(&self.drive, &ZoneCounts::default());
+        for (name, section) in of_zones.into_iter().chain(self.placement_section()) {
+            status[name] = section;
+        }
+        status
     }
 }

@@ -161,6 +161,13 @@ impl TimedStage {
         0
     }
 
+    /// Fills the open reclaim units of a placement handle; the number of pages that held nothing.
+    #[cold]
+    pub(crate) fn fill_units(&mut self, drive: &mut Drive, handle: u8) -> u64 {
+        let fill = |front: &mut Front, sink: &mut TimedSink| front.ftl.fill_units(sink, handle);
+        self.with_sink(drive, NO_COMMAND, fill)
+    }
+
     /// Looks the entries of a command up; whether it has to wait for some.
     fn awaits_map(&mut self, drive: &mut Drive, index: u32) -> bool {
         if self.host.path.leg(index) == Leg::Mapped {

@@ -236,6 +236,11 @@ impl FlashSink for TimedSink<'_> {
     }
 
     #[cold]
+    fn bring(&mut self, tag: u32, first: Lpn, page_count: u32) {
+        self.media.bring(tag, first, page_count);
+    }
+
+    #[cold]
     fn program_part(&mut self, first: Ppn, next: Ppn) {
         self.media.note_part(first, next);
         let op = FlashOp::new(OpKind::Program, Source::Pad, next, 1).programming_part();

@@ -90,6 +90,11 @@ impl<R: Reader> FlashSink for Instant<'_, R> {
     }
 
     #[cold]
+    fn bring(&mut self, tag: u32, first: Lpn, page_count: u32) {
+        self.media.bring(tag, first, page_count);
+    }
+
+    #[cold]
     fn program_part(&mut self, first: Ppn, next: Ppn) {
         self.media.note_part(first, next);
     }

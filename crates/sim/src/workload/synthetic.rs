@@ -133,6 +133,7 @@ impl<A: Addresses> Synthetic<A> {
                 tenant: 0,
                 is_fua: false,
                 placement: 0,
+                tag: 0,
             }
         }));
     }

@@ -445,7 +445,7 @@ impl Log {
     }
 
     /// Pages that the open block of a stream still takes.
-    pub(super) fn pages_left(&self, media: &Media, stream: usize) -> u64 {
+    pub(in crate::ftl) fn pages_left(&self, media: &Media, stream: usize) -> u64 {
         let frontier = self.frontiers[stream];
         let Some(block) = frontier.block(&self.geometry) else { return 0 };
         let (first, mode) = (self.geometry.first_page(block).0, media.mode(block));

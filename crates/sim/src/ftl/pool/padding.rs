@@ -32,6 +32,30 @@ struct OpenUnit {
 }
 
 impl Log {
+    /// Fills the open block of a stream to its end; the number of pages that held nothing.
+    #[cold]
+    pub(in crate::ftl) fn fill_up<S: FlashSink>(
+        &mut self,
+        books: &mut Books,
+        sink: &mut S,
+        stream: usize,
+    ) -> u64 {
+        let begun = self.frontiers[stream].block(&self.geometry);
+        let mut filled = 0;
+        while begun.is_some() && self.frontiers[stream].block(&self.geometry) == begun {
+            let Frontier { next, limit } = self.frontiers[stream];
+            (next..limit).for_each(|ppn| sink.program_filler(Ppn(ppn), Source::Pad));
+            if next < limit {
+                books.map.kill_run(Ppn(next), limit - next);
+            }
+            filled += u64::from(limit - next);
+            self.frontiers[stream].next = limit;
+            self.close_full(books, sink, stream);
+        }
+        books.counters.programs[Source::Pad as usize] += filled;
+        filled
+    }
+
     /// Completes the open program units in the open blocks of the host.
     pub(in crate::ftl) fn pad<S: FlashSink>(&mut self, books: &mut Books, sink: &mut S) {
         for stream in HOST_FRONTIER..=self.placement.last_host_stream() {

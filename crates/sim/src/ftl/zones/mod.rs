@@ -177,6 +177,8 @@ pub struct Zones {
     open_count: u32,
     active_count: u32,
     counts: ZoneCounts,
+    /// Zones whose flash has failed, in this order, since the drive was made or loaded.
+    failed: Vec<u32>,
 }
 
 /// Counters of zones.
@@ -250,6 +252,7 @@ impl Zones {
             open_count: 0,
             active_count: 0,
             counts: ZoneCounts::default(),
+            failed: Vec::new(),
         }
     }
 
@@ -266,6 +269,11 @@ impl Zones {
     /// The counters up to now.
     pub fn counts(&self) -> &ZoneCounts {
         &self.counts
+    }
+
+    /// Zones that have failed, the last one at the end.
+    pub fn failed(&self) -> &[u32] {
+        &self.failed
     }
 
     /// A command was carried out, or refused.
@@ -519,6 +527,7 @@ impl Zones {
     pub fn fail(&mut self, zone: u32, state: ZoneState) {
         assert!(matches!(state, ZoneState::ReadOnly | ZoneState::Offline), "{state:?}");
         if self.states[zone as usize] != ZoneState::Offline {
+            self.failed.push(zone);
             self.set(zone, state);
         }
     }

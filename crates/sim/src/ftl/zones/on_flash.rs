@@ -1,5 +1,7 @@
 //! Zones on the flash: what a zoned drive is asked, and what that does to its blocks.
 
+use std::collections::BTreeMap;
+
 use super::{ZoneAction, ZoneLayout, ZoneLimits, ZoneState, ZoneStatus, Zones};
 use crate::ftl::{FlashSink, Ftl, FtlConfig, NoRoom, PoolSetup};
 use crate::op::{HostOp, ZoneOp};
@@ -9,6 +11,8 @@ use crate::units::Lpn;
 pub(in crate::ftl) struct PlacedZones {
     pub(in crate::ftl) zones: Zones,
     layout: ZoneLayout,
+    /// By the tag of a command: its first page where it has written, or why it was refused.
+    answers: BTreeMap<u32, Result<Lpn, ZoneStatus>>,
 }
 
 impl PlacedZones {
@@ -23,7 +27,7 @@ impl PlacedZones {
             open_max: zoned.open_zones_max,
             active_max: zoned.active_zones_max,
         };
-        Some(Box::new(Self { zones: Zones::new(limits), layout }))
+        Some(Box::new(Self { zones: Zones::new(limits), layout, answers: BTreeMap::new() }))
     }
 }
 
@@ -38,6 +42,8 @@ pub struct ZoneRequest {
     pub count: u32,
     /// Whether it covers all of them.
     pub is_whole: bool,
+    /// That of the command; 0 for none.
+    pub tag: u32,
 }
 
 impl Ftl {
@@ -45,6 +51,15 @@ impl Ftl {
     #[inline]
     pub fn zones(&self) -> Option<&Zones> {
         self.zones.as_ref().map(|it| &it.zones)
+    }
+
+    /// The answer to a tagged command that was carried out: its first page where it has written.
+    ///
+    /// # Errors
+    /// Why it was refused.
+    pub fn take_answer(&mut self, tag: u32) -> Result<Option<Lpn>, ZoneStatus> {
+        let answers = self.zones.as_deref_mut().map(|it| &mut it.answers);
+        answers.and_then(|answers| answers.remove(&tag)).transpose()
     }
 
     fn placed(&mut self) -> &mut PlacedZones {
@@ -66,21 +81,28 @@ impl Ftl {
         request: &ZoneRequest,
     ) -> Result<Result<(), (u32, NoRoom)>, ZoneStatus> {
         let outcome = self.apply_to_zone(sink, request);
-        let zones = &mut self.placed().zones;
-        zones.note_command(request.op, outcome.err());
+        let placed = self.placed();
+        placed.zones.note_command(request.op, outcome.err());
+        if let (Err(status), 1..) = (outcome, request.tag) {
+            placed.answers.insert(request.tag, Err(status));
+        }
         outcome
     }
 
     fn apply_to_zone<S: FlashSink>(
         &mut self,
         sink: &mut S,
-        &ZoneRequest { op, first, count, is_whole }: &ZoneRequest,
+        request: &ZoneRequest,
     ) -> Result<Result<(), (u32, NoRoom)>, ZoneStatus> {
+        let &ZoneRequest { op, first, count, is_whole, .. } = request;
         let zones = &mut self.placed().zones;
         match op {
             HostOp::Flush => Ok(Ok(())),
             _ if op.writes() && (!is_whole || count == 0) => Err(ZoneStatus::InvalidField),
-            HostOp::Write => self.write_zone(sink, first, count),
+            HostOp::Write => {
+                zones.write(first.0, count)?;
+                Ok(self.program_in_zone(sink, first, request))
+            }
             HostOp::Read => zones.read(first.0, count).map(Ok),
             HostOp::Trim | HostOp::TrimMapped => {
                 if !is_whole || count != zones.limits().zone_pages {
@@ -89,7 +111,8 @@ impl Ftl {
                 self.reset_zone(sink, first).map(Ok)
             }
             HostOp::Zone(ZoneOp::Append | ZoneOp::Relocate) => {
-                let written = self.append_zone(sink, first, count)?;
+                let first = Lpn(zones.append(first.0, count)?);
+                let written = self.program_in_zone(sink, first, request);
                 let zones = &mut self.placed().zones;
                 let done = written.err().map_or(count, |(done, _)| done);
                 zones.note_appended(op == HostOp::Zone(ZoneOp::Relocate), done);
@@ -100,37 +123,17 @@ impl Ftl {
         }
     }
 
-    /// Writes pages at the write pointer of their zone.
-    fn write_zone<S: FlashSink>(
-        &mut self,
-        sink: &mut S,
-        first: Lpn,
-        count: u32,
-    ) -> Result<Result<(), (u32, NoRoom)>, ZoneStatus> {
-        let zones = &mut self.placed().zones;
-        zones.write(first.0, count)?;
-        Ok(self.program_in_zone(sink, first, count))
-    }
-
-    /// Appends pages to the zone that begins at a page.
-    fn append_zone<S: FlashSink>(
-        &mut self,
-        sink: &mut S,
-        start: Lpn,
-        count: u32,
-    ) -> Result<Result<(), (u32, NoRoom)>, ZoneStatus> {
-        let zones = &mut self.placed().zones;
-        let first = zones.append(start.0, count)?;
-        Ok(self.program_in_zone(sink, Lpn(first), count))
-    }
-
     /// Programs pages that their zone has taken.
     fn program_in_zone<S: FlashSink>(
         &mut self,
         sink: &mut S,
         first: Lpn,
-        count: u32,
+        &ZoneRequest { count, tag, .. }: &ZoneRequest,
     ) -> Result<(), (u32, NoRoom)> {
+        if tag > 0 {
+            sink.bring(tag, first, count);
+            self.placed().answers.insert(tag, Ok(first));
+        }
         for (done, lpn) in (first.0..first.0 + count).enumerate() {
             if let Err(no_room) = self.write_in_zone(sink, Lpn(lpn)) {
                 let zones = &mut self.placed().zones;
