@@ -311,6 +311,10 @@ impl Server {
         if let Some(timer) = self.timer.take() {
             drop(timer.join());
         }
+        // Threads of connections have counted themselves out, and end now.
+        while Arc::strong_count(shared) > 1 {
+            thread::sleep(Duration::from_millis(1));
+        }
         shared.core().end_service(shared.clock.to_model(shared.clock.now()));
         for door in &self.doors {
             door.protocol.keep(shared.core().session());

@@ -200,7 +200,7 @@ fn step(queue: &mut Host, model: &mut Model, rng: &mut Rng, value: u8) {
         0..=4 => {
             let place = if rng.below(8) == 0 { rng.below(ZONE) } else { pointer };
             let (status, _) = model.write(start + place, count, value, false);
-            let done = queue.ask(ranged(1, start + place, count as u32), &data);
+            let done = queue.give(ranged(1, start + place, count as u32), &data);
             assert_eq!((done.status, done.first), (status, 0), "write {zone} {place} {count}");
         }
         5..=8 => {
@@ -392,7 +392,7 @@ fn zones_that_fail_are_reported() {
         let kept = admin.send(asked, &[]);
         for id in [kept, event] {
             let (_, header, _) = admin.receive().expect("it answers");
-            assert_eq!(number(&header, 12, 2), id.into());
+            assert_eq!(number(&header, 12, 2), u64::from(id));
             if id == event {
                 assert_eq!(number(&header, 0, 8), 1 << 32 | 0x00bf_ef02);
             }
