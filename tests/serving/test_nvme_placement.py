@@ -33,7 +33,7 @@ WORKLOAD = {
 def test_logs_are_those_of_a_simulation(
     tmp_path: Path, command: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same writes with the same ids: bytes of host, flash and erases, and all of each handle."""
+    """The same writes with the same ids: bytes of host and flash, erases, and each handle."""
     monkeypatch.setattr(test_nvme, "DEVICE", PLACING)
     (tmp_path / "device.yaml").write_text(PLACING)
     (tmp_path / "halves.yaml").write_text(json.dumps(WORKLOAD))

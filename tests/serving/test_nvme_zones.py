@@ -1,4 +1,4 @@
-"""A drive with zones over NVMe, from the command line: the same as in a simulation, images, refusals.
+"""A drive with zones over NVMe, from the command line: as in a simulation, images, refusals.
 
 The controller has its tests in `crates/nvme/tests`, beside a model of zones.
 """
@@ -114,10 +114,10 @@ def test_an_image_keeps_zones(tmp_path: Path, command: Path) -> None:
     """Another server has the same report, the same bytes, and appends behind them."""
     doors = ("--nvme", "127.0.0.1:0", "--timing", "off", "--save-image", "drive.onl")
     report = struct.pack("<BBHI32xQII8x", 0x7A, 0x40, 2, 1, 0, BLOCK // 4 - 1, 0)
-    content = noise(5 * BLOCK, 1)
+    content = noise(4 * BLOCK, 1)
     server, lines = begin(tmp_path, command, *doors)
     with ending(server, tmp_path), connected(lines[0]) as (_, queue):
-        assert queue.ask(ranged(0x7D, ZONE, 5), content)[:2] == (ZONE, 0)
+        assert queue.ask(ranged(0x7D, ZONE, 4), content)[:2] == (ZONE, 0)
         assert queue.ask(managed(2, 2))[1] == 0
         before = queue.ask(report, wanted=BLOCK)[2]
     words = [str(command), "serve", "--image", "drive.onl", *doors[:4], "--result", "served.json"]
@@ -127,8 +127,8 @@ def test_an_image_keeps_zones(tmp_path: Path, command: Path) -> None:
     line = server.stdout.readline() if server.stdout else ""
     with ending(server, tmp_path), connected(line) as (_, queue):
         assert queue.ask(report, wanted=BLOCK)[2] == before
-        assert queue.ask(ranged(2, ZONE, 5), wanted=5 * BLOCK)[2] == content
-        assert queue.ask(ranged(0x7D, ZONE), noise(BLOCK, 2))[:2] == (ZONE + 5, 0)
+        assert queue.ask(ranged(2, ZONE, 4), wanted=4 * BLOCK)[2] == content
+        assert queue.ask(ranged(0x7D, ZONE), noise(BLOCK, 2))[:2] == (ZONE + 4, 0)
         assert queue.ask(ranged(0x7D, 2 * ZONE), noise(BLOCK, 2))[1] >> 1 & 0x7FF == 0x1B9
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
+from opennandlab.documents.placement import Fdp
 from opennandlab.documents.record import JsonObject, Number, Record
+from opennandlab.documents.zones import Zones
 
 SCHEMA: Final = "opennandlab.served/1"
 
@@ -20,6 +22,9 @@ class Kinds(Record, frozen=True, kw_only=True):
         write_zeroes: Zeros, allocated or not.
         cache: Reads ahead for the client.
         block_status: Questions for data and holes.
+        append: Appends to zones; this and the next two only of a drive that was asked for some.
+        zone_reset: Resets of one zone.
+        zone: Other commands for zones.
     """
 
     read: int
@@ -29,6 +34,9 @@ class Kinds(Record, frozen=True, kw_only=True):
     write_zeroes: int
     cache: int
     block_status: int
+    append: int | None = None
+    zone_reset: int | None = None
+    zone: int | None = None
 
 
 class Span(Record, frozen=True, kw_only=True):
@@ -73,6 +81,8 @@ class ServedDrive(Record, frozen=True, kw_only=True):
         erase_count_mean: How often a good block was erased since the factory.
         erase_count_max: The most often that one was.
         is_worn_out: The drive took no more writes.
+        zones: States, counts and report of zones; only with `ftl.mapping` zoned.
+        fdp: Log of placement handles; only with `ftl.placement` fdp.
     """
 
     read_bytes: int
@@ -93,6 +103,8 @@ class ServedDrive(Record, frozen=True, kw_only=True):
     erase_count_mean: Number | None
     erase_count_max: int
     is_worn_out: bool
+    zones: Zones | None = None
+    fdp: Fdp | None = None
 
 
 class ServedPower(Record, frozen=True, kw_only=True):

@@ -21,6 +21,8 @@ ftl:
 """
 # Of 512 bytes: a zone, and what can be written of it.
 ZONE, CAPACITY = 8192, 6144
+# Of the emulated board, on a busy machine.
+EXPECTED = "MP-BIOS bug"
 SCRIPT = r"""
 connect
 queue() { say "queue $1: $(cat /sys/block/nvme0n1/queue/$1)"; }
@@ -45,12 +47,12 @@ try blkzone finish -o 0 -l ZONE /dev/nvme0n1
 try mount -t zonefs /dev/nvme0n1 /mnt
 try test $(ls /mnt/seq | wc -l) = $(($(cat /sys/block/nvme0n1/queue/nr_zones) - 1))
 for file in 0 1 2; do
-  try dd if=data of=/mnt/seq/$file bs=64k count=48 oflag=direct,sync conv=notrunc
+  try dd if=data of=/mnt/seq/$file bs=64k count=48 oflag=direct conv=notrunc
   try cmp data /mnt/seq/$file
 done
 try truncate -s 0 /mnt/seq/1
 try test $(stat -c %s /mnt/seq/1) = 0
-try dd if=data of=/mnt/seq/1 bs=4k count=3 oflag=direct,sync conv=notrunc
+try dd if=data of=/mnt/seq/1 bs=4k count=3 oflag=direct conv=notrunc
 try test $(stat -c %s /mnt/seq/1) = 12288
 umount /mnt
 say "last"; blkzone report -c 4 /dev/nvme0n1
@@ -69,7 +71,7 @@ def scenario(bench: Bench) -> list[str]:
     with bench.serve("--config", str(device)) as server:
         console = bench.boot(SCRIPT.replace("ZONE", str(ZONE)), server, kit)
     zones = server.document["drive"]["zones"]
-    found = findings(console) + logs_agree(console, server.document)
+    found = findings(console, EXPECTED) + logs_agree(console, server.document)
     expected = {
         "zoned": "host-managed", "nr_zones": str(zones["count"]), "chunk_sectors": str(ZONE),
         "max_open_zones": "4", "max_active_zones": "6", "zone_append_max_bytes": "131072",
@@ -114,6 +116,5 @@ def _differs(console: str, title: str, rows: list[tuple[int | None, int]]) -> li
         f"{title}: {it}, not {wanted}"
         for place, (it, wanted) in enumerate(zip(found, rows, strict=True))
         if (it[0], it[1], it[2], it[4]) != (place * ZONE, ZONE, CAPACITY, wanted[1])
-        or wanted[1] != 14
-        and it[3] != wanted[0]
+        or (wanted[1] != 14 and it[3] != wanted[0])
     ]
