@@ -3,7 +3,7 @@
 //! ```text
 //! write, directive 2, id ─┬─ a handle of the drive ─► its reclaim units
 //!                         └─ no such ─► handle 0, event 3h
-//! management send, ids ───► the rest of their units is filled; event 0h where there was some
+//! management send, ids ───► the rest of their units is filled; event 0h if there was some
 //! ```
 //! One configuration, one reclaim group; every namespace has all handles, so a placement id is the
 //! number of a handle. The drive was made with this configuration, which cannot be switched off.

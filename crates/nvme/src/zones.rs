@@ -4,7 +4,7 @@
 //! 7Dh append · 79h management send ─► request ─► the zones of the drive ─► status, place
 //! 7Ah management receive ◄─ report ◄─ the same zones
 //! ```
-//! Writes, reads and what they are refused for take the way of `io`; the drive knows the rules.
+//! Writes, reads and their refusals take the way of `io`; the drive knows the rules.
 //! Ranges that are deallocated are a hint that means nothing here: a zone is emptied by its reset.
 //!
 //! Source: NVM Express Zoned Namespace Command Set Specification 1.1: 3.4 (commands), 4.1.3 and
@@ -256,7 +256,7 @@ fn row_bytes(zoned: &Zoned, row: &ZoneReport) -> [u8; ROW_BYTES] {
 pub(crate) struct Known {
     /// Changes that it has read.
     pub(crate) seen: usize,
-    /// Changes that it was told of.
+    /// Changes that were reported to it.
     pub(crate) told: usize,
     /// It has not read the log since.
     pub(crate) is_masked: bool,

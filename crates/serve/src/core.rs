@@ -314,7 +314,7 @@ const KINDS: [Command; 7] = [
     Command::BlockStatus,
 ];
 
-/// Kinds that are counted where they come: those of drives with zones.
+/// Kinds that are listed only if they came: those of drives with zones.
 const ZONE_KINDS: [Command; 3] = [
     Command::Append,
     Command::Zone(ZoneAction::Reset),

@@ -5,8 +5,8 @@ use crate::nand::{CellMode, Media};
 use crate::units::DieId;
 
 impl Ftl {
-    /// Pages that the reclaim units of a handle take: what is left of the open ones, and a whole
-    /// one of each pool where none is open.
+    /// Pages that the reclaim units of a handle take: the rest of the open ones, and a whole one
+    /// for each pool without one.
     pub fn unit_room(&self, media: &Media, handle: u8) -> u64 {
         let logs = (0..).zip(&self.pools).map(|(die, pool)| (DieId(die), &pool.log));
         let room = logs.map(|(die, log)| match log.pages_left(media, usize::from(handle)) {

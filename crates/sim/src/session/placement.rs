@@ -50,8 +50,8 @@ impl Session {
         pages * self.drive.geometry.page_bytes
     }
 
-    /// The next writes of a handle go to reclaim units of their own: the rest of the open ones is
-    /// filled. Whether there was some.
+    /// The next writes of a handle go to other reclaim units: the rest of the open ones is filled.
+    /// Whether there was some.
     pub fn end_units(&mut self, handle: u8) -> bool {
         let filled = if let Some(executor) = &mut self.executor {
             executor.fill_units(&mut self.drive, handle)

@@ -8,7 +8,7 @@
 //! The state of a zone is decided when the drive carries a command out, not when it arrives: an
 //! append learns its place then, and a write whether it is at the write pointer. Bytes are of a
 //! page from then on. A write that a die has no erased block for fails with its zone, which can be
-//! read only from then on; other zones go on.
+//! read only from then on; others take writes still.
 
 use super::request::{Begun, Refusal, Request};
 use super::session::{Part, Session};

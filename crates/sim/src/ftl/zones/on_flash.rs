@@ -11,7 +11,7 @@ use crate::units::Lpn;
 pub(in crate::ftl) struct PlacedZones {
     pub(in crate::ftl) zones: Zones,
     layout: ZoneLayout,
-    /// By the tag of a command: its first page where it has written, or why it was refused.
+    /// By the tag of a command: its first page if it has written, or why it was refused.
     answers: BTreeMap<u32, Result<Lpn, ZoneStatus>>,
 }
 
@@ -53,7 +53,7 @@ impl Ftl {
         self.zones.as_ref().map(|it| &it.zones)
     }
 
-    /// The answer to a tagged command that was carried out: its first page where it has written.
+    /// The answer to a tagged command that was carried out: its first page if it has written.
     ///
     /// # Errors
     /// Why it was refused.
