@@ -179,7 +179,9 @@ fn controller(queue: &Queue, page: &mut [u8]) {
     page[512] = 0x66;
     page[513] = 0x44;
     put_number(page, 516, 4, target.namespaces.len() as u64);
-    put_number(page, 520, 2, COMMANDS);
+    // Zones are not copied to.
+    let copies = if target.zones.is_some() { COMMANDS & 1 << 8 } else { 0 };
+    put_number(page, 520, 2, COMMANDS & !copies);
     page[524] = FORMAT_ATTRIBUTES;
     // A flush may be of all namespaces.
     page[525] = u8::from(target.has_cache) | 3 << 1;

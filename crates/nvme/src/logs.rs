@@ -205,7 +205,9 @@ fn effects(target: &Target, command_set: u32) -> Vec<u8> {
     for opcode in [placement::DIRECTIVE_SEND, placement::DIRECTIVE_RECEIVE] {
         put_number(&mut page, 4 * usize::from(opcode), 4, u64::from(places));
     }
-    for (opcode, effect) in IO_COMMANDS.into_iter().chain(of_zones).chain(of_placement) {
+    let has_copy = target.zones.is_none();
+    let plain = IO_COMMANDS.into_iter().filter(|&(opcode, _)| has_copy || opcode != 0x19);
+    for (opcode, effect) in plain.chain(of_zones).chain(of_placement) {
         put_number(&mut page, 1024 + 4 * usize::from(opcode), 4, effect);
     }
     page
