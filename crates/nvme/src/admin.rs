@@ -9,7 +9,7 @@ use opennandlab_serve::power::Supply;
 use opennandlab_serve::request::Errno;
 
 use crate::command::{Entry, FABRICS};
-use crate::controller::EVENTS_MAX;
+use crate::controller::{Known, EVENTS_MAX};
 use crate::fabrics::{Effect, Queue};
 use crate::features::{self, COMMAND_SETS, HOST_ID, KEEP_ALIVE, WRITE_CACHE};
 use crate::identify::{self, TRANSFER_BYTES_MAX};
@@ -18,7 +18,7 @@ use crate::logs::{self, Facts, Wanted, HEALTH};
 use crate::placement::{self, EVENTS_FEATURE, FEATURE};
 use crate::reply::{Purpose, Reply, Ticket};
 use crate::status::Status;
-use crate::zones::{self, Known};
+use crate::zones;
 use crate::{fabrics, logs::warnings, purge};
 
 const GET_LOG: u8 = 0x02;

@@ -8,7 +8,6 @@ use opennandlab_serve::pipe::Pipe;
 use crate::features::Features;
 use crate::news::News;
 use crate::reply::Ticket;
-use crate::zones::Known;
 
 /// Enabled, as a host writes it to the configuration and reads it in the status.
 pub(crate) const ENABLED: u32 = 1;
@@ -36,6 +35,17 @@ struct Told {
     warnings: u8,
     /// It has not read the log since.
     is_masked: bool,
+}
+
+/// What a host knows of zones that changed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Known {
+    /// Changes that it has read.
+    pub(crate) seen: usize,
+    /// Changes that were reported to it.
+    pub(crate) told: usize,
+    /// It has not read the log since.
+    pub(crate) is_masked: bool,
 }
 
 /// What changes of a controller.

@@ -18,6 +18,7 @@ use opennandlab_sim::session::Session;
 
 use crate::bytes::put_number;
 use crate::command::Entry;
+use crate::controller::Known;
 use crate::fabrics::Queue;
 use crate::identify::{BYTES, TRANSFER_BYTES_MAX};
 use crate::status::Status;
@@ -249,17 +250,6 @@ fn row_bytes(zoned: &Zoned, row: &ZoneReport) -> [u8; ROW_BYTES] {
     let pointer = if has_pointer { zoned.block(row.write_pointer) } else { u64::MAX };
     put_number(&mut bytes, 24, 8, pointer);
     bytes
-}
-
-/// What a host knows of zones that changed.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Known {
-    /// Changes that it has read.
-    pub(crate) seen: usize,
-    /// Changes that were reported to it.
-    pub(crate) told: usize,
-    /// It has not read the log since.
-    pub(crate) is_masked: bool,
 }
 
 /// The log of zones that have changed since the host read it, by their first blocks, and how many
