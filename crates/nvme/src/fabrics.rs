@@ -10,7 +10,6 @@ use crate::controller::{Controller, Host};
 use crate::features::QUEUES_MAX;
 use crate::status::{Outcome, Status};
 use crate::target::{Target, DISCOVERY};
-use crate::zones;
 
 const PROPERTY_SET: u8 = 0x00;
 const CONNECT: u8 = 0x01;
@@ -33,6 +32,9 @@ const STATUS: u32 = 0x1c;
 pub(crate) const VERSION_VALUE: u32 = 0x0002_0000;
 /// Entries; contiguous queues; 15 s to be ready; the NVM command set.
 const CAPABILITIES_VALUE: u64 = ENTRIES_MAX as u64 | 1 << 16 | 30 << 24 | 1 << 37;
+
+/// Command sets are identified one by one.
+const COMMAND_SETS: u64 = 1 << 43;
 
 /// A queue that is connected. Dropped, its place is free; that of queue 0 ends its controller.
 pub(crate) struct Queue {
@@ -166,7 +168,7 @@ pub(crate) fn execute(queue: &Queue, entry: &Entry) -> Effect {
     let mut state = queue.controller.state();
     Effect::Completed(match (entry.0[4], offset) {
         (PROPERTY_GET, CAPABILITIES) if is_wide => {
-            let of_zones = if queue.target.zones.is_some() { zones::CAPABILITY } else { 0 };
+            let of_zones = if queue.target.zones.is_some() { COMMAND_SETS } else { 0 };
             Ok(CAPABILITIES_VALUE | of_zones)
         }
         (PROPERTY_GET, VERSION) if !is_wide => Ok(u64::from(VERSION_VALUE)),

@@ -28,8 +28,6 @@ pub(crate) const COMMAND_SET: u32 = 2;
 pub(crate) const SEND: u8 = 0x79;
 pub(crate) const RECEIVE: u8 = 0x7a;
 pub(crate) const APPEND: u8 = 0x7d;
-/// Of the properties of a controller: command sets are identified one by one.
-pub(crate) const CAPABILITY: u64 = 1 << 43;
 /// Of the events of a controller: the state of a zone has changed.
 pub(crate) const EVENTS: u32 = 1 << 27;
 /// This event: a notice, its number, its log.
