@@ -18,10 +18,13 @@ import pytest
 from typer.testing import CliRunner
 
 from opennandlab.app import cases, executor, live, ops
+from opennandlab.app.assembling import assemble
 from opennandlab.app.suites import SUITES, Suite, suite
 from opennandlab.base import scratch
 from opennandlab.base.errors import ConfigError, WriteError
 from opennandlab.cli import app as command_line
+from opennandlab.documents.app import AppDocument
+from opennandlab.documents.record import plain, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -172,6 +175,74 @@ def test_photos_are_deleted_by_their_count(
     full = seen.index(100)
     assert seen[full + 1] == stay
     assert seen[-1] == 100
+
+
+def test_a_file_has_a_rate_by_phase_and_by_place(tmp_path: Path) -> None:
+    chosen = Suite("iozone", {"iozone": 384})
+    size = 256 * 4096 + 100
+    asked = plan(tmp_path, suite=chosen, sizes={"iozone": {"file_bytes": size}}, runs=5)
+    outcome = live.run(asked)
+    settings = {"mode": "live", "seed": 42, "runs": 5, "idle_ms": 0}
+    document = assemble(
+        outcome, chosen, settings | {"sizes": live.merged_sizes(asked)}, target="dir:x", wall_s=0.0
+    )
+    assert document.passed
+    found = {one.part: one for one in document.parts or ()}
+    assert list(found) == ["write", "rewrite", "read", "reread", "random read", "random write"]
+    for part, (name, one) in enumerate(found.items()):
+        assert (one.unit, len(one.rate.samples)) == ("MB", 5)
+        for number, run in enumerate(outcome.samples):
+            own = run[0].responses_ns[64 * part : 64 * part + 64]
+            assert one.run_time_ms.samples[number] == pytest.approx(sum(own) / 1e6)
+            assert one.rate.samples[number] == pytest.approx(size * 1e3 / sum(own))
+        assert (one.slices is None) == name.startswith("random")
+        first = sum(run[0].responses_ns[64 * part] for run in outcome.samples) / 5
+        if one.slices is not None:
+            assert len(one.slices) == 64
+            assert one.slices[0] == pytest.approx(size / 64 * 1e3 / first)
+
+
+def test_the_phases_of_a_file_are_all_of_it() -> None:
+    sizes = {"iozone": {"file_bytes": 20_000}}
+    lines = list(cases.script(cases.make("iozone", 42, sizes), 384))
+    own: list[list[tuple[str, int]]] = [[] for _ in range(6)]
+    phase, end = 0, 0
+    for op in lines:
+        if isinstance(op, ops.Begin):
+            phase = op.i // 64
+        elif isinstance(op, ops.Append):
+            own[phase].append(("append", end))
+            end += op.len
+        elif isinstance(op, ops.Read | ops.Write):
+            own[phase].append((type(op).__name__, op.off))
+    starts = [0, 4096, 8192, 12288, 16384]
+    kinds = ("append", "Write", "Read", "Read", "Read", "Write")
+    for kind, found in zip(kinds, own, strict=True):
+        assert {name for name, _ in found} == {kind}
+        assert sorted(start for _, start in found) == starts
+    assert end == 20_000
+    # A file leaves the cache before its first read, and before random reads.
+    assert sum(isinstance(op, ops.Evict) for op in lines) == 2
+    assert sum(isinstance(op, ops.Fsync) for op in lines) == 3
+
+
+def test_ways_and_statements_have_rates(tmp_path: Path) -> None:
+    chosen = Suite("mobibench-like", {"modes": 8, "transactions": 3})
+    asked = plan(tmp_path, suite=chosen, sizes={**TINY, "transactions": {"rows": 7}})
+    outcome = live.run(asked)
+    settings = {"mode": "live", "seed": 42, "runs": 2, "idle_ms": 0}
+    document = assemble(
+        outcome, chosen, settings | {"sizes": live.merged_sizes(asked)}, target="dir:x", wall_s=0.0
+    )
+    rows = [(one.case, one.part, one.unit) for one in document.parts or ()]
+    assert len({part for case, part, _ in rows if case == "modes"}) == 8
+    assert rows[8:] == [
+        ("transactions", name, "statements") for name in ("insert", "update", "delete")
+    ]
+    insert = (document.parts or [])[8]
+    took = outcome.samples[0][1].responses_ns[0]
+    assert insert.rate.samples[0] == pytest.approx(7e9 / took)
+    assert read(json.loads(json.dumps(plain(document))), AppDocument)[0] == document
 
 
 def test_a_live_run_leaves_nothing_behind(tmp_path: Path) -> None:

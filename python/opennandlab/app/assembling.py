@@ -14,6 +14,7 @@ from opennandlab import _core
 from opennandlab.app.baseline import BASELINE, ITERATION_MS
 from opennandlab.app.course import answered, chunks, course, relative
 from opennandlab.app.outcome import Outcome, Sample
+from opennandlab.app.parts import parts
 from opennandlab.app.requests import P99_MIN, rank
 from opennandlab.app.suites import Suite
 from opennandlab.base.canonical import digest
@@ -89,6 +90,9 @@ def assemble(  # noqa: PLR0913 (most of them by name)
             )
         ),
     }
+    rates = list(parts(outcome, suite, settings)) if settings["mode"] == "live" else []
+    if rates:
+        document["parts"] = [plain(one) for one in rates]
     # The digest is of what a file holds, in which every number has the type that is declared.
     whole = made({**document, "digest": ""}, AppDocument)
     if young is not None:

@@ -12,7 +12,7 @@ APP_SCHEMA: Final = "opennandlab.app/1"
 
 
 class AppTime(Record, frozen=True, kw_only=True):
-    """Run time over the runs, in milliseconds.
+    """Run time over the runs, in milliseconds; of a part its rate as well.
 
     Args:
         mean: Mean of the runs.
@@ -78,6 +78,26 @@ class AppCpu(Record, frozen=True, kw_only=True):
 
     name: str
     think_ms: dict[str, float]
+
+
+class AppPart(Record, frozen=True, kw_only=True):
+    """A kind of work that iterations of a case do in turn.
+
+    Args:
+        case: The case.
+        part: Its name.
+        unit: What its rates count, per second: `MB` of 10^6 bytes, or `statements`.
+        run_time_ms: Time over the runs.
+        rate: Rate over the runs.
+        slices: Mean rate of each slice, from the start of the file; absent for a part in one piece.
+    """
+
+    case: str
+    part: str
+    unit: str
+    run_time_ms: AppTime
+    rate: AppTime
+    slices: list[float] | None = None
 
 
 class AppScore(Record, frozen=True, kw_only=True):
@@ -447,6 +467,7 @@ class AppDocument(Record, frozen=True, kw_only=True):
         profile: Of databases; of a replay, that of the recording.
         sizes: Sizes that differ from the defaults, by case and name.
         cases: What the user waited for.
+        parts: Kinds of work of synthetic cases; absent without any, and for recordings.
         total_ms: Run time of all cases.
         score: Both scores.
         io: Requests by class of sizes; `null` where they are not known.
@@ -478,6 +499,7 @@ class AppDocument(Record, frozen=True, kw_only=True):
     profile: AppProfile
     sizes: dict[str, dict[str, int]]
     cases: list[AppCase]
+    parts: list[AppPart] | None = None
     total_ms: AppTime | None
     score: AppScore
     io: list[AppIo] | None

@@ -62,6 +62,7 @@ def report(document: AppDocument) -> Report:
             ("score", "Score", (score(document),)),
             ("run-time", "Run time", (run_time(document),)),
             ("response", "Response", (response(document), *_courses(document))),
+            ("parts", "Parts", tuple(_parts(document))),
             ("relative", "Against young and clean", tuple(_relative(document))),
             ("io", "Requests by size", tuple(io_tables(document))),
             ("chunks", "Writes by size", tuple(_chunks(document))),
@@ -159,6 +160,37 @@ def response(document: AppDocument) -> Table:
     )  # fmt: skip
     heads = ("case", "count", "min ms", "mean ms", "p50 ms", "p99 ms", "max ms")
     return Table("response", "Response of an iteration", heads, rows, digits=2)
+
+
+def _parts(document: AppDocument) -> Iterator[Item]:
+    """Yield rates of the parts of cases, and those of slices of a file."""
+    found = document.parts or []
+    if not found:
+        return
+    rows = tuple(
+        (one.case, one.part, one.run_time_ms.mean, f"{one.unit}/s", one.rate.mean, one.rate.sd)
+        for one in found
+    )
+    heads = ("case", "part", "mean ms", "unit", "rate", "sd")
+    note = f"Means and standard deviations over {document.runs} runs."
+    yield Table("parts", "Rates of parts", heads, rows, note, digits=1)
+    sliced = [one for one in found if one.slices]
+    if sliced:
+        places = [at / len(sliced[0].slices or ()) for at in range(len(sliced[0].slices or ()))]
+        yield Plot(
+            "slices",
+            "Rates over the file",
+            Axis("place in the file, 0 to 1"),
+            Axis("MB/s", "log"),
+            tuple(Series(one.part, places, one.slices or [], "line") for one in sliced),
+        )
+        yield Table(
+            "slices", "MB/s by place in the file", ("slice", *(one.part for one in sliced)),
+            tuple(
+                (str(at + 1), *values)
+                for at, values in enumerate(zip(*(one.slices or () for one in sliced), strict=True))
+            ), digits=1,
+        )  # fmt: skip
 
 
 def _courses(document: AppDocument) -> Iterator[Item]:

@@ -28,6 +28,13 @@ class Case(ABC):
     name: ClassVar[str]
     # Names and defaults; `_bytes` are bytes, the others counts.
     SIZES: ClassVar[dict[str, int]] = {}
+    # Kinds of work that iterations do in turn, each for `SLICES` of them; nothing for one kind.
+    PARTS: ClassVar[tuple[str, ...]] = ()
+    SLICES: ClassVar[int] = 1
+    # Parts whose slices are no places of the file.
+    SCATTERED: ClassVar[tuple[str, ...]] = ()
+    # What a rate of a part counts, per second.
+    UNIT: ClassVar[str] = "MB"
 
     def __init__(self, seed: int, sizes: Mapping[str, int]) -> None:
         """Check the sizes."""
@@ -43,6 +50,11 @@ class Case(ABC):
     @abstractmethod
     def bytes(self, iterations: int) -> int:
         """Return about how many bytes of a file system it takes at most."""
+
+    def amount(self, part: int) -> float:
+        """Return what an iteration of a part does, in `UNIT`; 0 for a case without parts."""
+        del part
+        return 0.0
 
     def setup(self) -> Iterator[AnyOp]:
         """Yield what is there before the first iteration; it is not measured."""

@@ -1,7 +1,9 @@
-"""A synthetic benchmark beside the applications: one file written, rewritten and read in order.
+"""A synthetic benchmark next to the applications: a file in six phases, as IOzone names them.
 
-An iteration writes the file from its start and rewrites it, with an fsync after each, and reads it
-after an eviction. The response time of an iteration covers all three.
+Phases in turn: write, rewrite, read, reread, random read, random write. A phase is 64 iterations,
+each a slice of the file, so that each slice has its rate; in random phases a slice has as many
+records, of any place. Phases that write end with an fsync, in the time of their last slice. The
+file leaves the cache before the first read and before random reads, and stays for the reread.
 """
 
 from __future__ import annotations
@@ -9,28 +11,61 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from opennandlab.app.cases.base import KIB, MIB, OneFile, file_of
-from opennandlab.app.ops import AnyOp, Evict, Fsync, Read, Write
+from opennandlab.app.cases.base import KIB, MIB, OneFile
+from opennandlab.app.ops import AnyOp, Append, Create, Evict, Fsync, Read, Write
 
 FILE = "iozone.tmp"
+WRITING, REWRITING, READING, REREADING, RANDOM_READING, RANDOM_WRITING = range(6)
+READS = (READING, REREADING, RANDOM_READING)
 
 
 class Iozone(OneFile):
-    """Writing, rewriting and reading one file in order."""
+    """See the file."""
 
     name = "iozone"
     file, piece_bytes = FILE, 0
     SIZES: ClassVar = {"file_bytes": 16 * MIB, "record_bytes": 4 * KIB}
+    PARTS = ("write", "rewrite", "read", "reread", "random read", "random write")
+    SLICES = 64
+    SCATTERED = ("random read", "random write")
+
+    def amount(self, part: int) -> float:
+        """Return the megabytes of a slice."""
+        del part
+        return self.sizes["file_bytes"] / self.SLICES / 1e6
+
+    def before(self, index: int) -> Iterator[AnyOp]:
+        """Yield what begins a phase: a new file, or its eviction."""
+        phase, at = self._place(index)
+        if at:
+            return
+        if phase == WRITING:
+            yield Create(file=FILE)
+        elif phase in {READING, RANDOM_READING}:
+            yield Evict(file=FILE)
+        if phase in {RANDOM_READING, RANDOM_WRITING}:
+            self._order = self.draw.shuffled(self._starts())
 
     def iteration(self, index: int) -> Iterator[AnyOp]:
-        """Yield a write, a rewrite and a read of the file."""
-        del index
+        """Yield a slice of a phase."""
+        phase, at = self._place(index)
         size, record = self.sizes["file_bytes"], self.sizes["record_bytes"]
-        yield from file_of(FILE, size, record)
-        yield Fsync(file=FILE)
-        for start in range(0, size, record):
-            yield Write(file=FILE, off=start, len=min(record, size - start))
-        yield Fsync(file=FILE)
-        yield Evict(file=FILE)
-        for start in range(0, size, record):
-            yield Read(file=FILE, off=start, len=min(record, size - start))
+        starts = self._order if phase in {RANDOM_READING, RANDOM_WRITING} else self._starts()
+        first, limit = (len(starts) * place // self.SLICES for place in (at, at + 1))
+        for start in starts[first:limit]:
+            length = min(record, size - start)
+            if phase == WRITING:
+                yield Append(file=FILE, len=length)
+            elif phase in READS:
+                yield Read(file=FILE, off=start, len=length)
+            else:
+                yield Write(file=FILE, off=start, len=length)
+        if at == self.SLICES - 1 and phase not in READS:
+            yield Fsync(file=FILE)
+
+    def _place(self, index: int) -> tuple[int, int]:
+        """Return phase and slice of an iteration."""
+        return index // self.SLICES % len(self.PARTS), index % self.SLICES
+
+    def _starts(self) -> list[int]:
+        return list(range(0, self.sizes["file_bytes"], self.sizes["record_bytes"]))

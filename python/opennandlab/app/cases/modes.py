@@ -37,6 +37,13 @@ class Modes(OneFile):
     name = "modes"
     file, piece_bytes = FILE, 128 * KIB
     SIZES: ClassVar = {"file_bytes": 4 * MIB, "record_bytes": 4 * KIB, "random": RANDOM}
+    PARTS = tuple("fsync" if way.is_synchronised else way.mode for way in WAYS)
+
+    def amount(self, part: int) -> float:
+        """Return the megabytes of the file."""
+        del part
+        record = self.sizes["record_bytes"]
+        return self.sizes["file_bytes"] // record * record / 1e6
 
     def iteration(self, index: int) -> Iterator[AnyOp]:
         """Yield a rewrite of the whole file in one of the ways."""

@@ -14,7 +14,6 @@ from opennandlab.app.ops import AnyOp, Evict, Fsync, Read, Write
 
 FILE = "rates.bin"
 LARGE, SMALL = 256 * KIB, 4 * KIB
-PARTS = 4
 
 
 class Rates(OneFile):
@@ -23,6 +22,13 @@ class Rates(OneFile):
     name = "rates"
     file, piece_bytes = FILE, LARGE
     SIZES: ClassVar = {"file_bytes": 32 * MIB, "random_requests": 1024}
+    PARTS = ("sequential read", "sequential write", "random read", "random write")
+
+    def amount(self, part: int) -> float:
+        """Return the megabytes of a part."""
+        if part < 2:
+            return self.sizes["file_bytes"] / 1e6
+        return self.sizes["random_requests"] * SMALL / 1e6
 
     def before(self, index: int) -> Iterator[AnyOp]:
         """Yield the eviction."""
@@ -32,7 +38,7 @@ class Rates(OneFile):
     def iteration(self, index: int) -> Iterator[AnyOp]:
         """Yield one part."""
         size = self.sizes["file_bytes"]
-        if index % PARTS < 2:
+        if index % len(self.PARTS) < 2:
             requests = [(done, min(LARGE, size - done)) for done in range(0, size, LARGE)]
         else:
             pages = max(1, size // SMALL)

@@ -12,7 +12,6 @@ DB = "rows.db"
 TABLE = "CREATE TABLE rows(id INTEGER PRIMARY KEY, text TEXT, number INTEGER)"
 INSERT = "INSERT INTO rows VALUES(?, ?, ?)"
 UPDATE = "UPDATE rows SET text = ?, number = number + 1 WHERE id = ?"
-KINDS = 3
 
 
 class Transactions(Case):
@@ -20,6 +19,13 @@ class Transactions(Case):
 
     name = "transactions"
     SIZES: ClassVar = {"rows": 300}
+    PARTS = ("insert", "update", "delete")
+    UNIT = "statements"
+
+    def amount(self, part: int) -> float:
+        """Return the statements of a part, each a transaction."""
+        del part
+        return float(self.sizes["rows"])
 
     def bytes(self, iterations: int) -> int:
         """Return the database and its journal."""
@@ -34,9 +40,9 @@ class Transactions(Case):
     def iteration(self, index: int) -> Iterator[AnyOp]:
         """Yield a transaction for each row."""
         for number in range(self.sizes["rows"]):
-            if index % KINDS == 0:
+            if index % 3 == 0:
                 yield Sql(db=DB, stmt=INSERT, params=(number, self.draw.text(100), number))
-            elif index % KINDS == 1:
+            elif index % 3 == 1:
                 yield Sql(db=DB, stmt=UPDATE, params=(self.draw.text(100), number))
             else:
                 yield Sql(db=DB, stmt="DELETE FROM rows WHERE id = ?", params=(number,))
