@@ -480,6 +480,8 @@ def test_a_drive_is_held_measured_and_let_go(drive, probe):
     assert facts.device.capacity_bytes == 8 * MIB
     assert "SN123" not in str(facts)
     assert facts.platform["driver"].startswith("sd, fio ")
+    assert facts.platform["link"] == "unknown"
+    assert all(facts.platform[key] for key in ("board", "bios", "governor", "controller"))
     probe.answers["hdparm -W"] = Answer(0, " write-caching =  0 (off)")
     assert target.set_cache(enabled=False) == "disabled"
     target.close()

@@ -21,6 +21,7 @@ from opennandlab.targets.fio.job import Place
 from opennandlab.targets.fio.marker import HeldSector
 from opennandlab.targets.fio.runner import Fio
 from opennandlab.targets.fio.target import ENGINES, FioTarget
+from opennandlab.targets.machine import path_facts
 from opennandlab.targets.names import check_name, same_file
 from opennandlab.targets.ocp import programmed_bytes
 from opennandlab.targets.probe import Probe
@@ -77,6 +78,8 @@ class DeviceTarget(FioTarget):
             self.close()
             raise
         self.engine = self._checked.engine
+        self.path_facts, slow = path_facts(self.block.name, self.probe)
+        self.warnings = (*self.warnings, *([slow] if slow else []))
         self.route.device = Path(self.block.node).stat().st_rdev
         self.programmed_bytes()
 
@@ -98,6 +101,7 @@ class DeviceTarget(FioTarget):
             ),
             platform={
                 **self.platform(),
+                **self.path_facts,
                 "driver": f"{block.driver or 'unknown'}, fio {self.engine}",
                 "scheduler": block.scheduler,
             },

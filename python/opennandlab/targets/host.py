@@ -8,15 +8,18 @@ from pathlib import Path
 
 from opennandlab.base.threads import cores
 from opennandlab.documents import pts_header
+from opennandlab.targets.machine import board_facts
+from opennandlab.targets.probe import Probe
 
 
 def platform_facts() -> pts_header.Platform:
-    """Return `{cpu, ram_bytes, os, kernel}`; None for what this system does not say."""
+    """Return processor, memory, system, kernel and board; None or `unknown` for missing facts."""
     return {
         "cpu": _cpu(),
         "ram_bytes": _ram_bytes(),
         "os": _os(),
         "kernel": f"{platform.system()} {platform.release()}",
+        **board_facts(Probe()),
     }
 
 

@@ -296,6 +296,9 @@ def _platform(measured: Measured) -> list[tuple[str, str]]:
     names = {
         "cpu": "CPU", "ram": "RAM", "ram_bytes": "RAM", "os": "OS", "kernel": "Kernel",
         "driver": "Driver", "scheduler": "Scheduler", "fio_version": "fio",
+        "board": "Board", "bios": "BIOS", "governor": "Frequency governor",
+        "controller": "Controller, PCI ids", "controller_driver": "Driver of the controller",
+        "link": "Link", "link_max": "Link at most", "numa_node": "NUMA node",
         "simulator_version": "Simulator", "model_version": "Model version",
     }  # fmt: skip
     rows = []
