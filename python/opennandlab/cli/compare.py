@@ -47,6 +47,13 @@ class CompareOptions(FioChoice, Printed):
     store: Annotated[
         Path | None, flag("The store of keys. Default: that of `runs`.", metavar="DIR")
     ] = None
+    cost: Annotated[
+        Path | None,
+        flag(
+            "Prices of drives: also print the cost per TB, 1000 IOPS, TBW and year.",
+            metavar="FILE",
+        ),
+    ] = None
     html: Annotated[
         Path | None, flag("Write a page with the table, and plots in one.", metavar="FILE")
     ] = None
@@ -57,6 +64,8 @@ def compare(given: CompareOptions) -> None:
     """Compare documents side by side, relative to the first; best and worst are marked."""
     inputs = {f"the input {path}": Path(path) for path in given.files}
     outputs = {"--html": given.html, "--csv": given.csv}
+    if given.cost is not None:
+        inputs["the prices"] = given.cost
     terminal.check_outputs(outputs, dict(inputs))
     from opennandlab.comparing.model import UnlikeError
     from opennandlab.comparing.opening import opened
@@ -73,6 +82,8 @@ def compare(given: CompareOptions) -> None:
             as_json=given.as_json,
             reasons=refusal.reasons,
         )
+    if given.cost is not None:
+        side = _with_cost(side, given.cost)
     paths = side.every if given.every else side.main
     if given.html is not None:
         from opennandlab.comparing import page
@@ -87,6 +98,7 @@ def compare(given: CompareOptions) -> None:
         terminal.emit_json(plain(side.comparison))
     elif not given.quiet:
         _show(side, paths)
+        _show_cost(side)
         for path in (given.html, given.csv):
             if path is not None:
                 typer.echo(f"wrote {path}")
@@ -129,6 +141,38 @@ def _show(side: "Side", paths: "Sequence[str]") -> None:
         if side.family.shows_intervals and any(row.low for _, row in rows):
             text += f"; {signs.reach} 95 % intervals"
         _say(console, text, wide, "dim")
+
+
+def _with_cost(side: "Side", path: Path) -> "Side":
+    from dataclasses import replace
+
+    from msgspec import structs
+
+    from opennandlab.comparing.cost import cost
+
+    found = cost(path, side.comparison.names, side.documents)
+    return replace(side, comparison=structs.replace(side.comparison, cost=found))
+
+
+def _show_cost(side: "Side") -> None:
+    """Print what the drives cost, a column each."""
+    from opennandlab.base.words import number
+
+    found = side.comparison.cost
+    if found is None:
+        return
+    names = {
+        "price": "price", "watts": "watts", "energy": "energy", "total": "total",
+        "per_tb": "per TB", "per_k_iops": "per 1000 IOPS", "per_tbw": "per TBW",
+        "per_year": "per year",
+    }  # fmt: skip
+    lines = []
+    for key, label in names.items():
+        values = [getattr(row, key) for row in found.rows]
+        if key != "energy" or found.kwh_price is not None:
+            lines.append([label, *("-" if it is None else number(it) for it in values)])
+    heads = [f"{found.currency}, {found.years:g} years", *(row.name for row in found.rows)]
+    terminal.stdout(is_numbers=True).print(terminal.plain_table(heads, lines))
 
 
 def _show_errors(side: "Side") -> None:

@@ -85,6 +85,48 @@ class Deviation(Record, frozen=True, kw_only=True):
     tables: list[Agreement]
 
 
+class CostRow(Record, frozen=True, kw_only=True):
+    """What a drive costs, in the currency of the file; `null` where a part is not known.
+
+    Args:
+        name: Of the document.
+        price: Of the drive.
+        watts: Of the file, else the mean of the run.
+        energy: Price of the energy over the years; `null` without a price of a kWh.
+        total: Both.
+        per_tb: Total for each 10^12 bytes of user capacity.
+        per_k_iops: For each 1000 requests a second.
+        per_tbw: For each 10^12 bytes that can be written until blocks are worn out.
+        per_year: For each year.
+    """
+
+    name: str
+    price: Number
+    watts: Number | None
+    energy: Number | None
+    total: Number | None
+    per_tb: Number | None
+    per_k_iops: Number | None
+    per_tbw: Number | None
+    per_year: Number | None
+
+
+class Cost(Record, frozen=True, kw_only=True):
+    """What the drives cost, with prices of a file.
+
+    Args:
+        currency: Of all prices.
+        years: How long the drives are used.
+        kwh_price: Of a kilowatt-hour; `null` where energy is left out.
+        rows: One for each document.
+    """
+
+    currency: str
+    years: Number
+    kwh_price: Number | None
+    rows: list[CostRow]
+
+
 class Comparison(Record, frozen=True, kw_only=True):
     """Documents of one family side by side.
 
@@ -100,6 +142,7 @@ class Comparison(Record, frozen=True, kw_only=True):
         metrics: Figures by dotted path.
         errors: Of each simulated document against the one that was measured elsewhere; absent where
             there is none.
+        cost: What the drives cost; absent where that was not asked for.
     """
 
     schema: Literal["opennandlab.compare/1"]
@@ -112,6 +155,7 @@ class Comparison(Record, frozen=True, kw_only=True):
     models: list[ModelDifference] | None = None
     metrics: dict[str, Row]
     errors: list[Deviation] | None = None
+    cost: Cost | None = None
 
 
 def delta_pct(first: float | None, value: float | None) -> float | None:
