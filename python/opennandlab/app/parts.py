@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Iterator, Mapping
 
 from opennandlab.app import cases
+from opennandlab.app.cases.base import Case
 from opennandlab.app.outcome import Outcome
 from opennandlab.app.suites import Suite
 from opennandlab.documents.app import AppPart, AppTime
@@ -34,7 +35,7 @@ def parts(outcome: Outcome, suite: Suite, settings: Mapping[str, object]) -> Ite
                 )
 
 
-def _part(case: cases.Case, title: str, amount: float, runs: list[list[int]]) -> AppPart:
+def _part(case: Case, title: str, amount: float, runs: list[list[int]]) -> AppPart:
     """Return a part of its times in nanoseconds, a list for each run."""
     took = [sum(times) for times in runs]
     slices = None

@@ -10,7 +10,6 @@ A figure of which a part is missing is unknown.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -107,8 +106,9 @@ def _refuse_unknown(given: dict[str, Any], known: Sequence[str], place: str) -> 
 
 def _amount(given: dict[str, Any], key: str, place: str, least: float = 0.0) -> float:
     value = given.get(key)
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not math.isfinite(value) or not least <= value <= AMOUNT_MAX:
-        accepted = f"a number from {least:.3g} to {AMOUNT_MAX:g}"
-        raise ConfigError(f"{place}.{key}", f"`{value}`; accepted: {accepted}")
-    return float(value)
+    # A comparison with `nan` is false, and `true` is a whole number to Python.
+    is_bool = isinstance(value, bool)
+    if isinstance(value, int | float) and not is_bool and least <= value <= AMOUNT_MAX:
+        return float(value)
+    accepted = f"a number from {least:.3g} to {AMOUNT_MAX:g}"
+    raise ConfigError(f"{place}.{key}", f"`{value}`; accepted: {accepted}")

@@ -45,7 +45,7 @@ def path_facts(name: str, probe: Probe) -> tuple[dict[str, str], str | None]:
         now, most = sata
     node = probe.number(f"{place}/numa_node") if place else None
     facts = {
-        "controller": ":".join(ids) if all(ids) and ids else UNKNOWN,
+        "controller": ":".join(filter(None, ids)) or UNKNOWN,
         "controller_driver": Path(probe.link(f"{place}/driver")).name or UNKNOWN,
         "link": now or UNKNOWN,
         "link_max": most or UNKNOWN,
