@@ -14,6 +14,10 @@ use crate::drive::Drive;
 
 /// Bytes of a record: kind u32, stream u32, offset, length, arrival and reply u64, little endian.
 const RECORD_BYTES: usize = 40;
+/// Token, kind, offset and length of a request.
+type Started = (u64, u32, u64, u64);
+/// Token, time and whether it was refused of each that ended; when something happens next.
+type Stepped = (Vec<(u64, u64, bool)>, Option<u64>);
 
 /// A drive on which records are played.
 #[pyclass(frozen)]
@@ -66,6 +70,23 @@ impl Player {
         })
     }
 
+    /// Begins a request at a time, not before the last, and lets everything happen up to a time;
+    /// the caller has the clock. Returns what ended, as token, time and whether it was refused, and
+    /// when something happens next.
+    fn step(&self, py: Python<'_>, until: u64, request: Option<Started>) -> PyResult<Stepped> {
+        self.with(py, |player| {
+            let mut done = Vec::new();
+            if let Some((token, kind, offset, length)) = request {
+                player.start(token, asked(kind)?, (offset, length), Ns(until), &mut done)?;
+            } else {
+                player.advance(Ns(until), &mut done);
+            }
+            let next = player.next_at().map(|at| at.0);
+            let ended = done.iter().map(|one| (one.token, one.at.0, one.refusal.is_some()));
+            Ok((ended.collect(), next))
+        })
+    }
+
     /// Plays records; of each when it began and ended, u64 in nanoseconds, the end 0 if refused.
     fn play<'py>(&self, py: Python<'py>, records: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
         let played = self.with(py, |player| {
@@ -85,9 +106,9 @@ fn given_back() -> Failure {
 }
 
 fn recorded(bytes: &[u8]) -> Result<Vec<Recorded>, ConfigError> {
-    let refuse = |message: String| ConfigError::new("trace", message);
     if !bytes.len().is_multiple_of(RECORD_BYTES) {
-        return Err(refuse(format!("{} bytes are no records of {RECORD_BYTES}", bytes.len())));
+        let message = format!("{} bytes are no records of {RECORD_BYTES}", bytes.len());
+        return Err(ConfigError::new("trace", message));
     }
     let word = |record: &[u8], at: usize| {
         u64::from_le_bytes(record[at..at + 8].try_into().expect("eight bytes"))
@@ -96,17 +117,8 @@ fn recorded(bytes: &[u8]) -> Result<Vec<Recorded>, ConfigError> {
         .chunks_exact(RECORD_BYTES)
         .map(|record| {
             let head = word(record, 0);
-            let asked = match head as u32 {
-                0 => Asked::Read,
-                1 => Asked::Write { is_fua: false },
-                2 => Asked::Write { is_fua: true },
-                3 => Asked::Trim,
-                4 => Asked::Flush,
-                5 => Asked::Mark,
-                other => return Err(refuse(format!("{other} is no kind of request: 0 to 5 are"))),
-            };
             Ok(Recorded {
-                asked,
+                asked: asked(head as u32)?,
                 stream: (head >> 32) as u32,
                 offset: word(record, 8),
                 length: word(record, 16),
@@ -115,4 +127,19 @@ fn recorded(bytes: &[u8]) -> Result<Vec<Recorded>, ConfigError> {
             })
         })
         .collect()
+}
+
+fn asked(kind: u32) -> Result<Asked, ConfigError> {
+    Ok(match kind {
+        0 => Asked::Read,
+        1 => Asked::Write { is_fua: false },
+        2 => Asked::Write { is_fua: true },
+        3 => Asked::Trim,
+        4 => Asked::Flush,
+        5 => Asked::Mark,
+        other => {
+            let message = format!("{other} is no kind of request: 0 to 5 are");
+            return Err(ConfigError::new("trace", message));
+        }
+    })
 }

@@ -289,6 +289,43 @@ def queueing(given: QueueingOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ArrayOptions(Printed):
+    """Options of `array`."""
+
+    level: Annotated[int, flag("RAID level: 0, 5, 6 or 10.")]
+    members: Annotated[int, flag("Number of drives.", min=1)]
+    iops: Annotated[float, flag("Small random reads a second of one drive.")]
+    write_iops: Annotated[float | None, flag("Its writes a second; default: as many.")] = None
+    stalled: Annotated[
+        float | None, flag("Share of the time in which a drive does not answer, 0 to 1.")
+    ] = None
+
+
+@command(app, example="opennandlab theory array --level 5 --members 4 --iops 142")
+@_usage()
+def array(given: ArrayOptions) -> None:
+    """Small random requests a second of an array of drives, by five mixes of reads and writes."""
+    from opennandlab.theory.array import MIXES, array_iops, busy_members, stall_share
+    from opennandlab.theory.scaling import rms
+
+    writes = given.iops if given.write_iops is None else given.write_iops
+    rates = [array_iops(given.level, given.members, mix, given.iops, writes) for mix in MIXES]
+    rows: list[Row] = [
+        (f"iops_{100 * mix:.0f}_{100 - 100 * mix:.0f}", rate, "1/s")
+        for mix, rate in zip(MIXES, rates, strict=True)
+    ]
+    rows.append(("iops_rms", rms(rates), "1/s"))
+    parameters = {"level": given.level, "members": given.members, "iops": given.iops}
+    parameters["write_iops"] = writes
+    if given.stalled is not None:
+        parameters["stalled"] = given.stalled
+        reads, all_of_write = busy_members(given.level)
+        rows.append(("stalled_reads", stall_share(reads, given.stalled), "of requests"))
+        rows.append(("stalled_writes", stall_share(all_of_write, given.stalled), "of requests"))
+    _answer(parameters, rows, given)
+
+
+@dataclass(frozen=True, kw_only=True)
 class EnduranceOptions(Printed):
     """Options of `endurance`."""
 

@@ -1,4 +1,4 @@
-"""Files of discs (`kind: disc`), in which the core has no part.
+"""Files of discs (`kind: disc`) and arrays (`array:`), in which the core has no part.
 
 They are targets of tests, as `sim:NAME`; what simulates flash refuses them.
 """
@@ -13,20 +13,20 @@ from opennandlab.base.errors import ConfigError
 from opennandlab.base.files import read_yaml
 
 FOLDER: Final = Path(__file__).parent.parent / "presets" / "discs"
-DISC = "disc"
+DISC, ARRAY = "disc", "array"
 
 
 def other_presets() -> list[str]:
-    """Return the names of the presets of discs.
+    """Return the names of the presets of discs and arrays.
 
     >>> other_presets()
-    ['disc_10k_600gb', 'disc_15k_450gb']
+    ['disc_10k_600gb', 'disc_15k_450gb', 'raid5_disc_10k']
     """
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
 def read_other(source: str) -> dict[str, Any] | None:
-    """Return the file of a disc; None for any other.
+    """Return the file of a disc or an array; None for any other.
 
     Args:
         source: A preset's name, or a path.
@@ -42,12 +42,12 @@ def read_other(source: str) -> dict[str, Any] | None:
 
 
 def is_other(document: Mapping[str, Any]) -> bool:
-    """Whether a file describes a disc."""
-    return document.get("kind") == DISC
+    """Whether a file describes a disc or an array."""
+    return document.get("kind") == DISC or ARRAY in document
 
 
 def no_flash(source: str) -> ConfigError:
-    """Return the refusal of a disc where only a flash device is accepted."""
+    """Return the refusal of a disc or array where only a flash device is accepted."""
     message = (
         f"{source} is no flash device; accepted: as `sim:{source}` in pts, characterise, quick"
     )

@@ -41,12 +41,13 @@ from opennandlab.targets.base import (
     Watcher,
 )
 from opennandlab.targets.course import Batch, Course, Ints, Source, check, passed_over
-from opennandlab.targets.stamps import GOLDEN, mixed
+from opennandlab.targets.stamps import GOLDEN, MIX_1, MIX_2, mixed
 from opennandlab.theory.disc import KIND, Disc, Seek
 
 # Knots of the table of seek times, at squares of equal steps: the curve is steep at first.
 KNOTS = 4096
 TURN_BITS = 53
+MASK = (1 << 64) - 1
 
 
 class Mechanics:
@@ -62,6 +63,7 @@ class Mechanics:
         self.disc, self.head = disc, head
         self._seed, self._served = np.uint64(seed), 0
         self._tables = [_table(seek) for seek in (disc.read, disc.write)]
+        self._lists: list[list[int]] = [table.tolist() for table in self._tables]
         self._turn_ns = round(disc.turn_ms * 1e6)
         self._overhead_ns = round(disc.overhead_ms * 1e6)
 
@@ -92,6 +94,22 @@ class Mechanics:
         self.head, self._served = int(ends[-1]), self._served + int(ends.size)
         streamed = np.maximum(data, self._overhead_ns)
         return np.where(batch.offsets == heads, streamed, self._overhead_ns + arm + turn + data)
+
+    def serve_one(self, kind: int, offset: int, size: int) -> int:
+        """Return the time of one request, the same as `serve` does, at a fifth of the cost."""
+        disc, head = self.disc, self.head
+        data = int(size * 1e9 / disc.bytes_per_s)
+        word = _mixed(_mixed(int(self._seed) * int(GOLDEN)) + self._served * int(GOLDEN))
+        self.head, self._served = offset + size, self._served + 1
+        if offset == head:
+            return max(data, self._overhead_ns)
+        turn = int((word >> (64 - TURN_BITS)) / float(1 << TURN_BITS) * self._turn_ns)
+        if offset // disc.bytes_per_track == head // disc.bytes_per_track:
+            return self._overhead_ns + turn + data
+        steps = math.sqrt(abs(offset - head) / disc.capacity_bytes) * KNOTS
+        index, table = min(int(steps), KNOTS - 1), self._lists[kind]
+        arm = table[index] + int((table[index + 1] - table[index]) * (steps - index))
+        return self._overhead_ns + arm + turn + data
 
 
 class DiscTarget(Target):
@@ -270,6 +288,14 @@ class _Queue:
             self._head = ends[row]
             slots[slot], places[slot] = waiting + service, starts[waiting + service]
         return order, everything[:count], slots
+
+
+def _mixed(word: int) -> int:
+    """Return the finaliser of splitmix64 of one word, as `mixed` does of many."""
+    word &= MASK
+    word = ((word ^ (word >> 30)) * int(MIX_1)) & MASK
+    word = ((word ^ (word >> 27)) * int(MIX_2)) & MASK
+    return word ^ (word >> 31)
 
 
 @cache

@@ -21,7 +21,7 @@ from typing import Any
 from opennandlab.base.errors import ConfigError
 from opennandlab.base.units import parse_bytes
 from opennandlab.core.config import device_presets
-from opennandlab.core.others import read_other
+from opennandlab.core.others import ARRAY, read_other
 from opennandlab.core.overrides import set_path
 from opennandlab.documents import pts_header
 from opennandlab.targets.base import (
@@ -199,10 +199,10 @@ def _simulated(request: Request) -> Target:
 
 
 def _other(request: Request, source: str, document: dict[str, Any]) -> Target:
-    """Open a disc.
+    """Open a disc or an array.
 
     Raises:
-        ConfigError: for one that cannot be.
+        ConfigError: for one that cannot be, and for arrays of arrays.
     """
     from opennandlab.targets.disc import DiscTarget
 
@@ -210,7 +210,22 @@ def _other(request: Request, source: str, document: dict[str, Any]) -> Target:
         raise ConfigError("--shrink", f"divides flash drives only, not {request.text}")
     for path, value in request.overrides.items():
         set_path(document, path, value)
-    return DiscTarget(document, Path(source).name, request.text)
+    model = Path(source).name
+    if ARRAY not in document:
+        return DiscTarget(document, model, request.text)
+    from opennandlab.targets.array import ArrayTarget
+    from opennandlab.targets.simulated import SimulatedTarget
+
+    def open_member(text: str, number: int) -> DiscTarget | SimulatedTarget:
+        member = read_other(text)
+        if member is None:
+            seed = request.seed + number
+            return SimulatedTarget(text, seed=seed, name=request.text)
+        if ARRAY in member:
+            raise ConfigError("array.members", f"`{text}` is an array; accepted: drives")
+        return DiscTarget(member, text, request.text)
+
+    return ArrayTarget(document, model, request.text, open_member)
 
 
 def _check_overrides(request: Request) -> None:

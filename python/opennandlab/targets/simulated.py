@@ -46,7 +46,7 @@ import numpy as np
 import numpy.typing as npt
 
 from opennandlab import _core
-from opennandlab._core import Device
+from opennandlab._core import Device, Player
 from opennandlab.base.errors import ConfigError, ImageError
 from opennandlab.core.by_hand import overruled
 from opennandlab.core.config import DeviceConfig, Source, load_device
@@ -310,6 +310,20 @@ class SimulatedTarget(Target):
                     self.device = DeviceConfig(core.device(), self._declared.name)
                     return
         raise TargetError(f"{self.name}: the checkpoint is of another device")
+
+    def player(self) -> Player:
+        """Return a copy of the drive that takes single requests: see `targets.members`.
+
+        Raises:
+            ConfigError: for drives that are no plain disks.
+        """
+        return Player(self._core)
+
+    def take_back(self, player: Player) -> int:
+        """Take the drive of a player, at rest, and return the bytes that its flash took."""
+        programmed = int(json.loads(player.status())["programmed_bytes"])
+        self._open = player.drive()
+        return programmed
 
     def audit(self) -> None:
         """Check that all tables of the drive agree; it looks at every page.

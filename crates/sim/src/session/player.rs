@@ -118,6 +118,37 @@ impl Player {
         self.session.into_simulation()
     }
 
+    /// When something happens next in the drive, unless a request comes before.
+    pub fn next_at(&mut self) -> Option<Ns> {
+        self.session.next_at()
+    }
+
+    /// Lets everything happen up to a time; requests that end go to `done`.
+    pub fn advance(&mut self, until: Ns, done: &mut Vec<Done>) {
+        self.now = self.now.max(until);
+        self.session.advance(self.now, done);
+    }
+
+    /// Begins one request at a time, not before the last, for a caller who has the clock.
+    ///
+    /// # Errors
+    /// [`ConfigError`] for a request that is empty or reaches beyond the drive.
+    pub fn start(
+        &mut self,
+        token: u64,
+        asked: Asked,
+        range: (u64, u64),
+        at: Ns,
+        done: &mut Vec<Done>,
+    ) -> Result<(), ConfigError> {
+        let (offset, length) = range;
+        let one = Recorded { asked, stream: 0, offset, length, arrive: at, reply: at };
+        self.check(&[one])?;
+        self.now = self.now.max(at);
+        self.begin(self.now, token, &one, done);
+        Ok(())
+    }
+
     /// Plays a record to its last reply; the next one begins at this time.
     ///
     /// # Errors
@@ -145,7 +176,7 @@ impl Player {
             if done.is_empty() && begin == Some(until) {
                 let Some(Reverse((at, index))) = ready.pop() else { continue };
                 played[index as usize].start = at;
-                self.begin(at, index, &records[index as usize], &mut done);
+                self.begin(at, u64::from(index), &records[index as usize], &mut done);
             }
             for Done { token, at, refusal, .. } in done.drain(..) {
                 let index = token as usize;
@@ -169,8 +200,7 @@ impl Player {
     }
 
     /// Begins a request; a request that ends at once goes to `done`.
-    fn begin(&mut self, at: Ns, index: u32, record: &Recorded, done: &mut Vec<Done>) {
-        let token = u64::from(index);
+    fn begin(&mut self, at: Ns, token: u64, record: &Recorded, done: &mut Vec<Done>) {
         let Recorded { offset, length, .. } = *record;
         let request = match record.asked {
             Asked::Read => Request::Read { offset, length },
