@@ -44,6 +44,7 @@ PAGES = [
     "docs/ui.md",
     "docs/policies.md",
     pytest.param("docs/app.md", marks=pytest.mark.long),
+    "docs/emmc-states.md",
     pytest.param("docs/fleet.md", marks=pytest.mark.long),
     "docs/calibrate.md",
     "docs/emmc.md",
