@@ -48,8 +48,8 @@ const LOADS: [Load; 6] = [
 trait Client {
     /// Adds a request.
     fn ask(&self, load: Load, slot: u16, offset: u64, out: &mut Vec<u8>);
-    /// The first message of `bytes`: its length and the slot that it ends; `None` until it is whole.
-    /// What it asks for is added to `out`.
+    /// The first message of `bytes`: its length and the slot that it ends; `None` until it is
+    /// whole. What it asks for is added to `out`.
     fn take(&self, load: Load, bytes: &[u8], out: &mut Vec<u8>) -> Option<(usize, Option<u16>)>;
 }
 
@@ -274,12 +274,12 @@ fn main() {
             }
         }
         let [[a, b, c], [d, e, f]] = of.map(|values| values.map(|mut values| median(&mut values)));
-        let name = if load.is_write { "write" } else { "read" };
+        let (name, ratio) = (if load.is_write { "write" } else { "read" }, d / a);
         println!(
-            "{name:5} {:3} KiB QD {:2} {a:8.0} {d:8.0}  {:.3}   {b:14.2} {e:5.2}   {c:11.1} {f:5.1}",
+            "{name:5} {:3} KiB QD {:2} {a:8.0} {d:8.0}  {ratio:.3}   {b:14.2} {e:5.2}   {c:11.1} \
+             {f:5.1}",
             load.bytes >> 10,
             load.depth,
-            d / a
         );
     }
     drop((nbd, nvme));

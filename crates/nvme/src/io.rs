@@ -66,7 +66,7 @@ pub(crate) fn execute(
         let (entry, sound) = (&ticket.entry, check(target, &ticket.entry));
         let outcome = sound.and_then(|namespace| match entry.opcode() {
             placement::RECEIVE => it.receive(entry, namespace.block_bytes(), line),
-            _ => it.send(queue, entry, data, line).map(|()| Vec::new()),
+            _ => it.send(&queue.controller, entry, data, line).map(|()| Vec::new()),
         });
         return line.send(match outcome {
             Ok(page) => ticket.with_data(0, &page),
@@ -200,7 +200,7 @@ fn plan(queue: &Queue, entry: &Entry, data: &[u8]) -> Result<Plan, Status> {
         COMPARE => (Command::Read, 0, Purpose::Compare(Vec::new())),
         WRITE if entry.dword(12) & DIRECTIVE != 0 => {
             let placement = target.placement.as_ref().ok_or(Status::FIELD)?;
-            let handle = placement.handle(queue, entry)?;
+            let handle = placement.handle(&queue.controller, entry)?;
             let flags = through | u16::from(handle) << PLACEMENT_SHIFT;
             (Command::Write, flags, Purpose::Change)
         }

@@ -20,7 +20,7 @@ use opennandlab_sim::session::{PlacementFacts, Session};
 
 use crate::bytes::{get, put_number};
 use crate::command::Entry;
-use crate::fabrics::Queue;
+use crate::controller::Controller;
 use crate::identify::TRANSFER_BYTES_MAX;
 use crate::status::Status;
 
@@ -85,20 +85,20 @@ impl Placement {
     }
 
     /// The handle that a write goes to.
-    pub(crate) fn handle(&self, queue: &Queue, entry: &Entry) -> Result<u8, Status> {
+    pub(crate) fn handle(&self, by: &Controller, entry: &Entry) -> Result<u8, Status> {
         let (kind, id) = (entry.dword(12) >> 20 & 0xf, entry.dword(13) >> 16);
         match kind {
             0 => Ok(0),
             PLACEMENT_DIRECTIVE if id < u32::from(self.facts.handles) => Ok(id as u8),
             PLACEMENT_DIRECTIVE => {
-                self.note(queue, entry, (INVALID_ID, id as u16, 0), HAS_ID | HAS_NAMESPACE);
+                self.note(by, entry, (INVALID_ID, id as u16, 0), HAS_ID | HAS_NAMESPACE);
                 Ok(0)
             }
             _ => Err(Status::FIELD),
         }
     }
 
-    fn note(&self, queue: &Queue, entry: &Entry, (kind, id, handle): (u8, u16, u8), flags: u8) {
+    fn note(&self, by: &Controller, entry: &Entry, (kind, id, handle): (u8, u16, u8), flags: u8) {
         let mut log = self.log();
         let place = EVENTS.iter().position(|&event| event == kind).unwrap_or(0);
         if log.silent[usize::from(handle)] >> place & 1 == 1 {
@@ -107,7 +107,7 @@ impl Placement {
         let mut event = [0; EVENT_BYTES];
         (event[0], event[1]) = (kind, flags);
         put_number(&mut event, 2, 2, id.into());
-        event[4..12].copy_from_slice(&queue.controller.state().features.time());
+        event[4..12].copy_from_slice(&by.state().features.time());
         put_number(&mut event, 12, 4, entry.namespace().into());
         event[34] = handle;
         log.events.push_front(event);
@@ -246,7 +246,7 @@ impl Placement {
     /// Ends the reclaim units of handles.
     pub(crate) fn send(
         &self,
-        queue: &Queue,
+        by: &Controller,
         entry: &Entry,
         data: &[u8],
         line: &Line<'_>,
@@ -268,7 +268,7 @@ impl Placement {
             let handle = id as u8;
             if line.drive(|session, _, _| session.end_units(handle)) {
                 let flags = HAS_ID | HAS_NAMESPACE | HAS_PLACE;
-                self.note(queue, entry, (UNIT_NOT_FULL, id, handle), flags);
+                self.note(by, entry, (UNIT_NOT_FULL, id, handle), flags);
             }
         }
         Ok(())

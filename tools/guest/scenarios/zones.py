@@ -86,11 +86,12 @@ def scenario(bench: Bench) -> list[str]:
         if shown(console, f"== queue {name}") != value
     ]
     # Of four zones: how much is written, and the number of the state; a mount closes open ones.
-    for title, rows in {
+    reports: dict[str, list[tuple[int | None, int]]] = {
         "report": [(CAPACITY, 14), (None, 14), (16, 2), (0, 1)],
         "after reset": [(0, 1)] * 4,
         "last": [(None, 14), (CAPACITY, 14), (48, 4), (0, 1)],
-    }.items():
+    }
+    for title, rows in reports.items():
         found += _differs(console, title, rows)
     if zones["refused"]:
         found.append(f"refused: {zones['refused']}")
