@@ -44,7 +44,7 @@ def run_and_write(preset: str, state: str, suite: str) -> tuple[float, float]:
     ("preset", "mark", "changed"),
     [
         ("emmc_16gb_2012", "2012",
-         {"mapping", "write_buffer_pages", "collection", "idle_collection"}),
+         {"mapping", "map_checkpoint", "write_buffer_pages", "collection", "idle_collection"}),
         ("emmc_16gb_hybrid", "hybrid",
          {"mapping", "allocation", "write_frontiers", "collection", "idle_collection",
           "refresh"}),

@@ -107,6 +107,7 @@ fn run_case(case: u64, kinds: &mut std::collections::BTreeMap<String, u64>) {
     *kinds.entry("switches".into()).or_default() += counted.switch_merges;
     *kinds.entry("partial".into()).or_default() += counted.partial_merges;
     *kinds.entry("moved map pages".into()).or_default() += counted.moved;
+    *kinds.entry("checkpoints".into()).or_default() += counted.checkpoints;
     *kinds.entry("superblocks".into()).or_default() +=
         u64::from(config.ftl.allocation.superblock().is_some());
 }
@@ -132,6 +133,7 @@ fn every_way_to_map_agrees_with_a_plain_map() {
         "partial",
         "superblocks",
         "moved map pages",
+        "checkpoints",
     ];
     assert!(only.is_some() || keys.iter().all(|key| met(key) >= 20), "{kinds:?}");
 }
@@ -198,6 +200,40 @@ fn a_miss_costs_a_read_before_the_read() {
     assert!((mean_us / expected_us - 1.0).abs() < 1e-3, "{mean_us} us, expected {expected_us}");
 }
 
+/// 64 map pages of 256 entries, each written once by the fill, since the cache holds but one.
+#[test]
+fn a_checkpoint_writes_the_next_map_pages_in_turn() {
+    let mapping = json!({"kind": "dftl", "cache_bytes": 1024});
+    let mut device = device(256, 64, 64, &mapping);
+    device["ftl"]["map_unit_bytes"] = json!(1024);
+    device["nand"]["page_size_bytes"] = json!(1024);
+    let without = metrics(&device, &random_writes(10_000));
+    assert!(without["mapping"].get("checkpoints").is_none());
+    device["ftl"]["map_checkpoint"] = json!({"every_writes": 1000, "pages": 24});
+    let found = metrics(&device, &random_writes(10_000));
+    assert_eq!(found["mapping"]["checkpoints"], json!({"count": 10, "pages": 240}));
+    assert!(number(&found, "/programs/map") > number(&without, "/programs/map"));
+}
+
+/// One die, commands alone, all entries cached: a write in 100 waits for 8 map pages, each of which
+/// is sensed, transferred twice and programmed. Erases, of map blocks too, take next to no time.
+#[test]
+fn a_checkpoint_stalls_the_next_write() {
+    let pages = 64 * 256;
+    let mapping = json!({"kind": "dftl", "cache_bytes": 4 * pages});
+    let mut device = device(256, 64, 64, &mapping);
+    device["nand"]["timing"] = json!({"t_read_us": 50, "t_program_us": 500, "t_erase_us": 10,
+                                      "bus_mt_s": 409.6});
+    let writes = json!({"name": "writes", "pattern": "random", "queue_depth": 1,
+                        "precondition": [{"kind": "sequential_fill"}], "total": {"ios": 1000}});
+    let plain = number(&metrics(&device, &writes), "/latency_us/write/max");
+    device["ftl"]["map_checkpoint"] = json!({"every_writes": 100, "pages": 8});
+    let found = metrics(&device, &writes);
+    let longest = number(&found, "/latency_us/write/max");
+    let expected = plain + 8.0 * (50.0 + 10.0 + 10.0 + 500.0);
+    assert!((longest / expected - 1.0).abs() < 0.02, "{longest} us, expected {expected}");
+}
+
 /// Sizes that do not fit, and keys that exclude each other, say so.
 #[test]
 fn what_does_not_go_together_is_refused() {
@@ -240,6 +276,21 @@ fn what_does_not_go_together_is_refused() {
         (&bast, json!({"ftl": {"gc_policy": policy}}), "ftl.gc_policy"),
         (&fast, json!({"nand": {"failures": {"erase": 0.001}}}), "nand.failures"),
         (&fast, json!({"ftl": {"map_unit_bytes": 512}}), "ftl.map_unit_bytes"),
+        (
+            &json!("page"),
+            json!({"ftl": {"map_checkpoint": {"every_writes": 100, "pages": 8}}}),
+            "ftl.map_checkpoint: parts of a map in the flash with ftl.mapping page; accepted: none",
+        ),
+        (
+            &json!({"kind": "dftl", "cache_bytes": 4096}),
+            json!({"ftl": {"map_checkpoint": {"every_writes": 0, "pages": 8}}}),
+            "ftl.map_checkpoint.every_writes: 0",
+        ),
+        (
+            &json!({"kind": "dftl", "cache_bytes": 4096}),
+            json!({"ftl": {"map_checkpoint": {"every_writes": 9, "pages": 0}}}),
+            "ftl.map_checkpoint.pages: 0",
+        ),
     ];
     for (mapping, changes, words) in cases {
         let text = refusal(mapping, changes);

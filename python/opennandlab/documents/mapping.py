@@ -31,6 +31,18 @@ class MapPrograms(Record, frozen=True, kw_only=True):
     update: int
 
 
+class MapCheckpoints(Record, frozen=True, kw_only=True):
+    """Checkpoints of a map in the flash; only with `ftl.map_checkpoint`.
+
+    Args:
+        count: Checkpoints.
+        pages: Map pages that they have read and programmed.
+    """
+
+    count: int
+    pages: int
+
+
 class Merges(Record, frozen=True, kw_only=True):
     """Merges of log blocks; of `block`, rewrites: `full` ones, and `switch` if nothing was copied.
 
@@ -51,6 +63,7 @@ class Mapping(Record, frozen=True, kw_only=True):
     Args:
         batched_entries: Changed entries that were written with others of their map page (dftl).
         blocks: Blocks that are set apart for map pages (dftl).
+        checkpoints: What checkpoints of the map did (dftl).
         dirty_evictions: Changed entries that had to leave the cache (dftl).
         hit_rate: Share of the lookups that found their entry in the cache; `null` without any
             (dftl).
@@ -67,6 +80,7 @@ class Mapping(Record, frozen=True, kw_only=True):
 
     batched_entries: int | None = None
     blocks: int | None = None
+    checkpoints: MapCheckpoints | None = None
     dirty_evictions: int | None = None
     hit_rate: float | None = None
     hits: int | None = None

@@ -200,12 +200,16 @@ def _mapping_rows(metrics: Metrics) -> list[Row]:
         return []
     if mapping.merges is None:
         share = None if mapping.hit_rate is None else 100 * mapping.hit_rate
-        return [
+        rows = [
             Row(
                 "Map entries found cached", number(share), f"% of {number(mapping.lookups)} lookups"
             ),
             Row("Map pages read", number(metrics.reads.map), "pages"),
         ]
+        if (made := mapping.checkpoints) is not None:
+            unit = f"of {number(made.pages)} map pages in all"
+            rows.append(Row("Checkpoints of the map", number(made.count), unit))
+        return rows
     merges = mapping.merges
     counts = (merges.switch, merges.partial, merges.full)
     merged = " / ".join(number(count) for count in counts)

@@ -181,7 +181,7 @@ impl Measured<'_> {
         if !ftl.mapping.merges() {
             let hits = counters.lookups - counters.misses;
             let rate = (counters.lookups > 0).then(|| hits as f64 / counters.lookups as f64);
-            return Some(json!({
+            let mut section = json!({
                 "kind": ftl.mapping.name(),
                 "lookups": counters.lookups,
                 "hits": hits,
@@ -197,7 +197,14 @@ impl Measured<'_> {
                 },
                 "programs": {"update": counters.update_programs, "moved": counters.moved},
                 "blocks": self.drive.ftl.figures().map_blocks(),
-            }));
+            });
+            if ftl.map_checkpoint.is_some() {
+                section["checkpoints"] = json!({
+                    "count": counters.checkpoints,
+                    "pages": counters.checkpoint_pages,
+                });
+            }
+            return Some(section);
         }
         Some(json!({
             "kind": ftl.mapping.name(),

@@ -216,6 +216,10 @@ pub fn draw_mapping(rng: &mut Rng, device: &mut Value) {
         device["ftl"]["map_unit_bytes"] = json!(512);
         device["nand"]["max_pe_cycles"] = json!(1_000_000);
         device["nand"]["partial_programs"] = Value::Null;
+        if rng.below(2) == 0 {
+            device["ftl"]["map_checkpoint"] =
+                json!({"every_writes": 1 + rng.below(50), "pages": 1 + rng.below(20)});
+        }
     } else {
         device["nand"]["program"] = json!("page");
         device["nand"].as_object_mut().expect("an object").remove("failures");

@@ -25,7 +25,7 @@ pub use layout::Layout;
 pub(in crate::ftl) use layout::Part;
 pub use options::{
     CollectionConfig, Compression, Copyback, DataKind, DieParity, DynamicSlcCache, FoldWhen,
-    HybridSlcCache, IdleCollection, Parity, Refresh, SlcCacheConfig, StaticSlcCache,
+    HybridSlcCache, IdleCollection, MapCheckpoint, Parity, Refresh, SlcCacheConfig, StaticSlcCache,
     SteppedCollection, StripeParity, WhenFull, WritesComplete,
 };
 pub use partitions::{share_out, Partition, Partitions};
@@ -130,6 +130,11 @@ pub struct FtlConfig {
     /// it in RAM (`dftl`), or by blocks (`block`, `bast`, `fast`).
     #[serde(deserialize_with = "name_or_mapping", skip_serializing_if = "is_default")]
     pub mapping: MappingConfig,
+    /// Writing parts of the map out every `every_writes` map units that the host writes, `pages`
+    /// map pages at once; needs `ftl.mapping` dftl.
+    #[serde(with = "none_or", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "NoneOr<MapCheckpoint>")]
+    pub map_checkpoint: Option<MapCheckpoint>,
     /// How garbage collection picks its victim.
     #[serde(deserialize_with = "name_or_mapping")]
     pub gc_policy: GcConfig,
@@ -233,6 +238,7 @@ impl Default for FtlConfig {
         Self {
             over_provisioning_pct: 0.07,
             mapping: MappingConfig::default(),
+            map_checkpoint: None,
             gc_policy: GcConfig::default(),
             gc_trigger_free_pct: 0.10,
             gc_reserve_blocks: None,

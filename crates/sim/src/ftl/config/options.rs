@@ -8,6 +8,7 @@
 //! | `refresh` | `none` | moving data that is old, or has too many bit errors |
 //! | `copyback` | `none` | moving pages inside the die |
 //! | `slc_cache` | `none` | host writes to blocks of one bit per cell first |
+//! | `map_checkpoint` | `none` | writing parts of a map in the flash out, all at once |
 //! | `parity` | `none` | pages that protect their block, or the same rows of other dies |
 //! | `compression` | `none` | logical pages smaller than physical ones |
 
@@ -117,6 +118,20 @@ pub struct Refresh {
     /// one of its pages by the host or a patrol; above 0, below 0.5. It acts in timed stages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_rber: Option<f64>,
+}
+
+/// Writing parts of a map in the flash out, all at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MapCheckpoint {
+    /// Number of map units that the host writes from one checkpoint to the next; at least 1.
+    #[schemars(range(min = 1))]
+    pub every_writes: u64,
+    /// Map pages of a checkpoint, 1 to 65536: each takes the next ones in turn, and those of them
+    /// that have entries are read and programmed with all changes. Writes of the host wait behind
+    /// them on their dies.
+    #[schemars(range(min = 1, max = 65_536))]
+    pub pages: u32,
 }
 
 /// Moving pages inside the die.

@@ -88,6 +88,17 @@ const BY_MAPPING: &[Rule<FtlConfig>] = &[
             with_mapping(it, value, "CDP, or another order")
         })
     }),
+    ("map_checkpoint", |it| {
+        (it.map_checkpoint.is_some() && it.mapping.dftl().is_none())
+            .then(|| with_mapping(it, "parts of a map in the flash", "none, or ftl.mapping dftl"))
+    }),
+    ("map_checkpoint.every_writes", |it| {
+        (it.map_checkpoint?.every_writes == 0).then(|| out_of_range(0, "1 or more map units"))
+    }),
+    ("map_checkpoint.pages", |it| {
+        let pages = it.map_checkpoint?.pages;
+        (!(1..=65_536).contains(&pages)).then(|| out_of_range(pages, "1 to 65536"))
+    }),
     ("parity", |it| {
         (!it.mapping.is_page() && it.parity.is_some())
             .then(|| with_mapping(it, "parity pages inside blocks that it fills by itself", "none"))

@@ -16,7 +16,8 @@ impl Ftl {
         pools: &[Pool],
     ) -> Option<Box<Translation>> {
         let blocks = || pools.iter().map(|pool| pool.map_blocks.clone()).collect();
-        config.mapping.dftl().map(|dftl| Box::new(Translation::new(dftl, setup, blocks())))
+        config.mapping.dftl()?;
+        Translation::new(config, setup, blocks()).map(Box::new)
     }
 
     /// Brings the entry of a page into the cache of the map, if the drive has one and this was not
@@ -85,7 +86,12 @@ impl Ftl {
                 scheme.write(&mut pool.log, books, sink, lpn, *request)
             } else {
                 self.translate(sink, lpn, Use::Change);
-                self.pools[die.0 as usize].write(&mut self.books, sink, lpn)
+                self.pools[die.0 as usize].write(&mut self.books, sink, lpn)?;
+                let Books { translation, counters, now, .. } = &mut self.books;
+                if let Some(translation) = translation {
+                    translation.host_wrote(counters, sink, *now);
+                }
+                Ok(())
             }
         }
     }

@@ -272,6 +272,10 @@ pub struct MappingCounters {
     pub update_programs: u64,
     /// Map pages that were moved.
     pub moved: u64,
+    /// Checkpoints.
+    pub checkpoints: u64,
+    /// Map pages that they have read and changed.
+    pub checkpoint_pages: u64,
     /// Merges that took a log block as it was.
     pub switch_merges: u64,
     /// Merges that completed a log block.
@@ -281,7 +285,7 @@ pub struct MappingCounters {
 }
 
 impl MappingCounters {
-    const COUNT: usize = 11;
+    const COUNT: usize = 13;
 
     fn fields(&mut self) -> [&mut u64; Self::COUNT] {
         [
@@ -293,6 +297,8 @@ impl MappingCounters {
             &mut self.update_reads,
             &mut self.update_programs,
             &mut self.moved,
+            &mut self.checkpoints,
+            &mut self.checkpoint_pages,
             &mut self.switch_merges,
             &mut self.partial_merges,
             &mut self.full_merges,

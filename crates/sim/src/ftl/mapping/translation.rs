@@ -7,6 +7,7 @@
 //!              └─ the map page is read; the command continues
 //! collection ─► moved pages: entries in the cache are changed there, the others in their map
 //!              pages, each of which is read and written once for a victim
+//! checkpoint ► the next map pages in turn, unless nothing is in them, are written
 //! ```
 //! Source: Gupta, Kim, Urgaonkar, "DFTL: a flash translation layer employing demand-based selective
 //! caching of page-level address mappings", ASPLOS 2009. A map page that is written takes all its
@@ -18,8 +19,8 @@ use serde::{Deserialize, Serialize};
 
 use super::cache::MapCache;
 use super::store::{MapStore, StoreSnapshot};
-use super::{DftlMapping, ENTRY_BYTES};
-use crate::ftl::config::PoolSetup;
+use super::ENTRY_BYTES;
+use crate::ftl::config::{FtlConfig, MapCheckpoint, PoolSetup};
 use crate::ftl::sink::{FlashSink, FtlCounters};
 use crate::nand::Media;
 use crate::op::Source;
@@ -39,6 +40,9 @@ pub(crate) struct Translation {
     cache: MapCache,
     store: MapStore,
     batch_evict: bool,
+    checkpoint: Option<MapCheckpoint>,
+    /// Map pages of the drive.
+    map_pages: u32,
     /// By pool: map pages with entries of pages that its collection has moved, and that are not in
     /// the cache.
     moved: Vec<MapPages>,
@@ -97,17 +101,25 @@ pub(crate) fn map_pages_of(logical_pages: u32, page_bytes: u64, pool: u32, pools
 
 impl Translation {
     /// A map without entries, in these blocks of each pool.
-    pub(crate) fn new(config: &DftlMapping, setup: &PoolSetup, blocks: Vec<Vec<u32>>) -> Self {
+    pub(crate) fn new(
+        config: &FtlConfig,
+        setup: &PoolSetup,
+        blocks: Vec<Vec<u32>>,
+    ) -> Option<Self> {
+        let checkpoint = config.map_checkpoint;
+        let config = config.mapping.dftl()?;
         let bits = page_bits(setup.geometry.page_bytes);
         let map_pages = setup.logical_pages.div_ceil(1 << bits);
         let capacity = (config.cache_bytes / ENTRY_BYTES).min(u64::from(setup.logical_pages));
         let pools = blocks.len();
-        Self {
+        Some(Self {
             cache: MapCache::new(config.replacement, capacity as u32, setup.logical_pages, bits),
             store: MapStore::new(setup, map_pages, blocks),
             batch_evict: config.batch_evict,
+            checkpoint,
+            map_pages,
             moved: vec![MapPages::new(map_pages); pools],
-        }
+        })
     }
 
     /// Prefetches the memory that a look-up of a coming address will touch.
@@ -226,6 +238,32 @@ impl Translation {
             self.update(counters, sink, map_page);
         }
         self.moved[die.0 as usize].clear();
+    }
+
+    /// The host has written `writes` map units since the drive was new: a checkpoint, if it is due.
+    ///
+    /// The turn follows from this number, so that there is nothing to save.
+    pub(crate) fn host_wrote<S: FlashSink>(
+        &mut self,
+        counters: &mut FtlCounters,
+        sink: &mut S,
+        writes: u64,
+    ) {
+        let Some(MapCheckpoint { every_writes, pages }) = self.checkpoint else { return };
+        if !writes.is_multiple_of(every_writes) {
+            return;
+        }
+        counters.mapping.checkpoints += 1;
+        let turn = (writes / every_writes - 1) * u64::from(pages) % u64::from(self.map_pages);
+        for step in 0..pages.min(self.map_pages) {
+            let map_page = (turn as u32 + step) % self.map_pages;
+            let changed = self.cache.clean_page(map_page);
+            if changed == 0 && self.store.find(map_page).is_none() {
+                continue;
+            }
+            self.update(counters, sink, map_page);
+            counters.mapping.checkpoint_pages += 1;
+        }
     }
 
     /// Pages of a map block that were programmed.
