@@ -245,6 +245,7 @@ fn main() {
         is_block_given: false,
         is_read_only: false,
         seed: String::new(),
+        is_multipath: false,
     };
     let nvme = Door::tcp(local, false, |bound| {
         Ok(Arc::new(Nvme::new(&session, &setup, bound)?) as Arc<dyn Protocol>)
@@ -273,11 +274,12 @@ fn main() {
                 of[2].push(run.median * 1e6);
             }
         }
-        let [[a, b, c], [d, e, f]] = of.map(|values| values.map(|mut values| median(&mut values)));
-        let (name, ratio) = (if load.is_write { "write" } else { "read" }, d / a);
+        let [nbd_run, run] = of.map(|values| values.map(|mut values| median(&mut values)));
+        let ([before, of_nbd, late], [rate, server, p50]) = (nbd_run, run);
+        let (name, ratio) = (if load.is_write { "write" } else { "read" }, rate / before);
         println!(
-            "{name:5} {:3} KiB QD {:2} {a:8.0} {d:8.0}  {ratio:.3}   {b:14.2} {e:5.2}   {c:11.1} \
-             {f:5.1}",
+            "{name:5} {:3} KiB QD {:2} {before:8.0} {rate:8.0}  {ratio:.3}   {of_nbd:14.2} \
+             {server:5.2}   {late:11.1} {p50:5.1}",
             load.bytes >> 10,
             load.depth,
         );

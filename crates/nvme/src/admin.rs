@@ -8,11 +8,11 @@ use opennandlab_serve::line::Line;
 use opennandlab_serve::power::Supply;
 use opennandlab_serve::request::Errno;
 
-use crate::command::{Entry, FABRICS};
+use crate::command::{Entry, FABRICS, TRANSFER_BYTES_MAX};
 use crate::controller::{Known, EVENTS_MAX};
 use crate::fabrics::{Effect, Queue};
 use crate::features::{self, COMMAND_SETS, HOST_ID, KEEP_ALIVE, WRITE_CACHE};
-use crate::identify::{self, TRANSFER_BYTES_MAX};
+use crate::identify;
 use crate::io::FLUSH;
 use crate::logs::{self, Facts, Wanted, HEALTH};
 use crate::placement::{self, EVENTS_FEATURE, FEATURE};
@@ -116,8 +116,12 @@ fn tell(queue: &Queue, line: &mut Line<'_>) -> Result<(), End> {
         let mut state = queue.controller.state();
         let told = state.warn(warnings).or_else(|| state.next_news(sanitizes));
         drop(state);
-        let Some((ticket, event)) = told else { return zones::tell(queue, line) };
+        let Some((ticket, event)) = told else { break };
         line.send(ticket.completed(Ok(event)))?;
+    }
+    match &queue.target.zones {
+        Some(_) => zones::tell(&queue.controller, line),
+        None => Ok(()),
     }
 }
 

@@ -7,6 +7,13 @@ pub(crate) const FABRICS: u8 = 0x7f;
 /// Bytes of an entry.
 pub(crate) const ENTRY_BYTES: usize = 64;
 
+/// Most data of a command: 4 KiB times two to this.
+pub(crate) const TRANSFER_SHIFT: u8 = 5;
+/// The same in bytes.
+pub(crate) const TRANSFER_BYTES_MAX: u32 = 4096 << TRANSFER_SHIFT;
+/// Bytes of a page of identify.
+pub(crate) const IDENTIFY_BYTES: usize = 4096;
+
 /// See the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry(pub(crate) [u8; ENTRY_BYTES]);

@@ -1,7 +1,7 @@
 //! Identify: what a host learns of controller and namespace before it uses them.
 
 use crate::bytes::{put, put_number, put_text};
-use crate::command::Entry;
+use crate::command::{Entry, IDENTIFY_BYTES, TRANSFER_SHIFT};
 use crate::controller::EVENTS_MAX;
 use crate::copy;
 use crate::fabrics::{Queue, ENTRIES_MAX, VERSION_VALUE};
@@ -14,11 +14,6 @@ use crate::status::Status;
 use crate::target::{Target, DISCOVERY};
 use crate::zones;
 
-pub(crate) const BYTES: usize = 4096;
-/// Most data of a command: 4 KiB times two to this.
-const TRANSFER_SHIFT: u8 = 5;
-/// The same in bytes.
-pub(crate) const TRANSFER_BYTES_MAX: u32 = 4096 << TRANSFER_SHIFT;
 /// Numbers of namespaces that a list has room for.
 const LISTED_MAX: usize = 1024;
 /// Namespace attribute notices.
@@ -59,7 +54,7 @@ pub(crate) fn page(
             return Ok(page);
         }
     }
-    let mut page = vec![0; BYTES];
+    let mut page = vec![0; IDENTIFY_BYTES];
     match kind {
         // What all namespaces have in common.
         0x00 if id == EVERY_NAMESPACE => formats(target, &target.namespaces[0], &mut page),

@@ -9,10 +9,9 @@ use opennandlab_serve::line::Line;
 use opennandlab_serve::request::{Command, Errno, Request, FUA, NO_HOLE, PLACEMENT_SHIFT};
 
 use crate::bytes::get;
-use crate::command::Entry;
+use crate::command::{Entry, TRANSFER_BYTES_MAX};
 use crate::copy::Copy;
 use crate::fabrics::Queue;
-use crate::identify::TRANSFER_BYTES_MAX;
 use crate::namespaces::{Namespace, EVERY_NAMESPACE};
 use crate::placement;
 use crate::reply::{status, Joint, Purpose, Reply, Ticket};
@@ -85,13 +84,13 @@ pub(crate) fn execute(
             line.submit((&request, data), Errno::Ok, reply)
         }
         Ok(Plan::Copy(asked, flags)) => copy(ticket, asked, flags, line),
-        Ok(Plan::Trims(requests)) => submit_together(ticket, &requests, line),
+        Ok(Plan::Trims(requests)) => submit_together(&ticket, &requests, line),
     }
 }
 
 /// Completes a command when the last of its requests has ended.
 pub(crate) fn submit_together(
-    ticket: Ticket,
+    ticket: &Ticket,
     requests: &[Request],
     line: &mut Line<'_>,
 ) -> Result<(), End> {

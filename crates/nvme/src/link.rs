@@ -15,10 +15,9 @@ use opennandlab_serve::answer::End;
 use opennandlab_serve::line::Line;
 
 use crate::bytes::get;
-use crate::command::{Entry, Place};
+use crate::command::{Entry, Place, TRANSFER_BYTES_MAX};
 use crate::digest::crc32c;
 use crate::fabrics::{self, Queue, CONNECT_BYTES, ENTRIES_MAX};
-use crate::identify::TRANSFER_BYTES_MAX;
 use crate::pdu::{self, Digests, Fatal, Kind, Shape, DIGEST_BYTES, HEAD_BYTES};
 use crate::reply::Ticket;
 use crate::status::Status;

@@ -142,7 +142,7 @@ pub(crate) fn divide(
 /// The least bytes that are whole blocks of every format and whole map units.
 fn whole_units(unit_bytes: u64) -> u64 {
     let block = u64::from(FORMATS[1]);
-    (1..).map(|count| count * unit_bytes).find(|bytes| bytes % block == 0).unwrap_or(block)
+    (1..=block).map(|count| count * unit_bytes).find(|bytes| bytes % block == 0).unwrap_or(block)
 }
 
 /// Shares of the drive that follow each other, each from a whole `grain` on.

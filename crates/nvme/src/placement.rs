@@ -19,9 +19,8 @@ use opennandlab_serve::line::Line;
 use opennandlab_sim::session::{PlacementFacts, Session};
 
 use crate::bytes::{get, put_number};
-use crate::command::Entry;
+use crate::command::{Entry, TRANSFER_BYTES_MAX};
 use crate::controller::Controller;
-use crate::identify::TRANSFER_BYTES_MAX;
 use crate::status::Status;
 
 pub(crate) const RECEIVE: u8 = 0x12;

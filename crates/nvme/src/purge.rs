@@ -95,7 +95,7 @@ pub(crate) fn format(queue: &Queue, ticket: Ticket, line: &mut Line<'_>) -> Resu
             let reply = Reply { ticket, purpose: Purpose::Change, length: 0 };
             line.submit((&request(PurgeOrder { kind, mark: 0 }), &[]), Errno::Ok, reply)
         }
-        Ok(Work::Trim(requests)) => io::submit_together(ticket, &requests, line),
+        Ok(Work::Trim(requests)) => io::submit_together(&ticket, &requests, line),
     }
 }
 
@@ -200,7 +200,7 @@ pub(crate) fn log(line: &Line<'_>) -> Vec<u8> {
                 (done * WHOLE / all.max(1), IN_PROGRESS, order.mark)
             }
             (None, Some(purged)) => {
-                (NOT_IN_PROGRESS, COMPLETED | u64::from(is_erased) * ALL_ERASED, purged.mark)
+                (NOT_IN_PROGRESS, COMPLETED | (u64::from(is_erased) * ALL_ERASED), purged.mark)
             }
             (None, None) => (NOT_IN_PROGRESS, u64::from(is_erased) * ALL_ERASED, 0),
         };

@@ -8,7 +8,7 @@
 //! Ranges that are deallocated are a hint that means nothing here: a zone is emptied by its reset.
 //!
 //! Source: NVM Express Zoned Namespace Command Set Specification 1.1: 3.4 (commands), 4.1.3 and
-//! 4.1.4 (log BFh, event), 4.1.5 (identify).
+//! 4.1.4 (log `BFh`, event), 4.1.5 (identify).
 
 use opennandlab_serve::answer::End;
 use opennandlab_serve::line::Line;
@@ -17,10 +17,9 @@ use opennandlab_sim::ftl::zones::{ZoneAction, ZoneReport, ZoneState, Zones};
 use opennandlab_sim::session::Session;
 
 use crate::bytes::put_number;
-use crate::command::Entry;
+use crate::command::{Entry, IDENTIFY_BYTES, TRANSFER_BYTES_MAX};
+use crate::controller::Controller;
 use crate::controller::Known;
-use crate::fabrics::Queue;
-use crate::identify::{BYTES, TRANSFER_BYTES_MAX};
 use crate::status::Status;
 
 /// The command set of zones.
@@ -120,7 +119,7 @@ impl Zoned {
 
 /// What identify has of zones: of the namespace, of the controller.
 pub(crate) fn identify(zoned: &Zoned, kind: u8) -> Option<Vec<u8>> {
-    let mut page = vec![0; BYTES];
+    let mut page = vec![0; IDENTIFY_BYTES];
     match kind {
         0x05 => {
             // Both limits less one.
@@ -258,7 +257,7 @@ pub(crate) fn changed(zoned: &Zoned, known: Known, line: &Line<'_>) -> (Vec<u8>,
     let mut news: Vec<u32> = failed.get(known.seen..).unwrap_or_default().to_vec();
     news.sort_unstable();
     news.dedup();
-    let mut page = vec![0; BYTES];
+    let mut page = vec![0; IDENTIFY_BYTES];
     let is_whole = news.len() <= CHANGED_MAX;
     put_number(&mut page, 0, 2, if is_whole { news.len() as u64 } else { TOO_MANY });
     for (place, &zone) in news.iter().filter(|_| is_whole).enumerate() {
@@ -268,12 +267,9 @@ pub(crate) fn changed(zoned: &Zoned, known: Known, line: &Line<'_>) -> (Vec<u8>,
 }
 
 /// Reports that zones have changed to a host that wants to know, and has read of the last ones.
-pub(crate) fn tell(queue: &Queue, line: &mut Line<'_>) -> Result<(), End> {
-    if queue.target.zones.is_none() {
-        return Ok(());
-    }
+pub(crate) fn tell(controller: &Controller, line: &mut Line<'_>) -> Result<(), End> {
     let failed = line.drive(|session, _, _| session.zones().map_or(0, |it| it.failed().len()));
-    let mut state = queue.controller.state();
+    let mut state = controller.state();
     let is_wanted = state.features.events() & EVENTS != 0 && !state.asked.is_empty();
     if !is_wanted || state.zones.is_masked || failed <= state.zones.told {
         return Ok(());

@@ -59,7 +59,9 @@ impl Session {
             sections::write(&mut tail, name, bytes).expect("memory takes it");
         }
         let contents = self.contents();
-        units.iter().for_each(|(_, unit)| contents.hold(unit));
+        for (_, unit) in &units {
+            contents.hold(unit);
+        }
         Snapshot { head, tail, units, recounts: contents.recounts() }
     }
 
@@ -137,7 +139,9 @@ impl Session {
                 self.trim(offset, unit)
             };
             // A worn-out drive loses it.
-            part.into_iter().for_each(|part| _ = self.run_untimed(&[part]));
+            if let Some(part) = part {
+                let _ = self.run_untimed(&[part]);
+            }
         }
         if is_timed {
             self.executor = Some(Self::executor_of(&mut self.drive));

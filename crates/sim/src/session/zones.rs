@@ -28,15 +28,13 @@ impl Session {
         let (op, offset, length, data, is_fua) = match request {
             Request::Flush => return Part::flush(),
             Request::Read { offset, length } => (HostOp::Read, offset, length, &[][..], false),
-            Request::Write { offset, bytes, is_fua, .. } => {
+            // No protocol copies to zones: it would be a write, after reads that are left out.
+            Request::Write { offset, bytes, is_fua, .. }
+            | Request::Copy { offset, bytes, is_fua, .. } => {
                 (HostOp::Write, offset, bytes.len() as u64, bytes, is_fua)
             }
             Request::Zero { offset, length, is_fua, .. } => {
                 (HostOp::Write, offset, length, &[][..], is_fua)
-            }
-            // No protocol copies to zones: it would be a write, after reads that are left out.
-            Request::Copy { offset, bytes, is_fua, .. } => {
-                (HostOp::Write, offset, bytes.len() as u64, bytes, is_fua)
             }
             Request::Append { offset, bytes, is_fua } => {
                 (append, offset, bytes.len() as u64, bytes, is_fua)
