@@ -113,7 +113,7 @@ fn copies_agree_with_a_list_of_blocks() {
         let (server, address) = serve(drive, pace, &small);
         let (_admin, mut queue) = Host::pair(address, 0);
         let mut rng = Rng::stream(5, "copies");
-        let mut blocks = vec![0_u8; 200];
+        let mut blocks = [0_u8; 200];
         for round in 0..300_u32 {
             let mut draw = |limit: u64| rng.below(limit);
             let (to, count) = (draw(180), 1 + draw(8));
@@ -125,7 +125,7 @@ fn copies_agree_with_a_list_of_blocks() {
                 continue;
             }
             let ranges: Vec<(u64, u16)> =
-                (0..1 + draw(3)).map(|_| (draw(190), 1 + draw(6) as u16)).collect();
+                (0..=draw(3)).map(|_| (draw(190), 1 + draw(6) as u16)).collect();
             let moved: Vec<u8> = ranges
                 .iter()
                 .flat_map(|&(first, count)| {

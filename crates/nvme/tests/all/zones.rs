@@ -204,7 +204,7 @@ fn step(queue: &mut Host, model: &mut Model, rng: &mut Rng, value: u8) {
             assert_eq!((done.status, done.first), (status, 0), "write {zone} {place} {count}");
         }
         5..=8 => {
-            let place = if rng.below(12) == 0 { 1 } else { 0 };
+            let place = u64::from(rng.below(12) == 0);
             let (status, first) = model.write(start + place, count, value, true);
             let done = queue.give(append(start + place, count as u32), &data);
             assert_eq!((done.status, done.first), (status, first), "append {zone} {count}");
@@ -372,7 +372,7 @@ fn zones_that_fail_are_reported() {
         let mut failed = None;
         for round in 0..400 {
             let zone = round % 8;
-            let done = queue.give(append(zone * ZONE, 16), &[7; 16 * 4096]);
+            let done = queue.give(append(zone * ZONE, 16), &vec![7; 16 * 4096]);
             if done.status == READ_ONLY {
                 failed = Some(zone);
                 break;
@@ -411,11 +411,12 @@ fn zones_that_fail_are_reported() {
 fn refusals_name_the_key_and_what_is_accepted() {
     let odd = r#", "zone_bytes": 393216"#;
     let large = (r#", "page_size_bytes": 16384"#, r#", "zone_bytes": 1048576"#);
-    for (session, block_bytes, words) in [
-        (zoned(Pace::Untimed, "", SMALL), 512, "lba: 512 with ftl.mapping zoned; accepted: 4096"),
-        (zoned(Pace::Untimed, "", odd), 4096, "ftl.mapping.zone_bytes: 393216"),
-        (zoned(Pace::Untimed, large.0, large.1), 4096, "nand.page_size_bytes: 16384"),
+    for (keys, block_bytes, words) in [
+        (("", SMALL), 512, "lba: 512 with ftl.mapping zoned; accepted: 4096"),
+        (("", odd), 4096, "ftl.mapping.zone_bytes: 393216"),
+        (large, 4096, "nand.page_size_bytes: 16384"),
     ] {
+        let session = zoned(Pace::Untimed, keys.0, keys.1);
         let setup = Setup { block_bytes, ..setup() };
         let made = opennandlab_nvme::Nvme::new(&session, &setup, ([127, 0, 0, 1], 1).into());
         let refusal = made.err().expect("it is refused");
