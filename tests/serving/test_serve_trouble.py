@@ -110,7 +110,11 @@ def test_damaged_contents_are_refused_by_the_name_of_the_image(tmp_path: Path) -
     whole = image.read_bytes()
     # Where the drive ends and its contents begin.
     end = 24 + int.from_bytes(whole[12:20], "little")
-    for length, said in ((len(whole) - 100, "contents are cut off"), (end, "is missing")):
+    for length, said in (
+        (len(whole) - 100, "`life` is cut off"),
+        (end + 100, "contents are cut off"),
+        (end, "is missing"),
+    ):
         image.write_bytes(whole[:length])
         with pytest.raises(ImageError, match=rf"drive\.onl: .*{said}"):
             Served(Plan(image=image, timing="off", socket=tmp_path / "s"))

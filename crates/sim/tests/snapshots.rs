@@ -61,7 +61,12 @@ fn an_image_is_the_drive_of_the_first_look() {
                 let request = match rng.below(8) {
                     0 => Request::Flush,
                     1 => Request::Zero { offset, length, is_fua: false, is_allocated: false },
-                    _ => Request::Write { offset, bytes: &bytes, is_fua: rng.below(9) == 0 },
+                    _ => Request::Write {
+                        offset,
+                        bytes: &bytes,
+                        is_fua: rng.below(9) == 0,
+                        placement: 0,
+                    },
                 };
                 match request {
                     Request::Zero { .. } => truth[range].fill(0),
@@ -102,7 +107,7 @@ fn the_first_look_is_short() {
     let mut session = session(DRIVES[0], Pace::Untimed).expect("a device");
     let capacity = session.capacity_bytes();
     for offset in (0..capacity).step_by(4096) {
-        let write = Request::Write { offset, bytes: &[7; 4096], is_fua: false };
+        let write = Request::Write { offset, bytes: &[7; 4096], is_fua: false, placement: 0 };
         session.begin(Ns(0), offset, write, &mut Vec::new()).expect("there is room");
     }
     let mut snapshot = session.snapshot(Service::default());
@@ -116,7 +121,7 @@ fn the_first_look_is_short() {
 #[test]
 fn a_snapshot_ends_when_the_data_is_gone() {
     let mut session = session(DRIVES[0], Pace::Untimed).expect("a device");
-    let write = Request::Write { offset: 0, bytes: &[7; 4096], is_fua: false };
+    let write = Request::Write { offset: 0, bytes: &[7; 4096], is_fua: false, placement: 0 };
     session.begin(Ns(0), 0, write, &mut Vec::new()).expect("there is room");
     let mut snapshot = session.snapshot(Service::default());
     let order = PurgeOrder { kind: PurgeKind::Erase, mark: 0 };
