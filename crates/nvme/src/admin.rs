@@ -11,7 +11,7 @@ use opennandlab_serve::request::Errno;
 use crate::command::{Entry, FABRICS, TRANSFER_BYTES_MAX};
 use crate::controller::{Known, EVENTS_MAX};
 use crate::fabrics::{Effect, Queue};
-use crate::features::{self, COMMAND_SETS, HOST_ID, KEEP_ALIVE, WRITE_CACHE};
+use crate::features::{self, COMMAND_SETS, HOST_ID, KEEP_ALIVE, TEMPERATURE, WRITE_CACHE};
 use crate::identify;
 use crate::io::FLUSH;
 use crate::logs::{self, Facts, Wanted, HEALTH};
@@ -194,6 +194,7 @@ fn feature(queue: &Queue, entry: &Entry) -> Result<(u32, Vec<u8>), Status> {
             of_placement.map_or(Err(Status::FIELD), |it| it.feature(entry))?
         }
         (COMMAND_SETS, _) if queue.target.zones.is_some() => (0, vec![]),
+        (TEMPERATURE, _) if !features::is_of_sensor(entry.dword(11)) => return Err(Status::FIELD),
         (_, 0) => state.features.get(id)?,
         _ => features::Features::default().get(id)?,
     };

@@ -44,7 +44,8 @@ impl Failures {
         put_number(&mut bytes, 12, 2, u64::from(status.field()));
         // No field of the command is named.
         put_number(&mut bytes, 14, 2, 0xffff);
-        if queue > 0 {
+        // Flushes, ranges and management of placement name no block.
+        if queue > 0 && !matches!(entry.opcode(), 0x00 | 0x09 | 0x12 | 0x1d) {
             put_number(&mut bytes, 16, 8, entry.first_block());
         }
         put_number(&mut bytes, 24, 4, u64::from(entry.namespace()));

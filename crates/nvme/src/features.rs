@@ -59,6 +59,11 @@ fn granted(submission: u32, completion: u32) -> u32 {
     submission.min(QUEUES_MAX - 1) | completion.min(QUEUES_MAX - 1) << 16
 }
 
+/// Whether a threshold is the upper one of the drive's sensor, or of all sensors.
+pub(crate) fn is_of_sensor(value: u32) -> bool {
+    matches!(value >> 16, 0 | 0xf)
+}
+
 impl Features {
     /// Which events the host wants.
     pub(crate) fn events(&self) -> u32 {
@@ -100,6 +105,11 @@ impl Features {
             }
             HOST_ID => Err(Status::NOT_CHANGEABLE),
             0x02 if value & 0x1f != 0 => Err(Status::FIELD),
+            TEMPERATURE if !is_of_sensor(value) => Err(Status::FIELD),
+            TEMPERATURE => {
+                self.stored[place(id).ok_or(Status::FIELD)?] = value & 0xffff;
+                Ok(0)
+            }
             _ => {
                 self.stored[place(id).ok_or(Status::FIELD)?] = value;
                 Ok(0)
@@ -130,6 +140,8 @@ mod tests {
         assert_eq!(features.set(QUEUES, 0x00ff_00ff, &[]), Ok(0x0007_0007));
         assert_eq!(features.set(QUEUES, 0xffff, &[]), Err(Status::FIELD));
         assert_eq!(features.set(0x1d, 0, &[]), Err(Status::FIELD));
+        // The lower limit is another one.
+        assert_eq!(features.set(TEMPERATURE, 1 << 20 | 270, &[]), Err(Status::FIELD));
         assert_eq!(features.set(HOST_ID, 0, &[]), Err(Status::NOT_CHANGEABLE));
     }
 

@@ -18,10 +18,10 @@ use crate::zones;
 const LISTED_MAX: usize = 1024;
 /// Namespace attribute notices.
 const EVENTS: u64 = 1 << 8;
-/// Endurance groups.
-const ATTRIBUTES: u64 = 1 << 4;
-/// Compare, deallocation, zeroes, timestamp, verify, copy.
-const COMMANDS: u64 = 1 | 1 << 2 | 1 << 3 | 1 << 6 | 1 << 7 | 1 << 8;
+/// Host identifiers of 128 bits, endurance groups.
+const ATTRIBUTES: u64 = 1 | 1 << 4;
+/// Compare, deallocation, zeroes, selected features, timestamp, verify, copy.
+const COMMANDS: u64 = 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 6 | 1 << 7 | 1 << 8;
 /// Blocks that were deallocated read as zeros; zeroes may deallocate.
 const DEALLOCATION: u64 = 1 | 1 << 3;
 
@@ -139,7 +139,7 @@ fn controller(queue: &Queue, page: &mut [u8]) {
     page[261] = 1 << 2;
     put_number(page, 320, 2, 10);
     put_number(page, 514, 2, u64::from(ENTRIES_MAX) + 1);
-    // Scatter-gather lists, also of the transport, with an offset in the capsule.
+    // Scatter-gather lists, with an offset in the capsule.
     put_number(page, 536, 4, 0x0010_0001);
     put_number(page, 1792, 4, u64::from(64 + CAPSULE_BYTES_MAX) / 16);
     put_number(page, 1796, 4, 1);

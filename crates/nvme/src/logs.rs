@@ -216,7 +216,7 @@ fn effects(target: &Target, command_set: u32) -> Vec<u8> {
 fn endurance(target: &Target, facts: &Facts) -> Vec<u8> {
     let (it, mut page) = (&facts.vitals, vec![0; 512]);
     let wellness = &it.wellness;
-    page[0] = wellness.warning & (1 | 1 << 2 | 1 << 3);
+    page[0] = warnings(it) & (1 | 1 << 2 | 1 << 3);
     put(&mut page, 3, &[wellness.spare_pct, wellness.spare_threshold_pct, wellness.used_pct]);
     let [read, written] = it.totals.host_bytes.map(|bytes| bytes.div_ceil(GIGABYTE));
     let [reads, writes] = it.totals.host_commands;
@@ -242,6 +242,7 @@ fn ocp(target: &Target, facts: &Facts) -> Vec<u8> {
         (0, 8, it.totals.flash_bytes[1]),
         (16, 8, it.totals.flash_bytes[0]),
         (32, 6, it.bad_blocks),
+        (38, 2, it.wellness.spare_pct.into()),
         (56, 8, it.totals.media_errors),
         (64, 8, it.totals.recovered_reads),
         (81, 7, it.totals.refreshed_blocks),

@@ -70,6 +70,17 @@ impl DeviceConfig {
 
 /// Memory of the drive.
 const BY_MEMORY: &[Rule<DeviceConfig>] = &[
+    ("ftl.writes_complete", |it| {
+        let is_late = it.ftl.writes_complete == WritesComplete::Programmed;
+        let ratio = it.ftl.compression.as_ref()?.ratio();
+        (is_late && ratio < 1.0 && it.ftl.mapping.merges()).then(|| {
+            format!(
+                "programmed with ftl.compression and ftl.mapping {}, whose blocks wait with a page \
+                 that compressed data has not filled; accepted: in_memory, or ftl.compression none",
+                it.ftl.mapping.name()
+            )
+        })
+    }),
     ("host.write_cache", |it| {
         let pages = it.ftl.write_buffer_pages;
         (it.host.write_cache.is_some() && pages > 0).then(|| {

@@ -16,6 +16,12 @@ impl Ftl {
         room.sum()
     }
 
+    /// Pages of the reclaim units that a handle opens together: one in each pool.
+    pub fn unit_pages(&self) -> u64 {
+        let logs = (0..).zip(&self.pools).map(|(die, pool)| (DieId(die), &pool.log));
+        logs.map(|(die, log)| u64::from(log.layout.data_pages(die, CellMode::Native))).sum()
+    }
+
     /// Fills the open reclaim units of a handle, so that its next writes go to others; the number
     /// of pages that held nothing.
     pub fn fill_units<S: FlashSink>(&mut self, sink: &mut S, handle: u8) -> u64 {

@@ -14,7 +14,7 @@ pub struct PlacementFacts {
     pub handles: u8,
     /// Whether moved data stays with its handle.
     pub is_persistent: bool,
-    /// Bytes of a reclaim unit.
+    /// Bytes that a handle takes before it opens other blocks: one in each pool of the drive.
     pub unit_bytes: u64,
     /// Bytes that hosts wrote.
     pub host_bytes: u64,
@@ -33,14 +33,14 @@ impl Session {
         }
         let (counts, geometry) = (self.counts(), &self.drive.geometry);
         let bytes = |pages| geometry.physical_pages_of(pages) * geometry.page_bytes;
-        let unit_bytes = bytes(geometry.pages_per_block.into());
+        let block_bytes = bytes(geometry.pages_per_block.into());
         Some(PlacementFacts {
             handles: config.handles as u8,
             is_persistent: config.isolation == Isolation::Persistently,
-            unit_bytes,
+            unit_bytes: self.drive.ftl.unit_pages() * geometry.page_bytes,
             host_bytes: counts.written_bytes,
             media_bytes: bytes(counts.programs),
-            erased_bytes: counts.erases * unit_bytes,
+            erased_bytes: counts.erases * block_bytes,
         })
     }
 

@@ -61,13 +61,24 @@ impl Session {
     /// Bytes of the map units in a range of the drive that hold data.
     pub fn mapped_bytes(&self, range: Range<u64>) -> u64 {
         let unit = self.unit_bytes();
+        let units = range.start / unit..range.end.div_ceil(unit);
+        let find = |&page: &u64| self.drive.ftl.find(Lpn(page as u32)).is_some();
         let pages = if range == (0..self.capacity_bytes()) {
             u64::from(self.drive.ftl.figures().mapped_pages())
         } else {
-            let units = range.start / unit..range.end.div_ceil(unit);
-            units.filter(|&page| self.drive.ftl.find(Lpn(page as u32)).is_some()).count() as u64
+            units.clone().filter(find).count() as u64
         };
-        pages * unit
+        // In memory, and not on the flash yet.
+        let contents = self.drive.media.contents.as_ref();
+        let staged = contents.map_or(0, |it| {
+            it.staged()
+                .filter(|(unit, is_trim)| {
+                    let page = u64::from(unit.lpn);
+                    !is_trim && units.contains(&page) && !find(&page)
+                })
+                .count() as u64
+        });
+        (pages + staged) * unit
     }
 
     /// The namespaces that the configuration divides the drive into, if it does.
