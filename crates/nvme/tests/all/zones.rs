@@ -453,3 +453,31 @@ fn an_image_keeps_zones_and_their_bytes() {
     let (session, ..) = server.stop();
     session.expect("the drive comes back").audit().expect("it is sound");
 }
+
+/// Linux writes files of zonefs that are opened with `O_SYNC` so.
+#[test]
+fn appends_that_go_through_learn_their_place() {
+    const THROUGH: u32 = 1 << 30;
+    for pace in [Pace::Untimed, Pace::Timed] {
+        let (server, address) = start(pace);
+        let (_admin, mut queue) = Host::pair(address, 3);
+        let mut place = 0;
+        for blocks in [1, 2, 3, 1, 8, 4] {
+            for is_asked_for in [false, true] {
+                let mut asked = append(0, blocks);
+                put(&mut asked, 48, 4, u64::from(THROUGH | (blocks - 1)));
+                let data = vec![blocks as u8; blocks as usize * 4096];
+                let done = if is_asked_for || data.len() > 8192 {
+                    queue.give(asked, &data)
+                } else {
+                    queue.ask(asked, &data)
+                };
+                assert_eq!((done.status, done.first), (0, place), "{blocks} blocks");
+                let read = queue.take(ranged(2, place, blocks), data.len() as u32);
+                assert_eq!(read.data, data);
+                place += u64::from(blocks);
+            }
+        }
+        drop(server.stop());
+    }
+}
