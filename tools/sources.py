@@ -111,9 +111,9 @@ def page(documents: list[Source]) -> str:
         "",
         "`works`: done, and the number is ours. `fitted`: the figure fixed a key of a preset or a",
         "file, so it is no evidence. `known miss`: ours is another one, and the note says what is",
-        "missing. `refused`: not built, for the reason in the note. A command marked ¹ takes minutes,",
-        "² longer or other machines; all others take seconds, are run by the tests, and must give the",
-        "number again:",
+        "missing. `refused`: not built, for the reason in the note. A command marked ¹ takes",
+        "longer than some seconds, ² much longer, or gives figures of the machine that it runs on.",
+        "All others are run by the tests, and must give the number again:",
         "",
         "    python tools/sources.py --run quick       # or minutes",
         "",
@@ -136,9 +136,13 @@ def _line(row: Row) -> str:
     state = row.state if row.state == "works" else f"**{row.state}**"
     if row.note:
         state += f": {row.note}"
-    return "| " + " | ".join(
-        cell.replace("|", "\\|") for cell in (row.item, row.gives, shown, row.ours, state)
-    ) + " |"
+    return (
+        "| "
+        + " | ".join(
+            cell.replace("|", "\\|") for cell in (row.item, row.gives, shown, row.ours, state)
+        )
+        + " |"
+    )
 
 
 def chosen(documents: list[Source], cost: str) -> dict[str, list[Row]]:

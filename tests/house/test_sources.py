@@ -24,15 +24,19 @@ def parsed(words: list[str]) -> None:
     command: Any = typer.main.get_command(app)
     context = command.make_context("opennandlab", list(words), resilient_parsing=True)
     while hasattr(command, "resolve_command"):
+        asked = words
         name, command, words = command.resolve_command(context, words)
+        assert command is not None, asked
         group = hasattr(command, "resolve_command")
         context = command.make_context(name, list(words), parent=context, resilient_parsing=group)
 
 
 def anchors(page: str) -> set[str]:
     """Return the places of a page, as GitHub names them."""
-    text = re.sub(r"^```.*?^```", "", (ROOT / "docs" / page).read_text(), flags=re.S | re.M)
-    headings = re.findall(r"^#+ (.*)$", text, re.M)
+    text = re.sub(
+        r"^```.*?^```", "", (ROOT / "docs" / page).read_text(), flags=re.DOTALL | re.MULTILINE
+    )
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in headings}
 
 
