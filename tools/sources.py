@@ -24,7 +24,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-import yaml
+from opennandlab.base.files import parse_yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "docs" / "resources" / "sources.yaml"
@@ -81,7 +81,7 @@ def sources() -> list[Source]:
     """Read the data file."""
     names = {field.name for field in fields(Row)}
     found = []
-    for part in yaml.safe_load(DATA.read_text(encoding="utf-8")):
+    for part in parse_yaml(DATA.read_text(encoding="utf-8"), DATA.name):
         for row in part["rows"]:
             if unknown := set(row) - names:
                 raise ValueError(f"{row['item']}: unknown keys {sorted(unknown)}")
