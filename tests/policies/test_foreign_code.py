@@ -276,6 +276,7 @@ OWN = {
     "attach", "detach", "app script", "app state", "app suites", "emmc check", "power run",
     "power study", "power self-test", "power files", "power cut", "power off", "power on",
     "characterise", "validate", "plugins", "ui", "config schema", "config presets", "theory waf",
+    "theory array",
     "theory bandwidth", "theory queueing", "theory endurance", "theory mapping", "theory cache",
     "theory examples", "ecc curve", "ecc compare", "ecc speed", "ecc limits", "ecc llr", "ecc need",
     "ecc dump dialects", "ecc dump inspect", "ecc dump guess", "ecc dump check", "ecc dump repair",

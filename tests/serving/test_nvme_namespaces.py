@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import struct
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
@@ -67,6 +68,36 @@ def test_shares_that_cannot_be_are_refused(shares: str, tmp_path: Path, command:
     said = "".join(str(refused.value).split())
     accepted = "accepted:1to64sharesabove0thatare100%together,suchas25%,75%"
     assert f"namespaces:`{shares}`;{accepted}" in said
+
+
+def test_borders_stay_where_an_image_has_them(tmp_path: Path, command: Path) -> None:
+    """Moved borders would give the data of one namespace to another."""
+    server, lines = begin(
+        tmp_path, command, *DOOR, "--timing", "off", "--namespaces", "25%,75%",
+        "--save-image", "d.onl",
+    )  # fmt: skip
+    with ending(server, tmp_path), connected(lines[0]) as (admin, queue):
+        page = identify(admin, 0, 2)
+        assert queue.ask(of(2, 1, 0), noise(BLOCK, 5))[1] == 0
+    again = [str(command), "serve", "--image", "d.onl", *DOOR, "--timing", "off"]
+    moved = subprocess.run(
+        [*again, "--namespaces", "50%,50%"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert moved.returncode == 2
+    assert "a drive whose image has others" in " ".join(moved.stderr.split())
+    words = [*again, "--result", "served.json"]
+    server = subprocess.Popen(
+        words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert server.stdout is not None
+    line = server.stdout.readline()
+    with ending(server, tmp_path), connected(line) as (admin, queue):
+        assert identify(admin, 0, 2)[:16] == page[:16]
+        assert queue.ask(of(2, 2, 0), wanted=BLOCK)[2] == noise(BLOCK, 5)
 
 
 @pytest.mark.parametrize("option", [("--namespaces", "50%,50%"), ("--multipath",)])

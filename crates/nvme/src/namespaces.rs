@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use opennandlab_serve::line::Line;
 use opennandlab_sim::session::Session;
+use serde_json::Value;
 
 use crate::status::Status;
 
@@ -93,11 +94,23 @@ impl Namespace {
     }
 }
 
-/// The namespaces of a drive. `shares` is text such as `25%,75%`; `names` makes the identifiers of
+/// Where namespaces begin and end, for an image.
+pub(crate) fn note(namespaces: &[Namespace]) -> Vec<[u64; 2]> {
+    namespaces.iter().map(|it| [it.bytes.start, it.bytes.end]).collect()
+}
+
+/// The same of an image; empty if it makes no sense.
+pub(crate) fn kept(note: &Value) -> Vec<Range<u64>> {
+    let pairs: Vec<[u64; 2]> = serde_json::from_value(note.clone()).unwrap_or_default();
+    pairs.into_iter().map(|[start, end]| start..end).collect()
+}
+
+/// The namespaces of a drive. `shares` is text such as `25%,75%`, and `kept` what the image of the
+/// drive has, whose borders do not move: data would change hands. `names` makes the identifiers of
 /// a number.
 pub(crate) fn divide(
     session: &Session,
-    shares: Option<&str>,
+    (shares, kept): (Option<&str>, Option<Vec<Range<u64>>>),
     block_bytes: u32,
     names: impl Fn(u32) -> [[u8; 16]; 2],
 ) -> Result<Vec<Namespace>, String> {
@@ -113,14 +126,25 @@ pub(crate) fn divide(
                 own.len()
             ));
         }
-        None if own.is_empty() => std::iter::once(0..capacity).collect(),
+        None if own.is_empty() => match &kept {
+            Some(kept) => kept.clone(),
+            None => std::iter::once(0..capacity).collect(),
+        },
         None => {
             let bytes = |page: u32| u64::from(page) * unit_bytes;
             own.iter().map(|it| bytes(it.pages.start)..bytes(it.pages.end)).collect()
         }
         Some(shares) => parts(shares, capacity, whole_units(unit_bytes))?,
     };
-    if let Some(place) = ranges.iter().position(|it| it.end - it.start < FORMATS[1].into()) {
+    if kept.is_some_and(|kept| kept != ranges || kept.iter().any(|it| it.end > capacity)) {
+        return Err(format!(
+            "namespaces: `{}`, for a drive whose image has others; accepted: left out, for those",
+            shares.unwrap_or("host.namespaces")
+        ));
+    }
+    if let Some(place) =
+        ranges.iter().position(|it| it.end.saturating_sub(it.start) < FORMATS[1].into())
+    {
         return Err(format!(
             "namespaces: `{}` leaves number {} without a block; accepted: larger shares",
             shares.unwrap_or("host.namespaces"),

@@ -144,7 +144,8 @@ impl Target {
             [uuid(&own[16..]), uuid(&own)]
         };
         let shares = setup.namespaces.as_deref();
-        let namespaces = namespaces::divide(session, shares, setup.block_bytes, names)?;
+        let parts = kept("namespaces").map(namespaces::kept);
+        let namespaces = namespaces::divide(session, (shares, parts), setup.block_bytes, names)?;
         let formats = kept("block_bytes").and_then(Value::as_array);
         if let Some(formats) = formats.filter(|it| it.len() == namespaces.len()) {
             for (namespace, bytes) in namespaces.iter().zip(formats) {
@@ -214,6 +215,7 @@ impl Target {
         json!({
             "nqn": self.nqn,
             "block_bytes": self.namespaces.iter().map(Namespace::block_bytes).collect::<Vec<_>>(),
+            "namespaces": namespaces::note(&self.namespaces),
             "failures": self.failures.all().0,
             "unaligned": self.unaligned.load(Ordering::Relaxed),
         })

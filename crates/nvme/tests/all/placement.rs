@@ -55,7 +55,7 @@ fn configurations_and_features_are_those_of_the_drive() {
         let page = group_log(&mut admin, 0x20, 96);
         assert_eq!((number(&page, 0, 2), number(&page, 4, 4), number(&page, 16, 2)), (0, 96, 80));
         assert_eq!((page[18], number(&page, 20, 4), number(&page, 24, 2)), (0x80, 1, 3));
-        assert_eq!((number(&page, 26, 2), number(&page, 32, 8)), (2, UNIT * 4096));
+        assert_eq!((number(&page, 26, 2), number(&page, 32, 8)), (2, UNITS * 4096));
         assert_eq!((page[80], page[84], page[88]), (kind, kind, kind));
         let page = group_log(&mut admin, 0x21, 32);
         assert_eq!((number(&page, 0, 2), page[8], page[16], page[24]), (3, 1, 1, 1));

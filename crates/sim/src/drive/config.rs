@@ -492,7 +492,8 @@ mod tests {
             (
                 // A write to a page that stays open in a log block never ended.
                 r#"{"compression": {"data": "file", "ratio": 0.9}, "fill_timeout_us": 500,
-                    "writes_complete": "programmed", "mapping": {"kind": "bast", "log_blocks": 3}}"#,
+                    "writes_complete": "programmed",
+                    "mapping": {"kind": "bast", "log_blocks": 3}}"#,
                 "ftl.writes_complete",
                 "has not filled",
             ),
