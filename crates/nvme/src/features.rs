@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(features.set(QUEUES, 0xffff, &[]), Err(Status::FIELD));
         assert_eq!(features.set(0x1d, 0, &[]), Err(Status::FIELD));
         // The lower limit is another one.
-        assert_eq!(features.set(TEMPERATURE, 1 << 20 | 270, &[]), Err(Status::FIELD));
+        assert_eq!(features.set(TEMPERATURE, 0x0010_010e, &[]), Err(Status::FIELD));
         assert_eq!(features.set(HOST_ID, 0, &[]), Err(Status::NOT_CHANGEABLE));
     }
 
