@@ -138,13 +138,19 @@ fn formatted(queue: &Queue, entry: &Entry, line: &Line<'_>) -> Result<Work, Stat
     })
 }
 
-/// Carries out a Sanitize: it is answered, and then begins.
+/// Carries out a Sanitize, which is answered when it begins. In time it begins first: a host that
+/// leaves when it has the answer may not keep it from that.
 pub(crate) fn sanitize(queue: &Queue, ticket: &Ticket, line: &mut Line<'_>) -> Result<(), End> {
     match ordered(queue, &ticket.entry, line) {
         Err(status) => line.send(ticket.completed(Err(status))),
         Ok(order) => {
-            line.send(ticket.completed(Ok(0)))?;
+            let answer = ticket.completed(Ok(0));
             let ended = Ended(Arc::clone(&queue.controller));
+            if line.scale().is_some() {
+                line.submit((&request(order), &[]), Errno::Ok, ended)?;
+                return line.send(answer);
+            }
+            line.send(answer)?;
             line.submit((&request(order), &[]), Errno::Ok, ended)
         }
     }
@@ -196,8 +202,9 @@ pub(crate) fn log(line: &Line<'_>) -> Vec<u8> {
             && session.vitals().mapped_bytes == 0;
         let (progress, state, mark) = match (running, purged) {
             (Some((order, [done, all])), _) => {
-                // Done is less than all.
-                (done * WHOLE / all.max(1), IN_PROGRESS, order.mark)
+                // The last erase may have ended, and the purge not yet.
+                let progress = done * WHOLE / all.max(1);
+                (progress.min(NOT_IN_PROGRESS - 1), IN_PROGRESS, order.mark)
             }
             (None, Some(purged)) => {
                 (NOT_IN_PROGRESS, COMPLETED | (u64::from(is_erased) * ALL_ERASED), purged.mark)
