@@ -40,7 +40,7 @@ fn fill(session: &mut Session, rng: &mut Rng) -> Ns {
         at = at + Ns(200_000);
     }
     while session.pending_count() > 0 {
-        at = session.next_at().expect("it goes on");
+        at = session.next_at().expect("it continues");
         session.advance(at, &mut done);
     }
     at + Ns(10_000_000_000)

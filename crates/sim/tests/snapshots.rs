@@ -81,7 +81,7 @@ fn an_image_is_the_drive_of_the_first_look() {
                 let (mut snapshot, then) = (session.snapshot(service), truth.clone());
                 let totals = session.vitals().totals;
                 let mut image = snapshot.head.clone();
-                // The drive goes on before the rest is copied.
+                // The drive works before the rest is copied.
                 (0..rng.below(60)).for_each(|_| request(&mut session, &mut truth, &mut rng));
                 finish(&mut session, &mut snapshot, &mut image);
                 for pace in [Pace::Untimed, Pace::Timed] {

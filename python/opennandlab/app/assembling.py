@@ -79,16 +79,7 @@ def assemble(  # noqa: PLR0913 (most of them by name)
         "cpu": plain(outcome.cpu) if outcome.cpu else None,
         "passed": all(one.passed for one in outcome.checks) and not outcome.is_partial,
         "partial": outcome.is_partial,
-        "run": plain(
-            AppRun(
-                version=_core.version(),
-                kernel=platform.release(),
-                sqlite=sqlite3.sqlite_version,
-                wall_s=round(wall_s, 3),
-                target=target,
-                created=created,
-            )
-        ),
+        "run": plain(_run(target, wall_s, created)),
     }
     rates = list(parts(outcome, suite, settings)) if settings["mode"] == "live" else []
     if rates:
@@ -98,6 +89,17 @@ def assemble(  # noqa: PLR0913 (most of them by name)
     if young is not None:
         whole = structs.replace(whole, relative=relative(whole, young))
     return structs.replace(whole, digest=digest(plain(whole)))
+
+
+def _run(target: str, wall_s: float, created: str) -> AppRun:
+    return AppRun(
+        version=_core.version(),
+        kernel=platform.release(),
+        sqlite=sqlite3.sqlite_version,
+        wall_s=round(wall_s, 3),
+        target=target,
+        created=created,
+    )
 
 
 def _phases(suite: Suite) -> tuple[str, ...]:

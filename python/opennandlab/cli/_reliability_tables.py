@@ -135,13 +135,7 @@ def print_drive_life(test: "DriveLifeTest") -> None:
             f"{number(test.simulated_pages)} pages",
             "the whole drive" if test.scale == 1 else f"the drive has {test.scale:.4g} x",
         ),
-        (
-            "written",
-            f"{number(test.tbw_tb)} TB x WAF {number(test.waf)}",
-            f"{number(test.drive_writes)} drive writes, {test.workload or 'random'}"
-            + (", worn out before TBW" if test.worn_out else ""),
-        ),
-        *_measured_waf(test),
+        *_written(test),
         (
             "wear",
             f"{number(test.pe_cycles)} P/E",
@@ -183,14 +177,20 @@ def print_drive_life(test: "DriveLifeTest") -> None:
     console.print(f"{verdict}: {reason}UBER {test.uber:.3e}, accepted {test.uber_max:.0e}")
 
 
-def _measured_waf(test: "DriveLifeTest") -> list[tuple[str, str, str]]:
-    """Return the line of the drive whose write amplification is that of the whole one."""
+def _written(test: "DriveLifeTest") -> list[tuple[str, str, str]]:
+    """Return what was written, and of which drive the write amplification is."""
     from opennandlab.base.words import number
 
+    worn_out = ", worn out before TBW" if test.worn_out else ""
+    written = (
+        "written",
+        f"{number(test.tbw_tb)} TB x WAF {number(test.waf)}",
+        f"{number(test.drive_writes)} drive writes, {test.workload or 'random'}{worn_out}",
+    )
     if test.waf_pages is None or test.waf_factor is None:
-        return []
+        return [written]
     pages = f"{number(test.waf_pages)} pages"
-    return [("  WAF of", pages, f"{test.waf_factor:.3f} x that of the simulated ones")]
+    return [written, ("  WAF of", pages, f"{test.waf_factor:.3f} x that of the simulated ones")]
 
 
 def _power(test: "LifeTest | DriveLifeTest") -> str:

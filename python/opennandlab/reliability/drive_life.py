@@ -131,25 +131,10 @@ def drive_life_test(  # noqa: PLR0913 - what a test plan states
     given = load_device(device)
     storage = Storage.of(given, drive_class, storage_h, storage_c, reads)
     required, warnings = storage.required, storage.warnings
-    whole = _with_model(given, model)
-    warnings += overruled(given, whole.to_dict(), "the errors are those of the model")
-    if tbw_tb is None:
-        worn = whole.replace({"nand.wear_out": "ignore"})
-        why = "without an amount to write (--tbw) blocks are used until the mean is worn out"
-        warnings += overruled(whole, worn.to_dict(), why)
-        whole = worn
-    if is_set(given, "nand.stress.retention_h") or is_set(given, "nand.stress.reads"):
-        # It is how data is kept at the end, and not while it is written.
-        whole = whole.replace({"nand.stress.retention_h": 0.0, "nand.stress.reads": 0.0})
-    logical = float(whole.effective["logical_bytes"])
-    writes = None if tbw_tb is None else tbw_tb * 1e12 / logical
-    if writes is not None and writes > DRIVE_WRITES_MAX:
-        limit = DRIVE_WRITES_MAX * logical / 1e12
-        message = f"{tbw_tb:g} TB is out of range; accepted: at most {limit:.3g} TB on this drive"
-        raise ConfigError("tbw", message)
-    cycles = float(whole["nand.max_pe_cycles"])
-    if writes is not None:
-        cycles = max(1.0, writes)
+    whole, of_device = _as_tested(given, model, is_worn_out=tbw_tb is None)
+    warnings += of_device
+    writes = _drive_writes(whole, tbw_tb)
+    cycles = float(whole["nand.max_pe_cycles"]) if writes is None else max(1.0, writes)
     kept_h = required.retention_h
     if powered:
         required = required.under_power(whole)
@@ -185,6 +170,36 @@ def drive_life_test(  # noqa: PLR0913 - what a test plan states
     if powered:
         outcome = structs.replace(outcome, refreshes=outcome.pe_cycles - written.pe_cycles)
     return outcome if cutter is None else _with_cuts(outcome, cutter.found())
+
+
+def _as_tested(
+    given: DeviceConfig, model: Source | None, *, is_worn_out: bool
+) -> tuple[DeviceConfig, list[str]]:
+    """Return the device that is tested, and warnings of what that overrules."""
+    whole = _with_model(given, model)
+    warnings = overruled(given, whole.to_dict(), "the errors are those of the model")
+    if is_worn_out:
+        worn = whole.replace({"nand.wear_out": "ignore"})
+        why = "without an amount to write (--tbw) blocks are used until the mean is worn out"
+        warnings += overruled(whole, worn.to_dict(), why)
+        whole = worn
+    if is_set(given, "nand.stress.retention_h") or is_set(given, "nand.stress.reads"):
+        # It is how data is kept at the end, and not while it is written.
+        whole = whole.replace({"nand.stress.retention_h": 0.0, "nand.stress.reads": 0.0})
+    return whole, warnings
+
+
+def _drive_writes(whole: DeviceConfig, tbw_tb: float | None) -> float | None:
+    """Return how often the drive is written, or refuse it."""
+    if tbw_tb is None:
+        return None
+    logical = float(whole.effective["logical_bytes"])
+    writes = tbw_tb * 1e12 / logical
+    if writes > DRIVE_WRITES_MAX:
+        limit = DRIVE_WRITES_MAX * logical / 1e12
+        message = f"{tbw_tb:g} TB is out of range; accepted: at most {limit:.3g} TB on this drive"
+        raise ConfigError("tbw", message)
+    return writes
 
 
 def _check(cuts: int, **amounts: float | None) -> None:

@@ -41,7 +41,7 @@ sync; quiet nvme flush /dev/nvme0n1
 say synced; hear
 sleep 1; live first
 echo 3 > /proc/sys/vm/drop_caches
-try sh -c "cd /mnt; sha256sum -c /tmp/sums"
+try sh -c 'cd /mnt; sha256sum -c "$OLDPWD/sums"'
 umount /mnt
 try e2fsck -fn /dev/nvme0n1
 dd if=/dev/urandom of=page bs=64k count=1 2> /dev/null

@@ -1,4 +1,4 @@
-//! Flexible data placement under a host of our own: what a handle is told is what its log has.
+//! Flexible data placement under a host of the tests: logs agree with what handles were given.
 
 use crate::host::{entry, number, put, ranged, serve, session, setup, Host};
 use opennandlab_sim::session::Pace;

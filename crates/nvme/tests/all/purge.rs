@@ -47,7 +47,7 @@ fn wear(admin: &mut Host) -> [u64; 3] {
     [number(&log, 92, 4), number(&log, 88, 4), number(&log, 224, 8)]
 }
 
-/// A drive that erases for so long that its host sees it.
+/// A drive whose erases are slow enough for a host to see their progress.
 fn slow(more: &str) -> Simulation {
     let json = format!(
         r#"{{"nand": {{"channels": 1, "dies_per_channel": 2, "planes_per_die": 1,

@@ -1,4 +1,4 @@
-//! Zones under a host of our own: states, write pointers, places and bytes beside a model of them
+//! Zones under a host of the tests: states, write pointers, places and bytes next to a model
 //! that was written apart, from the text of the specification.
 
 use std::collections::VecDeque;
@@ -363,7 +363,7 @@ fn appends_together_take_the_whole_zone() {
     drop(server.stop());
 }
 
-/// A die without blocks makes zones read-only: the host is told, reads which, and takes them off.
+/// A die without blocks makes zones read-only: an event names the log, which names them.
 #[test]
 fn zones_that_fail_are_reported() {
     let nand = r#", "max_pe_cycles": 3, "wear_out": "retire""#;
