@@ -124,6 +124,8 @@ class Relay:
         with host, drive, suppress(OSError):
             while data := drive.recv(1 << 16):
                 host.sendall(data)
+            # Closing waits for the other way, which may have a request that came too late.
+            host.shutdown(socket.SHUT_RDWR)
 
     def _down(self, host: socket.socket, drive: socket.socket) -> None:
         with suppress(OSError), host.makefile("rb") as stream:
