@@ -4,7 +4,9 @@
 //! slots ─► bytes of requests ─► TCP, loopback ─► server ─► replies ─► slots that are free again
 //! ```
 //! Prints for each load the rate and the processor time of the server's thread a request, medians
-//! of interleaved runs, and their ratios. Usage: `cargo bench -p opennandlab-nvme [-- RUNS]`.
+//! of interleaved runs, and their ratios; then the median times of a drive that is as slow as its
+//! model, whose difference is the lateness of one door over the other.
+//! Usage: `cargo bench -p opennandlab-nvme [-- RUNS]`.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -26,6 +28,8 @@ const DEVICE: &str = r#"{"nand": {"channels": 1, "dies_per_channel": 2, "planes_
 /// Data of one run.
 const RUN_BYTES: u64 = 256 << 20;
 const REQUESTS_MAX: u64 = 40_000;
+/// Requests of one run in real time.
+const REAL_REQUESTS: u64 = 4000;
 
 /// What is asked for.
 #[derive(Clone, Copy)]
@@ -33,6 +37,13 @@ struct Load {
     is_write: bool,
     bytes: u32,
     depth: u16,
+}
+
+impl std::fmt::Display for Load {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let name = if self.is_write { "write" } else { "read" };
+        write!(out, "{name:5} {:3} KiB QD {:2}", self.bytes >> 10, self.depth)
+    }
 }
 
 const LOADS: [Load; 6] = [
@@ -120,7 +131,7 @@ impl Client for OverNvme {
     }
 }
 
-/// Seconds, seconds of the server's processor, and the median time of a request.
+/// Seconds, seconds of the server's processor, and the median seconds of a request.
 struct Run {
     wall: f64,
     server: f64,
@@ -138,13 +149,14 @@ fn others() -> f64 {
     (all - of("/proc/thread-self/schedstat")) / 1e9
 }
 
-fn run(client: &dyn Client, stream: &mut TcpStream, load: Load, pages: u64) -> Run {
-    let requests = (RUN_BYTES / u64::from(load.bytes)).min(REQUESTS_MAX);
+fn run(client: &dyn Client, mut stream: TcpStream, load: Load, pages: u64, requests: u64) -> Run {
     let mut place = 1_u64;
     let mut next = || {
         place = place.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         (place >> 33) % (pages - u64::from(load.bytes / 4096)) * 4096
     };
+    stream.set_nodelay(true).expect("a socket");
+    stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a socket");
     let (mut out, mut bytes, mut filled) = (Vec::new(), vec![0; 4 << 20], 0);
     let mut began = vec![Instant::now(); usize::from(load.depth)];
     let (mut asked, mut ended) = (0, 0);
@@ -228,62 +240,90 @@ fn over_nvme(address: SocketAddr) -> (TcpStream, TcpStream) {
     (admin, io)
 }
 
+/// A drive that is served over both.
+struct Bench {
+    server: Server,
+    nbd: SocketAddr,
+    nvme: SocketAddr,
+    pages: u64,
+}
+
+impl Bench {
+    fn new(timing: Timing) -> Bench {
+        let simulation = Simulation::new(DeviceConfig::resolve(DEVICE).expect("a device"), 1);
+        let pace = if timing == Timing::Off { Pace::Untimed } else { Pace::Timed };
+        let session = Session::new(simulation, pace).expect("a plain disk");
+        let bytes = session.capacity_bytes();
+        let local: SocketAddr = ([127, 0, 0, 1], 0).into();
+        let nbd = Arc::new(Nbd(Export { name: "drive".into(), bytes, is_read_only: false }));
+        let nbd = Door::tcp(local, false, |_| Ok(nbd as Arc<dyn Protocol>)).expect("a free port");
+        let setup = Setup {
+            nqn: Some(NQN.into()),
+            serial: None,
+            model: "opennandlab test".into(),
+            block_bytes: 4096,
+            namespaces: None,
+            is_block_given: false,
+            is_read_only: false,
+            seed: String::new(),
+            is_multipath: false,
+        };
+        let nvme = Door::tcp(local, false, |bound| {
+            Ok(Arc::new(Nvme::new(&session, &setup, bound)?) as Arc<dyn Protocol>)
+        })
+        .expect("a free port");
+        let (to_nbd, to_nvme) = (nbd.address().expect("a port"), nvme.address().expect("a port"));
+        let options = Options { timing, record: None, capture: None };
+        let server = Server::start(session, None, &options, vec![nbd, nvme]).expect("it serves");
+        Bench { server, nbd: to_nbd, nvme: to_nvme, pages: bytes / 4096 }
+    }
+
+    /// Medians over NBD and over NVMe of a number of runs in turns. Each is alone with the server:
+    /// the thread of a client that waits keeps time for the others.
+    fn medians(&self, load: Load, requests: u64, runs: usize) -> [Run; 2] {
+        let mut of = [vec![], vec![]];
+        for _ in 0..runs {
+            of[0].push(run(&OverNbd, over_nbd(self.nbd), load, self.pages, requests));
+            let (_admin, io) = over_nvme(self.nvme);
+            of[1].push(run(&OverNvme, io, load, self.pages, requests));
+        }
+        of.map(|runs| {
+            let over =
+                |value: fn(&Run) -> f64| median(&mut runs.iter().map(value).collect::<Vec<_>>());
+            Run {
+                wall: over(|run| run.wall),
+                server: over(|run| run.server),
+                median: over(|run| run.median),
+            }
+        })
+    }
+}
+
 fn main() {
     let runs = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(5);
-    let simulation = Simulation::new(DeviceConfig::resolve(DEVICE).expect("a device"), 1);
-    let session = Session::new(simulation, Pace::Untimed).expect("a plain disk");
-    let bytes = session.capacity_bytes();
-    let local: SocketAddr = ([127, 0, 0, 1], 0).into();
-    let nbd = Arc::new(Nbd(Export { name: "drive".into(), bytes, is_read_only: false }));
-    let nbd = Door::tcp(local, false, |_| Ok(nbd as Arc<dyn Protocol>)).expect("a free port");
-    let setup = Setup {
-        nqn: Some(NQN.into()),
-        serial: None,
-        model: "opennandlab test".into(),
-        block_bytes: 4096,
-        namespaces: None,
-        is_block_given: false,
-        is_read_only: false,
-        seed: String::new(),
-        is_multipath: false,
-    };
-    let nvme = Door::tcp(local, false, |bound| {
-        Ok(Arc::new(Nvme::new(&session, &setup, bound)?) as Arc<dyn Protocol>)
-    })
-    .expect("a free port");
-    let (to_nbd, to_nvme) = (nbd.address().expect("a port"), nvme.address().expect("a port"));
-    let options = Options { timing: Timing::Off, record: None, capture: None };
-    let server = Server::start(session, None, &options, vec![nbd, nvme]).expect("it serves");
-    let mut nbd = over_nbd(to_nbd);
-    let (_admin, mut nvme) = over_nvme(to_nvme);
-    for stream in [&nbd, &nvme] {
-        stream.set_nodelay(true).expect("a socket");
-        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a socket");
-    }
-    let pages = bytes / 4096;
+    let bench = Bench::new(Timing::Off);
     println!("load               NBD/s   NVMe/s  ratio   server us, NBD  NVMe   p50 us, NBD  NVMe");
     for load in LOADS {
-        let mut of = [[vec![], vec![], vec![]], [vec![], vec![], vec![]]];
-        for _ in 0..runs {
-            let pair =
-                [run(&OverNbd, &mut nbd, load, pages), run(&OverNvme, &mut nvme, load, pages)];
-            let requests = (RUN_BYTES / u64::from(load.bytes)).min(REQUESTS_MAX) as f64;
-            for (of, run) in of.iter_mut().zip(pair) {
-                of[0].push(requests / run.wall);
-                of[1].push(run.server / requests * 1e6);
-                of[2].push(run.median * 1e6);
-            }
-        }
-        let [nbd_run, run] = of.map(|values| values.map(|mut values| median(&mut values)));
-        let ([before, of_nbd, late], [rate, server, p50]) = (nbd_run, run);
-        let (name, ratio) = (if load.is_write { "write" } else { "read" }, rate / before);
+        let requests = (RUN_BYTES / u64::from(load.bytes)).min(REQUESTS_MAX);
+        let [nbd, nvme] = bench.medians(load, requests, runs);
+        let (count, us) = (requests as f64, 1e6 / requests as f64);
         println!(
-            "{name:5} {:3} KiB QD {:2} {before:8.0} {rate:8.0}  {ratio:.3}   {of_nbd:14.2} \
-             {server:5.2}   {late:11.1} {p50:5.1}",
-            load.bytes >> 10,
-            load.depth,
+            "{load} {:8.0} {:8.0}  {:.3}   {:14.2} {:5.2}   {:11.1} {:5.1}",
+            count / nbd.wall,
+            count / nvme.wall,
+            nbd.wall / nvme.wall,
+            nbd.server * us,
+            nvme.server * us,
+            nbd.median * 1e6,
+            nvme.median * 1e6,
         );
     }
-    drop((nbd, nvme));
-    let _ = server.stop();
+    let _ = bench.server.stop();
+    let bench = Bench::new(Timing::Scaled(1.0));
+    println!("\nin real time      p50 us, NBD   NVMe   later by");
+    for load in [LOADS[5], LOADS[4], LOADS[0]] {
+        let [nbd, nvme] = bench.medians(load, REAL_REQUESTS, runs).map(|run| run.median * 1e6);
+        println!("{load} {nbd:10.1} {nvme:8.1} {:8.1}", nvme - nbd);
+    }
+    let _ = bench.server.stop();
 }
