@@ -9,7 +9,8 @@
 //! so with one connection a request, the drive and the reply need one thread: no other thread is
 //! woken for a request, and on two cores the client has the other. A sleep ends late, so the holder
 //! sleeps until shortly before the event, and looks at its socket and the clock in turns for the
-//! rest.
+//! rest. A reader whose request plans the next event becomes the holder, so that an idle connection
+//! that was it costs the others no wake-up.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -66,6 +67,15 @@ impl Keeper {
         let before = self.planned.swap(next, Ordering::SeqCst);
         if next < before && self.holder.load(Ordering::SeqCst) != who {
             self.ring();
+        }
+    }
+
+    /// Plans as [`Keeper::plan`] does. If the event is earlier, the reader is the holder now: it
+    /// continues with [`Keeper::take`] or [`Keeper::leave`] in a moment.
+    pub fn plan_and_take(&self, reader: u64, next: u64) {
+        if next < self.planned.swap(next, Ordering::SeqCst) {
+            // The one before wakes at the latest for what it waits for, and finds itself replaced.
+            self.holder.store(reader, Ordering::SeqCst);
         }
     }
 
@@ -160,4 +170,26 @@ impl Keeper {
 pub fn sleep_exactly() {
     #[cfg(target_os = "linux")]
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reader_that_plans_the_next_event_keeps_time() {
+        let keeper = Keeper::new().expect("sockets");
+        keeper.plan_and_take(1, 500);
+        assert!(keeper.take(1) && !keeper.take(2));
+        keeper.plan_and_take(2, 900);
+        assert!(keeper.take(1), "a later event changes nothing");
+        keeper.plan_and_take(2, 400);
+        assert!(keeper.take(2) && !keeper.take(1));
+        keeper.plan(TIMER, 100);
+        assert!(keeper.take(2), "others ring for the holder");
+        keeper.leave(1);
+        assert!(!keeper.take(1), "only the holder can leave");
+        keeper.leave(2);
+        assert!(keeper.take(1));
+    }
 }

@@ -292,7 +292,10 @@ impl<'a> Line<'a> {
             self.ready.push((shared.clock.to_model(arrive), pending));
         }
         core.advance(shared.clock.to_model(shared.clock.now()), &mut self.ready);
-        shared.plan(self.number + 1, &mut core);
+        match self.reader.get_ref().keeps_as {
+            NO_CLIENT => shared.plan(NO_CLIENT, &mut core),
+            reader => shared.keeper.plan_and_take(reader, shared.next_at(&mut core)),
+        }
         drop(core);
         shared.answer(&mut self.ready);
         Ok(())

@@ -69,8 +69,12 @@ impl Shared {
 
     /// Notes when the drive has something to do next.
     pub(crate) fn plan(&self, who: u64, core: &mut Core) {
-        let next = core.session().next_at().map_or(NEVER, |at| self.clock.to_wall(at));
-        self.keeper.plan(who, next);
+        self.keeper.plan(who, self.next_at(core));
+    }
+
+    /// Wall time at which the drive has something to do next.
+    pub(crate) fn next_at(&self, core: &mut Core) -> u64 {
+        core.session().next_at().map_or(NEVER, |at| self.clock.to_wall(at))
     }
 
     /// Advances the drive to the present time.
