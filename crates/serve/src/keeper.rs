@@ -74,7 +74,7 @@ impl Keeper {
     /// continues with [`Keeper::take`] or [`Keeper::leave`] in a moment.
     pub fn plan_and_take(&self, reader: u64, next: u64) {
         if next < self.planned.swap(next, Ordering::SeqCst) {
-            // The one before wakes at the latest for what it waits for, and finds itself replaced.
+            // The one before is replaced, which it finds when it wakes.
             self.holder.store(reader, Ordering::SeqCst);
         }
     }

@@ -1,7 +1,6 @@
 """`reliability`: error rates, LLRs and retry tables of models; life tests of drives."""
 
 from dataclasses import asdict, dataclass
-from enum import Enum
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,9 +11,10 @@ from opennandlab.cli import _reliability_axes as lists
 from opennandlab.cli import _reliability_tables as show
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._reliability_cells import CELLS_EXAMPLE, cells
+from opennandlab.cli._reliability_sample import PLAN_EXAMPLE, plan
 from opennandlab.cli._typed import typed, typed_device
 from opennandlab.cli.options.common import Printed, Seed, Sets
-from opennandlab.cli.options.reliability import Around, Reads, StressOptions, stress_of
+from opennandlab.cli.options.reliability import Around, Class, Reads, StressOptions, stress_of
 from opennandlab.cli.options.rows import command, flag
 
 if TYPE_CHECKING:
@@ -46,13 +46,6 @@ SPREAD_MAX = 3.0
 ANALYTIC = ("waf", "spread", "layers", "layer_swing", "retry_reads")
 # A million years.
 HOURS_MAX = 8.766e9
-
-
-class Class(str, Enum):
-    """Application classes of JESD218."""
-
-    CLIENT = "client"
-    ENTERPRISE = "enterprise"
 
 
 Plot = Annotated[Path | None, flag("Plot the curves into an HTML, SVG, PNG or PDF file.", "--plot")]
@@ -441,6 +434,9 @@ def life(given: LifeOptions) -> None:
         terminal.note(f"warning: {text}", style="yellow")
     if not passed:
         raise typer.Exit(terminal.FAILED)
+
+
+command(app, example=PLAN_EXAMPLE)(plan)
 
 
 @dataclass(frozen=True, kw_only=True)

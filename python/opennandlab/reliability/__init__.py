@@ -25,6 +25,7 @@ from opennandlab.reliability.model import (
     load_model,
 )
 from opennandlab.reliability.page_table import page_table
+from opennandlab.reliability.sample import SamplePlan, drives_needed, sample_plan, upper_limit
 from opennandlab.reliability.spread import codeword_failure
 
 __all__ = [
@@ -38,14 +39,18 @@ __all__ = [
     "LlrTable",
     "Model",
     "RetryTable",
+    "SamplePlan",
     "StatesUnderStress",
     "Valley",
     "arrhenius",
     "codeword_failure",
     "count_cells",
     "drive_life_test",
+    "drives_needed",
     "layer_factors",
     "life_test",
     "load_model",
     "page_table",
+    "sample_plan",
+    "upper_limit",
 ]

@@ -9,6 +9,13 @@ from opennandlab.cli.options.common import Printed
 from opennandlab.cli.options.rows import flag
 
 
+class Class(str, Enum):
+    """Application classes of JESD218."""
+
+    CLIENT = "client"
+    ENTERPRISE = "enterprise"
+
+
 class Around(str, Enum):
     """Read levels around which a page is sensed."""
 

@@ -1,0 +1,179 @@
+"""How many drives a test after JESD218 takes, and what their failures and data errors show.
+
+```text
+failures of N drives ─► upper limit of their mean, 60 % ─► at most the share of the class times N
+data errors of them ─►            the same             ─► at most UBER times the bits of N drives
+```
+
+Both counts are Poisson's: at that mean, so few are seen in 40 of 100 samples. With too few drives,
+or bytes, the limit of no event at all is too high, and the sample can show nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from opennandlab.base.errors import ConfigError
+from opennandlab.reliability.jedec import CLASSES
+from opennandlab.reliability.life import poisson_interval
+
+# Of the upper limits; JESD218, recalled, unverified.
+SAMPLE_CONFIDENCE = 0.6
+# Most events that are accepted.
+COUNT_MAX = 1_000_000
+DRIVES_MAX = 100_000
+BITS_PER_TB = 8e12
+
+
+def upper_limit(events: int) -> float:
+    """Return the upper 60 % limit of the mean of a Poisson variable of which one value was seen.
+
+    Args:
+        events: The value, 0 to 1e6.
+
+    Raises:
+        ConfigError: for another value.
+
+    Source:
+        As `poisson_interval`; one-sided.
+
+    >>> [round(upper_limit(events), 4) for events in range(6)]
+    [0.9163, 2.0223, 3.1054, 4.1753, 5.2366, 6.2919]
+    """
+    if not 0 <= events <= COUNT_MAX:
+        raise ConfigError("events", f"{events} is not usable; accepted: 0 to {COUNT_MAX}")
+    return poisson_interval(events, 2.0 * SAMPLE_CONFIDENCE - 1.0)[1]
+
+
+def drives_needed(failures: int, share: float) -> int:
+    """Return the fewest drives with which a number of failures is within a share.
+
+    Args:
+        failures: Of the sample.
+        share: Of drives that may fail, 0 to 1.
+
+    >>> [drives_needed(failures, 0.03) for failures in range(6)]
+    [31, 68, 104, 140, 175, 210]
+    """
+    return math.ceil(upper_limit(failures) / share)
+
+
+@dataclass(frozen=True)
+class Count:
+    """Failures or data errors of a sample against their limit.
+
+    Args:
+        limit: What the upper limit may be.
+        allowed: The most events whose upper limit is within it; none if not even 0 are.
+        found: Events that were seen, if known.
+    """
+
+    limit: float
+    allowed: int | None
+    found: int | None
+
+    @staticmethod
+    def of(limit: float, found: int | None) -> Count:
+        """Return the count of a limit."""
+        return Count(limit, _most(limit), found)
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether the found events are allowed; none if they are unknown, or none can show it."""
+        if self.allowed is None or self.found is None:
+            return None
+        return self.found <= self.allowed
+
+
+@dataclass(frozen=True)
+class SamplePlan:
+    """What a sample of drives shows.
+
+    Args:
+        drive_class: `client` or `enterprise`.
+        drives: How many.
+        terabytes: Written to each, or read of it: the smaller of both, TB of 10^12 bytes.
+        failures: Drives that failed: no capacity, no writes or no answer.
+        errors: Data errors of all together.
+    """
+
+    drive_class: str
+    drives: int
+    terabytes: float
+    failures: Count
+    errors: Count
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether both limits are met; none where this cannot be shown, or is not known."""
+        found = (self.failures.passed, self.errors.passed)
+        if False in found:
+            return False
+        return None if None in found else True
+
+
+def sample_plan(  # noqa: PLR0913 - what a test plan states
+    drive_class: str,
+    drives: int,
+    tbw_tb: float,
+    *,
+    read_tb: float | None = None,
+    failures: int | None = None,
+    errors: int | None = None,
+) -> SamplePlan:
+    """Return the plan of a sample of drives, judged by its events.
+
+    Args:
+        drive_class: `client` or `enterprise`.
+        drives: How many are tested.
+        tbw_tb: TB written to each.
+        read_tb: TB read of each; by default as many.
+        failures: Drives that failed, if known.
+        errors: Data errors of all drives, if known.
+
+    Raises:
+        ConfigError: for an unknown class or a value out of range.
+
+    Source:
+        JESD218B (March 2016): the rules are recalled, unverified.
+
+    >>> plan = sample_plan("client", 31, 70.0, failures=0, errors=15)
+    >>> plan.failures.allowed, plan.errors.allowed, plan.passed
+    (0, 15, True)
+    >>> sample_plan("client", 30, 70.0, failures=0, errors=0).passed is None
+    True
+    """
+    if drive_class not in CLASSES:
+        accepted = ", ".join(CLASSES)
+        raise ConfigError("class", f"unknown value `{drive_class}`; accepted: {accepted}")
+    if not 1 <= drives <= DRIVES_MAX:
+        raise ConfigError("drives", f"{drives} is not usable; accepted: 1 to {DRIVES_MAX}")
+    for key, value in (("tbw", tbw_tb), ("read", read_tb)):
+        if value is not None and not 0.0 < value < math.inf:
+            raise ConfigError(key, f"{value} is not usable; accepted: a number of TB above 0")
+    for key, count in (("failures", failures), ("errors", errors)):
+        if count is not None and not 0 <= count <= COUNT_MAX:
+            raise ConfigError(key, f"{count} is not usable; accepted: 0 to {COUNT_MAX}")
+    if failures is not None and failures > drives:
+        raise ConfigError("failures", f"{failures} of {drives} drives; accepted: 0 to {drives}")
+    required = CLASSES[drive_class]
+    terabytes = min(tbw_tb, tbw_tb if read_tb is None else read_tb)
+    return SamplePlan(
+        drive_class,
+        drives,
+        terabytes,
+        Count.of(required.functional_failures_max * drives, failures),
+        Count.of(terabytes * BITS_PER_TB * required.uber_max * drives, errors),
+    )
+
+
+def _most(limit: float) -> int | None:
+    """Return the most events whose upper limit is within a limit."""
+    if upper_limit(0) > limit:
+        return None
+    low, high = 0, min(math.ceil(limit) + 1, COUNT_MAX)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if upper_limit(middle) <= limit else (low, middle - 1)
+    return low
