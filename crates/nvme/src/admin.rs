@@ -160,7 +160,7 @@ fn log(queue: &Queue, entry: &Entry, line: &Line<'_>) -> Result<Vec<u8>, Status>
             let used_blocks = queue.target.namespaces.iter().map(|it| it.used(line)).sum();
             line.drive(|session, supply, now| Facts {
                 vitals: session.vitals(),
-                activity: session.activity.clone(),
+                activity: session.activity().clone(),
                 cuts: supply.map_or(0, Supply::cuts),
                 age_ns: now.0,
                 used_blocks,

@@ -1,9 +1,9 @@
-//! Log C3h: commands that were slow, as the drive has counted them since it was served.
+//! Log C3h: commands that were slow, as the drive has counted them in its life.
 //!
 //! Source: OCP Datacenter NVMe SSD Specification 2.0, latency monitor, with the offsets that newer
 //! nvme-cli reads: counters of a bucket are one not used, trim, write and read, of the bucket with
 //! the lowest latencies first; stamps and latencies have no first one, and begin with the highest
-//! bucket. Stamps are milliseconds of the model since the drive was served.
+//! bucket. Stamps are milliseconds that the drive has had power, by the model.
 
 use opennandlab_sim::host::latency_monitor::{Figures, LatencyMonitor, BUCKETS, KINDS};
 use opennandlab_sim::units::Ns;

@@ -72,10 +72,17 @@ pub(crate) struct Facts {
     pub(crate) activity: Activity,
     /// Losses of power.
     pub(crate) cuts: u64,
-    /// Nanoseconds of the model.
+    /// Nanoseconds of the model since it was served.
     pub(crate) age_ns: u64,
     /// Blocks of all namespaces that hold data.
     pub(crate) used_blocks: u64,
+}
+
+impl Facts {
+    /// How long the drive has had power in its life.
+    fn powered_ns(&self) -> u64 {
+        self.vitals.service.age_ns + self.age_ns
+    }
 }
 
 /// Which part of which log a host wants.
@@ -145,8 +152,8 @@ pub(crate) fn page(
         DISCOVERED => discovered(target),
         0xc0 => ocp(target, &facts()),
         0xc3 => {
-            let Facts { activity, age_ns, .. } = facts();
-            latency_log::page(activity.slow, Ns(age_ns))
+            let facts = facts();
+            latency_log::page(facts.activity.slow.clone(), Ns(facts.powered_ns()))
         }
         _ => return Err(Status::LOG_PAGE),
     })
@@ -166,9 +173,9 @@ fn health(target: &Target, facts: &Facts) -> Vec<u8> {
         (48, written),
         (64, reads),
         (80, writes),
-        (96, facts.activity.busy(Ns(facts.age_ns)).0 / NS_PER_MINUTE),
+        (96, facts.activity.busy(Ns(facts.powered_ns())).0 / NS_PER_MINUTE),
         (112, it.service.power_cycles + facts.cuts + 1),
-        (128, (it.service.age_ns + facts.age_ns) / NS_PER_HOUR),
+        (128, facts.powered_ns() / NS_PER_HOUR),
         (144, it.service.unsafe_shutdowns + facts.cuts),
         (160, it.totals.media_errors),
         (176, target.failures.all().0),

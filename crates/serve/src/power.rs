@@ -136,7 +136,6 @@ impl Supply {
     /// drive and how long it takes until it is ready.
     pub fn cut(&mut self, session: Session, at: Ns) -> (Session, Ns) {
         let versions: Vec<u32> = session.known().map(|(version, _)| version).collect();
-        let activity = session.activity.clone().cut(at);
         let (mut remains, mut running, in_memory) = session.cut(at);
         brown_out(&mut running, Ns::from_us(self.config.ramp_us));
         let struck = interrupt_operations(&mut remains, &running, &self.config, &mut self.rng);
@@ -149,10 +148,7 @@ impl Supply {
         let mounting =
             Mounting { trims, versions, suspects: struck.suspects, ..Mounting::default() };
         let mounted = remains.mount(&mounting);
-        let Ok((mut session, report)) = mounted else {
-            unreachable!("nothing interrupts this mount")
-        };
-        session.activity = activity;
+        let Ok((session, report)) = mounted else { unreachable!("nothing interrupts this mount") };
         self.unreadable.extend(struck.unreadable);
         self.newest.fill(Newest::default());
         self.cuts += 1;

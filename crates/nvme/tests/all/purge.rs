@@ -256,14 +256,14 @@ fn sanitize_and_format_go_on_after_a_loss_of_power() {
 }
 
 /// The drive of an image, as a server takes it.
-fn of_image(image: &[u8]) -> Session {
+pub fn of_image(image: &[u8]) -> Session {
     let simulation = Simulation::from_image(image, 1).expect("an image");
     let mut session = Session::new(simulation, Pace::Timed).expect("a disk");
     session.load_contents(image).expect("its contents");
     session
 }
 
-fn image_of(server: Server) -> Vec<u8> {
+pub fn image_of(server: Server) -> Vec<u8> {
     let mut image = Vec::new();
     server.stop().0.expect("the drive comes back").save(&mut image).expect("memory takes it");
     image

@@ -11,6 +11,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use crate::host::{entry, number, put, ranged, setup, Host};
+use crate::purge::{image_of, of_image};
 
 /// Reads of 40 ms, programs of 120 ms.
 fn slow() -> Simulation {
@@ -83,7 +84,7 @@ fn a_copy_waits_for_its_reads() {
 }
 
 /// A thousand times faster than the model: a second is a quarter of an hour of it. Minutes without
-/// commands are not busy, and a loss of power ends neither busy time nor counts.
+/// commands are not busy, and neither a loss of power nor an image ends busy time and counts.
 #[test]
 fn busy_minutes_are_those_with_commands() {
     let device = DeviceConfig::resolve(
@@ -114,5 +115,24 @@ fn busy_minutes_are_those_with_commands() {
         assert_eq!(queue.ask(ranged(1, first, 1), &[1; 4096]).status, 0);
     }
     assert_eq!(minutes(&mut admin), 2);
-    drop(server.stop());
+    // An image of the drive as it is served, and that of its end; the age of the window grows.
+    let figures = |admin: &mut Host| admin.log(0xc3, 512).split_off(4);
+    let before = figures(&mut admin);
+    assert_eq!(number(&before, 0x20 - 4 + 4 * 14, 4), 12);
+    let mut live = Vec::new();
+    server.save(&mut live).expect("memory takes it");
+    for image in [live, image_of(server)] {
+        let (server, address) = serve(of_image(&image), None, 0.001);
+        let (mut admin, mut queue) = Host::pair(address, 0);
+        assert_eq!((minutes(&mut admin), figures(&mut admin)), (2, before.clone()));
+        let stamps = |admin: &mut Host| number(&admin.log(0xc3, 512), 0x60 + 8, 8);
+        let first = stamps(&mut admin);
+        let mut range = [0; 32];
+        put(&mut range, 8, 8, 0);
+        // 10 s and a read: the slowest write, later than all of the service before.
+        assert_eq!(queue.ask(entry(0x19, 1, &[5, 0, 0]), &range).status, 0);
+        assert_eq!(counts(&admin.log(0xc3, 512))[14], 13);
+        assert!(stamps(&mut admin) > first);
+        drop(server.stop());
+    }
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::host::activity::Activity;
 use crate::units::BlockId;
 
 /// How a drive forgets its data.
@@ -119,6 +120,8 @@ pub(crate) struct Life {
     pub(crate) service: Service,
     pub(crate) unfinished: Option<Unfinished>,
     pub(crate) purged: Option<Purged>,
+    /// Times of its requests.
+    pub(crate) activity: Activity,
     /// Notes of front ends, by their name.
     pub(crate) notes: BTreeMap<String, Value>,
 }

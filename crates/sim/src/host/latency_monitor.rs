@@ -7,10 +7,12 @@
 //! ```
 //! A command below the first threshold is not counted. Of each bucket and kind the largest latency
 //! is kept, and when it ended. After a window the figures are kept as they are until the next one
-//! has passed, and others begin. All times are those of the model.
+//! has passed, and others begin. All times are those that the drive has had power, by the model.
 //!
 //! Thresholds, window and their first values: OCP Datacenter NVMe SSD Specification 2.0, latency
 //! monitor: a threshold x means (x + 1) x 5 ms, and a bucket has its lower limit.
+
+use serde::{Deserialize, Serialize};
 
 use crate::units::Ns;
 
@@ -35,12 +37,22 @@ pub enum Kind {
 }
 
 /// Thresholds and window, in their steps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Setup {
     /// A to D, in ascending order.
     pub thresholds: [u8; BUCKETS],
     /// Length of a window.
     pub window: u16,
+}
+
+impl Setup {
+    /// The bucket of a latency; `None` below the first.
+    fn bucket(&self, latency: Ns) -> Option<usize> {
+        let limit = |threshold: u8| (u64::from(threshold) + 1) * THRESHOLD_STEP.0;
+        let count = self.thresholds.iter().filter(|&&it| latency.0 >= limit(it)).count();
+        count.checked_sub(1)
+    }
 }
 
 impl Default for Setup {
@@ -51,7 +63,8 @@ impl Default for Setup {
 }
 
 /// A slow command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Slow {
     /// When it ended.
     pub at: Ns,
@@ -60,7 +73,8 @@ pub struct Slow {
 }
 
 /// Counts of a window, by bucket and [`Kind`].
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Figures {
     /// Commands.
     pub counts: [[u32; KINDS]; BUCKETS],
@@ -69,10 +83,10 @@ pub struct Figures {
 }
 
 /// See the module.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct LatencyMonitor {
     setup: Setup,
-    limits: [Ns; BUCKETS],
     /// Start of the window.
     since: Ns,
     active: Figures,
@@ -88,9 +102,7 @@ impl Default for LatencyMonitor {
 impl LatencyMonitor {
     /// A monitor whose first window begins at 0.
     pub fn new(setup: Setup) -> Self {
-        let limits = setup.thresholds.map(|it| Ns((u64::from(it) + 1) * THRESHOLD_STEP.0));
-        let (active, kept) = (Figures::default(), Figures::default());
-        Self { setup, limits, since: Ns(0), active, kept }
+        Self { setup, since: Ns(0), active: Figures::default(), kept: Figures::default() }
     }
 
     /// Thresholds and window.
@@ -101,14 +113,13 @@ impl LatencyMonitor {
     /// A command has ended, not before the last one.
     #[inline]
     pub fn note(&mut self, kind: Kind, latency: Ns, at: Ns) {
-        if latency >= self.limits[0] {
-            self.note_slow(kind, Slow { at, latency });
+        if let Some(bucket) = self.setup.bucket(latency) {
+            self.note_slow((bucket, kind), Slow { at, latency });
         }
     }
 
-    fn note_slow(&mut self, kind: Kind, slow: Slow) {
+    fn note_slow(&mut self, (bucket, kind): (usize, Kind), slow: Slow) {
         self.advance(slow.at);
-        let bucket = self.limits.iter().filter(|&&limit| slow.latency >= limit).count() - 1;
         let (count, slowest) = (&mut self.active.counts, &mut self.active.slowest);
         let count = &mut count[bucket][kind as usize];
         *count = count.saturating_add(1);

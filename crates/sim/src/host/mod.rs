@@ -6,6 +6,7 @@
 //! Each box is a separate component without access to the event queue: it is called with the time
 //! and returns a time. Components that are not configured are left out.
 
+pub mod activity;
 pub mod arbitration;
 pub mod cache;
 pub mod interface;

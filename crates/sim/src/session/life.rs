@@ -6,6 +6,7 @@ use serde_json::{json, Value};
 use super::purging::Purging;
 use super::session::Session;
 use crate::drive::{Life, Service, Totals};
+use crate::host::activity::Activity;
 use crate::units::Ns;
 
 impl Session {
@@ -42,6 +43,9 @@ impl Session {
         life.past = life.past.plus(&self.tallies());
         life.past.media_errors += self.lost_reads();
         life.unfinished = self.unfinished(at);
+        if let Some(at) = at {
+            life.activity = life.activity.cut(self.powered(at));
+        }
         life
     }
 
@@ -49,6 +53,8 @@ impl Session {
     pub(super) fn life_now(&self, service: Service) -> Value {
         let mut life = self.life.clone();
         life.service = life.service.plus(service);
+        // What is outstanding now will be lost with the power, by the image.
+        life.activity = life.activity.cut(Ns(life.service.age_ns));
         life.past = self.totals();
         life.unfinished = self.unfinished(None);
         json!(life)
@@ -71,6 +77,16 @@ impl Session {
     pub(super) fn continue_life(&mut self, mut life: Life) {
         self.purging = life.unfinished.take().map(Purging::resumed);
         self.life = life;
+    }
+
+    /// How long the drive has had power in its life, at a time of this service.
+    pub fn powered(&self, at: Ns) -> Ns {
+        Ns(self.life.service.age_ns + at.0)
+    }
+
+    /// Times of its requests, by [`Session::powered`].
+    pub fn activity(&self) -> &Activity {
+        &self.life.activity
     }
 
     /// The drive was served: its next time adds to this.

@@ -7,7 +7,6 @@
 //! In addition: the bytes of its pages, the image with them, faults that are set from outside, and
 //! a drive that goes from a simulation into a session and back.
 
-mod activity;
 mod aiming;
 mod copy;
 mod extents;
@@ -33,7 +32,6 @@ mod unit_faults;
 mod zeros;
 mod zones;
 
-pub use activity::Activity;
 pub use extents::Extent;
 pub(crate) use flash_content::{Found, MapView};
 pub use handover::Kept;
@@ -46,3 +44,4 @@ pub use snapshot::Snapshot;
 pub use status::Vitals;
 
 pub use crate::drive::{PurgeKind, PurgeOrder, Purged, Service, Totals};
+pub use crate::host::activity::Activity;

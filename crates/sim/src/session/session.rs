@@ -17,7 +17,6 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::activity::Activity;
 use super::purging::Purging;
 use super::request::{Begun, Done, Pace, Refusal, Request};
 use super::unit_faults::Faults;
@@ -125,8 +124,6 @@ pub struct Session {
     pub(super) origin: Counts,
     pub(super) life: Life,
     pub(super) purging: Option<Purging>,
-    /// Times of its requests.
-    pub activity: Activity,
     /// The tag of the last command to zones.
     pub(super) next_tag: u32,
 }
@@ -208,7 +205,6 @@ impl Session {
             faults,
             life: Life::default(),
             purging: None,
-            activity: Activity::default(),
         }
     }
 
@@ -358,7 +354,8 @@ impl Session {
         let commands_left = parts.len() as u32;
         self.requests.insert(token, Pending { began, then, commands_left, refusal: None });
         self.arrive(at, done);
-        self.activity.begin(self.executor.as_ref().map_or(at, |executor| executor.now()));
+        let begun = self.powered(self.executor.as_ref().map_or(at, |executor| executor.now()));
+        self.life.activity.begin(begun);
         self.waiting.extend(parts.into_iter().map(|part| Running { token, part }));
         self.submit_waiting();
         self.forget_erased();
@@ -551,7 +548,10 @@ impl Session {
                     }
                     unwritten => {
                         let place = answer.ok().and_then(Begun::place);
-                        self.activity.end(request.began, at);
+                        let (op, began) = request.began;
+                        let latency = Ns(at.0.saturating_sub(began.0));
+                        let ended = Ns(self.life.service.age_ns + at.0);
+                        self.life.activity.end((op, latency), ended);
                         self.requests.remove(&token);
                         if let Some(part) = &unwritten {
                             self.release(part, true);

@@ -1,29 +1,34 @@
 //! What a served drive notes of the time of its requests: how long it was busy, and how many were
-//! slow. Times are those of the model; a drive without a clock notes nothing.
+//! slow. Times are those that the drive has had power, by the clock of the model; a drive without a
+//! clock notes nothing. Losses of power do not end the notes, and images keep them.
 
-use crate::host::latency_monitor::{Kind, LatencyMonitor};
+use serde::{Deserialize, Serialize};
+
+use super::latency_monitor::{Kind, LatencyMonitor};
 use crate::op::HostOp;
 use crate::units::Ns;
 
-/// See the module. A loss of power does not end it.
-#[derive(Clone, Debug, Default)]
+/// See the module.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Activity {
     /// Slow requests.
     pub slow: LatencyMonitor,
     busy: Ns,
-    /// Since when, and how many.
+    /// Since when, and how many. None is outstanding without power.
+    #[serde(skip)]
     outstanding: Option<(Ns, u64)>,
 }
 
 impl Activity {
     /// A request has arrived.
-    pub(super) fn begin(&mut self, at: Ns) {
+    pub(crate) fn begin(&mut self, at: Ns) {
         let (since, count) = self.outstanding.unwrap_or((at, 0));
         self.outstanding = Some((since, count + 1));
     }
 
-    /// A request of this kind and arrival has ended.
-    pub(super) fn end(&mut self, (op, began): (HostOp, Ns), at: Ns) {
+    /// A request of this kind has ended, after this latency.
+    pub(crate) fn end(&mut self, (op, latency): (HostOp, Ns), at: Ns) {
         if let Some((since, count)) = self.outstanding.take() {
             if count > 1 {
                 self.outstanding = Some((since, count - 1));
@@ -38,7 +43,7 @@ impl Activity {
             2 => Kind::Trim,
             _ => return,
         };
-        self.slow.note(kind, Ns(at.0.saturating_sub(began.0)), at);
+        self.slow.note(kind, latency, at);
     }
 
     /// Time with at least one request, up to now.
@@ -49,7 +54,7 @@ impl Activity {
 
     /// The power fails: no request is outstanding any more.
     #[must_use]
-    pub fn cut(mut self, at: Ns) -> Self {
+    pub(crate) fn cut(mut self, at: Ns) -> Self {
         self.busy = self.busy(at);
         self.outstanding = None;
         self
