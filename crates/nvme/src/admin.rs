@@ -7,13 +7,18 @@ use opennandlab_serve::answer::End;
 use opennandlab_serve::line::Line;
 use opennandlab_serve::power::Supply;
 use opennandlab_serve::request::Errno;
+use opennandlab_sim::host::latency_monitor::Setup;
 
+use crate::bytes::get;
 use crate::command::{Entry, FABRICS, TRANSFER_BYTES_MAX};
 use crate::controller::{Known, EVENTS_MAX};
 use crate::fabrics::{Effect, Queue};
-use crate::features::{self, COMMAND_SETS, HOST_ID, KEEP_ALIVE, TEMPERATURE, WRITE_CACHE};
+use crate::features::{
+    self, COMMAND_SETS, HOST_ID, KEEP_ALIVE, TEMPERATURE, TIMESTAMP, WRITE_CACHE,
+};
 use crate::identify;
 use crate::io::FLUSH;
+use crate::latency_log;
 use crate::logs::{self, Facts, Wanted, HEALTH};
 use crate::placement::{self, EVENTS_FEATURE, FEATURE};
 use crate::reply::{Purpose, Reply, Ticket};
@@ -65,7 +70,7 @@ pub(crate) fn execute(
             let page = identify::page(queue, &entry, |namespace| namespace.used(line));
             page.and_then(|page| sized(&entry, page)).map(|page| (0, page))
         }
-        GET_FEATURE => feature(queue, &entry),
+        GET_FEATURE => feature(queue, &entry, line),
         SET_FEATURE => match set_feature(queue, &entry, data, line) {
             Ok(None) => return flush(ticket, line),
             Ok(Some(first)) => Ok((first, Vec::new())),
@@ -178,7 +183,7 @@ fn log(queue: &Queue, entry: &Entry, line: &Line<'_>) -> Result<Vec<u8>, Status>
 }
 
 /// A feature: its present value or that at first, or what can be done with it.
-fn feature(queue: &Queue, entry: &Entry) -> Result<(u32, Vec<u8>), Status> {
+fn feature(queue: &Queue, entry: &Entry, line: &Line<'_>) -> Result<(u32, Vec<u8>), Status> {
     let (id, select) = (entry.dword(10) as u8, entry.dword(10) >> 8 & 7);
     let state = queue.controller.state();
     let of_placement = queue.target.placement.as_ref();
@@ -194,13 +199,23 @@ fn feature(queue: &Queue, entry: &Entry) -> Result<(u32, Vec<u8>), Status> {
             of_placement.map_or(Err(Status::FIELD), |it| it.feature(entry))?
         }
         (COMMAND_SETS, _) if queue.target.zones.is_some() => (0, vec![]),
+        (latency_log::FEATURE, _) => {
+            // What is set is saved.
+            let current = || line.drive(|session, _, _| session.activity().slow.setup());
+            let setup = if select == 1 { Setup::default() } else { current() };
+            // Tools want the first dword alone.
+            let is_brief = entry.data_bytes() == 0;
+            let data = if is_brief { vec![] } else { latency_log::settings(setup) };
+            (u32::from(setup.is_on), data)
+        }
         (TEMPERATURE, _) if !features::is_of_sensor(entry.dword(11)) => return Err(Status::FIELD),
         (_, 0) => state.features.get(id)?,
         _ => features::Features::default().get(id)?,
     };
     if select == 3 {
-        // Changeable; for all namespaces; not kept over resets.
-        return Ok((u32::from(id != HOST_ID) << 2, Vec::new()));
+        // Changeable, for all namespaces; the monitor's alone is saved.
+        let is_saved = u32::from(id == latency_log::FEATURE);
+        return Ok((u32::from(id != HOST_ID) << 2 | is_saved, Vec::new()));
     }
     Ok((value, sized(entry, data)?))
 }
@@ -213,6 +228,15 @@ fn set_feature(
     line: &Line<'_>,
 ) -> Result<Option<u32>, Status> {
     let (id, value) = (entry.dword(10) as u8, entry.dword(11));
+    if id == latency_log::FEATURE {
+        if let Some(setup) = latency_log::settings_of(data)? {
+            line.drive(|session, _, now| {
+                let now = session.powered(now);
+                session.latency_monitor().configure(setup, now);
+            });
+        }
+        return Ok(Some(0));
+    }
     if entry.dword(10) >> 31 == 1 {
         return Err(Status::NOT_SAVEABLE);
     }
@@ -232,6 +256,12 @@ fn set_feature(
     let first = queue.controller.state().features.set(id, value, data)?;
     if id == KEEP_ALIVE {
         let _ = line.set_patience(patience(value));
+    }
+    if id == TIMESTAMP {
+        line.drive(|session, _, now| {
+            let now = session.powered(now);
+            session.latency_monitor().set_clock(get(data, 0, 6), now);
+        });
     }
     Ok(Some(first))
 }

@@ -63,7 +63,7 @@ fn slow_commands_are_those_of_the_model() {
     assert_eq!(number(&log, 0xc0 + 2 * 7, 2), 120, "the slowest write of bucket 1");
     let stamp = number(&log, 0x60 + 8 * 11, 8);
     assert!((400..600_000).contains(&stamp), "{stamp} ms of the model");
-    assert_eq!((log[0], number(&log, 0x1ee, 2)), (1, 1));
+    assert_eq!((log[0], number(&log, 0x1ee, 2)), (7, 1));
     drop(server.stop());
 }
 
@@ -135,4 +135,54 @@ fn busy_minutes_are_those_with_commands() {
         assert!(stamps(&mut admin) > first);
         drop(server.stop());
     }
+}
+
+/// Feature C5h changes what the drive counts, for log and image alike.
+#[test]
+fn a_host_sets_the_monitor() {
+    let session = Session::new(slow(), Pace::Timed).expect("a plain disk");
+    let (server, address) = serve(session, None, 0.1);
+    let (mut admin, mut queue) = Host::pair(address, 0);
+    assert_eq!(queue.ask(ranged(1, 0, 1), &[1; 4096]).status, 0);
+    assert_eq!(counts(&admin.log(0xc3, 512))[6], 1);
+    let get = |admin: &mut Host, select: u32, bytes| {
+        admin.take(entry(10, 0, &[0xc5 | select << 8]), bytes)
+    };
+    let first = get(&mut admin, 0, 4096);
+    assert_eq!((first.status, first.first, first.data[5], first.data[12]), (0, 1, 0x2e, 1));
+    assert_eq!((get(&mut admin, 3, 0).first, get(&mut admin, 0, 0).first), (5, 1));
+    // 35, 125, 130 and 1280 ms; saved or not, the counts begin again.
+    let mut data = first.data.clone();
+    data[..6].copy_from_slice(&[3, 0, 6, 24, 25, 255]);
+    for saves in [0, 1 << 31] {
+        assert_eq!(queue.ask(ranged(1, 1, 1), &[1; 4096]).status, 0);
+        assert_eq!(admin.give(entry(9, 0, &[0xc5 | saves]), &data).status, 0);
+        assert_eq!(counts(&admin.log(0xc3, 512)), [0; 16]);
+    }
+    for (select, expected) in [(0, &data), (1, &first.data), (2, &data)] {
+        assert_eq!(get(&mut admin, select, 4096).data, *expected);
+    }
+    // What is refused changes nothing.
+    data[3] = 6;
+    assert_eq!(admin.give(entry(9, 0, &[0xc5]), &data).status, 2);
+    assert_eq!(admin.give(entry(9, 0, &[0xc5]), &data[..512]).status, 0x0f);
+    assert_eq!(queue.ask(ranged(1, 2, 1), &[1; 4096]).status, 0);
+    assert_eq!(queue.take(ranged(2, 2, 1), 4096).status, 0);
+    let log = admin.log(0xc3, 512);
+    assert_eq!(counts(&log), [0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(log[4..13], [3, 0, 6, 24, 25, 255, 0xff, 0x0f, 0x0a]);
+    // A reset, a restart from an image; then it is off.
+    admin.configure(0x46_0000);
+    admin.enable();
+    assert_eq!(admin.log(0xc3, 512)[4..], log[4..]);
+    let (server, address) = serve(of_image(&image_of(server)), None, 0.1);
+    let (mut admin, mut queue) = Host::pair(address, 0);
+    assert_eq!(admin.log(0xc3, 512)[4..], log[4..]);
+    data[3] = 24;
+    data[12] = 0;
+    assert_eq!(admin.give(entry(9, 0, &[0xc5]), &data).status, 0);
+    assert_eq!(queue.take(ranged(2, 2, 1), 4096).status, 0);
+    let log = admin.log(0xc3, 512);
+    assert_eq!((counts(&log), log[0], get(&mut admin, 0, 0).first), (vec![0; 16], 6, 0));
+    drop(server.stop());
 }

@@ -5,12 +5,13 @@
 //! quick ─┼─ 0 ──┼─ 1 ──┼─ 2 ──┼─ 3 ─►    latency of a command
 //!                                        active ── a window of time has passed ─► kept, and none
 //! ```
-//! A command below the first threshold is not counted. Of each bucket and kind the largest latency
-//! is kept, and when it ended. After a window the figures are kept as they are until the next one
-//! has passed, and others begin. All times are those that the drive has had power, by the model.
+//! A command below the first threshold is not counted. Of each bucket and kind a latency is kept,
+//! and when it ended: the first one, or the largest, which is taken at most once in a pause. After a
+//! window the figures are kept as they are until the next one has passed, and others begin. All
+//! times are those that the drive has had power, by the model.
 //!
-//! Thresholds, window and their first values: OCP Datacenter NVMe SSD Specification 2.0, latency
-//! monitor: a threshold x means (x + 1) x 5 ms, and a bucket has its lower limit.
+//! Settings and their first values: OCP Datacenter NVMe SSD Specification 2.0, 4.8.9 and appendix
+//! C: a threshold x means (x + 1) x 5 ms, and a bucket has its lower limit.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +25,9 @@ pub const KINDS: usize = 3;
 const THRESHOLD_STEP: Ns = Ns(5_000_000);
 /// Step of the length of a window: five minutes.
 const WINDOW_STEP: Ns = Ns(300_000_000_000);
+/// Step of the pause between two latencies that are kept.
+const PAUSE_STEP: Ns = Ns(100_000_000);
+const NS_PER_MS: u64 = 1_000_000;
 
 /// What a command did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,19 +40,33 @@ pub enum Kind {
     Read = 2,
 }
 
-/// Thresholds and window, in their steps.
+/// What is counted and kept; numbers are in their steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Setup {
+    /// Commands are counted.
+    pub is_on: bool,
     /// A to D, in ascending order.
     pub thresholds: [u8; BUCKETS],
-    /// Length of a window.
+    /// Length of a window; 0: it has no end.
     pub window: u16,
+    /// Of which bucket and kind the largest latency is kept, by [`bit_of`]; of others the first.
+    pub keeps_largest: u16,
+    /// Least time between two latencies that are kept of a bucket and kind.
+    pub pause: u8,
+}
+
+/// The bit of a bucket and a [`Kind`] in masks: three bits a bucket; read, write, trim.
+pub fn bit_of(bucket: usize, kind: usize) -> u16 {
+    1 << (bucket * KINDS + KINDS - 1 - kind)
 }
 
 impl Setup {
-    /// The bucket of a latency; `None` below the first.
+    /// The bucket of a latency; `None` if it is not counted.
     fn bucket(&self, latency: Ns) -> Option<usize> {
+        if !self.is_on {
+            return None;
+        }
         let limit = |threshold: u8| (u64::from(threshold) + 1) * THRESHOLD_STEP.0;
         let count = self.thresholds.iter().filter(|&&it| latency.0 >= limit(it)).count();
         count.checked_sub(1)
@@ -56,9 +74,10 @@ impl Setup {
 }
 
 impl Default for Setup {
-    /// 30, 100, 155 and 235 ms; seven days.
+    /// 30, 100, 155 and 235 ms; seven days; the largest of all; one second.
     fn default() -> Self {
-        Self { thresholds: [0x05, 0x13, 0x1e, 0x2e], window: 0x7e0 }
+        let thresholds = [0x05, 0x13, 0x1e, 0x2e];
+        Self { is_on: true, thresholds, window: 0x7e0, keeps_largest: 0x0fff, pause: 0x0a }
     }
 }
 
@@ -70,6 +89,16 @@ pub struct Slow {
     pub at: Ns,
     /// How long it took.
     pub latency: Ns,
+    /// When it ended, in milliseconds of the host's clock, if the host had set one.
+    pub clock_ms: Option<u64>,
+}
+
+/// A clock that the host has set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HostClock {
+    ms: u64,
+    at: Ns,
 }
 
 /// Counts of a window, by bucket and [`Kind`].
@@ -78,8 +107,8 @@ pub struct Slow {
 pub struct Figures {
     /// Commands.
     pub counts: [[u32; KINDS]; BUCKETS],
-    /// The slowest of them, the first of several.
-    pub slowest: [[Option<Slow>; KINDS]; BUCKETS],
+    /// The one of them that is kept.
+    pub noted: [[Option<Slow>; KINDS]; BUCKETS],
 }
 
 /// See the module.
@@ -89,51 +118,70 @@ pub struct LatencyMonitor {
     setup: Setup,
     /// Start of the window.
     since: Ns,
+    clock: Option<HostClock>,
     active: Figures,
     kept: Figures,
 }
 
 impl Default for LatencyMonitor {
     fn default() -> Self {
-        Self::new(Setup::default())
+        Self::new(Setup::default(), Ns(0))
     }
 }
 
 impl LatencyMonitor {
-    /// A monitor whose first window begins at 0.
-    pub fn new(setup: Setup) -> Self {
-        Self { setup, since: Ns(0), active: Figures::default(), kept: Figures::default() }
+    /// A monitor whose first window begins now.
+    pub fn new(setup: Setup, now: Ns) -> Self {
+        let (active, kept) = (Figures::default(), Figures::default());
+        Self { setup, since: now, clock: None, active, kept }
     }
 
-    /// Thresholds and window.
+    /// The settings in force.
     pub fn setup(&self) -> Setup {
         self.setup
+    }
+
+    /// Begins again with other settings; the clock of the host stays.
+    pub fn configure(&mut self, setup: Setup, now: Ns) {
+        *self = Self { clock: self.clock, ..Self::new(setup, now) };
+    }
+
+    /// The host sets its clock.
+    pub fn set_clock(&mut self, ms: u64, now: Ns) {
+        self.clock = Some(HostClock { ms, at: now });
     }
 
     /// A command has ended, not before the last one.
     #[inline]
     pub fn note(&mut self, kind: Kind, latency: Ns, at: Ns) {
         if let Some(bucket) = self.setup.bucket(latency) {
-            self.note_slow((bucket, kind), Slow { at, latency });
+            let since = |clock: HostClock| at.0.saturating_sub(clock.at.0) / NS_PER_MS;
+            let clock_ms = self.clock.map(|clock| clock.ms + since(clock));
+            self.note_slow((bucket, kind as usize), Slow { at, latency, clock_ms });
         }
     }
 
-    fn note_slow(&mut self, (bucket, kind): (usize, Kind), slow: Slow) {
+    fn note_slow(&mut self, (bucket, kind): (usize, usize), slow: Slow) {
         self.advance(slow.at);
-        let (count, slowest) = (&mut self.active.counts, &mut self.active.slowest);
-        let count = &mut count[bucket][kind as usize];
+        let count = &mut self.active.counts[bucket][kind];
         *count = count.saturating_add(1);
-        let slowest = &mut slowest[bucket][kind as usize];
-        if slowest.is_none_or(|before| slow.latency > before.latency) {
-            *slowest = Some(slow);
+        let keeps_largest = self.setup.keeps_largest & bit_of(bucket, kind) != 0;
+        let pause = u64::from(self.setup.pause) * PAUSE_STEP.0;
+        let noted = &mut self.active.noted[bucket][kind];
+        let replaces = |before: Slow| {
+            let has_paused = slow.at.0 >= before.at.0 + pause;
+            keeps_largest && has_paused && slow.latency > before.latency
+        };
+        if noted.is_none_or(replaces) {
+            *noted = Some(slow);
         }
     }
 
     /// Ends the windows that have passed.
     pub fn advance(&mut self, now: Ns) {
-        let window = u64::from(self.setup.window.max(1)) * WINDOW_STEP.0;
-        let passed = now.0.saturating_sub(self.since.0) / window;
-        if passed == 0 {
+        let window = u64::from(self.setup.window) * WINDOW_STEP.0;
+        let passed = now.0.saturating_sub(self.since.0).checked_div(window).unwrap_or(0);
+        if passed == 0 || !self.setup.is_on {
             return;
         }
         self.since = Ns(self.since.0 + passed * window);
@@ -167,15 +215,15 @@ mod tests {
     fn buckets_have_their_lower_limits() {
         let mut monitor = LatencyMonitor::default();
         let latencies = [29.999, 30.0, 99.9, 100.0, 154.0, 155.0, 235.0, 900.0];
-        for (at, latency) in (1..).zip(latencies) {
-            monitor.note(Kind::Read, ms(latency), Ns(at));
+        for (second, latency) in (1..).zip(latencies) {
+            monitor.note(Kind::Read, ms(latency), ms(1000.0 * f64::from(second)));
         }
         let (figures, age) = monitor.active(Ns(9));
         assert_eq!(figures.counts.map(|of| of[Kind::Read as usize]), [2, 2, 1, 2]);
         assert_eq!(figures.counts.map(|of| of[Kind::Write as usize]), [0; 4]);
-        let slowest = figures.slowest.map(|of| of[Kind::Read as usize].map(|it| it.latency));
-        assert_eq!(slowest, [99.9, 154.0, 155.0, 900.0].map(|it| Some(ms(it))));
-        assert_eq!(figures.slowest[3][Kind::Read as usize].map(|it| it.at), Some(Ns(8)));
+        let noted = figures.noted.map(|of| of[Kind::Read as usize].map(|it| it.latency));
+        assert_eq!(noted, [99.9, 154.0, 155.0, 900.0].map(|it| Some(ms(it))));
+        assert_eq!(figures.noted[3][Kind::Read as usize].map(|it| it.at), Some(ms(8000.0)));
         assert_eq!((age, monitor.kept()), (0, &Figures::default()));
     }
 
@@ -187,7 +235,53 @@ mod tests {
         }
         let (figures, _) = monitor.active(Ns(7));
         assert_eq!(figures.counts[0], [2, 1, 0]);
-        assert_eq!(figures.slowest[0].map(|it| it.map(|it| it.at.0)), [Some(5), Some(6), None]);
+        assert_eq!(figures.noted[0].map(|it| it.map(|it| it.at.0)), [Some(5), Some(6), None]);
+    }
+
+    /// The two examples of C.2.3.6 in the document: 40 to 400 ms, a pause of 5 s.
+    #[test]
+    fn a_latency_is_kept_once_in_a_pause_or_once_at_all() {
+        let thresholds = [0, 3, 7, 79];
+        let largest = Setup { thresholds, pause: 50, ..Setup::default() };
+        let read = Kind::Read as usize;
+        for (keeps_largest, events) in [
+            (0x0fff, [(500, 50, 50), (5250, 100, 50), (6000, 75, 75)]),
+            (0x0fff & !bit_of(2, read), [(500, 150, 150), (10_000, 200, 150), (15_000, 75, 150)]),
+        ] {
+            let mut monitor = LatencyMonitor::new(Setup { keeps_largest, ..largest }, Ns(0));
+            for (count, (at, latency, kept)) in (1..).zip(events) {
+                monitor.note(Kind::Read, ms(f64::from(latency)), ms(f64::from(at)));
+                let (figures, _) = monitor.active(ms(f64::from(at)));
+                assert_eq!(figures.counts[2][read], count);
+                let noted = figures.noted[2][read].map(|it| it.latency);
+                assert_eq!(noted, Some(ms(f64::from(kept))), "{at}");
+            }
+        }
+        assert_eq!(
+            [(0, 2), (0, 0), (1, 2), (3, 0)].map(|(it, of)| bit_of(it, of)),
+            [1, 4, 8, 2048]
+        );
+    }
+
+    /// Without an end windows do not change, and what is off counts nothing.
+    #[test]
+    fn settings_begin_again() {
+        let mut monitor = LatencyMonitor::default();
+        monitor.set_clock(1_000_000, Ns(0));
+        monitor.note(Kind::Read, ms(300.0), ms(5000.0));
+        assert_eq!(monitor.active(Ns(0)).0.noted[3][2].and_then(|it| it.clock_ms), Some(1_005_000));
+        let endless = Setup { window: 0, ..Setup::default() };
+        monitor.configure(endless, ms(6000.0));
+        assert_eq!(monitor.active(ms(6000.0)), (&Figures::default(), 0));
+        monitor.note(Kind::Read, ms(300.0), Ns(u64::MAX / 2));
+        assert_eq!(monitor.active(Ns(u64::MAX / 2)).0.counts[3], [0, 0, 1]);
+        assert_eq!(
+            (monitor.active(Ns(u64::MAX / 2)).1, monitor.kept()),
+            (0xffff, &Figures::default())
+        );
+        monitor.configure(Setup { is_on: false, ..endless }, Ns(7));
+        monitor.note(Kind::Read, ms(300.0), Ns(8));
+        assert_eq!(monitor.active(Ns(8)).0, &Figures::default());
     }
 
     /// Seven days later the figures are kept, and seven days after that they are gone.

@@ -7,6 +7,7 @@ use super::purging::Purging;
 use super::session::Session;
 use crate::drive::{Life, Service, Totals};
 use crate::host::activity::Activity;
+use crate::host::latency_monitor::LatencyMonitor;
 use crate::units::Ns;
 
 impl Session {
@@ -87,6 +88,11 @@ impl Session {
     /// Times of its requests, by [`Session::powered`].
     pub fn activity(&self) -> &Activity {
         &self.life.activity
+    }
+
+    /// The monitor of slow requests, to set it.
+    pub fn latency_monitor(&mut self) -> &mut LatencyMonitor {
+        &mut self.life.activity.slow
     }
 
     /// The drive was served: its next time adds to this.
