@@ -34,6 +34,9 @@ const GET_FEATURE: u8 = 0x0a;
 const ASK_EVENT: u8 = 0x0c;
 const KEEPS_ALIVE: u8 = 0x18;
 
+/// Commands of the controller that lists subsystems.
+pub(crate) const DISCOVERY_COMMANDS: [u8; 5] =
+    [GET_LOG, IDENTIFY, SET_FEATURE, GET_FEATURE, KEEPS_ALIVE];
 /// Beyond its time of keeping alive, before a silent host is let go.
 const GRACE: Duration = Duration::from_secs(1);
 /// An abort that comes too late.
@@ -52,8 +55,7 @@ pub(crate) fn execute(
     line: &mut Line<'_>,
 ) -> Result<(), End> {
     let entry = ticket.entry;
-    let of_discovery =
-        matches!(entry.opcode(), GET_LOG | IDENTIFY | KEEPS_ALIVE | SET_FEATURE | GET_FEATURE);
+    let of_discovery = DISCOVERY_COMMANDS.contains(&entry.opcode());
     let outcome: Result<(u32, Vec<u8>), Status> = match entry.opcode() {
         FABRICS => match fabrics::execute(queue, &entry) {
             Effect::ShutDown => return flush(ticket, line),
@@ -140,6 +142,9 @@ fn sized(entry: &Entry, page: Vec<u8>) -> Result<Vec<u8>, Status> {
 
 fn log(queue: &Queue, entry: &Entry, line: &Line<'_>) -> Result<Vec<u8>, Status> {
     let wanted = Wanted::of(entry);
+    if !logs::is_served(queue, wanted.log) {
+        return Err(Status::LOG_PAGE);
+    }
     if wanted.bytes > u64::from(TRANSFER_BYTES_MAX) {
         return Err(Status::FIELD);
     }
@@ -158,7 +163,7 @@ fn log(queue: &Queue, entry: &Entry, line: &Line<'_>) -> Result<Vec<u8>, Status>
         }
         return Ok(page);
     }
-    let page = if wanted.log == purge::SANITIZED && !queue.controller.is_discovery {
+    let page = if wanted.log == purge::SANITIZED {
         wanted.cut(purge::log(line))
     } else {
         logs::page(queue, &wanted, || {
@@ -189,16 +194,16 @@ fn feature(queue: &Queue, entry: &Entry, line: &Line<'_>) -> Result<(u32, Vec<u8
     let of_placement = queue.target.placement.as_ref();
     let (value, data) = match (id, select) {
         (_, 4..) => return Err(Status::FIELD),
-        (WRITE_CACHE, _) if !queue.target.has_cache => return Err(Status::FIELD),
+        _ if !features::is_served(queue, id) => return Err(Status::FIELD),
         (WRITE_CACHE, 0) => (u32::from(queue.target.uses_cache.load(Ordering::SeqCst)), vec![]),
         (WRITE_CACHE, _) => (1, vec![]),
         // Over fabrics it is the long one alone.
         (HOST_ID, _) if entry.dword(11) & 1 == 0 => return Err(Status::FIELD),
         (HOST_ID, _) => (0, queue.controller.host.id.to_vec()),
-        (FEATURE | EVENTS_FEATURE, _) if of_placement.is_some() => {
+        (FEATURE | EVENTS_FEATURE, _) => {
             of_placement.map_or(Err(Status::FIELD), |it| it.feature(entry))?
         }
-        (COMMAND_SETS, _) if queue.target.zones.is_some() => (0, vec![]),
+        (COMMAND_SETS, _) => (0, vec![]),
         (latency_log::FEATURE, _) => {
             // What is set is saved.
             let current = || line.drive(|session, _, _| session.activity().slow.setup());
@@ -228,6 +233,9 @@ fn set_feature(
     line: &Line<'_>,
 ) -> Result<Option<u32>, Status> {
     let (id, value) = (entry.dword(10) as u8, entry.dword(11));
+    if !features::is_served(queue, id) {
+        return Err(Status::FIELD);
+    }
     if id == latency_log::FEATURE {
         if let Some(setup) = latency_log::settings_of(data)? {
             line.drive(|session, _, now| {
@@ -241,13 +249,13 @@ fn set_feature(
         return Err(Status::NOT_SAVEABLE);
     }
     if id == WRITE_CACHE {
-        if !queue.target.has_cache || value > 1 {
+        if value > 1 {
             return Err(Status::FIELD);
         }
         queue.target.uses_cache.store(value == 1, Ordering::SeqCst);
         return Ok((value == 1).then_some(0));
     }
-    if id == COMMAND_SETS && queue.target.zones.is_some() {
+    if id == COMMAND_SETS {
         return if value == 0 { Ok(Some(0)) } else { Err(Status::COMBINATION) };
     }
     if let (Some(placement), FEATURE | EVENTS_FEATURE) = (&queue.target.placement, id) {

@@ -3,9 +3,12 @@
 use std::time::Instant;
 
 use crate::bytes::{get, put_number};
+use crate::fabrics::Queue;
 use crate::status::Status;
+use crate::{latency_log, placement};
 
 pub(crate) const TEMPERATURE: u8 = 0x04;
+pub(crate) const ERROR_RECOVERY: u8 = 0x05;
 pub(crate) const WRITE_CACHE: u8 = 0x06;
 pub(crate) const QUEUES: u8 = 0x07;
 pub(crate) const EVENTS: u8 = 0x0b;
@@ -25,8 +28,14 @@ pub(crate) const QUEUES_MAX: u32 = 8;
 /// Features that are a number without an effect here: identifier and value at first.
 /// Arbitration, power management (the one state is 0), temperature, error recovery, events,
 /// thermal management.
-const STORED: [(u8, u32); 6] =
-    [(0x01, 0), (0x02, 0), (TEMPERATURE, WARNING_K as u32), (0x05, 0), (EVENTS, 0), (0x10, 0)];
+const STORED: [(u8, u32); 6] = [
+    (0x01, 0),
+    (0x02, 0),
+    (TEMPERATURE, WARNING_K as u32),
+    (ERROR_RECOVERY, 0),
+    (EVENTS, 0),
+    (0x10, 0),
+];
 
 /// See the module.
 pub(crate) struct Features {
@@ -48,6 +57,21 @@ impl Default for Features {
             timestamp: (0, Instant::now()),
             is_timestamp_set: false,
         }
+    }
+}
+
+/// Whether a controller has a feature.
+pub(crate) fn is_served(queue: &Queue, id: u8) -> bool {
+    let target = &queue.target;
+    if queue.controller.is_discovery {
+        return matches!(id, EVENTS | KEEP_ALIVE);
+    }
+    match id {
+        WRITE_CACHE => target.has_cache,
+        COMMAND_SETS => target.zones.is_some(),
+        placement::FEATURE | placement::EVENTS_FEATURE => target.placement.is_some(),
+        QUEUES | TIMESTAMP | KEEP_ALIVE | HOST_ID | latency_log::FEATURE => true,
+        _ => place(id).is_some(),
     }
 }
 

@@ -135,8 +135,9 @@ fn controller(queue: &Queue, page: &mut [u8]) {
     page[77] = TRANSFER_SHIFT;
     put_number(page, 78, 2, u64::from(controller.id));
     put_number(page, 80, 4, u64::from(VERSION_VALUE));
-    // Log pages may be read from any offset.
-    page[261] = 1 << 2;
+    // Log pages name commands and their effects, may be read from any offset, and name each other,
+    // features, and the scopes of both.
+    page[261] = 1 << 1 | 1 << 2 | 1 << 5;
     put_number(page, 320, 2, 10);
     put_number(page, 514, 2, u64::from(ENTRIES_MAX) + 1);
     // Scatter-gather lists, with an offset in the capsule.
@@ -163,8 +164,6 @@ fn controller(queue: &Queue, page: &mut [u8]) {
     page[258] = 3;
     // One slot of firmware, which cannot be written.
     page[260] = 1 | 1 << 1;
-    // One of them names commands and effects.
-    page[261] |= 1 << 1;
     page[262] = FAILURES_MAX as u8 - 1;
     put_number(page, 266, 2, u64::from(WARNING_K));
     put_number(page, 268, 2, u64::from(CRITICAL_K));

@@ -8,5 +8,6 @@ mod namespaces;
 mod paths;
 mod placement;
 mod purge;
+mod supported;
 mod times;
 mod zones;
