@@ -1,7 +1,10 @@
-//! Copy: ranges of a namespace to another place in it. The data does not go over the wire, but it
-//! is read from the flash and written again, in the time of the model.
+//! Copy: ranges to another place of the same namespace or, once the host has enabled that, of
+//! another one. The data does not go over the wire, but it is read from the flash and written again
+//! by one write, in the time of the model.
 //!
-//! Source: NVM Command Set Specification 1.0: command 19h, source ranges of format 0.
+//! Sources: NVM Express NVM Command Set Specification 1.2, 3.3.2 (command 19h, formats 0h and 2h;
+//! 1h and 3h belong to protection information on the wire); Base Specification 2.3, 5.2.26.1.14
+//! Host Behavior Support.
 
 use std::ops::Range;
 
@@ -12,6 +15,7 @@ use crate::bytes::{get, put_number};
 use crate::command::Entry;
 use crate::namespaces::Namespace;
 use crate::status::Status;
+use crate::target::Target;
 
 /// Bytes of a source range.
 const RANGE_BYTES: usize = 32;
@@ -19,8 +23,58 @@ const RANGE_BYTES: usize = 32;
 const BYTES_MAX: u64 = 1 << 20;
 /// Source ranges of a command.
 const RANGES_MAX: usize = 128;
+/// Source ranges that name their namespace.
+const OF_NAMESPACES: u32 = 2;
 /// Bit n: source ranges of format n.
-const FORMATS: u64 = 1;
+const FORMATS: u64 = 1 | 1 << OF_NAMESPACES;
+/// Of optional commands: Copy, as one write, and faster than reads and writes of the host.
+pub(crate) const COMMANDS: u64 = 1 << 8 | 1 << 9 | 1 << 10;
+
+/// The feature in which a host names what it can bear.
+pub(crate) const BEHAVIOR: u8 = 0x16;
+const BEHAVIOR_BYTES: usize = 512;
+/// Place of the formats that it enables, and those that have to be: 2h to 4h.
+const ENABLED: usize = 4;
+const ENABLED_MASK: u16 = 0b11100;
+
+/// What a host can bear.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Behavior {
+    /// Retries, telemetry, other formats, dispersed namespaces: kept, and without an effect.
+    others: [u8; ENABLED],
+    /// Bit n: source ranges of format n.
+    formats: u16,
+}
+
+impl Behavior {
+    /// That of the data of the feature.
+    pub(crate) fn of(data: &[u8]) -> Result<Self, Status> {
+        let data = data.get(..BEHAVIOR_BYTES).ok_or(Status::SGL_LENGTH)?;
+        let (others, formats) = (&data[..ENABLED], get(data, ENABLED, 2) as u16);
+        let has_reserved = others.iter().any(|&byte| byte > 1)
+            || formats >> 5 != 0
+            || data[ENABLED + 2..].iter().any(|&byte| byte != 0);
+        if has_reserved {
+            return Err(Status::FIELD);
+        }
+        let others = std::array::from_fn(|place| others[place]);
+        Ok(Self { others, formats: formats & ENABLED_MASK })
+    }
+
+    /// The data of the feature.
+    pub(crate) fn data(&self) -> Vec<u8> {
+        let mut data = vec![0; BEHAVIOR_BYTES];
+        data[..ENABLED].copy_from_slice(&self.others);
+        put_number(&mut data, ENABLED, 2, u64::from(self.formats));
+        data
+    }
+
+    /// Whether source ranges may have this format.
+    fn allows(&self, format: u32) -> bool {
+        let is_enabled = format < OF_NAMESPACES || self.formats >> format & 1 == 1;
+        is_enabled && FORMATS >> format & 1 == 1
+    }
+}
 
 /// What a copy reads, and where in the drive it writes.
 pub(crate) struct Copy {
@@ -30,10 +84,15 @@ pub(crate) struct Copy {
 }
 
 impl Copy {
-    /// The command of an entry and its source ranges.
-    pub(crate) fn of(namespace: &Namespace, entry: &Entry, data: &[u8]) -> Result<Self, Status> {
+    /// The command of an entry to a namespace, and its source ranges.
+    pub(crate) fn of(
+        (target, namespace): (&Target, &Namespace),
+        behavior: Behavior,
+        entry: &Entry,
+        data: &[u8],
+    ) -> Result<Self, Status> {
         let (count, format) = ((entry.dword(12) & 0xff) as usize + 1, entry.dword(12) >> 8 & 0xf);
-        if FORMATS >> format & 1 == 0 {
+        if !behavior.allows(format) {
             return Err(Status::FIELD);
         }
         if count > RANGES_MAX {
@@ -45,7 +104,14 @@ impl Copy {
         let (mut sources, mut total) = (Vec::with_capacity(count), 0);
         for bytes in data.chunks_exact(RANGE_BYTES).take(count) {
             let (first, blocks) = (get(bytes, 8, 8), get(bytes, 16, 2) + 1);
-            let (offset, length) = namespace.range(first, blocks)?;
+            let source = match format {
+                OF_NAMESPACES => target.namespace(get(bytes, 0, 4) as u32)?,
+                _ => namespace,
+            };
+            if source.format() != namespace.format() {
+                return Err(Status::INCOMPATIBLE);
+            }
+            let (offset, length) = source.range(first, blocks)?;
             total += length;
             if total > BYTES_MAX {
                 return Err(Status::COPY_SIZE);
@@ -55,6 +121,10 @@ impl Copy {
         let blocks = total / namespace.block_bytes();
         let first = get(&entry.0, 40, 8);
         let (offset, length) = namespace.range(first, blocks)?;
+        let overlaps = |it: &Range<u64>| it.start < offset + length && offset < it.end;
+        if format == OF_NAMESPACES && sources.iter().any(overlaps) {
+            return Err(Status::OVERLAP);
+        }
         Ok(Self { sources, offset, length: length as u32 })
     }
 

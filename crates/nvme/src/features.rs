@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use crate::bytes::{get, put_number};
+use crate::copy::{Behavior, BEHAVIOR};
 use crate::fabrics::Queue;
 use crate::status::Status;
 use crate::{latency_log, placement};
@@ -46,6 +47,8 @@ pub(crate) struct Features {
     /// Milliseconds that the host has set, and when.
     timestamp: (u64, Instant),
     is_timestamp_set: bool,
+    /// What the host can bear.
+    pub(crate) behavior: Behavior,
 }
 
 impl Default for Features {
@@ -56,6 +59,7 @@ impl Default for Features {
             keep_alive_ms: 0,
             timestamp: (0, Instant::now()),
             is_timestamp_set: false,
+            behavior: Behavior::default(),
         }
     }
 }
@@ -69,6 +73,8 @@ pub(crate) fn is_served(queue: &Queue, id: u8) -> bool {
     match id {
         WRITE_CACHE => target.has_cache,
         COMMAND_SETS => target.zones.is_some(),
+        // It is that of copies, which zones do not have.
+        BEHAVIOR => target.zones.is_none(),
         placement::FEATURE | placement::EVENTS_FEATURE => target.placement.is_some(),
         QUEUES | TIMESTAMP | KEEP_ALIVE | HOST_ID | latency_log::FEATURE => true,
         _ => place(id).is_some(),
@@ -127,6 +133,10 @@ impl Features {
                 self.is_timestamp_set = true;
                 Ok(0)
             }
+            BEHAVIOR => {
+                self.behavior = Behavior::of(data)?;
+                Ok(0)
+            }
             HOST_ID => Err(Status::NOT_CHANGEABLE),
             0x02 if value & 0x1f != 0 => Err(Status::FIELD),
             TEMPERATURE if !is_of_sensor(value) => Err(Status::FIELD),
@@ -147,6 +157,7 @@ impl Features {
             QUEUES => Ok((self.queues, Vec::new())),
             KEEP_ALIVE => Ok((self.keep_alive_ms, Vec::new())),
             TIMESTAMP => Ok((0, self.time().to_vec())),
+            BEHAVIOR => Ok((0, self.behavior.data())),
             _ => Ok((self.stored[place(id).ok_or(Status::FIELD)?], Vec::new())),
         }
     }

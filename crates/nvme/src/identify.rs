@@ -20,8 +20,8 @@ const LISTED_MAX: usize = 1024;
 const EVENTS: u64 = 1 << 8;
 /// Host identifiers of 128 bits, endurance groups.
 const ATTRIBUTES: u64 = 1 | 1 << 4;
-/// Compare, deallocation, zeroes, selected features, timestamp, verify, copy.
-const COMMANDS: u64 = 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 6 | 1 << 7 | 1 << 8;
+/// Compare, deallocation, zeroes, selected features, timestamp, verify.
+const COMMANDS: u64 = 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 6 | 1 << 7;
 /// Blocks that were deallocated read as zeros; zeroes may deallocate.
 const DEALLOCATION: u64 = 1 | 1 << 3;
 
@@ -174,8 +174,8 @@ fn controller(queue: &Queue, page: &mut [u8]) {
     page[513] = 0x44;
     put_number(page, 516, 4, target.namespaces.len() as u64);
     // Zones are not copied to.
-    let copies = if target.zones.is_some() { COMMANDS & 1 << 8 } else { 0 };
-    put_number(page, 520, 2, COMMANDS & !copies);
+    let copies = if target.zones.is_some() { 0 } else { copy::COMMANDS };
+    put_number(page, 520, 2, COMMANDS | copies);
     page[524] = FORMAT_ATTRIBUTES;
     // A flush may be of all namespaces.
     page[525] = u8::from(target.has_cache) | 3 << 1;

@@ -175,7 +175,8 @@ fn plan(queue: &Queue, entry: &Entry, data: &[u8]) -> Result<Plan, Status> {
         }
         MANAGE => return manage(namespace, entry, data),
         COPY => {
-            let asked = Copy::of(namespace, entry, data)?;
+            let behavior = queue.controller.state().features.behavior;
+            let asked = Copy::of((target, namespace), behavior, entry, data)?;
             target.note_alignment(asked.offset, asked.length);
             return Ok(Plan::Copy(asked, through));
         }

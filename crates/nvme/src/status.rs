@@ -38,6 +38,9 @@ impl Status {
 
     /// More ranges or blocks than a copy takes.
     pub(crate) const COPY_SIZE: Self = Self(DNR | 0x183);
+    /// Blocks of the source of a copy are not those of its destination.
+    pub(crate) const INCOMPATIBLE: Self = Self(DNR | 0x185);
+    pub(crate) const OVERLAP: Self = Self(DNR | 0x187);
     /// A combination of command sets that there is not.
     pub(crate) const COMBINATION: Self = Self(DNR | 0x12b);
 

@@ -36,7 +36,7 @@ fn ranges_go_to_one_place_in_their_order() {
         let (server, address) = serve(session(pace, ""), pace, &setup());
         let (mut admin, mut queue) = Host::pair(address, 0);
         let page = admin.take(entry(6, 0, &[1]), 4096).data;
-        assert_eq!((page[521] & 1, number(&page, 534, 2)), (1, 1));
+        assert_eq!((page[521] & 7, number(&page, 534, 2)), (7, 5));
         let page = admin.take(entry(6, 1, &[0]), 4096).data;
         assert_eq!((number(&page, 74, 2), number(&page, 76, 4), page[80]), (256, 256, 127));
         assert_eq!(number(&admin.log(5, 4096), 1024 + 4 * 0x19, 4), 0x10_0003);
@@ -207,6 +207,97 @@ fn a_copy_of_lost_data_writes_nothing() {
             }
         }
         assert!(outcomes.iter().all(|&count| count > 10), "{outcomes:?}");
+        let (session, ..) = server.stop();
+        session.expect("the drive comes back").audit().expect("it is sound");
+    }
+}
+
+/// A copy whose ranges name their namespaces: its status.
+fn copy_between(queue: &mut Host, id: u32, to: u64, ranges: &[(u32, u64, u16)]) -> u16 {
+    let plain: Vec<_> = ranges.iter().map(|&(_, first, blocks)| (first, blocks)).collect();
+    let (mut asked, mut data) = built(id, to, &plain);
+    asked[49] |= 2;
+    for (place, &(source, ..)) in ranges.iter().enumerate() {
+        put(&mut data, 32 * place, 4, source.into());
+    }
+    queue.ask(asked, &data).status
+}
+
+/// The host can bear ranges of other namespaces, or not.
+fn enable(admin: &mut Host, formats: u64) {
+    let mut behavior = vec![0; 512];
+    put(&mut behavior, 4, 2, formats);
+    assert_eq!(admin.ask(entry(9, 0, &[0x16]), &behavior).status, 0);
+}
+
+#[test]
+fn ranges_of_other_namespaces_go_to_one_place() {
+    let divided = Setup { namespaces: Some("40%,60%".into()), ..setup() };
+    let of = |id: u32, mut asked: [u8; 64]| {
+        put(&mut asked, 4, 4, id.into());
+        asked
+    };
+    for pace in [Pace::Untimed, Pace::Timed] {
+        let (server, address) = serve(session(pace, ""), pace, &divided);
+        let (mut admin, mut queue) = Host::pair(address, 0);
+        let ends = [1, 2].map(|id| number(&admin.take(entry(6, id, &[0]), 4096).data, 0, 8));
+        assert!(ends[0] != ends[1], "{ends:?}");
+        // The last block of one namespace is next to the first of the other.
+        for (id, at, value) in [(1, 0, 1), (1, ends[0] - 1, 2), (2, 0, 3), (2, ends[1] - 1, 4)] {
+            assert_eq!(queue.ask(of(id, ranged(1, at, 1)), &block(value)).status, 0);
+        }
+        let sources = [(2, ends[1] - 1, 1), (1, ends[0] - 1, 1), (2, 0, 2), (1, 0, 1)];
+        assert_eq!(copy_between(&mut queue, 1, 9, &sources), 0x02, "it is not enabled");
+        enable(&mut admin, 0b100);
+        for (id, to) in [(1, 9), (2, 20)] {
+            assert_eq!(copy_between(&mut queue, id, to, &sources), 0);
+            for (at, value) in (to..).zip([4, 2, 3, 0, 1]) {
+                let found = queue.take(of(id, ranged(2, at, 1)), 4096).data;
+                assert_eq!(found, block(value), "{id} {at}");
+            }
+        }
+        // Each end is that of the namespace of the range, and of the destination.
+        for (id, to, ranges, status) in [
+            (1, 9, vec![(1, ends[0] - 1, 2)], 0x80),
+            (1, 9, vec![(2, ends[1] - 1, 2)], 0x80),
+            (1, 9, vec![(2, ends[1], 1)], 0x80),
+            (1, ends[0] - 1, vec![(2, 0, 2)], 0x80),
+            (2, ends[0], vec![(1, 0, 1)], 0),
+            (1, 9, vec![(0, 0, 1)], 0x0b),
+            (1, 9, vec![(3, 0, 1)], 0x0b),
+            (1, 9, vec![(2, 0, 1), (u32::MAX, 0, 1)], 0x0b),
+            // The same numbers overlap in one namespace alone.
+            (1, 9, vec![(2, 9, 1)], 0),
+            (2, 9, vec![(2, 9, 1)], 0x187),
+            (2, 9, vec![(1, 0, 1), (2, 4, 6)], 0x187),
+            (2, 9, vec![(1, 0, 1), (2, 15, 6)], 0x187),
+            (2, 9, vec![(1, 0, 1), (2, 16, 6)], 0),
+        ] {
+            assert_eq!(copy_between(&mut queue, id, to, &ranges), status, "{id} {to} {ranges:?}");
+        }
+        // Other blocks; formats that belong to protection; what a reset leaves.
+        let (mut asked, data) = built(1, 0, &[(1, 1)]);
+        for format in [1, 3, 4, 15] {
+            asked[49] = format;
+            assert_eq!(queue.ask(asked, &data).status, 0x02, "{format}");
+        }
+        assert_eq!(admin.ask(entry(0x80, 2, &[0]), &[]).status, 0);
+        assert_eq!(copy_between(&mut queue, 1, 0, &[(2, 0, 1)]), 0x185);
+        assert_eq!(copy_between(&mut queue, 2, 0, &[(2, 8, 1)]), 0);
+        assert_eq!(copy(&mut queue, 1, 1, &[(0, 4)]).status, 0, "format 0 overlaps");
+        let read = |admin: &mut Host| admin.take(entry(10, 0, &[0x16]), 512).data;
+        assert_eq!(number(&read(&mut admin), 4, 2), 0b100);
+        for (place, value) in [(0, 2), (5, 1), (4, 0x20), (6, 1), (511, 1)] {
+            let mut behavior = vec![0; 512];
+            behavior[place] = value;
+            assert_eq!(admin.ask(entry(9, 0, &[0x16]), &behavior).status, 0x02, "{place}");
+        }
+        assert_eq!(admin.ask(entry(9, 0, &[0x16]), &[0; 508]).status, 0x0f);
+        enable(&mut admin, 0b1_1111);
+        assert_eq!(number(&read(&mut admin), 4, 2), 0b1_1100);
+        admin.configure(0x46_0000);
+        admin.enable();
+        assert_eq!(read(&mut admin), [0; 512]);
         let (session, ..) = server.stop();
         session.expect("the drive comes back").audit().expect("it is sound");
     }

@@ -62,9 +62,9 @@ fn every_log_and_feature_is_listed_and_nothing_else() {
         Session::with_zones(simulation, Pace::Untimed).expect("it may have zones")
     };
     for (drive, logs, features) in [
-        (session(Pace::Untimed, ""), vec![], vec![]),
-        (session(Pace::Untimed, r#", "write_buffer_pages": 8"#), vec![], vec![6]),
-        (session(Pace::Untimed, placing), vec![0x20, 0x21, 0x22, 0x23], vec![0x1d, 0x1e]),
+        (session(Pace::Untimed, ""), vec![], vec![0x16]),
+        (session(Pace::Untimed, r#", "write_buffer_pages": 8"#), vec![], vec![6, 0x16]),
+        (session(Pace::Untimed, placing), vec![0x20, 0x21, 0x22, 0x23], vec![0x16, 0x1d, 0x1e]),
         (zoned(), vec![0xbf], vec![0x19]),
     ] {
         let (server, address) = serve(drive, Pace::Untimed, &setup());
