@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import lzma
+import os
 import platform
 import sqlite3
 import tempfile
@@ -31,10 +32,19 @@ from opennandlab.serving.recipes import attach, detach
 from opennandlab.serving.server import Plan, Served
 
 SEED = 42
-# Iterations of each trace: at most 20 thousand requests.
-COUNTS = {"camera": 10, "web": 40, "contact": 60, "install": 5, "mediascan": 3, "gallery": 30}
-# Small enough that all cases fit into the file system together.
-SIZES = {"gallery": {"photos": 24}, "mediascan": {"files": 100, "file_bytes_max": 256 * 1024}}
+# Iterations of each trace: at most 25 thousand requests.
+COUNTS = {
+    "camera": 10, "web": 40, "contact": 60, "install": 5, "mediascan": 3, "gallery": 30,
+    "iozone": 384, "iozone_direct": 384, "fileio": 1, "modes": 8, "rates": 4, "transactions": 3,
+    "boot": 1, "load": 3, "surf": 10, "media": 1, "photo": 1, "office": 2,
+}  # fmt: skip
+# Small enough that all cases fit into the file system together, and that traces stay short.
+SIZES = {
+    "gallery": {"photos": 24},
+    "mediascan": {"files": 100, "file_bytes_max": 256 * 1024},
+    "modes": {"file_bytes": 1024 * 1024},
+    "transactions": {"rows": 100},
+}
 # The drive keeps books and takes no time: a bit more than 1 GiB for the user.
 DEVICE = {
     "nand": {"channels": 2, "dies_per_channel": 2, "planes_per_die": 1, "blocks_per_plane": 300,
@@ -79,6 +89,7 @@ def run(name: str, profile: Profile, mount: Path) -> tuple[list[Marked], int]:
     """Run a case in a directory of its own; return its iterations and their number."""
     root = mount / name
     root.mkdir()
+    os.sync()  # what the case before has left is not this one's
     executor = Executor(root, profile, SEED, eviction="drop_caches")
     try:
         case = cases.make(name, SEED, SIZES)
@@ -122,7 +133,7 @@ def write(name: str, part: list[trace.Request], profile: Profile, folder: Path) 
         f"on a loop device, Linux {platform.release().split('-')[0]}; SQLite "
         f"{sqlite3.sqlite_version}, {profile.journal}, {profile.sync}"
     )
-    text = "\n".join(trace.text_of(moved, about)) + "\n"
+    text = "\n".join(trace.text_of(moved, about, SIZES.get(name))) + "\n"
     path = folder / f"{name}.csv.xz"
     write_atomically(path, lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))
     kinds = [one.kind for one in moved]

@@ -76,14 +76,16 @@ def test_every_recorded_request_is_played() -> None:
     assert document.passed
 
 
-@pytest.mark.parametrize("name", cases.APPLICATIONS)
+@pytest.mark.parametrize("name", cases.HOMES)
 def test_traces_are_small_and_whole(name: str) -> None:
     found = trace.load(trace.canonical(name))
     assert found.iterations >= 1
-    assert len(found.requests) <= 20_000
+    assert len(found.requests) <= 26_000
+    cases.check_sizes({name: found.sizes})
     assert found.end <= 1 << 30
     text = lzma.decompress(trace.canonical(name).read_bytes()).decode()
-    assert "\n".join(trace.text_of(found.requests, found.about)) + "\n" == text
+    lines = trace.text_of(found.requests, found.about, found.sizes)
+    assert "\n".join(lines) + "\n" == text
 
 
 def test_requests_of_a_contact_are_those_of_ext4_and_sqlite() -> None:

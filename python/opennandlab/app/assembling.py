@@ -11,15 +11,17 @@ from collections.abc import Sequence
 from msgspec import structs
 
 from opennandlab import _core
+from opennandlab.app import cases
 from opennandlab.app.baseline import BASELINE, ITERATION_MS
 from opennandlab.app.course import answered, chunks, course, relative
 from opennandlab.app.outcome import Outcome, Sample
 from opennandlab.app.parts import parts
-from opennandlab.app.requests import P99_MIN, rank
+from opennandlab.app.requests import P99_MIN, Moved, rank
 from opennandlab.app.suites import Suite
 from opennandlab.base.canonical import digest
 from opennandlab.documents.app import (
     APP_SCHEMA,
+    AppAccess,
     AppCase,
     AppDocument,
     AppResponse,
@@ -45,12 +47,15 @@ def assemble(  # noqa: PLR0913 (most of them by name)
     Args:
         outcome: What was found.
         suite: The suite that was run.
-        settings: `mode`, `seed`, `runs`, `idle_ms`, `delete_pct` and `sizes`, as in the document.
+        settings: `mode`, `seed`, `runs`, `idle_ms`, `delete_pct` and `sizes`, as in the document;
+            sizes of recordings are added.
         target: The target as it was given.
         wall_s: Seconds that all took.
         created: When it began, UTC.
         young: The same suite on the same drive, young and clean, to compare with.
     """
+    if outcome.sizes:
+        settings = {**settings, "sizes": outcome.sizes}
     found = [
         _case(outcome, phase, case, suite) for phase in _phases(suite) for case in suite.counts
     ]
@@ -81,8 +86,7 @@ def assemble(  # noqa: PLR0913 (most of them by name)
         "partial": outcome.is_partial,
         "run": plain(_run(target, wall_s, created)),
     }
-    rates = list(parts(outcome, suite, settings)) if settings["mode"] == "live" else []
-    if rates:
+    if rates := list(parts(outcome, suite, settings)):
         document["parts"] = [plain(one) for one in rates]
     # The digest is of what a file holds, in which every number has the type that is declared.
     whole = made({**document, "digest": ""}, AppDocument)
@@ -119,6 +123,20 @@ def _case(outcome: Outcome, phase: str, case: str, suite: Suite) -> AppCase:
         run_time_ms=_time([one.run_ns / 1e6 for one in samples]),
         response_ms=_response(samples),
         drive_ms=_drive_time([[one] for one in samples]),
+        access=_access(samples) if case in cases.DESKTOP else None,
+    )
+
+
+def _access(samples: Sequence[Sample]) -> AppAccess | None:
+    """Return rate and access time over the runs; None where nothing was read or written."""
+    total = sum((one.moved for one in samples if one.moved), Moved())
+    if not (total.operations and total.busy_ns):
+        return None
+    return AppAccess(
+        operations=total.operations / len(samples),
+        bytes=total.bytes / len(samples),
+        mb_s=total.bytes * 1e3 / total.busy_ns,
+        access_us=total.waited_ns / 1e3 / total.operations,
     )
 
 

@@ -23,6 +23,7 @@ from typing import Final, Literal
 
 from opennandlab.app import ops
 from opennandlab.app.draw import Draw
+from opennandlab.app.requests import Moved
 from opennandlab.base.errors import ConfigError, WriteError
 from opennandlab.base.scratch import MARK
 
@@ -39,6 +40,9 @@ HINTS: Final = {
     "random": "POSIX_FADV_RANDOM",
     "sequential": "POSIX_FADV_SEQUENTIAL",
 }
+# Operations on files whose time counts as access; databases' pages are not seen here.
+SYNCED: Final = (ops.Fsync, ops.Fdatasync)
+MEASURED: Final = (ops.Read, ops.Write, ops.Append, *SYNCED)
 Eviction = Literal["drop_caches", "dontneed"]
 
 
@@ -115,6 +119,8 @@ class Executor:
         compress_ratio: Share of the bytes that a compressor could take away, 0 to below 1.
         eviction: How pages leave the cache.
         clock: Nanoseconds of a monotonic clock.
+
+    `moved` counts reads and writes of files in iterations; the time of syncs is added to theirs.
     """
 
     def __init__(  # noqa: PLR0913 (half of them by name)
@@ -134,6 +140,7 @@ class Executor:
         self._clock = clock
         self._pool = memoryview(pool(seed, compress_ratio))
         self._count = 0
+        self.moved = Moved()
         self._handles: dict[tuple[str, bool], int] = {}
         self._databases: dict[str, sqlite3.Connection] = {}
 
@@ -154,6 +161,12 @@ class Executor:
                     raise ConfigError("script", f"end of {op.case} {op.i} without its begin")
                 yield Marked(op.case, op.i, begun[2], now)
                 begun = None
+            elif begun is not None and isinstance(op, MEASURED):
+                start = self._clock()
+                self._carry_out(op)
+                took = self._clock() - start
+                length = 0 if isinstance(op, SYNCED) else op.len
+                self.moved += Moved(int(length > 0), length, took, took)
             else:
                 self._carry_out(op)
 
@@ -295,11 +308,22 @@ class Executor:
                 os.posix_fadvise(handle, op.off, op.len, os.POSIX_FADV_DONTNEED)
 
     def _read(self, op: ops.Read) -> None:
-        handle = self._open(op.file)
+        is_direct = "direct" in op.mode
+        handle = self._open(op.file, direct=is_direct)
+        if is_direct:
+            self._read_direct(handle, op)
+            return
         if op.hint != "normal" and hasattr(os, "posix_fadvise"):
             os.posix_fadvise(handle, op.off, op.len, getattr(os, HINTS[op.hint]))
         for done in range(0, op.len, LARGEST):
             os.pread(handle, min(LARGEST, op.len - done), op.off + done)
+
+    def _read_direct(self, handle: int, op: ops.Read) -> None:
+        with mmap.mmap(-1, max(min(op.len, LARGEST), 1)) as aligned:
+            for done in range(0, op.len, LARGEST):
+                piece = memoryview(aligned)[: min(LARGEST, op.len - done)]
+                os.preadv(handle, [piece], op.off + done)
+                piece.release()
 
     def _database(self, name: str) -> sqlite3.Connection:
         if name not in self._databases:

@@ -218,7 +218,7 @@ class _Live:
                 responses.append(marked.end_ns - marked.begin_ns)
                 self._done += 1
                 self._tell(name)
-        self.outcome.samples[-1].append(Sample(phase, name, responses))
+        self.outcome.samples[-1].append(Sample(phase, name, responses, moved=executor.moved))
         for path in sorted(root.rglob("*.db")):
             self._checked += 1
             self._damaged += [f"{name}/{path.name}: {text}" for text in damage(path)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from opennandlab.app.requests import Counted
+from opennandlab.app.requests import Counted, Moved
 from opennandlab.documents.app import AppCheck, AppCpu, AppEnvironment, AppProfile, AppState
 from opennandlab.documents.record import JsonObject
 
@@ -51,12 +51,14 @@ class Sample:
         case: Name of the case.
         responses_ns: Time of each iteration.
         drive_ns: Time of them in which the drive had a request; None live: it is not seen.
+        moved: Reads and writes in them; live, of files.
     """
 
     phase: str
     case: str
     responses_ns: list[int]
     drive_ns: int | None = None
+    moved: Moved | None = None
 
     @property
     def run_ns(self) -> int:
@@ -78,6 +80,7 @@ class Outcome:
         device: Resolved device of a simulated drive; None live.
         checks: Self-checks.
         is_partial: Whether the run was interrupted or failed.
+        sizes: Sizes of recordings that differ from the defaults, by case and name.
         failure: Message of the error that ended the run; empty otherwise.
     """
 
@@ -90,4 +93,5 @@ class Outcome:
     device: JsonObject | None = None
     checks: list[AppCheck] = field(default_factory=list)
     is_partial: bool = False
+    sizes: dict[str, dict[str, int]] = field(default_factory=dict)
     failure: str = ""

@@ -21,13 +21,12 @@ from typing import Final
 
 from opennandlab import _core
 from opennandlab.app import states
-from opennandlab.app.cases import APPLICATIONS
 from opennandlab.app.outcome import Outcome, Progress, Sample, Watcher
-from opennandlab.app.requests import Counted, busy_ns
+from opennandlab.app.requests import Counted, Moved, moved
 from opennandlab.app.states import Wanted
 from opennandlab.app.suites import Suite
 from opennandlab.app.thinking import Processor, spread
-from opennandlab.app.trace import WRITE, Request, Trace, canonical, load, records, shipped
+from opennandlab.app.trace import WRITE, Request, Trace, load, records, shipped
 from opennandlab.base.errors import ConfigError
 from opennandlab.core.config import DeviceConfig
 from opennandlab.core.images import drive_of, read_image
@@ -82,7 +81,7 @@ def prepare(plan: Plan) -> dict[str, Trace]:
     """Return the traces of a suite.
 
     Raises:
-        ConfigError: for a case without one, or a drive that is too small for one.
+        ConfigError: for a drive that is too small for one.
         TraceError: for a file that is none.
     """
     if plan.transfer_max and (plan.transfer_max < PAGE or plan.transfer_max % PAGE):
@@ -96,12 +95,6 @@ def prepare(plan: Plan) -> dict[str, Trace]:
     found = {}
     for case in wanted:
         own = plan.traces.get(case)
-        if own is None and not canonical(case).is_file():
-            raise ConfigError(
-                "case",
-                f"no trace of `{case}` is at hand; accepted: {', '.join(APPLICATIONS)}, a trace of "
-                "your own, or `--mode live` in a directory",
-            )
         trace = shipped(case) if own is None else load(own)
         found[case] = trace.split(plan.transfer_max) if plan.transfer_max else trace
     capacity = plan.device.effective.get("logical_bytes", 0)
@@ -161,6 +154,7 @@ class _Replay:
             counted=Counted(),
             cpu=plan.cpu.record(),
             device=plan.device.to_dict(),
+            sizes={case: dict(trace.sizes) for case, trace in traces.items() if trace.sizes},
         )
 
     def all(self) -> None:
@@ -276,17 +270,18 @@ class _Replay:
         trace = self._traces[case]
         self._wanted_iterations += count
         windows: list[tuple[int, int]] = []
-        busy = 0
+        found = Moved()
         while len(windows) < count:
             requests = spread(trace.first(count - len(windows)), self._plan.cpu.think_ns(case))
             if self._plan.idle_ms:
                 requests = _with_pauses(requests, self._plan.idle_ms * 1_000_000)
             times = self._played_times(requests)
             played = _iterations(requests, times)
-            busy += busy_ns(requests, times, played)
+            found += moved(requests, times, played)
             windows += played
         self._played += len(windows)
-        return Sample(phase, case, [end - begin for begin, end in windows], busy)
+        responses = [end - begin for begin, end in windows]
+        return Sample(phase, case, responses, found.busy_ns, found)
 
     def _played_times(self, requests: tuple[Request, ...]) -> list[tuple[int, int]]:
         """Play requests; return when each began and ended."""

@@ -7,6 +7,7 @@ are of the first kind; its "128-512K" reads average 100 kB, so its classes are i
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -63,6 +64,60 @@ def busy_ns(
                 break
             place += 1
     return total
+
+
+@dataclass(frozen=True)
+class Moved:
+    """Reads and writes of a case in its iterations.
+
+    Args:
+        operations: Reads and writes.
+        bytes: Theirs.
+        waited_ns: Sum of their response times.
+        busy_ns: Time in which one of them, or a flush, was waited for.
+    """
+
+    operations: int = 0
+    bytes: int = 0
+    waited_ns: int = 0
+    busy_ns: int = 0
+
+    def __add__(self, other: Moved) -> Moved:
+        """Return the sum of two."""
+        return Moved(
+            self.operations + other.operations,
+            self.bytes + other.bytes,
+            self.waited_ns + other.waited_ns,
+            self.busy_ns + other.busy_ns,
+        )
+
+
+def moved(
+    requests: Sequence[Request],
+    times: Sequence[tuple[int, int]],
+    windows: Sequence[tuple[int, int]],
+) -> Moved:
+    """Count the reads and writes that began in windows, which are in order of time.
+
+    >>> made = [Request(WRITE, 0, 0, 4096, 0, 0)] * 3
+    >>> moved(made, [(0, 4), (2, 6), (9, 20)], [(1, 10), (12, 13)])
+    Moved(operations=2, bytes=8192, waited_ns=15, busy_ns=7)
+    """
+    begins = [begin for begin, _ in windows]
+    own = [
+        (one.length, end - start)
+        for one, (start, end) in zip(requests, times, strict=True)
+        if one.kind in {READ, WRITE, FUA_WRITE}
+        and end > start
+        and (at := bisect_right(begins, start))
+        and start < windows[at - 1][1]
+    ]
+    return Moved(
+        len(own),
+        sum(length for length, _ in own),
+        sum(took for _, took in own),
+        busy_ns(requests, times, windows),
+    )
 
 
 @dataclass

@@ -3,6 +3,14 @@
 The counts of `heavy` are those of the report in "Truth about eMMC performance benchmark" (A. Lee):
 camera 10, web 100, contact 200, install 10, media scan 0, gallery 100, no idle time, and a quarter
 of the photos is deleted between rounds of the full case. `light` is a tenth of it.
+
+A user's suite is a YAML file:
+
+```yaml
+title: mornings
+cases: {boot: 1, surf: 20, office: 4}
+sizes: {surf: {files: 100}}     # of scripts in directories; recordings have their own
+```
 """
 
 from __future__ import annotations
@@ -10,18 +18,24 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
-from opennandlab.app.cases import HOMES, Sizes
+from opennandlab.app.cases import HOMES, Sizes, check_sizes
 from opennandlab.base.errors import ConfigError
+from opennandlab.base.files import read_yaml
 
 HEAVY: Final = {
     "camera": 10, "web": 100, "contact": 200, "install": 10, "mediascan": 0, "gallery": 100,
 }  # fmt: skip
+# 2.5 GB of reads and writes a run; `desktop` has ten times as much.
+DESKTOP: Final = {"boot": 5, "load": 15, "surf": 50, "media": 8, "photo": 6, "office": 14}
 LIGHT: Final = {name: count // 10 for name, count in HEAVY.items()}
 # Many accesses of databases and small files; and what fills a file system.
 MAIN: Final = {"web": 10, "contact": 20, "gallery": 10}
 FULL_RATIO: Final = 0.95
+COUNT_MAX: Final = 1_000_000
+KEYS: Final = ("title", "cases", "sizes")
 
 
 @dataclass(frozen=True)
@@ -54,6 +68,10 @@ SUITES: Final = {
         ),
         Suite("iozone", {"iozone": 384}, title="16 MiB in six phases of 64 slices, in 4 KiB"),
         Suite(
+            "iozone-direct", {"iozone_direct": 384},
+            title="the same past the cache: each record is a request of the drive",
+        ),
+        Suite(
             "fileio-32m", {"fileio": 1, "transactions": 3}, {"transactions": {"rows": 2000}},
             title="sequential and random work on a file of 32 MiB, and rows of a database",
         ),
@@ -65,6 +83,11 @@ SUITES: Final = {
             "androbench-like", {"rates": 4, "transactions": 3},
             title="sequential and random throughput, and rows of a database",
         ),
+        Suite(
+            "desktop", {name: 10 * count for name, count in DESKTOP.items()},
+            title="boot, load, surf, media, photo, office: ten times desktop-quick",
+        ),
+        Suite("desktop-quick", DESKTOP, title="boot, load, surf, media, photo, office"),
     )
 }  # fmt: skip
 
@@ -96,16 +119,20 @@ def suite(name: str, cases: Mapping[str, int | None] | None = None) -> Suite:
     """Return a suite, or some of its cases.
 
     Args:
-        name: Name of the suite.
+        name: Name of the suite, or the path of a file that ends in `.yaml`.
         cases: Cases to run, with their iterations; None for those of the suite, or for a case that
             it leaves out, one.
 
     Raises:
         ConfigError: for an unknown suite or case.
     """
-    if name not in SUITES:
-        raise ConfigError("suite", f"`{name}` is no suite; accepted: {', '.join(SUITES)}")
-    found = SUITES[name]
+    if is_file(name):
+        found = from_file(Path(name))
+    elif name in SUITES:
+        found = SUITES[name]
+    else:
+        message = f"`{name}` is no suite; accepted: {', '.join(SUITES)}, or a file FILE.yaml"
+        raise ConfigError("suite", message)
     if not cases:
         return found
     counts = {}
@@ -113,7 +140,54 @@ def suite(name: str, cases: Mapping[str, int | None] | None = None) -> Suite:
         if case not in HOMES:
             raise ConfigError("case", f"`{case}` is no case; accepted: {', '.join(HOMES)}")
         chosen = found.counts.get(case, 0) or 1 if count is None else count
-        if not 1 <= chosen <= 1_000_000:
-            raise ConfigError("case", f"{case}={chosen}; accepted: 1 to 1000000 iterations")
+        if not 1 <= chosen <= COUNT_MAX:
+            raise ConfigError("case", f"{case}={chosen}; accepted: 1 to {COUNT_MAX} iterations")
         counts[case] = chosen
     return Suite(found.name, counts, found.sizes, found.fill, found.title)
+
+
+def is_file(name: str) -> bool:
+    """Return whether a suite is named by its file.
+
+    >>> is_file("desktop"), is_file("mine/mornings.yaml")
+    (False, True)
+    """
+    return name.endswith((".yaml", ".yml"))
+
+
+def from_file(path: Path) -> Suite:
+    """Return the suite of a YAML file.
+
+    Raises:
+        ConfigError: with the key, for a file without a case, unknown names and wrong values.
+    """
+    given = read_yaml(path)
+    unknown = next((key for key in given if key not in KEYS), None)
+    if unknown is not None:
+        raise ConfigError(f"suite.{unknown}", f"is unknown; accepted: {', '.join(KEYS)}")
+    counts = given.get("cases")
+    if not isinstance(counts, Mapping) or not counts:
+        message = f"{path} has no case; accepted: such as {{boot: 1, surf: 20}}"
+        raise ConfigError("suite.cases", message)
+    for case, count in counts.items():
+        if case not in HOMES:
+            message = f"is no case; accepted: {', '.join(HOMES)}"
+            raise ConfigError(f"suite.cases.{case}", message)
+        is_count = isinstance(count, int) and not isinstance(count, bool)
+        if not is_count or not 1 <= count <= COUNT_MAX:
+            message = f"`{count}`; accepted: 1 to {COUNT_MAX} iterations"
+            raise ConfigError(f"suite.cases.{case}", message)
+    title = given.get("title", "")
+    if not isinstance(title, str):
+        raise ConfigError("suite.title", f"`{title}` is no text")
+    return Suite(path.stem, dict(counts), _sizes(given.get("sizes", {})), title=title)
+
+
+def _sizes(given: Any) -> Sizes:  # noqa: ANN401 (YAML holds anything)
+    if not isinstance(given, Mapping) or not all(
+        isinstance(own, Mapping) for own in given.values()
+    ):
+        message = f"`{given}`; accepted: such as {{surf: {{files: 100}}}}"
+        raise ConfigError("suite.sizes", message)
+    check_sizes(given)
+    return given

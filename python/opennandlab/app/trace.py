@@ -3,23 +3,26 @@
 A trace is what `serve --record` writes, with comments that `replay` passes over:
 
 ```text
-# opennandlab app trace: contact, ext4, …          what was recorded, for people
+# opennandlab app trace: contact, 60 iterations, … what was recorded, for people
+# sizes rows=100                                   sizes that differ from the defaults of the case
 seq,conn,op,flags,off,len,t_arrive,t_target,t_reply
 # begin contact 0 1234000                          when an iteration began, ns of the same clock
 12,0,write,0,4096,4096,1235000,1236000,1236000
 # end contact 0 2345000
 ```
-Lines are in the order of their time. `Trace.records` is the form that the core plays: marks are
-requests that the drive never sees.
+Lines are in the order of their time. A first line in this form states the number of iterations, so
+that a recording that was cut short between two of them is noticed. `Trace.records` is the form that
+the core plays: marks are requests that the drive never receives.
 """
 
 from __future__ import annotations
 
 import hashlib
 import lzma
+import re
 import struct
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -36,6 +39,7 @@ FUA, NO_HOLE = 1, 2
 FOLDER: Final = Path(__file__).with_name("traces")
 UNPACKED_MAX: Final = 1 << 28
 PACKED_MAX: Final = 1 << 26
+STATED: Final = re.compile(r"opennandlab app trace: [^,]*, (\d+) iterations")
 # Marks belong to a stream of their own only by name: they wait for the requests of this one.
 STREAM: Final = 0
 
@@ -72,12 +76,14 @@ class Trace:
         digest: SHA-256 of its text.
         about: The words of its first line.
         requests: In the order of arrival.
+        sizes: Sizes of the case that differ from its defaults, by name.
     """
 
     name: str
     digest: str
     about: str
     requests: tuple[Request, ...]
+    sizes: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def iterations(self) -> int:
@@ -191,7 +197,9 @@ def parse(text: str, name: str) -> Trace:
         TraceError: with file and line.
     """
     about = ""
+    sizes: dict[str, int] = {}
     requests: list[Request] = []
+    number = 0
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line == HEADER:
             continue
@@ -200,6 +208,8 @@ def parse(text: str, name: str) -> Trace:
                 words = line[1:].split()
                 if words and words[0] in {"begin", "end"}:
                     requests.append(_mark(words))
+                elif words and words[0] == "sizes":
+                    sizes = _sizes(words[1:])
                 elif not about:
                     about = line[1:].strip()
                 continue
@@ -209,9 +219,23 @@ def parse(text: str, name: str) -> Trace:
         if one is not None:
             requests.append(one)
     requests.sort(key=lambda one: one.arrive)
-    _check_marks(requests, name)
+    _check_marks(requests, name, number)
     digest = hashlib.sha256(text.encode()).hexdigest()
-    return Trace(name, digest, about, tuple(requests))
+    found = Trace(name, digest, about, tuple(requests), sizes)
+    stated = STATED.match(about)
+    if stated and int(stated[1]) != found.iterations:
+        raise TraceError(
+            f"{name}:{number}: cut short: {found.iterations} iterations end here, and the first "
+            f"line states {stated[1]}"
+        )
+    return found
+
+
+def _sizes(words: list[str]) -> dict[str, int]:
+    pairs = [word.partition("=") for word in words]
+    if not all(equals for _, equals, _ in pairs):
+        raise ValueError("sizes are `# sizes NAME=N ...`")
+    return {key: _whole(value) for key, _, value in pairs}
 
 
 def _mark(words: list[str]) -> Request:
@@ -255,7 +279,7 @@ def _whole(text: str) -> int:
     return int(text)
 
 
-def _check_marks(requests: list[Request], name: str) -> None:
+def _check_marks(requests: list[Request], name: str, lines: int) -> None:
     """Refuse marks that do not come in pairs, in order."""
     opened: tuple[str, int] | None = None
     for one in requests:
@@ -267,14 +291,18 @@ def _check_marks(requests: list[Request], name: str) -> None:
             raise TraceError(f"{name}: `{word} {case} {index}` is out of place")
         opened = None if is_end else (case, index)
     if opened is not None:
-        raise TraceError(f"{name}: {opened[0]} {opened[1]} does not end")
+        raise TraceError(f"{name}:{lines}: cut short: {opened[0]} {opened[1]} does not end")
     if not requests or not any(one.mark for one in requests):
         raise TraceError(f"{name}: no `# begin` and `# end`: which requests are of an iteration?")
 
 
-def text_of(requests: Iterable[Request], about: str) -> Iterator[str]:
+def text_of(
+    requests: Iterable[Request], about: str, sizes: Mapping[str, int] | None = None
+) -> Iterator[str]:
     """Yield the lines of a trace, without their ends; times in whole microseconds."""
     yield f"# {about}"
+    if sizes:
+        yield "# sizes " + " ".join(f"{key}={value}" for key, value in sizes.items())
     yield HEADER
     names = {READ: "read", WRITE: "write", FUA_WRITE: "write", TRIM: "trim", FLUSH: "flush"}
     number = 0

@@ -33,7 +33,7 @@ STATE_EXAMPLE = "opennandlab app state old-dirty -c emmc_16gb --image old.onl"
 SCRIPT_EXAMPLE = "opennandlab app script contact --iterations 2"
 
 app = typer.Typer(
-    help="Application-shaped work: contacts, web, install, camera, gallery, media scan.",
+    help="Application-shaped work of phones and desktops, and synthetic work on files.",
     epilog=f"Example: {RUN_EXAMPLE}",
     no_args_is_help=True,
 )
@@ -128,7 +128,8 @@ class RunOptions(AgingOptions):
     suite: Annotated[
         str,
         flag(
-            "light, heavy, main-full-main, iozone, fileio-32m, mobibench-like or androbench-like."
+            "A suite of `app suites`, such as light or desktop-quick, or a YAML file with cases.",
+            metavar="NAME|FILE.yaml",
         ),
     ] = "light"
     case: Annotated[
@@ -197,6 +198,7 @@ class RunOptions(AgingOptions):
 @command(app, example=RUN_EXAMPLE)
 def run(given: RunOptions) -> None:
     """Run a suite of applications and report how long the user waited."""
+    from opennandlab.app.suites import is_file
     from opennandlab.app.suites import suite as find_suite
     from opennandlab.base.errors import ConfigError
 
@@ -217,7 +219,7 @@ def run(given: RunOptions) -> None:
     now = dt.datetime.now(tz=dt.timezone.utc)
     created = now.isoformat(timespec="milliseconds").replace("+00:00", "Z")
     if kind == "sim":
-        if sizes:
+        if sizes or (is_file(given.suite) and chosen.sizes):
             raise ConfigError("size", "a recorded trace has the sizes of its recording")
         work = _replaying(place, chosen, given, given.state)
     else:

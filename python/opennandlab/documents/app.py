@@ -47,6 +47,26 @@ class AppResponse(Record, frozen=True, kw_only=True):
     samples: list[list[float]]
 
 
+class AppAccess(Record, frozen=True, kw_only=True):
+    """Rate and access time of a case of a desktop, over all runs.
+
+    Of a simulated drive these are of its requests. In a directory they are of calls on files, with
+    the time of their syncs; pages of databases are not seen there.
+
+    Args:
+        operations: Reads and writes of a run, in the mean.
+        bytes: Their bytes.
+        mb_s: MB of 10^6 bytes over the time in which one of them or a flush was waited for.
+        access_us: Mean time of a read or write, in microseconds; in a directory with its share of
+            the syncs.
+    """
+
+    operations: float
+    bytes: float
+    mb_s: float
+    access_us: float
+
+
 class AppCase(Record, frozen=True, kw_only=True):
     """A case in one phase of the suite.
 
@@ -58,6 +78,8 @@ class AppCase(Record, frozen=True, kw_only=True):
         response_ms: Time of each; `null` for a case that was left out.
         drive_ms: Part of the run time in which the drive had a request; absent for a live run and
             for a case that was left out.
+        access: Rate and access time; absent for other cases than those of a desktop, and without a
+            read or write.
     """
 
     case: str
@@ -66,6 +88,7 @@ class AppCase(Record, frozen=True, kw_only=True):
     run_time_ms: AppTime | None
     response_ms: AppResponse | None
     drive_ms: AppTime | None = None
+    access: AppAccess | None = None
 
 
 class AppCpu(Record, frozen=True, kw_only=True):
@@ -465,9 +488,10 @@ class AppDocument(Record, frozen=True, kw_only=True):
         delete_pct: Percent of the photos that rounds of filling delete; absent for 25, the usual.
         max_transfer_bytes: Above which the host split reads and writes; absent as recorded.
         profile: Of databases; of a replay, that of the recording.
-        sizes: Sizes that differ from the defaults, by case and name.
+        sizes: Sizes that differ from the defaults, by case and name; of a replay, those of the
+            recordings.
         cases: What the user waited for.
-        parts: Kinds of work of synthetic cases; absent without any, and for recordings.
+        parts: Kinds of work of synthetic cases; absent without any.
         total_ms: Run time of all cases.
         score: Both scores.
         io: Requests by class of sizes; `null` where they are not known.

@@ -61,6 +61,7 @@ def report(document: AppDocument) -> Report:
         for name, title, items in (
             ("score", "Score", (score(document),)),
             ("run-time", "Run time", (run_time(document),)),
+            ("access", "Rate and access time", tuple(_access(document))),
             ("response", "Response", (response(document), *_courses(document))),
             ("parts", "Parts", tuple(_parts(document))),
             ("relative", "Against young and clean", tuple(_relative(document))),
@@ -160,6 +161,20 @@ def response(document: AppDocument) -> Table:
     )  # fmt: skip
     heads = ("case", "count", "min ms", "mean ms", "p50 ms", "p99 ms", "max ms")
     return Table("response", "Response of an iteration", heads, rows, digits=2)
+
+
+def _access(document: AppDocument) -> Iterator[Item]:
+    """Yield rate and access time of the cases of a desktop."""
+    rows = tuple(
+        (label(one), it.operations, it.bytes / 1e6, it.mb_s, it.access_us)
+        for one in document.cases
+        if (it := one.access) is not None
+    )
+    if rows:
+        what = "requests of the drive" if document.mode == "replay" else "calls on files"
+        heads = ("case", "accesses", "MB", "MB/s", "access us")
+        note = f"Of {what}, a run. Access: the mean time of a read or write."
+        yield Table("access", "Rate and access time", heads, rows, note, digits=1)
 
 
 def _parts(document: AppDocument) -> Iterator[Item]:

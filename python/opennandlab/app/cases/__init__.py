@@ -15,7 +15,8 @@ from opennandlab.app.cases.base import Case
 from opennandlab.app.ops import AnyOp, Begin, End, Think
 from opennandlab.base.errors import ConfigError
 
-# Name -> module and class; the first six are those of the benchmark, in the order of its report.
+# Name -> module and class; the first six are those of the benchmark, in the order of its report,
+# and the last six those of a desktop.
 HOMES: Final = {
     "camera": ("camera", "Camera"),
     "web": ("web", "Web"),
@@ -24,12 +25,20 @@ HOMES: Final = {
     "mediascan": ("mediascan", "MediaScan"),
     "gallery": ("gallery", "Gallery"),
     "iozone": ("iozone", "Iozone"),
+    "iozone_direct": ("iozone", "IozoneDirect"),
     "fileio": ("fileio", "FileIo"),
     "modes": ("modes", "Modes"),
     "rates": ("rates", "Rates"),
     "transactions": ("transactions", "Transactions"),
+    "boot": ("desktop", "Boot"),
+    "load": ("desktop", "Load"),
+    "surf": ("desktop", "Surf"),
+    "media": ("desktop", "Media"),
+    "photo": ("desktop", "Photo"),
+    "office": ("desktop", "Office"),
 }
 APPLICATIONS: Final = tuple(HOMES)[:6]
+DESKTOP: Final = tuple(HOMES)[-6:]
 
 Sizes = Mapping[str, Mapping[str, int]]
 

@@ -4,6 +4,10 @@ Phases in turn: write, rewrite, read, reread, random read, random write. A phase
 each a slice of the file, so that each slice has its rate; in random phases a slice has as many
 records, of any place. Phases that write end with an fsync, in the time of their last slice. The
 file leaves the cache before the first read and before random reads, and stays for the reread.
+
+`iozone_direct` does the same past the cache (O_DIRECT), so that each record is a request of the
+drive; through the cache the writes of a small file reach the drive only at the fsync of a phase,
+and a reread never does.
 """
 
 from __future__ import annotations
@@ -12,11 +16,12 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from opennandlab.app.cases.base import KIB, MIB, OneFile
-from opennandlab.app.ops import AnyOp, Append, Create, Evict, Fsync, Read, Write
+from opennandlab.app.ops import AnyOp, Append, Create, Evict, Fsync, Mode, Read, Write
 
 FILE = "iozone.tmp"
 WRITING, REWRITING, READING, REREADING, RANDOM_READING, RANDOM_WRITING = range(6)
 READS = (READING, REREADING, RANDOM_READING)
+BLOCK = 4 * KIB
 
 
 class Iozone(OneFile):
@@ -28,6 +33,7 @@ class Iozone(OneFile):
     PARTS = ("write", "rewrite", "read", "reread", "random read", "random write")
     SLICES = 64
     SCATTERED = ("random read", "random write")
+    MODE: ClassVar[Mode] = "buffered"
 
     def amount(self, part: int) -> float:
         """Return the megabytes of a slice."""
@@ -50,16 +56,18 @@ class Iozone(OneFile):
         """Yield a slice of a phase."""
         phase, at = self._place(index)
         size, record = self.sizes["file_bytes"], self.sizes["record_bytes"]
+        # O_DIRECT takes whole blocks of the file system only.
+        mode = self.MODE if (size | record) % BLOCK == 0 else "buffered"
         starts = self._order if phase in {RANDOM_READING, RANDOM_WRITING} else self._starts()
         first, limit = (len(starts) * place // self.SLICES for place in (at, at + 1))
         for start in starts[first:limit]:
             length = min(record, size - start)
-            if phase == WRITING:
+            if phase == WRITING and mode == "buffered":
                 yield Append(file=FILE, len=length)
             elif phase in READS:
-                yield Read(file=FILE, off=start, len=length)
+                yield Read(file=FILE, off=start, len=length, mode=mode)
             else:
-                yield Write(file=FILE, off=start, len=length)
+                yield Write(file=FILE, off=start, len=length, mode=mode)
         if at == self.SLICES - 1 and phase not in READS:
             yield Fsync(file=FILE)
 
@@ -69,3 +77,10 @@ class Iozone(OneFile):
 
     def _starts(self) -> list[int]:
         return list(range(0, self.sizes["file_bytes"], self.sizes["record_bytes"]))
+
+
+class IozoneDirect(Iozone):
+    """The same past the cache of the machine."""
+
+    name = "iozone_direct"
+    MODE: ClassVar[Mode] = "direct"
