@@ -215,3 +215,25 @@ def test_minutes_of_the_specification_are_the_default():
     assert found.document["header"]["time_base"]["name"] == "full"
     art = found.frame("art")
     assert art.loc["4"].to_numpy()[0] == pytest.approx(7.636, rel=0.05)
+
+
+def test_pauses_are_one_piece_of_a_gap_and_change_nothing(tmp_path: Path):
+    """Half an hour in pieces of 5 s was 360 steps of the journal in each round."""
+    own = tmp_path / "small.yaml"
+    own.write_text((FOLDER / "disc_10k_600gb.yaml").read_text())
+    found = pts.run(
+        "pathological", f"sim:{own}", changes=SMALL, output=tmp_path / "x", ss_max_rounds=5
+    )
+    columns = found.document["cells"]["columns"]
+    labels = [row[columns.index("label")] for row in found.document["cells"]["rows"]]
+    assert labels.count("pauses") == 10
+    ratios = {case.name: case.ratio for case in found.results.cases}
+    assert ratios["pauses"] == pytest.approx(1, abs=0.02)
+    assert any("one of each" in line for line in found.document["header"]["deviations"])
+
+
+def test_an_array_of_discs_has_the_minutes_of_a_disc():
+    """Gaps of half of 1.8 TB at 700 writes a second would take weeks of its time."""
+    target = open_target(Request("sim:raid5_disc_10k"))
+    assert target.prefers_full
+    assert target.has_no_memory

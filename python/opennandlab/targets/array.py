@@ -112,6 +112,8 @@ class ArrayTarget(Target):
         self._flash = [one for one in self.drives if isinstance(one, SimulatedTarget)]
         if len(self._flash) < len(self.drives):
             self.waf_missing = "a member writes in place"
+        self.prefers_full = all(one.prefers_full for one in self.drives)
+        self.has_no_memory = all(one.has_no_memory for one in self.drives)
         self.warnings = tuple(f"member {number} has failed" for number in sorted(failed))
 
     def facts(self) -> pts_header.Target:

@@ -348,6 +348,8 @@ class Target(ABC):
     warnings: Sequence[str] = ()
     # Why `nand_bytes_written` is unknown; nothing where `Measurement.inside` has it.
     waf_missing: str = ""
+    # Whether neither earlier writes nor a pause change its speed.
+    has_no_memory: bool = False
     # By what a simulated drive was divided; its capacity is that of the part.
     shrink: int = 1
     # Called while a purge waits for a drive that says how far it is.

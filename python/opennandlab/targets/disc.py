@@ -129,6 +129,7 @@ class DiscTarget(Target):
     kind: ClassVar[str] = "sim"
     is_virtual: ClassVar[bool] = True
     prefers_full = True
+    has_no_memory = True
 
     def __init__(self, document: dict[str, Any], model: str, name: str) -> None:
         """Begin with the head at the start."""
