@@ -28,6 +28,7 @@ from opennandlab.app.suites import Suite
 from opennandlab.app.thinking import Processor, spread
 from opennandlab.app.trace import WRITE, Request, Trace, load, records, shipped
 from opennandlab.base.errors import ConfigError
+from opennandlab.base.files import write_atomically
 from opennandlab.core.config import DeviceConfig
 from opennandlab.core.images import drive_of, read_image
 from opennandlab.core.memory import check_memory
@@ -59,6 +60,7 @@ class Plan:
         runs: How often each case is run.
         wanted: The state of the drive.
         image: A saved drive instead of a state.
+        image_after: Where the drive is saved in the end; None for nowhere.
         idle_ms: The user's pause between iterations.
         traces: Traces of your own, by case.
         cpu: Who thinks between the requests of an iteration.
@@ -71,6 +73,7 @@ class Plan:
     runs: int = 5
     wanted: Wanted = field(default_factory=Wanted)
     image: Path | None = None
+    image_after: Path | None = None
     idle_ms: int = 0
     traces: dict[str, Path] = field(default_factory=dict)
     cpu: Processor = field(default_factory=Processor)
@@ -123,7 +126,10 @@ def replay(plan: Plan, watch: Watcher | None = None) -> Outcome:
         run.all()
     except KeyboardInterrupt:
         run.outcome.is_partial = True
-    return run.finished()
+    outcome = run.finished()
+    if plan.image_after is not None and not outcome.is_partial:
+        run.save(plan.image_after)
+    return outcome
 
 
 class _Replay:
@@ -181,6 +187,12 @@ class _Replay:
             if number == 0:
                 states.soil(player, plan.seed, plan.wanted, self._tell(0.5, 0.3 / plan.runs))
             self._phase("second", number, (0.6, 1.0))
+
+    def save(self, path: Path) -> None:
+        """Write the image of the drive, at rest; nothing is played behind it."""
+        if self._player is not None:
+            write_atomically(path, self._player.drive().image())
+            self._player = None
 
     def finished(self) -> Outcome:
         """Return the outcome with state and checks."""

@@ -24,6 +24,7 @@ are those of "Truth about eMMC performance benchmark" (A. Lee): 16 GB x 30, and 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -129,7 +130,13 @@ class Wanted:
         )
 
 
-def aged(device: DeviceConfig, seed: int, wanted: Wanted, tell: Tell) -> _core.Drive:
+def aged(
+    device: DeviceConfig,
+    seed: int,
+    wanted: Wanted,
+    tell: Tell,
+    drive: _core.Drive | None = None,
+) -> _core.Drive:
     """Return a drive of the wanted age, formatted.
 
     Args:
@@ -137,8 +144,9 @@ def aged(device: DeviceConfig, seed: int, wanted: Wanted, tell: Tell) -> _core.D
         seed: Seed of the drive.
         wanted: The state; only its age matters here.
         tell: Told what is done, and how much of it.
+        drive: The drive that becomes so much older; None for a new one.
     """
-    drive = device.drive(seed)
+    drive = device.drive(seed) if drive is None else drive
     if not wanted.is_old:
         return drive
     # Of a drive that is discarded the last fill is written: its blocks wait for their erases.
@@ -147,7 +155,10 @@ def aged(device: DeviceConfig, seed: int, wanted: Wanted, tell: Tell) -> _core.D
         fills = 0 if wanted.format_by == "erase" else 1
         effective = device.effective
         ratio = effective["logical_pages"] / effective["physical_pages"]
-        drive.warp((wanted.drive_writes - fills) * ratio, WARP_SPREAD, seed)
+        # Erases are set on a drive without data, and from zero on: those that it had are added.
+        drive.purge()
+        had = json.loads(drive.wear())["erase_count_mean"] or 0.0
+        drive.warp((wanted.drive_writes - fills) * ratio + had, WARP_SPREAD, seed)
     if fills:
         steps = load_steps([{"kind": "sequential_fill", "fills": fills}])
         drive.begin_precondition(steps.core, seed)
@@ -193,7 +204,13 @@ def soil(player: _core.Player, seed: int, wanted: Wanted, tell: Tell) -> None:
     player.play(records(batch))
 
 
-def reached(device: DeviceConfig, seed: int, wanted: Wanted, tell: Tell) -> _core.Drive:
+def reached(
+    device: DeviceConfig,
+    seed: int,
+    wanted: Wanted,
+    tell: Tell,
+    drive: _core.Drive | None = None,
+) -> _core.Drive:
     """Return a drive in a state, at rest.
 
     Args:
@@ -201,11 +218,12 @@ def reached(device: DeviceConfig, seed: int, wanted: Wanted, tell: Tell) -> _cor
         seed: Seed of the drive, and of sizes and places of what is written.
         wanted: The state.
         tell: Told what is done, and how much of it.
+        drive: The drive that is brought into it; None for a new one.
 
     Raises:
         ConfigError: for drives that are no plain disks.
     """
-    drive = aged(device, seed, wanted, tell)
+    drive = aged(device, seed, wanted, tell, drive)
     if not wanted.is_dirty:
         return drive
     player = _core.Player(drive)

@@ -130,8 +130,8 @@ def _simulated(indices: list[int] | None, given: RunOptions) -> "FleetDocument":
             lambda: f"{campaign.done_count} of {campaign.count} points are",
         )
         terminal.ignore_signals()
-    command = command_of(os.fspath(given.file), os.fspath(given.output))
-    return campaign.document(command, partial=is_partial)
+        command = command_of(os.fspath(given.file), os.fspath(given.output))
+        return campaign.document(command, partial=is_partial)
 
 
 @dataclass(frozen=True, kw_only=True)

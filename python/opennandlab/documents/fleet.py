@@ -9,15 +9,22 @@ from opennandlab.documents.record import JsonObject, Number, Record
 FLEET_SCHEMA: Final = "opennandlab.fleet/1"
 
 
+Verdict = Literal["passed", "failed", "not_run"]
+
+
 class FleetRow(Record, frozen=True, kw_only=True):
-    """A suite on a device.
+    """A suite on a device, or a stage of one.
 
     Args:
         device: Index of the device.
         suite: Name of the suite.
         key: Of the point in the store.
         metrics: Its numbers by name; empty where it failed.
-        error: Why it failed; `null` where it did not.
+        error: Why it failed, or was not run; `null` where it passed.
+        stage: Name of the stage, of a suite that has stages.
+        verdict: Of a stage.
+        note: What a reader of the numbers of a stage must know.
+        state: SHA-256, in hex, of the image of the drive that a stage left.
     """
 
     device: int
@@ -25,6 +32,21 @@ class FleetRow(Record, frozen=True, kw_only=True):
     key: str
     metrics: dict[str, float]
     error: str | None
+    stage: str | None = None
+    verdict: Verdict | None = None
+    note: str | None = None
+    state: str | None = None
+
+    @property
+    def label(self) -> str:
+        """The suite, and the stage where it is another name."""
+        same = self.stage in {None, self.suite}
+        return self.suite if same else f"{self.suite}/{self.stage}"
+
+    @property
+    def outcome(self) -> Verdict:
+        """The verdict; of a suite without stages whether it failed."""
+        return self.verdict or ("passed" if self.error is None else "failed")
 
 
 class FleetDevice(Record, frozen=True, kw_only=True):
@@ -60,7 +82,7 @@ class FleetSummary(Record, frozen=True, kw_only=True):
     """A number over all devices that have it.
 
     Args:
-        suite: Name of the suite.
+        suite: Name of the suite; with stages `SUITE/STAGE`.
         metric: Name of the number.
         count: Devices that have it.
         min: The least.
@@ -82,6 +104,22 @@ class FleetSummary(Record, frozen=True, kw_only=True):
     outliers: list[FleetOutlier]
 
 
+class FleetTime(Record, frozen=True, kw_only=True):
+    """When a suite ran on a target.
+
+    Args:
+        device: Index of the device.
+        suite: Name of the suite.
+        began_s: When it was let go, seconds since the first of all was.
+        ended_s: When it had ended.
+    """
+
+    device: int
+    suite: str
+    began_s: float
+    ended_s: float
+
+
 class FleetRun(Record, frozen=True, kw_only=True):
     """What was true of the run and not of its result.
 
@@ -90,12 +128,14 @@ class FleetRun(Record, frozen=True, kw_only=True):
         wall_s: How long it took; less where points were known.
         known: Points that were in the store before.
         command: What ran the fleet; with `--only INDEX` it runs one device.
+        times: When the suites of targets ran.
     """
 
     version: str
     wall_s: float
     known: int
     command: str
+    times: list[FleetTime] | None = None
 
 
 class FleetDocument(Record, frozen=True, kw_only=True):
@@ -105,7 +145,7 @@ class FleetDocument(Record, frozen=True, kw_only=True):
         schema: Kind and version of the document.
         fleet: The file, as it was read.
         devices: The devices that were run.
-        rows: A row for each suite and device.
+        rows: A row for each suite, or stage of one, and device.
         summary: Spread of the main numbers of each suite.
         failed: How many rows failed.
         passed: None failed, and none is missing.

@@ -45,11 +45,24 @@ class Cutter:
         drive: The drive.
         work: What the host writes otherwise: traffic before a cut stays in its active range.
         claims: What the drive promises; None: what its options say.
+        workloads: What the host does before a cut, in turns.
+        targets: Where cuts are aimed, in turns.
+        ready_ms: From power to ready, milliseconds; longer is slow.
     """
 
-    def __init__(self, drive: Simulation, work: JsonObject, claims: Sequence[str] | None) -> None:
+    def __init__(  # noqa: PLR0913 (half of them by name)
+        self,
+        drive: Simulation,
+        work: JsonObject,
+        claims: Sequence[str] | None,
+        *,
+        workloads: Sequence[str] = WORKLOADS,
+        targets: Sequence[str] = TARGETS,
+        ready_ms: float = 10_000.0,
+    ) -> None:
         """Begin before the first cut."""
         self._drive, self._claims = drive, claims
+        self._workloads, self._targets, self._ready_ms = workloads, targets, ready_ms
         self._share = float(work.get("active_range_pct", 100.0)) / 100.0
         self._unit = map_unit_bytes(drive.device.to_dict())
         self._cuts = self._faulty = 0
@@ -73,11 +86,12 @@ class Cutter:
         shown = cut_power(
             self._drive,
             number,
-            workload=WORKLOADS[number % len(WORKLOADS)],
+            workload=self._workloads[number % len(self._workloads)],
             # 3 patterns and 8 moments: each meets each.
-            at=TARGETS[number % len(TARGETS)],
+            at=self._targets[number % len(self._targets)],
             claims=self._claims,
             share=self._share,
+            ready_ms=self._ready_ms,
         )
         self._cuts += 1
         self._counts.update({name: shown[key] for key, name in COUNTS.items()})

@@ -40,6 +40,7 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -48,8 +49,10 @@ import numpy.typing as npt
 from opennandlab import _core
 from opennandlab._core import Device, Player
 from opennandlab.base.errors import ConfigError, ImageError
+from opennandlab.base.files import write_atomically
 from opennandlab.core.by_hand import overruled
 from opennandlab.core.config import DeviceConfig, Source, load_device
+from opennandlab.core.images import drive_of, read_image
 from opennandlab.core.memory import check_memory
 from opennandlab.core.run import SEED
 from opennandlab.core.shrinking import asked_divisor
@@ -310,6 +313,30 @@ class SimulatedTarget(Target):
                     self.device = DeviceConfig(core.device(), self._declared.name)
                     return
         raise TargetError(f"{self.name}: the checkpoint is of another device")
+
+    def load_image(self, path: Path, seed: int) -> None:
+        """Take the drive of a device image, in place of the empty one.
+
+        Args:
+            path: The image.
+            seed: Seed of what is drawn at random afterwards.
+
+        Raises:
+            ImageError: when the file is truncated, foreign, damaged or newer, and why.
+            TargetError: for an image of another device.
+        """
+        self.restore(drive_of(read_image(path), seed, path).checkpoint())
+
+    def save_image(self, path: Path) -> None:
+        """Write the drive as a device image; write buffer and data are as declared again.
+
+        Raises:
+            OutputError: with the reason.
+            ConfigError: for data that a drive which is not empty cannot change.
+        """
+        self._has_cache, self._data = True, _declared_data(self._declared)
+        self._reconfigure()
+        write_atomically(path, self._core.image())
 
     def player(self) -> Player:
         """Return a copy of the drive that takes single requests: see `targets.members`.

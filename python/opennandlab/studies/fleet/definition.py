@@ -12,6 +12,12 @@ ftl.gc_policy: {choice: [greedy, cost_benefit]}
 suites:
 apps: {run: app, app: {suite: light, state: old-dirty}}
 random: {run: benchmark, workload: W2}
+life:                            # one drive, stage by stage
+run: chain
+stages:
+cut: {run: power, power: {cuts: 50}}
+old: {run: age, age: {drive_writes: 10}}
+test: {run: pts.iops, pts: {profile: C, time_base: smoke}}
 """
 
 from __future__ import annotations
@@ -39,11 +45,14 @@ from opennandlab.studies.sweeps.definition import (
 )
 from opennandlab.studies.sweeps.point import Point, Scalar
 from opennandlab.studies.sweeps.verbs import verb_of
+from opennandlab.studies.sweeps.verbs.chain import Chain
 
 OWN_KEYS: Final = ("name", "devices", "device", "set", "spread", "suites")
 DEVICES_MAX: Final = 10_000
 # Seeds are whole numbers that every reader of JSON keeps.
 SEED_BYTES: Final = 6
+# Stages that are a suite by themselves: a chain of one.
+ALONE: Final = ("power", "age")
 # Kind of spread -> how many numbers it takes; a choice takes any.
 KINDS: Final = {"normal": 2, "lognormal": 2, "uniform": 2, "integers": 2, "choice": 0}
 
@@ -283,7 +292,11 @@ class Fleet:
             ConfigError: with the suite or spread, what stands there, and what is accepted.
         """
         for name, suite in self.suites.items():
-            read = suite.verb.reader(suite.request)
+            try:
+                suite.verb.check(suite.request)
+                read = suite.verb.reader(suite.request)
+            except ConfigError as error:
+                raise _below(f"suites.{name}", error) from None
             changes = {**self.changes, **suite.changes}
             problems = {
                 key: resolved(read, {**changes, **drawn}, {}).problem
@@ -329,6 +342,8 @@ def _suite(campaign: str, name: str, given: object, device: object, folder: Path
         if key in given:
             message = f"{place}.{key}: a suite of a fleet has none; accepted: run, set, and the "
             raise ConfigError(place, message + "keys of what is run")
+    if given["run"] in ALONE:
+        given = {"run": Chain.name, "stages": {name: given}}
     request = {key: beside(folder, value) for key, value in given.items()}
     checked_name(f"{campaign}/{name}")
     if "device" not in verb_of(str(given["run"])).keys:
@@ -336,7 +351,14 @@ def _suite(campaign: str, name: str, given: object, device: object, folder: Path
     try:
         return Sweep.of({**request, "device": device})
     except ConfigError as error:
-        raise ConfigError(place, str(error)) from None
+        raise _below(place, error) from None
+
+
+def _below(place: str, error: ConfigError) -> ConfigError:
+    """Return an error of a suite; the path of a stage is whole."""
+    if error.path.partition(".")[0] == "stages":
+        return type(error)(f"{place}.{error.path}", error.message)
+    return type(error)(place, str(error))
 
 
 def _is_number(value: object) -> bool:

@@ -28,6 +28,7 @@ from opennandlab.studies.fleet.live import LiveCampaign
 from opennandlab.studies.sweeps.engine import Engine
 from opennandlab.studies.sweeps.runner import Keeper, Progress, Row, Run
 from opennandlab.studies.sweeps.verbs import verb_of
+from opennandlab.studies.sweeps.verbs.chain import Chain, columns_of
 
 # Fewer devices have no usual value, from which others could be far.
 DEVICES_MIN: Final = 8
@@ -58,7 +59,7 @@ class Campaign:
     ) -> None:
         """Resolve all devices and look up which points are known; nothing runs."""
         fleet.check()
-        self.fleet = fleet
+        self.fleet, self._store = fleet, store
         self._indices = range(fleet.devices) if indices is None else indices
         self._began = time.monotonic()
 
@@ -106,9 +107,10 @@ class Campaign:
             partial: Whether it was interrupted.
         """
         rows = [
-            _row(name, row)
+            shown
             for name, run in self._runs.items()
             for row in sorted(run.rows, key=lambda row: index_of(row.coordinates))
+            for shown in self._rows(name, run, row)
         ]
         failed = sum(row.error is not None for row in rows)
         members = [self.fleet.member(index) for index in self._indices]
@@ -120,7 +122,7 @@ class Campaign:
             rows=rows,
             summary=list(self._summary(rows)),
             failed=failed,
-            passed=not failed and not partial and len(rows) == self.count,
+            passed=not failed and not partial and self.done_count == self.count,
             partial=partial,
             run=FleetRun(
                 version=_core.version(),
@@ -135,16 +137,40 @@ class Campaign:
 
     def _summary(self, rows: Sequence[FleetRow]) -> Iterator[FleetSummary]:
         for name, run in self._runs.items():
-            own = [row for row in rows if row.suite == name and row.error is None]
-            known = {key for row in own for key in row.metrics}
-            verb = run.sweep.verb
-            wanted = [key for key in verb.columns or (verb.metric,) if key in known]
-            for metric in wanted or sorted(known)[:5]:
-                yield summary(
-                    name,
-                    metric,
-                    {row.device: row.metrics[metric] for row in own if metric in row.metrics},
-                )
+            verb, request = run.sweep.verb, run.sweep.request
+            stages = list(request["stages"]) if isinstance(verb, Chain) else [None]
+            for stage in stages:
+                own = [row for row in rows if row.suite == name and row.stage in {None, stage}]
+                own = [row for row in own if row.metrics]
+                known = {key for row in own for key in row.metrics}
+                columns = verb.columns or (verb.metric,)
+                if stage is not None:
+                    columns = columns_of(request, stage)
+                wanted = [key for key in columns if key in known]
+                for metric in wanted or sorted(known)[:5]:
+                    yield summary(
+                        own[0].label,
+                        metric,
+                        {row.device: row.metrics[metric] for row in own if metric in row.metrics},
+                    )
+
+    def _rows(self, suite: str, run: Run, row: Row) -> list[FleetRow]:
+        """Return the row of a point, or a row for each stage of it."""
+        device = index_of(row.coordinates)
+        if row.error is not None or not isinstance(run.sweep.verb, Chain):
+            return [
+                FleetRow(device=device, suite=suite, key=row.key, metrics=dict(row.metrics),
+                         error=row.error)
+            ]  # fmt: skip
+        document = self._store.entry(row.key).document or {}
+        return [
+            FleetRow(
+                device=device, suite=suite, key=row.key, metrics=dict(one["metrics"]),
+                error=one["why"] or None, stage=one["stage"], verdict=one["verdict"],
+                note=one["note"] or None, state=one["state"],
+            )
+            for one in document["stages"]
+        ]  # fmt: skip
 
 
 def live_document(campaign: LiveCampaign, command: str, *, partial: bool) -> FleetDocument:
@@ -237,13 +263,3 @@ def _outliers(values: Mapping[int, float], median: float) -> Iterator[FleetOutli
 def command_of(file: str, output: str) -> str:
     """Return what runs a fleet, as it is typed."""
     return f"opennandlab fleet run {shlex.quote(file)} --output {shlex.quote(output)}"
-
-
-def _row(suite: str, row: Row) -> FleetRow:
-    return FleetRow(
-        device=index_of(row.coordinates),
-        suite=suite,
-        key=row.key,
-        metrics=dict(row.metrics),
-        error=row.error,
-    )

@@ -44,6 +44,9 @@ class Keeper(Protocol):
     def outcomes(self, keys: Iterable[str]) -> Mapping[str, Outcome]:
         """Return numbers and errors of points that are there."""
 
+    def entry(self, key: str) -> Entry:
+        """Return a point that is there, whole."""
+
 
 @dataclass(frozen=True)
 class Progress:

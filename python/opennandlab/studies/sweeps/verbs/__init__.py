@@ -9,6 +9,7 @@ from opennandlab.studies.sweeps.verb import Verb
 from opennandlab.studies.sweeps.verbs.application import Application
 from opennandlab.studies.sweeps.verbs.benchmark import Benchmark, Replay
 from opennandlab.studies.sweeps.verbs.cells import Cells
+from opennandlab.studies.sweeps.verbs.chain import Chain
 from opennandlab.studies.sweeps.verbs.ecc_curve import EccCurve
 from opennandlab.studies.sweeps.verbs.formulas import FORMULAS
 from opennandlab.studies.sweeps.verbs.life import LIFE_TESTS
@@ -21,6 +22,7 @@ VERBS: dict[str, Verb] = {
         Replay(),
         Application(),
         *(StandardTest(test) for test in TESTS.values() if not test.kinds or "sim" in test.kinds),
+        Chain(),
         Cells(),
         EccCurve(),
         *LIFE_TESTS,

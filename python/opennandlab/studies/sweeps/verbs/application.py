@@ -125,7 +125,7 @@ class Application(OnDrive):
             checked = AppSettings(**given)
             device = load_device(draft_of(devices, request, device_changes), device_changes)
             counts = checked.chosen_suite().counts
-            traces = replaying.prepare(_plan(device, checked, SEED))
+            traces = replaying.prepare(plan_of(device, checked, SEED))
             return {
                 "device": device.to_dict(),
                 "app": {
@@ -143,7 +143,7 @@ class Application(OnDrive):
         """Replay the suite."""
         del place  # an interrupted point restarts
         checked = AppSettings(**settings["app"])
-        plan = _plan(load_device(settings["device"]), checked, SEED if seed is None else seed)
+        plan = plan_of(load_device(settings["device"]), checked, SEED if seed is None else seed)
 
         def watched(state: Progress) -> None:
             if not state.is_finished:
@@ -167,12 +167,21 @@ class Application(OnDrive):
         return figures(document)
 
 
-def _plan(device: DeviceConfig, settings: AppSettings, seed: int) -> replaying.Plan:
+def plan_of(
+    device: DeviceConfig,
+    settings: AppSettings,
+    seed: int,
+    before: Path | None = None,
+    after: Path | None = None,
+) -> replaying.Plan:
+    """Return what is to be played; with `before` on the drive of an image, left in `after`."""
     return replaying.Plan(
         device=device,
         suite=settings.chosen_suite(),
         seed=seed,
         runs=settings.runs,
         wanted=settings.drive_state(),
+        image=before,
+        image_after=after,
         idle_ms=settings.idle_ms,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,6 +12,7 @@ from opennandlab.base.errors import ConfigError
 from opennandlab.base.journal import JournalError
 from opennandlab.core.config import load_device, read_device
 from opennandlab.core.run import SEED
+from opennandlab.documents.pts import PtsDocument
 from opennandlab.documents.record import JsonObject, plain
 from opennandlab.pts.bench.folder import Place
 from opennandlab.pts.bench.plan import Settings
@@ -71,18 +72,36 @@ class StandardTest(OnDrive):
             watch(progress.fraction)
 
         try:
-            asked = Settings(**settings["pts"], seed=number)
-            files = Place(place, resume=place is not None)
-            try:
-                found = run_test(self.test, target, settings=asked, place=files, watch=told)
-            except JournalError:  # damaged, or of another build of the program
-                if place is None:
-                    raise
-                empty(place)
-                found = run_test(self.test, target, settings=asked, place=files, watch=told)
-            return plain(found)
+            return plain(self.measured(target, settings["pts"], number, told, place))
         finally:
             target.close()
+
+    def measured(
+        self,
+        target: SimulatedTarget,
+        wanted: JsonObject,
+        seed: int,
+        watch: Callable[[Progress], None],
+        place: Path | None,
+    ) -> PtsDocument:
+        """Run the test on a drive; its journal and the states of the drive are in the place.
+
+        Args:
+            target: The drive; it stays open.
+            wanted: Settings of the test.
+            seed: Seed of all randomness.
+            watch: Told how far it is.
+            place: A folder; None for nowhere.
+        """
+        asked = Settings(**wanted, seed=seed)
+        files = Place(place, resume=place is not None)
+        try:
+            return run_test(self.test, target, settings=asked, place=files, watch=watch)
+        except JournalError:  # damaged, or of another build of the program
+            if place is None:
+                raise
+            empty(place)
+            return run_test(self.test, target, settings=asked, place=files, watch=watch)
 
     def caution(self, settings: JsonObject) -> str | None:
         """Say that a smoke is no measurement."""
