@@ -76,6 +76,9 @@ validate ablation --quick --case planes-*
 plugins --no-load
 fleet devices fleet.yaml
 fleet run fleet.yaml -o fleet
+fleet run stages.yaml -o stages
+fleet show stages/fleet.json
+fleet show stages/fleet.json --device 1
 power self-test --count 24
 power run --cuts 20 -o cuts
 pts import drive.csv --threads 1 --queue-depth 4 -o drive.json
@@ -210,7 +213,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "spread": {"nand.timing.t_program_us": {"normal": [700, 50]}},
         "suites": {"writes": {"run": "benchmark", "workload": "short.yaml"}},
     }  # fmt: skip
+    cut = {"run": "power", "power": {"cuts": 3}}
+    suites = {"life": {"run": "chain", "stages": {"cut": cut, "old": {"run": "age"}}}}
     files = {
+        "stages.yaml": json.dumps({**fleet, "set": {"ftl.gc_reserve_blocks": 8}, "suites": suites}),
         "small.yaml": json.dumps(SMALL),
         "short.yaml": json.dumps(SHORT),
         "shared.yaml": json.dumps({"total": SHORT["total"], "tenants": tenants}),

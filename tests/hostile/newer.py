@@ -37,6 +37,7 @@ FLEET: dict[str, Any] = {
     "name": "small",
     "devices": 2,
     "device": SMALL,
+    "set": {"ftl.gc_reserve_blocks": 4},
     "spread": {
         "ftl.over_provisioning_pct": {"uniform": [0.25, 0.4]},
         "ftl.gc_policy": {"choice": ["greedy", "fifo"]},
@@ -44,6 +45,11 @@ FLEET: dict[str, Any] = {
     "suites": {
         "random": {"run": "benchmark", "workload": {
             "pattern": "random", "total": {"ios": 500}, "timed": False}},
+        "life": {"run": "chain", "stages": {
+            "cut": {"run": "power", "power": {"cuts": 3, "at": ["random", "gc"]}},
+            "old": {"run": "age", "age": {"drive_writes": 1, "age": "warp"}},
+            "test": {"run": "pts.load", "pts": {"time_base": "smoke", "options": {"rates": "50%"}}},
+        }},
     },
 }  # fmt: skip
 TARGETS: dict[str, Any] = {

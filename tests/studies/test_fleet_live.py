@@ -63,6 +63,86 @@ def test_directories_are_run_and_one_that_is_not_there_stops_no_other(tmp_path: 
     assert json.loads(listed.output)["1"]["drawn"] == {"target": targets[1]}
 
 
+@pytest.mark.parametrize("count", [8, pytest.param(64, marks=pytest.mark.long)])
+def test_all_directories_are_at_work_before_the_first_has_ended(count: int, tmp_path: Path) -> None:
+    """However few cores there are: 64 phones do the work of a phone each, at the same time."""
+    for index in range(count):
+        (tmp_path / f"d{index}").mkdir()
+    targets = [f"dir:{tmp_path / f'd{index}'}" for index in range(count)]
+    file, output = tmp_path / "fleet.yaml", tmp_path / "out"
+    file.write_text(json.dumps({"targets": targets, "suites": {"apps": APPS}}))
+    done = CliRunner().invoke(command_line, ["fleet", "run", str(file), "--output", str(output)])
+    assert done.exit_code == 0, done.output
+    document = onl.load(output / "fleet.json")
+    assert isinstance(document, FleetDocument)
+    times = document.run.times or []
+    assert [one.device for one in times] == list(range(count))
+    began = max(one.began_s for one in times)
+    assert began < min(one.ended_s for one in times)
+    assert f"{count} devices began within {began:.3g} s, before the first ended" in done.output
+    assert began <= 1.0  # what is wanted of 64 devices
+    assert not (output / live.JOURNAL).exists()
+
+
+def test_a_killed_fleet_of_directories_continues(tmp_path: Path) -> None:
+    """One device at a time; what the journal has is not run again, and in the end it goes."""
+    targets = []
+    for name in ("one", "two", "three"):
+        (tmp_path / name).mkdir()
+        targets.append(f"dir:{tmp_path / name}")
+    file, output = tmp_path / "fleet.yaml", tmp_path / "out"
+    file.write_text(json.dumps({"targets": targets, "suites": {"apps": APPS}}))
+    words = ["fleet", "run", str(file), "--output", str(output), "--jobs", "1"]
+    journal = output / live.JOURNAL
+    with subprocess.Popen([sys.executable, "-m", "opennandlab", *words, "--quiet"]) as process:
+        try:
+            _until(journal.exists)
+        finally:
+            process.kill()
+    first = (output / "device-0" / "apps" / "app.json").read_bytes()
+    refused = CliRunner().invoke(command_line, [*words, "--destructive"])
+    assert refused.exit_code == 0, refused.output
+    assert "of 3 suites are known" in refused.output
+    assert (output / "device-0" / "apps" / "app.json").read_bytes() == first
+    document = onl.load(output / "fleet.json")
+    assert isinstance(document, FleetDocument)
+    assert [row.verdict for row in document.rows] == ["passed"] * 3
+    assert 1 <= document.run.known < 3
+    assert len(document.run.times or []) == 3 - document.run.known
+    assert not journal.exists()
+
+
+def test_what_failed_before_a_break_is_run_again_where_that_is_wanted(tmp_path: Path) -> None:
+    bench = fleet(["dir:/tmp", "dir:/"], apps=APPS)
+
+    def campaign(*, is_retry: bool = False, of: LiveFleet = bench) -> LiveCampaign:
+        watch = lambda *_: None  # noqa: E731 (nothing is watched)
+        return LiveCampaign(of, tmp_path, [0, 1], Permission(), watch, is_retry=is_retry)
+
+    begun = campaign()
+    for index, error in ((0, "full"), (1, None)):
+        begun._journal.add(live.Found(index, "apps", {}, error).record)
+    begun._journal.close()
+    for is_retry, known in ((False, [0, 1]), (True, [1])):
+        found = campaign(is_retry=is_retry)
+        found._journal.close()
+        assert [one.device for one in found.found] == known
+    with pytest.raises(ConfigError, match="of other settings"):
+        campaign(of=fleet(["dir:/tmp", "dir:/"], other=APPS))
+
+
+def test_two_ways_to_write_a_directory_are_one_target(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path)
+    for other in (f"{tmp_path}/", f"{tmp_path}/x/..", str(tmp_path / "link")):
+        with pytest.raises(ConfigError, match="is the same as") as refused:
+            fleet([f"dir:{tmp_path}", f"dir:{other}"], a=APPS)
+        assert refused.value.path == "targets[1]"
+    with pytest.raises(ConfigError, match="1 to 64 targets"):
+        fleet([f"dir:d{index}" for index in range(65)], a=APPS)
+    with pytest.raises(ConfigError, match="of simulated drives"):
+        fleet(["dir:a"], a={"run": "chain", "stages": {"cut": {"run": "power"}}})
+
+
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="not installed: setpriv")
 def test_what_a_killed_fleet_began_ends_and_leaves_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "one"
@@ -177,8 +257,8 @@ def test_options_of_the_one_kind_are_not_for_the_other(tmp_path: Path) -> None:
     targets, simulated = tmp_path / "live.yaml", tmp_path / "simulated.yaml"
     targets.write_text(json.dumps({"targets": ["dir:a"], "suites": {"a": APPS}}))
     simulated.write_text(json.dumps({"devices": 1, "suites": {"a": {"run": "app"}}}))
-    for file, option in ((targets, "--retry"), (simulated, "--destructive")):
-        words = ["fleet", "run", str(file), "--output", str(tmp_path / "out"), option]
+    for file, *options in ((targets, "--store", "kept"), (simulated, "--destructive")):
+        words = ["fleet", "run", str(file), "--output", str(tmp_path / "out"), *options]
         done = CliRunner().invoke(command_line, words)
         assert done.exit_code == 2
         assert not (tmp_path / "out").exists()

@@ -1,6 +1,7 @@
 """`fleet`: many drives, each with its own seed and what it drew, through the same suites."""
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,10 +18,12 @@ from opennandlab.cli.options.rows import Options, argument, command, flag
 
 if TYPE_CHECKING:
     from opennandlab.documents.fleet import FleetDocument
+    from opennandlab.reports.model import Table
     from opennandlab.studies.fleet.live import LiveFleet
     from opennandlab.studies.sweeps.runner import Progress
 
 RUN_EXAMPLE = "opennandlab fleet run fleet.yaml --output fleet"
+SHOW_EXAMPLE = "opennandlab fleet show fleet/fleet.json --device 3"
 ONLY_EXAMPLE = "opennandlab fleet devices fleet.yaml"
 
 app = typer.Typer(
@@ -77,12 +80,13 @@ def run(given: RunOptions) -> None:
     with named_in(given.file):
         given.check_scheduler()
         terminal.check_folder(given.output)
+        forget: Callable[[], None] | None = None
         indices = sorted(set(given.only)) if given.only else None
         if (live := LiveFleet.load(given.file)) is not None:
-            if given.engine is not EngineName.THREADS or given.store is not None or given.retry:
-                raise ConfigError("targets", "--engine, --store and --retry are of simulated ones")
+            if given.engine is not EngineName.THREADS or given.store is not None:
+                raise ConfigError("targets", "--engine and --store are of simulated ones")
             _check_suites(live)
-            document = _live(live, indices, given)
+            document, forget = _live(live, indices, given)
         else:
             if given.destructive or given.i_know or given.force or given.may_fill:
                 raise ConfigError("--destructive", "a fleet of simulated drives destroys nothing")
@@ -91,10 +95,19 @@ def run(given: RunOptions) -> None:
         part = "" if indices is None else "-" + "-".join(map(str, indices[:8]))
         page = pages.report(document)
         write(plain(document), page, given.output, f"fleet{part}", as_csv=indices is None)
-        tables = (pages.spread(document), *pages.outliers(document), *pages.failures(document))
+        if forget is not None and not document.partial:
+            forget()
         title = f"{document.fleet['name']}: {pages.subtitle(document)}"
         failed = f"{document.failed} of {len(document.rows)} failed"
-        tell(document, given, title, tables, [f"written to {given.output}"], failed)
+        ending = [table.note for table in pages.times(document) if table.note]
+        tell(
+            document,
+            given,
+            title,
+            _tables(document),
+            [*ending, f"written to {given.output}"],
+            failed,
+        )
 
 
 def _simulated(indices: list[int] | None, given: RunOptions) -> "FleetDocument":
@@ -132,6 +145,52 @@ def _simulated(indices: list[int] | None, given: RunOptions) -> "FleetDocument":
         terminal.ignore_signals()
         command = command_of(os.fspath(given.file), os.fspath(given.output))
         return campaign.document(command, partial=is_partial)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShowOptions(Options):
+    """Options of `show`."""
+
+    file: Annotated[Path, argument("The document of a run.", metavar="FILE", show_default=False)]
+    device: Annotated[
+        list[int] | None, flag("Each stage of this device. May be repeated.", metavar="INDEX")
+    ] = None
+    as_json: Json = False
+
+
+@command(app, example=SHOW_EXAMPLE)
+def show(given: ShowOptions) -> None:
+    """Show the verdicts and the spread of a saved fleet, or each stage of some devices."""
+    from opennandlab.base.errors import ConfigError
+    from opennandlab.cli._report_tables import show as show_tables
+    from opennandlab.core.loading import load
+    from opennandlab.documents.fleet import FleetDocument
+    from opennandlab.documents.record import plain
+    from opennandlab.reports import fleet as pages
+
+    document = load(given.file)
+    if not isinstance(document, FleetDocument):
+        raise ConfigError(".", f"{given.file} is no document of `fleet run`")
+    known = {one.index for one in document.devices}
+    wrong = next((index for index in given.device or [] if index not in known), None)
+    if wrong is not None:
+        message = f"{wrong} was not run; accepted: {pages.ranges(sorted(known))}"
+        raise ConfigError("--device", message)
+    if given.as_json:
+        rows = [plain(row) for row in document.rows if row.device in (given.device or known)]
+        terminal.emit_json(plain(document) | {"rows": rows})
+        return
+    tables = [pages.stages(document, given.device)] if given.device else _tables(document)
+    title = f"{document.fleet['name']}: {pages.subtitle(document)}"
+    show_tables(title, tables, document.digest)
+
+
+def _tables(document: "FleetDocument") -> "list[Table]":
+    """Return what the terminal shows of a document."""
+    from opennandlab.reports import fleet as pages
+
+    found = [*pages.verdicts(document), pages.spread(document)]
+    return [*found, *pages.outliers(document), *pages.failures(document)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,9 +232,10 @@ def devices(given: DevicesOptions) -> None:
     console.print(terminal.plain_table(["device", "seed", *keys], rows))
 
 
-def _live(fleet: "LiveFleet", indices: list[int] | None, given: RunOptions) -> "FleetDocument":
-    """Run a fleet of targets; return its document."""
-    from opennandlab.base.threads import cores
+def _live(
+    fleet: "LiveFleet", indices: list[int] | None, given: RunOptions
+) -> "tuple[FleetDocument, Callable[[], None]]":
+    """Run a fleet of targets; return its document, and what takes its journal away."""
     from opennandlab.studies.fleet.live import LiveCampaign, Permission
     from opennandlab.studies.fleet.running import command_of, live_document
 
@@ -187,13 +247,20 @@ def _live(fleet: "LiveFleet", indices: list[int] | None, given: RunOptions) -> "
         given.destructive, tuple(given.i_know or ()), given.force, given.may_fill
     )
     chosen = list(range(len(fleet.targets))) if indices is None else indices
-    campaign = LiveCampaign(fleet, given.output, chosen, permission, told)
+    campaign = LiveCampaign(fleet, given.output, chosen, permission, told, is_retry=given.retry)
+    if not given.quiet and campaign.known_count:
+        known = f"{campaign.known_count} of {campaign.count} suites are known"
+        terminal.note(known, style="dim")
     given.output.mkdir(parents=True, exist_ok=True)
-    is_partial = campaign.to_the_end(min(given.jobs or cores(), cores()), terminal.ignore_signals)
+    # The devices take the time, not the cores.
+    is_partial = campaign.to_the_end(given.jobs or len(chosen), terminal.ignore_signals)
     # A real drive is never the same twice: what it gave is saved, also when all had just ended.
     terminal.ignore_signals()
+    if is_partial:
+        there = f"{len(campaign.found)} of {campaign.count} suites are in the journal"
+        terminal.note(f"interrupted: {there}; the same command continues from there")
     command = command_of(os.fspath(given.file), os.fspath(given.output))
-    return live_document(campaign, command, partial=is_partial)
+    return live_document(campaign, command, partial=is_partial), campaign.forget
 
 
 def _check_suites(fleet: "LiveFleet") -> None:

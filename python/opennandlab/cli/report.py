@@ -163,11 +163,14 @@ def _draw_result(files: list[Path], outputs: Outputs) -> list[Path]:
     from opennandlab.core.result import Result
 
     # A pipe can be read once only.
-    kinds = {_family(path) for path in files if path.is_file()} & {"result", "calibration"}
+    drawn = {"result", "calibration", "fleet"}
+    kinds = {_family(path) for path in files if path.is_file()} & drawn
     if not kinds:
         return []
     if kinds == {"calibration"}:
         return _draw_calibration(files, outputs)
+    if kinds == {"fleet"}:
+        return _draw_fleet(files, outputs)
     if len(files) > 1:
         _refuse("a result of `benchmark` is drawn alone; `compare` puts several beside each other")
     from opennandlab.reports import plot
@@ -185,6 +188,18 @@ def _draw_calibration(files: list[Path], outputs: Outputs) -> list[Path]:
     content = read_document(files[0], [CALIBRATION_SCHEMA])
     refuse_edited(files[0], content)
     return _write(calibration.report(typed(files[0], content, CalibrationDocument)), (), outputs)
+
+
+def _draw_fleet(files: list[Path], outputs: Outputs) -> list[Path]:
+    from opennandlab.documents.fleet import FLEET_SCHEMA, FleetDocument
+    from opennandlab.documents.saved import read_document, refuse_edited, typed
+    from opennandlab.reports import fleet
+
+    if len(files) > 1:
+        _refuse("a fleet is drawn alone")
+    content = read_document(files[0], [FLEET_SCHEMA])
+    refuse_edited(files[0], content)
+    return _write(fleet.report(typed(files[0], content, FleetDocument)), (), outputs)
 
 
 def _family(path: Path) -> str:

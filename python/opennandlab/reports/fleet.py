@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from opennandlab.documents.fleet import FleetDocument
 from opennandlab.reports.figure.model import Axis, Mark, Plot, Series
@@ -10,6 +10,9 @@ from opennandlab.reports.model import Badge, Cell, Chapter, Headline, Item, Repo
 from opennandlab.stats.outliers import NORMAL_DEVIATION, SCORE_MIN
 
 TITLE = "A fleet of drives"
+WORDS = {"passed": "passed", "failed": "failed", "not_run": "not run"}
+# Pieces of a list of devices that are shown.
+PIECES_MAX = 4
 OUTLIERS_NOTE = (
     f"Outliers are {SCORE_MIN:g} or more modified standard deviations from the median "
     f"({NORMAL_DEVIATION:g} (value - median) / median absolute deviation)."
@@ -20,10 +23,12 @@ def report(document: FleetDocument) -> Report:
     """Return the report of a document."""
     name = str(document.fleet["name"])
     parts: list[tuple[str, str, tuple[Item, ...]]] = [
+        ("verdicts", "Verdicts", tuple(verdicts(document))),
         ("spread", "Spread", (spread(document), *_plots(document))),
         ("outliers", "Outliers", tuple(outliers(document))),
         ("failures", "Failures", tuple(failures(document))),
         ("devices", "Devices", (devices(document),)),
+        ("times", "Times", tuple(times(document))),
     ]
     outlying = {one.device for row in document.summary for one in row.outliers}
     chapter = Chapter(
@@ -50,6 +55,64 @@ def subtitle(document: FleetDocument) -> str:
     count, device = len(document.devices), document.fleet.get("device")
     kind = f" of {device}" if isinstance(device, str) else ""
     return f"{count} device{'s' * (count != 1)}{kind}: {suites}"
+
+
+def verdicts(document: FleetDocument) -> Iterator[Table]:
+    """Yield what became of the devices, stage by stage; devices of one verdict share a row."""
+    if all(row.verdict is None for row in document.rows):
+        return
+    found: dict[tuple[str, str, str], list[int]] = {}
+    for row in document.rows:
+        key = (row.label, WORDS[row.outcome], row.note or "")
+        found.setdefault(key, []).append(row.device)
+    rows = tuple(
+        (ranges(devices), str(len(devices)), label, verdict, note or "-")
+        for (label, verdict, note), devices in found.items()
+    )
+    heads = ("device", "count", "stage", "verdict", "note")
+    yield Table("verdicts", "Stage by stage", heads, rows)
+
+
+def stages(document: FleetDocument, chosen: Sequence[int]) -> Table:
+    """Return each stage of some devices: its verdict, and why it failed or what is to be known."""
+    rows = tuple(
+        (str(row.device), row.label, WORDS[row.outcome], row.error or row.note or "-")
+        for device in chosen
+        for row in document.rows
+        if row.device == device
+    )
+    return Table("stages", "Stages", ("device", "stage", "verdict", "why, note"), rows)
+
+
+def ranges(devices: Sequence[int]) -> str:
+    """Return indices in few words; of many pieces only the first.
+
+    >>> ranges([0, 1, 2, 5, 7, 8]), ranges(range(0, 64, 2))
+    ('0-2, 5, 7-8', '0, 2, 4, 6, …')
+    """
+    pieces: list[list[int]] = []
+    for device in sorted(devices):
+        if pieces and device == pieces[-1][1] + 1:
+            pieces[-1][1] = device
+        else:
+            pieces.append([device, device])
+    words = [f"{low}-{high}" if high > low else str(low) for low, high in pieces]
+    return ", ".join([*words[:PIECES_MAX], *["…"] * (len(words) > PIECES_MAX)])
+
+
+def times(document: FleetDocument) -> Iterator[Table]:
+    """Yield when the suites of targets began and ended."""
+    ran = document.run.times
+    if not ran:
+        return
+    first = {one.device: one for one in reversed(ran)}
+    last_s = max(one.began_s for one in first.values())
+    is_at_once = last_s < min(one.ended_s for one in first.values())
+    word = "before the first ended" if is_at_once else "some after others had ended"
+    many = f"{len(first)} devices began within {last_s:.3g} s, {word}" if len(first) > 1 else ""
+    rows = tuple((str(it.device), it.suite, it.began_s, it.ended_s) for it in ran)
+    heads = ("device", "suite", "began, s", "ended, s")
+    yield Table("times", "When they ran", heads, rows, many)
 
 
 def spread(document: FleetDocument) -> Table:
@@ -86,10 +149,13 @@ def outliers(document: FleetDocument) -> Iterator[Table]:
 
 def failures(document: FleetDocument) -> Iterator[Table]:
     """Yield the suites that failed, with their errors and the command that runs one again."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for row in document.rows:
+        if row.error is not None and row.outcome == "failed":
+            found.setdefault((row.label, row.error), []).append(row.device)
     rows = tuple(
-        (f"device {row.device}, {row.suite}", row.error)
-        for row in document.rows
-        if row.error is not None
+        (f"device{'s' * (len(devices) > 1)} {ranges(devices)}, {label}", error)
+        for (label, error), devices in found.items()
     )
     if rows:
         heads = ("device, suite", "why")
@@ -105,7 +171,7 @@ def devices(document: FleetDocument) -> Table:
     keys = list(dict.fromkeys(key for one in document.devices for key in one.drawn))
     wanted = [(row.suite, row.metric) for row in document.summary]
     found = {
-        (row.device, row.suite, metric): value
+        (row.device, row.label, metric): value
         for row in document.rows
         for metric, value in row.metrics.items()
     }
@@ -129,7 +195,7 @@ def _plots(document: FleetDocument) -> Iterator[Plot]:
         values = sorted(
             one.metrics[row.metric]
             for one in document.rows
-            if one.suite == suite and row.metric in one.metrics
+            if one.label == suite and row.metric in one.metrics
         )
         if len(values) < 2:
             continue

@@ -31,7 +31,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-from opennandlab.base.errors import ConfigError
+from opennandlab.base.errors import CodeError, ConfigError
 from opennandlab.base.files import read_yaml
 from opennandlab.base.plain import to_json
 from opennandlab.studies.sweeps.axes import label
@@ -295,15 +295,22 @@ class Fleet:
             try:
                 suite.verb.check(suite.request)
                 read = suite.verb.reader(suite.request)
+            except CodeError:
+                raise
             except ConfigError as error:
-                raise _below(f"suites.{name}", error) from None
+                raise _below(f"suites.{name}", str(error)) from None
             changes = {**self.changes, **suite.changes}
-            problems = {
-                key: resolved(read, {**changes, **drawn}, {}).problem
-                for key, drawn in self._looked_at()
+            looked = {
+                key: resolved(read, {**changes, **drawn}, {}) for key, drawn in self._looked_at()
             }
+            problems = {key: cell.problem for key, cell in looked.items()}
+            if (settings := looked[""].settings) is not None:
+                try:
+                    suite.verb.rehearse(settings)
+                except ConfigError as error:
+                    raise _below(f"suites.{name}", str(error)) from None
             if all(problems.values()):
-                raise ConfigError(f"suites.{name}", str(problems[""]))
+                raise _below(f"suites.{name}", str(problems[""]))
             wrong = next((key for key, problem in problems.items() if problem and key), None)
             if wrong is not None and not problems[""]:
                 raise ConfigError(f"spread.{wrong}", str(problems[wrong]))
@@ -351,14 +358,19 @@ def _suite(campaign: str, name: str, given: object, device: object, folder: Path
     try:
         return Sweep.of({**request, "device": device})
     except ConfigError as error:
-        raise _below(place, error) from None
+        raise _below(place, str(error)) from None
 
 
-def _below(place: str, error: ConfigError) -> ConfigError:
-    """Return an error of a suite; the path of a stage is whole."""
-    if error.path.partition(".")[0] == "stages":
-        return type(error)(f"{place}.{error.path}", error.message)
-    return type(error)(place, str(error))
+def _below(place: str, problem: str) -> ConfigError:
+    """Return the error of a suite; the path of a stage is whole.
+
+    >>> str(_below("suites.life", "stages.cut.power.cuts: `0`; accepted: 1"))
+    'suites.life.stages.cut.power.cuts: `0`; accepted: 1'
+    """
+    path, _, message = problem.partition(": ")
+    if path.partition(".")[0] == "stages":
+        return ConfigError(f"{place}.{path}", message)
+    return ConfigError(place, problem)
 
 
 def _is_number(value: object) -> bool:

@@ -20,6 +20,7 @@ from opennandlab.documents.fleet import (
     FleetRow,
     FleetRun,
     FleetSummary,
+    FleetTime,
 )
 from opennandlab.documents.record import made, plain
 from opennandlab.stats.outliers import SCORE_MIN, modified_score
@@ -143,9 +144,8 @@ class Campaign:
                 own = [row for row in rows if row.suite == name and row.stage in {None, stage}]
                 own = [row for row in own if row.metrics]
                 known = {key for row in own for key in row.metrics}
-                columns = verb.columns or (verb.metric,)
-                if stage is not None:
-                    columns = columns_of(request, stage)
+                usual = verb.columns or (verb.metric,)
+                columns = usual if stage is None else columns_of(request, stage)
                 wanted = [key for key in columns if key in known]
                 for metric in wanted or sorted(known)[:5]:
                     yield summary(
@@ -185,7 +185,7 @@ def live_document(campaign: LiveCampaign, command: str, *, partial: bool) -> Fle
     found = sorted(campaign.found, key=lambda one: (one.suite, one.device))
     rows = [
         FleetRow(device=one.device, suite=one.suite, key=one.digest, metrics=dict(one.metrics),
-                 error=one.error)
+                 error=one.error, verdict="passed" if one.error is None else "failed")
         for one in found
     ]  # fmt: skip
     summaries = []
@@ -212,13 +212,29 @@ def live_document(campaign: LiveCampaign, command: str, *, partial: bool) -> Fle
         run=FleetRun(
             version=_core.version(),
             wall_s=round(time.monotonic() - campaign.began, 3),
-            known=0,
+            known=campaign.known_count,
             command=command,
+            times=_times(campaign),
         ),
         digest="",
     )
     whole = made(plain(document), FleetDocument)
     return structs.replace(whole, digest=digest(plain(whole)))
+
+
+def _times(campaign: LiveCampaign) -> list[FleetTime]:
+    """Return when the suites of targets ran, from the first of all on."""
+    ran = [one for one in campaign.found if one.began_s is not None and one.ended_s is not None]
+    first = min((one.began_s or 0.0 for one in ran), default=0.0)
+    return [
+        FleetTime(
+            device=one.device,
+            suite=one.suite,
+            began_s=round((one.began_s or 0.0) - first, 3),
+            ended_s=round((one.ended_s or 0.0) - first, 3),
+        )
+        for one in sorted(ran, key=lambda one: (one.device, one.began_s or 0.0))
+    ]
 
 
 def summary(suite: str, metric: str, values: Mapping[int, float]) -> FleetSummary:

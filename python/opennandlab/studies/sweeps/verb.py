@@ -83,6 +83,13 @@ class Verb(ABC):
         """Return what a run takes of the memory, roughly; 0 where it is nothing to speak of."""
         return 0
 
+    def rehearse(self, settings: JsonObject) -> None:  # noqa: B027 (most have nothing to add)
+        """Refuse settings that no run could end with, as far as a moment's work can tell.
+
+        Raises:
+            ConfigError: with the key and what is accepted.
+        """
+
     def caution(self, settings: JsonObject) -> str | None:  # noqa: ARG002
         """Return what a reader of the numbers must know of such a point; None for nothing."""
         return None

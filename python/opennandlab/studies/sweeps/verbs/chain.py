@@ -190,6 +190,12 @@ class Chain(OnDrive):
         document = {"schema": CHAIN_SCHEMA, "seed": number, "stages": rows, "passed": passed}
         return document | {"digest": digest(document)}
 
+    def rehearse(self, settings: JsonObject) -> None:
+        """Refuse a drive to which a stage cannot be done."""
+        device = load_device(settings["device"])
+        for name, stage in settings["stages"].items():
+            _rehearse(name, stage["run"], device)
+
     def metrics(self, document: JsonObject) -> dict[str, float]:
         """Return the numbers of all stages, each below its name, and how many stages passed."""
         rows = document["stages"]
@@ -259,6 +265,15 @@ def _kind(name: str, given: Mapping[str, Any]) -> Stage:
     if unknown is not None:
         raise ConfigError(f"stages.{name}.{unknown}", f"is unknown; accepted: run, {kind.key}")
     return kind
+
+
+def _rehearse(name: str, run: str, device: DeviceConfig) -> None:
+    try:
+        STAGES[run].rehearse(device)
+    except CodeError:
+        raise
+    except ConfigError as error:
+        raise ConfigError(f"stages.{name}.run", f"`{run}`: {error}") from None
 
 
 def _resolved(name: str, given: Mapping[str, Any], device: DeviceConfig) -> JsonObject:

@@ -27,7 +27,7 @@ from opennandlab.base.hints import nearest
 from opennandlab.base.plain import is_number
 from opennandlab.core.config import DeviceConfig
 from opennandlab.core.images import drive_of, read_image
-from opennandlab.core.power_cut import TARGETS, promises
+from opennandlab.core.power_cut import TARGETS, cut_power, promises
 from opennandlab.core.run import Simulation
 from opennandlab.documents.app import figures
 from opennandlab.documents.record import JsonObject, plain
@@ -113,6 +113,13 @@ class Stage(ABC):
             ConfigError: with the key below that of the stage, the value, and what is accepted.
         """
 
+    def rehearse(self, device: DeviceConfig) -> None:  # noqa: B027 (most have nothing to add)
+        """Refuse a drive to which this cannot be done, as far as a moment's work can tell.
+
+        Raises:
+            ConfigError: with the key of the device and what is accepted.
+        """
+
     @abstractmethod
     def run(self, job: Job) -> Left:
         """Run the stage, and leave the image of the drive.
@@ -185,6 +192,10 @@ class Cuts(Stage):
             raise ConfigError("cuts", f"{message}; accepted: a drive of at most {PAGES_MAX}")
         found = asdict(checked)
         return {key: list(it) if isinstance(it, Sequence) else it for key, it in found.items()}
+
+    def rehearse(self, device: DeviceConfig) -> None:
+        """Cut a new drive once."""
+        cut_power(Simulation(device), 0)
 
     def run(self, job: Job) -> Left:
         """Cut the drive; the judge holds the whole drive against the log of the host each time."""
@@ -323,10 +334,10 @@ class Standard(Stage):
             target.close()
         found = plain(document)
         metrics = self.verb.metrics(found)
-        notes = [self.verb.caution({"pts": job.settings}) or ""]
-        notes += ["not steady"] if metrics.get("steady") == 0.0 else []
-        note = "; ".join(filter(None, notes))
-        return Left(metrics=metrics, note=note, digest=document.digest)
+        is_smoke = job.settings["time_base"] == "smoke"
+        notes = ["smoke: no measurement"] * is_smoke
+        notes += ["not steady"] * (metrics.get("steady") == 0.0)
+        return Left(metrics=metrics, note="; ".join(notes), digest=document.digest)
 
 
 STAGES: Final[dict[str, Stage]] = {
@@ -353,7 +364,10 @@ def stage_of(name: object, known: Sequence[str]) -> Stage:
     """
     if isinstance(name, str) and name in STAGES:
         return STAGES[name]
-    accepted = f"accepted: {', '.join(STAGES)}"
+    tests = [one for one in STAGES if one.startswith("pts.")]
+    others = [one for one in STAGES if one not in tests]
+    is_test = str(name).startswith("pts.")
+    accepted = f"accepted: {', '.join(tests if is_test else [*others, 'pts.TEST'])}"
     if name in known:
         raise ConfigError("run", f"`{name}` hands no drive on to another stage; {accepted}")
     near = nearest(str(name), list(STAGES))
