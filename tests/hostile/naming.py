@@ -88,6 +88,7 @@ READERS: tuple[tuple[str, ...], ...] = (
     ("fleet", "run", "r.json", "-o", "out"), ("replay", "r.json", "-c", "small.yaml"),
     ("power", "endurance", "r.json", "--devices", "1", "--tbw", "1e-6", "-o", "out"),
     ("THEN", ("runs", "add", "r.json", *STORE), ("runs", "export", "out.csv", *STORE)),
+    ("fleet", "show", "r.json"),
 )  # fmt: skip
 OWN: dict[str, tuple[tuple[str, ...], ...]] = {
     "result": READERS[:2],
@@ -95,7 +96,7 @@ OWN: dict[str, tuple[tuple[str, ...], ...]] = {
     "curve": (READERS[10],),
     "power": (READERS[12], READERS[3]),
     "calibration": READERS[3:6],
-    "fleet document": READERS[3:6],
+    "fleet document": (*READERS[3:6], READERS[-1]),
     "endurance": READERS[3:6],
     "sweep": (READERS[16],),
     "fleet": READERS[21:23],

@@ -209,6 +209,34 @@ def test_a_test_that_was_killed_before_its_drive_was_kept_is_run_again(tmp_path:
     assert chain.run(settings, 7, lambda _: None, tmp_path) == whole
 
 
+def test_applications_and_cuts_on_a_drive_that_is_old_and_dirty(tmp_path: Path) -> None:
+    """Six stages on 660 MB; a full drive moves more pages before its cuts than a new one does."""
+    nand = {"channels": 1, "dies_per_channel": 2, "blocks_per_plane": 330, "planes_per_die": 1}
+    few = {"run": "power", "power": {"cuts": 3}}
+    soil = {"state": "old-dirty", "age": "warp", "dirt": "pages", "drive_writes": 20}
+    stages = {
+        "cut": few,
+        "dirty": {"run": "age", "age": soil},
+        "apps": {"run": "app", "app": {"cases": {"camera": 1}}},
+        "again": few,
+        # The write cache is off in the test, and on again behind it.
+        "test": {"run": "pts.access_time", "pts": {"profile": "E", "time_base": "smoke"}},
+        "last": few,
+    }
+    keys = {"ftl.gc_reserve_blocks": 8, "ftl.write_buffer_pages": 64}
+    content = of(stages, devices=1, device={"nand": nand}, set=keys)
+    found, code, text = run(tmp_path, content)
+    assert code == 0, text
+    numbers = {name: stage(found, 0, name).metrics for name in stages}
+    assert numbers["again"]["waf"] > numbers["cut"]["waf"]
+    assert numbers["apps"]["total_ms"] > 0
+    effective = onl.load_device({"nand": nand}).effective
+    share = effective["logical_pages"] / effective["physical_pages"]
+    assert numbers["dirty"]["erase_count_mean"] > 20 * share
+    erases = [it["erase_count_mean"] for it in numbers.values()]
+    assert erases == sorted(erases)
+
+
 def test_a_drive_that_loses_data_fails_and_goes_on(tmp_path: Path) -> None:
     """Flushes that do nothing: `lost_flushed`, as `power run` finds; the drive ages even so."""
     keys = {"power.flush": "ignored", "ftl.write_buffer_pages": 64}

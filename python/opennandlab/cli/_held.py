@@ -1,4 +1,4 @@
-"""A command that is loaded first, and begins when the process that started it says so.
+"""A command that is loaded first, and begins at a word of the process that started it.
 
 ```text
 fleet ──► 64 of these: load, "ready" ──► all are ready ──► "go" to all ──► each runs its command

@@ -319,7 +319,7 @@ class SimulatedTarget(Target):
 
         Args:
             path: The image.
-            seed: Seed of what is drawn at random afterwards.
+            seed: Seed of the random numbers afterwards.
 
         Raises:
             ImageError: when the file is truncated, foreign, damaged or newer, and why.

@@ -6,5 +6,5 @@ fleet.yaml ─► devices: index, seed, what each drew ─► a sweep per suite 
 summary: spread, outliers, failures ◄── one row per device and suite ◄──────┘
 ```
 A device is its index: its seed and all it draws follow from the name of the campaign and the index,
-so any of them can be run again alone. What was run lies in a store, and is not run again.
+so any of them can be run again alone. Points that were run are in a store, and stay known.
 """

@@ -219,10 +219,10 @@ class Fleet:
 
     @classmethod
     def load(cls, path: Path) -> Fleet:
-        """Read a fleet file; files that it names lie beside it.
+        """Read a fleet file; files that it names are in its folder.
 
         Raises:
-            ConfigError: with the key, what stands there, and what is accepted.
+            ConfigError: with the key, the value, and the accepted ones.
         """
         return cls.of({"name": path.stem} | read_yaml(path), path.parent)
 
@@ -231,7 +231,7 @@ class Fleet:
         """Read a fleet from a mapping with the keys of a file.
 
         Raises:
-            ConfigError: with the key, what stands there, and what is accepted.
+            ConfigError: with the key, the value, and the accepted ones.
         """
         to_json(document)  # refuses dates, NaN and the like, with their paths
         unknown = next((key for key in document if key not in OWN_KEYS), None)
@@ -289,7 +289,7 @@ class Fleet:
         draw far from it that cannot be is a device that fails.
 
         Raises:
-            ConfigError: with the suite or spread, what stands there, and what is accepted.
+            ConfigError: with the suite or spread, the value, and the accepted ones.
         """
         for name, suite in self.suites.items():
             try:

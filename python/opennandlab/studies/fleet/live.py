@@ -7,7 +7,7 @@ suites:
   apps: {run: app, app: {suite: light, runs: 1}}                # on directories
   load: {run: pts.load, pts: {profile: C, time_base: smoke}}    # on the others; destroys their data
 ```
-Each suite of each device is a command of this program, in a process of its own: so what is run, and
+Each suite of each device is a command of this program, in a separate process: so what is run, and
 what keeps it from destroying what is not meant, is what `app run` and `pts` do.
 
 ```text
@@ -62,9 +62,9 @@ FORBIDDEN: Final = ("target", "output", "seed", "json", "quiet", "destructive", 
 KEY: Final = re.compile(r"[a-z][a-z0-9_-]*")
 MAY_FILL: Final = "--may-fill"
 ERROR_CHARS_MAX: Final = 500
-# What was told to end is told again after so long, and then ended.
+# A process that ignores a signal gets the next one after these times, seconds.
 PATIENCE_S: Final = (20.0, 40.0)
-# The module that holds a command back, and what it waits for.
+# The module that holds a command back, and the word that it waits for.
 HELD, GO = "opennandlab.cli._held", "go\n"
 # The longest wait for devices whose commands are not loaded.
 READY_S: Final = 300.0
@@ -81,7 +81,7 @@ class Permission:
     Args:
         destructive: The data of real targets may be lost.
         known: Devices that are meant, each by the last part of its path.
-        force: A partition table or file system stops nobody.
+        force: A partition table or file system stops no test.
         may_fill: Suites that ask for it may fill the file systems of directories.
     """
 
@@ -134,7 +134,7 @@ class Found:
 
     @classmethod
     def known(cls, record: Mapping[str, Any]) -> Found:
-        """Return what the record of a journal says."""
+        """Return the row of a record of a journal."""
         kept = ("device", "suite", "metrics", "error", "digest")
         return cls(**{key: record[key] for key in kept})
 
@@ -242,7 +242,7 @@ class LiveFleet:
 
         Raises:
             ConfigError: for an index that there is not.
-            TargetError: for a device whose data nobody gave up, and a file system that would be
+            TargetError: for a device whose data were not given up, and a file system that would be
                 filled.
         """
         filling = next((one.name for one in self.suites if MAY_FILL in one.words), None)
@@ -326,8 +326,8 @@ class LiveCampaign:
 
         Args:
             jobs: Devices at once.
-            interrupted: Called first when it is: from then on nobody should interrupt again, since
-                what runs is ended, which is waited for.
+            interrupted: Called first when it is: afterwards no signal should interrupt again, since
+                processes are ended, which is waited for.
         """
         waiting = [index for index in self.indices if self._suites(index)]
         if not waiting:

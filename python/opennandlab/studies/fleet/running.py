@@ -29,7 +29,7 @@ from opennandlab.studies.fleet.live import LiveCampaign
 from opennandlab.studies.sweeps.engine import Engine
 from opennandlab.studies.sweeps.runner import Keeper, Progress, Row, Run
 from opennandlab.studies.sweeps.verbs import verb_of
-from opennandlab.studies.sweeps.verbs.chain import Chain, columns_of
+from opennandlab.studies.sweeps.verbs.chain import WEAR, Chain, columns_of
 
 # Fewer devices have no usual value, from which others could be far.
 DEVICES_MIN: Final = 8
@@ -94,8 +94,8 @@ class Campaign:
             engine: Makes where points run; one for each suite.
 
         Raises:
-            EngineError: when the engine cannot go on; what is done is kept.
-            KeyboardInterrupt: on Ctrl-C, when what is done is kept.
+            EngineError: when the engine cannot continue; finished points are kept.
+            KeyboardInterrupt: on Ctrl-C, when finished points are kept.
         """
         for run in self._runs.values():
             run.to_the_end(engine())
@@ -147,7 +147,8 @@ class Campaign:
                 usual = verb.columns or (verb.metric,)
                 columns = usual if stage is None else columns_of(request, stage)
                 wanted = [key for key in columns if key in known]
-                for metric in wanted or sorted(known)[:5]:
+                others = sorted(key for key in known if key not in WEAR)
+                for metric in wanted or others[:5]:
                     yield summary(
                         own[0].label,
                         metric,

@@ -11,7 +11,7 @@ stages:
 ```text
 new drive ─► image ─► stage ─► image ─► stage ─► image …        row by row into the journal
 ```
-Each stage draws from a stream of its own, by its name: a stage more behind it changes nothing. A
+Each stage draws from a separate stream, by its name: a stage more behind it changes nothing. A
 stage that finds faults hands its drive on all the same; behind one that did not come to its end
 there is no drive, and the rest is not run.
 """
@@ -48,6 +48,12 @@ from opennandlab.studies.sweeps.verbs.stages import STAGES, Job, Stage, stage_of
 CHAIN_SCHEMA: Final = "opennandlab.chain/1"
 JOURNAL: Final = "chain.jsonl"
 STAGES_MAX: Final = 100
+# Numbers that each stage has, of the drive that it left, and what the core calls them.
+WEAR: Final = {
+    "erase_count_mean": "erase_count_mean",
+    "erase_count_max": "erase_count_max",
+    "good_blocks": "blocks",
+}
 # Bytes of the hash that a stage draws from.
 SEED_BYTES: Final = 6
 EXAMPLE: Final = "accepted: such as {cut: {run: power, power: {cuts: 50}}, old: {run: age}}"
@@ -55,7 +61,7 @@ EXAMPLE: Final = "accepted: such as {cut: {run: power, power: {cuts: 50}}, old: 
 
 @dataclass(frozen=True)
 class _Run:
-    """A chain under way.
+    """A chain that runs.
 
     Args:
         device: The drive.
@@ -122,7 +128,7 @@ class _Run:
         }
 
     def _known(self, journal: Journal) -> list[JsonObject]:
-        """Return the rows of the journal whose last image is there; none where it is not."""
+        """Return the rows of the journal whose last image is there; none without it."""
         found = [row for row in journal.records if row["state"] is not None]
         try:
             image = read_image(self._image(len(found))) if found else b""
@@ -227,9 +233,7 @@ def seed_of(seed: int, name: str) -> int:
 def wear_of(image: bytes, path: Path) -> dict[str, float]:
     """Return mean and most erases of a block, and the good blocks, of a device image."""
     found = json.loads(drive_of(image, SEED, path).wear())
-    names = {"erase_count_mean": "erase_count_mean", "erase_count_max": "erase_count_max",
-             "blocks": "good_blocks"}  # fmt: skip
-    return {name: float(found[key]) for key, name in names.items()}
+    return {name: float(found[key]) for name, key in WEAR.items() if found[key] is not None}
 
 
 def _row(name: str, stage: JsonObject, verdict: str, why: str) -> JsonObject:
@@ -240,7 +244,7 @@ def _row(name: str, stage: JsonObject, verdict: str, why: str) -> JsonObject:
 
 
 def _check(stages: object) -> None:
-    """Refuse what is no chain, before any device is looked at."""
+    """Refuse stages that are none, before any device is looked at."""
     if not isinstance(stages, Mapping) or not 1 <= len(stages) <= STAGES_MAX:
         message = f"`{stages}`; accepted: 1 to {STAGES_MAX} stages by name"
         raise ConfigError("stages", f"{message}, {EXAMPLE.removeprefix('accepted: ')}")
@@ -293,7 +297,7 @@ def _resolved(name: str, given: Mapping[str, Any], device: DeviceConfig) -> Json
 
 @contextmanager
 def _folder(place: Path | None) -> Iterator[Path]:
-    """Give the place, or a folder for a while where there is none."""
+    """Give the place, or a folder for a while without one."""
     if place is not None:
         yield place
         return

@@ -1,4 +1,4 @@
-"""The stages of a chain: what can be done to a drive that then goes on to the next stage.
+"""The stages of a chain: what can be done to a drive before it is handed to the next stage.
 
 ```text
 image before ─► a drive ─► cuts | ageing | applications | a standard test ─► image after, `Left`
@@ -45,7 +45,7 @@ PAGES_MAX: Final = 1 << 20
 READY_MS_MAX: Final = 6.05e8
 # What a host can do before a cut; see `core.power_cut`.
 CUT_WORKLOADS: Final = (*WORKLOADS, "trim", "hot")
-# A standard test that builds drives of its own, and says nothing of the one that it is given.
+# A standard test that builds other drives, and measures nothing of the one that it is given.
 STATELESS: Final = ("scalability",)
 
 
@@ -78,11 +78,11 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True)
 class Left:
-    """What a stage found.
+    """The findings of a stage.
 
     Args:
         metrics: Its numbers by name.
-        why: Why the drive did not pass; empty where it did.
+        why: Why the drive did not pass; empty if it did.
         note: What a reader of the numbers must know; empty for nothing.
         digest: Digest of its document; empty for a stage without one.
     """
@@ -138,7 +138,7 @@ class CutSettings:
         cuts: How many.
         workloads: What the host does before a cut, in turns.
         at: Where cuts are aimed, in turns.
-        claims: What the drive promises; None: what its options say.
+        claims: Promises of the drive; None: those of its options.
         active_range_pct: Share of the drive that the host works with, percent.
         ready_ms: From power to ready, milliseconds; longer is slow.
 
@@ -221,7 +221,7 @@ class Cuts(Stage):
 
 
 class Age(Stage):
-    """A drive that is worn, and filled with what is partly deleted, as `app` makes drives old."""
+    """A drive that is worn, and filled with files of which some go, as `app` makes drives old."""
 
     key: ClassVar[str] = "age"
     columns: Sequence[str] = ("erase_count_mean", "erase_count_max", "lost_blocks")
