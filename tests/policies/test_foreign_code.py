@@ -273,7 +273,6 @@ READING: dict[str, list[Words]] = {
 # files of other simulators, which name no code, or none at all. `ui` has tests of its own below.
 OWN = {
     "quick", "check-data", "config from", "config from-rating", "trace info", "trace check",
-    "trace convert",
     "attach", "detach", "app script", "app state", "app suites", "emmc check", "power run",
     "power study", "power self-test", "power files", "power cut", "power off", "power on",
     "characterise", "validate", "plugins", "ui", "config schema", "config presets", "theory waf",
@@ -285,7 +284,7 @@ OWN = {
     "reliability life", "reliability table", "pts iops", "pts throughput",
     "pts tp", "pts latency", "pts lat", "pts wsat", "pts hir", "pts xsr", "pts dirth", "pts ecw",
     "pts cbw", "pts skew", "pts fill", "pts zones", "pts load", "pts identify", "pts all",
-    "pts slides",
+    "pts slides", "trace convert",
 }  # fmt: skip
 
 
