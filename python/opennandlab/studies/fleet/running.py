@@ -183,7 +183,8 @@ def live_document(campaign: LiveCampaign, command: str, *, partial: bool) -> Fle
         partial: Whether it was interrupted.
     """
     fleet = campaign.fleet
-    found = sorted(campaign.found, key=lambda one: (one.suite, one.device))
+    order = {suite.name: at for at, suite in enumerate(fleet.suites)}
+    found = sorted(campaign.found, key=lambda one: (order[one.suite], one.device))
     rows = [
         FleetRow(device=one.device, suite=one.suite, key=one.digest, metrics=dict(one.metrics),
                  error=one.error, verdict="passed" if one.error is None else "failed")
