@@ -119,7 +119,10 @@ def logs_agree(console: str, served: dict[str, Any]) -> list[str]:
     health = [log for log in documents(console) if "data_units_written" in log]
     if not health:
         return ["no log of health"]
-    for name, bytes_ in (("read", drive["read_bytes"]), ("written", drive["written_bytes"])):
+    # Data of hosts: not the source of a copy, and not zeroes.
+    read = drive["read_bytes"] - drive["copy_source_bytes"]
+    written = drive["written_bytes"] - drive["zeroed_bytes"]
+    for name, bytes_ in (("read", read), ("written", written)):
         # A string in nvme-cli 2.3.
         if int(health[-1][f"data_units_{name}"]) != -(-bytes_ // UNIT_BYTES):
             units = health[-1][f"data_units_{name}"]

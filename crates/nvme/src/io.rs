@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use opennandlab_serve::answer::{End, Fault};
 use opennandlab_serve::line::Line;
-use opennandlab_serve::request::{Command, Errno, Request, FUA, NO_HOLE, PLACEMENT_SHIFT};
+use opennandlab_serve::request::{self, Command, Errno, Request, FUA, NO_HOLE, PLACEMENT_SHIFT};
 
 use crate::bytes::get;
 use crate::command::{Entry, TRANSFER_BYTES_MAX};
@@ -196,8 +196,8 @@ fn plan(queue: &Queue, entry: &Entry, data: &[u8]) -> Result<Plan, Status> {
     }
     let (command, flags, purpose) = match opcode {
         READ => (Command::Read, 0, Purpose::Read),
-        VERIFY => (Command::Read, 0, Purpose::Verify),
-        COMPARE => (Command::Read, 0, Purpose::Compare(Vec::new())),
+        VERIFY => (Command::Read, request::VERIFY, Purpose::Verify),
+        COMPARE => (Command::Read, request::COMPARE, Purpose::Compare(Vec::new())),
         WRITE if entry.dword(12) & DIRECTIVE != 0 => {
             let placement = target.placement.as_ref().ok_or(Status::FIELD)?;
             let handle = placement.handle(&queue.controller, entry)?;

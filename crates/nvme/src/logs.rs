@@ -1,9 +1,16 @@
 //! Log pages. Their numbers are those of the drive's own status, from the moment it was served.
 //!
+//! Which commands count: NVM Express NVM Command Set Specification 1.2, 1.4.2.7, 1.4.2.8 and
+//! 1.4.2.10. Data units read are those of Compare, Read and Verify, read commands Compare, Copy and
+//! Read; data units written and write commands are those of Copy and Write (of zones also Append),
+//! so not of Write Zeroes. Of an endurance group all bytes count that the host had read or written,
+//! and Verify is a read command (1.4.2.1).
+//!
 //! Which pages and features there are: NVM Express Base Specification 2.0, 5.16.1.1 Supported Log
 //! Pages, 5.16.1.18 Feature Identifiers Supported and Effects, 5.16.1.6 for scopes of commands.
 
-use opennandlab_sim::session::{Activity, Vitals};
+use opennandlab_sim::op::Purpose;
+use opennandlab_sim::session::{Activity, Totals, Vitals};
 use opennandlab_sim::units::Ns;
 
 use crate::admin::DISCOVERY_COMMANDS;
@@ -214,6 +221,22 @@ pub(crate) fn page(
     })
 }
 
+/// Bytes that count as read and written by hosts.
+fn data_bytes(totals: &Totals) -> [u64; 2] {
+    let [read, written] = totals.host_bytes;
+    let [(_, copied), (_, zeroes)] =
+        [Purpose::CopySource, Purpose::Zeroes].map(|purpose| totals.of(purpose).into());
+    [read.saturating_sub(copied), written.saturating_sub(zeroes)]
+}
+
+/// Commands that read, Verify among them, and those that write. A copy is one of each.
+fn commands(totals: &Totals) -> [u64; 2] {
+    let [reads, writes] = totals.host_commands;
+    let [sources, targets, zeroes] = [Purpose::CopySource, Purpose::CopyTarget, Purpose::Zeroes]
+        .map(|purpose| totals.of(purpose)[0]);
+    [(reads + targets).saturating_sub(sources), writes.saturating_sub(zeroes)]
+}
+
 fn health(target: &Target, facts: &Facts) -> Vec<u8> {
     let (it, mut page) = (&facts.vitals, vec![0; 512]);
     let kelvin = (it.temperature_c + ZERO_C_IN_K).round().max(0.0) as u64;
@@ -221,8 +244,9 @@ fn health(target: &Target, facts: &Facts) -> Vec<u8> {
     page[0] = warnings(it);
     put_number(&mut page, 1, 2, kelvin);
     put(&mut page, 3, &[wellness.spare_pct, wellness.spare_threshold_pct, wellness.used_pct]);
-    let [read, written] = it.totals.host_bytes.map(|bytes| bytes.div_ceil(DATA_UNIT_BYTES));
-    let [reads, writes] = it.totals.host_commands;
+    let [read, written] = data_bytes(&it.totals).map(|bytes| bytes.div_ceil(DATA_UNIT_BYTES));
+    let [reads, writes] = commands(&it.totals);
+    let reads = reads.saturating_sub(it.totals.of(Purpose::Verify)[0]);
     for (offset, number) in [
         (32, read),
         (48, written),
@@ -290,7 +314,7 @@ fn endurance(target: &Target, facts: &Facts) -> Vec<u8> {
     page[0] = warnings(it) & (1 | 1 << 2 | 1 << 3);
     put(&mut page, 3, &[wellness.spare_pct, wellness.spare_threshold_pct, wellness.used_pct]);
     let [read, written] = it.totals.host_bytes.map(|bytes| bytes.div_ceil(GIGABYTE));
-    let [reads, writes] = it.totals.host_commands;
+    let [reads, writes] = commands(&it.totals);
     for (offset, number) in [
         (48, read),
         (64, written),

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use hdrhistogram::Histogram;
-use opennandlab_sim::op::ZoneAction;
+use opennandlab_sim::op::{Purpose, ZoneAction};
 use opennandlab_sim::session::{
     Begun, Done, PurgeOrder, Refusal, Request as Ask, Service, Session, Snapshot,
 };
@@ -199,7 +199,11 @@ impl Core {
                 let start = reply.len();
                 reply.resize(start + length as usize, 0);
                 self.session().read(offset, &mut reply[start..])?;
-                Ask::Read { offset, length }
+                match flags & (request::VERIFY | request::COMPARE) {
+                    0 => Ask::Read { offset, length },
+                    request::VERIFY => Ask::Check { offset, length, purpose: Purpose::Verify },
+                    _ => Ask::Check { offset, length, purpose: Purpose::Compare },
+                }
             }
             Command::BlockStatus => {
                 let count_max = if flags & request::REQ_ONE != 0 { 1 } else { EXTENTS_MAX };

@@ -107,6 +107,28 @@ pub enum Priority {
     Low,
 }
 
+/// Why a host asks, where the logs of a drive count it apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Purpose {
+    /// Data goes from the host to the drive, or back.
+    #[default]
+    Data = 0,
+    /// Zeros that the host does not send.
+    Zeroes = 1,
+    /// The source of a copy.
+    CopySource = 2,
+    /// What a copy writes.
+    CopyTarget = 3,
+    /// Data is read and not sent.
+    Verify = 4,
+    /// Data is read and compared with that of the host.
+    Compare = 5,
+}
+
+/// Number of purposes.
+pub const PURPOSES: usize = 6;
+
 /// One command of the host, in 512-byte sectors of the logical address space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostCommand {
@@ -127,13 +149,16 @@ pub struct HostCommand {
     /// What a served drive with zones calls it, to give it its bytes and to learn its status; 0
     /// for all others.
     pub tag: u32,
+    /// Why the host asks.
+    pub purpose: Purpose,
 }
 
 impl HostCommand {
     /// A command of a single host in a closed loop.
     pub fn new(op: HostOp, sector: u64, sector_count: u32) -> Self {
         let (arrival, tenant, placement, tag) = (Ns(0), 0, 0, 0);
-        Self { arrival, sector, sector_count, op, tenant, is_fua: false, placement, tag }
+        let (is_fua, purpose) = (false, Purpose::Data);
+        Self { arrival, sector, sector_count, op, tenant, is_fua, placement, tag, purpose }
     }
 
     /// Its bytes.

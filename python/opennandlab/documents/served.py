@@ -64,7 +64,7 @@ class ServedDrive(Record, frozen=True, kw_only=True):
 
     Args:
         read_bytes: Bytes of sectors that clients read.
-        written_bytes: Bytes of sectors that they wrote.
+        written_bytes: Bytes of sectors that they wrote, zeroes and copies among them.
         trimmed_bytes: Bytes of sectors that they trimmed.
         flushes: Flushes, that of the end included.
         fua_writes: Writes that completed only on the flash.
@@ -81,6 +81,10 @@ class ServedDrive(Record, frozen=True, kw_only=True):
         erase_count_mean: How often a good block was erased since the factory.
         erase_count_max: The most often that one was.
         is_worn_out: The drive took no more writes.
+        zeroed_bytes: Those of `written_bytes` that were zeroes, which clients do not send; older
+            documents do not know it, nor the next two.
+        copied_bytes: Those of `written_bytes` that copies wrote.
+        copy_source_bytes: Those of `read_bytes` that copies read.
         zones: States, counts and report of zones; only with `ftl.mapping` zoned.
         fdp: Log of placement handles; only with `ftl.placement` fdp.
     """
@@ -103,6 +107,9 @@ class ServedDrive(Record, frozen=True, kw_only=True):
     erase_count_mean: Number | None
     erase_count_max: int
     is_worn_out: bool
+    zeroed_bytes: int | None = None
+    copied_bytes: int | None = None
+    copy_source_bytes: int | None = None
     zones: Zones | None = None
     fdp: Fdp | None = None
 

@@ -237,22 +237,48 @@ fn logs_agree_with_the_counts_of_the_drive() {
             assert_eq!(queue.take(ranged(2, first * 3, 2), 8192).status, 0);
         }
         assert_eq!(queue.take(ranged(2, 0, 33), 4096 * 33).status, FIELD);
+        // Zeroes on the flash and without, a look, a comparison, and a copy of three ranges.
+        assert_eq!(queue.ask(ranged(8, 0, 300), &[]).status, 0);
+        let mut deallocates = ranged(8, 300, 9);
+        deallocates[51] = 2;
+        assert_eq!(queue.ask(deallocates, &[]).status, 0);
+        assert_eq!(queue.ask(ranged(0x0c, 0, 400), &[]).status, FIELD);
+        assert_eq!(queue.ask(ranged(0x0c, 0, 32), &[]).status, 0);
+        assert_eq!(queue.ask(ranged(5, 0, 1), &[0; 4096]).status, 0);
+        let mut ranges = vec![0; 96];
+        for (place, blocks) in [(0, 256 - 13), (32, 3), (64, 10)] {
+            put(&mut ranges, place + 16, 2, blocks - 1);
+        }
+        assert_eq!(queue.ask(entry(0x19, 1, &[260, 0, 2]), &ranges).status, 0);
         let units = |bytes: u64| bytes.div_ceil(512_000);
         let drive = server.status()["drive"].clone();
         let count = |name: &str| drive[name].as_u64().expect("a count");
         let log = admin.log(2, 512);
         let words: Vec<u64> = (32..192).step_by(16).map(|place| number(&log, place, 8)).collect();
-        assert_eq!(
-            words[..4],
-            [units(count("read_bytes")), units(count("written_bytes")), 50, 400]
-        );
+        // In blocks, as they were asked for.
+        let [read, written, zeroed, copied] = [100 + 32 + 1, 400, 300, 256].map(|it| it * 4096);
+        for (name, bytes) in [
+            ("read_bytes", read + copied),
+            ("written_bytes", written + zeroed + copied),
+            ("zeroed_bytes", zeroed),
+            ("copied_bytes", copied),
+            ("copy_source_bytes", copied),
+        ] {
+            assert_eq!(count(name), bytes, "{name}");
+        }
+        // Compare and copy are read commands, verify is not; zeroes are no write commands.
+        assert_eq!(words[..4], [units(read), units(written + copied), 52, 401]);
+        assert!(units(written + copied) < units(count("written_bytes")));
         // Cycles, unsafe shutdowns, media errors, failures.
-        assert_eq!((words[5], words[7], words[8], words[9]), (1, 0, 0, 1));
+        assert_eq!((words[5], words[7], words[8], words[9]), (1, 0, 0, 2));
         assert_eq!((log[0], log[4]), (0, 10));
         let mut group = entry(2, u32::MAX, &[9 | 127 << 16, 1 << 16]);
         group[1] = 0x40;
         let log = admin.take(group, 512).data;
-        assert_eq!((number(&log, 96, 8), number(&log, 112, 8)), (50, 400));
+        assert_eq!((number(&log, 96, 8), number(&log, 112, 8)), (53, 401));
+        let [read, written] = ["read_bytes", "written_bytes"].map(|it| count(it));
+        let group = |bytes: u64| bytes.div_ceil(1_000_000_000);
+        assert_eq!((number(&log, 48, 8), number(&log, 64, 8)), (group(read), group(written)));
         assert_eq!(number(&log, 80, 8), count("programmed_bytes").div_ceil(1_000_000_000));
         let log = admin.log(0xc0, 512);
         assert_eq!(number(&log, 0, 8), count("programmed_bytes"));

@@ -5,6 +5,7 @@
 //! only if both are differences between the same moments.
 
 use super::drive::{total, Drive};
+use super::host_counters::Asides;
 use crate::op::{HostOp, Source};
 use crate::units::SECTOR_BYTES;
 
@@ -30,6 +31,7 @@ pub(crate) struct Counts {
     pub(crate) collections: u64,
     pub(crate) moved: u64,
     pub(crate) erases: u64,
+    pub(crate) asides: Asides,
 }
 
 impl Counts {
@@ -56,6 +58,7 @@ impl Counts {
             collections: ftl.erases[Source::Gc as usize],
             moved: ftl.programs[Source::Gc as usize],
             erases: total(&ftl.erases),
+            asides: drive.asides,
         }
     }
 
@@ -81,6 +84,7 @@ impl Counts {
             collections: less(self.collections, then.collections),
             moved: less(self.moved, then.moved),
             erases: less(self.erases, then.erases),
+            asides: self.asides.zip(&then.asides, less),
         }
     }
 

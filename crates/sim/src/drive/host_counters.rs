@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::op::HOST_OP_KINDS;
+use crate::op::{HostCommand, HOST_OP_KINDS, PURPOSES};
 
 /// Counters of the commands of the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,4 +38,34 @@ pub struct HostCounters {
     pub rejected_pages: u64,
     /// Page writes that the host was refused.
     pub refused_page_writes: u64,
+}
+
+/// Commands and sectors by [`Purpose`](crate::op::Purpose), those of plain data left out. They are
+/// among those of [`HostCounters`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Asides(pub [[u64; 2]; PURPOSES]);
+
+impl Asides {
+    /// A command that was counted.
+    #[cold]
+    pub(super) fn count(&mut self, command: &HostCommand) {
+        let [commands, sectors] = &mut self.0[command.purpose as usize];
+        *commands += 1;
+        *sectors += u64::from(command.sector_count);
+    }
+
+    /// Some of its sectors were refused.
+    #[cold]
+    pub(super) fn refuse(&mut self, command: &HostCommand, sectors: u64) {
+        self.0[command.purpose as usize][1] -= sectors;
+    }
+
+    /// Each count of both.
+    #[must_use]
+    pub(crate) fn zip(mut self, other: &Self, with: impl Fn(u64, u64) -> u64) -> Self {
+        let pairs = self.0.as_flattened_mut().iter_mut().zip(other.0.as_flattened());
+        pairs.for_each(|(one, &other)| *one = with(*one, other));
+        self
+    }
 }

@@ -6,8 +6,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::host_counters::Asides;
 use crate::host::activity::Activity;
-use crate::units::BlockId;
+use crate::op::Purpose;
+use crate::units::{BlockId, SECTOR_BYTES};
 
 /// How a drive forgets its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,6 +62,8 @@ pub struct Totals {
     pub host_bytes: [u64; 2],
     /// Commands of hosts that read and wrote.
     pub host_commands: [u64; 2],
+    /// Those among them that the logs count apart.
+    pub asides: Asides,
     /// Bytes that were read from the flash and programmed.
     pub flash_bytes: [u64; 2],
     /// Reads that ended without the data: uncorrectable, or other than the data written.
@@ -71,6 +75,12 @@ pub struct Totals {
 }
 
 impl Totals {
+    /// Commands and bytes of a purpose.
+    pub fn of(&self, purpose: Purpose) -> [u64; 2] {
+        let [commands, sectors] = self.asides.0[purpose as usize];
+        [commands, sectors * SECTOR_BYTES]
+    }
+
     /// Both together.
     #[must_use]
     pub fn plus(mut self, other: &Self) -> Self {
@@ -79,6 +89,7 @@ impl Totals {
             self.host_commands[way] += other.host_commands[way];
             self.flash_bytes[way] += other.flash_bytes[way];
         }
+        self.asides = self.asides.zip(&other.asides, |one, other| one + other);
         self.media_errors += other.media_errors;
         self.recovered_reads += other.recovered_reads;
         self.refreshed_blocks += other.refreshed_blocks;

@@ -40,7 +40,7 @@ pub use drive::Drive;
 pub(crate) use drive::{total, CommandSink, Front};
 pub(crate) use health::wellness;
 pub use health::Wellness;
-pub use host_counters::HostCounters;
+pub use host_counters::{Asides, HostCounters};
 pub use image::ImageError;
 pub(crate) use life::{Life, Unfinished};
 pub use life::{PurgeKind, PurgeOrder, Purged, Service, Totals};

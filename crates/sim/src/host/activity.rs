@@ -27,8 +27,8 @@ impl Activity {
         self.outstanding = Some((since, count + 1));
     }
 
-    /// A request of this kind has ended, after this latency.
-    pub(crate) fn end(&mut self, (op, latency): (HostOp, Ns), at: Ns) {
+    /// A request has ended, after this latency; without an operation it is of no kind.
+    pub(crate) fn end(&mut self, (op, latency): (Option<HostOp>, Ns), at: Ns) {
         if let Some((since, count)) = self.outstanding.take() {
             if count > 1 {
                 self.outstanding = Some((since, count - 1));
@@ -37,10 +37,10 @@ impl Activity {
             }
         }
         // As counters name them; a flush is of no kind.
-        let kind = match op.index() {
-            0 => Kind::Read,
-            1 => Kind::Write,
-            2 => Kind::Trim,
+        let kind = match op.map(HostOp::index) {
+            Some(0) => Kind::Read,
+            Some(1) => Kind::Write,
+            Some(2) => Kind::Trim,
             _ => return,
         };
         self.slow.note(kind, latency, at);
@@ -71,8 +71,8 @@ mod tests {
         activity.begin(Ns(10));
         activity.begin(Ns(15));
         assert_eq!(activity.busy(Ns(18)), Ns(8));
-        activity.end((HostOp::Read, Ns(10)), Ns(20));
-        activity.end((HostOp::Flush, Ns(15)), Ns(30));
+        activity.end((Some(HostOp::Read), Ns(10)), Ns(20));
+        activity.end((None, Ns(15)), Ns(30));
         assert_eq!(activity.busy(Ns(100)), Ns(20));
         activity.begin(Ns(50));
         let activity = activity.cut(Ns(55));

@@ -19,6 +19,7 @@ impl Session {
         let present = Totals {
             host_bytes: [counts.read_bytes, counts.written_bytes],
             host_commands: [counts.read_commands, counts.write_commands],
+            asides: counts.asides,
             flash_bytes: [bytes(counts.reads), bytes(counts.programs)],
             media_errors: found,
             ..self.tallies()

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use crate::ftl::zones::{ZoneAction, ZoneStatus};
 use crate::nand::MediaError;
+use crate::op::Purpose;
 use crate::units::Ns;
 
 /// The owner of the time.
@@ -24,6 +25,15 @@ pub enum Request<'a> {
         offset: u64,
         /// Bytes.
         length: u64,
+    },
+    /// The same, for data that is not sent.
+    Check {
+        /// First byte.
+        offset: u64,
+        /// Bytes.
+        length: u64,
+        /// What the data is for: `Verify` or `Compare`.
+        purpose: Purpose,
     },
     /// New data.
     Write {
@@ -85,6 +95,16 @@ impl Request<'_> {
     /// Whether a worn-out drive refuses it.
     pub(super) fn writes(&self) -> bool {
         matches!(self, Self::Write { .. } | Self::Zero { .. } | Self::Copy { .. })
+    }
+
+    /// What the first of its commands are for.
+    pub(super) fn purpose(&self) -> Purpose {
+        match self {
+            Self::Check { purpose, .. } => *purpose,
+            Self::Zero { .. } => Purpose::Zeroes,
+            Self::Copy { .. } => Purpose::CopySource,
+            _ => Purpose::Data,
+        }
     }
 }
 

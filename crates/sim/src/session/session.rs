@@ -25,7 +25,7 @@ use crate::drive::{Checkpoint, Counts, Drive, Life};
 use crate::ftl::gc::GcConfig;
 use crate::ftl::zones::ZoneStatus;
 use crate::nand::{Contents, Media, MediaError, Reach};
-use crate::op::{HostCommand, HostOp, Source};
+use crate::op::{HostCommand, HostOp, Purpose, Source};
 use crate::reads::{BlockRead, PageTypes, ReadErrors};
 use crate::run::Simulation;
 use crate::timed::{Latencies, Observation, Step, TimedStage};
@@ -85,6 +85,7 @@ struct Running {
 pub(super) struct Pending {
     /// Kind and arrival.
     began: (HostOp, Ns),
+    purpose: Purpose,
     /// What follows its other commands.
     then: Option<Part>,
     commands_left: u32,
@@ -346,13 +347,21 @@ impl Session {
             let is_flush = matches!(request, Request::Flush);
             return is_flush.then_some(Begun::Done).ok_or(purging.refusal());
         }
-        let (parts, then) = self.parts(request)?;
+        let purpose = request.purpose();
+        let (mut parts, mut then) = self.parts(request)?;
+        for part in parts.iter_mut().filter(|part| part.command.op != HostOp::Trim) {
+            part.command.purpose = purpose;
+        }
+        if let Some(part) = &mut then {
+            part.command.purpose = Purpose::CopyTarget;
+        }
         if self.executor.is_none() || parts.is_empty() {
             return self.run_in_turn(&parts, then);
         }
         let began = (then.as_ref().unwrap_or(&parts[0]).command.op, at);
         let commands_left = parts.len() as u32;
-        self.requests.insert(token, Pending { began, then, commands_left, refusal: None });
+        let pending = Pending { began, purpose, then, commands_left, refusal: None };
+        self.requests.insert(token, pending);
         self.arrive(at, done);
         let begun = self.powered(self.executor.as_ref().map_or(at, |executor| executor.now()));
         self.life.activity.begin(begun);
@@ -375,7 +384,7 @@ impl Session {
             Request::Append { .. } | Request::Zone(..) => {
                 return Err(ZoneStatus::InvalidField.into())
             }
-            Request::Read { offset, length } => {
+            Request::Read { offset, length } | Request::Check { offset, length, .. } => {
                 vec![self.part(HostOp::Read, offset, length, Vec::new())]
             }
             Request::Write { offset, bytes, is_fua, placement } => {
@@ -549,9 +558,11 @@ impl Session {
                     unwritten => {
                         let place = answer.ok().and_then(Begun::place);
                         let (op, began) = request.began;
+                        // Only data that comes or goes has a kind; so the document.
+                        let kind = (request.purpose == Purpose::Data).then_some(op);
                         let latency = Ns(at.0.saturating_sub(began.0));
                         let ended = Ns(self.life.service.age_ns + at.0);
-                        self.life.activity.end((op, latency), ended);
+                        self.life.activity.end((kind, latency), ended);
                         self.requests.remove(&token);
                         if let Some(part) = &unwritten {
                             self.release(part, true);

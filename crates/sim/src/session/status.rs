@@ -8,7 +8,8 @@ use super::session::Session;
 use crate::drive::{wellness, zones, Counts, Service, Totals, Wellness};
 use crate::ftl::zones::ZoneCounts;
 use crate::nand::Contents;
-use crate::units::Lpn;
+use crate::op::Purpose;
+use crate::units::{Lpn, SECTOR_BYTES};
 use crate::workload::Namespace;
 
 /// The facts that a drive's own logs are made of. Losses of power do not end its counts, and images
@@ -120,11 +121,15 @@ impl Session {
         let geometry = &self.drive.geometry;
         let programmed = geometry.physical_pages_of(counts.programs) * geometry.page_bytes;
         let written = counts.written_bytes;
+        let aside = |purpose: Purpose| counts.asides.0[purpose as usize][1] * SECTOR_BYTES;
         let wear = self.drive.media.wear();
         let blocks = wear.blocks();
         let mut status = json!({
             "read_bytes": counts.read_bytes,
             "written_bytes": written,
+            "zeroed_bytes": aside(Purpose::Zeroes),
+            "copied_bytes": aside(Purpose::CopyTarget),
+            "copy_source_bytes": aside(Purpose::CopySource),
             "trimmed_bytes": counts.trimmed_bytes,
             "flushes": counts.flushes,
             "fua_writes": counts.fua_writes,

@@ -27,7 +27,9 @@ impl Session {
         let append = HostOp::Zone(ZoneOp::Append);
         let (op, offset, length, data, is_fua) = match request {
             Request::Flush => return Part::flush(),
-            Request::Read { offset, length } => (HostOp::Read, offset, length, &[][..], false),
+            Request::Read { offset, length } | Request::Check { offset, length, .. } => {
+                (HostOp::Read, offset, length, &[][..], false)
+            }
             // No protocol copies to zones: it would be a write, after reads that are left out.
             Request::Write { offset, bytes, is_fua, .. }
             | Request::Copy { offset, bytes, is_fua, .. } => {

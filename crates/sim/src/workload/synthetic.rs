@@ -129,11 +129,7 @@ impl<A: Addresses> Synthetic<A> {
                 arrival: parts.arrivals.as_mut().map_or(Ns(0), Arrivals::next),
                 sector: self.addresses.next(&self.spans[size], &mut parts.address_rng),
                 sector_count: parts.sizes.sector_counts[size],
-                op: parts.operations.draw(),
-                tenant: 0,
-                is_fua: false,
-                placement: 0,
-                tag: 0,
+                ..HostCommand::new(parts.operations.draw(), 0, 0)
             }
         }));
     }
