@@ -13,20 +13,30 @@ from opennandlab.cli._tables import plain_table
 from opennandlab.cli.options.run import MeasuredRunOptions
 
 if TYPE_CHECKING:
+    from opennandlab.core.probes import Probes
     from opennandlab.core.result import Result
     from opennandlab.core.run import Run
     from opennandlab.core.slices import Progress
 
 
-def run_and_report(run: "Run", given: MeasuredRunOptions) -> None:
-    """Run, write the files, print the tables, and end with the exit code of the outcome."""
+def run_and_report(run: "Run", given: MeasuredRunOptions, probes: "Probes | None" = None) -> None:
+    """Run, write the files, print the tables, and end with the exit code of the outcome.
+
+    Args:
+        run: The run.
+        given: Its options.
+        probes: Takes probes of the run; None for none.
+    """
     from opennandlab.base.errors import OutputError
     from opennandlab.core.result import Interrupted
 
     code = terminal.DONE
     try:
         with terminal.progress_line(quiet=given.quiet) as show:
-            result = run.measure(progress=_until_finished(show), slice_ops=given.slice_ops)
+            result = run.measure(
+                progress=_until_finished(show, probes),
+                slice_ops=given.slice_ops if probes is None else probes.slice_ops,
+            )
         code = terminal.DONE if result.passed else terminal.FAILED
     except Interrupted as interruption:
         if interruption.result is None:
@@ -38,6 +48,7 @@ def run_and_report(run: "Run", given: MeasuredRunOptions) -> None:
     given = _beside_whole(given) if code == terminal.INTERRUPTED else given
     try:
         _write(run, result, given, interrupted=code == terminal.INTERRUPTED)
+        _save_probes(probes, given)
     except OutputError as error:
         kept = _rescue(result) if given.output is not None else None
         problem = f"{error}" + (f"; the result is kept in {kept}" if kept else "")
@@ -45,6 +56,7 @@ def run_and_report(run: "Run", given: MeasuredRunOptions) -> None:
         emit_json(result.document)
     elif not given.quiet:
         show_result(result)
+        _show_probes(probes)
     if not given.quiet:
         drawn = {} if problem else given.drawings()
         if not result.breakdown:
@@ -53,6 +65,18 @@ def run_and_report(run: "Run", given: MeasuredRunOptions) -> None:
     if given.timeline is not None:
         problem = problem or _write_timeline(result, given.timeline[1], quiet=given.quiet)
     raise typer.Exit(_requests_verdict(result, _verdict(result, code, problem), quiet=given.quiet))
+
+
+def _show_probes(probes: "Probes | None") -> None:
+    """Print mean, least and most of the probes of a run, if it took any."""
+    if probes is None:
+        return
+    from opennandlab.base.words import number
+    from opennandlab.core.probes import spread
+
+    rows = [(name, *map(number, values)) for name, *values in spread(probes.rows)]
+    stdout().print(f"\n{len(probes.rows)} timed probes on copies of the drive", markup=False)
+    stdout().print(plain_table(["probe", "mean", "least", "most"], rows))
 
 
 def _beside_whole(given: MeasuredRunOptions) -> MeasuredRunOptions:
@@ -78,11 +102,13 @@ def _beside_whole(given: MeasuredRunOptions) -> MeasuredRunOptions:
 
 
 def _until_finished(
-    show: Callable[["Progress"], None] | None,
+    show: Callable[["Progress"], None] | None, probes: "Probes | None"
 ) -> Callable[["Progress"], None]:
     """Return a watcher after whose last call a run can no longer be interrupted: it is over."""
 
     def watch(state: "Progress") -> None:
+        if probes is not None:
+            probes.look(state)
         if state.finished:
             terminal.ignore_signals()
         if show is not None:
@@ -115,6 +141,12 @@ def _requests_verdict(result: "Result", code: int, *, quiet: bool) -> int:
     if not quiet:
         note(str(file))
     return code
+
+
+def _save_probes(probes: "Probes | None", given: MeasuredRunOptions) -> None:
+    path = given.outputs().get("--probes")
+    if probes is not None and path is not None:
+        probes.save(path)
 
 
 def _write(run: "Run", result: "Result", given: MeasuredRunOptions, *, interrupted: bool) -> None:

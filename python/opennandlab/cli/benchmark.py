@@ -13,6 +13,7 @@ OF_WORKLOADS = (
     "timeline",
     "shrink",
     "band",
+    "probes",
 )
 OF_JOBS = ("fio_output", "fio_logs", "section", "env")
 
@@ -36,6 +37,7 @@ def benchmark(given: BenchmarkOptions) -> None:
         return
     given.refuse(OF_JOBS, "on a workload; accepted: with a job file of fio")
     if given.band:
+        given.refuse(("probes",), "with --band; accepted: one drive")
         from opennandlab.cli._band import run_band
 
         run_band(given, device_sets, workload_sets)
@@ -53,9 +55,17 @@ def benchmark(given: BenchmarkOptions) -> None:
         workload_sets = {}
     start = Start(device, given.seed, given.state)
     run = prepare_benchmark(start, workload, workload_sets, watch)
+    probes = None
+    if given.probes is None:
+        given.refuse(("probe_count", "probe_ios"), "without probes; accepted: with --probes")
+    else:
+        given.refuse(("slice_ops",), "with --probes, whose places depend on it")
+        from opennandlab.core.probes import Probes
+
+        probes = Probes(run, count=given.probe_count, requests=given.probe_ios)
     read = run.traces.files if run.traces else ()
     given.check_outputs({f"the trace {path}": path for path in read})
     if run.traces and not given.as_json and not given.quiet:
         for name, summary in run.traces.summaries():
             terminal.stdout().print(read_as(name, summary), markup=False, soft_wrap=True)
-    run_and_report(run, given)
+    run_and_report(run, given, probes)

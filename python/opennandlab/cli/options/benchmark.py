@@ -1,6 +1,8 @@
 """Options of `benchmark`."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 from opennandlab.cli._typed import typed
@@ -22,5 +24,21 @@ class BenchmarkOptions(JobFileOptions):
             callback=typed,
         ),
     ]
+    probes: Annotated[
+        Path | None,
+        flag(
+            "Rates, latencies and days of an untimed run: timed requests on copies of its drive, "
+            "evenly over the run, a row each in a CSV file. The result stays as it is without.",
+            metavar="FILE",
+        ),
+    ] = None
+    probe_count: Annotated[int, flag("Number of probes.", metavar="N", min=1, max=10_000)] = 50
+    probe_ios: Annotated[
+        int, flag("Requests of each probe.", metavar="N", min=1, max=10_000_000)
+    ] = 20_000
     shrink: Shrink = None
     band: Band = None
+
+    def outputs(self) -> Mapping[str, Path | None]:
+        """Return the files that are written, by their options."""
+        return {**super().outputs(), "--probes": self.probes}

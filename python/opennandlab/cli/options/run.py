@@ -101,7 +101,12 @@ class MeasuredRunOptions(Printed):
         Raises:
             OutputError: with the reason.
         """
-        outputs = {
+        read = {**inputs, **terminal.read_files(self.config, self.state)}
+        terminal.check_outputs(self.outputs(), read)
+
+    def outputs(self) -> Mapping[str, Path | None]:
+        """Return the files that are written, by their options."""
+        return {
             "--output": self.output,
             "--save-image": self.save_image,
             "--plot": self.plot,
@@ -109,8 +114,6 @@ class MeasuredRunOptions(Printed):
             "--requests": self.requests,
             "--timeline": None if self.timeline is None else self.timeline[1],
         }
-        read = {**inputs, **terminal.read_files(self.config, self.state)}
-        terminal.check_outputs(outputs, read)
 
     def drawings(self) -> dict[str, Path]:
         """Return the drawings, and their files."""
