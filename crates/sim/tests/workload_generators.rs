@@ -22,11 +22,12 @@ const PATTERNS: [&str; 6] = [
 ];
 
 /// Beside the pattern: the plain loop, and the loop of everything else.
-const SHAPES: [&str; 3] = [
+const SHAPES: [&str; 4] = [
     "",
     r#", "read_pct": 40, "trim_pct": 10, "block_size_bytes": {"512": 1, "4KiB": 2, "12KiB": 1}"#,
     r#", "queue_depth": {"arrival": "poisson", "iops": 1e5}, "trim_pct": 5, "trim_target": "mapped",
        "active_range_pct": 33.3, "align_bytes": 8192"#,
+    r#", "block_size_bytes": {"512": 2, "3584": 1, "4KiB": 1}, "align_bytes": "natural""#,
 ];
 
 fn config(pattern: &str, shape: &str) -> WorkloadConfig {
@@ -135,6 +136,46 @@ fn every_start_of_every_size_is_reached() {
         }
         let count = |pages| starts.iter().filter(|start| start.0 == pages).count();
         assert_eq!([count(1), count(3), count(9)], [10, 8, 2], "{pattern}");
+    }
+}
+
+/// Map units that a request touches, counted, against the closed form of uniform starts: a part of
+/// a page crosses into the next unit from `sectors - 1` of the unit's sectors, whole pages are
+/// counted place by place. The sizes are those of JEDEC JESD219, enterprise.
+#[test]
+fn natural_starts_touch_as_many_units_as_uniform_ones() {
+    let mut sizes: Vec<(u64, f64)> = (1..8).map(|sectors| (sectors, 1.0)).collect();
+    sizes[0].1 = 4.0;
+    sizes.extend([(8, 67.0), (16, 10.0), (32, 7.0), (64, 3.0), (128, 3.0)]);
+    let weights: f64 = sizes.iter().map(|size| size.1).sum();
+    let listed: Vec<String> =
+        sizes.iter().map(|(sectors, weight)| format!("\"{}\": {weight}", 512 * sectors)).collect();
+    let shape =
+        format!(r#", "block_size_bytes": {{{}}}, "align_bytes": "natural""#, listed.join(", "));
+    let commands = first(r#""random""#, &shape, 400_000);
+    let is_natural = |it: &HostCommand| it.sector_count < 8 || it.sector.is_multiple_of(8);
+    assert!(commands.iter().all(is_natural));
+    assert!(commands.iter().any(|it| it.sector % 8 == 5));
+    for (unit, published) in [(8, 1.99625), (16, 1.4981), (32, 1.2491), (128, 1.0623)] {
+        let of = |sectors: u64| {
+            let step = if sectors < 8 { 1 } else { 8 };
+            let places = (0..unit).step_by(step);
+            let touched: u64 = places.clone().map(|at| (at + sectors).div_ceil(unit)).sum();
+            touched as f64 / places.count() as f64
+        };
+        let mean = |of: &dyn Fn(u64) -> f64| {
+            sizes.iter().map(|&(sectors, weight)| weight * of(sectors)).sum::<f64>() / weights
+        };
+        let expected = mean(&of);
+        assert!((expected - published).abs() < 1e-4, "{unit}: {expected}");
+        let touched: u64 = commands
+            .iter()
+            .map(|it| (it.sector + u64::from(it.sector_count)).div_ceil(unit) - it.sector / unit)
+            .sum();
+        let found = touched as f64 / commands.len() as f64;
+        // Five standard errors of a mean: requests of 128 sectors touch at most 16 units.
+        let error = 5.0 * (mean(&|sectors| of(sectors).powi(2)) / 4e5).sqrt();
+        assert!((found - expected).abs() < error, "{unit}: {found} for {expected}");
     }
 }
 

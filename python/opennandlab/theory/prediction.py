@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from opennandlab.theory.waf import Traffic
 
 MAP_ENTRY_BYTES = 4
+# What whole pages start at, where alignment is `natural`.
+NATURAL_BYTES = 4096
 # Of the space, in percent.
 WHOLE = 100
 # Patterns that hardly ever write a page right behind the one before it.
@@ -385,6 +387,7 @@ def _is_whole_pages(workload: Mapping[str, Any], page_bytes: int) -> bool:
     sizes = workload.get("block_size_bytes", page_bytes)
     steps = [sizes] if isinstance(sizes, int) else [int(size) for size in sizes]
     align = workload.get("align_bytes")
+    align = NATURAL_BYTES if align == "natural" else align
     return all(step % page_bytes == 0 for step in (*steps, *([align] if align else [])))
 
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::alignment::Alignment;
 use super::check::{refuse, whole};
 use super::mixed::{knows_shares, Mixed};
 use super::pattern::host_log::SharedLog;
@@ -364,7 +365,7 @@ impl WorkloadConfig {
         let plain = Self::default();
         let is_plain = self.pattern == plain.pattern
             && self.block_size_bytes == plain.block_size_bytes
-            && self.align_bytes == Some(self.block_size_bytes.bytes_min())
+            && self.align_bytes == Some(Alignment::Bytes(self.block_size_bytes.bytes_min()))
             && self.active_range_pct >= plain.active_range_pct;
         let requests = match self.tenants[..] {
             [] => None,

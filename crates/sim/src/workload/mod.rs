@@ -5,6 +5,7 @@
 //! knows neither pages nor time passing in the drive.
 
 pub mod addresses;
+mod alignment;
 pub mod cell;
 pub(crate) mod check;
 pub mod config;
@@ -35,6 +36,7 @@ use crate::op::{HostCommand, Priority};
 use crate::units::Ns;
 
 pub use config::WorkloadConfig;
+pub use alignment::Alignment;
 pub use idle::Bursts;
 pub use namespaces::Namespace;
 pub use placement::StageIds;

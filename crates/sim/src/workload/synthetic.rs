@@ -7,6 +7,7 @@
 //! short form for the case that decides the speed of preconditioning: one size, no clock.
 
 use super::addresses::{Addresses, Extent};
+use super::alignment::{room_of, Offsets};
 use super::load::Arrivals;
 use super::size::SizeMix;
 use super::{Generator, ZoneSpace};
@@ -83,6 +84,8 @@ pub(crate) struct SyntheticParts {
     pub operations: OpMix,
     /// `None` in closed loops.
     pub arrivals: Option<Arrivals>,
+    /// Where requests smaller than a page start in it; `None` if at its start.
+    pub offsets: Option<Offsets>,
     pub address_rng: Rng,
     pub retarget_rng: Rng,
 }
@@ -96,7 +99,8 @@ pub(crate) struct Synthetic<A: Addresses> {
 
 impl<A: Addresses> Synthetic<A> {
     pub fn new(addresses: A, parts: SyntheticParts) -> Self {
-        let span = |&sectors| addresses.span(parts.extent, sectors);
+        let page_sectors = parts.offsets.as_ref().map_or(0, Offsets::page_sectors);
+        let span = |&sectors| addresses.span(parts.extent, room_of(sectors, page_sectors));
         let spans = parts.sizes.sector_counts.iter().map(span).collect();
         Self { addresses, spans, parts }
     }
@@ -125,10 +129,13 @@ impl<A: Addresses> Synthetic<A> {
         let parts = &mut self.parts;
         batch.extend((0..count).map(|_| {
             let size = parts.sizes.draw();
+            let sector_count = parts.sizes.sector_counts[size];
+            let offset = parts.offsets.as_mut().map_or(0, |it| it.draw(sector_count));
+            let place = self.addresses.next(&self.spans[size], &mut parts.address_rng);
             HostCommand {
                 arrival: parts.arrivals.as_mut().map_or(Ns(0), Arrivals::next),
-                sector: self.addresses.next(&self.spans[size], &mut parts.address_rng),
-                sector_count: parts.sizes.sector_counts[size],
+                sector: place + offset,
+                sector_count,
                 ..HostCommand::new(parts.operations.draw(), 0, 0)
             }
         }));
@@ -137,7 +144,8 @@ impl<A: Addresses> Synthetic<A> {
 
 impl<A: Addresses> Generator for Synthetic<A> {
     fn fill(&mut self, batch: &mut Vec<HostCommand>, count: usize) {
-        let is_plain = self.spans.len() == 1 && self.parts.arrivals.is_none();
+        let parts = &self.parts;
+        let is_plain = self.spans.len() == 1 && parts.arrivals.is_none() && parts.offsets.is_none();
         match self.parts.operations.constant() {
             Some(op) if is_plain => self.fill_plain(batch, count, || op),
             None if is_plain => {
@@ -154,6 +162,7 @@ impl<A: Addresses> Generator for Synthetic<A> {
         parts.operations.constant() == Some(HostOp::Write)
             && parts.sizes.sector_counts == [page_sectors]
             && parts.arrivals.is_none()
+            && parts.offsets.is_none()
             && parts.extent.align_sectors.is_multiple_of(u64::from(page_sectors))
     }
 
@@ -178,6 +187,9 @@ impl<A: Addresses> Generator for Synthetic<A> {
         if let Some(size) = self.parts.sizes.index_of(command.sector_count) {
             let rng = &mut self.parts.retarget_rng;
             command.sector = self.addresses.other(&self.spans[size], command.sector, rng);
+            if let Some(offsets) = &self.parts.offsets {
+                command.sector += offsets.draw_from(command.sector_count, rng);
+            }
         }
     }
 }

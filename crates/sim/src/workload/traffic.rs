@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::addresses::Extent;
+use super::alignment::{room_of, Alignment, Offsets, NATURAL_BYTES};
 use super::check::refuse;
 use super::durability::DurableHost;
 use super::idle::IdleConfig;
@@ -70,14 +71,11 @@ macro_rules! with_traffic {
             /// Request size in bytes, as text such as 4KiB, or a map of size to weight; multiples
             /// of 512 B up to 1 GiB; default 4096.
             pub block_size_bytes: $crate::workload::size::BlockSizes,
-            /// Requests start at multiples of this many bytes, a multiple of 512; default the
-            /// smallest block size. `sequential` ignores it.
-            #[serde(
-                skip_serializing_if = "Option::is_none",
-                deserialize_with = "crate::config::optional_bytes"
-            )]
-            #[schemars(schema_with = "crate::config::size_schema")]
-            pub align_bytes: Option<u64>,
+            /// Requests start at multiples of this many bytes, a multiple of 512; or `natural`:
+            /// those below 4096 bytes at multiples of 512, others at multiples of 4096. Default
+            /// the smallest block size. `sequential` ignores it.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub align_bytes: Option<$crate::workload::alignment::Alignment>,
             /// Requests outstanding, 1 to 65536, or how they arrive: `{arrival: poisson, iops:
             /// 50000}`; default 1.
             pub queue_depth: $crate::workload::load::LoadConfig,
@@ -146,8 +144,10 @@ macro_rules! with_traffic {
             /// Fills in the alignment, which follows from the sizes.
             fn resolve_alignment(&mut self) -> Result<(), $crate::config::ConfigError> {
                 let smallest = self.block_size_bytes.bytes_min();
-                let align_bytes = *self.align_bytes.get_or_insert(smallest);
-                $crate::workload::check::whole_sectors("align_bytes", align_bytes)
+                let align = *self
+                    .align_bytes
+                    .get_or_insert($crate::workload::alignment::Alignment::Bytes(smallest));
+                $crate::workload::check::whole_sectors("align_bytes", align.bytes())
             }
         }
     };
@@ -172,7 +172,7 @@ pub(super) struct Traffic<'a> {
     pub trim_pct: f64,
     pub trim_target: TrimTarget,
     pub block_size_bytes: &'a BlockSizes,
-    pub align_bytes: Option<u64>,
+    pub align_bytes: Option<Alignment>,
     pub queue_depth: &'a LoadConfig,
     pub flush_every: Option<u64>,
     pub fua_pct: f64,
@@ -246,7 +246,10 @@ impl Traffic<'_> {
     pub fn check_space(&self, space: Space) -> Result<(), ConfigError> {
         let (_, extent) = self.extent(space);
         let largest = self.block_size_bytes.bytes_max();
-        let sectors_max = (largest / SECTOR_BYTES) as u32;
+        let offsets = self.offset_sectors();
+        let sizes = self.block_size_bytes.sector_counts();
+        let sizes: Vec<u32> = sizes.into_iter().map(|it| room_of(it, offsets)).collect();
+        let sectors_max = sizes.iter().copied().max().unwrap_or(1);
         if let (Some(zones), Part::Pages([from, to]), 0) =
             (space.zones, self.part, extent.sector_count)
         {
@@ -288,9 +291,7 @@ impl Traffic<'_> {
                 }
             }
         }
-        self.pattern
-            .check(extent, &self.block_size_bytes.sector_counts())
-            .map_err(|error| error.under("pattern"))
+        self.pattern.check(extent, &sizes).map_err(|error| error.under("pattern"))
     }
 
     /// Whether some requests write.
@@ -300,13 +301,33 @@ impl Traffic<'_> {
 
     /// First sector of the range, and its extent for the pattern.
     fn extent(&self, space: Space) -> (u64, Extent) {
-        let align_bytes = self.align_bytes.unwrap_or(self.block_size_bytes.bytes_min());
+        let align_bytes =
+            self.align_bytes.map_or(self.block_size_bytes.bytes_min(), Alignment::bytes);
         let [first, limit] = self.part.bytes(space);
         let extent = Extent {
             sector_count: (limit - first) / SECTOR_BYTES,
             align_sectors: align_bytes / SECTOR_BYTES,
         };
         (first / SECTOR_BYTES, extent)
+    }
+
+    /// Sectors of a page in which smaller requests start anywhere; 0 where they do not.
+    fn offset_sectors(&self) -> u32 {
+        let is_drawn = matches!(
+            self.pattern,
+            PatternConfig::Random(_)
+                | PatternConfig::Permutation(_)
+                | PatternConfig::HotCold(_)
+                | PatternConfig::Zipf(_)
+                | PatternConfig::Zoned(_)
+        );
+        let is_natural = is_drawn && self.align_bytes == Some(Alignment::Natural);
+        let has_parts = self.block_size_bytes.bytes_min() < NATURAL_BYTES;
+        if is_natural && has_parts {
+            (NATURAL_BYTES / SECTOR_BYTES) as u32
+        } else {
+            0
+        }
     }
 
     /// Everything of the generator but the pattern; `streams` names its randomness.
@@ -326,6 +347,7 @@ impl Traffic<'_> {
                 rng: stream("op"),
             },
             arrivals: Arrivals::of(self.queue_depth, stream("arrival")),
+            offsets: Offsets::within(self.offset_sectors(), stream("offset")),
             address_rng: stream("address"),
             retarget_rng: stream("retarget"),
         }

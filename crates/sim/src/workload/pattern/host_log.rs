@@ -399,6 +399,7 @@ mod tests {
             sizes: SizeMix::new(&serde_json::from_str("4096").expect("a size"), rng()),
             operations: OpMix { read_share: 0.0, read_trim_share: 0.0, trim, rng: rng() },
             arrivals: None,
+            offsets: None,
             address_rng: rng(),
             retarget_rng: rng(),
         };

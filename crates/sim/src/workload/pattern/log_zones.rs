@@ -221,6 +221,7 @@ mod tests {
             sizes,
             operations,
             arrivals: None,
+            offsets: None,
             address_rng: rng(),
             retarget_rng: rng(),
         };
