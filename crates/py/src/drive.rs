@@ -189,7 +189,9 @@ impl Drive {
         let traces: Vec<_> = traces.iter().map(of).collect();
         self.with(py, |drive| {
             let space = drive.space();
-            drive.begin(workload.0.for_space(space)?.job_of(&traces, space, seed)?);
+            let job = workload.0.for_space(space)?.job_of(&traces, space, seed)?;
+            drive.check_ages(&job)?;
+            drive.begin(job);
             Ok(())
         })
     }
@@ -198,7 +200,9 @@ impl Drive {
     fn begin_precondition(&self, py: Python<'_>, steps: &Steps, seed: u64) -> PyResult<()> {
         self.with(py, |drive| {
             let space = drive.space();
-            drive.begin(steps.config.job(space, seed));
+            let job = steps.config.job(space, seed);
+            drive.check_ages(&job)?;
+            drive.begin(job);
             Ok(())
         })
     }
@@ -208,7 +212,9 @@ impl Drive {
         let records = Arc::clone(&trace.records);
         self.with(py, |drive| {
             let space = drive.space();
-            drive.begin(replay.0.for_space(space)?.job(records, space)?);
+            let job = replay.0.for_space(space)?.job(records, space)?;
+            drive.check_ages(&job)?;
+            drive.begin(job);
             Ok(())
         })
     }

@@ -54,6 +54,20 @@ const VALUES: &[Refusal] = &[
     (r#""block_size_bytes": {"4k": "1"}"#, "block_size_bytes: ", &["positive number"]),
     (r#""align_bytes": 0"#, "align_bytes: ", &["`0`", "multiple of 512"]),
     (r#""align_bytes": 700"#, "align_bytes: ", &["`700`", "multiple of 512"]),
+    (r#""align_bytes": "naturally""#, "align_bytes: ", &["naturally"]),
+    (r#""align_bytes": [512]"#, "align_bytes: ", &["[512]", "natural"]),
+    (
+        r#""precondition": [{"kind": "age", "pe_cycles": -1}]"#,
+        "precondition[0].pe_cycles: ",
+        &["`-1`", "0 to 1000000"],
+    ),
+    (
+        r#""precondition": [{"kind": "age", "pe_cycles": 10, "spread_ratio": 1.5}]"#,
+        "precondition[0].spread_ratio: ",
+        &["`1.5`", "0 to 1"],
+    ),
+    (r#""precondition": [{"kind": "age"}]"#, "precondition[0]", &["pe_cycles"]),
+    (r#""precondition": [{"kind": "age", "pe_cycles": NaN}]"#, "precondition[0]", &[]),
     (r#""queue_depth": 0"#, "queue_depth: ", &["`0`", "1 to 65536"]),
     (r#""queue_depth": 1.5"#, "queue_depth: ", &["`1.5`", "1 to 65536"]),
     (r#""queue_depth": {"arrival": "poison", "iops": 1}"#, "queue_depth: ", &["poison", "poisson"]),
@@ -205,6 +219,8 @@ fn resolving_fills_the_defaults_in_once() {
     assert_eq!(text["precondition"][1]["windows"], 5);
     assert_eq!(text["precondition"][1]["max_drive_writes"], 10.0);
     assert_eq!(text["queue_depth"]["iops"], 50_000.0);
+    let natural = resolve(r#"{"total": {"ios": 1}, "align_bytes": "natural"}"#).to_json();
+    assert_eq!(natural["align_bytes"], "natural");
     let nulls = r#"{"total": {"ios": 1, "bytes": null}, "align_bytes": null}"#;
     assert_eq!(resolve(nulls), resolve(r#"{"total": {"ios": 1}}"#), "null is absent");
     let plain = resolve(r#"{"total": {"ios": 1}}"#).to_json();

@@ -142,6 +142,7 @@ fn commands_that_a_zone_refuses_change_nothing_and_both_executors_agree() {
                 limit: Limit::Exhausted,
                 until: None,
                 ids: None,
+                wear: None,
             };
             simulation.begin(Job {
                 precondition: Vec::new(),

@@ -188,6 +188,8 @@ class Step(Record, frozen=True, kw_only=True):
     """A step of preconditioning.
 
     Args:
+        failed_blocks: Blocks that failed before they had the wear that was set; only of steps of
+            age.
         host_bytes_written: Bytes that the host wrote in it.
         rest_s: Simulated seconds that the drive rested; only of steps of rest.
         steady: Whether WAF became steady; only of steps that wait for it.
@@ -197,6 +199,7 @@ class Step(Record, frozen=True, kw_only=True):
         waf: Write amplification of the whole step; `null` when nothing was written.
     """
 
+    failed_blocks: int | None = None
     host_bytes_written: int
     rest_s: float | None = None
     steady: bool | None = None

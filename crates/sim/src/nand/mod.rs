@@ -450,6 +450,15 @@ impl Media {
         count + 1
     }
 
+    /// Wears a block as if it had been erased as often as this; its pages stay.
+    pub(crate) fn set_erase_count(&mut self, block: BlockId, count: u32) {
+        let place = self.place(block);
+        let before = std::mem::replace(&mut self.erase_counts[place], count);
+        let wear = self.wear_of(block);
+        wear.add(count, 1);
+        wear.remove(before);
+    }
+
     /// The erase counts of the die of a block.
     fn wear_of(&mut self, block: BlockId) -> &mut EraseHistogram {
         let first_die = self.geometry.die_of_block(BlockId(self.first_block));

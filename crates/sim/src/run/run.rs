@@ -12,6 +12,7 @@ use super::feed::Feed;
 use super::meter::{Meter, Sampling, StageMeter};
 use super::runner::Runner;
 use super::series::Series;
+use super::set_age::{beyond_rating, set_age};
 use super::steady::SteadyWatch;
 use crate::drive::{total, Drive, HostCounters, Placed};
 use crate::ftl::zones::ZoneCounts;
@@ -20,7 +21,7 @@ use crate::op::SOURCE_COUNT;
 use crate::reads::ReadTally;
 use crate::timed::{Latencies, Observation, RequestRow, TimedStage, REST_MAX};
 use crate::units::{Ns, SECTOR_BYTES};
-use crate::workload::{Host, Job, Limit, Load, MergedPages, Stage, StageIds};
+use crate::workload::{Host, Job, Limit, Load, MergedPages, Stage, StageIds, Wear};
 
 /// How far a run is.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -90,6 +91,9 @@ pub(crate) struct StageRecord {
     /// How long the drive rested; absent for stages with commands.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) rest_s: Option<f64>,
+    /// Blocks that failed before they had the wear that was set; absent for stages with commands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) failed_blocks: Option<u32>,
 }
 
 /// The running stage.
@@ -169,12 +173,29 @@ impl Run {
 
     /// Whether a stage is running; begins the next one if there is one.
     fn has_work(&mut self, drive: &mut Drive) -> bool {
-        if self.current.is_none() {
-            if let Some((stage, is_measured)) = self.stages.pop_front() {
-                self.begin_stage(drive, stage, is_measured);
+        while self.current.is_none() {
+            let Some((stage, is_measured)) = self.stages.pop_front() else { break };
+            match stage.wear {
+                Some(wear) => self.age(drive, stage.label, wear),
+                None => self.begin_stage(drive, stage, is_measured),
             }
         }
         self.current.is_some()
+    }
+
+    /// Carries out a stage that sets wear: at once.
+    fn age(&mut self, drive: &mut Drive, label: String, wear: Wear) {
+        let failed_blocks = set_age(drive, wear, drive.seed);
+        self.warnings.extend(beyond_rating(drive, &label, wear));
+        self.records.push(StageRecord {
+            step: label,
+            host_bytes_written: 0,
+            waf: None,
+            steady: None,
+            steady_waf: None,
+            rest_s: None,
+            failed_blocks: Some(failed_blocks),
+        });
     }
 
     fn begin_stage(&mut self, drive: &mut Drive, mut stage: Stage, is_measured: bool) {
@@ -267,6 +288,7 @@ impl Run {
             steady: is_steady,
             steady_waf,
             rest_s: is_rest.then(|| span.as_seconds()),
+            failed_blocks: None,
         });
     }
 

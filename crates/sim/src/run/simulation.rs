@@ -8,6 +8,7 @@ use super::cell::{CellRun, IdleRun};
 use super::fio::FioRun;
 use super::outcome;
 use super::run::{Progress, Run};
+use super::set_age::set_age;
 use crate::config::ConfigError;
 use crate::drive::image::{self, ImageError};
 use crate::drive::{checkpoint, DeviceConfig, Drive, Placer};
@@ -17,10 +18,10 @@ use crate::nand::EraseHistogram;
 use crate::op::HostCommand;
 use crate::reliability::conditions::StressConfig;
 use crate::timed::{Observation, RequestRow};
-use crate::units::{BlockId, Ns};
+use crate::units::Ns;
 use crate::workload::cell::CellSpec;
 use crate::workload::fio::JobSpec;
-use crate::workload::{Host, Job, Space};
+use crate::workload::{Host, Job, Space, Wear};
 
 /// What the drive is busy with.
 enum Work {
@@ -263,12 +264,17 @@ impl Simulation {
         self.drive.purge(PurgeScope::Written)
     }
 
-    /// Erases blocks until each has the erase count that `target` gives; see [`Simulation::warp`].
-    pub(super) fn age(&mut self, target: impl Fn(BlockId) -> u32) -> u32 {
+    /// Wears an empty drive; see [`Simulation::warp`].
+    pub(super) fn age(&mut self, wear: Wear, seed: u64) -> u32 {
         self.drop_work();
-        let retired = self.drive.ftl.age(&mut self.drive.media, target);
+        let retired = set_age(&mut self.drive, wear, seed);
         self.drive.purge(PurgeScope::Written);
         retired
+    }
+
+    /// Whether any block holds pages, live or not.
+    pub(super) fn is_written(&self) -> bool {
+        self.drive.ftl.is_written()
     }
 
     /// Erase counts of the good blocks, and how many blocks are erased.

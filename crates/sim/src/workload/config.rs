@@ -152,6 +152,7 @@ impl WorkloadConfig {
             limit: if self.ends_with_traces() { Limit::Exhausted } else { self.total.limit(space) },
             until: None,
             ids,
+            wear: None,
         };
         Ok(Job {
             precondition: self.preconditioning(space, seed, log.as_ref()),
@@ -380,7 +381,7 @@ impl WorkloadConfig {
             }
             Some(index) if self.tenants.iter().any(|tenant| tenant.trace.is_some()) => {
                 let message = "a trace has no pattern to repeat; accepted: `workload`, or the \
-                               steps sequential_fill and rest";
+                               steps sequential_fill, rest and age";
                 Err(ConfigError::new(format!("precondition[{index}].requests"), message))
             }
             _ => Ok(()),

@@ -35,8 +35,8 @@ mod zones;
 use crate::op::{HostCommand, Priority};
 use crate::units::Ns;
 
-pub use config::WorkloadConfig;
 pub use alignment::Alignment;
+pub use config::WorkloadConfig;
 pub use idle::Bursts;
 pub use namespaces::Namespace;
 pub use placement::StageIds;
@@ -240,6 +240,15 @@ impl Generator for Nothing {
     fn retarget(&mut self, _: &mut HostCommand) {}
 }
 
+/// Wear that is set instead of written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Wear {
+    /// Erases of a block, in the mean.
+    pub cycles: f64,
+    /// By how much of this mean a block may be off, either way.
+    pub spread: f64,
+}
+
 /// One stretch of commands: a preconditioning step, or the measured part.
 pub struct Stage {
     /// Shown next to progress, such as `sequential fill`.
@@ -254,6 +263,8 @@ pub struct Stage {
     pub until: Option<SteadyRule>,
     /// The placement ids of its writes; `None`: all 0.
     pub ids: Option<StageIds>,
+    /// Instead of commands, the blocks get this wear.
+    pub wear: Option<Wear>,
 }
 
 /// A workload compiled for a device.

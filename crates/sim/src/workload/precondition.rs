@@ -4,7 +4,7 @@
 //! itself, or of its tenants, for a stated amount or until write amplification is steady. Reads are
 //! left out: they change no mapping. Both run untimed by default: the state of the mapping does not
 //! depend on the clock, except for the shares of tenants. `rest` gives the drive time for its
-//! background work.
+//! background work, `age` the wear of writes that are not carried out.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,9 +12,12 @@ use serde::{Deserialize, Serialize};
 use super::check::{optional_whole, refuse, whole};
 use super::sequential_fill::SequentialFill;
 use super::total::{bytes_of, check_drive_writes};
-use super::{Admission, Limit, Load, Space, Stage, SteadyRule};
+use super::{Admission, Limit, Load, Space, Stage, SteadyRule, Wear};
 use crate::config::ConfigError;
 use crate::units::Ns;
+
+/// Erases of a block that can be set, far above what any cell takes.
+pub(crate) const CYCLES_MAX: f64 = 1e6;
 
 /// One step of preconditioning.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -27,6 +30,9 @@ pub enum PreconditionStep {
     /// Simulated time without commands: dies collect and fold as they do in pauses
     /// (`ftl.idle_collection`), and blocks age.
     Rest(RestStep),
+    /// Wear of a used drive, set at once: erase counts, and blocks that failed on the way. Data
+    /// stays, no write of the host or of the drive is counted.
+    Age(AgeStep),
 }
 
 /// Parameters of `sequential_fill`.
@@ -118,6 +124,21 @@ pub struct RestStep {
     pub until: Option<RestUntil>,
 }
 
+/// Parameters of `age`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AgeStep {
+    /// Erases of each block by the end of the step, in the mean; 0 to 1e6. Blocks that have more
+    /// keep them.
+    #[schemars(range(min = 0, max = 1e6))]
+    pub pe_cycles: f64,
+    /// By how much of `pe_cycles` a block may be off, either way, each value as likely; 0 to 1;
+    /// default 0.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 1))]
+    pub spread_ratio: f64,
+}
+
 /// The context of a step.
 pub(crate) struct StepContext<'a> {
     pub space: Space,
@@ -145,6 +166,7 @@ impl PreconditionStep {
             Self::SequentialFill(_) => Ok(()),
             Self::Workload(step) => step.resolve(path, requests),
             Self::Rest(step) => step.check(path),
+            Self::Age(step) => step.check(path),
         }
     }
 
@@ -159,6 +181,7 @@ impl PreconditionStep {
             Self::SequentialFill(step) => step.timed,
             Self::Workload(step) => step.timed,
             Self::Rest(_) => true,
+            Self::Age(_) => false,
         }
     }
 
@@ -176,8 +199,10 @@ impl PreconditionStep {
                 ),
                 until: None,
                 ids: None,
+                wear: None,
             },
             Self::Rest(step) => step.stage(),
+            Self::Age(step) => step.stage(),
             Self::Workload(step) => {
                 let (label, limit, until) = step.end(context.space);
                 Stage {
@@ -187,6 +212,7 @@ impl PreconditionStep {
                     limit: Limit::WrittenBytes(limit),
                     until,
                     ids: None,
+                    wear: None,
                 }
             }
         }
@@ -224,7 +250,33 @@ impl RestStep {
             }
             None => ("rest until idle".to_owned(), Limit::Idle),
         };
-        Stage { label, loads: Vec::new(), timed: true, limit, until: None, ids: None }
+        Stage { label, loads: Vec::new(), timed: true, limit, until: None, ids: None, wear: None }
+    }
+}
+
+impl AgeStep {
+    fn check(&self, path: &str) -> Result<(), ConfigError> {
+        let Self { pe_cycles, spread_ratio } = *self;
+        for (key, value, limit) in
+            [("pe_cycles", pe_cycles, CYCLES_MAX), ("spread_ratio", spread_ratio, 1.0)]
+        {
+            if !(0.0..=limit).contains(&value) {
+                return Err(refuse(&format!("{path}.{key}"), value, &format!("0 to {limit}")));
+            }
+        }
+        Ok(())
+    }
+
+    fn stage(&self) -> Stage {
+        Stage {
+            label: format!("age of {} P/E cycles", self.pe_cycles),
+            loads: Vec::new(),
+            timed: false,
+            limit: Limit::Exhausted,
+            until: None,
+            ids: None,
+            wear: Some(Wear { cycles: self.pe_cycles, spread: self.spread_ratio }),
+        }
     }
 }
 

@@ -195,11 +195,12 @@ impl Asked<'_> {
                 PreconditionStep::Workload(step) => step.until.is_none(),
                 PreconditionStep::Rest(_) => true,
                 PreconditionStep::SequentialFill(_) => false,
+                PreconditionStep::Age(_) => true,
             };
             if !is_possible {
                 let message = "the host of host_log writes on from step to step, and the \
                                amplification of the drive is always 1; accepted: `{kind: \
-                               workload, drive_writes: N}`, and `rest`";
+                               workload, drive_writes: N}`, `rest` and `age`";
                 return Err(ConfigError::new(format!("precondition[{index}]"), message));
             }
         }

@@ -144,6 +144,13 @@ impl Log {
         self.failed.push(block.0);
     }
 
+    /// A block that holds data has failed since it was closed: it is no candidate any more.
+    pub(in crate::ftl) fn fail_closed(&mut self, books: &Books, block: BlockId) {
+        self.take(books, block);
+        self.set_state(block, BlockState::Failed);
+        self.failed.push(block.0);
+    }
+
     /// Whether blocks that fail are used again, with another member in place of the failed one.
     pub(in crate::ftl) fn replaces_members(&self) -> bool {
         self.failures.is_some() && self.layout.superblocks().is_some()

@@ -302,6 +302,15 @@ impl Pool {
         }
     }
 
+    /// Blocks were worn from outside: erased ones have another order.
+    pub(in crate::ftl) fn count_wear_anew(&mut self, media: &Media) {
+        let erased: Vec<u32> = std::iter::from_fn(|| self.log.erased.pop()).collect();
+        for block in erased {
+            self.log.erased.push(block, media.erase_count(BlockId(block)));
+        }
+        self.gauge_anew(media);
+    }
+
     /// Other blocks hold map pages than those that a new pool sets apart: the wear of the rest is
     /// counted again.
     pub(crate) fn gauge_anew(&mut self, media: &Media) {

@@ -59,7 +59,7 @@ impl Wear {
     }
 
     /// Whether a block is at its rated endurance.
-    pub(super) fn is_worn(&self, media: &Media, block: BlockId) -> bool {
+    pub(in crate::ftl) fn is_worn(&self, media: &Media, block: BlockId) -> bool {
         media.erase_count(block) >= self.limit
     }
 

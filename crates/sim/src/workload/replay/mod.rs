@@ -226,7 +226,8 @@ impl ReplayConfig {
         for (index, step) in config.precondition.iter_mut().enumerate() {
             let path = format!("precondition[{index}]");
             if matches!(step, PreconditionStep::Workload(_)) {
-                let message = "a trace has no pattern to repeat; accepted: sequential_fill, rest";
+                let message = "a trace has no pattern to repeat; accepted: sequential_fill, rest, \
+                               age";
                 return Err(ConfigError::new(path, message));
             }
             step.resolve(&path, None)?;
@@ -285,6 +286,7 @@ impl ReplayConfig {
                 limit: self.total.map_or(Limit::Exhausted, |total| total.limit(space)),
                 until: None,
                 ids: None,
+                wear: None,
             }),
             sample_count: self.samples,
             resolved: self.to_json(),
@@ -366,7 +368,7 @@ impl ReplayConfig {
         let is_fill = |step: &PreconditionStep| matches!(step, PreconditionStep::SequentialFill(_));
         if let Some(index) = self.precondition.iter().position(is_fill) {
             let message = "sequential_fill on a drive with ftl.mapping zoned, of which it resets \
-                           no zone; accepted: none, or rest";
+                           no zone; accepted: none, rest or age";
             return Err(ConfigError::new(format!("precondition[{index}]"), message));
         }
         if self.beyond == Beyond::Error {
