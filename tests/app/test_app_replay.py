@@ -248,6 +248,9 @@ def test_a_host_splits_large_requests_and_loses_no_byte() -> None:
         assert getattr(split[0], bytes_) == getattr(whole[0], bytes_)
     # Requests of 1 MiB, twice as many of half the size.
     assert split[-2].writes == whole[-2].writes + 2 * whole[-1].writes
+    # The device may say so instead, in fleets and sweeps too.
+    own = played(device={**SMALL, "host": {"max_transfer_bytes": "512KiB"}}).io
+    assert own == split
     for most in (-4096, 100, 5000):
         with pytest.raises(ConfigError, match="multiple of 4096"):
             played(transfer_max=most)

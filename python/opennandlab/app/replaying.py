@@ -64,7 +64,8 @@ class Plan:
         idle_ms: The user's pause between iterations.
         traces: Traces of your own, by case.
         cpu: Who thinks between the requests of an iteration.
-        transfer_max: Bytes above which the host splits a read or write; 0 leaves all as recorded.
+        transfer_max: Bytes above which the host splits a read or write; 0 for what
+            `host.max_transfer_bytes` of the device says, and as recorded without it.
     """
 
     device: DeviceConfig
@@ -78,6 +79,12 @@ class Plan:
     traces: dict[str, Path] = field(default_factory=dict)
     cpu: Processor = field(default_factory=Processor)
     transfer_max: int = 0
+
+    @property
+    def split_above(self) -> int:
+        """Bytes above which reads and writes are split; 0 for none."""
+        own = self.device.to_dict()["host"].get("max_transfer_bytes")
+        return self.transfer_max or int(own or 0)
 
 
 def prepare(plan: Plan) -> dict[str, Trace]:
@@ -99,7 +106,7 @@ def prepare(plan: Plan) -> dict[str, Trace]:
     for case in wanted:
         own = plan.traces.get(case)
         trace = shipped(case) if own is None else load(own)
-        found[case] = trace.split(plan.transfer_max) if plan.transfer_max else trace
+        found[case] = trace.split(plan.split_above) if plan.split_above else trace
     capacity = plan.device.effective.get("logical_bytes", 0)
     for case, trace in found.items():
         if plan.image is None and trace.end > capacity:

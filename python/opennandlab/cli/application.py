@@ -178,7 +178,7 @@ class RunOptions(AgingOptions):
         int,
         flag(
             "Split reads and writes above this size, as the host of the source's report: 524288; "
-            "0 plays them as recorded.",
+            "0 takes host.max_transfer_bytes of the device, and plays them as recorded without it.",
             min=0,
         ),
     ] = 0

@@ -90,6 +90,15 @@ const BY_MEMORY: &[Rule<DeviceConfig>] = &[
             )
         })
     }),
+    ("host.max_transfer_bytes", |it| {
+        let bytes = it.host.max_transfer_bytes?;
+        it.ftl.mapping.zoned().map(|_| {
+            format!(
+                "{bytes} with ftl.mapping zoned, whose hosts know the zones and are not split; \
+                 accepted: left out"
+            )
+        })
+    }),
     ("host.command_cost_us.move", |it| {
         let cost = it.host.command_cost_us?.moved;
         (cost > 0.0 && !it.ftl.collects_in_steps()).then(|| {

@@ -44,6 +44,8 @@ use turnaround::TurnaroundConfig;
 
 use crate::op::Priority;
 
+/// Largest limit of a command: that of a request.
+const TRANSFER_MAX: u64 = 1 << 30;
 /// Bytes of the largest window of reading ahead.
 pub(crate) const READ_AHEAD_MAX: u64 = 1 << 30;
 
@@ -97,6 +99,12 @@ pub struct HostConfig {
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "optional_bytes")]
     #[schemars(schema_with = "size_schema")]
     pub read_ahead_bytes: Option<u64>,
+    /// Most bytes of a read or write that the host sends as one command, a multiple of 4096 up to
+    /// 1 GiB, a number or text such as `512KiB`: larger ones reach the drive as several, each
+    /// counted and timed by itself. Left out: no limit. Not with `ftl.mapping` zoned.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "optional_bytes")]
+    #[schemars(schema_with = "size_schema")]
+    pub max_transfer_bytes: Option<u64>,
     /// A write cache with a policy, `{pages: 1024, policy: lru, mode: write_back}`, instead of
     /// `ftl.write_buffer_pages`; default none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -183,6 +191,13 @@ impl HostConfig {
         }
         if let Some(throttle) = &self.throttle {
             throttle.check().map_err(|error| error.under("throttle"))?;
+        }
+        if let Some(bytes) = self.max_transfer_bytes {
+            let accepted = 4096..=TRANSFER_MAX;
+            if !accepted.contains(&bytes) || !bytes.is_multiple_of(4096) {
+                let message = format!("{bytes}; accepted: a multiple of 4096 up to {TRANSFER_MAX}");
+                return Err(ConfigError::new("max_transfer_bytes", message));
+            }
         }
         namespaces::check(&self.namespaces)?;
         if let Some(cache) = &self.read_cache {
@@ -360,6 +375,9 @@ mod tests {
             (r#"{"read_cache": "big"}"#, "read_cache", "accepted: none"),
             (r#"{"write_cache": {"pages": 4, "policy": "mru"}}"#, "write_cache.policy", "mru"),
             (r#"{"write_cache": {"policy": "lru"}}"#, "write_cache", "pages"),
+            (r#"{"max_transfer_bytes": 0}"#, "max_transfer_bytes", "multiple of 4096"),
+            (r#"{"max_transfer_bytes": "513KiB"}"#, "max_transfer_bytes", "multiple of 4096"),
+            (r#"{"max_transfer_bytes": "2GiB"}"#, "max_transfer_bytes", "1073741824"),
             (r#"{"throttle": {"wear": {"tbw_tb": 1, "years": 0}}}"#, "throttle.wear.years", "0"),
         ] {
             let error = resolve(json).expect_err(json);

@@ -21,7 +21,7 @@ use crate::op::SOURCE_COUNT;
 use crate::reads::ReadTally;
 use crate::timed::{Latencies, Observation, RequestRow, TimedStage, REST_MAX};
 use crate::units::{Ns, SECTOR_BYTES};
-use crate::workload::{Host, Job, Limit, Load, MergedPages, Stage, StageIds, Wear};
+use crate::workload::{Host, Job, Limit, Load, MergedPages, Split, Stage, StageIds, Wear};
 
 /// How far a run is.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -200,6 +200,14 @@ impl Run {
 
     fn begin_stage(&mut self, drive: &mut Drive, mut stage: Stage, is_measured: bool) {
         let page_sectors = (drive.geometry.page_bytes / SECTOR_BYTES) as u32;
+        let transfer_max = drive.config.host.max_transfer_bytes;
+        let split = |load: Load| match transfer_max {
+            None => load,
+            Some(bytes) => {
+                let split = Split::new(load.generator, (bytes / SECTOR_BYTES) as u32);
+                Load { generator: Box::new(split), ..load }
+            }
+        };
         let placed = |load: Load| match drive.placer.clone() {
             None => load,
             Some(placer) => {
@@ -207,7 +215,7 @@ impl Run {
                 Load { generator, ..load }
             }
         };
-        let feeds: Vec<_> = stage.loads.drain(..).map(placed).map(Feed::new).collect();
+        let feeds: Vec<_> = stage.loads.drain(..).map(split).map(placed).map(Feed::new).collect();
         let observation = if is_measured { &self.observation } else { &Observation::default() };
         let is_rest = feeds.is_empty();
         let nobody = Host { weight: 1, ..Host::default() };

@@ -19,7 +19,7 @@ use crate::op::HostCommand;
 use crate::reliability::conditions::StressConfig;
 use crate::timed::{Observation, RequestRow};
 use crate::units::Ns;
-use crate::workload::cell::CellSpec;
+use crate::workload::cell::{Cell, CellSpec};
 use crate::workload::fio::JobSpec;
 use crate::workload::{Host, Job, Space, Wear};
 
@@ -175,10 +175,38 @@ impl Simulation {
     /// # Errors
     /// [`ConfigError`] when the stimulus cannot be; then nothing has changed.
     pub fn begin_cell(&mut self, spec: &str, seed: u64) -> Result<(), ConfigError> {
-        let cell = CellSpec::resolve(spec, self.space())?;
+        let cell = self.resolve_cell(spec)?;
         self.drop_work();
         self.work = Work::Cell(Box::new(CellRun::new(cell, &mut self.drive, seed)));
         Ok(())
+    }
+
+    fn resolve_cell(&self, spec: &str) -> Result<Cell, ConfigError> {
+        let cell = CellSpec::resolve(spec, self.space())?;
+        self.check_request("block_bytes", cell.spec().block_bytes.bytes_max())?;
+        Ok(cell)
+    }
+
+    fn resolve_jobs(&self, jobs: &str) -> Result<Vec<JobSpec>, ConfigError> {
+        let jobs = JobSpec::resolve(jobs, self.space())?;
+        for job in &jobs {
+            self.check_request("bs", job.request_bytes_max())?;
+        }
+        Ok(jobs)
+    }
+
+    /// Refuses requests that the host of the device would split: these are counted whole.
+    fn check_request(&self, key: &str, bytes: u64) -> Result<(), ConfigError> {
+        let limit = self.drive.config.host.max_transfer_bytes.unwrap_or(u64::MAX);
+        if bytes <= limit {
+            return Ok(());
+        }
+        let message = format!(
+            "{bytes} is above host.max_transfer_bytes {limit} of the device, whose host sends \
+             several commands for it, and a test counts whole requests; accepted: at most that, or \
+             a device without the limit"
+        );
+        Err(ConfigError::new(key, message))
     }
 
     /// The result of the stimulus up to now; null when there is none.
@@ -194,7 +222,7 @@ impl Simulation {
     /// # Errors
     /// [`ConfigError`] when a job cannot be.
     pub fn check_jobs(&self, jobs: &str) -> Result<(), ConfigError> {
-        JobSpec::resolve(jobs, self.space()).map(|_| ())
+        self.resolve_jobs(jobs).map(|_| ())
     }
 
     /// Begins jobs of fio that run at the same time, given as the JSON of a list of [`JobSpec`].
@@ -204,7 +232,7 @@ impl Simulation {
     /// # Errors
     /// [`ConfigError`] when a job cannot be; then nothing has changed.
     pub fn begin_jobs(&mut self, jobs: &str, seed: u64) -> Result<(), ConfigError> {
-        let jobs = JobSpec::resolve(jobs, self.space())?;
+        let jobs = self.resolve_jobs(jobs)?;
         self.drop_work();
         self.work = Work::Fio(Box::new(FioRun::new(jobs, &mut self.drive, seed)));
         Ok(())
@@ -238,7 +266,7 @@ impl Simulation {
         count: usize,
     ) -> Result<Vec<HostCommand>, ConfigError> {
         let mut commands = Vec::with_capacity(count);
-        CellSpec::resolve(spec, self.space())?.generator(seed).fill(&mut commands, count);
+        self.resolve_cell(spec)?.generator(seed).fill(&mut commands, count);
         Ok(commands)
     }
 

@@ -22,6 +22,7 @@ mod reading;
 pub mod replay;
 mod sequential_fill;
 pub mod size;
+mod splitting;
 pub mod steps;
 mod synthetic;
 pub mod tenant;
@@ -42,6 +43,7 @@ pub use namespaces::Namespace;
 pub use placement::StageIds;
 pub use reading::ReadingConfig;
 pub use replay::{MergedPages, ReplayConfig};
+pub(crate) use splitting::Split;
 pub use steps::StepsConfig;
 pub use traffic::TrimTarget;
 
