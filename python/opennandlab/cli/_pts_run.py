@@ -342,6 +342,7 @@ def _plan(wanted: Asked, name: str, jobs: list["Job"]) -> None:
     """Print what the jobs would do, and do nothing."""
     from opennandlab.pts.bench.plan import make_plan
     from opennandlab.pts.bench.rehearsal import rehearse
+    from opennandlab.pts.bench.suite import request_of
     from opennandlab.targets.opening import sketch
 
     plans: list[dict[str, Any]] = []
@@ -349,8 +350,7 @@ def _plan(wanted: Asked, name: str, jobs: list["Job"]) -> None:
     for job in jobs:
         if job.test.kinds and wanted.request.kind not in job.test.kinds:
             continue
-        overrides = {**wanted.request.overrides, **job.overrides}
-        target = sketch(replace(wanted.request, overrides=overrides))
+        target = sketch(request_of(job, wanted.request))
         plan = make_plan(job.test, job.settings, target)
         least = rehearse(job.test, plan, target, is_steady=True)
         most = rehearse(job.test, plan, target, is_steady=False)

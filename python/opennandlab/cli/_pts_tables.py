@@ -127,6 +127,10 @@ def header_lines(document: "PtsDocument") -> list[str]:
         f"time base: {head.time_base.clock}, {head.time_base.name}"
         + (f", cell at least {' and '.join(length)}" if length else ""),
     ]
+    if head.target.state is not None:
+        from opennandlab.reports.pts.header import state_text
+
+        lines.append(state_text(head))
     return lines + [f"deviation: {text}" for text in head.deviations]
 
 

@@ -70,15 +70,17 @@ def with_policy(image: DeviceConfig, gc_policy: object) -> DeviceConfig:
     return device
 
 
-def same_device(image: DeviceConfig, device: Source | None, path: Path) -> None:
-    """An image brings its device; another one beside it must be the same."""
+def same_device(
+    image: DeviceConfig, device: Source | None, path: Path, given: str = "--config"
+) -> None:
+    """An image brings its device; another one, from `given`, must be the same."""
     if device is None:
         return
     wanted = load_device(device)
     difference = first_difference(image.to_dict(), wanted.to_dict())
     if difference:
         raise ConfigError(
-            "state", f"{path} was saved from another device: {difference} (image against --config)"
+            "state", f"{path} was saved from another device: {difference} (image against {given})"
         )
 
 

@@ -53,6 +53,25 @@ class DeviceFacts(Record, frozen=True, kw_only=True):
     can_trim: bool | None = None
 
 
+class DriveState(Record, frozen=True, kw_only=True):
+    """The state of a simulated drive before the test.
+
+    Args:
+        name: `young`, `old` (half of the rated cycles), `eol` (all of them), or `image`.
+        erase_count_mean: Mean erase count of its good blocks; `null` if none is good.
+        rated_pe_cycles: Program/erase cycles that its blocks are rated for.
+        lost_blocks: Blocks, or superblocks, that failed before they had this wear; `null` of an
+            image, which does not know it.
+        image_sha256: SHA-256 of the image; `null` for others.
+    """
+
+    name: str
+    erase_count_mean: Number | None
+    rated_pe_cycles: int
+    lost_blocks: int | None
+    image_sha256: str | None
+
+
 class Target(Record, frozen=True, kw_only=True):
     """What was measured.
 
@@ -61,12 +80,14 @@ class Target(Record, frozen=True, kw_only=True):
         name: As it was given.
         device: The device under test.
         platform: The machine, or the simulator: names to values.
+        state: The state of a simulated drive before the test; absent where none was asked for.
     """
 
     kind: str
     name: str
     device: DeviceFacts
     platform: Platform
+    state: DriveState | None = None
 
 
 class CellLength(Record, frozen=True, kw_only=True):

@@ -350,6 +350,8 @@ class Target(ABC):
     waf_missing: str = ""
     # Whether neither earlier writes nor a pause change its speed.
     has_no_memory: bool = False
+    # The state that a simulated drive was asked to have before its first stimulus.
+    state: str | None = None
     # By what a simulated drive was divided; its capacity is that of the part.
     shrink: int = 1
     # Called while a purge waits for a drive that says how far it is.

@@ -54,6 +54,7 @@ class Request:
         consent: What may be lost on a real one.
         folder: Where fio's job files and outputs go; None for a temporary place.
         shrink: What a simulated drive is divided by, `auto` or a number; None for nothing.
+        state: What a simulated drive is before the test; None for one from the factory.
     """
 
     text: str
@@ -62,6 +63,7 @@ class Request:
     consent: Consent = NONE
     folder: Path | None = None
     shrink: str | None = None
+    state: str | None = None
 
     @property
     def kind(self) -> str:
@@ -195,6 +197,7 @@ def _simulated(request: Request) -> Target:
         seed=request.seed,
         name=request.text,
         shrink=request.shrink,
+        state=request.state,
     )
 
 
@@ -208,6 +211,8 @@ def _other(request: Request, source: str, document: dict[str, Any]) -> Target:
 
     if request.shrink:
         raise ConfigError("--shrink", f"divides flash drives only, not {request.text}")
+    if request.state:
+        raise ConfigError("state", f"is of one flash drive, not of {request.text}")
     for path, value in request.overrides.items():
         set_path(document, path, value)
     model = Path(source).name
@@ -231,6 +236,8 @@ def _other(request: Request, source: str, document: dict[str, Any]) -> Target:
 def _check_overrides(request: Request) -> None:
     if request.shrink and request.kind != "sim":
         raise ConfigError("--shrink", f"divides simulated drives only, not {request.text}")
+    if request.state and request.kind != "sim":
+        raise ConfigError("state", f"is of simulated drives only, not of {request.text}")
     if request.overrides and request.kind != "sim":
         raise ConfigError("set", f"changes simulated drives only, not {request.text}")
 

@@ -75,6 +75,7 @@ from opennandlab.targets.base import (
     Watcher,
     WornOutError,
 )
+from opennandlab.targets.drive_state import StartState, overruled_by, settings_of
 from opennandlab.targets.spec import cell_spec
 from opennandlab.theory.prediction import has_write_buffer
 
@@ -96,6 +97,8 @@ class SimulatedTarget(Target):
             device declares.
         name: As the user named it; None for `sim:` and the name of the device.
         shrink: By what the pages of its blocks are divided: see `core.shrinking`.
+        state: What it is before its first stimulus: see `targets.drive_state`; None for an empty
+            drive from the factory.
 
     Raises:
         ConfigError: for a device that cannot be built, or that needs more memory than there is.
@@ -119,23 +122,31 @@ class SimulatedTarget(Target):
         oio: int | None = None,
         name: str | None = None,
         shrink: str | None = None,
+        state: str | None = None,
     ) -> None:
-        """Build an empty drive."""
-        settings = dict(overrides or {})
+        """Build a drive, empty unless its state is an image."""
+        settings = {**(overrides or {}), **settings_of(state)}
         if oio is not None:
             settings["host.queue_depth_max"] = oio
         self._declared = load_device(device, settings)
-        self.warnings: tuple[str, ...] = ()
+        self.warnings: tuple[str, ...] = overruled_by(state, overrides or {})
         if shrink is not None:
             smaller = shrunk(self._declared, REQUESTS, asked_divisor(shrink))
             self._declared, self.shrink = smaller.device, smaller.divisor
             told = f"--shrink: the drive is divided by {smaller.divisor}"
-            self.warnings = (told, *smaller.notes)
+            self.warnings += (told, *smaller.notes)
         self.device = self._declared
         self.name = name or f"sim:{self._declared.name}"
         check_memory(self._declared)
         self._seed = seed
-        self._open: _core.Drive | None = self._declared.drive(seed)
+        self.state = state
+        self._facts_of_state: pts_header.DriveState | None = None
+        if state is None:
+            self._open: _core.Drive | None = self._declared.drive(seed)
+        else:
+            begun = StartState.of(state, self._declared)
+            self._open, self._facts_of_state = begun.drive(seed)
+            self._declared.consulted(self._open)
         self.capacity_bytes = int(self._declared.effective["logical_bytes"])
         self.sector_bytes = 512
         self._data = _declared_data(self._declared)
@@ -174,6 +185,7 @@ class SimulatedTarget(Target):
                 "simulator_version": _core.version(),
                 "model_version": _core.model_version(),
             },
+            state=self._facts_of_state,
         )
 
     def host_path(self) -> pts_header.HostPath:
@@ -268,7 +280,7 @@ class SimulatedTarget(Target):
 
     def sibling(self, config: Mapping[str, Any]) -> SimulatedTarget:
         """Return an empty drive of another device that is otherwise like this one."""
-        found = SimulatedTarget(dict(config), seed=self._seed, name=self.name)
+        found = SimulatedTarget(dict(config), seed=self._seed, name=self.name, state=self.state)
         self._tell({"ftl": found.device.to_dict()["ftl"]}, "it follows from the number of dies")
         return found
 

@@ -125,6 +125,14 @@ class TestOptions(Options):
         None
     )
     settings: DeviceSets = None
+    state: Annotated[
+        str | None,
+        flag(
+            "State of a simulated drive before the test: young, old (half of its rated cycles), "
+            "eol (all of them), or a saved drive.",
+            metavar="young|old|eol|image:FILE",
+        ),
+    ] = None
     threads: Annotated[int | None, flag("Threads (TC).")] = None
     queue_depth: Annotated[int | None, flag("Outstanding requests per thread (QD).")] = None
     oio: Annotated[int | None, flag("Outstanding requests in total, with one thread.")] = None
@@ -230,6 +238,7 @@ def asked(given: TestOptions, options: tuple["Option", ...] = ()) -> Asked:
         consent=Consent(destructive=given.destructive, i_know=given.i_know, force=given.force),
         folder=output / "fio" if output is not None else None,
         shrink=given.more.get("shrink"),
+        state=given.state,
     )
     return Asked(
         request,
@@ -269,6 +278,7 @@ def _settings(given: TestOptions, options: tuple["Option", ...]) -> "Settings":
         wipc_capacities=given.wipc_capacities,
         wipc_base=_plain(given.wipc_base),
         allow_lost=given.allow_lost,
+        state=given.state,
         options={key: value for key, value in chosen.items() if value is not None},
     )
     settings.check()

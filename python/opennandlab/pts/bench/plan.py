@@ -17,6 +17,7 @@ from opennandlab.pts.bench import declared, matrix
 from opennandlab.pts.bench.matrix import Matrix
 from opennandlab.pts.bench.time_base import NAMES, Name, TimeBase
 from opennandlab.targets.base import ActiveRange, Data, Target
+from opennandlab.targets.drive_state import check_state
 
 Profile = Literal["C", "E"]
 PtsVersion = Literal["2.0.2", "1.1"]
@@ -197,6 +198,7 @@ class Settings:
         wipc_capacities: How often preconditioning fills the drive.
         wipc_base: What it fills: the `user` capacity into the range, or the `range` itself.
         allow_lost: Whether a steady state counts although reads gave no data.
+        state: State of a simulated drive before the test: `young`, `old`, `eol` or `image:FILE`.
         options: Parameters of one test, by key.
     """
 
@@ -217,14 +219,17 @@ class Settings:
     wipc_capacities: float | None = None
     wipc_base: Literal["user", "range"] = "user"
     allow_lost: bool = False
+    state: str | None = None
     options: Mapping[str, float | str] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as JSON."""
         found = {**asdict(self), "options": dict(self.options)}
+        # What is off has no key, so that runs from before it are found again.
         if not self.allow_lost:
-            # What is off has no key, so that runs from before it are found again.
             del found["allow_lost"]
+        if self.state is None:
+            del found["state"]
         return found
 
     def check(self) -> None:
@@ -240,6 +245,7 @@ class Settings:
         _one_of("data", self.data, ("random", "file"))
         _one_of("cache", self.cache, (None, "enabled", "disabled"))
         _one_of("wipc-base", self.wipc_base, ("user", "range"))
+        check_state(self.state)
         _within("seed", self.seed, 0, 2**53)
         _within("active-range-pct", self.active_range_pct, 1, 100)
         _within("ar-amount", self.ar_amount_bytes, 0, 2**60)
@@ -330,6 +336,9 @@ def make_plan(test: Spec, settings: Settings, target: Target) -> Plan:
         raise ConfigError("target", f"{test.name} needs a target of the kind {accepted}")
     if lacking := test.lacking(target):
         raise ConfigError("target", f"{test.name} {lacking}")
+    if settings.state != target.state:
+        asked, has = (state or "none" for state in (settings.state, target.state))
+        raise ConfigError("state", f"{asked} is asked of a target that was opened with {has}")
     deviations: list[str] = []
     cache_enabled = _cache(test, settings, deviations)
     base = settings.time_base or test.base_for(target, cache_enabled=cache_enabled)

@@ -185,7 +185,9 @@ def outlook_of(test: Test, settings: Settings, request: Request) -> Outlook:
 def _journal(target: Target, plan: Plan, place: Place, name: str) -> Journal | None:
     if place.folder is None:
         return None
-    facts = target.facts().device
+    told = target.facts()
+    facts = told.device
+    image = None if told.state is None else told.state.image_sha256
     settings = {
         "test": plan.test.name,
         "settings": plan.settings.to_dict(),
@@ -195,6 +197,7 @@ def _journal(target: Target, plan: Plan, place: Place, name: str) -> Journal | N
         "sector_bytes": target.sector_bytes,
         "device": facts.config_sha256 or facts.serial_sha256,
         "program": f"{_core.version()} {_core.commit()}{' changed' if _core.dirty() else ''}",
+        **({} if image is None else {"image": image}),
     }
     return Journal(place.folder, name, settings, is_virtual=target.is_virtual)
 

@@ -49,6 +49,7 @@ def run_named(  # noqa: PLR0913 (options, by name)
         seed=settings.seed,
         consent=consent,
         folder=None if folder is None else folder / "fio",
+        state=settings.state,
     )
     if chosen.kinds and request.kind not in chosen.kinds:
         kinds = ", ".join(chosen.kinds)

@@ -42,6 +42,7 @@ VARIED: dict[str, Callable[[str], Any]] = {
     "pts_version": str,
     "seed": int,
     "wipc_capacities": float,
+    "state": str,
 }
 # On the command line they have the names of the options.
 SPELLINGS = {"pts": "pts_version", "ar_amount": "ar_amount_bytes"}
@@ -119,7 +120,7 @@ def run_suite(  # noqa: PLR0913, PLR0917 (what a run needs)
     """
     for job in jobs:
         if request.kind != "sim" and (not job.test.kinds or request.kind in job.test.kinds):
-            outlook_of(job.test, job.settings, request)
+            outlook_of(job.test, job.settings, request_of(job, request))
     kept: Target | None = None
     ahead = _Ahead(jobs, request) if watch is not None and len(jobs) > 1 else None
     try:
@@ -129,8 +130,7 @@ def run_suite(  # noqa: PLR0913, PLR0917 (what a run needs)
                 suite.left_out[job.name] = reason
                 continue
             if kept is None:
-                overrides = {**request.overrides, **job.overrides}
-                asked = replace(request, overrides=overrides, seed=job.settings.seed)
+                asked = replace(request_of(job, request), seed=job.settings.seed)
                 kept = open_target(asked)
             document = run_test(
                 job.test, kept, settings=job.settings, place=place, name=job.name, watch=seen
@@ -148,6 +148,12 @@ def run_suite(  # noqa: PLR0913, PLR0917 (what a run needs)
         text = readable_json(plain(suite.document())) + "\n"
         write_atomically(place.folder / "suite.json", text.encode())
     return suite
+
+
+def request_of(job: Job, request: Request) -> Request:
+    """Return the target of a job: with its keys and its state."""
+    overrides = {**request.overrides, **job.overrides}
+    return replace(request, overrides=overrides, state=job.settings.state)
 
 
 class _Ahead:
@@ -197,9 +203,8 @@ def _work(job: Job, request: Request) -> tuple[float, float]:
     """Return the work of a test at least and at most; none of one that cannot be rehearsed."""
     if _left_out(job, request):
         return 0.0, 0.0
-    asked = replace(request, overrides={**request.overrides, **job.overrides})
     try:
-        outlook = outlook_of(job.test, job.settings, asked)
+        outlook = outlook_of(job.test, job.settings, request_of(job, request))
     except TargetError:
         return 0.0, 0.0
     return outlook.least, outlook.most

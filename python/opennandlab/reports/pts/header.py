@@ -85,6 +85,7 @@ def subtitle(measured: Measured) -> str:
         subject(measured),
         " ".join(filter(None, drive)),
         source(measured),
+        state_text(header),
         _load(header) if header.threads is not None else "",
         _active_range(header) + " of the capacity" if header.active_range.share else "",
     ]
@@ -105,6 +106,22 @@ def common(measured: Sequence[Measured]) -> str:
     told = [" and ".join(dict.fromkeys(filter(None, kind))) for kind in kinds]
     told[3] = told[3] and f"time base {told[3]}"
     return " · ".join(filter(None, told))
+
+
+def state_text(header: Header) -> str:
+    """Return the wear that a simulated drive was given before the test; empty for none."""
+    state = header.target.state
+    if state is None:
+        return ""
+    mean = state.erase_count_mean
+    parts = [
+        "no good block"
+        if mean is None
+        else f"{mean:.6g} of {state.rated_pe_cycles} rated P/E cycles",
+        _counted(state.lost_blocks, "block") + " lost" if state.lost_blocks else "",
+        f"sha256 {state.image_sha256[:12]}" if state.image_sha256 else "",
+    ]
+    return f"state {state.name}: {', '.join(filter(None, parts))}"
 
 
 def source(measured: Measured) -> str:
@@ -336,6 +353,7 @@ def _setup(measured: Measured) -> list[tuple[str, str]]:
     throttle = "none" if header.oio_throttle is None else f"{header.oio_throttle:g}"
     return [
         ("Write cache", _cache(header.cache)),
+        *([("State before", state_text(header))] if header.target.state else []),
         ("Purge", "; ".join(filter(None, (method, purge.note if purge else "")))),
         ("WIPC", _wipc(measured)),
         ("WDPC", "the rounds of the test itself" if measured.steady else "none"),

@@ -66,7 +66,8 @@ class StandardTest(OnDrive):
     ) -> JsonObject:
         """Run the test; its journal and the state of its drive are in the place."""
         number = SEED if seed is None else seed
-        target = SimulatedTarget(settings["device"], seed=number)
+        state = Settings(**settings["pts"]).state
+        target = SimulatedTarget(settings["device"], seed=number, state=state)
 
         def told(progress: Progress) -> None:
             watch(progress.fraction)
