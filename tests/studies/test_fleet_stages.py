@@ -67,7 +67,7 @@ def stage(document: FleetDocument, device: int, name: str) -> FleetRow:
     "test",
     [
         pytest.param({**TEST, "pts": {**TEST["pts"], "options": {"rates": "50%,90%"}}}, id="load"),
-        pytest.param({**TEST, "run": "pts.iops"}, id="iops", marks=pytest.mark.long),
+        pytest.param({**TEST, "run": "pts.latency"}, id="latency", marks=pytest.mark.long),
     ],
 )
 def test_64_cards_are_cut_age_and_are_tested_with_one_digest_however_often_killed(
