@@ -311,6 +311,7 @@ def test_ranges_of_devices_are_short() -> None:
         ({"a": {"run": "benchmark"}}, "stages.a.run: `benchmark` hands no drive on"),
         ({"a": {"run": "pts.scalability"}}, "stages.a.run: `pts.scalability` hands no drive on"),
         ({"a": {"run": "age", "ages": {}}}, "stages.a.ages: is unknown; accepted: run, age"),
+        ({"a": {"run": "pts.load", "pts": {"state": "eol"}}}, "pts.state: `eol` is for new drives"),
         ({"a": {"run": "power", "power": 5}}, "stages.a.power: `5` is no mapping"),
         ({"a": {"run": "power", "power": {"cuts": 0}}}, "stages.a.power.cuts: .*1 to 100000"),
         ({"a": {"run": "power", "power": {"cuts": True}}}, "stages.a.power.cuts: `True`"),

@@ -312,6 +312,9 @@ class Standard(Stage):
 
     def read(self, given: Mapping[str, Any], device: DeviceConfig) -> JsonObject:
         """Return the settings with their defaults."""
+        if given.get("state") is not None:
+            accepted = "accepted: a stage `age` before this one"
+            raise ConfigError("state", f"`{given['state']}` is for new drives; {accepted}")
         reader = self.verb.reader({"device": device.to_dict(), "pts": dict(given)})
         found: JsonObject = reader({})["pts"]
         return found
