@@ -23,6 +23,7 @@ use crate::logs::{self, Facts, Wanted, HEALTH};
 use crate::placement::{self, EVENTS_FEATURE, FEATURE};
 use crate::reply::{Purpose, Reply, Ticket};
 use crate::status::Status;
+use crate::supported;
 use crate::zones;
 use crate::{fabrics, logs::warnings, purge};
 
@@ -34,9 +35,6 @@ const GET_FEATURE: u8 = 0x0a;
 const ASK_EVENT: u8 = 0x0c;
 const KEEPS_ALIVE: u8 = 0x18;
 
-/// Commands of the controller that lists subsystems.
-pub(crate) const DISCOVERY_COMMANDS: [u8; 5] =
-    [GET_LOG, IDENTIFY, SET_FEATURE, GET_FEATURE, KEEPS_ALIVE];
 /// Beyond its time of keeping alive, before a silent host is let go.
 const GRACE: Duration = Duration::from_secs(1);
 /// An abort that comes too late.
@@ -55,7 +53,7 @@ pub(crate) fn execute(
     line: &mut Line<'_>,
 ) -> Result<(), End> {
     let entry = ticket.entry;
-    let of_discovery = DISCOVERY_COMMANDS.contains(&entry.opcode());
+    let of_discovery = logs::DISCOVERY_COMMANDS.contains(&entry.opcode());
     let outcome: Result<(u32, Vec<u8>), Status> = match entry.opcode() {
         FABRICS => match fabrics::execute(queue, &entry) {
             Effect::ShutDown => return flush(ticket, line),
@@ -142,7 +140,7 @@ fn sized(entry: &Entry, page: Vec<u8>) -> Result<Vec<u8>, Status> {
 
 fn log(queue: &Queue, entry: &Entry, line: &Line<'_>) -> Result<Vec<u8>, Status> {
     let wanted = Wanted::of(entry);
-    if !logs::is_served(queue, wanted.log) {
+    if !supported::has_log(queue, wanted.log) {
         return Err(Status::LOG_PAGE);
     }
     if wanted.bytes > u64::from(TRANSFER_BYTES_MAX) {
@@ -194,7 +192,7 @@ fn feature(queue: &Queue, entry: &Entry, line: &Line<'_>) -> Result<(u32, Vec<u8
     let of_placement = queue.target.placement.as_ref();
     let (value, data) = match (id, select) {
         (_, 4..) => return Err(Status::FIELD),
-        _ if !features::is_served(queue, id) => return Err(Status::FIELD),
+        _ if !supported::has_feature(queue, id) => return Err(Status::FIELD),
         (WRITE_CACHE, 0) => (u32::from(queue.target.uses_cache.load(Ordering::SeqCst)), vec![]),
         (WRITE_CACHE, _) => (1, vec![]),
         // Over fabrics it is the long one alone.
@@ -205,7 +203,7 @@ fn feature(queue: &Queue, entry: &Entry, line: &Line<'_>) -> Result<(u32, Vec<u8
         }
         (COMMAND_SETS, _) => (0, vec![]),
         (latency_log::FEATURE, _) => {
-            // What is set is saved.
+            // A setting is saved.
             let current = || line.drive(|session, _, _| session.activity().slow.setup());
             let setup = if select == 1 { Setup::default() } else { current() };
             // Tools want the first dword alone.
@@ -233,7 +231,7 @@ fn set_feature(
     line: &Line<'_>,
 ) -> Result<Option<u32>, Status> {
     let (id, value) = (entry.dword(10) as u8, entry.dword(11));
-    if !features::is_served(queue, id) {
+    if !supported::has_feature(queue, id) {
         return Err(Status::FIELD);
     }
     if id == latency_log::FEATURE {

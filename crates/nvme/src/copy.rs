@@ -2,15 +2,15 @@
 //! another one. The data does not go over the wire, but it is read from the flash and written again
 //! by one write, in the time of the model.
 //!
-//! Sources: NVM Express NVM Command Set Specification 1.2, 3.3.2 (command 19h, formats 0h and 2h;
-//! 1h and 3h belong to protection information on the wire); Base Specification 2.3, 5.2.26.1.14
-//! Host Behavior Support.
+//! Source: NVM Express NVM Command Set Specification 1.2, 3.3.2 (command 19h, formats 0h and 2h;
+//! 1h and 3h belong to protection information on the wire).
 
 use std::ops::Range;
 
 use opennandlab_serve::line::Line;
 use opennandlab_sim::session::Refusal;
 
+use crate::behavior::Behavior;
 use crate::bytes::{get, put_number};
 use crate::command::Entry;
 use crate::namespaces::Namespace;
@@ -30,52 +30,6 @@ const FORMATS: u64 = 1 | 1 << OF_NAMESPACES;
 /// Of optional commands: Copy, as one write, and faster than reads and writes of the host.
 pub(crate) const COMMANDS: u64 = 1 << 8 | 1 << 9 | 1 << 10;
 
-/// The feature in which a host names what it can bear.
-pub(crate) const BEHAVIOR: u8 = 0x16;
-const BEHAVIOR_BYTES: usize = 512;
-/// Place of the formats that it enables, and those that have to be: 2h to 4h.
-const ENABLED: usize = 4;
-const ENABLED_MASK: u16 = 0b11100;
-
-/// What a host can bear.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Behavior {
-    /// Retries, telemetry, other formats, dispersed namespaces: kept, and without an effect.
-    others: [u8; ENABLED],
-    /// Bit n: source ranges of format n.
-    formats: u16,
-}
-
-impl Behavior {
-    /// That of the data of the feature.
-    pub(crate) fn of(data: &[u8]) -> Result<Self, Status> {
-        let data = data.get(..BEHAVIOR_BYTES).ok_or(Status::SGL_LENGTH)?;
-        let (others, formats) = (&data[..ENABLED], get(data, ENABLED, 2) as u16);
-        let has_reserved = others.iter().any(|&byte| byte > 1)
-            || formats >> 5 != 0
-            || data[ENABLED + 2..].iter().any(|&byte| byte != 0);
-        if has_reserved {
-            return Err(Status::FIELD);
-        }
-        let others = std::array::from_fn(|place| others[place]);
-        Ok(Self { others, formats: formats & ENABLED_MASK })
-    }
-
-    /// The data of the feature.
-    pub(crate) fn data(&self) -> Vec<u8> {
-        let mut data = vec![0; BEHAVIOR_BYTES];
-        data[..ENABLED].copy_from_slice(&self.others);
-        put_number(&mut data, ENABLED, 2, u64::from(self.formats));
-        data
-    }
-
-    /// Whether source ranges may have this format.
-    fn allows(&self, format: u32) -> bool {
-        let is_enabled = format < OF_NAMESPACES || self.formats >> format & 1 == 1;
-        is_enabled && FORMATS >> format & 1 == 1
-    }
-}
-
 /// What a copy reads, and where in the drive it writes.
 pub(crate) struct Copy {
     pub(crate) sources: Vec<Range<u64>>,
@@ -92,7 +46,7 @@ impl Copy {
         data: &[u8],
     ) -> Result<Self, Status> {
         let (count, format) = ((entry.dword(12) & 0xff) as usize + 1, entry.dword(12) >> 8 & 0xf);
-        if !behavior.allows(format) {
+        if FORMATS >> format & 1 == 0 || !behavior.enables(format) {
             return Err(Status::FIELD);
         }
         if count > RANGES_MAX {

@@ -2,11 +2,9 @@
 
 use std::time::Instant;
 
+use crate::behavior::{Behavior, BEHAVIOR};
 use crate::bytes::{get, put_number};
-use crate::copy::{Behavior, BEHAVIOR};
-use crate::fabrics::Queue;
 use crate::status::Status;
-use crate::{latency_log, placement};
 
 pub(crate) const TEMPERATURE: u8 = 0x04;
 pub(crate) const ERROR_RECOVERY: u8 = 0x05;
@@ -47,7 +45,7 @@ pub(crate) struct Features {
     /// Milliseconds that the host has set, and when.
     timestamp: (u64, Instant),
     is_timestamp_set: bool,
-    /// What the host can bear.
+    /// Behavior that the host supports.
     pub(crate) behavior: Behavior,
 }
 
@@ -64,21 +62,9 @@ impl Default for Features {
     }
 }
 
-/// Whether a controller has a feature.
-pub(crate) fn is_served(queue: &Queue, id: u8) -> bool {
-    let target = &queue.target;
-    if queue.controller.is_discovery {
-        return matches!(id, EVENTS | KEEP_ALIVE);
-    }
-    match id {
-        WRITE_CACHE => target.has_cache,
-        COMMAND_SETS => target.zones.is_some(),
-        // It is that of copies, which zones do not have.
-        BEHAVIOR => target.zones.is_none(),
-        placement::FEATURE | placement::EVENTS_FEATURE => target.placement.is_some(),
-        QUEUES | TIMESTAMP | KEEP_ALIVE | HOST_ID | latency_log::FEATURE => true,
-        _ => place(id).is_some(),
-    }
+/// Whether a feature is a number without an effect.
+pub(crate) fn is_stored(id: u8) -> bool {
+    place(id).is_some()
 }
 
 fn place(id: u8) -> Option<usize> {

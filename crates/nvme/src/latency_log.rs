@@ -1,14 +1,14 @@
 //! Log C3h: commands that were slow, as the drive has counted them in its life.
 //!
-//! Feature C5h sets thresholds, window, what is kept, and whether the drive counts at all; the
-//! counts begin again then. Settings and counts outlast resets, losses of power and, with an image,
-//! the server. There is no debug log, so nothing triggers or discards one.
+//! Feature C5h sets thresholds, window, the latency that is kept, and whether the drive counts at
+//! all; the counts begin again then. Settings and counts outlast resets, losses of power and, with
+//! an image, the server. There is no debug log, so nothing triggers or discards one.
 //!
-//! Source: OCP Datacenter NVMe SSD Specification 2.0, 4.8.8, 4.8.9, 4.12.10 and appendix C: counters
-//! of a bucket are one not used, trim, write and read, of the bucket with the lowest latencies
-//! first; stamps and latencies have no first one, and begin with the highest bucket. Stamps are
-//! milliseconds of the clock that a host has set (feature 0Eh), or that the drive has had power;
-//! both go on by the model.
+//! Source: OCP Datacenter NVMe SSD Specification 2.0, 4.8.8, 4.8.9, 4.12.10 and appendix C.
+//! Counters of a bucket are one not used, trim, write and read, of the bucket with the lowest
+//! latencies first; stamps and latencies have no first one, and begin with the highest bucket.
+//! Stamps are milliseconds of the clock that a host has set (feature 0Eh), or of the time that the
+//! drive has had power; both run by the model.
 
 use opennandlab_sim::host::latency_monitor::{
     bit_of, Figures, LatencyMonitor, Setup, BUCKETS, KINDS,

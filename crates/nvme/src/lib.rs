@@ -18,8 +18,8 @@
 //! | `target` `namespaces` `failures` | the drive as hosts know it: parts, controllers, failures |
 //! | `controller` `news` | properties, features, events and queues of one association |
 //! | `front` `link` | a connection from its first byte to its end |
-//! | `logs` `latency_log` | work and wear of the drive |
-//! | `fabrics` `admin` `identify` `features` `purge` `io` `copy` | commands |
+//! | `logs` `latency_log` `supported` | work and wear of the drive, lists of logs and features |
+//! | `fabrics` `admin` `identify` `features` `behavior` `purge` `io` `copy` | commands |
 //! | `zones` `placement` | those of drives with zones or placement handles |
 //! | `reply` | completions |
 //!
@@ -28,6 +28,7 @@
 //! command that is not built is answered as the specification demands, and no bit announces it.
 
 mod admin;
+mod behavior;
 mod bytes;
 mod command;
 mod controller;
@@ -49,6 +50,7 @@ mod placement;
 mod purge;
 mod reply;
 mod status;
+mod supported;
 mod target;
 mod zones;
 

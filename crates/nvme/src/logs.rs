@@ -6,40 +6,28 @@
 //! so not of Write Zeroes. Of an endurance group all bytes count that the host had read or written,
 //! and Verify is a read command (1.4.2.1).
 //!
-//! Which pages and features there are: NVM Express Base Specification 2.0, 5.16.1.1 Supported Log
-//! Pages, 5.16.1.18 Feature Identifiers Supported and Effects, 5.16.1.6 for scopes of commands.
+//! Scopes of commands: NVM Express Base Specification 2.0, 5.16.1.6.
 
 use opennandlab_sim::op::Purpose;
 use opennandlab_sim::session::{Activity, Totals, Vitals};
 use opennandlab_sim::units::Ns;
 
-use crate::admin::DISCOVERY_COMMANDS;
 use crate::bytes::{put, put_number, put_text};
 use crate::command::Entry;
 use crate::fabrics::Queue;
 use crate::failures::{FAILURES_MAX, FAILURE_BYTES};
-use crate::features;
 use crate::latency_log;
 use crate::placement;
-use crate::purge::{FORMAT, SANITIZE, SANITIZED};
+use crate::purge::{FORMAT, SANITIZE};
 use crate::status::Status;
+use crate::supported::{self, CONTROLLER_SCOPE, NAMESPACE_SCOPE, SUBSYSTEM_SCOPE};
 use crate::target::Target;
 use crate::zones;
 
 pub(crate) const HEALTH: u8 = 0x02;
-const SUPPORTED: u8 = 0x00;
 const CHANGES: u8 = 0x04;
 const EFFECTS: u8 = 0x05;
-const FEATURES: u8 = 0x12;
-/// Commands of the management interface, which there are none of.
-const MANAGEMENT: u8 = 0x13;
 const DISCOVERED: u8 = 0x70;
-/// Logs of every drive, and of the controller that lists subsystems.
-const LOGS: [u8; 12] = [
-    SUPPORTED, 0x01, HEALTH, 0x03, CHANGES, EFFECTS, 0x09, FEATURES, MANAGEMENT, SANITIZED, 0xc0,
-    0xc3,
-];
-const DISCOVERY_LOGS: [u8; 4] = [SUPPORTED, EFFECTS, FEATURES, DISCOVERED];
 /// A data unit is a thousand times 512 bytes.
 const DATA_UNIT_BYTES: u64 = 512_000;
 /// Units of the log of an endurance group: 10^9 bytes.
@@ -61,11 +49,8 @@ const OWN: u64 = 1 | CONTROLLER_SCOPE;
 /// No other command may run meanwhile.
 const ALONE: u64 = 2 << 16;
 const FORMATS_ALONE: u64 = WRITES | 1 << 2 | ALONE;
-/// What commands and features are about.
-const NAMESPACE_SCOPE: u64 = 1 << 20;
-const CONTROLLER_SCOPE: u64 = 1 << 21;
-const GROUP_SCOPE: u64 = 1 << 23;
-const SUBSYSTEM_SCOPE: u64 = 1 << 25;
+/// Commands of the controller that lists subsystems: logs, identify, features, keep alive.
+pub(crate) const DISCOVERY_COMMANDS: [u8; 5] = [0x02, 0x06, 0x09, 0x0a, 0x18];
 /// Commands of the admin queue and of I/O queues.
 const ADMIN_COMMANDS: [(u8, u64); 9] = [
     (0x02, OWN),
@@ -150,37 +135,6 @@ impl Wanted {
     }
 }
 
-/// Whether a controller has a log.
-pub(crate) fn is_served(queue: &Queue, log: u8) -> bool {
-    let target = &queue.target;
-    if queue.controller.is_discovery {
-        return DISCOVERY_LOGS.contains(&log);
-    }
-    match log {
-        0x20..=0x23 => target.placement.is_some(),
-        zones::CHANGED_LOG => target.zones.is_some(),
-        _ => LOGS.contains(&log),
-    }
-}
-
-/// A dword for each number of a log, command or feature.
-fn listed(of: impl Fn(u8) -> u64) -> Vec<u8> {
-    let mut page = vec![0; 1024];
-    (0..=u8::MAX).for_each(|id| put_number(&mut page, 4 * usize::from(id), 4, of(id)));
-    page
-}
-
-/// A feature that is there, and what it is about.
-fn feature(queue: &Queue, id: u8) -> u64 {
-    let scope = match id {
-        features::ERROR_RECOVERY => NAMESPACE_SCOPE,
-        placement::FEATURE | placement::EVENTS_FEATURE => GROUP_SCOPE,
-        latency_log::FEATURE => SUBSYSTEM_SCOPE,
-        _ => CONTROLLER_SCOPE,
-    };
-    u64::from(features::is_served(queue, id)) * (1 | scope)
-}
-
 /// The part of a log that a host wants; `facts` are made for the logs that need them.
 pub(crate) fn page(
     queue: &Queue,
@@ -189,7 +143,7 @@ pub(crate) fn page(
 ) -> Result<Vec<u8>, Status> {
     let target = &queue.target;
     wanted.cut(match wanted.log {
-        SUPPORTED => listed(|id| u64::from(is_served(queue, id))),
+        supported::LOGS => supported::logs(queue),
         0x01 => {
             let mut page = target.failures.all().1;
             page.resize(FAILURES_MAX * FAILURE_BYTES, 0);
@@ -207,8 +161,8 @@ pub(crate) fn page(
         EFFECTS if [0, target.command_set()].contains(&wanted.command_set) => {
             effects(target, wanted.command_set)
         }
-        FEATURES => listed(|id| feature(queue, id)),
-        MANAGEMENT => vec![0; 4096],
+        supported::FEATURES => supported::features(queue),
+        supported::MANAGEMENT => vec![0; 4096],
         0x09 if wanted.group == 1 => endurance(target, &facts()),
         EFFECTS | 0x09 => return Err(Status::FIELD),
         DISCOVERED => discovered(target),

@@ -223,7 +223,7 @@ fn copy_between(queue: &mut Host, id: u32, to: u64, ranges: &[(u32, u64, u16)]) 
     queue.ask(asked, &data).status
 }
 
-/// The host can bear ranges of other namespaces, or not.
+/// The host supports ranges of other namespaces, or not.
 fn enable(admin: &mut Host, formats: u64) {
     let mut behavior = vec![0; 512];
     put(&mut behavior, 4, 2, formats);

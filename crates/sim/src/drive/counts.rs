@@ -58,7 +58,7 @@ impl Counts {
             collections: ftl.erases[Source::Gc as usize],
             moved: ftl.programs[Source::Gc as usize],
             erases: total(&ftl.erases),
-            asides: drive.asides,
+            asides: host.asides,
         }
     }
 

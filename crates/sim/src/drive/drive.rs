@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use super::config::DeviceConfig;
-use super::host_counters::{Asides, HostCounters};
+use super::host_counters::HostCounters;
 use super::patrol::Patrol;
 use super::placement_ids::{CommandIds, SharedPlacer};
 use super::power_loss::PowerLossConfig;
@@ -19,7 +19,7 @@ use crate::host::cache::{CleanCaches, Copied, Found, Part, WriteCache};
 use crate::host::read_ahead::ReadAhead;
 use crate::host::throttle::Throttle;
 use crate::nand::Media;
-use crate::op::{HostCommand, HostOp, Purpose, Source};
+use crate::op::{HostCommand, HostOp, Source};
 use crate::reads::{Algorithm, ReadErrors};
 use crate::units::{DieId, Lpn, Ns, Ppn, SECTOR_BYTES};
 
@@ -59,8 +59,6 @@ pub struct Drive {
     pub(crate) buffer: Option<WriteCache>,
     pub(crate) clean: Option<Box<CleanCaches>>,
     pub(crate) host: HostCounters,
-    /// Since it was assembled.
-    pub(crate) asides: Asides,
     /// A write failed because a pool is worn out.
     pub(crate) is_worn_out: bool,
     /// Threads that untimed writes may take.
@@ -99,7 +97,6 @@ impl Drive {
             buffer: build_buffer(&config),
             clean: config.host.build_clean_caches(),
             host: HostCounters::default(),
-            asides: Asides::default(),
             is_worn_out: false,
             threads: 1,
             throttle: None,
@@ -205,7 +202,6 @@ impl Drive {
             stretch: (self.config.ftl.coalesce_bytes.unwrap_or(0) >> page_shift).max(1) as u32,
             ids: self.ids.as_deref_mut(),
             host: &mut self.host,
-            asides: &mut self.asides,
             // A page is a power of two sectors.
             page_shift: page_shift - SECTOR_BYTES.trailing_zeros(),
         };
@@ -314,7 +310,6 @@ pub(crate) struct Front<'a> {
     /// Pages of a stretch that leaves the write buffer together.
     pub(super) stretch: u32,
     pub(crate) host: &'a mut HostCounters,
-    pub(super) asides: &'a mut Asides,
     /// Sectors of a page, as a power of two.
     pub(crate) page_shift: u32,
 }
@@ -385,12 +380,7 @@ impl Front<'_> {
         sink: &mut S,
         command: &HostCommand,
     ) -> Result<(), NoRoom> {
-        let index = command.op.index();
-        self.host.commands[index] += 1;
-        self.host.sectors[index] += u64::from(command.sector_count);
-        if command.purpose != Purpose::Data {
-            self.asides.count(command);
-        }
+        self.host.count(command);
         if command.op == HostOp::Flush {
             return self.flush(sink);
         }
@@ -431,9 +421,7 @@ impl Front<'_> {
         let limit = command.sector + u64::from(command.sector_count);
         let first = (u64::from(page) << self.page_shift).max(command.sector);
         self.host.sectors[HostOp::Write.index()] -= limit - first;
-        if command.purpose != Purpose::Data {
-            self.asides.refuse(command, limit - first);
-        }
+        self.host.asides.refuse(command, limit - first);
     }
 
     /// The page of a command that reads or writes exactly one, in a drive without caches.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::op::{HostCommand, HOST_OP_KINDS, PURPOSES};
+use crate::op::{HostCommand, Purpose, HOST_OP_KINDS, PURPOSES};
 
 /// Counters of the commands of the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +38,20 @@ pub struct HostCounters {
     pub rejected_pages: u64,
     /// Page writes that the host was refused.
     pub refused_page_writes: u64,
+    /// Those that logs count apart, since the drive was assembled.
+    #[serde(skip)]
+    pub asides: Asides,
+}
+
+impl HostCounters {
+    /// A command has begun.
+    #[inline]
+    pub(super) fn count(&mut self, command: &HostCommand) {
+        let index = command.op.index();
+        self.commands[index] += 1;
+        self.sectors[index] += u64::from(command.sector_count);
+        self.asides.count(command);
+    }
 }
 
 /// Commands and sectors by [`Purpose`](crate::op::Purpose), those of plain data left out. They are
@@ -48,17 +62,20 @@ pub struct Asides(pub [[u64; 2]; PURPOSES]);
 
 impl Asides {
     /// A command that was counted.
-    #[cold]
-    pub(super) fn count(&mut self, command: &HostCommand) {
-        let [commands, sectors] = &mut self.0[command.purpose as usize];
-        *commands += 1;
-        *sectors += u64::from(command.sector_count);
+    #[inline]
+    fn count(&mut self, command: &HostCommand) {
+        if command.purpose != Purpose::Data {
+            let [commands, sectors] = &mut self.0[command.purpose as usize];
+            *commands += 1;
+            *sectors += u64::from(command.sector_count);
+        }
     }
 
     /// Some of its sectors were refused.
-    #[cold]
     pub(super) fn refuse(&mut self, command: &HostCommand, sectors: u64) {
-        self.0[command.purpose as usize][1] -= sectors;
+        if command.purpose != Purpose::Data {
+            self.0[command.purpose as usize][1] -= sectors;
+        }
     }
 
     /// Each count of both.

@@ -10,7 +10,7 @@ use crate::ftl::zones::{
     ZoneCounts, ZoneReport, ZoneRequest, ZoneState, ZoneStatus, COMMAND_NAMES, STATUS_COUNT,
 };
 use crate::ftl::NoRoom;
-use crate::op::{HostCommand, HostOp, Purpose};
+use crate::op::{HostCommand, HostOp};
 use crate::units::Lpn;
 
 /// Commands carried out, and refused by status.
@@ -123,9 +123,7 @@ impl Front<'_> {
         let outcome = self.ftl.zone(sink, &request);
         let Ok(done) = outcome else {
             self.host.sectors[command.op.index()] -= u64::from(command.sector_count);
-            if command.purpose != Purpose::Data {
-                self.asides.refuse(command, u64::from(command.sector_count));
-            }
+            self.host.asides.refuse(command, u64::from(command.sector_count));
             return Ok(());
         };
         if command.op == HostOp::Read {

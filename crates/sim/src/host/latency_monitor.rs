@@ -6,8 +6,8 @@
 //!                                        active ── a window of time has passed ─► kept, and none
 //! ```
 //! A command below the first threshold is not counted. Of each bucket and kind a latency is kept,
-//! and when it ended: the first one, or the largest, which is taken at most once in a pause. After a
-//! window the figures are kept as they are until the next one has passed, and others begin. All
+//! and when it ended: the first one, or the largest, which is taken at most once in a pause. After
+//! a window the figures are kept as they are until the next one has passed, and others begin. All
 //! times are those that the drive has had power, by the model.
 //!
 //! Settings and their first values: OCP Datacenter NVMe SSD Specification 2.0, 4.8.9 and appendix
@@ -40,7 +40,7 @@ pub enum Kind {
     Read = 2,
 }
 
-/// What is counted and kept; numbers are in their steps.
+/// Settings of the monitor; numbers are in their steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Setup {
@@ -263,7 +263,7 @@ mod tests {
         );
     }
 
-    /// Without an end windows do not change, and what is off counts nothing.
+    /// Without an end windows do not change, and a monitor that is off counts nothing.
     #[test]
     fn settings_begin_again() {
         let mut monitor = LatencyMonitor::default();

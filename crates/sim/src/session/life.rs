@@ -8,6 +8,7 @@ use super::session::Session;
 use crate::drive::{Life, Service, Totals};
 use crate::host::activity::Activity;
 use crate::host::latency_monitor::LatencyMonitor;
+use crate::op::{HostOp, Purpose};
 use crate::units::Ns;
 
 impl Session {
@@ -55,7 +56,7 @@ impl Session {
     pub(super) fn life_now(&self, service: Service) -> Value {
         let mut life = self.life.clone();
         life.service = life.service.plus(service);
-        // What is outstanding now will be lost with the power, by the image.
+        // Requests that are outstanding now will be lost with the power, by the image.
         life.activity = life.activity.cut(Ns(life.service.age_ns));
         life.past = self.totals();
         life.unfinished = self.unfinished(None);
@@ -79,6 +80,13 @@ impl Session {
     pub(super) fn continue_life(&mut self, mut life: Life) {
         self.purging = life.unfinished.take().map(Purging::resumed);
         self.life = life;
+    }
+
+    /// A request of this operation and arrival has ended. Only data that comes or goes has a kind.
+    pub(super) fn note_end(&mut self, (op, began): (HostOp, Ns), purpose: Purpose, at: Ns) {
+        let kind = (purpose == Purpose::Data).then_some(op);
+        let (latency, ended) = (Ns(at.0.saturating_sub(began.0)), self.powered(at));
+        self.life.activity.end((kind, latency), ended);
     }
 
     /// How long the drive has had power in its life, at a time of this service.

@@ -557,12 +557,8 @@ impl Session {
                     }
                     unwritten => {
                         let place = answer.ok().and_then(Begun::place);
-                        let (op, began) = request.began;
-                        // Only data that comes or goes has a kind; so the document.
-                        let kind = (request.purpose == Purpose::Data).then_some(op);
-                        let latency = Ns(at.0.saturating_sub(began.0));
-                        let ended = Ns(self.life.service.age_ns + at.0);
-                        self.life.activity.end((kind, latency), ended);
+                        let (began, purpose) = (request.began, request.purpose);
+                        self.note_end(began, purpose, at);
                         self.requests.remove(&token);
                         if let Some(part) = &unwritten {
                             self.release(part, true);
