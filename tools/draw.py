@@ -26,11 +26,14 @@ import measured_drives
 import mechanisms
 import power_figures
 from opennandlab.base.files import write_atomically
+from opennandlab.core.config import load_device
 from opennandlab.core.run import benchmark
 from opennandlab.ecc import Curve, Decoder, curve
 from opennandlab.ecc.charts import plot
 from opennandlab.ecc.drawn import of_document
 from opennandlab.reports.figure import static
+from opennandlab.reports.scaling import figures
+from opennandlab.studies.scaling import sweep
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -111,11 +114,12 @@ def recipes() -> dict[str, Draw]:
     found |= {
         "resources/power-program": power_figures.program,
         "resources/power-study": power_figures.study,
+        "resources/scaling": scaling,
     }
     for page, names in PAGES.items():
         found |= {name: partial(of_page, page) for name in names}
-    for command, figures in REPORTS.items():
-        for name, figure in figures.items():
+    for command, drawn in REPORTS.items():
+        for name, figure in drawn.items():
             found[f"resources/pts/{name}"] = partial(reported, command, figure)
     return found
 
@@ -132,6 +136,13 @@ def simulated(drawing: mechanisms.Drawing, path: Path) -> None:
 def commanded(command: str, path: Path) -> None:
     """Run a command that draws."""
     _run(f"{command} --plot {shlex.quote(str(path))}", Path.cwd())
+
+
+def scaling(path: Path) -> None:
+    """Draw the RMS over units and request sizes, of the sweep that the page shows."""
+    found = sweep(load_device("tlc_standard"))
+    [surface] = [one for one in figures(found) if one.id == "units-size"]
+    write_atomically(path, static.svg([surface]).encode())
 
 
 def short_codes(path: Path) -> None:

@@ -8,6 +8,9 @@ from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._bandwidth import mix_name
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from opennandlab.cli.options.common import Printed
     from opennandlab.core.config import DeviceConfig
     from opennandlab.theory.energy import DriveEnergy
 
@@ -35,6 +38,60 @@ def parse_rates(texts: list[str]) -> dict[int, list[float]]:
     return dict(sorted(measured.items()))
 
 
+def parse_units(text: str) -> list[int]:
+    """Return numbers of units in order, of a text such as `1,2,4`."""
+    try:
+        counts = sorted({int(part) for part in text.split(",")})
+    except ValueError:
+        counts = [0]
+    if counts[0] < 1:
+        raise ValueError(f"--units is `{text}`; accepted: whole numbers from 1, as in 1,2,4")
+    return counts
+
+
+def measured_sweep(
+    device_name: str, units_text: str, seed: int, output: Path | None, given: Printed
+) -> None:
+    """Simulate a sweep of units, mixes and sizes, and print or write it.
+
+    Args:
+        device_name: The device of a unit.
+        units_text: Numbers of units.
+        seed: Seed of all randomness.
+        output: Folder of the files, if there are any.
+        given: How it is printed.
+    """
+    from opennandlab.cli._progress import shown
+    from opennandlab.cli._report_tables import show, write
+    from opennandlab.core.config import own_device
+    from opennandlab.reports import scaling as pages
+    from opennandlab.studies import scaling as study
+
+    device = own_device(device_name, {})
+    terminal.check_folder(output)
+    units = parse_units(units_text)
+    with shown(_line, quiet=given.quiet or given.as_json) as watch:
+
+        def look(what: str, share: float) -> None:
+            if watch is not None:
+                watch((what, share))
+
+        found = study.sweep(device, units=units, seed=seed, watch=look)
+    content = pages.document(found, device.to_dict(), seed)
+    if output is not None:
+        write(content, pages.report(found, device.name), output, "scaling", as_csv=True)
+    if given.as_json:
+        terminal.emit_json(content)
+    elif not given.quiet:
+        show(f"{pages.TITLE}, {device.name}", [pages.table(found)], None)
+        if output is not None:
+            terminal.note(f"written to {output}")
+
+
+def _line(now: tuple[str, float]) -> str:
+    return f"{now[0]}  {now[1]:.0%}"
+
+
 def tutorial_rates(
     cell: str, dies: int, units_text: str, link: str
 ) -> tuple[dict[int, list[float]], float, float]:
@@ -44,12 +101,7 @@ def tutorial_rates(
     """
     from opennandlab.theory.bandwidth import MIXES, TUTORIAL_DIES, link_cap_mb_s
 
-    try:
-        counts = sorted({int(part) for part in units_text.split(",")})
-    except ValueError:
-        counts = [0]
-    if counts[0] < 1:
-        raise ValueError(f"--units is `{units_text}`; accepted: whole numbers from 1, as in 1,2,4")
+    counts = parse_units(units_text)
     die = TUTORIAL_DIES[cell]
     caps = [float("inf") if link == "ideal" else link_cap_mb_s(link, share) for share in MIXES]
     rates = {

@@ -1,4 +1,4 @@
-"""`theory`: closed forms alone; only `bandwidth --measure` simulates, to stand beside them."""
+"""`theory`: closed forms alone; only `--measure` simulates, for comparison with them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -383,6 +383,19 @@ class ScalingOptions(Printed):
     cell: Annotated[Cell, flag("Without --rates: die of the tutorial.")] = Cell.SLC
     dies: Annotated[int, flag("Without --rates: dies of a unit.", min=1)] = 8
     units: Annotated[str, flag("Without --rates: units, comma-separated.")] = "1,2,4,8,16"
+    measure: Annotated[
+        str | None,
+        flag(
+            "Simulate units, five mixes and 0.5 to 1024 KiB in one sweep: a unit is one die of "
+            "this device on its own channel, all behind one host.",
+            metavar="PRESET|FILE",
+        ),
+    ] = None
+    output: Annotated[
+        Path | None,
+        flag("With --measure: scaling.json, scaling.html and a CSV.", "-o", metavar="DIR"),
+    ] = None
+    seed: Seed = 42
     link: Annotated[Link, flag("Without --rates: one link that all units share.")] = Link.IDEAL
     watts: Annotated[float | None, flag("Mean power of one unit; gives RMS per watt.")] = None
     config: Annotated[
@@ -407,6 +420,12 @@ def scaling(given: ScalingOptions) -> None:
     """Root mean square of five mixes: how it scales, collisions, block sizes at 75/25."""
     from opennandlab.cli import _scaling as tables
 
+    if given.measure is not None:
+        unheard = ["rates", "cell", "dies", "link", "watts", "config", "page_bytes"]
+        given.refuse(unheard, "with --measure; accepted: --units, --seed, --output")
+        tables.measured_sweep(given.measure, given.units, given.seed, given.output, given)
+        return
+    given.refuse(["output", "seed"], "on formulas; accepted: with --measure")
     energy = None
     if given.config is not None:
         from opennandlab.core.config import described_device

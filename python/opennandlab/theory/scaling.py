@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from opennandlab.theory._check import (
     require_at_least,
@@ -224,3 +225,54 @@ def block_size_iops(page_mb_s: float, block_bytes: int, page_bytes: int) -> floa
         (100000.0, 50000.0)
     """
     return block_size_mb_s(page_mb_s, block_bytes, page_bytes) * 1e6 / block_bytes
+
+
+@dataclass(frozen=True)
+class ScalingPoint:
+    """Rates of some units at one mix and size.
+
+    Args:
+        units: Number of units.
+        read_share: Share of the requests that read.
+        block_bytes: Request size.
+        iops: Requests a second, of all units.
+        mb_s: MB of 10^6 bytes a second.
+    """
+
+    units: int
+    read_share: float
+    block_bytes: int
+    iops: float
+    mb_s: float
+
+
+@dataclass(frozen=True)
+class ScalingSweep:
+    """All points of a sweep.
+
+    Args:
+        units: Numbers of units, ascending.
+        sizes: Request sizes in bytes, ascending.
+        points: The rates, by units, then size, then mix.
+        queue_depth: Requests outstanding of each unit.
+    """
+
+    units: tuple[int, ...]
+    sizes: tuple[int, ...]
+    points: tuple[ScalingPoint, ...]
+    queue_depth: int
+
+    def rates(self, units: int, block_bytes: int) -> list[float]:
+        """Return the IOPS of the five mixes."""
+        return [
+            one.iops for one in self.points if (one.units, one.block_bytes) == (units, block_bytes)
+        ]
+
+    def rms(self, units: int, block_bytes: int) -> float:
+        """Return the root mean square of the five mixes, in requests a second."""
+        return rms(self.rates(units, block_bytes))
+
+    def normalised(self, units: int, block_bytes: int) -> float:
+        """Return the RMS over that of the fewest units, times their number."""
+        least = self.units[0]
+        return self.rms(units, block_bytes) / self.rms(least, block_bytes) * least
