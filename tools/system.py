@@ -38,6 +38,8 @@ PROGRAMS = (
     Program(("mkfs.ext4",), ("e2fsprogs",), "ext4 on served drives"),
     Program(("mkfs.xfs",), ("xfsprogs",), "XFS on served drives"),
     Program(("mkfs.btrfs",), ("btrfs-progs",), "Btrfs on served drives"),
+    Program(("mkfs.f2fs",), ("f2fs-tools",), "F2FS on served drives"),
+    Program(("mkfs.exfat",), ("exfatprogs",), "exFAT on served drives"),
     # The fonts are only recommended by the browser, and its pages are read from pictures.
     Program(
         ("chromium", "chromium-browser", "google-chrome"),

@@ -26,7 +26,9 @@ class AttachOptions(Printed):
     mount: Annotated[Path | None, flag("Make a file system and mount it here.", metavar="DIR")] = (
         None
     )
-    fs: Annotated[str, flag("Kind of the file system.", metavar="ext4|xfs|btrfs")] = "ext4"
+    fs: Annotated[str, flag("Kind of the file system.", metavar="ext4|xfs|btrfs|f2fs|exfat")] = (
+        "ext4"
+    )
 
 
 def attach(given: AttachOptions) -> None:

@@ -13,6 +13,7 @@ only while the device is still the one that was made.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import shlex
@@ -28,7 +29,7 @@ from urllib.parse import quote
 from opennandlab.base.errors import ConfigError, OutputError, WriteError
 from opennandlab.base.files import write_atomically
 
-FILE_SYSTEMS: Final = ("ext4", "xfs", "btrfs")
+FILE_SYSTEMS: Final = ("ext4", "xfs", "btrfs", "f2fs", "exfat")
 WAIT_S: Final = 30.0
 COMMAND_S: Final = 300.0
 END_S: Final = 5.0
@@ -81,7 +82,7 @@ def recipe(socket: Path, mount: Path | None, fs: str) -> Recipe:
     Args:
         socket: Socket of the server.
         mount: Where to mount a file system; None for the bare device.
-        fs: `ext4`, `xfs` or `btrfs`.
+        fs: One of `FILE_SYSTEMS`; the kernel must have it to mount it.
 
     Raises:
         ConfigError: for another file system.
@@ -176,11 +177,20 @@ def detach(made: Attached) -> None:
         _run("umount", made.mount)
     if _backing_file(made.device) == made.file:
         _run("losetup", "--detach", made.device)
-    if os.path.ismount(made.file):
+    if _is_shown(Path(made.file)):
         _run("umount", made.file)
     _await_end(made.pid)
     Path(made.file).unlink(missing_ok=True)
     _state_file(Path(made.socket)).unlink(missing_ok=True)
+
+
+def _is_shown(file: Path) -> bool:
+    """Return whether FUSE has a file mounted, also when its process or the server has ended."""
+    try:
+        file.lstat()
+    except OSError as error:
+        return error.errno == errno.ENOTCONN
+    return os.path.ismount(file)
 
 
 def found(name: str) -> Attached:
