@@ -19,7 +19,8 @@ from opennandlab.app.suites import Suite, from_file, suite
 from opennandlab.base.errors import ConfigError, TraceError
 from opennandlab.cli import app as command_line
 from opennandlab.core.config import load_device
-from opennandlab.documents.app import AppDocument
+from opennandlab.documents.app import AppDocument, figures
+from opennandlab.documents.record import plain
 from opennandlab.reports import app as pages
 from opennandlab.reports.model import Table
 
@@ -100,8 +101,10 @@ def test_every_case_of_a_desktop_has_rate_and_access_time() -> None:
     assert [one.case for one in document.cases] == list(cases.DESKTOP)
     tables = [it for it in pages.report(document).chapters[0].items if isinstance(it, Table)]
     [table] = [it for it in tables if it.id == "access"]
+    kept = figures(plain(document))
     for one, row in zip(document.cases, table.rows, strict=True):
         assert one.access is not None
+        assert kept[f"{one.case}.mb_s"] == one.access.mb_s
         assert row[0] == one.case
         assert row[3:] == (one.access.mb_s, one.access.access_us)
         requests = trace.shipped(one.case).first(1)

@@ -566,6 +566,8 @@ def figures(document: JsonObject) -> dict[str, float]:
     for one in cases:
         phase = "" if one["phase"] == "main" else f".{one['phase']}"
         found[f"{one['case']}{phase}.response_ms.mean"] = one["response_ms"]["mean"]
+        if access := one.get("access"):
+            found |= {f"{one['case']}{phase}.{key}": access[key] for key in ("mb_s", "access_us")}
     for kind in ("read", "write", "flush"):
         for part in ("mean", "p99", "max"):
             requests = document["requests"]
