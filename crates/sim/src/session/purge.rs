@@ -131,6 +131,11 @@ impl Session {
         drive.host.buffer_trimmed_pages += drive.buffered_pages() as u64;
         match kind {
             PurgeKind::Erase => _ = drive.purge(PurgeScope::All),
+            // Zones are empty, and an empty zone has no blocks: those of a reset are erased, too,
+            // when it is answered.
+            PurgeKind::Crypto if drive.ftl.zones().is_some() => {
+                _ = drive.purge(PurgeScope::Written);
+            }
             PurgeKind::Crypto => {
                 drive.forget_memory();
                 let (front, media, errors) = drive.split();
@@ -141,7 +146,8 @@ impl Session {
             }
         }
         drive.ftl.set(Setting::Cuts(expects_cuts));
-        self.contents().purge(kind == PurgeKind::Erase);
+        let erases = kind == PurgeKind::Erase || self.zones().is_some();
+        self.contents().purge(erases);
     }
 
     fn good_blocks(&self) -> impl Iterator<Item = BlockId> + '_ {
