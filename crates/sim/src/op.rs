@@ -53,6 +53,10 @@ pub enum ZoneAction {
     Reset,
     /// A read-only one.
     Offline,
+    /// Explicitly, with a random write area; of one zone alone.
+    OpenZrwa,
+    /// Its random write area goes to the flash, up to the page of the command's sector.
+    FlushZrwa,
 }
 
 /// Kinds of commands that are counted apart: read, write, trim, flush.

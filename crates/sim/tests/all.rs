@@ -53,6 +53,7 @@ mod workload_config;
 mod workload_generators;
 mod worn_out;
 mod write_buffer;
+mod zone_areas;
 mod zone_hosts;
 mod zone_writers;
 mod zoned_drive;

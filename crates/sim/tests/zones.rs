@@ -136,6 +136,7 @@ impl Model {
             ZoneAction::Finish => (&["ZSE", "ZSIO", "ZSEO", "ZSC", "ZSF"], "ZSF"),
             ZoneAction::Reset => (&["ZSE", "ZSIO", "ZSEO", "ZSC", "ZSF"], "ZSE"),
             ZoneAction::Offline => (&["ZSRO", "ZSO"], "ZSO"),
+            ZoneAction::OpenZrwa | ZoneAction::FlushZrwa => unreachable!("see `zone_areas`"),
         };
         if !accepted.contains(&before) {
             return Err("Invalid Zone State Transition");
@@ -160,6 +161,7 @@ impl Model {
             ZoneAction::Finish => &["ZSIO", "ZSEO", "ZSC"],
             ZoneAction::Reset => &["ZSIO", "ZSEO", "ZSC", "ZSF"],
             ZoneAction::Offline => &["ZSRO"],
+            ZoneAction::OpenZrwa | ZoneAction::FlushZrwa => unreachable!("see `zone_areas`"),
         };
         let zones: Vec<u32> =
             self.rows.iter().filter(|(_, row)| chosen.contains(&row.0)).map(|it| *it.0).collect();
@@ -256,6 +258,7 @@ fn random_commands_agree_with_a_model_and_refused_ones_change_nothing() {
             capacity_pages,
             open_max,
             active_max: open_max + rng.below(4) as u32,
+            area: None,
         };
         let (mut zones, mut model) = (Zones::new(limits), Model::new(limits));
         for step in 0..5000 {
@@ -294,8 +297,14 @@ ZSO     BB     BB      BB    BF    BF     BF      BF     ZSO
 
 #[test]
 fn every_command_in_every_state_is_answered_as_the_text_says() {
-    let limits =
-        ZoneLimits { zone_count: 2, zone_pages: 10, capacity_pages: 8, open_max: 2, active_max: 2 };
+    let limits = ZoneLimits {
+        zone_count: 2,
+        zone_pages: 10,
+        capacity_pages: 8,
+        open_max: 2,
+        active_max: 2,
+        area: None,
+    };
     let zone_in = |state: &str| {
         let mut zones = Zones::new(limits);
         match state {
@@ -354,8 +363,14 @@ fn short_resources_are_told_as_the_text_says() {
         (2, 2, Ok(true)),
         (1, 1, Err(ZoneStatus::TooManyActiveZones)),
     ] {
-        let limits =
-            ZoneLimits { zone_count: 3, zone_pages: 4, capacity_pages: 4, open_max, active_max };
+        let limits = ZoneLimits {
+            zone_count: 3,
+            zone_pages: 4,
+            capacity_pages: 4,
+            open_max,
+            active_max,
+            area: None,
+        };
         let mut zones = Zones::new(limits);
         zones.act(0, ZoneAction::Open).expect("an empty zone");
         assert_eq!(zones.act(1, ZoneAction::Open), expected, "{open_max} of {active_max}");
@@ -367,6 +382,8 @@ fn short_resources_are_told_as_the_text_says() {
 #[test]
 fn statuses_have_the_codes_of_the_specification() {
     let codes = [
+        (ZoneStatus::InvalidZoneOperation, 0xB6),
+        (ZoneStatus::ZrwaUnavailable, 0xB7),
         (ZoneStatus::ZoneBoundaryError, 0xB8),
         (ZoneStatus::ZoneIsFull, 0xB9),
         (ZoneStatus::ZoneIsReadOnly, 0xBA),

@@ -43,6 +43,25 @@ class ZoneRow(Record, frozen=True, kw_only=True):
     zone: int
 
 
+class ZoneAreas(Record, frozen=True, kw_only=True):
+    """The random write areas of zones.
+
+    Args:
+        dropped_bytes: Bytes that a reset dropped before they went to the flash.
+        filled_bytes: Bytes of the flash that were filled, since the host had not written them when
+            the write pointer passed.
+        held_bytes: Bytes that areas hold at the end.
+        in_use: Zones with an area, at the end.
+        overwritten_bytes: Bytes that were written again before they went to the flash.
+    """
+
+    dropped_bytes: int
+    filled_bytes: int
+    held_bytes: int
+    in_use: int
+    overwritten_bytes: int
+
+
 class Zones(Record, frozen=True, kw_only=True):
     """The zones of a drive.
 
@@ -61,6 +80,7 @@ class Zones(Record, frozen=True, kw_only=True):
         resets: Zones that were reset.
         states: Zones by state.
         zone_bytes: Bytes of the logical space that a zone takes.
+        zrwa: Their random write areas; only with `ftl.mapping.zrwa`.
     """
 
     appended_bytes: int
@@ -75,3 +95,4 @@ class Zones(Record, frozen=True, kw_only=True):
     resets: int
     states: ZoneStates
     zone_bytes: int
+    zrwa: ZoneAreas | None = None

@@ -128,6 +128,8 @@ fn op(op: HostOp) -> &'static str {
             ZoneAction::Finish => "finish",
             ZoneAction::Reset => "reset",
             ZoneAction::Offline => "offline",
+            ZoneAction::OpenZrwa => "open_zrwa",
+            ZoneAction::FlushZrwa => "flush_zrwa",
         },
     }
 }

@@ -13,6 +13,7 @@ use super::patrol::Patrol;
 use super::placement_ids::{CommandIds, SharedPlacer};
 use super::power_loss::PowerLossConfig;
 use crate::ftl::gc::Choosers;
+use crate::ftl::zones::Zones;
 use crate::ftl::{FlashSink, Ftl, NoRoom, Pending, PurgeScope, Setting, Touched};
 use crate::geometry::Geometry;
 use crate::host::cache::{CleanCaches, Copied, Found, Part, WriteCache};
@@ -25,9 +26,7 @@ use crate::units::{DieId, Lpn, Ns, Ppn, SECTOR_BYTES};
 
 /// Events that a sink receives in addition to flash operations, for commands that wait.
 pub trait CommandSink: FlashSink {
-    /// The next program empties a slot of the write buffer, and no command waits for it.
-    fn flush_next(&mut self);
-    /// A page was taken by the write buffer, in which `waiting` pages wait now.
+    /// A page was taken by the write buffer, or by the area of a zone; `waiting` pages wait there.
     fn buffered(&mut self, waiting: usize);
     /// A page write found no room and waits for an erase; only with collections in steps.
     fn stalled(&mut self, die: DieId, lpn: Lpn);
@@ -265,9 +264,9 @@ impl Drive {
         pages * self.geometry.page_bytes
     }
 
-    /// Pages that wait in the write buffer.
+    /// Pages that wait in the write buffer, or in the areas of zones.
     pub fn buffered_pages(&self) -> usize {
-        self.buffer.as_ref().map_or(0, WriteCache::len)
+        self.buffer.as_ref().map_or(0, WriteCache::len) + self.ftl.zones().map_or(0, Zones::kept)
     }
 
     /// The read-ahead of a timed stage, if the drive has one.
@@ -278,9 +277,10 @@ impl Drive {
         Some(ReadAhead::new(bytes, geometry.page_bytes, geometry.units_per_page, pages))
     }
 
-    /// Pages of the write buffer, waiting and in flight.
+    /// Pages of the write buffer, or of the areas of zones, waiting and in flight.
     pub(crate) fn buffer_capacity(&self) -> usize {
-        self.buffer.as_ref().map_or(0, |buffer| buffer.page_count() as usize)
+        let areas = self.ftl.zones().map_or(0, Zones::area_pages);
+        self.buffer.as_ref().map_or(areas, |buffer| buffer.page_count() as usize)
     }
 }
 

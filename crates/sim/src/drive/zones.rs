@@ -7,7 +7,8 @@ use serde_json::{json, Map, Value};
 
 use super::drive::{CommandSink, Drive, Front};
 use crate::ftl::zones::{
-    ZoneCounts, ZoneReport, ZoneRequest, ZoneState, ZoneStatus, COMMAND_NAMES, STATUS_COUNT,
+    AreaCounts, ZoneCounts, ZoneReport, ZoneRequest, ZoneState, ZoneStatus, Zones, COMMAND_NAMES,
+    STATUS_COUNT,
 };
 use crate::ftl::NoRoom;
 use crate::op::{HostCommand, HostOp};
@@ -54,7 +55,7 @@ pub(crate) fn metrics(drive: &Drive, start: &ZoneCounts) -> Option<(String, Valu
     let report = limits.zone_count <= ROWS_MAX;
     let [appended, moved] = [0, 1].map(|at| counts.appended[at] - start.appended[at]);
     let host_waf = (appended > 0).then(|| (appended + moved) as f64 / appended as f64);
-    let section = json!({
+    let mut section = json!({
         "count": limits.zone_count,
         "zone_bytes": u64::from(limits.zone_pages) * page_bytes,
         "capacity_bytes": u64::from(limits.capacity_pages) * page_bytes,
@@ -68,7 +69,23 @@ pub(crate) fn metrics(drive: &Drive, start: &ZoneCounts) -> Option<(String, Valu
         "refused": refused,
         "report": report.then(|| zones.reports().map(row).collect::<Vec<_>>()),
     });
+    if limits.area.is_some() {
+        section["zrwa"] = areas(zones, start.area, page_bytes);
+    }
     Some(("zones".into(), section))
+}
+
+/// The areas of zones: those in use and their pages at the end, and the fate of pages in the
+/// measured part.
+fn areas(zones: &Zones, start: AreaCounts, page_bytes: u64) -> Value {
+    let counts = zones.counts().area;
+    json!({
+        "in_use": zones.area_count(),
+        "held_bytes": zones.kept() as u64 * page_bytes,
+        "overwritten_bytes": (counts.overwritten - start.overwritten) * page_bytes,
+        "dropped_bytes": (counts.dropped - start.dropped) * page_bytes,
+        "filled_bytes": (counts.filled - start.filled) * page_bytes,
+    })
 }
 
 /// Commands since the start, by name and status; those that did not come are left out.
@@ -120,7 +137,9 @@ impl Front<'_> {
             is_whole: pages.clone().all(|page| self.covers(command, page)),
             tag: command.tag,
         };
+        let before = self.area_counts();
         let outcome = self.ftl.zone(sink, &request);
+        let kept = self.note_areas(before, &request);
         let Ok(done) = outcome else {
             self.host.sectors[command.op.index()] -= u64::from(command.sector_count);
             self.host.asides.refuse(command, u64::from(command.sector_count));
@@ -128,14 +147,45 @@ impl Front<'_> {
         };
         if command.op == HostOp::Read {
             for page in pages {
-                self.read_page(sink, Lpn(page), self.part(command, page));
+                if self.ftl.zones().is_some_and(|zones| zones.keeps(page)) {
+                    self.host.buffer_read_pages += 1;
+                } else {
+                    self.read_page(sink, Lpn(page), self.part(command, page));
+                }
             }
         }
+        let is_kept = kept.is_some();
         if command.op.writes() {
             self.host.fua_writes += u64::from(command.is_fua);
-            self.host.page_writes += if done.is_ok() { u64::from(request.count) } else { 0 };
+            let is_counted = done.is_ok() || is_kept;
+            self.host.page_writes += if is_counted { u64::from(request.count) } else { 0 };
         }
-        done.map_err(|refused| self.refuse_in_zone(command, refused))
+        if let Some(waiting) = kept {
+            (0..request.count).for_each(|_| sink.buffered(waiting));
+        }
+        done.map_err(|refused| {
+            // Memory has the data of an area, though the flash does not take it.
+            if command.op.writes() && !is_kept {
+                self.refuse_in_zone(command, refused)
+            } else {
+                refused.1
+            }
+        })
+    }
+
+    fn area_counts(&self) -> AreaCounts {
+        self.ftl.zones().map_or_else(AreaCounts::default, |zones| zones.counts().area)
+    }
+
+    /// Counts what a command did to the areas of zones; for a write to a zone with an area, the
+    /// number of pages that wait in all of them.
+    fn note_areas(&mut self, before: AreaCounts, request: &ZoneRequest) -> Option<usize> {
+        let zones = self.ftl.zones().filter(|zones| zones.limits().area.is_some())?;
+        let now = zones.counts().area;
+        self.host.absorbed_pages += now.overwritten - before.overwritten;
+        self.host.buffer_trimmed_pages += now.dropped - before.dropped;
+        let (zone, _) = zones.locate(request.first.0).ok()?;
+        (request.op == HostOp::Write && zones.has_area(zone)).then(|| zones.kept())
     }
 
     /// Refuses the rest of a write: a die had no erased block after `done` pages of it.

@@ -122,8 +122,16 @@ pub trait FlashSink {
     /// `first`, are programmed now; the rest of it follows later.
     fn program_part(&mut self, first: Ppn, next: Ppn);
 
-    /// A zone has taken the pages of a tagged command, from `first` on, which are programmed next.
+    /// A zone has taken the pages of a tagged command, from `first` on; those that no random write
+    /// area keeps are programmed next. Tag 0 brings zeros.
     fn bring(&mut self, _tag: u32, _first: Lpn, _page_count: u32) {}
+
+    /// What memory holds of these pages is of no value any more.
+    fn discard(&mut self, _first: Lpn, _page_count: u32) {}
+
+    /// The next program empties a slot of the drive's memory, and no command waits for it.
+    #[inline]
+    fn flush_next(&mut self) {}
 
     /// A page that holds no logical page is programmed: parity.
     fn program_filler(&mut self, ppn: Ppn, source: Source) {

@@ -232,7 +232,7 @@ impl Contents {
         self.let_go(before.map(|staged| staged.unit));
     }
 
-    fn remove_staged(&mut self, lpn: Lpn) -> bool {
+    pub(super) fn remove_staged(&mut self, lpn: Lpn) -> bool {
         let staged = self.staged.remove(&lpn.0);
         let was_there = staged.is_some();
         self.let_go(staged.map(|staged| staged.unit));

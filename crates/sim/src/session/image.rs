@@ -6,7 +6,7 @@
 //! each page: logical page u32 · newest version u32
 //!            unit at the place of the page: logical page u32 · version u32 · seal u32 · flags u32
 //!            CRC-32 of the words and the bytes u32 · bytes if flag 1
-//! sections (`sections`): "memory" of a drive that was being served, "life"
+//! sections (`sections`): "memory" of a drive that was being served or has areas, "life"
 //! ```
 //! Only units that the map points at are saved, by logical page; their places are in the image. The
 //! bytes are those that `host.protection` stores. The CRC is that of the file: a damaged file is
@@ -67,6 +67,9 @@ impl Session {
         file.write_all(&head)?;
         for (words, unit) in units() {
             write_unit(file, &words, contents.bytes_of(&unit).unwrap_or(&[]))?;
+        }
+        if contents.staged_count() > 0 {
+            sections::write(file, MEMORY, &self.memory())?;
         }
         let life = self.life_now(Service::default()).to_string();
         sections::write(file, LIFE, life.as_bytes())

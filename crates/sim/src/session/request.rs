@@ -87,7 +87,7 @@ pub enum Request<'a> {
         is_fua: bool,
     },
     /// Another state of the zone that begins at this byte, or with `None` of all zones that the
-    /// action applies to.
+    /// action applies to. A flush of an area takes the page of this byte along.
     Zone(ZoneAction, Option<u64>),
 }
 

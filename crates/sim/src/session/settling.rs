@@ -5,6 +5,7 @@ use crate::ftl::End;
 use crate::op::HostOp;
 use crate::run::Simulation;
 use crate::timed::Step;
+use crate::units::Lpn;
 
 impl Session {
     /// Brings the drive to rest with everything on the flash: running commands are completed, and
@@ -28,8 +29,11 @@ impl Session {
         // A worn-out drive keeps data that it could not write in memory, and loses it.
         let _ = self.run_untimed(&[Part::flush()]);
         // Where commands overlapped in time, the last of them may have run with earlier data: what
-        // is staged still is written now.
-        for lpn in self.contents().staged_pages() {
+        // is staged still is written now. What the areas of zones hold stays there: capacitors save
+        // it.
+        let kept = |lpn: &Lpn| self.zones().is_some_and(|zones| zones.keeps(lpn.0));
+        let staged = self.drive.media.contents.iter().flat_map(|it| it.staged_pages());
+        for lpn in staged.filter(|lpn| !kept(lpn)).collect::<Vec<_>>() {
             let unit = self.unit_bytes();
             let part = self.part(HostOp::Write, u64::from(lpn.0) * unit, unit, vec![lpn]);
             let _ = self.run_untimed(&[part.with_fua(true)]);

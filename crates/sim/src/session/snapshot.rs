@@ -96,9 +96,9 @@ impl Session {
     }
 
     /// The pages whose newest data is in memory.
-    fn memory(&mut self) -> Vec<u8> {
+    pub(super) fn memory(&self) -> Vec<u8> {
         let unit_bytes = self.unit_bytes() as usize;
-        let contents = self.contents();
+        let contents = self.drive.media.contents.as_ref().expect("a session has contents");
         let mut memory = Vec::new();
         for (unit, is_trim) in contents.staged() {
             let bytes = contents.bytes_of(&unit).map(|bytes| &bytes[..unit_bytes]);
@@ -133,6 +133,10 @@ impl Session {
             memory = rest;
             let offset = u64::from(lpn) * unit;
             let data = Some(&entry[HEAD_BYTES..]).filter(|it| !it.is_empty());
+            if self.zones().is_some_and(|zones| zones.keeps(lpn)) {
+                self.contents().keep(Lpn(lpn), data);
+                continue;
+            }
             let part = if flags & IS_TRIM == 0 {
                 self.write(offset, unit, data, true).ok()
             } else {

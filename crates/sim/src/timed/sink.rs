@@ -241,6 +241,16 @@ impl FlashSink for TimedSink<'_> {
     }
 
     #[cold]
+    fn discard(&mut self, first: Lpn, page_count: u32) {
+        self.media.discard(first, page_count);
+    }
+
+    #[inline]
+    fn flush_next(&mut self) {
+        self.is_flush = true;
+    }
+
+    #[cold]
     fn program_part(&mut self, first: Ppn, next: Ppn) {
         self.media.note_part(first, next);
         let op = FlashOp::new(OpKind::Program, Source::Pad, next, 1).programming_part();
@@ -362,11 +372,6 @@ impl CommandSink for TimedSink<'_> {
     #[inline]
     fn expect_read(&self, ppn: Ppn) {
         expect_read(self.media, self.errors, self.backend, ppn);
-    }
-
-    #[inline]
-    fn flush_next(&mut self) {
-        self.is_flush = true;
     }
 
     fn buffered(&mut self, waiting: usize) {

@@ -95,6 +95,11 @@ impl<R: Reader> FlashSink for Instant<'_, R> {
     }
 
     #[cold]
+    fn discard(&mut self, first: Lpn, page_count: u32) {
+        self.media.discard(first, page_count);
+    }
+
+    #[cold]
     fn program_part(&mut self, first: Ppn, next: Ppn) {
         self.media.note_part(first, next);
     }
@@ -142,9 +147,6 @@ impl<R: Reader> FlashSink for Instant<'_, R> {
 }
 
 impl<R: Reader> CommandSink for Instant<'_, R> {
-    #[inline]
-    fn flush_next(&mut self) {}
-
     #[inline]
     fn buffered(&mut self, _waiting: usize) {}
 

@@ -38,7 +38,7 @@ pub struct FtlSnapshot {
     /// `BlockState` as a number.
     states: Vec<u8>,
     pools: Vec<PoolSnapshot>,
-    zones: Option<ZonesSnapshot>,
+    zones: ZonesSnapshot,
     translation: Option<TranslationSnapshot>,
 }
 
@@ -142,7 +142,7 @@ impl Ftl {
             live: self.books.map.save_live(),
             states: states.map(number).collect(),
             pools: self.pools.iter().map(PoolSnapshot::of).collect(),
-            zones: self.zones().map(Zones::save),
+            zones: self.zones().map_or(ZonesSnapshot::None, Zones::save),
             translation: self.books.translation.as_ref().map(|it| it.snapshot()),
         }
     }
@@ -209,10 +209,9 @@ impl Ftl {
         if let Route::Dynamic(place) = &mut ftl.route {
             place.restore(snapshot.turn, ftl.geometry.die_count);
         }
-        let zones_fit = match (&mut ftl.zones, &snapshot.zones) {
-            (Some(placed), Some(stored)) => placed.zones.restore(stored),
-            (None, None) => true,
-            _ => false,
+        let zones_fit = match &mut ftl.zones {
+            Some(placed) => placed.zones.restore(&snapshot.zones),
+            None => matches!(snapshot.zones, ZonesSnapshot::None),
         };
         if !zones_fit {
             return Err("the zones are those of another drive".into());

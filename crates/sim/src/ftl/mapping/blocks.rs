@@ -170,15 +170,27 @@ impl DataBlocks {
     /// Programs a page of the host as the next of a block.
     #[inline]
     pub(crate) fn append<S: FlashSink>(&mut self, at: &mut Bench<'_, S>, block: BlockId, lpn: Lpn) {
+        self.append_for(at, block, lpn, Source::Host);
+    }
+
+    /// Programs the next page of a block.
+    #[inline]
+    pub(crate) fn append_for<S: FlashSink>(
+        &mut self,
+        at: &mut Bench<'_, S>,
+        block: BlockId,
+        lpn: Lpn,
+        source: Source,
+    ) {
         let written = self.written_mut(block);
         let ppn = Ppn(at.log.geometry.first_page(block).0 + *written);
         *written += 1;
-        at.books.now += 1;
+        at.books.now += u64::from(source == Source::Host);
         if let Some(old) = at.books.map.bind(lpn, ppn) {
             at.books.map.kill(old);
         }
-        at.books.counters.programs[Source::Host as usize] += 1;
-        at.sink.program(ppn, lpn, Source::Host);
+        at.books.counters.programs[source as usize] += 1;
+        at.sink.program(ppn, lpn, source);
     }
 
     /// Programs filling up to an offset of a block.

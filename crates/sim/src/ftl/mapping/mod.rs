@@ -161,6 +161,29 @@ pub struct ZonedMapping {
     /// it, zones that are written side by side wait for the same die, page by page. Default false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stagger: bool,
+    /// Random write areas of zones, in the memory of the drive, `{areas: 2, size_bytes: 64KiB,
+    /// flush_granularity_bytes: 16KiB}`: zones that may have one, bytes of one, and bytes by which
+    /// a write pointer moves; default none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zrwa: Option<ZrwaConfig>,
+}
+
+/// Areas behind write pointers that are written in any order (ZRWA).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ZrwaConfig {
+    /// Zones that may have an area: 1 to `active_zones_max`.
+    #[schemars(range(min = 1))]
+    pub areas: u32,
+    /// Bytes of an area: a multiple of the granularity, at most the capacity of a zone.
+    #[serde(deserialize_with = "bytes_or_text")]
+    #[schemars(schema_with = "size_schema")]
+    pub size_bytes: u64,
+    /// Bytes by which the write pointer of a zone with an area moves: whole map units, of which the
+    /// capacity of a zone is a multiple.
+    #[serde(deserialize_with = "bytes_or_text")]
+    #[schemars(schema_with = "size_schema")]
+    pub flush_granularity_bytes: u64,
 }
 
 fn fourteen() -> u32 {

@@ -14,6 +14,7 @@ use crate::ftl::pool::{BlockState, Log, Reclaimed};
 use crate::ftl::sink::{FlashSink, NoRoom};
 use crate::ftl::zones::{ZonePart, ZonePlace};
 use crate::nand::Media;
+use crate::op::Source;
 use crate::units::{BlockId, Lpn};
 
 /// The log blocks, or their equivalent.
@@ -91,10 +92,10 @@ impl BlockScheme {
         log: &mut Log,
         books: &mut Books,
         sink: &mut S,
-        lpn: Lpn,
+        page: (Lpn, Source),
         place: ZonePlace,
     ) -> Result<(), NoRoom> {
-        zoned::write(&mut self.blocks, &mut Bench { log, books, sink }, lpn, place)
+        zoned::write(&mut self.blocks, &mut Bench { log, books, sink }, page, place)
     }
 
     /// Erases the blocks of a zone on this die.

@@ -11,13 +11,14 @@
 use super::blocks::{Bench, DataBlocks};
 use crate::ftl::sink::{FlashSink, NoRoom};
 use crate::ftl::zones::{ZonePart, ZonePlace};
+use crate::op::Source;
 use crate::units::Lpn;
 
-/// Writes the next page of its zone.
+/// Writes the next page of its zone, for the host or as filling.
 pub(super) fn write<S: FlashSink>(
     blocks: &mut DataBlocks,
     at: &mut Bench<'_, S>,
-    lpn: Lpn,
+    (lpn, source): (Lpn, Source),
     ZonePlace { number, offset, .. }: ZonePlace,
 ) -> Result<(), NoRoom> {
     let block = match blocks.data(number) {
@@ -31,7 +32,7 @@ pub(super) fn write<S: FlashSink>(
     };
     let written = blocks.written(block);
     assert!(offset == written, "page {offset} of a block that is written up to {written}");
-    blocks.append(at, block, lpn);
+    blocks.append_for(at, block, lpn, source);
     Ok(())
 }
 

@@ -19,20 +19,25 @@
 //! on the flash are the matter of `layout`.
 //!
 //! Source: NVM Express Zoned Namespace Command Set Specification 1.1, 2.1 and 3.4. Left out: zone
-//! random write areas, zone descriptor extensions, a limit on the size of an append.
+//! descriptor extensions, a limit on the size of an append. Random write areas are in `area`.
 
+mod area;
 mod layout;
 mod on_flash;
+mod saved;
 
+pub use area::{AreaCounts, AreaLimits};
 pub use layout::{ZoneLayout, ZonePart, ZonePlace};
 pub(in crate::ftl) use on_flash::PlacedZones;
 pub use on_flash::ZoneRequest;
+pub use saved::{ZoneRows, ZonesSnapshot};
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
 use crate::op::{HostOp, ZoneOp};
+use area::Area;
 
 pub use crate::op::ZoneAction;
 
@@ -77,6 +82,12 @@ pub enum ZoneStatus {
     /// 00h/80h.
     #[error("LBA Out of Range")]
     LbaOutOfRange,
+    /// 01h/B6h.
+    #[error("Invalid Zone Operation Request")]
+    InvalidZoneOperation,
+    /// 01h/B7h.
+    #[error("ZRWA Resources Unavailable")]
+    ZrwaUnavailable,
     /// 01h/B8h.
     #[error("Zone Boundary Error")]
     ZoneBoundaryError,
@@ -108,6 +119,8 @@ impl ZoneStatus {
     pub const ALL: [Self; STATUS_COUNT] = [
         Self::InvalidField,
         Self::LbaOutOfRange,
+        Self::InvalidZoneOperation,
+        Self::ZrwaUnavailable,
         Self::ZoneBoundaryError,
         Self::ZoneIsFull,
         Self::ZoneIsReadOnly,
@@ -123,6 +136,8 @@ impl ZoneStatus {
         match self {
             Self::InvalidField => (0, 0x02),
             Self::LbaOutOfRange => (0, 0x80),
+            Self::InvalidZoneOperation => (1, 0xB6),
+            Self::ZrwaUnavailable => (1, 0xB7),
             Self::ZoneBoundaryError => (1, 0xB8),
             Self::ZoneIsFull => (1, 0xB9),
             Self::ZoneIsReadOnly => (1, 0xBA),
@@ -148,6 +163,8 @@ pub struct ZoneLimits {
     pub open_max: u32,
     /// Zones that may be active.
     pub active_max: u32,
+    /// The random write areas of a drive that has some.
+    pub area: Option<AreaLimits>,
 }
 
 /// A row of a report.
@@ -163,6 +180,8 @@ pub struct ZoneReport {
     pub capacity: u32,
     /// The page that is written next; without meaning where a zone takes no writes.
     pub write_pointer: u32,
+    /// Whether it has a random write area.
+    pub has_area: bool,
 }
 
 /// See the module.
@@ -179,6 +198,7 @@ pub struct Zones {
     counts: ZoneCounts,
     /// Zones whose flash has failed, in this order, since the drive was made or loaded.
     failed: Vec<u32>,
+    areas: BTreeMap<u32, Area>,
 }
 
 /// Counters of zones.
@@ -195,10 +215,12 @@ pub struct ZoneCounts {
     pub commands: [[u64; 1 + STATUS_COUNT]; COMMAND_COUNT],
     /// Pages appended: of the user of the host, and moved by the host.
     pub appended: [u64; 2],
+    /// Pages of areas.
+    pub area: AreaCounts,
 }
 
 /// Kinds of commands that are counted apart.
-pub const COMMAND_COUNT: usize = 13;
+pub const COMMAND_COUNT: usize = 17;
 
 /// Their names in results: three, then [`ZoneAction`] in its order, of one zone and of all.
 pub const COMMAND_NAMES: [&str; COMMAND_COUNT] = [
@@ -210,11 +232,15 @@ pub const COMMAND_NAMES: [&str; COMMAND_COUNT] = [
     "finish",
     "reset",
     "offline",
+    "open_zrwa",
+    "flush_zrwa",
     "open_all",
     "close_all",
     "finish_all",
     "reset_all",
     "offline_all",
+    "open_zrwa_all",
+    "flush_zrwa_all",
 ];
 
 /// Which of them a command is; trims of whole zones are resets.
@@ -225,15 +251,12 @@ fn command_index(op: HostOp) -> usize {
         HostOp::Zone(ZoneOp::Append | ZoneOp::Relocate) => 2,
         HostOp::Trim | HostOp::TrimMapped => 3 + ZoneAction::Reset as usize,
         HostOp::Zone(ZoneOp::One(action)) => 3 + action as usize,
-        HostOp::Zone(ZoneOp::All(action)) => 8 + action as usize,
+        HostOp::Zone(ZoneOp::All(action)) => 10 + action as usize,
     }
 }
 
 /// Number of [`ZoneStatus`] values.
-pub const STATUS_COUNT: usize = 10;
-
-/// Zones as plain numbers: the state and the pages written of each, and those implicitly open.
-pub type ZonesSnapshot = (Vec<(ZoneState, u32)>, Vec<u32>);
+pub const STATUS_COUNT: usize = 12;
 
 impl Zones {
     /// Empty zones.
@@ -241,7 +264,8 @@ impl Zones {
     /// # Panics
     /// When a size is zero, the capacity exceeds the zone, or a limit is zero or out of order.
     pub fn new(limits: ZoneLimits) -> Self {
-        let ZoneLimits { zone_count, zone_pages, capacity_pages, open_max, active_max } = limits;
+        let ZoneLimits { zone_count, zone_pages, capacity_pages, open_max, active_max, .. } =
+            limits;
         assert!(zone_count > 0 && (1..=zone_pages).contains(&capacity_pages), "{limits:?}");
         assert!(open_max > 0 && open_max <= active_max, "{limits:?}");
         Self {
@@ -253,6 +277,7 @@ impl Zones {
             active_count: 0,
             counts: ZoneCounts::default(),
             failed: Vec::new(),
+            areas: BTreeMap::new(),
         }
     }
 
@@ -295,35 +320,6 @@ impl Zones {
         self.counts.resets += 1;
     }
 
-    /// As plain numbers.
-    pub(super) fn save(&self) -> ZonesSnapshot {
-        let rows = self.states.iter().copied().zip(self.written.iter().copied());
-        (rows.collect(), self.implicit.iter().copied().collect())
-    }
-
-    /// Restores what [`Zones::save`] gave; false if it contradicts itself or the limits.
-    pub(super) fn restore(&mut self, (rows, implicit): &ZonesSnapshot) -> bool {
-        let of = |wanted: fn(ZoneState) -> bool| {
-            rows.iter().filter(|(state, _)| wanted(*state)).count() as u32
-        };
-        let (open, active) = (of(ZoneState::is_open), of(ZoneState::is_active));
-        let mut listed = implicit.clone();
-        listed.sort_unstable();
-        let is_implicit = |&zone: &u32| rows[zone as usize].0 == ZoneState::ImplicitlyOpen;
-        let fits = rows.len() == self.states.len()
-            && rows.iter().all(|&(_, written)| written <= self.limits.capacity_pages)
-            && open <= self.limits.open_max
-            && active <= self.limits.active_max
-            && listed == (0..rows.len() as u32).filter(is_implicit).collect::<Vec<_>>();
-        if fits {
-            self.states = rows.iter().map(|&(state, _)| state).collect();
-            self.written = rows.iter().map(|&(_, written)| written).collect();
-            self.implicit = implicit.iter().copied().collect();
-            (self.open_count, self.active_count) = (open, active);
-        }
-        fits
-    }
-
     /// A row of the report.
     pub fn report(&self, zone: u32) -> ZoneReport {
         let start = zone * self.limits.zone_pages;
@@ -333,6 +329,7 @@ impl Zones {
             start,
             capacity: self.limits.capacity_pages,
             write_pointer: start + self.written[zone as usize],
+            has_area: self.has_area(zone),
         }
     }
 
@@ -375,13 +372,17 @@ impl Zones {
         Ok(())
     }
 
-    /// Writes pages, the first of which must be the write pointer of its zone.
+    /// Writes pages, the first of which must be the write pointer of its zone, unless that has an
+    /// area: see [`Zones::write_in_area`].
     ///
     /// # Errors
     /// Why the zone does not take them.
     pub fn write(&mut self, page: u32, count: u32) -> Result<(), ZoneStatus> {
         let (zone, place) = self.locate(page)?;
         self.check_writable(zone)?;
+        if self.has_area(zone) {
+            return self.write_in_area(zone, place, count);
+        }
         if place != self.written[zone as usize] {
             return Err(ZoneStatus::ZoneInvalidWrite);
         }
@@ -398,6 +399,9 @@ impl Zones {
             return Err(ZoneStatus::InvalidField);
         }
         self.check_writable(zone)?;
+        if self.has_area(zone) {
+            return Err(ZoneStatus::InvalidZoneOperation);
+        }
         let page = start + self.written[zone as usize];
         self.advance(zone, count)?;
         Ok(page)
@@ -418,9 +422,7 @@ impl Zones {
         if count > self.limits.capacity_pages - self.written[place] {
             return Err(ZoneStatus::ZoneBoundaryError);
         }
-        if !self.states[place].is_open() {
-            self.make_open(zone, ZoneState::ImplicitlyOpen)?;
-        }
+        self.open_implicitly(zone)?;
         self.written[place] += count;
         if self.written[place] == self.limits.capacity_pages {
             self.set(zone, ZoneState::Full);
@@ -428,20 +430,35 @@ impl Zones {
         Ok(())
     }
 
+    /// A command needs a zone to be open.
+    fn open_implicitly(&mut self, zone: u32) -> Result<(), ZoneStatus> {
+        if self.states[zone as usize].is_open() {
+            return Ok(());
+        }
+        self.make_open(zone, ZoneState::ImplicitlyOpen)
+    }
+
     /// Opens an empty or closed zone; closes one that is implicitly open for it, if need be.
     fn make_open(&mut self, zone: u32, state: ZoneState) -> Result<(), ZoneStatus> {
-        let is_new = self.states[zone as usize] == ZoneState::Empty;
-        if is_new && self.active_count == self.limits.active_max {
-            return Err(ZoneStatus::TooManyActiveZones);
-        }
+        self.check_openable(zone)?;
         if self.open_count == self.limits.open_max {
-            let Some(&first) = self.implicit.front() else {
-                return Err(ZoneStatus::TooManyOpenZones);
-            };
+            let first = self.implicit.front().copied().expect("it was checked");
             self.set(first, ZoneState::Closed);
             self.counts.closed_for_others += 1;
         }
         self.set(zone, state);
+        Ok(())
+    }
+
+    /// Whether there is room for another open zone, and for another active one if this is empty.
+    fn check_openable(&self, zone: u32) -> Result<(), ZoneStatus> {
+        let is_new = self.states[zone as usize] == ZoneState::Empty;
+        if is_new && self.active_count == self.limits.active_max {
+            return Err(ZoneStatus::TooManyActiveZones);
+        }
+        if self.open_count == self.limits.open_max && self.implicit.is_empty() {
+            return Err(ZoneStatus::TooManyOpenZones);
+        }
         Ok(())
     }
 
@@ -459,7 +476,8 @@ impl Zones {
         }
     }
 
-    /// Carries out an action on a zone; returns whether that changed it.
+    /// Carries out an action on a zone; returns whether that changed it. The pages of an area that
+    /// is finished leave it as those of a flush: see [`Zones::due`].
     ///
     /// # Errors
     /// Why it cannot be.
@@ -475,17 +493,25 @@ impl Zones {
             | (ZoneAction::Finish, Full)
             | (ZoneAction::Reset, Empty)
             | (ZoneAction::Offline, Offline) => return Ok(false),
+            (ZoneAction::OpenZrwa, _) => return self.open_with_area(zone),
+            // It names a page: see `flush_area`.
+            (ZoneAction::FlushZrwa, _) => return Err(ZoneStatus::InvalidField),
             (ZoneAction::Open, ImplicitlyOpen) => self.set(zone, ExplicitlyOpen),
             (ZoneAction::Open, Empty | Closed) => self.make_open(zone, ExplicitlyOpen)?,
             (ZoneAction::Close, ImplicitlyOpen | ExplicitlyOpen) => self.set(zone, Closed),
             (ZoneAction::Finish, Empty | ImplicitlyOpen | ExplicitlyOpen | Closed) => {
                 self.set(zone, Full);
+                self.finish_area(zone);
             }
             (ZoneAction::Reset, ImplicitlyOpen | ExplicitlyOpen | Closed | Full) => {
                 self.set(zone, Empty);
                 self.written[zone as usize] = 0;
+                self.drop_area(zone);
             }
-            (ZoneAction::Offline, ReadOnly) => self.set(zone, Offline),
+            (ZoneAction::Offline, ReadOnly) => {
+                self.set(zone, Offline);
+                self.drop_area(zone);
+            }
             _ => return refused,
         }
         Ok(true)
@@ -495,13 +521,9 @@ impl Zones {
     /// finishes active ones, resets active and full ones. Returns the number of changed zones.
     ///
     /// # Errors
-    /// [`ZoneStatus::TooManyOpenZones`] when not all closed zones can be open; none is opened then.
+    /// As of [`Zones::all_for`].
     pub fn act_on_all(&mut self, action: ZoneAction) -> Result<u32, ZoneStatus> {
-        let zones = self.all_for(action);
-        if action == ZoneAction::Open && self.open_count + zones.len() as u32 > self.limits.open_max
-        {
-            return Err(ZoneStatus::TooManyOpenZones);
-        }
+        let zones = self.all_for(action)?;
         for &zone in &zones {
             self.act(zone, action)?;
         }
@@ -509,15 +531,29 @@ impl Zones {
     }
 
     /// The zones that an action on all applies to.
-    pub(super) fn all_for(&self, action: ZoneAction) -> Vec<u32> {
+    ///
+    /// # Errors
+    /// [`ZoneStatus::TooManyOpenZones`] when not all closed zones can be open; none is opened then.
+    /// [`ZoneStatus::InvalidField`] for actions of one zone alone.
+    pub(super) fn all_for(&self, action: ZoneAction) -> Result<Vec<u32>, ZoneStatus> {
         let applies = |state: ZoneState| match action {
             ZoneAction::Open => state == ZoneState::Closed,
             ZoneAction::Close => state.is_open(),
             ZoneAction::Finish => state.is_active(),
             ZoneAction::Reset => state.is_active() || state == ZoneState::Full,
             ZoneAction::Offline => state == ZoneState::ReadOnly,
+            ZoneAction::OpenZrwa | ZoneAction::FlushZrwa => false,
         };
-        (0..self.limits.zone_count).filter(|&zone| applies(self.states[zone as usize])).collect()
+        if matches!(action, ZoneAction::OpenZrwa | ZoneAction::FlushZrwa) {
+            return Err(ZoneStatus::InvalidField);
+        }
+        let all = 0..self.limits.zone_count;
+        let zones: Vec<u32> = all.filter(|&zone| applies(self.states[zone as usize])).collect();
+        if action == ZoneAction::Open && self.open_count + zones.len() as u32 > self.limits.open_max
+        {
+            return Err(ZoneStatus::TooManyOpenZones);
+        }
+        Ok(zones)
     }
 
     /// A zone can be written no more, or be read no more: its flash has failed.
@@ -529,6 +565,7 @@ impl Zones {
         if self.states[zone as usize] != ZoneState::Offline {
             self.failed.push(zone);
             self.set(zone, state);
+            self.fail_area(zone);
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{ZoneAction, ZoneLayout, ZoneLimits, ZoneState, ZoneStatus, Zones};
+use super::{AreaLimits, ZoneAction, ZoneLayout, ZoneLimits, ZoneState, ZoneStatus, Zones};
 use crate::ftl::{FlashSink, Ftl, FtlConfig, NoRoom, PoolSetup};
-use crate::op::{HostOp, ZoneOp};
+use crate::op::{HostOp, Source, ZoneOp};
 use crate::units::Lpn;
 
 /// The zones of a drive, and their places on its flash.
@@ -20,12 +20,18 @@ impl PlacedZones {
     pub(in crate::ftl) fn of_drive(config: &FtlConfig, setup: &PoolSetup) -> Option<Box<Self>> {
         let (zoned, layout) = (config.mapping.zoned()?, setup.zone_layout(config)?);
         let page_bytes = setup.geometry.page_bytes;
+        let pages = |bytes: u64| (bytes / page_bytes) as u32;
         let limits = ZoneLimits {
             zone_count: setup.logical_pages / layout.zone_pages,
             zone_pages: layout.zone_pages,
-            capacity_pages: (zoned.capacity_bytes() / page_bytes) as u32,
+            capacity_pages: pages(zoned.capacity_bytes()),
             open_max: zoned.open_zones_max,
             active_max: zoned.active_zones_max,
+            area: zoned.zrwa.as_ref().map(|zrwa| AreaLimits {
+                count: zrwa.areas,
+                pages: pages(zrwa.size_bytes),
+                granularity: pages(zrwa.flush_granularity_bytes),
+            }),
         };
         Some(Box::new(Self { zones: Zones::new(limits), layout, answers: BTreeMap::new() }))
     }
@@ -71,7 +77,8 @@ impl Ftl {
     ///
     /// # Errors
     /// See above. Inside, [`NoRoom`] and how many pages were written, where a die has no erased
-    /// block left: the zone can only be read from then on.
+    /// block left: the zone can only be read from then on. Its area, if it has one, keeps what the
+    /// flash did not take, the pages of this command among it.
     ///
     /// # Panics
     /// When the drive has no zones.
@@ -101,7 +108,12 @@ impl Ftl {
             _ if op.writes() && (!is_whole || count == 0) => Err(ZoneStatus::InvalidField),
             HostOp::Write => {
                 zones.write(first.0, count)?;
-                Ok(self.program_in_zone(sink, first, request))
+                let zone = first.0 / zones.limits().zone_pages;
+                if !zones.has_area(zone) {
+                    return Ok(self.program_in_zone(sink, first, request));
+                }
+                self.bring(sink, first, request);
+                Ok(self.empty_area(sink, zone, request))
             }
             HostOp::Read => zones.read(first.0, count).map(Ok),
             HostOp::Trim | HostOp::TrimMapped => {
@@ -118,8 +130,25 @@ impl Ftl {
                 zones.note_appended(op == HostOp::Zone(ZoneOp::Relocate), done);
                 Ok(written)
             }
-            HostOp::Zone(ZoneOp::All(action)) => self.act_on_zones(sink, action).map(Ok),
-            HostOp::Zone(ZoneOp::One(action)) => self.act_on_zone(sink, first, action).map(Ok),
+            HostOp::Zone(ZoneOp::All(action)) => self.act_on_zones(sink, action, request),
+            HostOp::Zone(ZoneOp::One(ZoneAction::FlushZrwa)) => {
+                let zone = zones.flush_area(first.0)?;
+                Ok(self.empty_area(sink, zone, request))
+            }
+            HostOp::Zone(ZoneOp::One(action)) => self.act_on_zone(sink, first, action, request),
+        }
+    }
+
+    /// The data of a tagged command is that of the pages that a zone has taken.
+    fn bring<S: FlashSink>(
+        &mut self,
+        sink: &mut S,
+        first: Lpn,
+        &ZoneRequest { count, tag, .. }: &ZoneRequest,
+    ) {
+        if tag > 0 {
+            sink.bring(tag, first, count);
+            self.placed().answers.insert(tag, Ok(first));
         }
     }
 
@@ -128,14 +157,11 @@ impl Ftl {
         &mut self,
         sink: &mut S,
         first: Lpn,
-        &ZoneRequest { count, tag, .. }: &ZoneRequest,
+        request: &ZoneRequest,
     ) -> Result<(), (u32, NoRoom)> {
-        if tag > 0 {
-            sink.bring(tag, first, count);
-            self.placed().answers.insert(tag, Ok(first));
-        }
-        for (done, lpn) in (first.0..first.0 + count).enumerate() {
-            if let Err(no_room) = self.write_in_zone(sink, Lpn(lpn)) {
+        self.bring(sink, first, request);
+        for (done, lpn) in (first.0..first.0 + request.count).enumerate() {
+            if let Err(no_room) = self.write_in_zone(sink, Lpn(lpn), Source::Host) {
                 let zones = &mut self.placed().zones;
                 let zone = lpn / zones.limits().zone_pages;
                 zones.fail(zone, ZoneState::ReadOnly);
@@ -145,8 +171,41 @@ impl Ftl {
         Ok(())
     }
 
+    /// Programs the pages of a zone that are due to leave its area. No command waits for that.
+    fn empty_area<S: FlashSink>(
+        &mut self,
+        sink: &mut S,
+        zone: u32,
+        request: &ZoneRequest,
+    ) -> Result<(), (u32, NoRoom)> {
+        while let Some((page, is_written)) = self.placed().zones.due(zone) {
+            let source = if is_written { Source::Host } else { Source::Pad };
+            if !is_written {
+                // Zeros, whatever the flash held of this page before a reset.
+                sink.bring(0, Lpn(page), 1);
+            }
+            sink.flush_next();
+            let outcome = self.write_in_zone(sink, Lpn(page), source);
+            let PlacedZones { zones, answers, .. } = self.placed();
+            if let Err(no_room) = outcome {
+                zones.fail(zone, ZoneState::ReadOnly);
+                if request.tag > 0 {
+                    answers.insert(request.tag, Err(ZoneStatus::ZoneIsReadOnly));
+                }
+                return Err((request.count, no_room));
+            }
+            zones.commit(zone);
+        }
+        Ok(())
+    }
+
     /// Programs the next page of a zone.
-    fn write_in_zone<S: FlashSink>(&mut self, sink: &mut S, lpn: Lpn) -> Result<(), NoRoom> {
+    fn write_in_zone<S: FlashSink>(
+        &mut self,
+        sink: &mut S,
+        lpn: Lpn,
+        source: Source,
+    ) -> Result<(), NoRoom> {
         let place = self.placed().layout.place(lpn);
         if sink.holds_back(place.die) {
             return Err(NoRoom::Stalled(place.die));
@@ -154,7 +213,7 @@ impl Ftl {
         let Self { pools, books, .. } = self;
         let pool = &mut pools[place.die.0 as usize];
         let scheme = pool.scheme.as_mut().expect("zones are on blocks");
-        scheme.write_in_zone(&mut pool.log, books, sink, lpn, place)
+        scheme.write_in_zone(&mut pool.log, books, sink, (lpn, source), place)
     }
 
     /// Carries out an action on the zone that begins at a page.
@@ -163,16 +222,21 @@ impl Ftl {
         sink: &mut S,
         start: Lpn,
         action: ZoneAction,
-    ) -> Result<(), ZoneStatus> {
+        request: &ZoneRequest,
+    ) -> Result<Result<(), (u32, NoRoom)>, ZoneStatus> {
         if action == ZoneAction::Reset {
-            return self.reset_zone(sink, start);
+            return self.reset_zone(sink, start).map(Ok);
         }
         let zones = &mut self.placed().zones;
         let (zone, place) = zones.locate(start.0)?;
         if place != 0 {
             return Err(ZoneStatus::InvalidField);
         }
-        zones.act(zone, action).map(|_| ())
+        zones.act(zone, action)?;
+        if action == ZoneAction::Offline {
+            self.discard(sink, start);
+        }
+        Ok(self.empty_area(sink, zone, request))
     }
 
     /// Carries out an action on all zones that it applies to.
@@ -180,14 +244,24 @@ impl Ftl {
         &mut self,
         sink: &mut S,
         action: ZoneAction,
-    ) -> Result<(), ZoneStatus> {
-        let zones = &mut self.placed().zones;
-        if action != ZoneAction::Reset {
-            return zones.act_on_all(action).map(|_| ());
-        }
+        request: &ZoneRequest,
+    ) -> Result<Result<(), (u32, NoRoom)>, ZoneStatus> {
+        let zones = &self.placed().zones;
         let zone_pages = zones.limits().zone_pages;
-        let mut all = zones.all_for(action).into_iter();
-        all.try_for_each(|zone| self.reset_zone(sink, Lpn(zone * zone_pages)))
+        let mut outcome = Ok(());
+        for zone in zones.all_for(action)? {
+            let done = self.act_on_zone(sink, Lpn(zone * zone_pages), action, request)?;
+            outcome = outcome.and(done);
+        }
+        Ok(outcome)
+    }
+
+    /// What memory holds of the zone that begins at a page is of no value any more.
+    fn discard<S: FlashSink>(&mut self, sink: &mut S, start: Lpn) {
+        let limits = *self.placed().zones.limits();
+        if limits.area.is_some() {
+            sink.discard(start, limits.capacity_pages);
+        }
     }
 
     /// Resets the zone that begins at a page: its blocks are erased.
@@ -202,6 +276,7 @@ impl Ftl {
             return Ok(());
         }
         zones.note_reset();
+        self.discard(sink, start);
         let layout = self.placed().layout;
         let Self { pools, books, .. } = self;
         for part in layout.parts(zone) {

@@ -41,6 +41,10 @@ pub enum Deed {
     Reset,
     /// Takes it offline, which a drive does with a read-only zone.
     Offline,
+    /// Opens it with a random write area.
+    OpenZrwa,
+    /// Flushes its area, up to the last request written before, or up to `at` and with it.
+    FlushZrwa,
     /// Opens all closed zones.
     OpenAll,
     /// Closes all open zones.
@@ -64,6 +68,8 @@ impl Deed {
             Self::Finish => ZoneOp::One(ZoneAction::Finish),
             Self::Reset => ZoneOp::One(ZoneAction::Reset),
             Self::Offline => ZoneOp::One(ZoneAction::Offline),
+            Self::OpenZrwa => ZoneOp::One(ZoneAction::OpenZrwa),
+            Self::FlushZrwa => ZoneOp::One(ZoneAction::FlushZrwa),
             Self::OpenAll => ZoneOp::All(ZoneAction::Open),
             Self::CloseAll => ZoneOp::All(ZoneAction::Close),
             Self::FinishAll => ZoneOp::All(ZoneAction::Finish),
@@ -78,6 +84,11 @@ impl Deed {
         matches!(self, Self::Read | Self::Write | Self::Append)
     }
 
+    /// Whether it has a place in the zone.
+    fn has_place(self) -> bool {
+        matches!(self, Self::Read | Self::Write | Self::FlushZrwa)
+    }
+
     fn is_of_all(self) -> bool {
         matches!(self.op(), HostOp::Zone(ZoneOp::All(_)))
     }
@@ -87,8 +98,8 @@ impl Deed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ZoneStep {
-    /// `read`, `write`, `append`, `open`, `close`, `finish`, `reset`, `offline`, or one of the last
-    /// five with `_all` behind it.
+    /// `read`, `write`, `append`, `open`, `close`, `finish`, `reset`, `offline`, one of the last
+    /// five with `_all` behind it, `open_zrwa` or `flush_zrwa`.
     #[serde(rename = "do")]
     pub deed: Deed,
     /// The zone, from 0; default 0.
@@ -103,7 +114,7 @@ pub struct ZoneStep {
     #[schemars(range(min = 1))]
     pub count: u32,
     /// The first request, counted from the start of the zone in requests; `read`: default 0;
-    /// `write`: default behind the requests written before.
+    /// `write`: default behind the requests written before; `flush_zrwa`: default the last of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<u32>,
 }
@@ -151,15 +162,16 @@ impl ZoneActionsConfig {
                 let accepted = "1; with read, write and append more";
                 return Err(refuse(&path("count"), step.count, accepted));
             }
-            if step.at.is_some() && !matches!(step.deed, Deed::Read | Deed::Write) {
-                let message = "what has no place in the zone; accepted: with read and write alone";
+            if step.at.is_some() && !step.deed.has_place() {
+                let message = "what has no place in the zone; accepted: with read, write and \
+                               flush_zrwa alone";
                 return Err(ConfigError::new(path("at"), message));
             }
             // Requests of a step stay on the drive: other errors are reported by its zones.
             let first = u64::from(step.at.unwrap_or(0));
             let end = u64::from(step.zone + step.zones - 1) * zones.zone_bytes
                 + (first + u64::from(step.count)) * request_bytes;
-            if step.deed != Deed::Append && step.deed.has_data() && end > logical_bytes {
+            if step.deed.has_place() && end > logical_bytes {
                 let message = format!(
                     "the last request ends at {end} B of a drive of {logical_bytes} B: LBA Out of \
                      Range; accepted: less"
@@ -234,6 +246,7 @@ impl ZoneActions {
         let sent = &mut self.sent[zone as usize];
         let place = match (step.deed, step.at) {
             (Deed::Write, None) => *sent,
+            (Deed::FlushZrwa, None) => sent.saturating_sub(1),
             (_, at) => at.unwrap_or(0) + request,
         };
         match step.deed {
@@ -244,6 +257,11 @@ impl ZoneActions {
             _ => {}
         }
         let op = step.deed.op();
+        if step.deed == Deed::FlushZrwa {
+            // The last sector of the request, in the last page that is flushed.
+            let last = start + (u64::from(place) + 1) * u64::from(size) - 1;
+            return HostCommand::new(op, last.min(self.sector_count - 1), 0);
+        }
         if !step.deed.has_data() {
             return HostCommand::new(op, start, 0);
         }
