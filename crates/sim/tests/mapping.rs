@@ -235,6 +235,27 @@ fn a_checkpoint_stalls_the_next_write() {
     assert!((longest / expected - 1.0).abs() < 0.02, "{longest} us, expected {expected}");
 }
 
+/// Two dies, commands alone, a map in RAM: of every 100 writes one finds its die programming half
+/// of the 8 pages. The write before it took the time of the first of these.
+#[test]
+fn a_checkpoint_of_a_map_in_ram_takes_turns_on_the_dies() {
+    let mut device = device(256, 64, 64, &json!("page"));
+    device["nand"]["dies_per_channel"] = json!(2);
+    device["nand"]["timing"] = json!({"t_read_us": 50, "t_program_us": 500, "t_erase_us": 10,
+                                      "bus_mt_s": 409.6});
+    device["ftl"]["allocation"] = json!("dynamic");
+    let writes = json!({"name": "writes", "pattern": "random", "queue_depth": 1,
+                        "precondition": [{"kind": "sequential_fill"}], "total": {"ios": 1000}});
+    assert_eq!(number(&metrics(&device, &writes), "/programs/map"), 0.0);
+    device["ftl"]["map_checkpoint"] = json!({"every_writes": 100, "pages": 8});
+    let found = metrics(&device, &writes);
+    assert_eq!(number(&found, "/programs/map"), 80.0);
+    let longest = number(&found, "/latency_us/write/max");
+    let program = 10.0 + 500.0;
+    let expected = (4.0 - 1.0) * program + program;
+    assert!((longest / expected - 1.0).abs() < 0.02, "{longest} us, expected {expected}");
+}
+
 /// Sizes that do not fit, and keys that exclude each other, say so.
 #[test]
 fn what_does_not_go_together_is_refused() {
@@ -280,7 +301,7 @@ fn what_does_not_go_together_is_refused() {
         (
             &json!("page"),
             json!({"ftl": {"map_checkpoint": {"every_writes": 100, "pages": 8}}}),
-            "ftl.map_checkpoint: parts of a map in the flash with ftl.mapping page; accepted: none",
+            "ftl.map_checkpoint: parts of a map with ftl.mapping page; accepted: none, ftl.map",
         ),
         (
             &json!({"kind": "dftl", "cache_bytes": 4096}),

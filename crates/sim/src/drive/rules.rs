@@ -520,6 +520,11 @@ const BY_CAPACITY: &[Rule<DeviceConfig>] = &[
         let (pages, dies) = (it.logical_pages(), it.geometry().die_count);
         (pages < dies).then(|| format!("{pages} logical pages for {dies} dies"))
     }),
+    ("ftl.map_checkpoint", |it| {
+        let is_one = it.geometry().die_count == 1 && it.ftl.mapping.is_page();
+        (is_one && it.ftl.map_checkpoint.is_some())
+            .then(|| "parts of a map in RAM, of a drive of one die; accepted: none".into())
+    }),
 ];
 
 /// Drives whose power cannot be cut.

@@ -189,7 +189,7 @@ impl Storage {
         let link = host.build_link().map_or(Ns(0), |link| link.transfer(bytes));
         let mut processor = host.build_processor();
         let cost = processor.as_mut().map_or(Ns(0), |it| it.reserve(Ns(0), op, bytes, None));
-        Ns::from_us(host.command_overhead_us) + cost + link
+        host.command_overhead_us.build().of(op, bytes) + cost + link
     }
 
     /// Reads sectors of the drive; returns their bytes and when they are there.

@@ -34,6 +34,7 @@ mod sink;
 mod views;
 pub mod zones;
 
+use config::MapCheckpoint;
 pub use config::{
     share_out, Allocation, AllocationOrder, BadBlock, CollectionConfig, Compression, Copyback,
     DataKind, DieParity, DynamicConfig, DynamicSlcCache, FoldWhen, FtlConfig, GroupDies, Grouping,
@@ -124,6 +125,8 @@ pub struct Ftl {
     /// Whether the map entries of the next pages are in the cache of the map already.
     is_translated: bool,
     zones: Option<Box<PlacedZones>>,
+    /// Of a map in RAM; that of a map in the flash is the translation's.
+    checkpoint: Option<MapCheckpoint>,
 }
 
 impl Ftl {
@@ -150,6 +153,7 @@ impl Ftl {
             request: Request::default(),
             is_translated: false,
             zones: PlacedZones::of_drive(config, setup),
+            checkpoint: config.map_checkpoint.filter(|_| config.mapping.is_page()),
         }
     }
 

@@ -11,7 +11,7 @@
 //! least its share of the logical pages, one of them has room whenever the host may write.
 
 use super::sink::{FlashSink, NoRoom};
-use super::{Ftl, FtlConfig, Route};
+use super::{Ftl, FtlConfig, MapCheckpoint, Route};
 use crate::geometry::Geometry;
 use crate::op::Source;
 use crate::units::{DieId, Lpn};
@@ -74,7 +74,24 @@ impl Ftl {
         self.route = Route::Dynamic(Place { turn: (die.0 + 1) % dies, left: left - 1, ..place });
         self.books.counters.programs[Source::Host as usize] += 1;
         sink.program(ppn, lpn, Source::Host);
+        if let Some(checkpoint) = self.checkpoint {
+            self.write_checkpoint(sink, checkpoint);
+        }
         Ok(())
+    }
+
+    /// Writes the next part of a map in RAM out, if it is due, in turn to all dies. Its pages are
+    /// dead from the start: the map itself is the newer copy. Dies without room are passed over.
+    fn write_checkpoint<S: FlashSink>(&mut self, sink: &mut S, checkpoint: MapCheckpoint) {
+        if !self.books.now.is_multiple_of(checkpoint.every_writes) {
+            return;
+        }
+        for page in 0..checkpoint.pages {
+            let pool = &mut self.pools[(page % self.geometry.die_count) as usize];
+            for _ in 0..self.geometry.units_per_page {
+                pool.write_record(&mut self.books, sink);
+            }
+        }
     }
 
     /// Whether a die may hold a page more; `old_die` is rid of one.

@@ -15,6 +15,7 @@ pub mod latency;
 pub mod latency_monitor;
 pub mod link;
 pub mod namespaces;
+mod overhead;
 pub mod path;
 mod pause;
 pub mod processor;
@@ -37,6 +38,7 @@ use cache::{
 use jitter::{Jitter, JitterConfig};
 use link::{Link, LinkConfig};
 use namespaces::NamespaceConfig;
+use overhead::CommandOverhead;
 use processor::{CommandCost, Processor};
 use protocol::ProtocolConfig;
 use throttle::{Throttle, ThrottleConfig};
@@ -66,8 +68,9 @@ pub struct HostConfig {
     /// ones wait outside, in order. Default the limit of the protocol, 65536 for `ideal`.
     pub queue_depth_max: Option<u32>,
     /// Time that each command spends in the controller before its first flash operation, in
-    /// microseconds; commands pass it side by side.
-    pub command_overhead_us: f64,
+    /// microseconds; commands pass it side by side. A number, or `{read, write, trim, flush,
+    /// per_kib}`.
+    pub command_overhead_us: CommandOverhead,
     /// Time for which a command takes one of the controller's cores, in microseconds: a number, or
     /// `{read, write, trim, flush, per_kib, move}`; default 0.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -176,15 +179,11 @@ impl HostConfig {
         let protocol = self.protocol();
         protocol.check(&self.link, self.queue_depth_max)?;
         self.queue_depth_max.get_or_insert(protocol.depth_default());
-        if !(0.0..=1e7).contains(&self.command_overhead_us) {
-            let message =
-                format!("{} is out of range; accepted: 0 to 1e7", self.command_overhead_us);
-            return Err(ConfigError::new("command_overhead_us", message));
-        }
+        self.command_overhead_us.check("command_overhead_us")?;
         self.check_cores()?;
         if let Some(jitter) = &self.jitter {
             let cost = self.command_cost_us.unwrap_or_default();
-            jitter.check(self.command_overhead_us > 0.0 || !cost.is_free())?;
+            jitter.check(!self.command_overhead_us.is_free() || !cost.is_free())?;
         }
         if let Some(turnaround) = &self.turnaround_us {
             turnaround.check("turnaround_us")?;

@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 
 use super::jitter::{scaled, Jitter};
 use super::link::{Direction, Link};
+use super::overhead::Overhead;
 use super::pause::Pauses;
 use super::processor::Processor;
 use super::tenants::Outside;
@@ -81,7 +82,7 @@ pub struct HostPath {
     processor: Option<Processor>,
     pauses: Option<Pauses>,
     throttle: Option<Throttle>,
-    overhead: Ns,
+    overhead: Overhead,
     jitter: Option<Jitter>,
     slots: Vec<Slot>,
     free_slots: Vec<u32>,
@@ -101,7 +102,7 @@ impl HostPath {
             processor: config.build_processor(),
             pauses: blocked_max.map(Pauses::new),
             throttle: config.build_throttle(),
-            overhead: Ns::from_us(config.command_overhead_us),
+            overhead: config.command_overhead_us.build(),
             jitter: config.build_jitter(seed),
             slots: Vec::new(),
             free_slots: Vec::new(),
@@ -168,7 +169,8 @@ impl HostPath {
                         }
                         None => from,
                     };
-                    slot.ready = done + scaled(self.overhead, factor);
+                    let overhead = self.overhead.of(command.op.plain(), bytes_of(command));
+                    slot.ready = done + scaled(overhead, factor);
                     (Leg::Processor, slot.ready - from)
                 }
                 Leg::Processor => {

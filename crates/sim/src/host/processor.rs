@@ -62,7 +62,7 @@ struct PerKibKeys {
 }
 
 impl PerKib {
-    fn is_free(&self) -> bool {
+    pub(super) fn is_free(&self) -> bool {
         *self == Self::default()
     }
 }

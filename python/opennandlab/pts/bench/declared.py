@@ -71,8 +71,13 @@ def _buffered_answer_us(config: Mapping[str, Any]) -> float:
     """
     host = _host(config)
     cost, link = host.get("command_cost_us") or {}, host.get("link")
-    answer_us = host.get("command_overhead_us", 0.0) + cost.get("write", 0.0)
-    answer_us += REQUEST_BYTES / 1024 * (cost.get("per_kib") or {}).get("write", 0.0)
+    overhead = host.get("command_overhead_us", 0.0)
+    if not isinstance(overhead, dict):
+        overhead = {"write": overhead}
+    answer_us = 0.0
+    for times in (overhead, cost):
+        answer_us += times.get("write", 0.0)
+        answer_us += REQUEST_BYTES / 1024 * (times.get("per_kib") or {}).get("write", 0.0)
     if isinstance(link, dict):
         # 1 MB/s is 1 byte per microsecond.
         answer_us += REQUEST_BYTES / (link["mb_s"] * link["efficiency"])

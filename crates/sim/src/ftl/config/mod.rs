@@ -131,7 +131,7 @@ pub struct FtlConfig {
     #[serde(deserialize_with = "name_or_mapping", skip_serializing_if = "is_default")]
     pub mapping: MappingConfig,
     /// Writing parts of the map out every `every_writes` map units that the host writes, `pages`
-    /// map pages at once; needs `ftl.mapping` dftl.
+    /// map pages at once; needs `ftl.mapping` dftl, or a map in RAM with `ftl.allocation` dynamic.
     #[serde(with = "none_or", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "NoneOr<MapCheckpoint>")]
     pub map_checkpoint: Option<MapCheckpoint>,

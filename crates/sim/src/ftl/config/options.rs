@@ -8,7 +8,7 @@
 //! | `refresh` | `none` | moving data that is old, or has too many bit errors |
 //! | `copyback` | `none` | moving pages inside the die |
 //! | `slc_cache` | `none` | host writes to blocks of one bit per cell first |
-//! | `map_checkpoint` | `none` | writing parts of a map in the flash out, all at once |
+//! | `map_checkpoint` | `none` | writing parts of the map out, all at once |
 //! | `parity` | `none` | pages that protect their block, or the same rows of other dies |
 //! | `compression` | `none` | logical pages smaller than physical ones |
 
@@ -120,7 +120,7 @@ pub struct Refresh {
     pub at_rber: Option<f64>,
 }
 
-/// Writing parts of a map in the flash out, all at once.
+/// Writing parts of the map out, all at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MapCheckpoint {
@@ -129,7 +129,8 @@ pub struct MapCheckpoint {
     pub every_writes: u64,
     /// Map pages of a checkpoint, 1 to 65536: each takes the next ones in turn, and those of them
     /// that have entries are read and programmed with all changes. Writes of the host wait behind
-    /// them on their dies.
+    /// them on their dies. Of a map in RAM, pages of the flash, in turn on all dies, programmed
+    /// alone and dead at once.
     #[schemars(range(min = 1, max = 65_536))]
     pub pages: u32,
 }

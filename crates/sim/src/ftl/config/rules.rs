@@ -89,8 +89,11 @@ const BY_MAPPING: &[Rule<FtlConfig>] = &[
         })
     }),
     ("map_checkpoint", |it| {
-        (it.map_checkpoint.is_some() && it.mapping.dftl().is_none())
-            .then(|| with_mapping(it, "parts of a map in the flash", "none, or ftl.mapping dftl"))
+        let is_in_ram = it.mapping.is_page() && it.allocation.is_dynamic();
+        (it.map_checkpoint.is_some() && it.mapping.dftl().is_none() && !is_in_ram).then(|| {
+            let accepted = "none, ftl.mapping dftl, or ftl.allocation dynamic";
+            with_mapping(it, "parts of a map", accepted)
+        })
     }),
     ("map_checkpoint.every_writes", |it| {
         (it.map_checkpoint?.every_writes == 0).then(|| out_of_range(0, "1 or more map units"))

@@ -21,6 +21,7 @@
 use super::block_state::BlockState;
 use super::collection::Moves;
 use super::log::Log;
+use super::placement::HOST_FRONTIER;
 use super::wear::Wear;
 use crate::ftl::books::Books;
 use crate::ftl::config::{FtlConfig, PoolSetup};
@@ -200,6 +201,18 @@ impl Pool {
         // Making room may have moved the old copy, inside its die.
         let ppn = self.log.next_page(stream);
         Ok((ppn, books.map.bind(lpn, ppn)))
+    }
+
+    /// Programs a unit of the drive's own records behind the pages of the host, if there is room.
+    pub(crate) fn write_record<S: FlashSink>(&mut self, books: &mut Books, sink: &mut S) {
+        let is_full = self.log.frontiers[HOST_FRONTIER].is_full();
+        if is_full && self.make_room_counted(books, sink, HOST_FRONTIER).is_err() {
+            return;
+        }
+        let ppn = self.log.next_page(HOST_FRONTIER);
+        sink.program_filler(ppn, Source::Map);
+        books.map.kill_run(ppn, 1);
+        books.counters.programs[Source::Map as usize] += 1;
     }
 
     /// Writes a run of the host, all of one stream and at memory speed: entries and out-of-band
