@@ -345,6 +345,43 @@ def test_latency_runs_in_full_where_time_is_virtual_and_the_drive_small():
     assert base("iops", is_virtual=False) == "full"
 
 
+@pytest.mark.parametrize(
+    ("test", "changes", "amount"),
+    [
+        ("iops", {}, 8 * GIB),
+        ("latency", {}, 8 * GIB),
+        ("throughput", {}, 8 * GIB),
+        ("wsat", {}, None),
+        ("iops", {"profile": "E"}, None),
+        ("iops", {"ar_amount_bytes": 0}, None),
+        ("iops", {"active_range_pct": 50.0}, None),
+    ],
+)
+def test_a_preset_with_a_published_table_is_tested_as_it_was(test, changes, amount):
+    """The plain command took 75 % of the drive, the tutorial 8 GiB: 14.7 % off in the mean."""
+    target = FakeTarget(250 * 10**9)
+    target.name, target.is_virtual = "sim:client_sata_2013", True
+    found = make_plan(TESTS[test], Settings(**{"profile": "C", **changes}), target)
+    assert found.active_range.amount_bytes == amount
+    words = "8589934592 B in 2048 segments, as the published table client_2013_"
+    assert any(words in text for text in found.deviations) == (amount is not None)
+    if test == "iops" and amount:
+        assert (found.threads, found.queue_depth, found.active_range.segments) == (2, 16, 2048)
+    target.name = "sim:my_copy.yaml"
+    other = make_plan(TESTS[test], Settings(**{"profile": "C", **changes}), target)
+    assert other.active_range.amount_bytes in {None, 0}
+
+
+def test_a_range_in_the_spare_area_has_no_collections_to_wait_for():
+    small = TimeBase("scaled", is_virtual=True, capacity_bytes=GIB, is_range_small=True)
+    for read_pct, seconds in ((0, 1.0), (65, 1.0), (100, 0.2)):
+        limit = small.cell(Stimulus(read_pct=read_pct))
+        assert (limit.seconds, limit.reclaims) == (seconds, 0)
+    assert small.deviations[1].startswith("cells of writes: 1 s and 2000 requests or more (")
+    whole = TimeBase("scaled", is_virtual=True, capacity_bytes=GIB)
+    assert whole.cell(Stimulus()).reclaims == CELL_RECLAIMS
+
+
 # Which of them take more than a minute in `full`; docs/performance.md has the times.
 @pytest.mark.parametrize(
     ("device", "profile", "expected"),

@@ -99,6 +99,42 @@ def reference(name: str) -> PtsDocument:
     return bare(said, [_table(one) for one in content["tables"]], imported)
 
 
+@dataclass(frozen=True)
+class TestedPart:
+    """The part of a drive that a published table was measured on.
+
+    Args:
+        amount_bytes: Its bytes.
+        segments: Equal segments at random places that it is divided into.
+        table: Name of the table.
+    """
+
+    amount_bytes: int
+    segments: int
+    table: str
+
+
+@cache
+def tested_part(preset: str, test: str, profile: str) -> TestedPart | None:
+    """Return the part of its drive on which the table of a preset was measured; None: no table.
+
+    Args:
+        preset: Name of the preset that models the drive.
+        test: Name of the standard test.
+        profile: Of that test.
+
+    >>> tested_part("client_sata_2013", "iops", "C").amount_bytes
+    8589934592
+    >>> tested_part("tlc_standard", "iops", "C")
+    """
+    for path in sorted(FOLDER.glob("*.yaml")):
+        content = _read(path)
+        found = (content.get("preset"), content["test"], content.get("profile"))
+        if found == (preset, test, profile) and "amount_bytes" in content:
+            return TestedPart(content["amount_bytes"], content["segments"], path.stem)
+    return None
+
+
 @cache
 def figures(name: str, unit: str | None = None) -> Mapping[str, Mapping[str, float]]:
     """Return the figures of a table as they are printed, row by column.

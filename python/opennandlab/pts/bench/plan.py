@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from opennandlab.base.errors import ConfigError
+from opennandlab.measured.published import TestedPart, tested_part
 from opennandlab.pts.bench import declared, matrix
 from opennandlab.pts.bench.matrix import Matrix
 from opennandlab.pts.bench.time_base import NAMES, Name, TimeBase
@@ -343,6 +344,9 @@ def make_plan(test: Spec, settings: Settings, target: Target) -> Plan:
     cache_enabled = _cache(test, settings, deviations)
     base = settings.time_base or test.base_for(target, cache_enabled=cache_enabled)
     config = declared.config_of(target)
+    threads, queue_depth = _load(test, settings, deviations)
+    tested = _tested_part(test, settings, target)
+    active_range, wipc_range = _ranges(settings, target.capacity_bytes, tested, deviations)
     time = TimeBase(
         base,
         target.is_virtual,
@@ -350,9 +354,8 @@ def make_plan(test: Spec, settings: Settings, target: Target) -> Plan:
         declared.reclaim_s(config),
         settings.cell_seconds,
         is_throttled=declared.is_throttled(config),
+        is_range_small=_fits_spare(active_range, target),
     )
-    threads, queue_depth = _load(test, settings, deviations)
-    active_range, wipc_range = _ranges(settings, target.capacity_bytes, deviations)
     capacities = _wipc(test, settings, time, wipc_range, deviations)
     if settings.data != "random":
         deviations.append(f"data pattern {settings.data} (profile: random)")
@@ -401,8 +404,31 @@ def _load(test: Spec, settings: Settings, deviations: list[str]) -> tuple[int, i
     return load
 
 
+def _tested_part(test: Spec, settings: Settings, target: Target) -> TestedPart | None:
+    """Return the part that the published table of a preset was measured on, if none is asked for.
+
+    A preset that models a published table is compared with it: by default it takes the same part.
+    """
+    asked = (settings.active_range_pct, settings.ar_amount_bytes, settings.ar_segments)
+    is_other = not target.is_virtual or target.shrink > 1 or settings.pts_version == "1.1"
+    if is_other or asked != (None, None, None):
+        return None
+    return tested_part(target.name.removeprefix("sim:"), test.name, settings.profile)
+
+
+def _fits_spare(active_range: ActiveRange, target: Target) -> bool:
+    """Return whether all that the test may write fits into the spare area; False if unknown."""
+    physical, amount = target.facts().device.physical_bytes, active_range.amount_bytes
+    if physical is None or amount is None:
+        return False
+    return amount <= physical - target.capacity_bytes
+
+
 def _ranges(
-    settings: Settings, capacity_bytes: int, deviations: list[str]
+    settings: Settings,
+    capacity_bytes: int,
+    tested: TestedPart | None,
+    deviations: list[str],
 ) -> tuple[ActiveRange, ActiveRange]:
     """Return the active range of the test and that of preconditioning."""
     usual = RANGE_SHARE[settings.profile, settings.pts_version]
@@ -412,7 +438,14 @@ def _ranges(
     is_client_1 = (settings.profile, settings.pts_version) == ("C", "1.1")
     usual_amount = CLIENT_AMOUNT_BYTES if is_client_1 else 0
     amount = usual_amount if settings.ar_amount_bytes is None else settings.ar_amount_bytes
-    if amount != usual_amount:
+    segments = settings.ar_segments or CLIENT_SEGMENTS
+    if tested is not None:
+        amount, segments = tested.amount_bytes, tested.segments
+        deviations.append(
+            f"active range amount {amount} B in {segments} segments, as the published table "
+            f"{tested.table} of this drive (profile: all)"
+        )
+    elif amount != usual_amount:
         was = f"{usual_amount} B" if usual_amount else "all"
         deviations.append(f"active range amount {amount or 'all'} B (profile: {was})")
     if settings.ar_segments is not None and not amount:
@@ -421,7 +454,6 @@ def _ranges(
         if amount:
             deviations.append(f"active range amount {amount} B is more than there is: all is used")
         amount = 0
-    segments = settings.ar_segments or CLIENT_SEGMENTS
     if amount and segments != CLIENT_SEGMENTS:
         deviations.append(f"{segments} segments (standard: {CLIENT_SEGMENTS})")
     seed = seed_of(settings.seed, "segments")

@@ -47,8 +47,8 @@ HOUR_S = 3600.0
 REFERENCE_BYTES = 256 << 30
 # A sample of one minute after 30 minutes of writing: SNIA PTS tutorial, E. Kim and E. Ho, 2013.
 GAP_MINUTES = 30
-# Of a scaled cell; a capped one ends here in any case.
-CELL_S_MIN = 0.2
+# Of a scaled cell, and of one that writes and has no collections to wait for.
+CELL_S_MIN, CELL_S_SMALL_RANGE = 0.2, 1.0
 CELL_IOS_MIN = {"scaled": 2000, "smoke": 200}
 # Of random writes no more than so many bytes: large requests have no larger part in what a round
 # writes than in whole minutes.
@@ -140,6 +140,7 @@ class TimeBase:
         reclaim_s: Time in which it reclaims one block, where that is known; else 0.
         cell_s: Length of a cell that the user asked for; None for that of the time base.
         is_throttled: Whether the drive slows down by what it did in the minutes before.
+        is_range_small: Whether all writes fit into the spare area: no collections to wait for.
     """
 
     name: Name
@@ -148,6 +149,7 @@ class TimeBase:
     reclaim_s: float = 0.0
     cell_s: float | None = None
     is_throttled: bool = False
+    is_range_small: bool = False
     # Steps that were asked for and differ from the specification: step -> what it is here.
     noted: dict[str, str] = field(default_factory=dict, init=False, compare=False, repr=False)
     # Steps that were asked for and whose length the user may set.
@@ -179,17 +181,18 @@ class TimeBase:
         if self.name == "smoke":
             self._note("cells", f"{CELL_IOS_MIN[self.name]} requests or more", "60 s")
             return Limit(ios=ios, seconds_max=MINUTE_S)
-        if kind == "writes":
+        reclaims = 0 if kind == "reads" or self.is_range_small else CELL_RECLAIMS
+        seconds = CELL_S_MIN if kind == "reads" or reclaims else CELL_S_SMALL_RANGE
+        what = f"{seconds:g} s and {CELL_IOS_MIN[self.name]} requests or more"
+        what += ", once the drive itself is idle" if kind == "reads" else ""
+        if reclaims:
             what = f"until {CELL_RECLAIMS} blocks are reclaimed in every pool, at most 60 s"
-        else:
-            least = f"{CELL_S_MIN:g} s and {CELL_IOS_MIN[self.name]} requests"
-            what = f"{least} or more, once the drive itself is idle"
         self._note(f"cells of {kind}", what, "60 s")
         ramp, ios = CELL_RAMP_RATIO * ios, max(ios, _mixing(stimulus))
         return Limit(
-            seconds=CELL_S_MIN,
+            seconds=seconds,
             ios=ios,
-            reclaims=CELL_RECLAIMS if kind == "writes" else 0,
+            reclaims=reclaims,
             seconds_max=MINUTE_S,
             ramp_ratio=ramp / ios,
             quiet_seconds=CELL_QUIET_S if kind == "reads" else 0.0,
@@ -405,13 +408,9 @@ class TimeBase:
                 self._note(f"group {number}", here, f"{hours} h")
             return [(count, each) for count in samples]
         groups = []
-        for number, (asked, hours, most, fewest, stimulus) in enumerate(
-            zip(
-                XSR_CAPACITIES[self.name], (8, 6, 8), samples, XSR_SAMPLES["smoke"], stimuli,
-                strict=True,
-            ),
-            start=1,
-        ):  # fmt: skip
+        shares, least_samples = XSR_CAPACITIES[self.name], XSR_SAMPLES["smoke"]
+        rows = zip(shares, (8, 6, 8), samples, least_samples, stimuli, strict=True)
+        for number, (asked, hours, most, fewest, stimulus) in enumerate(rows, start=1):
             least = CELL_IOS_PER_OUTSTANDING[self.name] * queue_bytes(stimulus)
             count = min(most, max(int(asked * self.capacity_bytes // least), fewest))
             share = max(asked, count * least / self.capacity_bytes)
