@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from opennandlab.pts import TESTS, Settings
+from opennandlab.pts import TESTS, Settings, run_test
 from opennandlab.pts.bench.outlook import Outlook
+from opennandlab.pts.bench.pace import Pace
 from opennandlab.pts.bench.plan import make_plan
 from opennandlab.pts.bench.record import Progress
 from opennandlab.pts.bench.rehearsal import Rehearsal, Stretch, rehearse
+from opennandlab.targets.opening import Request, open_target
 from opennandlab.targets.simulated import SimulatedTarget
 
 
@@ -101,3 +103,25 @@ def test_a_request_alone_takes_time_from_flash_and_none_from_a_buffer():
         works[name] = rehearse(TESTS["latency"], plan, target, is_steady=True).work
     # A minute of 2000 requests a second, or of 50 000.
     assert 15 < works["buffer"] / works["flash"] < 25
+
+
+def test_a_forecast_has_the_time_of_the_drive() -> None:
+    """A dry run assumed 50 000 requests a second of every drive, and a sixth of the cells' time."""
+    target = SimulatedTarget("tlc_standard", {"nand.blocks_per_plane": 256})
+    settings = Settings(time_base="scaled", options={"block_sizes": "4k,64k", "mixes": "100,65,0"})
+    test = TESTS["iops"]
+    plan = make_plan(test, settings, target)
+    pace = Pace.of(target, cache_enabled=False, is_range_small=False)
+    assert pace is not None
+    found = rehearse(test, plan, target, is_steady=True, pace=pace)
+    document = run_test(test, target, settings=settings)
+    rounds = [phase for phase in document.phases if phase.name == "round"]
+    assert 1 / 1.5 < found.seconds / rounds[4].end_s < 1.5
+    assert found.here_s is not None
+    assert found.here_s > 0
+    assert rehearse(test, plan, target, is_steady=True).here_s is None
+
+
+def test_a_disc_has_no_small_copy() -> None:
+    disc = open_target(Request("sim:disc_10k_600gb"))
+    assert Pace.of(disc, cache_enabled=True, is_range_small=False) is None

@@ -22,9 +22,12 @@ if TYPE_CHECKING:
 
     from opennandlab.documents.pts import PtsDocument, Varied
     from opennandlab.pts.bench.folder import Place
+    from opennandlab.pts.bench.pace import Pace
+    from opennandlab.pts.bench.plan import Plan
     from opennandlab.pts.bench.record import Progress
     from opennandlab.pts.bench.rehearsal import Rehearsal
     from opennandlab.pts.bench.suite import Job, Suite
+    from opennandlab.targets.base import Target
 
 
 def _check_csv(csv: Path, wanted: Asked) -> None:
@@ -347,13 +350,16 @@ def _plan(wanted: Asked, name: str, jobs: list["Job"]) -> None:
 
     plans: list[dict[str, Any]] = []
     ends = []
+    paces: dict[tuple[object, ...], Pace | None] = {}
     for job in jobs:
         if job.test.kinds and wanted.request.kind not in job.test.kinds:
             continue
         target = sketch(request_of(job, wanted.request))
         plan = make_plan(job.test, job.settings, target)
-        least = rehearse(job.test, plan, target, is_steady=True)
-        most = rehearse(job.test, plan, target, is_steady=False)
+        pace = _pace(plan, target, paces)
+        least, most = (
+            rehearse(job.test, plan, target, is_steady=end, pace=pace) for end in (True, False)
+        )
         ends.append((least, most, target.capacity_bytes))
         plans.append(
             {
@@ -369,7 +375,7 @@ def _plan(wanted: Asked, name: str, jobs: list["Job"]) -> None:
                 "written_bytes": [least.written_bytes, most.written_bytes],
                 "preconditioning_bytes": most.of_phase("wipc")[0],
                 "seconds": [least.seconds, most.seconds],
-                "wall_seconds": [least.wall_s, most.wall_s],
+                "wall_seconds": [least.here_s, most.here_s],
                 "drive_writes": [
                     one.written_bytes / target.capacity_bytes for one in (least, most)
                 ],
@@ -385,6 +391,21 @@ def _plan(wanted: Asked, name: str, jobs: list["Job"]) -> None:
     device = _device_plan(wanted, [most for _, most, _ in ends])
     if wanted.as_json:
         terminal.emit_json({"name": name, "plans": plans, "device": device})
+
+
+def _pace(
+    plan: "Plan", target: "Target", known: "dict[tuple[object, ...], Pace | None]"
+) -> "Pace | None":
+    """Return the rates of a simulated drive, tried on a small copy; None for other targets."""
+    from opennandlab.pts.bench.pace import Pace
+
+    if not target.is_virtual:
+        return None
+    is_small = plan.time.is_range_small
+    key = (target.facts().device.config_sha256, plan.cache_enabled, is_small)
+    if key not in known:
+        known[key] = Pace.of(target, cache_enabled=plan.cache_enabled, is_range_small=is_small)
+    return known[key]
 
 
 def _device_plan(wanted: Asked, plans: list["Rehearsal"]) -> dict[str, Any] | None:

@@ -8,6 +8,7 @@ description of it.
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,6 +17,7 @@ from opennandlab.base.errors import ConfigError
 from opennandlab.documents import pts_header
 from opennandlab.pts.bench import declared
 from opennandlab.pts.bench.engine import Bench
+from opennandlab.pts.bench.pace import Pace
 from opennandlab.pts.bench.plan import Plan
 from opennandlab.pts.bench.test import Test
 from opennandlab.stats.histogram import Histogram
@@ -46,9 +48,6 @@ FIO_START_S = 0.25
 # Work of a page that is written or read, in requests; without a clock it is half as much.
 PAGE_BYTES = 16384
 UNTIMED_SHARE = 0.5
-# Of this work a simulated drive does so much in a second: measured over all nine tests of
-# `tlc_standard`, 1.7e9 in 4 min 10 s; of drives of a few MiB it does half as much.
-WORK_PER_S = 7e6
 
 
 @dataclass
@@ -88,9 +87,10 @@ class Rehearsal:
         steps: Purges, cells and idle times.
         phases: Name of each kind of phase, and how many cells there are in it.
         written_bytes: Bytes written.
-        seconds: Device time, on the assumed drive.
+        seconds: Device time, on the assumed drive, or at the rates of its copy.
         stretches: Its phases, in order.
         is_virtual: Whether the drive is simulated, and its time passes at another pace.
+        here_s: Seconds that pass here; None where that is unknown.
     """
 
     steps: int = 0
@@ -99,11 +99,7 @@ class Rehearsal:
     seconds: float = 0.0
     stretches: list[Stretch] = field(default_factory=list)
     is_virtual: bool = False
-
-    @property
-    def wall_s(self) -> float:
-        """Seconds that pass here."""
-        return self.work / WORK_PER_S if self.is_virtual else self.seconds
+    here_s: float | None = None
 
     @property
     def work(self) -> float:
@@ -141,12 +137,15 @@ class _Total:
     seconds: float = 0.0
     log: list[_Run] = field(default_factory=list)
     checked: set[Stimulus] = field(default_factory=set)
+    # Seconds that the runs take here, and whether each of them is known.
+    here_s: float = 0.0
+    is_known: bool = True
 
 
 class _Stand(Target):
     """A target that does nothing, at once."""
 
-    def __init__(self, like: Target, *, is_steady: bool) -> None:
+    def __init__(self, like: Target, *, is_steady: bool, pace: Pace | None = None) -> None:
         self.kind = like.kind  # type: ignore[misc]
         self.is_virtual = like.is_virtual  # type: ignore[misc]
         self.name = like.name
@@ -155,13 +154,14 @@ class _Stand(Target):
         self.is_steady = is_steady
         self.like = like
         self.is_buffered = False
+        self.pace = pace
         self.total = _Total()
 
     def facts(self) -> pts_header.Target:
         return self.like.facts()
 
     def sibling(self, config: dict[str, Any]) -> Target:
-        stand = _Stand(self.like, is_steady=self.is_steady)
+        stand = _Stand(self.like, is_steady=self.is_steady, pace=self.pace)
         dies = (
             target["nand"]["channels"] * target["nand"]["dies_per_channel"]
             for target in (config, self.facts().device.config or config)
@@ -197,12 +197,12 @@ class _Stand(Target):
             else:
                 self._check_layout(stimulus)
         size = _mean_bytes(stimulus)
-        iops = min(ASSUMED_IOPS, ASSUMED_MB_S * 1e6 / size)
-        if self.is_virtual:
-            # One request at a time keeps no drive busy, and a minute of it costs little.
-            alone_s = ASSUMED_BUFFERED_S if self.is_buffered else ASSUMED_FLASH_S
-            iops = min(iops, stimulus.outstanding / alone_s)
+        rate = self.pace.rate(stimulus) if self.pace is not None else None
+        iops = self._assumed_iops(stimulus, size) if rate is None else rate.iops
         seconds = max(limit.seconds, limit.ios / iops, limit.bytes / (iops * size))
+        if self.pace is not None and limit.reclaims and stimulus.read_pct < 100:
+            needed = limit.reclaims * self.pace.reclaim_bytes / (1 - stimulus.read_pct / 100)
+            seconds = max(seconds, needed / (iops * size))
         if limit.seconds_max is not None:
             seconds = min(seconds, limit.seconds_max)
         ios = max(1, round(seconds * iops))
@@ -216,8 +216,15 @@ class _Stand(Target):
         share = 1.0 if is_measured else UNTIMED_SHARE
         work = ios + share * ios * size / PAGE_BYTES if self.like.is_virtual else elapsed_s
         total.log.append(_Run(work, written, elapsed_s))
-        # Never steady: cells differ by a factor of up to 11, without any order.
-        window = seconds if self.is_steady else seconds * (1 + total.runs * 7919 % 101 / 10)
+        if not is_measured and self.pace is not None:
+            total.here_s += self.pace.untimed_s(stimulus, round(ios * size))
+        elif rate is not None:
+            total.here_s += ios * rate.request_s
+        else:
+            total.is_known = False
+        # Never steady: cells differ by a factor of up to 11, without any order or period.
+        chance = zlib.crc32(str(total.runs).encode()) % 101 / 10
+        window = seconds if self.is_steady else seconds * (1 + chance)
         return Measurement(
             seconds=window,
             elapsed_s=seconds,
@@ -225,6 +232,14 @@ class _Stand(Target):
             writes=_requests(ios - reads, size, window),
             written_bytes=written,
         )
+
+    def _assumed_iops(self, stimulus: Stimulus, size: float) -> float:
+        iops = min(ASSUMED_IOPS, ASSUMED_MB_S * 1e6 / size)
+        if not self.is_virtual:
+            return iops
+        # One request at a time keeps no drive busy, and a minute of it costs little.
+        alone_s = ASSUMED_BUFFERED_S if self.is_buffered else ASSUMED_FLASH_S
+        return min(iops, stimulus.outstanding / alone_s)
 
     def _check(self, stimulus: Stimulus) -> None:
         """Refuse what the drive would, such as a range without room for all its requests."""
@@ -258,15 +273,31 @@ class _Stand(Target):
         """Hold nothing."""
 
 
-def rehearse(test: Test, plan: Plan, target: Target, *, is_steady: bool) -> Rehearsal:
-    """Return what a test does at least (`is_steady`), or at most."""
-    stand = _Stand(target, is_steady=is_steady)
+def rehearse(
+    test: Test, plan: Plan, target: Target, *, is_steady: bool, pace: Pace | None = None
+) -> Rehearsal:
+    """Return what a test does at least (`is_steady`), or at most.
+
+    Args:
+        test: The test.
+        plan: With all defaults filled in.
+        target: The drive, which is not touched.
+        is_steady: Whether it is steady after five rounds, or never.
+        pace: Rates of a simulated drive; without them the time that passes here is unknown.
+    """
+    stand = _Stand(target, is_steady=is_steady, pace=pace)
     # What is rehearsed is not noted as done.
     bench = Bench(stand, replace(plan, time=replace(plan.time)))
     test.run(bench)
     total = stand.total
+    here_s: float | None = total.seconds
+    if target.is_virtual:
+        here_s = total.here_s if pace is not None and total.is_known else None
     done = Rehearsal(
-        written_bytes=total.written_bytes, seconds=total.seconds, is_virtual=target.is_virtual
+        written_bytes=total.written_bytes,
+        seconds=total.seconds,
+        is_virtual=target.is_virtual,
+        here_s=here_s,
     )
     log = iter(total.log)
     for phase in bench.record.phases:
