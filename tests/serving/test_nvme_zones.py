@@ -53,7 +53,32 @@ ACTIONS = {
         ],
     },
 }
-NUMBERS = {"close": 1, "finish": 2, "open": 3, "reset": 4, "offline": 5}
+NUMBERS = {
+    "close": 1, "finish": 2, "open": 3, "reset": 4, "offline": 5, "open_zrwa": 3 | 2 << 8,
+    "flush_zrwa": 0x11,
+}  # fmt: skip
+MANY = {"areas": 5, "size_bytes": 65536, "flush_granularity_bytes": 16384}
+AREAS = "zrwa: {areas: 1, size_bytes: 64KiB, flush_granularity_bytes: 16KiB}"
+TIMES = 5
+OVERWRITES = {
+    "name": "overwrites",
+    "timed": False,
+    "total": {"ios": 16 * TIMES + 9},
+    "pattern": {
+        "kind": "zone_actions",
+        "steps": [
+            {"do": "open_zrwa"},
+            {"do": "open_zrwa", "zone": 1},
+            *({"do": "write", "count": 16, "at": 0} for _ in range(TIMES)),
+            {"do": "flush_zrwa", "at": 13},
+            {"do": "flush_zrwa"},
+            {"do": "append"},
+            {"do": "write", "at": 14},
+            {"do": "write", "at": 20, "count": 2},
+            {"do": "close"},
+        ],
+    },
+}
 
 
 @pytest.fixture(autouse=True)
@@ -62,9 +87,10 @@ def zoned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(test_nvme, "DEVICE", ZONED)
 
 
-def managed(zone: int, action: int, *, is_all: bool = False) -> bytes:
+def managed(zone: int, action: int, *, is_all: bool = False, place: int = 0) -> bytes:
     """Return the entry of a management command."""
-    return struct.pack("<BBHI32xQII8x", 0x79, 0x40, 2, 1, zone * ZONE, 0, action | is_all << 8)
+    first = zone * ZONE + place
+    return struct.pack("<BBHI32xQII8x", 0x79, 0x40, 2, 1, first, 0, action | is_all << 8)
 
 
 def carried_out(queue: Host, steps: list[dict[str, Any]]) -> None:
@@ -78,7 +104,10 @@ def carried_out(queue: Host, steps: list[dict[str, Any]]) -> None:
         for zone in range(first, first + step.get("zones", 1)):
             for request in range(count):
                 place = step.get("at", sent.get(zone, 0)) + (request if "at" in step else 0)
-                if do in NUMBERS:
+                if do == "flush_zrwa":
+                    place = step.get("at", sent.get(zone, 1) - 1)
+                    queue.ask(managed(zone, NUMBERS[do], place=place))
+                elif do in NUMBERS:
                     queue.ask(managed(zone, NUMBERS[do]))
                 elif do == "read":
                     queue.ask(ranged(2, zone * ZONE + place), wanted=BLOCK)
@@ -108,6 +137,39 @@ def test_zones_are_those_of_a_simulation(timing: str, tmp_path: Path, command: P
     assert drive["programmed_bytes"] == ran["nand_bytes_written"]
     assert document["requests"]["append"] == 8
     assert document["checks"]["media_errors"] == 0
+
+
+@pytest.mark.parametrize("timing", ["off", "scaled:0.1"])
+def test_overwrites_of_an_area_cost_no_flash(
+    timing: str, tmp_path: Path, command: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a simulation: of N writes of each page of an area the flash takes one."""
+    monkeypatch.setattr(test_nvme, "DEVICE", ZONED.replace("zone_bytes", f"{AREAS}, zone_bytes", 1))
+    (tmp_path / "device.yaml").write_text(test_nvme.DEVICE)
+    (tmp_path / "actions.yaml").write_text(json.dumps(OVERWRITES))
+    words = ["benchmark", "-w", "actions.yaml", "-c", "device.yaml", "-o", "ran.json", "--quiet"]
+    subprocess.run([str(command), *words], cwd=tmp_path, check=True, timeout=LIMIT_S)
+    ran = json.loads((tmp_path / "ran.json").read_text())["metrics"]
+    server, lines = begin(tmp_path, command, "--nvme", "127.0.0.1:0", "--timing", timing)
+    with ending(server, tmp_path) as document, connected(lines[0]) as (_, queue):
+        carried_out(queue, OVERWRITES["pattern"]["steps"])
+        read = queue.ask(ranged(2, 0, 24), wanted=24 * BLOCK)[2]
+    written = noise(BLOCK, 0)
+    holes = bytes(4 * BLOCK), bytes(2 * BLOCK)
+    assert read == 16 * written + holes[0] + 2 * written + holes[1]
+    drive = document["drive"]
+    assert drive["zones"]["commands"].pop("read") == {"Successful Completion": 1}
+    assert drive["zones"] == ran["zones"]
+    assert drive["zones"]["refused"] == {
+        "Invalid Field in Command": 1,
+        "Invalid Zone Operation Request": 1,
+        "ZRWA Resources Unavailable": 1,
+        "Zone Invalid Write": 1,
+    }
+    assert drive["zones"]["zrwa"]["held_bytes"] == 2 * BLOCK
+    assert drive["programmed_bytes"] == ran["nand_bytes_written"] == 16 * BLOCK
+    assert drive["written_bytes"] == ran["host_bytes_written"] == (16 * TIMES + 2) * BLOCK
+    assert ran["waf"] == 16 / (16 * TIMES + 2)
 
 
 def test_an_image_keeps_zones(tmp_path: Path, command: Path) -> None:
@@ -140,6 +202,11 @@ def test_an_image_keeps_zones(tmp_path: Path, command: Path) -> None:
         ("--nvme 127.0.0.1:0 --lba 512", "lba: 512 with ftl.mapping zoned; accepted: 4096"),
         ("--nvme 127.0.0.1:0 --namespaces 50%,50%", "accepted: nothing, for one"),
         ("--nvme 127.0.0.1:0 --record r.csv", "requests to zones are not recorded"),
+        ("--nvme 127.0.0.1:0 --power-socket p", "so it cannot be cut from power here"),
+        (
+            f"--nvme 127.0.0.1:0 --set ftl.mapping.zrwa={json.dumps(MANY, separators=(',', ':'))}",
+            "ftl.mapping.zrwa.areas: 5 of 4 active zones; accepted: 1 to active_zones_max",
+        ),
         (
             "--nvme 127.0.0.1:0 --set ftl.mapping.zone_bytes=3MiB",
             "ftl.mapping.zone_bytes: 3145728, and Linux takes no such zones; accepted: a power",

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use opennandlab_serve::answer::{End, Fault};
 use opennandlab_serve::line::Line;
 use opennandlab_serve::request::{self, Command, Errno, Request, FUA, NO_HOLE, PLACEMENT_SHIFT};
+use opennandlab_sim::ftl::zones::ZoneAction;
+use opennandlab_sim::units::SECTOR_BYTES;
 
 use crate::bytes::get;
 use crate::command::{Entry, TRANSFER_BYTES_MAX};
@@ -240,7 +242,12 @@ fn copy(ticket: Ticket, asked: Copy, flags: u16, line: &mut Line<'_>) -> Result<
 fn manage_zone(namespace: &Namespace, entry: &Entry) -> Result<Plan, Status> {
     let command = zones::send(entry)?;
     let is_of_all = matches!(command, Command::AllZones(_));
-    let (offset, _) = namespace.range(if is_of_all { 0 } else { entry.first_block() }, 1)?;
+    let (mut offset, length) =
+        namespace.range(if is_of_all { 0 } else { entry.first_block() }, 1)?;
+    if command == Command::Zone(ZoneAction::FlushZrwa) {
+        // To the end of this block.
+        offset += length - SECTOR_BYTES;
+    }
     let cookie = u64::from(entry.id());
     let request = Request { command, flags: 0, cookie, offset, length: 0 };
     Ok(Plan::One(request, Purpose::Change))

@@ -13,7 +13,7 @@
 use opennandlab_serve::answer::End;
 use opennandlab_serve::line::Line;
 use opennandlab_serve::request::Command;
-use opennandlab_sim::ftl::zones::{ZoneAction, ZoneReport, ZoneState, Zones};
+use opennandlab_sim::ftl::zones::{ZoneAction, ZoneLimits, ZoneReport, ZoneState, Zones};
 use opennandlab_sim::session::Session;
 
 use crate::bytes::put_number;
@@ -38,8 +38,16 @@ const CHANGED_MAX: usize = 511;
 /// More have changed than it has room for.
 const TOO_MANY: u64 = 0xffff;
 
+/// An action of management: the area of a zone goes to the flash, up to a block and with it.
+const FLUSH_AREA: u32 = 0x11;
 /// In dword 13: all zones.
 const SELECT_ALL: u32 = 1 << 8;
+/// In dword 13 of an open: with a random write area.
+const WITH_AREA: u32 = 1 << 9;
+/// In the attributes of a zone: it has such an area.
+const HAS_AREA: u8 = 1 << 3;
+/// Of the optional features of a namespace: it has such areas, which can be flushed.
+const AREAS: u64 = 1 << 1;
 /// In dword 13: the count is of the zones that are sent.
 const PARTIAL: u32 = 1 << 16;
 /// Bytes of the head of a report, and of each zone in it.
@@ -59,6 +67,39 @@ pub(crate) struct Zoned {
     open_max: u32,
     /// Of a page of the drive, which is a block or a part of one.
     page_bytes: u64,
+    areas: Option<Areas>,
+}
+
+/// The random write areas of zones, in blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Areas {
+    count: u32,
+    size: u16,
+    granularity: u16,
+}
+
+impl Areas {
+    /// Those of a drive, if it has some.
+    fn of(limits: &ZoneLimits, page_bytes: u64) -> Result<Option<Self>, String> {
+        let Some(area) = limits.area else { return Ok(None) };
+        let block = u64::from(BLOCK_BYTES);
+        let blocks = |key: &str, pages: u32| {
+            let bytes = u64::from(pages) * page_bytes;
+            let count = u16::try_from(bytes / block).ok().filter(|_| bytes.is_multiple_of(block));
+            count.ok_or_else(|| {
+                format!(
+                    "ftl.mapping.zrwa.{key}: {bytes} over NVMe, which counts blocks of 4096 bytes \
+                     in 16 bits; accepted: a multiple of 4096, at most {}",
+                    u64::from(u16::MAX) * block
+                )
+            })
+        };
+        Ok(Some(Self {
+            count: area.count,
+            size: blocks("size_bytes", area.pages)?,
+            granularity: blocks("flush_granularity_bytes", area.granularity)?,
+        }))
+    }
 }
 
 impl Zoned {
@@ -108,6 +149,7 @@ impl Zoned {
             active_max: limits.active_max,
             open_max: limits.open_max,
             page_bytes,
+            areas: Areas::of(limits, page_bytes)?,
         }))
     }
 
@@ -126,6 +168,14 @@ pub(crate) fn identify(zoned: &Zoned, kind: u8) -> Option<Vec<u8>> {
             put_number(&mut page, 4, 4, u64::from(zoned.active_max) - 1);
             put_number(&mut page, 8, 4, u64::from(zoned.open_max) - 1);
             put_number(&mut page, FORMATS, 8, zoned.zone_blocks);
+            if let Some(areas) = zoned.areas {
+                put_number(&mut page, 2, 2, AREAS);
+                put_number(&mut page, 44, 4, u64::from(areas.count) - 1);
+                put_number(&mut page, 48, 2, areas.granularity.into());
+                put_number(&mut page, 50, 2, areas.size.into());
+                // They take flushes.
+                page[52] = 1;
+            }
         }
         // An append may be as long as any command.
         0x06 => {}
@@ -152,9 +202,11 @@ pub(crate) fn send(entry: &Entry) -> Result<Command, Status> {
     let action = match entry.dword(13) & 0xff {
         1 => ZoneAction::Close,
         2 => ZoneAction::Finish,
+        3 if entry.dword(13) & WITH_AREA != 0 => ZoneAction::OpenZrwa,
         3 => ZoneAction::Open,
         4 => ZoneAction::Reset,
         5 => ZoneAction::Offline,
+        FLUSH_AREA => ZoneAction::FlushZrwa,
         _ => return Err(Status::FIELD),
     };
     let is_all = entry.dword(13) & SELECT_ALL != 0;
@@ -241,6 +293,7 @@ fn row_bytes(zoned: &Zoned, row: &ZoneReport) -> [u8; ROW_BYTES] {
     // It is written in order.
     bytes[0] = 2;
     bytes[1] = state_number(row.state) << 4;
+    bytes[2] = if row.has_area && row.state.is_active() { HAS_AREA } else { 0 };
     put_number(&mut bytes, 8, 8, zoned.capacity_blocks);
     put_number(&mut bytes, 16, 8, zoned.block(row.start));
     let has_pointer = row.state == ZoneState::Empty || row.state.is_active();

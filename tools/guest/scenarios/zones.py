@@ -20,7 +20,8 @@ nand: {channels: 2, dies_per_channel: 2, planes_per_die: 1, blocks_per_plane: 40
 ftl:
   over_provisioning_pct: 0.1
   mapping: {kind: zoned, zone_bytes: 4MiB, zone_capacity_bytes: 3MiB, open_zones_max: 4,
-            active_zones_max: 6}
+            active_zones_max: 6,
+            zrwa: {areas: 2, size_bytes: 64KiB, flush_granularity_bytes: 16KiB}}
 """
 # Of 512 bytes: a zone, and what can be written of it.
 ZONE, CAPACITY = 8192, 6144
@@ -62,6 +63,15 @@ try truncate -s 0 /mnt/seq/2
 try test $(stat -c %s /mnt/seq/2) = 0
 umount /mnt
 say "last"; blkzone report -c 4 /dev/nvme0n1
+dd if=data of=area bs=4k count=16 2> /dev/null
+try nvme zns open-zone /dev/nvme0n1 -s 4096 -r
+for again in 1 2 3 4 5; do try nvme write /dev/nvme0n1 -s 4096 -c 15 -z 65536 -d area; done
+try nvme read /dev/nvme0n1 -s 4096 -c 15 -z 65536 -d read
+try cmp area read
+try nvme zns zrwa-flush-zone /dev/nvme0n1 -l 4111
+say "areas"; nvme zns id-ns /dev/nvme0n1; nvme zns report-zones /dev/nvme0n1 -s 4096 -d 1
+try nvme read /dev/nvme0n1 -s 4096 -c 15 -z 65536 -d read
+try cmp area read
 nvme smart-log /dev/nvme0 -o json
 nvme ocp smart-add-log /dev/nvme0 | grep "units written"
 try nvme disconnect -n $NQN
@@ -99,6 +109,18 @@ def scenario(bench: Bench) -> list[str]:
         found.append(f"refused: {zones['refused']}")
     if zones["commands"]["append"] != {"Successful Completion": 3}:
         found.append(f"appends: {zones['commands']}")
+    # Five writes of an area are one of the flash; a report has attribute 8.
+    if zones["zrwa"]["overwritten_bytes"] != 4 * 65536 or zones["zrwa"]["held_bytes"]:
+        found.append(f"areas: {zones['zrwa']}")
+    areas = console.partition("== areas\n")[2].partition("\n==")[0]
+    expected = {"numzrwa": "0x1", "zrwafg": "4", "zrwasz": "16", "zrwacap": "1"}
+    found += [
+        f"{name}: {shown(areas, name)}, not {value}"
+        for name, value in expected.items()
+        if shown(areas, name) != value
+    ]
+    if not re.search(r"WP: 0x1010 .*Attrs: 0x8 ", areas):
+        found.append(f"report: {areas}")
     return found
 
 

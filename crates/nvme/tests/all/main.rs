@@ -10,4 +10,5 @@ mod placement;
 mod purge;
 mod supported;
 mod times;
+mod zone_areas;
 mod zones;

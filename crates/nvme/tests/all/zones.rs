@@ -29,7 +29,7 @@ const OPEN_MAX: usize = 3;
 const ACTIVE_MAX: usize = 5;
 
 /// Two dies of 24 blocks of 16 pages; a zone is two blocks of each.
-fn zoned(pace: Pace, nand: &str, mapping: &str) -> Session {
+pub fn zoned(pace: Pace, nand: &str, mapping: &str) -> Session {
     let json = format!(
         r#"{{"nand": {{"channels": 1, "dies_per_channel": 2, "planes_per_die": 1,
         "blocks_per_plane": 24, "pages_per_block": 16{nand}}},
@@ -46,7 +46,7 @@ fn start(pace: Pace) -> (Server, SocketAddr) {
     serve(zoned(pace, "", SMALL), pace, &setup())
 }
 
-fn manage(zone: u64, action: u32, is_all: bool) -> [u8; 64] {
+pub fn manage(zone: u64, action: u32, is_all: bool) -> [u8; 64] {
     let first = zone * ZONE;
     let all = u32::from(is_all) << 8;
     entry(0x79, 1, &[first as u32, (first >> 32) as u32, 0, action | all])
