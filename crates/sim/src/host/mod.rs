@@ -103,8 +103,8 @@ pub struct HostConfig {
     #[schemars(schema_with = "size_schema")]
     pub read_ahead_bytes: Option<u64>,
     /// Most bytes of a read or write that the host sends as one command, a multiple of 4096 up to
-    /// 1 GiB, a number or text such as `512KiB`: larger ones reach the drive as several, each
-    /// counted and timed by itself. Left out: no limit. Not with `ftl.mapping` zoned.
+    /// 1 GiB, a number or text such as `512KiB`: larger ones reach the drive as several commands.
+    /// Left out: no limit. Not with `ftl.mapping` zoned.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "optional_bytes")]
     #[schemars(schema_with = "size_schema")]
     pub max_transfer_bytes: Option<u64>,

@@ -22,6 +22,7 @@ mod set_age;
 mod simulation;
 mod sources;
 mod steady;
+mod wear;
 mod window;
 
 pub use run::Progress;

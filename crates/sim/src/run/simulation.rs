@@ -8,7 +8,7 @@ use super::cell::{CellRun, IdleRun};
 use super::fio::FioRun;
 use super::outcome;
 use super::run::{Progress, Run};
-use super::set_age::set_age;
+use super::wear::set_age;
 use crate::config::ConfigError;
 use crate::drive::image::{self, ImageError};
 use crate::drive::{checkpoint, DeviceConfig, Drive, Placer};

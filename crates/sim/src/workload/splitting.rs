@@ -101,7 +101,9 @@ mod tests {
         let drawn = |calls: &[usize]| {
             let mut split = Split::new(Box::new(List(requests())), 512);
             let mut batch = Vec::new();
-            calls.iter().for_each(|&count| split.fill(&mut batch, count));
+            for &count in calls {
+                split.fill(&mut batch, count);
+            }
             batch.iter().map(|it| (it.op, it.sector, it.sector_count)).collect::<Vec<_>>()
         };
         let whole = drawn(&[100, 100]);

@@ -311,7 +311,7 @@ impl Traffic<'_> {
         (first / SECTOR_BYTES, extent)
     }
 
-    /// Sectors of a page in which smaller requests start anywhere; 0 where they do not.
+    /// Sectors of a page in which smaller requests start anywhere; 0 if at its start.
     fn offset_sectors(&self) -> u32 {
         let is_drawn = matches!(
             self.pattern,

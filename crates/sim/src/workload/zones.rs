@@ -193,9 +193,8 @@ impl Asked<'_> {
         for (index, step) in self.steps.iter().enumerate() {
             let is_possible = match step {
                 PreconditionStep::Workload(step) => step.until.is_none(),
-                PreconditionStep::Rest(_) => true,
+                PreconditionStep::Rest(_) | PreconditionStep::Age(_) => true,
                 PreconditionStep::SequentialFill(_) => false,
-                PreconditionStep::Age(_) => true,
             };
             if !is_possible {
                 let message = "the host of host_log writes on from step to step, and the \
