@@ -361,6 +361,10 @@ class Target(ABC):
     def facts(self) -> pts_header.Target:
         """Return what a report says of the target."""
 
+    def state_facts(self) -> pts_header.DriveState | None:
+        """Return the state that it was given before its first stimulus; None without any."""
+        return None
+
     def host_path(self) -> pts_header.HostPath | None:
         """Return how requests reached the target until now; None where nothing is known."""
         return None

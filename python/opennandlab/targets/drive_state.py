@@ -7,9 +7,9 @@ eol     every block has all of them: the end of life of JEDEC JESD218, without i
 image   a drive that was saved, with its data and its wear; the test begins with a purge
 ```
 Wear is set (`precondition: [{kind: age, …}]`), and blocks that fail on the way are lost, by the
-failure model of the device. A drive at its rated cycles goes on: `nand.wear_out` is `ignore`, since
-a test writes more than the last cycle of its blocks. How old data is stays what `nand.stress` of
-the device says: by default 0, just written.
+failure model of the device. A drive at its rated cycles stays in use: `nand.wear_out` is `ignore`,
+since a test writes more than the last cycle of its blocks. The age of data is that of `nand.stress`
+of the device: by default 0, just written.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ WORN_OUT: Final = "nand.wear_out"
 
 
 def check_state(state: str | None) -> None:
-    """Refuse what is no state.
+    """Refuse texts that are no state.
 
     Raises:
-        ConfigError: with what is accepted.
+        ConfigError: with the accepted states.
     """
     kind, mark, path = str(state).partition(":")
     if state is None or state in AGES or (kind == "image" and mark and path):
@@ -69,7 +69,7 @@ class StartState:
         """Return a state of a device.
 
         Raises:
-            ConfigError: for a state that the device cannot have, with what is accepted.
+            ConfigError: for a state that the device cannot have, with the accepted ones.
         """
         check_state(name)
         if name not in AGES:
@@ -93,10 +93,10 @@ class StartState:
         return cls(name, device, cycles, None)
 
     def drive(self, seed: int) -> tuple[_core.Drive, pts_header.DriveState]:
-        """Return a drive in this state, and what a report says of it.
+        """Return a drive in this state, and its facts for a report.
 
         Args:
-            seed: Seed of the drive: its factory bad blocks, and what fails.
+            seed: Seed of the drive: its factory bad blocks, and its failures.
         """
         rated = self.device.to_dict()["nand"]["max_pe_cycles"]
         if self.image is not None:

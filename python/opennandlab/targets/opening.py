@@ -54,7 +54,7 @@ class Request:
         consent: What may be lost on a real one.
         folder: Where fio's job files and outputs go; None for a temporary place.
         shrink: What a simulated drive is divided by, `auto` or a number; None for nothing.
-        state: What a simulated drive is before the test; None for one from the factory.
+        state: State of a simulated drive before the test; None for one from the factory.
     """
 
     text: str

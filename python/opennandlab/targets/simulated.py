@@ -97,7 +97,7 @@ class SimulatedTarget(Target):
             device declares.
         name: As the user named it; None for `sim:` and the name of the device.
         shrink: By what the pages of its blocks are divided: see `core.shrinking`.
-        state: What it is before its first stimulus: see `targets.drive_state`; None for an empty
+        state: Its state before the first stimulus, see `targets.drive_state`; None for an empty
             drive from the factory.
 
     Raises:
@@ -141,12 +141,11 @@ class SimulatedTarget(Target):
         self._seed = seed
         self.state = state
         self._facts_of_state: pts_header.DriveState | None = None
-        if state is None:
-            self._open: _core.Drive | None = self._declared.drive(seed)
-        else:
-            begun = StartState.of(state, self._declared)
-            self._open, self._facts_of_state = begun.drive(seed)
-            self._declared.consulted(self._open)
+        self._open: _core.Drive | None = None
+        # Reached with the first use: a plan needs no drive, and age takes seconds of many blocks.
+        self._begin = None if state is None else StartState.of(state, self._declared)
+        if self._begin is None:
+            self._open = self._declared.drive(seed)
         self.capacity_bytes = int(self._declared.effective["logical_bytes"])
         self.sector_bytes = 512
         self._data = _declared_data(self._declared)
@@ -154,6 +153,10 @@ class SimulatedTarget(Target):
 
     @property
     def _core(self) -> _core.Drive:
+        if self._begin is not None:
+            self._open, self._facts_of_state = self._begin.drive(self._seed)
+            self._declared.consulted(self._open)
+            self._begin = None
         if self._open is None:
             raise TargetError(f"{self.name}: it was closed")
         return self._open
@@ -185,8 +188,11 @@ class SimulatedTarget(Target):
                 "simulator_version": _core.version(),
                 "model_version": _core.model_version(),
             },
-            state=self._facts_of_state,
         )
+
+    def state_facts(self) -> pts_header.DriveState | None:
+        """Return the state that the drive began with; None if none was asked for."""
+        return None if self.state is None or self._core is None else self._facts_of_state
 
     def host_path(self) -> pts_header.HostPath:
         """Return the way through the simulated host."""
@@ -320,6 +326,8 @@ class SimulatedTarget(Target):
         for has_cache in (True, False):
             for data in (self._data, *_data_kinds(self._declared)):
                 if self._configuration(has_cache=has_cache, data=data).json() == found:
+                    if self._begin is not None:
+                        self.state_facts()
                     self._open, self._has_cache, self._data = core, has_cache, data
                     self._declared.consulted(core)
                     self.device = DeviceConfig(core.device(), self._declared.name)
@@ -376,7 +384,7 @@ class SimulatedTarget(Target):
 
     def close(self) -> None:
         """Give the memory of the drive back."""
-        self._open = None
+        self._open = self._begin = None
 
     def _advance(self, watch: Watcher | None) -> None:
         """Run the work begun to its end, in slices of about 20 ms: Ctrl-C lands between them."""

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from msgspec import structs
+
 from opennandlab.documents import pts_header
 from opennandlab.documents.record import made
 from opennandlab.pts.bench.journal import Journal, measurement_from_dict, measurement_to_dict
@@ -68,7 +70,7 @@ class Bench:
         self.target = self._first_target = target
         self.plan = plan
         # Asked now: a target that vanishes in the middle cannot be asked any more.
-        self.facts = target.facts()
+        self.facts = structs.replace(target.facts(), state=target.state_facts())
         self.record = Record()
         self.progress = Progress(plan.test.name)
         self._journal = journal

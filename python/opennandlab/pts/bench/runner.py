@@ -185,9 +185,9 @@ def outlook_of(test: Test, settings: Settings, request: Request) -> Outlook:
 def _journal(target: Target, plan: Plan, place: Place, name: str) -> Journal | None:
     if place.folder is None:
         return None
-    told = target.facts()
-    facts = told.device
-    image = None if told.state is None else told.state.image_sha256
+    facts = target.facts().device
+    state = target.state_facts()
+    image = None if state is None else state.image_sha256
     settings = {
         "test": plan.test.name,
         "settings": plan.settings.to_dict(),
