@@ -47,9 +47,9 @@ pub struct Overhead {
 impl CommandOverhead {
     /// The one number of all commands, if there is one.
     fn number(&self) -> Option<f64> {
-        let CommandCost { read, write, trim, flush, per_kib, moved: _ } = self.0;
-        let is_one = read == write && read == trim && read == flush && per_kib.is_free();
-        is_one.then_some(read)
+        let read = self.0.read;
+        let all = CommandCost { read, write: read, trim: read, flush: read, ..Default::default() };
+        (self.0 == all).then_some(read)
     }
 
     /// Whether no command takes time.
