@@ -387,9 +387,9 @@ fn areas_that_cannot_be_are_refused_by_their_key() {
     for (key, value, accepted) in [
         ("areas", 0, "1 to active_zones_max"),
         ("areas", 6, "1 to active_zones_max"),
-        ("size_bytes", 18 * PAGE, "a multiple of flush_granularity_bytes"),
+        ("size_bytes", 18 * PAGE, "a multiple of 16384"),
         ("size_bytes", 52 * PAGE, "at most 196608"),
-        ("size_bytes", 0, "a multiple of flush_granularity_bytes"),
+        ("size_bytes", 0, "a multiple of 16384"),
         ("flush_granularity_bytes", 512, "a multiple of 4096"),
         ("flush_granularity_bytes", 5 * PAGE, "that divides 196608"),
         ("flush_granularity_bytes", 0, "a multiple of 4096"),

@@ -432,23 +432,15 @@ const BY_CAPACITY: &[Rule<DeviceConfig>] = &[
     ("ftl.mapping.zrwa.flush_granularity_bytes", |it| {
         let (zoned, page) = (it.ftl.mapping.zoned()?, it.geometry().page_bytes);
         let (step, zone) = (zoned.zrwa.as_ref()?.flush_granularity_bytes, zoned.capacity_bytes());
-        (step == 0 || !step.is_multiple_of(page) || !zone.is_multiple_of(step)).then(|| {
-            format!(
-                "{step} bytes, with map units of {page} and {zone} bytes of a zone to be written; \
-                 accepted: a multiple of {page} that divides {zone}"
-            )
-        })
+        (step == 0 || !step.is_multiple_of(page) || !zone.is_multiple_of(step))
+            .then(|| format!("{step} bytes; accepted: a multiple of {page} that divides {zone}"))
     }),
     ("ftl.mapping.zrwa.size_bytes", |it| {
         let zoned = it.ftl.mapping.zoned()?;
         let (zrwa, zone) = (zoned.zrwa.as_ref()?, zoned.capacity_bytes());
         let (size, step) = (zrwa.size_bytes, zrwa.flush_granularity_bytes);
-        (size == 0 || !size.is_multiple_of(step.max(1)) || size > zone).then(|| {
-            format!(
-                "{size} bytes of a zone of {zone} to be written; accepted: a multiple of \
-                 flush_granularity_bytes, {step}, at most {zone}"
-            )
-        })
+        (size == 0 || !size.is_multiple_of(step.max(1)) || size > zone)
+            .then(|| format!("{size} bytes; accepted: a multiple of {step}, at most {zone}"))
     }),
     ("ftl.mapping.log_blocks", |it| {
         let (blocks, pools) = (it.ftl.mapping.log_blocks()?, it.geometry().die_count);

@@ -17,7 +17,7 @@
 //!
 //! Source: NVM Express Zoned Namespace Command Set Specification 1.1 (TP 4076), as QEMU
 //! (`hw/nvme/ctrl.c`), FEMU (`hw/femu/zns/zns.c`) and `NVMeVirt` carry it out. The order of
-//! refusals is that of QEMU, the status of flushes and opens that an area does not take that of FEMU.
+//! refusals is that of QEMU; what a flush or an open that cannot be is answered is that of FEMU.
 
 use std::collections::VecDeque;
 
