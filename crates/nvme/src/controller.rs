@@ -100,8 +100,11 @@ impl State {
         self.queues.insert(queue, pipe).map(|before| self.queues.insert(queue, before)).is_none()
     }
 
-    pub(crate) fn give_back(&mut self, queue: u16) {
-        self.queues.remove(&queue);
+    /// The connection of a queue has ended; after a reset another one may have the queue.
+    pub(crate) fn give_back(&mut self, queue: u16, pipe: &Arc<Pipe>) {
+        if self.queues.get(&queue).is_some_and(|it| Arc::ptr_eq(it, pipe)) {
+            self.queues.remove(&queue);
+        }
     }
 
     /// The host writes the configuration; whether it shuts down.
@@ -110,8 +113,10 @@ impl State {
         let (was_enabled, is_enabled) = (before & ENABLED != 0, configuration & ENABLED != 0);
         if was_enabled && !is_enabled {
             // A reset ends all I/O queues, and leaves the time of keeping alive.
-            let others = self.queues.iter().filter(|(queue, _)| **queue > 0);
-            others.for_each(|(_, pipe)| pipe.close());
+            // The host may connect them again before their connections have ended.
+            for (_, pipe) in self.queues.split_off(&1) {
+                pipe.close();
+            }
             let keep_alive_ms = self.features.keep_alive_ms;
             self.features = Features::default();
             self.features.keep_alive_ms = keep_alive_ms;

@@ -41,6 +41,7 @@ pub(crate) struct Queue {
     pub(crate) target: Arc<Target>,
     pub(crate) controller: Arc<Controller>,
     pub(crate) id: u16,
+    pipe: Arc<Pipe>,
     /// Its entries.
     pub(crate) entries: u16,
     /// The host leaves the head of the queue alone.
@@ -51,7 +52,7 @@ pub(crate) struct Queue {
 
 impl Drop for Queue {
     fn drop(&mut self) {
-        self.controller.state().give_back(self.id);
+        self.controller.state().give_back(self.id, &self.pipe);
         if self.id == 0 {
             self.target.remove(&self.controller);
         }
@@ -114,7 +115,7 @@ pub(crate) fn connect(
         _ => with_queue(target, asked, &host, id)?,
     };
     let mut state = controller.state();
-    if !state.take(id, pipe) {
+    if !state.take(id, Arc::clone(&pipe)) {
         return Err((Status::SEQUENCE, 0));
     }
     let keep_alive_ms = if id == 0 { get(&entry.0, 48, 4) as u32 } else { 0 };
@@ -126,6 +127,7 @@ pub(crate) fn connect(
         target: Arc::clone(target),
         controller,
         id,
+        pipe,
         entries: size + 1,
         is_without_flow: entry.0[46] & 1 << 2 != 0,
         keep_alive_ms,

@@ -276,7 +276,7 @@ fn logs_agree_with_the_counts_of_the_drive() {
         group[1] = 0x40;
         let log = admin.take(group, 512).data;
         assert_eq!((number(&log, 96, 8), number(&log, 112, 8)), (53, 401));
-        let [read, written] = ["read_bytes", "written_bytes"].map(|it| count(it));
+        let [read, written] = ["read_bytes", "written_bytes"].map(&count);
         let group = |bytes: u64| bytes.div_ceil(1_000_000_000);
         assert_eq!((number(&log, 48, 8), number(&log, 64, 8)), (group(read), group(written)));
         assert_eq!(number(&log, 80, 8), count("programmed_bytes").div_ceil(1_000_000_000));
