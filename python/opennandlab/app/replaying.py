@@ -64,8 +64,8 @@ class Plan:
         idle_ms: The user's pause between iterations.
         traces: Traces of your own, by case.
         cpu: Who thinks between the requests of an iteration.
-        transfer_max: Bytes above which the host splits a read or write; 0 for what
-            `host.max_transfer_bytes` of the device says, and as recorded without it.
+        transfer_max: Bytes above which the host splits a read or write; 0 for
+            `host.max_transfer_bytes` of the device, and as recorded without it.
     """
 
     device: DeviceConfig

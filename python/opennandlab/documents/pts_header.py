@@ -80,7 +80,7 @@ class Target(Record, frozen=True, kw_only=True):
         name: As it was given.
         device: The device under test.
         platform: The machine, or the simulator: names to values.
-        state: The state of a simulated drive before the test; absent where none was asked for.
+        state: The state of a simulated drive before the test; absent if none was asked for.
     """
 
     kind: str

@@ -18,8 +18,7 @@ use crate::reads::{Algorithm, Fidelity};
 use crate::reliability::RberConfig;
 use crate::units::SECTOR_BYTES;
 
-/// Slots of a superblock, at most: 64 GiB of 4 KiB units. Greedy keeps a ring for each count of
-/// live slots.
+/// Slots of a superblock, at most: 64 GiB of 4 KiB units. Greedy keeps a ring for each count.
 const SLOTS_MAX: u64 = 1 << 24;
 
 impl DeviceConfig {
@@ -51,8 +50,7 @@ impl DeviceConfig {
         filled.map_err(|error| error.under("ecc"))?;
         check_rules(&config, BY_READS)?;
         config.check_cells()?;
-        let filled = config.controller.fill_decode(&config.ecc);
-        filled.map_err(|error| error.under("controller"))?;
+        config.controller.fill_decode(&config.ecc).map_err(|error| error.under("controller"))?;
         config.check_namespaces()?;
         check_rules(&config, BY_CAPACITY)?;
         config.check_spare()?;
@@ -85,19 +83,13 @@ const BY_MEMORY: &[Rule<DeviceConfig>] = &[
         let pages = it.ftl.write_buffer_pages;
         (it.host.write_cache.is_some() && pages > 0).then(|| {
             format!(
-                "there is a write buffer already (ftl.write_buffer_pages: {pages}); accepted: one \
-                 of the two"
+                "a write buffer exists (ftl.write_buffer_pages: {pages}); accepted: one of the two"
             )
         })
     }),
     ("host.max_transfer_bytes", |it| {
-        let bytes = it.host.max_transfer_bytes?;
-        it.ftl.mapping.zoned().map(|_| {
-            format!(
-                "{bytes} with ftl.mapping zoned, whose hosts know the zones and are not split; \
-                 accepted: left out"
-            )
-        })
+        let bytes = it.host.max_transfer_bytes.filter(|_| it.ftl.mapping.zoned().is_some())?;
+        Some(format!("{bytes} with ftl.mapping zoned, whose hosts split nothing; accepted: none"))
     }),
     ("host.command_cost_us.move", |it| {
         let cost = it.host.command_cost_us?.moved;
