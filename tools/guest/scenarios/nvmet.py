@@ -58,14 +58,15 @@ def scenario(bench: Bench) -> list[str]:
         console = bench.boot(script, server, kit)
     found = findings(console)
     for size in ("4k", "128k"):
-        rates = _rates(console, "echo", size, "way")
-        print(f"  an echo of {size} through this network: {1e3 / median(rates or [0.001]):.2f} ms")
+        echoes = _rates(console, "echo", size, "way")
+        if echoes:
+            print(f"  an echo of {size} through this network: {1e3 / median(echoes):.2f} ms")
     for size, way in LOADS:
-        rates = [_rates(console, disk, size, way) for disk in (0, 1)]
-        if any(len(values) < TURNS for values in rates):
-            found.append(f"{way} of {size}: {list(map(len, rates))} rates, accepted: {TURNS} each")
+        runs = [_rates(console, disk, size, way) for disk in (0, 1)]
+        if any(len(rates) < TURNS for rates in runs):
+            found.append(f"{way} of {size}: {list(map(len, runs))} rates, accepted: {TURNS} each")
             continue
-        here, there = map(median, rates)
+        here, there = (median(rates) for rates in runs)
         print(
             f"  {way} of {size}, one at a time, medians of {TURNS}: {1e3 / here:.2f} ms here, "
             f"{1e3 / there:.2f} ms with nvmet, ratio {there / here:.2f}"
