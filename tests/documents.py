@@ -267,6 +267,10 @@ def refresh(page: Path) -> int:
     changed = 0
     with tempfile.TemporaryDirectory() as folder:
         outcomes = list(run_page("\n".join(lines), Path(folder)))
+    for outcome in outcomes:
+        # A command that is not found, or fails as it should not, leaves the page as it was.
+        if outcome.exit_code != outcome.step.exit_code:
+            raise SystemExit(f"{page}: {outcome.complaint}")
     # From the end, so that the places of the steps before stay right.
     for outcome in reversed(outcomes):
         step = outcome.step
