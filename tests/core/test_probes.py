@@ -83,6 +83,19 @@ def test_what_cannot_be_probed_is_refused(
         Probes(prepared(workload), **numbers)
 
 
+def test_a_run_too_short_for_its_probes_says_so(tmp_path: Path) -> None:
+    """Its rows are fewer and uneven, which a table of means does not show."""
+    device, work, rows = (tmp_path / name for name in ("d.yaml", "w.yaml", "p.csv"))
+    device.write_text(json.dumps(SMALL))
+    work.write_text(json.dumps({**AGING, "total": {"ios": 3000}, "precondition": []}))
+    words = ["benchmark", "-c", str(device), "-w", str(work), "--probes", str(rows)]
+    done = CliRunner().invoke(app, [*words, "--probe-ios", "50"])
+    assert done.exit_code == 0, done.output
+    taken = len(rows.read_text().splitlines()) - 1
+    said = " ".join(done.stderr.split())
+    assert f"{taken} of 50 probes: the run is too short" in said
+
+
 def test_the_command_writes_a_row_for_each(tmp_path: Path) -> None:
     device, work, rows = (tmp_path / name for name in ("d.yaml", "w.yaml", "p.csv"))
     device.write_text(json.dumps(SMALL))

@@ -70,6 +70,8 @@ def test_what_cannot_be_shown_is_no_verdict() -> None:
         ("class", {"drive_class": "server"}),
         ("drives", {"drives": 0}),
         ("tbw", {"tbw_tb": float("nan")}),
+        ("tbw", {"tbw_tb": 1e300}),
+        ("tbw", {"tbw_tb": 1e7}),  # more errors would be allowed than are counted
         ("read", {"read_tb": 0.0}),
         ("failures", {"failures": 32}),
         ("errors", {"errors": -1}),

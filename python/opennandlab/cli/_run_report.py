@@ -77,6 +77,9 @@ def _show_probes(probes: "Probes | None") -> None:
     rows = [(name, *map(number, values)) for name, *values in spread(probes.rows)]
     stdout().print(f"\n{len(probes.rows)} timed probes on copies of the drive", markup=False)
     stdout().print(plain_table(["probe", "mean", "least", "most"], rows))
+    if len(probes.rows) < probes.count:
+        missing = f"{len(probes.rows)} of {probes.count} probes"
+        note(f"{missing}: the run is too short for more, or its drive took no more requests")
 
 
 def _beside_whole(given: MeasuredRunOptions) -> MeasuredRunOptions:

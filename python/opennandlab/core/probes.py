@@ -74,7 +74,7 @@ class Probes:
         count: Number of probes.
         requests: Requests of each, whose seed follows from that of the run.
 
-    `rows` are those that were taken.
+    `rows` are those that were taken: fewer than `count` of a run of few requests.
 
     Raises:
         ConfigError: for a run with a clock, one of traces, and numbers out of range.
@@ -95,7 +95,7 @@ class Probes:
             raise ConfigError("probes", message)
         timed = {**work, "timed": True, "total": {"ios": requests}, "precondition": []}
         self._work = load_workload(timed, run.device)
-        self._device, self._seed, self._count = run.device, run.seed, count
+        self._device, self._seed, self.count = run.device, run.seed, count
         self.slice_ops = SLICE_OPS
         self.rows: list[Probe] = []
 
@@ -104,10 +104,10 @@ class Probes:
         if not (state.measured and state.total) and not state.finished:
             return
         share = 1.0 if state.finished else state.done / state.total
-        taken = round(self.rows[-1].share * self._count) if self.rows else 0
-        if share * self._count < taken + 1 or (state.finished and taken == self._count):
+        taken = round(self.rows[-1].share * self.count) if self.rows else 0
+        if share * self.count < taken + 1 or (state.finished and taken == self.count):
             return
-        found = self._measured(int(share * self._count))
+        found = self._measured(int(share * self.count))
         if found is not None:
             self.rows.append(found)
 
@@ -125,7 +125,7 @@ class Probes:
         if not times or times["mean"] is None:
             return None
         return Probe(
-            share=number / self._count,
+            share=number / self.count,
             iops=metrics["iops"]["total"],
             mb_s=metrics["throughput_mb_s"]["total"],
             mean_us=times["mean"],

@@ -159,12 +159,18 @@ def sample_plan(  # noqa: PLR0913 - what a test plan states
         raise ConfigError("failures", f"{failures} of {drives} drives; accepted: 0 to {drives}")
     required = CLASSES[drive_class]
     terabytes = min(tbw_tb, tbw_tb if read_tb is None else read_tb)
+    errors_max = terabytes * BITS_PER_TB * required.uber_max * drives
+    if errors_max > COUNT_MAX:
+        most = COUNT_MAX / (BITS_PER_TB * required.uber_max * drives)
+        raise ConfigError(
+            "tbw", f"{terabytes:g} TB of {drives} drives; accepted: at most {most:g} of so many"
+        )
     return SamplePlan(
         drive_class,
         drives,
         terabytes,
         Count.of(required.functional_failures_max * drives, failures),
-        Count.of(terabytes * BITS_PER_TB * required.uber_max * drives, errors),
+        Count.of(errors_max, errors),
     )
 
 
