@@ -217,6 +217,13 @@ def test_a_rehearsal_says_how_long_simulated_time_takes(cli: Cli) -> None:
         assert plan["wall_seconds"][1] < plan["seconds"][1] / 10
 
 
+def test_a_rehearsal_without_a_copy_says_what_it_assumes(cli: Cli) -> None:
+    """A copy that wears out while it is tried gives no rates: half an hour was said for two."""
+    asked = ("pts", "latency", "--target", "sim:small.yaml", "--set", "nand.max_pe_cycles=3")
+    shown = cli(*asked, "--dry-run").stdout
+    assert "if it does 50000 requests a second or 500 MB/s; the time that simulating it" in shown
+
+
 def test_the_pace_of_a_curve_is_that_of_the_point_under_way() -> None:
     from opennandlab.cli.ecc import _line
 

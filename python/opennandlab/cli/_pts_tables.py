@@ -231,28 +231,28 @@ def span(least: str, most: str) -> str:
 
 def plan_lines(least: "Rehearsal", most: "Rehearsal", capacity_bytes: int) -> list[str]:
     """Return bytes and times of a plan."""
-    from opennandlab.pts.bench.rehearsal import ASSUMED_IOPS, ASSUMED_MB_S
-
     ends = (least, most)
     writes = span(*(_decimal_bytes(one.written_bytes) for one in ends))
     fills = span(*(_few_digits(one.written_bytes / capacity_bytes) for one in ends))
     filled = most.of_phase("wipc")[0]
     before = f", of it {_decimal_bytes(filled)} to precondition" if filled else ""
     times = span(*(terminal.duration(one.seconds) for one in ends))
-    assumed = f", if it does {ASSUMED_IOPS:g} requests a second or {ASSUMED_MB_S:g} MB/s"
     return [
         f"writes {writes} ({fills} drive writes){before}",
-        f"takes {times} of the drive's time" + (_here([least], [most]) or assumed),
+        f"takes {times} of the drive's time{_here([least], [most])}",
     ]
 
 
 def _here(least: "Sequence[Rehearsal]", most: "Sequence[Rehearsal]") -> str:
-    """Say how long simulated time takes here; nothing for other drives."""
+    """Say what a time rests on, and how long simulated time takes here."""
+    from opennandlab.pts.bench.rehearsal import ASSUMED_IOPS, ASSUMED_MB_S
+
+    assumed = f", if it does {ASSUMED_IOPS:g} requests a second or {ASSUMED_MB_S:g} MB/s"
     if not all(one.is_virtual for one in most):
-        return ""
+        return assumed
     ends = [[one.here_s for one in found] for found in (least, most)]
     if any(one is None for end in ends for one in end):
-        return "; the time that simulating it takes here is unknown"
+        return f"{assumed}; the time that simulating it takes here is unknown"
     times = (terminal.duration(sum(one or 0.0 for one in end)) for end in ends)
     return (
         f", as a small copy of it was tried; simulated here in about {span(*times)} of a processor"
