@@ -54,9 +54,17 @@ class RunOptions(EngineOptions, Printed):
         None
     )
     only: Annotated[
-        list[int] | None, flag("Only this device. May be repeated.", metavar="INDEX")
+        list[int] | None,
+        flag("Only this device, into fleet-INDEX.json. May be repeated.", metavar="INDEX"),
     ] = None
     retry: Annotated[bool, flag("Run what failed before again.")] = False
+    jobs: Annotated[
+        int | None,
+        flag(
+            "Points at a time; default: all cores, and all targets.",
+            "--jobs", "-j", min=1, max=1024,
+        ),
+    ] = None  # fmt: skip
     destructive: Annotated[bool, flag("Targets: allow all their data to be destroyed.")] = False
     i_know: Annotated[
         list[str] | None, flag("Targets: a device that is meant. May be repeated.", metavar="NAME")

@@ -92,7 +92,11 @@ def subtitle(document: AppDocument) -> str:
     """Return a line on how it was run."""
     how = "closed-loop replay in virtual time" if document.mode == "replay" else "live"
     state = f", {document.state.name}" if document.state else ""
-    return f"{how}{state}, {document.runs} runs, seed {document.seed}"
+    return f"{how}{state}, {_runs(document)}, seed {document.seed}"
+
+
+def _runs(document: AppDocument) -> str:
+    return "1 run" if document.runs == 1 else f"{document.runs} runs"
 
 
 def _headlines(document: AppDocument) -> Iterator[Headline]:
@@ -187,7 +191,7 @@ def _parts(document: AppDocument) -> Iterator[Item]:
         for one in found
     )
     heads = ("case", "part", "mean ms", "unit", "rate", "sd")
-    note = f"Means and standard deviations over {document.runs} runs."
+    note = f"Means and standard deviations over {_runs(document)}."
     yield Table("parts", "Rates of parts", heads, rows, note, digits=1)
     sliced = [one for one in found if one.slices]
     if sliced:

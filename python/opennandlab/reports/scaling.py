@@ -89,8 +89,8 @@ def figures(sweep: ScalingSweep) -> Iterator[Plot | Relief]:
     yield Plot(
         "normalised",
         "RMS over that of one unit",
-        Axis("units", "log"),
-        Axis("normalised RMS", "log"),
+        Axis("units"),
+        Axis("normalised RMS"),
         tuple(
             Series(
                 f"{words.kib(size)} KiB",
@@ -112,7 +112,7 @@ def figures(sweep: ScalingSweep) -> Iterator[Plot | Relief]:
     )  # fmt: skip
     mixes = tuple(words.mix(100 * share) for share in MIXES)
     for count in dict.fromkeys((sweep.units[0], sweep.units[-1])):
-        title = f"{count} units: rate by mix and request size"
+        title = f"{count} unit{'s' * (count > 1)}: rate by mix and request size"
         yield Relief(
             f"mix-size-{count}", title, "read / write mix, %", "block size, KiB",
             Axis("MB/s", "log"), mixes, sizes,
