@@ -163,7 +163,7 @@ def sample_plan(  # noqa: PLR0913 - what a test plan states
     if errors_max > COUNT_MAX:
         most = COUNT_MAX / (BITS_PER_TB * required.uber_max * drives)
         raise ConfigError(
-            "tbw", f"{terabytes:g} TB of {drives} drives; accepted: at most {most:g} of so many"
+            "tbw", f"{terabytes:g} TB of {drives} drives; accepted: at most {most:g} TB"
         )
     return SamplePlan(
         drive_class,
