@@ -213,7 +213,7 @@ def test_a_suite_of_a_file_runs_on_both_kinds_of_target(tmp_path: Path) -> None:
     mine.write_text(f"cases: {{surf: 2, office: 1}}\nsizes: {sizes}\n")
     done = CliRunner().invoke(command_line, [*options, f"sim:{tmp_path / 'small.yaml'}"])
     assert done.exit_code == 2
-    assert "sizes of its recording" in done.output
+    assert "sizes of its recording; accepted: with dir:PATH" in " ".join(done.output.split())
     done = CliRunner().invoke(command_line, [*options, f"dir:{tmp_path}"])
     assert done.exit_code == 0, done.output
     access = [one["access"] for one in json.loads(done.stdout)["cases"]]

@@ -137,8 +137,10 @@ def test_two_ways_to_write_a_directory_are_one_target(tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match="is the same as") as refused:
             fleet([f"dir:{tmp_path}", f"dir:{other}"], a=APPS)
         assert refused.value.path == "targets[1]"
-    with pytest.raises(ConfigError, match="1 to 64 targets"):
+    with pytest.raises(ConfigError, match="65 targets; accepted: a list of 1 to 64 targets"):
         fleet([f"dir:d{index}" for index in range(65)], a=APPS)
+    with pytest.raises(ConfigError, match="no target is a drive; accepted: with nbd"):
+        fleet(["dir:a"], a=LOAD)
     with pytest.raises(ConfigError, match="of simulated drives"):
         fleet(["dir:a"], a={"run": "chain", "stages": {"cut": {"run": "power"}}})
 

@@ -220,7 +220,8 @@ def run(given: RunOptions) -> None:
     created = now.isoformat(timespec="milliseconds").replace("+00:00", "Z")
     if kind == "sim":
         if sizes or (is_file(given.suite) and chosen.sizes):
-            raise ConfigError("size", "a recorded trace has the sizes of its recording")
+            message = "a recorded trace has the sizes of its recording; accepted: with dir:PATH"
+            raise ConfigError("size", message)
         work = _replaying(place, chosen, given, given.state)
     else:
         given.refuse(("cpu",), "in a directory, where a processor thinks; accepted: with sim:")

@@ -55,6 +55,7 @@ from opennandlab.targets.base import TargetError
 
 OWN_KEYS: Final = ("name", "targets", "suites")
 TARGETS_MAX: Final = 64
+DRIVES: Final = "nbd+unix:///?socket=PATH, file:PATH, /dev/…"
 # What a suite cannot say, since the fleet does.
 FORBIDDEN: Final = ("target", "output", "seed", "json", "quiet", "destructive", "i_know", "force",
                     "resume", "dry_run", "store", "keep", "allow_code", "set", "help",
@@ -212,10 +213,12 @@ class LiveFleet:
             raise ConfigError(str(unknown), message)
         targets = document.get("targets")
         if not isinstance(targets, list) or not 1 <= len(targets) <= TARGETS_MAX:
-            raise ConfigError("targets", f"accepted: a list of 1 to {TARGETS_MAX} targets")
+            found = f"{len(targets)} targets" if isinstance(targets, list) else f"`{targets}`"
+            message = f"{found}; accepted: a list of 1 to {TARGETS_MAX} targets"
+            raise ConfigError("targets", message)
         for place, target in enumerate(targets):
             if not isinstance(target, str) or not _is_target(target):
-                accepted = "accepted: dir:PATH, nbd+unix:///?socket=PATH, file:PATH, /dev/…"
+                accepted = f"accepted: dir:PATH, {DRIVES}"
                 raise ConfigError(f"targets[{place}]", f"`{target}`; {accepted}")
             same = next((it for it in targets[:place] if _place(it) == _place(target)), None)
             if same is not None:
@@ -228,8 +231,11 @@ class LiveFleet:
         fleet = cls(checked_name(document.get("name", "fleet")), targets, suites, document)
         for suite in suites:
             if not any(suite.is_application == _is_folder(target) for target in targets):
-                kind = "directory" if suite.is_application else "drive"
-                raise ConfigError(f"suites.{suite.name}", f"no target is a {kind}")
+                kind, places = (
+                    ("directory", "dir:PATH") if suite.is_application else ("drive", DRIVES)
+                )
+                message = f"no target is a {kind}; accepted: with {places} in targets"
+                raise ConfigError(f"suites.{suite.name}", message)
         return fleet
 
     def seed(self, index: int) -> int:
