@@ -204,6 +204,15 @@ def test_lost_blocks_cost_spare_area(lost: float, uniform: float, jesd219: float
     assert pages[0] == pytest.approx(pages[1], rel=3e-4)
 
 
+def test_blocks_that_fail_are_lost_unevenly() -> None:
+    # Mean of 1 / (a - b x) over dies whose losses x are binomial: 4.5 % above that of equal losses.
+    lost = {"nand.factory_bad_block_ratio": 0.02, "ftl.over_provisioning_pct": 1.07 * 0.98 - 1}
+    even = long_waf({**lost, "ftl.gc_reserve_blocks": 32}, {})
+    failing = {"nand.max_pe_cycles": 1000, "nand.failures.infant": {"ratio": 0.02, "cycles": 500}}
+    steps = [{"kind": "age", "pe_cycles": 500}, FILL, writes(6)]
+    assert 1.0 < long_waf(failing, {"precondition": steps}) / even < 1.08
+
+
 def test_jesd219_at_its_natural_alignment() -> None:
     # 9.066 of whole pages x 1.99625 pages a request x 4096 / 7818.24 B a request.
     expected = 9.066 * 1.99625 * 4096 / 7818.24
