@@ -22,6 +22,9 @@ import typer
 
 Verb = TypeVar("Verb", bound=Callable[[Any], None])
 
+# Fields of the options that all commands share: they come last in a help.
+SHARED = ("as_json", "quiet")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
@@ -113,7 +116,7 @@ def spread(
         TypeError: for a row without a help, and an option that is in two groups.
     """
     record: type[Options] = next(iter(get_type_hints(verb).values()))
-    parameters = [*_parameters(record), *more]
+    parameters = sorted([*_parameters(record), *more], key=lambda one: one.name in SHARED)
 
     def body(**values: Any) -> None:  # noqa: ANN401 (of options)
         from opennandlab.cli._terminal import guard
