@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import opennandlab
-from documents import agrees, blocks, commands, run_page
+from documents import agrees, blocks, commands, refresh, run_page
 from places import ROOT
 
 LITTLEFS = pytest.mark.skipif(
@@ -97,3 +97,11 @@ def test_a_console_block_is_commands_with_output_and_exit_code() -> None:
     first, second = commands(next(blocks(text)))
     assert (first.source, first.shown, first.exit_code) == ("one \\\ntwo", ["out"], 2)
     assert (second.source, second.shown, second.exit_code) == ("three", [], 0)
+
+
+def test_a_command_that_is_not_found_leaves_the_page_as_it_was(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```console\n$ no-such-command\nout\n```\n")
+    with pytest.raises(SystemExit, match="exit code 127, not 0"):
+        refresh(page)
+    assert "out" in page.read_text()
