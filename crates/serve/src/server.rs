@@ -98,7 +98,10 @@ impl Door {
         protocol: impl FnOnce(SocketAddr) -> Result<Arc<dyn Protocol>, String>,
     ) -> Result<Self, String> {
         if !address.ip().is_loopback() && !is_remote_allowed {
-            return Err(format!("{address} is not an address of this machine alone"));
+            return Err(format!(
+                "{address} is not an address of this machine alone; accepted: 127.0.0.1, ::1, \
+                 others with --any-address"
+            ));
         }
         let failed = |error| format!("{address}: {error}");
         let listener = TcpListener::bind(address).map_err(failed)?;

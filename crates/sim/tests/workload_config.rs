@@ -54,7 +54,7 @@ const VALUES: &[Refusal] = &[
     (r#""block_size_bytes": {"4k": "1"}"#, "block_size_bytes: ", &["positive number"]),
     (r#""align_bytes": 0"#, "align_bytes: ", &["`0`", "multiple of 512"]),
     (r#""align_bytes": 700"#, "align_bytes: ", &["`700`", "multiple of 512"]),
-    (r#""align_bytes": "naturally""#, "align_bytes: ", &["naturally"]),
+    (r#""align_bytes": "naturally""#, "align_bytes: ", &["naturally", "or natural"]),
     (r#""align_bytes": [512]"#, "align_bytes: ", &["[512]", "natural"]),
     (
         r#""precondition": [{"kind": "age", "pe_cycles": -1}]"#,

@@ -45,7 +45,8 @@ impl<'de> Deserialize<'de> for Alignment {
         match Value::deserialize(deserializer)? {
             Value::String(text) if text == "natural" => Ok(Self::Natural),
             value if value.is_number() || value.is_string() => {
-                bytes_or_text(value).map(Self::Bytes).map_err(D::Error::custom)
+                let refused = |text| D::Error::custom(format!("{text}; or natural"));
+                bytes_or_text(value).map(Self::Bytes).map_err(refused)
             }
             other => Err(D::Error::custom(format!(
                 "`{other}` is not a valid alignment; accepted: bytes such as 4096, text such as \
