@@ -83,6 +83,16 @@ def test_what_cannot_be_probed_is_refused(
         Probes(prepared(workload), **numbers)
 
 
+def test_a_drive_that_wears_out_has_no_probe_at_its_end() -> None:
+    """It ends long before its work does; a last row said share 1.0 and latencies of 0."""
+    worn = {**SMALL, "nand": {**SMALL["nand"], "max_pe_cycles": 20}}
+    run = prepare_benchmark(Start(worn), {**AGING, "total": {"drive_writes": 100}})
+    probes = Probes(run, count=50, requests=500)
+    assert run.measure(progress=probes.look, slice_ops=probes.slice_ops).content.state.worn_out
+    assert 0 < probes.rows[-1].share < 0.2
+    assert all(row.mean_us > 0 and row.iops > 0 for row in probes.rows)
+
+
 def test_a_run_too_short_for_its_probes_says_so(tmp_path: Path) -> None:
     """Its rows are fewer and uneven, which a table of means does not show."""
     device, work, rows = (tmp_path / name for name in ("d.yaml", "w.yaml", "p.csv"))

@@ -96,7 +96,7 @@ class Probes:
         timed = {**work, "timed": True, "total": {"ios": requests}, "precondition": []}
         self._work = load_workload(timed, run.device)
         self._device, self._seed, self.count = run.device, run.seed, count
-        self.slice_ops = SLICE_OPS
+        self._requests, self.slice_ops = requests, SLICE_OPS
         self.rows: list[Probe] = []
 
     def look(self, state: Progress) -> None:
@@ -120,9 +120,13 @@ class Probes:
         copy.begin(self._work.core, seed, [])
         for _ in iter_run(copy):
             pass
-        metrics = json.loads(copy.outcome())["metrics"]
+        outcome = json.loads(copy.outcome())
+        metrics, is_worn_out = outcome["metrics"], outcome["state"]["worn_out"]
         times = metrics["latency_us"].get("all") if metrics else None
         if not times or times["mean"] is None:
+            return None
+        if is_worn_out and times["count"] < self._requests:
+            # It refuses writes, so the run ends early: neither rates nor the share are those of it.
             return None
         return Probe(
             share=number / self.count,
