@@ -37,6 +37,19 @@ def worn(drive: Any) -> dict[str, float]:
     return found
 
 
+def test_an_age_that_wears_the_drive_out_is_refused() -> None:
+    """30 erases of each block take as many pages as about 39 fills have."""
+    nand = {"channels": 1, "dies_per_channel": 1, "planes_per_die": 1, "blocks_per_plane": 64}
+    device = load_device({
+        "nand": {**nand, "pages_per_block": 32, "max_pe_cycles": 30},
+        "ftl": {"over_provisioning_pct": 0.28, "gc_reserve_blocks": 8},
+    })  # fmt: skip
+    assert worn(aged(device, 1, Wanted("old-clean", drive_writes=39), quiet))
+    for fills in (40, 100):
+        with pytest.raises(ConfigError, match=rf"drive_writes: .* in fill 39\.\d of {fills}; "):
+            aged(device, 1, Wanted("old-clean", drive_writes=fills), quiet)
+
+
 def test_a_warped_drive_is_as_one_that_was_written(tmp_path: Path) -> None:
     """Mean P/E and free blocks within 5 %, mean 4 KiB write latency within 10 %."""
     device = load_device("emmc_16gb", SCALED)

@@ -145,6 +145,9 @@ def aged(
         wanted: The state; only its age matters here.
         tell: Told what is done, and how much of it.
         drive: The drive that becomes so much older; None for a new one.
+
+    Raises:
+        ConfigError: when the drive wears out before it is so old.
     """
     drive = device.drive(seed) if drive is None else drive
     if not wanted.is_old:
@@ -164,6 +167,7 @@ def aged(
         drive.begin_precondition(steps.core, seed)
         for state in iter_run(drive):
             tell("aging", state.fraction or 0.0)
+        _refuse_worn_out(drive, device, wanted)
     if wanted.format_by == "erase":
         drive.purge()
         return drive
@@ -176,6 +180,16 @@ def aged(
     ]
     player.play(records(trims))
     return player.drive()
+
+
+def _refuse_worn_out(drive: _core.Drive, device: DeviceConfig, wanted: Wanted) -> None:
+    """Refuse an age at which the drive takes no more writes."""
+    found = json.loads(drive.outcome())["state"]
+    if found["worn_out"]:
+        written = sum(step["host_bytes_written"] for step in found["steps"])
+        fills = written / device.effective["logical_bytes"]
+        message = f"the drive wore out in fill {fills:.1f} of {wanted.drive_writes}"
+        raise ConfigError("drive_writes", f"{message}; accepted: fewer, or a higher rating")
 
 
 def soil(player: _core.Player, seed: int, wanted: Wanted, tell: Tell) -> None:
