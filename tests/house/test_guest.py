@@ -36,6 +36,8 @@ kernel: [    8.3] nvme nvme0: creating 2 I/O queues.
 kernel: [    9.1] I/O error, dev nvme0n1, sector 0
 """
 DRIVE = {"read_bytes": 512_001, "written_bytes": 1_536_000, "programmed_bytes": 8192}
+# Data of no host: the sources of copies, and zeroes.
+INSIDE = {"copy_source_bytes": 0, "zeroed_bytes": 0}
 
 
 def test_the_first_file_system_is_one_for_cpio(tmp_path: Path) -> None:
@@ -75,11 +77,15 @@ def test_what_is_wrong_on_a_console() -> None:
 
 def test_logs_are_compared_to_the_unit() -> None:
     """Data units are begun units of 512,000 bytes, log C0h has bytes."""
-    assert bench.logs_agree(CONSOLE, {"drive": DRIVE}) == []
-    for name, bytes_ in DRIVE.items():
-        more = DRIVE | {name: bytes_ + 512_000}
+    drive = DRIVE | INSIDE
+    assert bench.logs_agree(CONSOLE, {"drive": drive}) == []
+    for name, bytes_ in drive.items():
+        more = drive | {name: bytes_ + 512_000}
         assert len(bench.logs_agree(CONSOLE, {"drive": more})) == 1
-    assert bench.logs_agree("", {"drive": DRIVE}) == ["no log of health"]
+    for own, whole in zip(INSIDE, ("read_bytes", "written_bytes"), strict=True):
+        inside = drive | {own: 4096, whole: drive[whole] + 4096}
+        assert bench.logs_agree(CONSOLE, {"drive": inside}) == []
+    assert bench.logs_agree("", {"drive": drive}) == ["no log of health"]
 
 
 def test_a_file_comes_through_the_console() -> None:

@@ -15,7 +15,6 @@ units, mix and block size. The state of the drive and the number of requests are
 from __future__ import annotations
 
 import copy
-import pickle
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -99,16 +98,16 @@ def units_of(device: DeviceConfig, count: int) -> DeviceConfig:
     return load_device(changed)
 
 
-def _steady(drive: DeviceConfig, seed: int) -> bytes:
-    """Return a drive in the steady state of random writes of 4 KiB, as a pickle."""
+def _steady(drive: DeviceConfig, seed: int) -> Simulation:
+    """Return a drive in the steady state of random writes of 4 KiB."""
     made = Simulation(drive, seed)
     made.precondition([{"kind": "sequential_fill", "fills": 1}])
     made.run({"pattern": "random", "total": {"drive_writes": 4}, "timed": False})
-    return pickle.dumps(made)
+    return made
 
 
 def _measured(
-    state: bytes, count: int, cell: tuple[float, int], seconds: float | None
+    state: Simulation, count: int, cell: tuple[float, int], seconds: float | None
 ) -> tuple[ScalingPoint, float]:
     """Run one cell on a copy of the drive; return its rates and how long it took.
 
@@ -119,7 +118,7 @@ def _measured(
         seconds: Length of the cell; None for a number of requests.
     """
     read_share, size = cell
-    drive: Simulation = pickle.loads(state)  # noqa: S301 (made above)
+    drive = copy.deepcopy(state)
     requests = min(REQUESTS_MAX, max(REQUESTS_MIN, MOVED_BYTES // size))
     tenant: Mapping[str, Any] = {
         "queue_depth": QUEUE_DEPTH, "read_pct": 100 * read_share, "block_size_bytes": size,

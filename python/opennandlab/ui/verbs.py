@@ -32,8 +32,9 @@ from opennandlab.ui.forms import Choice, Field, typed
 
 # The verb of a new form, and the only one with a workload.
 BENCHMARK = Benchmark.name
-# `replay` reads a file of the user's, `pts.cells` takes a list, for which the form has no field.
-NOT_OFFERED = ("replay", "pts.cells")
+# `replay` reads a file of the user's; `pts.cells` takes a list and `chain` stages, which have no
+# field.
+NOT_OFFERED = ("replay", "pts.cells", "chain")
 OFFERED: dict[str, Verb] = {name: verb for name, verb in VERBS.items() if name not in NOT_OFFERED}
 ARGUMENT = re.compile(r"^(\w+): (.*)$")
 # Codes and channels that name no file, though some have a colon.
