@@ -47,8 +47,7 @@ def assemble(  # noqa: PLR0913 (most of them by name)
     Args:
         outcome: What was found.
         suite: The suite that was run.
-        settings: `mode`, `seed`, `runs`, `idle_ms`, `delete_pct` and `sizes`, as in the document;
-            sizes of recordings are added.
+        settings: `mode`, `seed`, `runs`, `idle_ms`, `delete_pct`, `sizes`, those of files too.
         target: The target as it was given.
         wall_s: Seconds that all took.
         created: When it began, UTC.
