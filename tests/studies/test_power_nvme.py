@@ -299,3 +299,9 @@ def test_a_drive_needs_consent_and_its_name(tmp_path: Path, drive: Served) -> No
     with pytest.raises(TargetError, match="write protected"):
         NvmeDisk(guarded.uris[0], MINE)
     guarded.stop()
+
+
+def test_a_key_of_the_host_that_has_no_effect_is_named(tmp_path: Path) -> None:
+    drive = served(tmp_path, {"host.max_transfer_bytes": 65536})
+    assert any(text.startswith("host.max_transfer_bytes has no effect") for text in drive.warnings)
+    drive.stop()

@@ -164,6 +164,7 @@ class Served:
             self._data = stack.enter_context(_beside(data)) if data else None
             image = None if plan.image is None else read_image(plan.image)
             self.device, drive = _drive(plan, image)
+            self.warnings += _without_effect(self.device)
             try:
                 self._core = _core.Server(
                     drive,
@@ -348,6 +349,13 @@ def _problems(target: Path | None, write: Callable[[Path], None]) -> list[str]:
     except OutputError as error:
         return [str(error)]
     return []
+
+
+def _without_effect(device: DeviceConfig) -> list[str]:
+    if device.to_dict()["host"].get("max_transfer_bytes") is None:
+        return []
+    message = "has no effect: the host of a served drive splits its requests by itself"
+    return [f"host.max_transfer_bytes {message}"]
 
 
 def _drive(plan: Plan, image: bytes | None) -> tuple[DeviceConfig, _core.Drive]:

@@ -17,7 +17,7 @@ from opennandlab.base.errors import ConfigError
 from opennandlab.base.plain import is_number
 from opennandlab.core.config import DeviceConfig, load_device, read_device
 from opennandlab.core.run import SEED
-from opennandlab.documents.app import figures
+from opennandlab.documents.app import AppDocument, figures
 from opennandlab.documents.record import JsonObject, plain
 from opennandlab.studies.sweeps.verb import Reader, drafted
 from opennandlab.studies.sweeps.verbs.benchmark import Drafts, FailedChecksError, OnDrive, draft_of
@@ -145,26 +145,37 @@ class Application(OnDrive):
         checked = AppSettings(**settings["app"])
         plan = plan_of(load_device(settings["device"]), checked, SEED if seed is None else seed)
 
-        def watched(state: Progress) -> None:
-            if not state.is_finished:
-                watch(state.fraction)
-
-        outcome = replaying.replay(plan, watched)
-        if outcome.is_partial:
-            raise Stopped
-        known: dict[str, object] = {
-            "mode": "replay", "seed": plan.seed, "runs": plan.runs, "idle_ms": plan.idle_ms,
-            "sizes": {},
-        }  # fmt: skip
-        document = assemble(outcome, plan.suite, known, target="sim:", wall_s=0.0)
+        document, failed = replayed(plan, watch)
         if not document.passed:
-            failed = "; ".join(f"{it.name}: {it.detail}" for it in document.checks if not it.passed)
             raise FailedChecksError(f"self-checks failed: {failed}")
         return plain(document)
 
     def metrics(self, document: JsonObject) -> dict[str, float]:
         """Return score, run time, responses, times of requests and what the drive wrote."""
         return figures(document)
+
+
+def replayed(plan: replaying.Plan, watch: Watcher) -> tuple[AppDocument, str]:
+    """Replay a plan; return its document and the self-checks that failed, as text.
+
+    Raises:
+        Stopped: when the replay was interrupted.
+    """
+
+    def watched(state: Progress) -> None:
+        if not state.is_finished:
+            watch(state.fraction)
+
+    outcome = replaying.replay(plan, watched)
+    if outcome.is_partial:
+        raise Stopped
+    known: dict[str, object] = {
+        "mode": "replay", "seed": plan.seed, "runs": plan.runs, "idle_ms": plan.idle_ms,
+        "sizes": {},
+    }  # fmt: skip
+    document = assemble(outcome, plan.suite, known, target="sim:", wall_s=0.0)
+    failed = "; ".join(f"{it.name}: {it.detail}" for it in document.checks if not it.passed)
+    return document, failed
 
 
 def plan_of(

@@ -18,9 +18,7 @@ from typing import Any, ClassVar, Final
 
 from opennandlab import _core
 from opennandlab.app import replaying, states
-from opennandlab.app.assembling import assemble
-from opennandlab.app.outcome import Progress as Played
-from opennandlab.base.campaign import Stopped, Watcher
+from opennandlab.base.campaign import Watcher
 from opennandlab.base.errors import ConfigError
 from opennandlab.base.files import write_atomically
 from opennandlab.base.hints import nearest
@@ -35,7 +33,13 @@ from opennandlab.pts import TESTS
 from opennandlab.pts.bench.record import Progress as Measured
 from opennandlab.reliability.drive_cuts import WORKLOADS, Cutter
 from opennandlab.store.unfinished import empty
-from opennandlab.studies.sweeps.verbs.application import NAMES, Application, AppSettings, plan_of
+from opennandlab.studies.sweeps.verbs.application import (
+    NAMES,
+    Application,
+    AppSettings,
+    plan_of,
+    replayed,
+)
 from opennandlab.studies.sweeps.verbs.standard_test import StandardTest
 from opennandlab.targets.simulated import SimulatedTarget
 
@@ -283,20 +287,7 @@ class Applications(Stage):
         """Replay the suite."""
         checked = AppSettings(**{key: job.settings[key] for key in self.KEYS})
         plan = plan_of(job.device, checked, job.seed, before=job.before, after=job.after)
-
-        def watched(state: Played) -> None:
-            if not state.is_finished:
-                job.watch(state.fraction)
-
-        outcome = replaying.replay(plan, watched)
-        if outcome.is_partial:
-            raise Stopped
-        known: dict[str, object] = {
-            "mode": "replay", "seed": plan.seed, "runs": plan.runs, "idle_ms": plan.idle_ms,
-            "sizes": {},
-        }  # fmt: skip
-        document = assemble(outcome, plan.suite, known, target="sim:", wall_s=0.0)
-        failed = "; ".join(f"{it.name}: {it.detail}" for it in document.checks if not it.passed)
+        document, failed = replayed(plan, job.watch)
         return Left(metrics=figures(plain(document)), why=failed, digest=document.digest)
 
 
