@@ -6,6 +6,7 @@ import importlib.util
 import inspect
 import os
 import re
+import shutil
 import subprocess
 import sys
 from functools import cached_property
@@ -78,11 +79,12 @@ def test_nothing_of_the_site_comes_from_elsewhere():
         assert "//" not in path.read_text().replace("/*", "").replace("*/", "")
 
 
-@pytest.mark.long
-def test_the_site_is_built_without_a_warning_and_finds_a_word(tmp_path):
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of the site, built without a warning."""
     if not importlib.util.find_spec("sphinx") or not importlib.util.find_spec("furo"):
         pytest.skip("the site needs the extra `docs`: pip install 'opennandlab[docs]'")
-    out = tmp_path / "html"
+    out = tmp_path_factory.mktemp("site") / "html"
     command = [sys.executable, "-m", "sphinx", "-qW", "--keep-going", "-b", "html"]
     done = subprocess.run(
         [*command, "-c", "docs", ".", str(out)],
@@ -93,9 +95,47 @@ def test_the_site_is_built_without_a_warning_and_finds_a_word(tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert "docs/site/index.html" in (out / "index.html").read_text()
+    return out
+
+
+@pytest.mark.long
+def test_the_site_is_built_without_a_warning_and_finds_a_word(site: Path) -> None:
+    assert "docs/site/index.html" in (site / "index.html").read_text()
     remote = re.compile(r'<(?:script|link|img)[^>]*(?:src|href)="(?:https?:)?//')
-    for path in out.rglob("*.html"):
+    for path in site.rglob("*.html"):
         assert not remote.search(path.read_text(encoding="utf-8")), path
-    index = (out / "searchindex.js").read_text(encoding="utf-8")
+    index = (site / "searchindex.js").read_text(encoding="utf-8")
     assert '"superblock"' in index or "superblock:" in index
+
+
+@pytest.mark.long
+def test_the_site_searches_in_a_folder_and_takes_the_width_of_the_window(site: Path) -> None:
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    path = os.environ.get("OPENNANDLAB_CHROMIUM") or shutil.which("chromium")
+    if path is None:
+        pytest.skip("no Chromium")
+    complaints: list[str] = []
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        page.on("console", lambda told: complaints.append(told.text))
+        page.goto(f"{site.as_uri()}/search.html?q=superblock")
+        page.wait_for_selector("p.context")
+        page.wait_for_function("document.querySelector('.search-summary').innerText !== ''")
+        excerpts = page.locator("#search-results p.context").all_inner_texts()
+        page.goto(f"{site.as_uri()}/docs/presets.html")
+        widths = {}
+        for width in (420, 1050, 1280, 1920):
+            page.set_viewport_size({"width": width, "height": 900})
+            widths[width] = page.evaluate(
+                "[document.documentElement.scrollWidth,"
+                " document.querySelector('article').offsetWidth]"
+            )
+        browser.close()
+    assert not complaints
+    assert len(excerpts) > 10
+    # Of a page that only lists others the search knows their titles, which are not in its text.
+    found = [excerpt for excerpt in excerpts if "superblock" in excerpt.lower()]
+    assert len(found) > 0.9 * len(excerpts)
+    assert all(whole == width for width, (whole, _) in widths.items()), "it scrolls sideways"
+    assert all(article > 0.65 * width for width, (_, article) in widths.items()), widths
