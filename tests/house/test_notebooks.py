@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -37,3 +38,14 @@ def test_a_notebook_has_the_cells_of_its_page_and_no_output(page: Path) -> None:
     assert len(code) == text.count("```python")
     assert all(cell["outputs"] == [] for cell in code)
     assert "# > " not in "".join(line for cell in code for line in cell["source"])
+
+
+@pytest.mark.parametrize("stem", ["garbage-collection", "ecc-retention", "steady-state"])
+def test_each_question_of_a_lab_has_an_answer_and_the_lab_has_none(stem: str) -> None:
+    lab, answers = (
+        (notebooks.FOLDER / f"lab-{stem}{end}.md").read_text("utf-8") for end in ("", "-answers")
+    )
+    asked = re.findall(r"\*\*Question (\d+)\.\*\*", lab)
+    assert asked == [str(number) for number in range(1, len(asked) + 1)]
+    assert re.findall(r"\*\*Question (\d+)\.\*\*", answers) == asked
+    assert f"of the {('nine', 'ten')[len(asked) - 9]} questions" in lab
