@@ -90,6 +90,7 @@ quick --target sim:tlc_standard --dry-run
 check-data --target file:drive.img?size=2MiB
 check-data --target file:none.img?size=2MiB --dry-run
 trace info t.csv
+trace capture t.csv
 trace convert t.csv --addresses dense -o dense.csv
 """
 

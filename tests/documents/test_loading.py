@@ -15,6 +15,7 @@ import pts_documents
 from opennandlab.base.canonical import digest, readable_json
 from opennandlab.documents.app import AppDocument
 from opennandlab.documents.calibration import CalibrationDocument
+from opennandlab.documents.capture import CaptureDocument
 from opennandlab.documents.comparison import Comparison
 from opennandlab.documents.ecc import CodeComparison
 from opennandlab.documents.emmc import EmmcDocument
@@ -77,6 +78,11 @@ def calibration() -> dict[str, Any]:
     return made | {"digest": digest(made)}
 
 
+def capture() -> dict[str, Any]:
+    made: dict[str, Any] = plain(nothing(CaptureDocument))
+    return made | {"digest": digest(made)}
+
+
 def power_endurance() -> dict[str, Any]:
     made: dict[str, Any] = plain(nothing(EnduranceDocument))
     return made | {"digest": digest(made)}
@@ -113,6 +119,7 @@ MAKERS: dict[str, Callable[[], dict[str, Any]]] = {
     "power-files": power_files,
     "calibration": calibration,
     "power-endurance": power_endurance,
+    "capture": capture,
 }  # fmt: skip
 KINDS: dict[str, type] = {
     "result": onl.Result,
@@ -132,6 +139,7 @@ KINDS: dict[str, type] = {
     "power-files": FilesDocument,
     "calibration": CalibrationDocument,
     "power-endurance": EnduranceDocument,
+    "capture": CaptureDocument,
 }
 
 

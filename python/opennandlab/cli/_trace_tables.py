@@ -2,9 +2,12 @@
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opennandlab.cli._tables import Grid
+
+if TYPE_CHECKING:
+    from opennandlab.documents.capture import CaptureDocument
 
 OPS = ("read", "write", "trim", "flush", "reset", "append")
 # Volumes and processes that are listed.
@@ -84,6 +87,49 @@ def _distances(found: dict[str, Any]) -> Grid:
             label = number(least) if least == most else f"{number(least)} .. {number(most)}"
             rows.append([label, *map(number, counts)])
     return Grid(["distance", "reuse, pages", "overwrite, page writes", "overwrite, µs"], rows)
+
+
+# Streams of a capture that are listed: a test runs the first nine.
+STREAMS_MAX = 20
+
+
+def of_capture(found: "CaptureDocument") -> Iterator[Grid]:
+    """Yield the tables of `capture`."""
+    from itertools import accumulate
+
+    from opennandlab.base.words import number
+
+    totals = list(accumulate(one.share for one in found.streams))
+    rows = [
+        [one.label, number(one.count), f"{100 * one.share:.2f} %", f"{100 * total:.2f} %"]
+        for one, total in zip(found.streams[:STREAMS_MAX], totals, strict=False)
+    ]
+    yield Grid(["stream", "requests", "share", "together"], rows)
+    sequential = sum(one.share for one in found.streams if one.order == "SEQ")
+    reads = sum(one.share for one in found.streams if one.op == "R")
+    steps = found.steps or []
+    depths = [one.queue_depth for one in steps if one.queue_depth is not None]
+    others = ", ".join(f"{number(count)} {kind}" for kind, count in found.others.items())
+    figures = [
+        ["requests", number(found.requests)],
+        ["other requests", others or "none"],
+        ["span", f"{found.span_s:.6g} s"],
+        ["streams", number(len(found.streams))],
+        *(
+            [f"streams that make {part} %", number(_needed(totals, part / 100))]
+            for part in (80, 90)
+        ),
+        ["reads", f"{100 * reads:.1f} %"],
+        ["sequential", f"{100 * sequential:.1f} %"],
+        ["steps", f"{len(steps)} of {found.step_s:.6g} s" if steps else f"none: {found.no_steps}"],
+        ["queue depth of steps", f"{min(depths):.2f} to {max(depths):.2f}" if depths else "-"],
+    ]
+    yield Grid(["", "value"], figures)
+
+
+def _needed(totals: list[float], share: float) -> int:
+    """Return the number of the most frequent streams that have a share together."""
+    return sum(one < share - 1e-12 for one in totals) + 1
 
 
 def _named(head: str, listed: list[tuple[str, list[dict[str, Any]]]]) -> Grid:

@@ -11,6 +11,7 @@ import typer
 
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli import _trace_tables as tables
+from opennandlab.cli._progress import shown
 from opennandlab.cli.options.common import Printed
 from opennandlab.cli.options.rows import argument, command, flag
 from opennandlab.cli.options.trace import ReadOptions, remap_of
@@ -54,7 +55,7 @@ class Part(str, Enum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FileOptions(ReadOptions, Printed):
+class JoinedOptions(ReadOptions, Printed):
     """Files that are read as one trace."""
 
     files: Annotated[
@@ -66,7 +67,6 @@ class FileOptions(ReadOptions, Printed):
             show_default=False,
         ),
     ]
-    page: Annotated[str, flag("Size of a page, 512 to 64KiB.", metavar="SIZE")] = "4KiB"
     align: Annotated[
         Align, flag("Several files: each begins at 0 (start), or they share a clock.")
     ] = Align.START
@@ -80,15 +80,22 @@ class FileOptions(ReadOptions, Printed):
             {**self.reading(), "align": self.align.value, "dedupe": self.dedupe, "edit": edit}
         )
 
+    def name(self) -> str:
+        """Return what the trace is called."""
+        return self.files[0].name + (f" and {len(self.files) - 1} more" if self.files[1:] else "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileOptions(JoinedOptions):
+    """Files that are read as one trace of pages."""
+
+    page: Annotated[str, flag("Size of a page, 512 to 64KiB.", metavar="SIZE")] = "4KiB"
+
     def page_bytes(self) -> int:
         """Return the bytes of a page."""
         from opennandlab.base.units import parse_bytes
 
         return parse_bytes(self.page)
-
-    def name(self) -> str:
-        """Return what the trace is called."""
-        return self.files[0].name + (f" and {len(self.files) - 1} more" if self.files[1:] else "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -248,6 +255,49 @@ def convert(given: ConvertOptions) -> None:
         for warning in names["warnings"]:
             terminal.note(f"warning: {warning}")
         for table in tables.of_conversion(document):
+            terminal.stdout().print(table)
+
+
+def _counted(count: int) -> str:
+    return f"{count} requests counted"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaptureOptions(JoinedOptions):
+    """Options of `capture`."""
+
+    output: Annotated[
+        Path | None, flag("The capture that is written.", "-o", metavar="FILE.json")
+    ] = None
+    step: Annotated[
+        str | None,
+        flag("Length of a step, such as 5min; default: 290 steps, or of 5min.", metavar="TIME"),
+    ] = None
+
+
+@command(app, example="opennandlab trace capture msr.csv.gz -o capture.json")
+def capture(given: CaptureOptions) -> None:
+    """Count the IO streams of a trace, by steps of time: what `pts rwsw` runs."""
+    from opennandlab.base.canonical import as_bytes, readable_json
+    from opennandlab.base.errors import ConfigError
+    from opennandlab.base.files import write_atomically
+    from opennandlab.core.capture import capture as captured
+    from opennandlab.documents.record import plain
+
+    output = given.output
+    if output is not None and any(output.resolve() == file.resolve() for file in given.files):
+        raise ConfigError("-o", f"{output} is read too; accepted: another file")
+    with shown(_counted, quiet=given.quiet) as watch:
+        found = captured(_groups(given.files), given.config(), step=given.step, watch=watch)
+    document = plain(found)
+    if output is not None:
+        write_atomically(output, as_bytes(readable_json(document)))
+    if given.as_json:
+        terminal.emit_json(document)
+    elif not given.quiet:
+        for warning in found.warnings:
+            terminal.note(f"warning: {warning}")
+        for table in tables.of_capture(found):
             terminal.stdout().print(table)
 
 

@@ -10,6 +10,7 @@ from opennandlab.core.tested import PtsResult
 from opennandlab.documents import pts
 from opennandlab.documents.app import AppDocument
 from opennandlab.documents.calibration import CalibrationDocument
+from opennandlab.documents.capture import CaptureDocument
 from opennandlab.documents.comparison import Comparison
 from opennandlab.documents.ecc import CodeComparison, CurveDocument
 from opennandlab.documents.emmc import EmmcDocument
@@ -43,6 +44,7 @@ Rest = (
     | FilesDocument
     | CalibrationDocument
     | EnduranceDocument
+    | CaptureDocument
 )
 Loaded = Result | Curve | PtsResult | Rest
 # Kinds of documents of which there were others before.
@@ -63,8 +65,8 @@ def load(path: str | Path, *, check_digest: bool = True) -> Loaded:
     Returns:
         A `Result`, an ECC `Curve` or the `PtsResult` of a standard test, by the `schema` in the
         file; for other kinds (suites, comparisons, life tests, validation, served drives,
-        applications, eMMCs, fleets, power cuts, calibrations) the declared record: keys are
-        attributes.
+        applications, eMMCs, fleets, power cuts, calibrations, captures) the declared record: keys
+        are attributes.
 
     Raises:
         ResultError: when the file is damaged, foreign or newer than this build, and why.

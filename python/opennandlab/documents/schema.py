@@ -19,6 +19,7 @@ from opennandlab.base.schema import Kind
 from opennandlab.base.schema import schema as schema_of_files
 from opennandlab.documents.app import AppDocument
 from opennandlab.documents.calibration import CalibrationDocument
+from opennandlab.documents.capture import CaptureDocument
 from opennandlab.documents.comparison import Comparison
 from opennandlab.documents.ecc import CodeComparison, CurveDocument
 from opennandlab.documents.emmc import EmmcDocument
@@ -53,6 +54,7 @@ FAMILIES: dict[str, type] = {
     "power-files": FilesDocument,
     "calibration": CalibrationDocument,
     "power-endurance": EnduranceDocument,
+    "capture": CaptureDocument,
 }
 
 KINDS: tuple[Kind, ...] = ("device", "workload", "replay")
