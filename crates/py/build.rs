@@ -77,7 +77,7 @@ fn main() {
     println!("cargo:rustc-env=OPENNANDLAB_COMMIT={commit}");
     println!("cargo:rustc-env=OPENNANDLAB_DIRTY={is_dirty}");
     let Some(top) = top else { return };
-    // A change of these compiles the core anew anyway.
+    // A change of these files compiles the core again in any case.
     for path in SOURCES {
         println!("cargo:rerun-if-changed={}", top.join(path).display());
     }

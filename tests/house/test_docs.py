@@ -6,12 +6,14 @@ import doctest
 import importlib
 import importlib.util
 import pkgutil
+import re
 from pathlib import Path
 
 import pytest
 
 import opennandlab
 from documents import agrees, blocks, commands, refresh, run_page
+from opennandlab.cli import VERBS
 from places import ROOT
 
 LITTLEFS = pytest.mark.skipif(
@@ -21,6 +23,12 @@ PAGES = [
     pytest.param("README.md", marks=pytest.mark.always),
     "docs/tour.md",
     pytest.param("docs/tutorial.md", marks=pytest.mark.always),
+    "docs/for-simulator-users.md",
+    "docs/for-drive-testers.md",
+    "docs/for-ecc-engineers.md",
+    "docs/for-firmware-engineers.md",
+    "docs/for-teachers.md",
+    "docs/not-modelled.md",
     "docs/theory.md",
     "docs/benchmark-page.md",
     "docs/reliability.md",
@@ -79,6 +87,22 @@ def test_a_page_shows_what_its_commands_print(page: str, tmp_path: Path, command
     assert complaints, "nothing on the page was run"
     found = "\n\n".join(complaint for complaint in complaints if complaint)
     assert not found, f"{found}\n\nto write it anew: python tests/documents.py {page}"
+
+
+def test_the_tour_has_every_command() -> None:
+    text = (ROOT / "docs" / "tour.md").read_text(encoding="utf-8")
+    table = text.partition("## Every command")[2]
+    assert re.findall(r"^\| `([a-z-]+)` \|", table, re.MULTILINE) == list(VERBS)
+
+
+def test_a_page_for_a_kind_of_reader_leads_through_five_commands() -> None:
+    pages = sorted((ROOT / "docs").glob("for-*.md"))
+    assert len(pages) == 5
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        steps = [s for b in blocks(text) if b.language == "console" for s in commands(b)]
+        assert len(steps) == 5, page
+        assert re.findall(r"^\*\*(\d)\.", text, re.MULTILINE) == list("12345"), page
 
 
 def test_shown_lines_agree_with_output_up_to_space_and_dots() -> None:

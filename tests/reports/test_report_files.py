@@ -272,7 +272,7 @@ def test_the_command_writes_all_forms(cli: Cli, folder: Path) -> None:
     assert answer["missing"] == []
     assert (folder / "x.html").stat().st_size > 4_000_000
     assert str(Path("tables") / "cells.csv") in answer["written"]
-    # Without a form it makes the page beside the document.
+    # Without an option for a form it writes the page next to the document.
     assert cli("report", "xsr.json").returncode == 0
     assert (folder / "xsr.html").exists()
 

@@ -55,7 +55,8 @@ class CompareOptions(FioChoice, Printed):
         ),
     ] = None
     html: Annotated[
-        Path | None, flag("Write a page with the table, and plots in one.", metavar="FILE")
+        Path | None,
+        flag("Write a page with the table, and with all results in shared plots.", metavar="FILE"),
     ] = None
     csv: Annotated[Path | None, flag("Write the table as CSV.", metavar="FILE")] = None
 

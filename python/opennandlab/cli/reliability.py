@@ -72,7 +72,8 @@ class RberOptions(Printed):
         str | None, flag("lower, middle, upper, top; `all` for each; default mean.")
     ] = None
     config: Annotated[
-        str | None, flag("A device: what its code takes.", "-c", metavar="PRESET|FILE")
+        str | None,
+        flag("A device: show the error rate that its code corrects.", "-c", metavar="PRESET|FILE"),
     ] = None
     drive_class: Annotated[
         Class, flag("With --config: class of JESD218, for its UBER.", "--class")

@@ -106,7 +106,7 @@ def sweep(given: SweepOptions) -> None:
         chosen = given.metrics.split(",") if given.metrics else None
         if given.plot is not None and not wanted.varied:
             raise ConfigError(
-                "--plot", "nothing is varied: there is no axis; accepted: with --vary"
+                "--plot", "nothing is varied, so the plot has no axis; accepted: with --vary"
             )
         with (
             Store.open(given.store) as kept,

@@ -173,7 +173,7 @@ def _of_curves(section: Section, folder: Path) -> list[list[float | None]]:
     elif str(section.get("code", "")).startswith("ldpc:"):
         identity = _code(section["code"], folder).identity
     else:
-        raise ConfigError(TABLE, "has no effect; accepted: only with algorithm ldpc")
+        raise ConfigError(TABLE, "has no effect on this code; accepted: with algorithm ldpc")
     columns: dict[int, dict[float, float]] = {}
     decoder = None
     for name in files:

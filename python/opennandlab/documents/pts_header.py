@@ -210,7 +210,7 @@ class HostPath(Record, frozen=True, kw_only=True):
     Args:
         engine: What issues requests, and by which interface.
         layer: What they go through, such as a file system.
-        direct: Whether the page cache of the host is passed by; `null` where there is none.
+        direct: Whether the page cache of the host is bypassed; `null` if there is none.
         requests_asked: Requests that were issued while the kernel's counters were watched, ramps
             among them; `null` where there are no such counters.
         requests_seen: Requests that reached the device in the same time, of all programs.

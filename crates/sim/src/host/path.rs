@@ -315,7 +315,7 @@ impl HostPath {
             && self.slots.get(index as usize).is_some_and(|slot| !slot.command.is_fua)
     }
 
-    /// A page that was read for a command, or for none, cannot be corrected, if `is_lost`.
+    /// Notes how the read of a page ended: `is_lost` if it cannot be corrected.
     #[inline]
     pub fn note_lost(&mut self, index: u32, is_lost: bool) {
         if is_lost {

@@ -55,8 +55,8 @@ class BandKind(str, Enum):
 Band = Annotated[
     BandKind | None,
     flag(
-        "Run all drives that the data sheet of the device fits (config from-rating), or two of "
-        "them; alone: all.",
+        "Run all drives that fit the data sheet of the device (config from-rating), or two of "
+        "them with `quick`; without a value all.",
         "--band",
         metavar="all|quick",
     ),

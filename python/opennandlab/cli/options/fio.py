@@ -66,15 +66,15 @@ class JobFileOptions(MeasuredRunOptions):
 
     fio_output: Annotated[
         Path | None,
-        flag("Of a job file: the result in fio's own JSON; - is stdout.", metavar="FILE"),
+        flag("With a job file: the result in fio's own JSON; - is stdout.", metavar="FILE"),
     ] = None
     fio_logs: Annotated[
-        Path | None, flag("Of a job file: a directory for fio's logs.", metavar="DIR")
+        Path | None, flag("With a job file: a directory for fio's logs.", metavar="DIR")
     ] = None
     section: Annotated[
         list[str] | None,
-        flag("Of a job file: run this section only. May be repeated.", metavar="NAME"),
+        flag("With a job file: run this section only. May be repeated.", metavar="NAME"),
     ] = None
-    env: Annotated[bool, flag("Of a job file: replace ${NAME} by the environment's.", "--env")] = (
-        False
-    )
+    env: Annotated[
+        bool, flag("With a job file: replace ${NAME} by environment variables.", "--env")
+    ] = False

@@ -335,7 +335,7 @@ def _path(measured: Measured) -> list[tuple[str, str]]:
         return []
     rows = [("Requests from", path.engine), ("through", path.layer)]
     if path.direct is not None:
-        rows.append(("Page cache", "passed by (direct I/O)" if path.direct else "in the way"))
+        rows.append(("Page cache", "bypassed (direct I/O)" if path.direct else "in the way"))
     if path.requests_asked and path.requests_seen is not None:
         ratio = path.requests_seen / path.requests_asked
         joined = f"{path.requests_joined or 0} joined with a neighbour"

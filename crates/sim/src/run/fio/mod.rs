@@ -42,7 +42,7 @@ pub(crate) struct FioRun {
     is_full: bool,
     standstill: (Ns, u64),
     start_ops: u64,
-    /// Bytes programmed and written by hosts before.
+    /// Bytes programmed, and bytes written by hosts, before this run.
     before: (u64, u64),
 }
 
