@@ -18,3 +18,22 @@ pub struct Work {
     /// Pages of the FTL that crossed a channel, each time counted.
     pub crossings: u64,
 }
+
+impl Work {
+    /// The work since an earlier look at the same dies.
+    #[must_use]
+    pub fn since(&self, then: &Self) -> Self {
+        let less = |now: [u64; SOURCE_COUNT], then: [u64; SOURCE_COUNT]| {
+            std::array::from_fn(|source| now[source] - then[source])
+        };
+        let both = |now: [[u64; SOURCE_COUNT]; 2], then: [[u64; SOURCE_COUNT]; 2]| {
+            [less(now[0], then[0]), less(now[1], then[1])]
+        };
+        Self {
+            sensed: both(self.sensed, then.sensed),
+            programmed: both(self.programmed, then.programmed),
+            erased: less(self.erased, then.erased),
+            crossings: self.crossings - then.crossings,
+        }
+    }
+}

@@ -96,6 +96,7 @@ impl CellRun {
         if let (Meter::Cell(meter), Some(stage)) = self.runner.meter_mut() {
             let idle_since = stage.at_rest_since();
             meter.window.finish(idle_since);
+            meter.look_at_effort(drive, stage);
             stage.give_back(drive, idle_since);
             drive.ftl.finish(End::Stage);
             drive.rest();
@@ -135,7 +136,8 @@ impl CellRun {
 
     /// What the cell gave: `{complete, failures, end_bytes, read_bytes, written_bytes, flash,
     /// reclaims, waiting_pages, lost_read_pages, …}`, and with a clock `{seconds, elapsed_s, reads,
-    /// writes, ramp_ios, samples, littles_law_error, violations}`.
+    /// writes, ramp_ios, samples, littles_law_error, violations}`; of devices that state their
+    /// energies `power` of the window.
     pub(crate) fn outcome(&self, drive: &Drive) -> Value {
         let (host, _) = &self.start;
         let bytes = |kind: usize| (drive.host.sectors[kind] - host.sectors[kind]) * SECTOR_BYTES;
@@ -166,6 +168,7 @@ impl CellRun {
             section
                 .insert("littles_law_error".into(), json!(stage.host.ledger.littles_law_error()));
             section.insert("violations".into(), json!(stage.violations().0));
+            section.extend(self.meter().power(drive).map(|power| ("power".into(), power)));
         }
         document
     }

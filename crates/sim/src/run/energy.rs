@@ -1,21 +1,55 @@
-//! What a timed stage drew from the supply: `metrics.power`.
+//! What a timed stage, or the window of a cell, drew from the supply: `metrics.power`.
 //!
 //! ```text
 //! joules = sum over causes of count x energy      counts: [`Work`], or counters of the FTL
 //!        + idle power x duration                  mean_w = joules / duration
 //! ```
-//! Nothing is added up while the stage runs. All operations that the stage issued count, also those
-//! that ended after its last command was complete; they are the ones that `metrics.programs`
-//! counts. A command that is suspended costs nothing more.
+//! Nothing is added up while the stage runs: it is the difference of two looks. All operations that
+//! a stage issued count, also those that ended after its last command was complete; they are the
+//! ones that `metrics.programs` counts. A command that is suspended costs nothing more.
 
 use serde_json::{json, Map, Value};
 
-use super::run::Baseline;
 use crate::controller::{PowerConfig, Work};
 use crate::drive::Drive;
+use crate::ftl::FtlCounters;
 use crate::nand::EnergyConfig;
 use crate::op::{Source, SOURCE_COUNT, SOURCE_NAMES};
 use crate::timed::TimedStage;
+use crate::units::Ns;
+
+/// What a stage has done until the completion of a command.
+#[derive(Clone, Default)]
+pub(super) struct Effort {
+    /// Of the dies; `None` if the device does not state their energies.
+    work: Option<Work>,
+    /// When the last command completed, and how much of that time commands were outstanding.
+    at: Ns,
+    busy: Ns,
+    commands: u64,
+    host_bytes: u64,
+}
+
+impl Effort {
+    /// Whether the device states its consumption.
+    pub(super) fn is_known(drive: &Drive) -> bool {
+        drive.config.flash().energy.is_some() || drive.config.controller.power.is_some()
+    }
+
+    /// Looks at a stage, which began with these counters of the FTL.
+    pub(super) fn of(drive: &Drive, stage: &TimedStage, start: &FtlCounters) -> Self {
+        let ledger = &stage.host.ledger;
+        let plain = || plain_work(drive, start, &stage.clockwork.backend.memory_reads());
+        let has_energy = drive.config.flash().energy.is_some();
+        Self {
+            work: has_energy.then(|| stage.work().cloned().unwrap_or_else(plain)),
+            at: ledger.tally.last_completion,
+            busy: ledger.busy(),
+            commands: ledger.tally.served_commands.iter().sum(),
+            host_bytes: ledger.tally.served_bytes[..2].iter().sum(),
+        }
+    }
+}
 
 /// See the module. Joules, by what took them.
 #[derive(Default)]
@@ -30,28 +64,24 @@ pub(super) struct Consumed {
 }
 
 impl Consumed {
-    /// What a stage that began at `start` drew; `None` if the device states neither its energies
+    /// What a stage drew between two looks at it; `None` if the device states neither its energies
     /// nor its power.
-    pub(super) fn of(drive: &Drive, stage: &TimedStage, start: &Baseline) -> Option<Self> {
-        let flash = drive.config.flash();
-        let (energy, power) = (&flash.energy, &drive.config.controller.power);
-        if energy.is_none() && power.is_none() {
+    pub(super) fn between(drive: &Drive, then: &Effort, now: &Effort) -> Option<Self> {
+        if !Effort::is_known(drive) {
             return None;
         }
-        let tally = &stage.host.ledger.tally;
         let mut consumed = Self {
-            seconds: tally.last_completion.as_seconds(),
-            commands: tally.served_commands.iter().sum(),
-            host_bytes: tally.served_bytes[..2].iter().sum(),
+            seconds: (now.at - then.at).as_seconds(),
+            commands: now.commands - then.commands,
+            host_bytes: now.host_bytes - then.host_bytes,
             ..Self::default()
         };
-        if let Some(energy) = energy {
-            let plain = || plain_work(drive, start, &stage.clockwork.backend.memory_reads());
-            let work = stage.work().cloned().unwrap_or_else(plain);
+        if let (Some(energy), Some(work)) = (&drive.config.flash().energy, &now.work) {
+            let work = then.work.as_ref().map_or_else(|| work.clone(), |before| work.since(before));
             consumed.add_flash(energy, &work, drive);
         }
-        if let Some(power) = power {
-            consumed.add_controller(power, stage.host.ledger.busy().as_seconds());
+        if let Some(power) = &drive.config.controller.power {
+            consumed.add_controller(power, (now.busy - then.busy).as_seconds());
         }
         Some(consumed)
     }
@@ -123,8 +153,8 @@ impl Consumed {
 }
 
 /// What the dies did on the plain back end, which joins nothing and has one kind of blocks.
-fn plain_work(drive: &Drive, start: &Baseline, from_memory: &[u64; SOURCE_COUNT]) -> Work {
-    let (now, then) = (drive.ftl.figures().counters(), &start.ftl);
+fn plain_work(drive: &Drive, then: &FtlCounters, from_memory: &[u64; SOURCE_COUNT]) -> Work {
+    let now = drive.ftl.figures().counters();
     let since = |now: &[u64; SOURCE_COUNT], then: &[u64; SOURCE_COUNT]| {
         std::array::from_fn(|source| now[source] - then[source])
     };

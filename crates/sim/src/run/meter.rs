@@ -8,13 +8,16 @@
 //!
 //! Meters look at commands and completions only, never at slices.
 
+use serde_json::Value;
+
+use super::energy::{Consumed, Effort};
 use super::series::Series;
 use super::steady::SteadyWatch;
 use super::window::Window;
 use crate::drive::Drive;
-use crate::ftl::Reclaimed;
+use crate::ftl::{FtlCounters, Reclaimed};
 use crate::op::{HostCommand, HostOp, Source};
-use crate::timed::{Completion, TimedStage};
+use crate::timed::TimedStage;
 use crate::units::{Ns, SECTOR_BYTES};
 use crate::workload::cell::{CellLimit, CellPattern, CellSpec};
 use crate::workload::Limit;
@@ -69,6 +72,16 @@ pub(super) struct CellMeter {
     counts_dead: bool,
     /// Programs and erases of the drive, and the last time at which there were more.
     flash_work: (u64, Ns),
+    /// Effort until both ends of the window, if the device states its energies.
+    efforts: Option<Box<Efforts>>,
+}
+
+/// What a stage had done at both ends of a window.
+struct Efforts {
+    /// Counters of the FTL at the start of the cell.
+    counters: FtlCounters,
+    first: Effort,
+    last: Option<Effort>,
 }
 
 impl Meter {
@@ -171,7 +184,8 @@ impl Meter {
 
     /// A command completed.
     #[inline]
-    pub(super) fn completed(&mut self, drive: &Drive, now: Ns, done: &Completion) {
+    pub(super) fn completed(&mut self, drive: &Drive, stage: &TimedStage) {
+        let (now, done) = (stage.now(), &stage.host.ledger.last);
         if let Self::Cell(cell) = self {
             if cell.limit.reclaims > 0 {
                 cell.look_at_reclaims(drive);
@@ -179,7 +193,12 @@ impl Meter {
             if cell.limit.quiet_seconds > 0.0 && cell.window.is_ramp() {
                 cell.look_at_work(drive, now);
             }
+            let was_ramp = cell.window.is_ramp();
             cell.window.note(now, done);
+            let is_edge = was_ramp != cell.window.is_ramp() || cell.window.is_over();
+            if is_edge && cell.efforts.is_some() {
+                cell.look_at_effort(drive, stage);
+            }
         }
     }
 
@@ -383,7 +402,33 @@ impl CellMeter {
             reclaimed: (drive.ftl.figures().reclaimed().collect(), 0),
             counts_dead: spec.pattern == CellPattern::Sequential,
             flash_work: (flash_work(drive), Ns(0)),
+            efforts: (spec.is_measured && Effort::is_known(drive)).then(|| {
+                let counters = *drive.ftl.figures().counters();
+                Box::new(Efforts { counters, first: Effort::default(), last: None })
+            }),
         }
+    }
+
+    /// Notes the effort when the window begins, and when it ends.
+    #[cold]
+    pub(super) fn look_at_effort(&mut self, drive: &Drive, stage: &TimedStage) {
+        let (is_ramp, is_over) = (self.window.is_ramp(), self.window.is_over());
+        let Some(efforts) = self.efforts.as_deref_mut() else { return };
+        if is_ramp || efforts.last.is_some() {
+            return;
+        }
+        let done = Effort::of(drive, stage, &efforts.counters);
+        if is_over {
+            efforts.last = Some(done);
+        } else {
+            efforts.first = done;
+        }
+    }
+
+    /// What the window drew from the supply, as `metrics.power` has it; `None` if that is unknown.
+    pub(super) fn power(&self, drive: &Drive) -> Option<Value> {
+        let efforts = self.efforts.as_deref()?;
+        Some(Consumed::between(drive, &efforts.first, efforts.last.as_ref()?)?.to_json())
     }
 
     /// Blocks that every pool with good blocks has reclaimed at least since the cell began. If the

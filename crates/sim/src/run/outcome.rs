@@ -6,7 +6,7 @@
 use opennandlab_ecc::monte_carlo::confidence_interval;
 use serde_json::{json, Map, Value};
 
-use super::energy::Consumed;
+use super::energy::{Consumed, Effort};
 use super::run::{Baseline, Run};
 use super::series::{Series, Wear};
 use super::sources::{counts, difference};
@@ -269,7 +269,8 @@ impl Measured<'_> {
     /// Energy and power that the drive drew; timed runs only, of devices that state their
     /// consumption.
     fn power_metrics(&self) -> Option<(String, Value)> {
-        let consumed = Consumed::of(self.drive, self.timed?, self.start)?;
+        let done = Effort::of(self.drive, self.timed?, &self.start.ftl);
+        let consumed = Consumed::between(self.drive, &Effort::default(), &done)?;
         Some(("power".into(), consumed.to_json()))
     }
 

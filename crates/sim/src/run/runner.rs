@@ -257,7 +257,7 @@ impl Hosts {
     /// A command of a host completed: its closed loop submits the next.
     #[inline]
     fn completed(&mut self, drive: &mut Drive, stage: &mut TimedStage, tenant: usize) {
-        self.meter.completed(drive, stage.now(), &stage.host.ledger.last);
+        self.meter.completed(drive, stage);
         self.watch_standstill(stage.now());
         let feed = &mut self.feeds[tenant];
         if feed.is_closed_loop() {
