@@ -4,8 +4,9 @@
 
 Dies, times of pages, the number of superblocks, reserve, over-provisioning and depth stay: so do
 write amplification and rates. Whatever counts pages or bytes of the drive, and whatever has a
-period that its writes fill, is divided. An erase takes `1 / n` of its time, since it frees `1 / n`
-of the pages. The keys are the rows of the tables below.
+period that its writes fill, is divided. An erase takes `1 / n` of its time and of its energy, since
+it frees `1 / n` of the pages: so watts are those of the whole drive. The keys are the rows of the
+tables below.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ COUNTS = (
 )  # fmt: skip
 # Times, periods and budgets.
 AMOUNTS = (
-    "nand.timing.t_erase_us", "nand.slc_timing.t_erase_us", "controller.patrol.period_days",
+    "nand.timing.t_erase_us", "nand.slc_timing.t_erase_us", "nand.energy.erase_uj",
+    "controller.patrol.period_days",
     "ftl.refresh.after_days", "host.throttle.wear.tbw_tb", "host.throttle.wear.burst_gb",
 )  # fmt: skip
 # Buffers, which keep a row and the outstanding requests: measured, two rows hide that rows wait for
