@@ -71,8 +71,17 @@ def execute(
     if csv is not None:
         _write_cells(list(suite.documents.values()), csv)
     _finish(wanted, suite, {} if more is None else more(suite))
+    _demand_watts(wanted, suite)
     if wanted.require_steady:
         _demand_steady(list(suite.documents.values()))
+
+
+def _demand_watts(wanted: Asked, suite: "Suite") -> None:
+    """End with the code of a refusal if the log of `--power-log` did not fit a document."""
+    from opennandlab.cli._pts_power import is_without
+
+    if wanted.power_log is not None and any(map(is_without, suite.documents.values())):
+        raise typer.Exit(terminal.REFUSED)
 
 
 def _write_cells(documents: list["PtsDocument"], csv: Path) -> None:
@@ -103,6 +112,7 @@ def _measured(wanted: Asked, name: str, jobs: list["Job"], varied: "Varied | Non
     changed = {job.name: job.overrides for job in jobs}
 
     def done(document: "PtsDocument") -> None:
+        document = suite.documents[document.name] = _with_log(wanted, document)
         _remark(wanted, document, changed.get(document.name))
         if varied is not None and varied.key == VARIANT and document.name != varied.documents[0]:
             return
@@ -241,6 +251,19 @@ def _demand_steady(documents: "list[PtsDocument]") -> None:
     if short:
         terminal.note(f"--require-steady: {'; '.join(short)}", style="bold red")
         raise typer.Exit(terminal.FAILED)
+
+
+def _with_log(wanted: Asked, document: "PtsDocument") -> "PtsDocument":
+    """Return a document with the watts of `--power-log`, which it has on the disk, too."""
+    from opennandlab.cli._pts_power import with_log
+    from opennandlab.pts.bench.document import save
+
+    if wanted.power_log is None:
+        return document
+    found = with_log(document, wanted.power_log)
+    if wanted.output is not None:
+        save(found, wanted.output)
+    return found
 
 
 def _remark(

@@ -127,10 +127,11 @@ def header_lines(document: "PtsDocument") -> list[str]:
         f"time base: {head.time_base.clock}, {head.time_base.name}"
         + (f", cell at least {' and '.join(length)}" if length else ""),
     ]
-    if head.target.state is not None:
-        from opennandlab.reports.pts.header import state_text
+    from opennandlab.reports.pts.header import power_text, state_text
 
-        lines.append(state_text(head))
+    lines += filter(None, (state_text(head), power_text(head)))
+    lines += head.choices or []
+    lines += [head.ranges_from] if head.ranges_from else []
     return lines + [f"deviation: {text}" for text in head.deviations]
 
 

@@ -69,6 +69,7 @@ app = typer.Typer(
 
 def _commands() -> typer.Typer:
     """Return the commands: one per test, all of them, the rule, and the import."""
+    from opennandlab.cli import _pts_power
     from opennandlab.cli._pts_import import EXAMPLE, import_
     from opennandlab.pts import INSIDE, STANDARD
 
@@ -92,6 +93,7 @@ def _commands() -> typer.Typer:
     epilog = "Example: opennandlab pts steady-state --values 5300,5200,5050,4900,4770"
     made.command("steady-state", epilog=epilog)(spread(steady_state))
     made.command("import", epilog=f"Example: {EXAMPLE}")(spread(import_))
+    made.command("power", epilog=f"Example: {_pts_power.EXAMPLE}")(spread(_pts_power.power))
     return made
 
 

@@ -92,6 +92,12 @@ class Cell(Row, frozen=True):
         written_bytes: Bytes written since the last purge, at its end.
         waf: Write amplification; `null` where the target does not tell.
         cpu_pct: Processor time of the host; `null` where the target does not tell.
+        power_w: Mean power of the drive in watts; `null` if it is unknown. Absent in older
+            documents, as the columns after it.
+        j_per_gb: Joules for each 10^9 bytes that were read and written.
+        iops_per_w: Requests per second and watt, which are requests per joule.
+        at_s: Begin of the measured time of a real drive, in seconds since 1970; `null` of
+            simulated drives, whose clock is their own.
     """
 
     phase: str
@@ -120,6 +126,10 @@ class Cell(Row, frozen=True):
     written_bytes: Number
     waf: Number | None
     cpu_pct: Number | None
+    power_w: Number | None = None
+    j_per_gb: Number | None = None
+    iops_per_w: Number | None = None
+    at_s: Number | None = None
 
     @property
     def end_s(self) -> float:
@@ -373,9 +383,12 @@ class RunFacts(Record, frozen=True, kw_only=True):
 
     Args:
         wall_s: Wall time.
+        began_s: When the test began, in seconds since 1970; absent of simulated drives, of runs
+            that were cut and resumed, and in older documents.
     """
 
     wall_s: Number
+    began_s: Number | None = None
 
 
 class Moment(Record, frozen=True, kw_only=True):

@@ -79,6 +79,8 @@ from opennandlab.targets.drive_state import StartState, overruled_by, settings_o
 from opennandlab.targets.spec import cell_spec
 from opennandlab.theory.prediction import has_write_buffer
 
+# What draws the energies of a key of the device file.
+_PARTS = {"nand.energy": "flash", "controller.power": "controller"}
 # What a test has outstanding at most, for the buffers of a divided drive.
 REQUESTS = {"block_size_bytes": 4096, "queue_depth": 1, "total": {"ios": 1}}
 # A watcher is called about so often.
@@ -193,6 +195,23 @@ class SimulatedTarget(Target):
     def state_facts(self) -> pts_header.DriveState | None:
         """Return the state that the drive began with; None if none was asked for."""
         return None if self.state is None or self._core is None else self._facts_of_state
+
+    def power_facts(self) -> pts_header.Power:
+        """Return which energies the device file states, and what the idle drive draws."""
+        config = self._declared.to_dict()
+        nand, controller = config["nand"], config["controller"].get("power")
+        energy = nand.get("energy")
+        known = {"nand.energy": energy, "controller.power": controller}
+        counted = [key for key, value in known.items() if value]
+        dies_w = energy["idle_mw"] * 1e-3 * self._declared.effective["die_count"] if energy else 0.0
+        lacking = " and no ".join(key for key, value in known.items() if not value)
+        part = f": watts are those of the {_PARTS[counted[0]]} alone" if counted else ""
+        return pts_header.Power(
+            source="energies" if counted else None,
+            counted=counted,
+            idle_w=dies_w + (controller["idle_w"] if controller else 0.0) if counted else None,
+            missing=f"the device file has no {lacking}{part}" if lacking else None,
+        )
 
     def host_path(self) -> pts_header.HostPath:
         """Return the way through the simulated host."""
@@ -468,6 +487,8 @@ def _measurement(outcome: dict[str, Any]) -> Measurement:
     }
     if outcome["lost_read_pages"]:
         inside["lost_read_pages"] = outcome["lost_read_pages"]
+    if "power" in outcome:
+        inside["power_w"] = outcome["power"]["mean_w"]
     if "reads" not in outcome:
         nothing = Requests(0, 0, Histogram.empty())
         end = int(outcome["end_bytes"])

@@ -124,6 +124,13 @@ class TestOptions(Options):
     model: Annotated[str | None, flag("Model of the device, for the report.", metavar="TEXT")] = (
         None
     )
+    power_log: Annotated[
+        Path | None,
+        flag(
+            "Log of a power meter on a real drive: lines of seconds,watts, read when a test ends.",
+            metavar="FILE",
+        ),
+    ] = None
     settings: DeviceSets = None
     state: Annotated[
         str | None,
@@ -191,6 +198,7 @@ class Asked:
         remarks: Remarks on the run, given by hand.
         require_steady: Whether a test that is not steady fails the command.
         is_profile_chosen: Whether the profile was given, not only the default.
+        power_log: Log of a power meter.
     """
 
     request: "Request"
@@ -204,6 +212,7 @@ class Asked:
     remarks: "Remarks"
     require_steady: bool
     is_profile_chosen: bool
+    power_log: Path | None = None
 
 
 def _only(vary: list[str] | None) -> str | None:
@@ -225,9 +234,12 @@ def asked(given: TestOptions, options: tuple["Option", ...] = ()) -> Asked:
     Raises:
         ConfigError: for an invalid value, or several `--vary`.
     """
+    from opennandlab.base.errors import ConfigError
+    from opennandlab.cli._pts_power import checked
     from opennandlab.core.overrides import parse_overrides
     from opennandlab.pts.bench.document import Remarks
     from opennandlab.targets.consent import Consent
+    from opennandlab.targets.drive_state import states
     from opennandlab.targets.opening import Request
 
     output = given.output
@@ -252,6 +264,7 @@ def asked(given: TestOptions, options: tuple["Option", ...] = ()) -> Asked:
         Remarks(given.operator, tuple(given.note or ()), given.model),
         given.require_steady,
         given.profile is not None,
+        checked(given.power_log, is_virtual=request.kind == "sim"),
     )
 
 

@@ -33,6 +33,7 @@ from opennandlab.pts.bench.findings import Findings
 from opennandlab.pts.bench.journal import settings_sha256_of
 from opennandlab.pts.bench.plan import WIPC_CAPACITIES, Plan
 from opennandlab.pts.bench.record import COLUMNS, Cell
+from opennandlab.pts.bench.watts import power_tables
 from opennandlab.stats.histogram import Histogram
 
 Thing = TypeVar("Thing")
@@ -163,28 +164,19 @@ def build(
     record, plan = bench.record, bench.plan
     is_partial = found is None
     found = found or record.so_far
+    phases = _phases(bench)
+    cells = [cell.row() for cell in record.cells]
     document = PtsDocument(
         schema=SCHEMA,
         test=plan.test.name,
         title=plan.test.title,
         name=name,
         header=_header(bench, interrupted=interrupted),
-        phases=[
-            pts.Phase(
-                name=phase.name,
-                index=index,
-                round=phase.round,
-                start_s=phase.start_s,
-                end_s=bench.clock_s if phase.end_s is None else phase.end_s,
-                written_bytes=phase.written_bytes,
-                group=phase.group or None,
-            )
-            for index, phase in enumerate(record.phases)
-        ],
-        cells=pts.Cells(columns=list(COLUMNS), rows=[cell.row() for cell in record.cells]),
+        phases=phases,
+        cells=pts.Cells(columns=list(COLUMNS), rows=cells),
         steady_state=[entry for entries in record.steady.values() for entry in entries],
         results=found.results if found else Results(),
-        tables=found.tables if found else [],
+        tables=[*(found.tables if found else []), *power_tables(phases, cells)],
         histograms=found.histograms if found else [],
         warnings=_warnings(bench),
         partial=is_partial,
@@ -195,8 +187,24 @@ def build(
     document = structs.replace(document, digest=digest(pts.to_json(document)))
     if plan.time.is_virtual:
         return document
-    now = moment(bench.progress.elapsed_s)
+    began_s = None if interrupted else round(bench.began_s, 3)
+    now = moment(bench.progress.elapsed_s, began_s)
     return structs.replace(document, tool=now.tool, created=now.created, run=now.run)
+
+
+def _phases(bench: Bench) -> list[pts.Phase]:
+    return [
+        pts.Phase(
+            name=phase.name,
+            index=index,
+            round=phase.round,
+            start_s=phase.start_s,
+            end_s=bench.clock_s if phase.end_s is None else phase.end_s,
+            written_bytes=phase.written_bytes,
+            group=phase.group or None,
+        )
+        for index, phase in enumerate(bench.record.phases)
+    ]
 
 
 def _checked(document: PtsDocument) -> PtsDocument:
@@ -209,13 +217,13 @@ def _checked(document: PtsDocument) -> PtsDocument:
         )
 
 
-def moment(wall_s: float) -> pts.Moment:
+def moment(wall_s: float, began_s: float | None = None) -> pts.Moment:
     """Return what belongs to this machine and moment."""
     now = dt.datetime.now(dt.timezone.utc)
     return pts.Moment(
         tool=tool(),
         created=now.isoformat(timespec="seconds").replace("+00:00", "Z"),
-        run=pts.RunFacts(wall_s=round(wall_s, 3)),
+        run=pts.RunFacts(wall_s=round(wall_s, 3), began_s=began_s),
     )
 
 

@@ -71,6 +71,7 @@ class Bench:
         self.plan = plan
         # Asked now: a target that vanishes in the middle cannot be asked any more.
         self.facts = structs.replace(target.facts(), state=target.state_facts())
+        self.power = target.power_facts()
         self.record = Record()
         self.progress = Progress(plan.test.name)
         self._journal = journal
@@ -82,6 +83,8 @@ class Bench:
         self._written_bytes = 0
         self._kept: tuple[int, bytes] | None = None
         self._began = self._kept_at = self._filed_at = time.monotonic()
+        # A log of a power meter has the clock of the wall.
+        self.began_s = time.time()
 
     @property
     def steps(self) -> int:

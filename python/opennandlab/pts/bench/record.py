@@ -75,6 +75,11 @@ class Cell:
         return None if nand is None or not written else nand / written
 
     @property
+    def power_w(self) -> float | None:
+        """Mean power of the drive in the window, watts; None where it is unknown."""
+        return self.measurement.inside.get("power_w")
+
+    @property
     def lost_pages(self) -> int:
         """Pages of reads that gave no data, since nothing corrected them."""
         return int(self.measurement.inside.get("lost_read_pages") or 0)
@@ -125,7 +130,22 @@ class Cell:
             written_bytes=self.written_bytes,
             waf=self.waf,
             cpu_pct=done.inside.get("cpu_pct"),
+            **efficiency(self.power_w, done.iops, done.mb_s),
+            at_s=done.inside.get("began_at_s"),
         )
+
+
+def efficiency(power_w: float | None, iops: float, mb_s: float) -> dict[str, float | None]:
+    """Return the columns of a cell that follow from its power.
+
+    >>> efficiency(4.0, 1000.0, 100.0)
+    {'power_w': 4.0, 'j_per_gb': 40.0, 'iops_per_w': 250.0}
+    """
+    return {
+        "power_w": power_w,
+        "j_per_gb": None if power_w is None or mb_s <= 0 else power_w / (mb_s * 1e-3),
+        "iops_per_w": None if not power_w else iops / power_w,
+    }
 
 
 @dataclass

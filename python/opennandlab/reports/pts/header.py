@@ -124,6 +124,21 @@ def state_text(header: Header) -> str:
     return f"state {state.name}: {', '.join(filter(None, parts))}"
 
 
+def power_text(header: Header) -> str:
+    """Return the source of watts, and idle power; empty of older documents."""
+    power = header.power
+    if power is None:
+        return ""
+    if power.source is None:
+        return f"power unknown: {power.missing}" if power.missing else "power unknown"
+    found = f"power by {' and '.join(power.counted)}"
+    if power.log is not None:
+        clock = "seconds since 1970" if power.log.clock == "epoch" else "seconds of the run"
+        found = f"power by the log {power.log.name}, {power.log.samples} samples, {clock}"
+    idle = "unknown" if power.idle_w is None else f"{words.value(power.idle_w)} W"
+    return "; ".join(filter(None, (found, f"idle {idle}", power.missing)))
+
+
 def source(measured: Measured) -> str:
     """Return what a test follows: profile and version of the specification, or a method."""
     version = f"{profile(measured)} {measured.header.pts_version}".strip()
@@ -361,6 +376,7 @@ def _setup(measured: Measured) -> list[tuple[str, str]]:
         ("Data", header.data),
         ("Threads / queue depth", _load(header)),
         ("OIO throttle", throttle if measured.has("header", "oio_throttle") else ""),
+        *([("Power", text)] if (text := power_text(header)) else []),
         ("Seed", _seed(measured)),
         ("Options", _options(header.options)),
     ]

@@ -15,7 +15,10 @@ from opennandlab.reports.pts.source import Measured, plain
 from opennandlab.stats import histogram
 
 # Decimals by unit, as the tables of the SNIA PTS tutorial of 2013 have them.
-DIGITS = {"IOPS": 1, "MB/s": 1, "ms": 3, "us": 1, "µs": 1, "%": 1, "WAF": 3}
+DIGITS = {
+    "IOPS": 1, "MB/s": 1, "ms": 3, "us": 1, "µs": 1, "%": 1, "WAF": 3, "W": 3, "J/GB": 2,
+    "IOPS/W": 1,
+}  # fmt: skip
 # From here on microseconds are hard to read.
 LONG_US = 1e3
 PERCENTILES = (
@@ -68,8 +71,9 @@ def of_block(block: pts.Table) -> Table:
 
 
 def of_blocks(measured: Measured) -> Iterator[Table]:
-    """Yield the tables of the document as they are read."""
-    return of_document(measured.document)
+    """Yield the tables of the document as they are read; watts have a separate section."""
+    others = [block for block in measured.document.tables if not pts.is_of_power(block.id)]
+    return of_document(structs.replace(measured.document, tables=others))
 
 
 def of_document(document: pts.PtsDocument) -> Iterator[Table]:

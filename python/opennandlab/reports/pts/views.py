@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from opennandlab.documents.pts import is_of_power
 from opennandlab.documents.pts_origin import method
 from opennandlab.documents.record import JsonObject
 from opennandlab.reports.figure.model import Plot
@@ -93,6 +94,10 @@ def chapter_of(measured: Measured) -> Chapter:
     tails = tuple(one for one in tables.of_tails(measured.document) if one.id not in shown)
     if tails:
         sections.append(Section("percentiles", "Percentiles", tails))
+    watts = tuple(tables.of_block(one) for one in measured.document.tables if is_of_power(one.id))
+    if watts:
+        told = header.power_text(measured.header)
+        sections.append(Section("power", "Power", watts, f"{told[:1].upper()}{told[1:]}."))
     if repeats := tuple(tables.of_repeats(measured.document)):
         sections.append(Section("repeats", "Repeated runs", repeats))
     if not any(section.id == "results" for section in sections):

@@ -81,6 +81,8 @@ class _Total:
 
     seconds: float = 0.0
     elapsed_s: float = 0.0
+    # When the measured time began, by the clock of the wall.
+    began_at_s: float | None = None
     reads: list[Requests] = field(default_factory=list)
     writes: list[Requests] = field(default_factory=list)
     ramp_bytes: int = 0
@@ -525,6 +527,8 @@ def _add(
         total.ramp_bytes += last.writes.bytes
         return moved
     total.seconds += last.seconds
+    if total.began_at_s is None:
+        total.began_at_s = round(time.time() - last.seconds, 3)
     total.reads.append(last.reads)
     total.writes.append(last.writes)
     total.parts.append(last.parts)
@@ -541,7 +545,7 @@ def _measurement(
 ) -> Measurement:
     """Join what the legs gave."""
     reads, writes = _joined(total.reads), _joined(total.writes)
-    inside = {"legs": done.legs, **inside}
+    inside = {"legs": done.legs, "began_at_s": total.began_at_s, **inside}
     if total.seconds > 0:
         inside["cpu_pct"] = total.cpu_s / total.seconds * stimulus.threads
         if total.util_s is not None:
