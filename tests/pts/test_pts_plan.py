@@ -70,9 +70,6 @@ def test_each_test_has_its_load(test, threads, depth):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"threads": 8}, "TC 8 / QD 32 (profile: TC 4 / QD 32)"),
-        ({"oio": 2}, "2 outstanding requests in all"),
-        ({"oio": 1}, "1 outstanding request in all"),
         ({"active_range_pct": 50}, "active range 50% (profile: 100%)"),
         ({"active_range_pct": 33.3}, "active range 33.3% (profile: 100%)"),
         ({"ar_amount_bytes": GIB}, "active range amount 1073741824 B (profile: all)"),
@@ -85,6 +82,23 @@ def test_each_test_has_its_load(test, threads, depth):
 def test_what_differs_from_the_profile_is_a_deviation(change, words):
     (found,) = plan(**change).deviations
     assert words in found
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"threads": 8}, "TC 8 / QD 32 (the operator's choice; recommended: TC 4 / QD 32)"),
+        ({"oio": 2}, "2 outstanding requests in all (OIO throttle)"),
+        ({"oio": 1}, "1 outstanding request in all (OIO throttle)"),
+    ],
+)
+def test_threads_and_depth_are_the_choice_of_the_operator(change, words):
+    assert plan(**change).deviations == ()
+    assert plan(**change).choices == (words,)
+    # The latency test is that of single requests, and demand that of 32 times 32.
+    (told,) = plan("latency", queue_depth=2).deviations
+    assert told == "TC 1 / QD 2 (profile: TC 1 / QD 1)"
+    assert plan("dirth", **change).deviations
 
 
 def test_fills_of_the_range_are_a_deviation_where_the_range_is_not_the_drive():
@@ -469,11 +483,60 @@ def test_the_ramp_of_a_simulated_cell_fills_its_queue():
         ("wsat", {}, "full"),
         ("wsat", {"options": {"hours": 0.1}}, "scaled"),
         ("wsat", {"options": {"capacities": 8.0}}, "full"),
+        # Left to the operator.
+        ("iops", {"threads": 1, "queue_depth": 8}, "full"),
+        ("iops", {"profile": "C", "threads": 1}, "full"),
+        ("wsat", {"oio": 4}, "full"),
+        # Fixed: cache, range and data of each profile, and the load of the latency test.
+        ("iops", {"cache": "enabled"}, "partial"),
+        ("iops", {"active_range_pct": 75}, "partial"),
+        ("iops", {"data": "file"}, "partial"),
+        ("iops", {"profile": "C", "cache": "disabled"}, "partial"),
+        ("iops", {"profile": "C", "active_range_pct": 100}, "partial"),
+        ("latency", {"queue_depth": 2}, "partial"),
     ],
 )
 def test_less_than_the_specification_is_not_conformance(test, changes, expected):
     found = run_test(TESTS[test], FakeTarget(), settings=Settings(time_base="full", **changes))
     assert found.header.conformance == expected
+
+
+def test_the_header_reports_choices_and_where_settings_come_from():
+    changes = {"profile": "C", "threads": 1}
+    found = run_test(TESTS["wsat"], FakeTarget(), settings=Settings(**changes)).header
+    assert (found.threads, found.queue_depth) == (1, 16)
+    assert found.choices == ["TC 1 / QD 16 (the operator's choice; recommended: TC 2 / QD 16)"]
+    assert found.ranges_from == (
+        "ranges of published implementations: active range 75 %, write cache enabled, TC 1 / QD 16"
+    )
+    for test in ("hir", "xsr", "dirth", "ecw"):
+        assert TESTS[test].client_from == TESTS["wsat"].client_from
+    for test, profile in (("iops", "C"), ("throughput", "C"), ("latency", "C"), ("wsat", "E")):
+        settings = Settings(profile=profile, time_base="smoke")
+        plainly = run_test(TESTS[test], FakeTarget(), settings=settings).header
+        assert plainly.choices is plainly.ranges_from is None
+
+
+@pytest.mark.parametrize(
+    ("version", "title"),
+    [
+        ("2.0.2", "Composite block size workload (CBW)"),
+        ("1.1", "Enterprise composite workload (ECW)"),
+    ],
+)
+def test_the_composite_workload_has_the_name_of_the_version(version, title):
+    settings = Settings(time_base="smoke", ss_max_rounds=5, pts_version=version)
+    assert run_test(TESTS["ecw"], FakeTarget(), settings=settings).title == title
+
+
+def test_the_composite_load_of_write_saturation_is_written_alone():
+    target = FakeTarget()
+    settings = Settings(options={"workload": "cbw"})
+    found = run_test(TESTS["wsat"], target, settings=settings)
+    stimulus = target.asked[0][0]
+    assert stimulus.read_pct == 0
+    assert isinstance(stimulus.block_bytes, tuple)
+    assert found.cells.rows[0].label == "RND CBW 0/100"
 
 
 def test_a_length_of_cells_that_no_step_asks_for_is_a_warning():

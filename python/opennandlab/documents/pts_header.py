@@ -329,6 +329,11 @@ class Header(Record, frozen=True, kw_only=True):
         temperature_c: Least and greatest temperature of the drive; `null` where it says none.
         host_path: How a request reached the drive; absent in older documents.
         imported: Where the figures come from; absent where this program measured them.
+        power: Where the watts come from; absent in older documents.
+        choices: Settings that the specification leaves to the operator, with those that it
+            recommends, if they differ; absent otherwise. They do not lower the conformance.
+        ranges_from: Where ranges, cache and load come from if not from a text of the specification;
+            absent otherwise.
     """
 
     pts_version: str
@@ -352,3 +357,6 @@ class Header(Record, frozen=True, kw_only=True):
     temperature_c: list[Number] | None
     host_path: HostPath | None = None
     imported: Imported | None = None
+    power: Power | None = None
+    choices: list[str] | None = None
+    ranges_from: str | None = None

@@ -169,7 +169,7 @@ def build(
     document = PtsDocument(
         schema=SCHEMA,
         test=plan.test.name,
-        title=plan.test.title,
+        title=plan.test.title_of(plan.pts_version),
         name=name,
         header=_header(bench, interrupted=interrupted),
         phases=phases,
@@ -319,7 +319,10 @@ def finite(value: Any) -> Any:  # noqa: ANN401 (any JSON)
 
 
 def conformance(bench: Bench) -> str:
-    """Return `partial` when a step was left out, `scaled` when one was shortened, or `full`."""
+    """Return `partial` when a step was left out, `scaled` when one was shortened, or `full`.
+
+    A setting that the specification fixes and the user changed is a step of another test.
+    """
     record, plan = bench.record, bench.plan
     left_out = (
         record.purge is None
@@ -327,6 +330,7 @@ def conformance(bench: Bench) -> str:
         or record.cache == "unknown"
         or bool(record.cells_left_out)
         or plan.is_own_matrix
+        or plan.has_other_fixed
         or (plan.test.wipc and plan.wipc_capacities == 0)
     )
     if left_out:
@@ -377,7 +381,19 @@ def _header(bench: Bench, *, interrupted: bool) -> pts_header.Header:
         interrupted=interrupted,
         temperature_c=[min(temperatures), max(temperatures)] if temperatures else None,
         host_path=bench.host_path(),
+        power=bench.power,
+        choices=list(plan.choices) or None,
+        ranges_from=_ranges_from(plan),
     )
+
+
+def _ranges_from(plan: Plan) -> str | None:
+    """Return the source of the settings of a client test, if not the specification."""
+    if plan.profile != "C" or not plan.test.client_from:
+        return None
+    share, cache = plan.active_range.share, "enabled" if plan.cache_enabled else "disabled"
+    load = f"TC {plan.threads} / QD {plan.queue_depth}"
+    return f"{plan.test.client_from}: active range {100 * share:g} %, write cache {cache}, {load}"
 
 
 def _deviations(bench: Bench) -> list[str]:

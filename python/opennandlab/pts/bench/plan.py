@@ -51,7 +51,10 @@ ROUNDS_MAX = 25
 ROUNDS_RANGE = (5, 100)
 THREADS_MAX, DEPTH_MAX = 256, 4096
 MATRIX_WORDS = {matrix.SIZES: "block sizes", matrix.MIXES: "percent of reads"}
-# Recommended for IOPS by SNIA SSS PTS 2.0.2: threads and queue depth.
+# Ranges of the client profile in tests whose text of PTS-C was not at hand.
+PUBLISHED = "ranges of published implementations"
+# Recommended for IOPS by SNIA SSS PTS 2.0.2, which leaves both to the operator: threads and queue
+# depth.
 RANDOM_LOAD: dict[Profile, tuple[int, int]] = {"E": (4, 32), "C": (2, 16)}
 SEQUENTIAL_LOAD: dict[Profile, tuple[int, int]] = {"E": (1, 32), "C": (1, 32)}
 SINGLE_LOAD: dict[Profile, tuple[int, int]] = {"E": (1, 1), "C": (1, 1)}
@@ -146,6 +149,10 @@ class Spec:
             takes about a minute or less.
         trims: Whether what was written does not all stay.
         matrix: Block sizes and mixes of its cells by profile, where a user may ask for others.
+        fixes_load: Whether threads and queue depth are part of the test, not the operator's choice.
+        client_from: Where ranges, cache and load of the client profile come from if no text of the
+            specification was at hand; empty otherwise.
+        titles: Title of another version than 2.0.2.
     """
 
     name: str
@@ -160,6 +167,13 @@ class Spec:
     virtual_base: Name = "scaled"
     trims: bool = False
     matrix: Mapping[Profile, Matrix] = field(default_factory=dict)
+    fixes_load: bool = False
+    client_from: str = ""
+    titles: Mapping[str, str] = field(default_factory=dict)
+
+    def title_of(self, pts_version: str) -> str:
+        """Return the title in a version of the specification."""
+        return self.titles.get(pts_version, self.title)
 
     def lacking(self, target: Target) -> str:
         """Return the part that the test needs and the target lacks; empty if there is none."""
@@ -276,6 +290,10 @@ class Plan:
     cache_enabled: bool
     options: Mapping[str, float | str]
     deviations: tuple[str, ...]
+    # Settings left to the operator that are not as recommended.
+    choices: tuple[str, ...] = ()
+    # Whether cache, range, data or load are not those that the specification fixes.
+    has_other_fixed: bool = False
     # Empty where the test has none.
     matrix: Matrix = field(default_factory=lambda: Matrix((), ()))
 
@@ -344,9 +362,13 @@ def make_plan(test: Spec, settings: Settings, target: Target) -> Plan:
     cache_enabled = _cache(test, settings, deviations)
     base = settings.time_base or test.base_for(target, cache_enabled=cache_enabled)
     config = declared.config_of(target)
-    threads, queue_depth = _load(test, settings, deviations)
+    choices: list[str] = []
+    threads, queue_depth = _load(test, settings, deviations if test.fixes_load else choices)
     tested = _tested_part(test, settings, target)
     active_range, wipc_range = _ranges(settings, target.capacity_bytes, tested, deviations)
+    if settings.data != "random":
+        deviations.append(f"data pattern {settings.data} (profile: random)")
+    has_other_fixed = bool(deviations)
     time = TimeBase(
         base,
         target.is_virtual,
@@ -357,8 +379,6 @@ def make_plan(test: Spec, settings: Settings, target: Target) -> Plan:
         is_range_small=_fits_spare(active_range, target),
     )
     capacities = _wipc(test, settings, time, wipc_range, deviations)
-    if settings.data != "random":
-        deviations.append(f"data pattern {settings.data} (profile: random)")
     if settings.ss_max_rounds not in {None, ROUNDS_MAX}:
         deviations.append(f"at most {settings.ss_max_rounds} rounds (standard: {ROUNDS_MAX})")
     options = _options(test, settings, deviations)
@@ -378,6 +398,8 @@ def make_plan(test: Spec, settings: Settings, target: Target) -> Plan:
         cache_enabled=cache_enabled,
         options=options,
         deviations=tuple(deviations),
+        choices=tuple(choices),
+        has_other_fixed=has_other_fixed,
         matrix=cells,
     )
 
@@ -392,15 +414,17 @@ def _cache(test: Spec, settings: Settings, deviations: list[str]) -> bool:
     return is_on
 
 
-def _load(test: Spec, settings: Settings, deviations: list[str]) -> tuple[int, int]:
+def _load(test: Spec, settings: Settings, told: list[str]) -> tuple[int, int]:
+    """Return threads and queue depth; say so if they are not those of the profile."""
     usual = test.load[settings.profile]
     if settings.oio is not None:
         many = "request" if settings.oio == 1 else "requests"
-        deviations.append(f"{settings.oio} outstanding {many} in all (OIO throttle)")
+        told.append(f"{settings.oio} outstanding {many} in all (OIO throttle)")
         return 1, settings.oio
     load = (settings.threads or usual[0], settings.queue_depth or usual[1])
     if load != usual:
-        deviations.append(f"TC {load[0]} / QD {load[1]} (profile: TC {usual[0]} / QD {usual[1]})")
+        whose = "profile" if test.fixes_load else "the operator's choice; recommended"
+        told.append(f"TC {load[0]} / QD {load[1]} ({whose}: TC {usual[0]} / QD {usual[1]})")
     return load
 
 

@@ -10,7 +10,7 @@ from opennandlab.pts.bench import demand
 from opennandlab.pts.bench.engine import Bench
 from opennandlab.pts.bench.findings import Findings
 from opennandlab.pts.bench.patterns import OLTP, VIDEO
-from opennandlab.pts.bench.plan import DEMAND_LOAD, Option
+from opennandlab.pts.bench.plan import DEMAND_LOAD, PUBLISHED, Option
 from opennandlab.pts.bench.test import Test
 
 PATTERNS = {pattern.name: pattern for pattern in (OLTP, VIDEO)}
@@ -26,6 +26,8 @@ TEST = Test(
     title="Demand intensity and response time histogram",
     summary="49 combinations of threads and queue depth, and histograms at operating points.",
     run=run,
+    fixes_load=True,
+    client_from=PUBLISHED,
     load=DEMAND_LOAD,
     wipc=False,
     options=(

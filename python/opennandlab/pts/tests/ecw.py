@@ -13,7 +13,7 @@ from opennandlab.pts.bench import demand
 from opennandlab.pts.bench.engine import Bench
 from opennandlab.pts.bench.findings import Findings
 from opennandlab.pts.bench.patterns import COMPOSITE
-from opennandlab.pts.bench.plan import DEMAND_LOAD
+from opennandlab.pts.bench.plan import DEMAND_LOAD, PUBLISHED
 from opennandlab.pts.bench.test import Test
 
 
@@ -28,9 +28,12 @@ def run(bench: Bench) -> Findings:
 
 TEST = Test(
     name="ecw",
-    title="Enterprise composite workload",
+    title="Composite block size workload (CBW)",
+    titles={"1.1": "Enterprise composite workload (ECW)"},
     summary="The demand test with a mix of 12 block sizes and three groups of addresses.",
     run=run,
+    fixes_load=True,
+    client_from=PUBLISHED,
     load=DEMAND_LOAD,
     wipc=False,
     options=demand.OPTIONS,

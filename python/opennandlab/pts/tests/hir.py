@@ -20,7 +20,7 @@ from opennandlab.documents.pts_results import IdleResults, IdleSegment
 from opennandlab.pts.bench.document import listing
 from opennandlab.pts.bench.engine import Bench
 from opennandlab.pts.bench.findings import Findings
-from opennandlab.pts.bench.plan import RANDOM_LOAD
+from opennandlab.pts.bench.plan import PUBLISHED, RANDOM_LOAD
 from opennandlab.pts.bench.record import Cell
 from opennandlab.pts.bench.rounds import mean, write_to_steady
 from opennandlab.pts.bench.test import Test
@@ -113,6 +113,7 @@ TEST = Test(
     title="Host idle recovery",
     summary="Random writes with pauses of five lengths: what idle time gives back.",
     run=run,
+    client_from=PUBLISHED,
     load=RANDOM_LOAD,
     wipc=False,
 )

@@ -179,6 +179,7 @@ TEST = Test(
     title="Latency",
     summary="One random request at a time: mean, tail and longest response time.",
     run=run,
+    fixes_load=True,
     load=SINGLE_LOAD,
     virtual_base="full",
     options=(BLOCK_SIZES, MIXES),

@@ -27,7 +27,7 @@ from opennandlab.documents.pts_results import SaturationResults
 from opennandlab.pts.bench.engine import Bench
 from opennandlab.pts.bench.findings import Findings
 from opennandlab.pts.bench.patterns import COMPOSITE
-from opennandlab.pts.bench.plan import RANDOM_LOAD, Option
+from opennandlab.pts.bench.plan import PUBLISHED, RANDOM_LOAD, Option
 from opennandlab.pts.bench.record import Cell
 from opennandlab.pts.bench.rounds import CellPlan, Rounds, Tracking, mean, until_steady
 from opennandlab.pts.bench.test import Test
@@ -134,7 +134,8 @@ def workload(bench: Bench) -> Stimulus:
             "read_pct": 50,
             "pattern": "sequential",
         },
-        "cbw": COMPOSITE.fields(bench.plan.sector_bytes),
+        # Written alone, as published implementations of version 2.0 have it.
+        "cbw": {**COMPOSITE.fields(bench.plan.sector_bytes), "read_pct": 0},
     }
     return bench.stimulus(**stimuli[bench.plan.text("workload")])
 
@@ -178,6 +179,7 @@ TEST = Test(
     title="Write saturation",
     summary="Random 4 KiB writes from a purged drive until it is steady, full, or time is up.",
     run=run,
+    client_from=PUBLISHED,
     load=RANDOM_LOAD,
     wipc=False,
     options=(
@@ -185,7 +187,8 @@ TEST = Test(
             "workload",
             "rnd4k",
             "Load: random 4 KiB, or one of version 2.0 (oltp: random 8 KiB 65/35; "
-            "vod: sequential 128 KiB 90/10; metadata: sequential 0.5 KiB 50/50; cbw: composite).",
+            "vod: sequential 128 KiB 90/10; metadata: sequential 0.5 KiB 50/50; cbw: composite "
+            "0/100).",
             choices=WORKLOADS,
         ),
         Option(

@@ -208,8 +208,7 @@ def _badges(measured: Measured) -> Iterator[Badge]:
         yield Badge(f"conformance: {header.conformance}", kind)
     else:
         yield Badge("conformance unknown", "warning")
-    if is_own_matrix(header):
-        yield Badge("not the specification's matrix", "warning")
+    yield from _badges_of_settings(header)
     if header.time_base.clock == "virtual":
         yield Badge("simulated, virtual time", "plain")
     if changed(measured):
@@ -222,6 +221,13 @@ def _badges(measured: Measured) -> Iterator[Badge]:
         yield Badge("interrupted and resumed", "warning")
     if measured.missing:
         yield Badge("document incomplete", "bad")
+
+
+def _badges_of_settings(header: Header) -> Iterator[Badge]:
+    if is_own_matrix(header):
+        yield Badge("not the specification's matrix", "warning")
+    if header.ranges_from:
+        yield Badge(header.ranges_from.partition(":")[0], "plain")
 
 
 def _specification(measured: Measured) -> str:
@@ -374,7 +380,8 @@ def _setup(measured: Measured) -> list[tuple[str, str]]:
         ("WDPC", "the rounds of the test itself" if measured.steady else "none"),
         ("Active range", _active_range(header)),
         ("Data", header.data),
-        ("Threads / queue depth", _load(header)),
+        ("Threads / queue depth", "; ".join((_load(header), *(header.choices or [])))),
+        *([("Source of the settings", header.ranges_from)] if header.ranges_from else []),
         ("OIO throttle", throttle if measured.has("header", "oio_throttle") else ""),
         *([("Power", text)] if (text := power_text(header)) else []),
         ("Seed", _seed(measured)),
