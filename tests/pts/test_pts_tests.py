@@ -20,7 +20,7 @@ from opennandlab.pts.bench.patterns import COMPOSITE, DATABASE, FILE_SERVER, WEB
 from opennandlab.pts.tests import latency
 from opennandlab.pts.tests.rw_ratio import mixed_efficiency
 from opennandlab.pts.tests.scalability import die_counts
-from opennandlab.pts.tests.xsr import recovery
+from opennandlab.pts.tests.xsr import first_at, recovery
 from opennandlab.stats.histogram import Histogram
 from opennandlab.targets.base import Limit, Stimulus
 from opennandlab.targets.simulated import SimulatedTarget
@@ -201,6 +201,37 @@ def test_cross_stimulus_groups_follow_each_other():
     assert document("xsr", options={"random_kib": 4})["results"]["groups"][1]["label"].startswith(
         "group 2: RND 4 KiB"
     )
+
+
+@pytest.mark.parametrize(
+    ("values", "mean", "at"),
+    [
+        ([50, 95, 101, 90], 100.0, 2),
+        ([100.0, 1.0], 100.0, 0),
+        ([99.9] * 9, 100.0, None),
+        ([], 100.0, None),
+        ([1.0], None, None),
+    ],
+)
+def test_the_other_measure_takes_the_first_minute_at_the_mean_of_group_1(values, mean, at):
+    assert first_at(values, mean) == at
+
+
+def test_both_measures_of_the_recovery_are_in_the_results():
+    found = document("xsr")
+    results, groups = found["results"], found["results"]["groups"]
+    assert results["group_1_mb_s"] == groups[0]["mb_s_mean"]
+    columns = found["cells"]["columns"]
+    cells = [dict(zip(columns, row, strict=True)) for row in found["cells"]["rows"]]
+    third = [cell for cell in cells if cell["label"].startswith("group 3")]
+    enough = [cell["mb_s"] >= groups[0]["mb_s_mean"] for cell in third]
+    expected = enough.index(True) + 1 if any(enough) else None
+    assert results["to_mean_sample"] == expected
+    if expected is None:
+        assert results["to_mean_s"] is results["to_mean_drive_fills"] is None
+    else:
+        begin = third[expected - 1]["start_s"] - third[0]["start_s"]
+        assert results["to_mean_s"] == pytest.approx(begin)
 
 
 def test_recovery_can_be_never():

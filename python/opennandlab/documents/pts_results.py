@@ -192,6 +192,11 @@ class CrossResults(Results, frozen=True, kw_only=True):
         recovery_sample: Sample of group 3, from 1, at which it is recovered; `null` for never.
         recovery_s: Time until then, from the end of group 2.
         recovery_drive_fills: Bytes written until then, in user capacities.
+        group_1_mb_s: Mean throughput of group 1; absent in older documents, as what follows.
+        to_mean_sample: First sample of group 3 at or above it, from 1, the measure of published
+            implementations of PTS 2.0; `null` for never.
+        to_mean_s: Time until then, from the end of group 2.
+        to_mean_drive_fills: Bytes written until then, in user capacities.
     """
 
     groups: list[StimulusGroup]
@@ -199,6 +204,10 @@ class CrossResults(Results, frozen=True, kw_only=True):
     recovery_sample: int | None
     recovery_s: Figure
     recovery_drive_fills: Figure
+    group_1_mb_s: Figure | UnsetType = UNSET
+    to_mean_sample: int | UnsetType | None = UNSET
+    to_mean_s: Figure | UnsetType = UNSET
+    to_mean_drive_fills: Figure | UnsetType = UNSET
 
 
 class PatternFacts(Record, frozen=True, kw_only=True):

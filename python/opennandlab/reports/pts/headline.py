@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from msgspec import UnsetType
+
 from opennandlab.documents import pts_inside, pts_results, pts_small
 from opennandlab.documents.pts import PtsDocument
 from opennandlab.documents.pts_base import Results
@@ -156,15 +158,21 @@ def _idle(found: pts_results.IdleResults, document: PtsDocument) -> Found:
     yield one("time of writing between pauses (u)", found.unit_s, "s")
 
 
+def _recovered(name: str, seconds: float | None) -> Headline:
+    """Return a measure of the recovery; one that never came is a word."""
+    if not seconds:
+        return Headline(name, "never" if seconds is None else "at once")
+    return Headline(name, *words.span(seconds).split(" ", 1))
+
+
 def _cross(found: pts_results.CrossResults, document: PtsDocument) -> Found:
     for group in found.groups:
         yield one(
             f"group {group.group}, mean: {group.label.split(': ')[-1]}", group.mb_s_mean, "MB/s"
         )
-    if not found.recovery_s:
-        yield Headline("recovered", "never" if found.recovery_s is None else "at once")
-    else:
-        yield Headline("recovered after", *words.span(found.recovery_s).split(" ", 1))
+    yield _recovered("recovered: five samples at 90 %", found.recovery_s)
+    if not isinstance(found.to_mean_s, UnsetType):
+        yield _recovered("recovered: first minute at the mean of group 1", found.to_mean_s)
     yield one("recovered after", found.recovery_drive_fills or None, "drive fills")
     if len(found.groups) > 2:
         first, last = found.groups[0].mb_s_mean, found.groups[-1].mb_s_mean

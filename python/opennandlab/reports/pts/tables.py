@@ -199,7 +199,7 @@ def results(measured: Measured) -> Iterator[Section]:
         shown: Cell = (
             found if isinstance(found, int | float) and not isinstance(found, bool) else None
         )
-        is_never = found is None and key.startswith("recovery_")
+        is_never = found is None and key.startswith(("recovery_", "to_mean_"))
         word = "never" if is_never else _word(found)
         rows.append((spoken(key), word if shown is None else shown))
     if rows:
@@ -261,9 +261,13 @@ SPOKEN = {
     "knee_per_s": "knee, writes/s",
     "plateau_mb_s": "plateau, MB/s",
     "reference_mb_s": "mean of the last eighth of group 1, MB/s",
-    "recovery_sample": "recovered at sample",
-    "recovery_s": "recovered after, s",
-    "recovery_drive_fills": "recovered after, drive fills",
+    "recovery_sample": "five samples at 90 % of that: from sample",
+    "recovery_s": "five samples at 90 % of that: after, s",
+    "recovery_drive_fills": "five samples at 90 % of that: after, drive fills",
+    "group_1_mb_s": "mean of group 1, MB/s",
+    "to_mean_sample": "first minute at the mean of group 1: sample",
+    "to_mean_s": "first minute at the mean of group 1: after, s",
+    "to_mean_drive_fills": "first minute at the mean of group 1: after, drive fills",
     "superblock_bytes": "largest zone below 0.9 of the plateau, bytes",
     "superblock_bytes_below": "next larger zone, bytes",
     "superblock_bytes_estimated": "superblock, estimated with the spare area, bytes",
