@@ -121,3 +121,70 @@ def test_the_command_takes_varies_and_resumes_states(cli: Cli, tmp_path: Path) -
         )
         assert refused.returncode == 2
         assert "state: is of" in refused.stderr
+
+
+def test_several_states_give_the_ratios_of_each_to_the_first(cli: Cli, folder: Path) -> None:
+    energies = "{read_uj: 30, program_uj: 70, erase_uj: 200, idle_mw: 2.5}"
+    run = (
+        "pts", "latency", "--target", "sim:small.yaml", "--time-base", "smoke",
+        "--set", f"nand.energy={energies}", "--allow-lost", "--output", "life",
+    )  # fmt: skip
+    done = cli(*run, "--state", "eol,young,old")
+    assert done.returncode == 0, done.stderr
+    assert "young / eol, by cell" in done.stdout
+    assert "old / eol, by cell" in done.stdout
+    suite = json.loads((folder / "life/suite.json").read_text())
+    assert suite["varied"]["values"] == ["eol", "young", "old"]
+    documents = [
+        json.loads((folder / f"life/{name}.json").read_text()) for name in suite["documents"]
+    ]
+    states = [one["header"]["target"]["state"]["name"] for one in documents]
+    assert states == ["eol", "young", "old"]
+
+    # By hand: a cell of the last five rounds in both, which is all of them here.
+    def figures(content: dict[str, Any]) -> list[float]:
+        cells = [dict(zip(content["cells"]["columns"], row, strict=True))
+                 for row in content["cells"]["rows"]]  # fmt: skip
+        found = [
+            cell for cell in cells
+            if cell["label"] == "RND 8 KiB 0/100" and cell["phase"] == "round"
+        ][-5:]  # fmt: skip
+        seconds, ios = (sum(cell[key] for cell in found) for key in ("seconds", "ios"))
+        return [
+            ios / seconds,
+            sum(cell["lat_us_mean"] * cell["ios"] for cell in found) / ios,
+            max(cell["lat_us_max"] for cell in found),
+            sum(cell["power_w"] * cell["seconds"] for cell in found) / seconds,
+        ]
+
+    first, *others = map(figures, documents)
+    for table, other in zip(suite["ratios"], others, strict=True):
+        row = table["values"][table["rows"].index("RND 8 KiB 0/100")]
+        assert row == pytest.approx([one / base for one, base in zip(other, first, strict=True)])
+    assert table["columns"] == ["IOPS", "mean response time", "longest response time", "W"]
+    page = folder / "life.html"
+    assert cli("report", "life/suite.json", "--html", str(page)).returncode == 0
+    text = page.read_text()
+    assert "Ratios to eol" in text
+    assert "young / eol, by cell" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("pts", "latency", "--state", "young,worn"), "`young,worn` is not a valid state"),
+        (("pts", "latency", "--state", "young,eol", "--vary", "oio=1,2"), "with --vary"),
+        (("pts", "all", "--state", "young,eol"), "of several tests"),
+        (("pts", "latency", "--state", "young,young"), "names a value twice"),
+        (
+            ("pts", "latency", "--state", "young,eol", "--set", "nand.max_pe_cycles=2000000"),
+            "which no cell is rated for",
+        ),
+    ],
+)
+def test_several_states_that_cannot_be_are_refused(
+    cli: Cli, words: tuple[str, ...], told: str
+) -> None:
+    done = cli(*words, "--target", "sim:small.yaml", "--time-base", "smoke")
+    assert done.returncode == 2
+    assert told in done.stderr

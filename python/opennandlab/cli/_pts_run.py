@@ -298,6 +298,7 @@ def _finish(wanted: Asked, suite: "Suite", more: dict[str, Any]) -> None:
     documents = list(suite.documents.values())
     if len(documents) > 1 and not more and not wanted.quiet and not wanted.as_json:
         tables.show_suite(documents)
+        tables.show_tables(suite.ratios())
     if wanted.as_json:
         is_single = len(documents) == 1 and not suite.left_out
         inner = {name: plain(document) for name, document in suite.documents.items()}

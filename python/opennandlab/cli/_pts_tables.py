@@ -7,7 +7,7 @@ from opennandlab.cli import _terminal as terminal
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from opennandlab.documents.pts import PtsDocument, Steady
+    from opennandlab.documents.pts import PtsDocument, Steady, Table
     from opennandlab.pts.bench.rehearsal import Rehearsal
     from opennandlab.reports.model import Table as ShownTable
 
@@ -77,6 +77,16 @@ def show(document: "PtsDocument") -> None:
         console.print("Results", markup=False)
         console.print(terminal.plain_table(["", "value"], rows))
     console.print(f"\ndigest {document.digest}", markup=False, soft_wrap=True)
+
+
+def show_tables(blocks: "Sequence[Table]") -> None:
+    """Print tables that no document has, such as the ratios between several."""
+    from opennandlab.reports.pts.tables import of_block
+
+    console = terminal.stdout(is_numbers=True)
+    for block in blocks:
+        console.print(f"\n{block.title}", markup=False)
+        console.print(grid(of_block(block)))
 
 
 def verdict_line(document: "PtsDocument") -> str:

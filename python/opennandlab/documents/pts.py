@@ -492,6 +492,8 @@ class SuiteDocument(Record, frozen=True, kw_only=True):
         varied: Parameter that was varied; `null` for none.
         left_out: Tests that this target cannot do, and why.
         digest: SHA-256, in hex, of the canonical JSON of all but itself.
+        ratios: Of states of a drive that were varied, the figures of each over those of the first,
+            by cell; absent of other suites.
     """
 
     schema: Literal["opennandlab.suite/1"]
@@ -502,6 +504,21 @@ class SuiteDocument(Record, frozen=True, kw_only=True):
     varied: Varied | None
     left_out: dict[str, str]
     digest: str
+    ratios: list[Table] | None = None
+
+
+# Tables of power: those of grids, which may be numbered, and the list of other cells.
+POWER_GRIDS: Final = ("power_w", "j_per_gb", "iops_per_w")
+POWER_LIST: Final = "power"
+
+
+def is_of_power(name: str) -> bool:
+    """Return whether a table of this id is one of power.
+
+    >>> is_of_power("power"), is_of_power("j_per_gb-2"), is_of_power("iops")
+    (True, True, False)
+    """
+    return name == POWER_LIST or name.partition("-")[0] in POWER_GRIDS
 
 
 def to_json(document: PtsDocument) -> JsonObject:

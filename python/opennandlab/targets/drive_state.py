@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,6 +47,15 @@ def check_state(state: str | None) -> None:
     if state is None or state in AGES or (kind == "image" and mark and path):
         return
     raise ConfigError("state", f"`{state}` is not a valid state; accepted: {ACCEPTED}")
+
+
+def states(text: str) -> list[str]:
+    """Return the states that a text names by commas; the name of an image may have some, too.
+
+    >>> states("young,eol"), states("image:a,b.onl,old"), states("eol,worn")
+    (['young', 'eol'], ['image:a,b.onl', 'old'], ['eol,worn'])
+    """
+    return re.split(rf",(?=(?:{'|'.join(AGES)})(?:,|$)|image:)", text)
 
 
 @dataclass(frozen=True)

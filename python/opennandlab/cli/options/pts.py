@@ -5,7 +5,7 @@
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from inspect import Parameter
 from pathlib import Path
@@ -136,8 +136,9 @@ class TestOptions(Options):
         str | None,
         flag(
             "State of a simulated drive before the test: young, old (half of its rated cycles), "
-            "eol (all of them), or a saved drive.",
-            metavar="young|old|eol|image:FILE",
+            "eol (all of them), or a saved drive; several by commas give the ratios of each to "
+            "the first.",
+            metavar="young|old|eol|image:FILE,…",
         ),
     ] = None
     threads: Annotated[int | None, flag("Threads (TC).")] = None
@@ -238,6 +239,7 @@ def asked(given: TestOptions, options: tuple["Option", ...] = ()) -> Asked:
     from opennandlab.cli._pts_power import checked
     from opennandlab.core.overrides import parse_overrides
     from opennandlab.pts.bench.document import Remarks
+    from opennandlab.pts.bench.suite import STATE
     from opennandlab.targets.consent import Consent
     from opennandlab.targets.drive_state import states
     from opennandlab.targets.opening import Request
@@ -257,7 +259,7 @@ def asked(given: TestOptions, options: tuple["Option", ...] = ()) -> Asked:
         _settings(given, options),
         output,
         given.resume,
-        _only(given.more.get("vary")),
+        vary,
         given.dry_run,
         given.as_json,
         given.quiet,

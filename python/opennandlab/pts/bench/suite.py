@@ -18,7 +18,8 @@ from opennandlab.base.canonical import digest, readable_json
 from opennandlab.base.errors import ConfigError
 from opennandlab.base.files import write_atomically
 from opennandlab.base.units import parse_bytes
-from opennandlab.documents.pts import SUITE_SCHEMA, PtsDocument, SuiteDocument, Varied
+from opennandlab.documents.pts import SUITE_SCHEMA, PtsDocument, SuiteDocument, Table, Varied
+from opennandlab.documents.pts_rows import ratios
 from opennandlab.documents.record import plain
 from opennandlab.pts.bench.folder import Place
 from opennandlab.pts.bench.plan import Settings
@@ -26,8 +27,10 @@ from opennandlab.pts.bench.record import Progress, Watcher
 from opennandlab.pts.bench.runner import outlook_of, run_test
 from opennandlab.pts.bench.test import Test
 from opennandlab.targets.base import Target, TargetError
+from opennandlab.targets.drive_state import states
 from opennandlab.targets.opening import Request, open_target, sketch
 
+STATE = "state"
 # Settings that can be varied, and how their values are read.
 VARIED: dict[str, Callable[[str], Any]] = {
     "active_range_pct": float,
@@ -42,7 +45,7 @@ VARIED: dict[str, Callable[[str], Any]] = {
     "pts_version": str,
     "seed": int,
     "wipc_capacities": float,
-    "state": str,
+    STATE: str,
 }
 # On the command line they have the names of the options.
 SPELLINGS = {"pts": "pts_version", "ar_amount": "ar_amount_bytes"}
@@ -92,8 +95,16 @@ class Suite:
             varied=self.varied,
             left_out=self.left_out,
             digest="",
+            ratios=self.ratios() or None,
         )
         return structs.replace(found, digest=digest(plain(found)))
+
+    def ratios(self) -> list[Table]:
+        """Return the tables of ratios between states of a drive; none of other suites."""
+        if self.varied is None or self.varied.key != STATE:
+            return []
+        names = dict(zip(self.varied.documents, self.varied.values, strict=True))
+        return ratios(list(self.documents.values()), [names[name] for name in self.documents])
 
 
 def run_suite(  # noqa: PLR0913, PLR0917 (what a run needs)
@@ -233,7 +244,8 @@ def vary(job: Job, text: str, set_already: Collection[str] = ()) -> tuple[list[J
     """
     key, mark, values = text.partition("=")
     key = key.strip()
-    texts = [value.strip() for value in values.split(",") if value.strip()]
+    parts = states(values) if key == STATE else values.split(",")
+    texts = [value.strip() for value in parts if value.strip()]
     if not mark or not texts:
         raise ConfigError("vary", f"`{text}` is not understood; accepted: KEY=VALUE,VALUE,…")
     if len(set(texts)) != len(texts):

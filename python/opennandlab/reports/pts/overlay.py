@@ -11,10 +11,11 @@ from dataclasses import replace
 
 from opennandlab.documents import pts
 from opennandlab.documents.comparison import Comparison, delta_pct
+from opennandlab.documents.pts_rows import ratios
 from opennandlab.reports import versions, words
 from opennandlab.reports.figure.model import Axis, Plot, Relief, Series
 from opennandlab.reports.model import Badge, Cell, Chapter, Facts, Item, Report, Section, Table
-from opennandlab.reports.pts import header, likeness, views
+from opennandlab.reports.pts import header, likeness, tables, views
 from opennandlab.reports.pts.source import Measured
 from opennandlab.reports.pts.tables import in_one_unit, spoken_path
 
@@ -69,7 +70,10 @@ def sweep(measured: Sequence[Measured], values: Sequence[str], key: str) -> Chap
     names = [f"{key} {value}" for value in values]
     chapters = [views.chapter_of(one) for one in measured]
     by_value = _by_value(measured, values, key)
-    first = (Section("varied", f"By {key}", by_value),) if by_value else ()
+    first: tuple[Section, ...] = (Section("varied", f"By {key}", by_value),) if by_value else ()
+    if key == "state":
+        found = ratios([one.document for one in measured], values)
+        first += (Section("ratios", f"Ratios to {values[0]}", tuple(map(tables.of_block, found))),)
     return Chapter(
         id=f"by-{key}",
         title=f"{chapters[0].title} by {key}",
