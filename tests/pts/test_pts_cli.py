@@ -368,9 +368,28 @@ def test_the_rule_alone_gives_its_nine_figures(inside: Cli):
     found = json.loads(done.stdout)
     assert list(found) == [
         "steady", "reason", "average", "excursion", "slope", "intercept", "slope_excursion",
-        "excursion_allowed", "slope_allowed",
+        "excursion_allowed", "slope_allowed", "explanation",
     ]  # fmt: skip
     assert (found["steady"], found["reason"], found["slope"]) == (False, "slope", -136)
+
+
+@pytest.mark.parametrize(
+    ("values", "steady", "why"),
+    [
+        ("5300,5200,5050,4900,4770", "no", "slope: the change of the fitted line is 544, above 10"),
+        ("0,0,0,0,0", "no", "invalid: the mean of the last five values is 0"),
+        ("-1,-1,-1,-1,-1", "no", "invalid: the mean of the last five values is -1"),
+        ("1,1,nan,1,1", "no", "invalid: of the last five values number 3 is missing"),
+        ("1,1,1,1e301,1", "no", "invalid: of the last five values number 4 is too large"),
+        ("1,2", "no", "insufficient: 2 values, and the rule needs 5"),
+        ("100,100,100,100,140", "no", "excursion and slope: largest less smallest is 40, above 20"),
+        ("5,5,5,5,5", "yes", "steady: excursion and slope are within what is allowed"),
+    ],
+)
+def test_the_rule_says_why(inside: Cli, values: str, steady: str, why: str):
+    done = inside("pts", "steady-state", f"--values={values}")
+    assert re.search(rf"steady +│ +{steady}\n", done.stdout)
+    assert why in done.stdout
 
 
 def test_the_rule_reads_files_and_takes_the_last_five(inside: Cli, folder: Path):

@@ -167,6 +167,7 @@ class SteadyStateOptions(Printed):
 
 def steady_state(given: SteadyStateOptions) -> None:
     """Apply the five-point rule to the last five values; missing ones are never steady."""
+    from opennandlab.stats.steady import explanation
     from opennandlab.stats.steady import steady_state as rule
 
     found = _series(
@@ -175,15 +176,18 @@ def steady_state(given: SteadyStateOptions) -> None:
     if found.said and not given.quiet:
         terminal.note(found.said)
     verdict = rule(found.values)
+    why = explanation(verdict, found.values)
     if given.as_json:
         from opennandlab.pts.bench.document import finite
 
-        terminal.emit_json(finite(verdict.to_dict()))
+        terminal.emit_json(finite({**verdict.to_dict(), "explanation": why}))
     elif not given.quiet:
         from opennandlab.cli._pts_tables import figure
 
-        rows = [[key.replace("_", " "), figure(value)] for key, value in verdict.to_dict().items()]
+        told = {**verdict.to_dict(), "steady": "yes" if verdict.steady else "no"}
+        rows = [[key.replace("_", " "), figure(value)] for key, value in told.items()]
         terminal.stdout().print(terminal.plain_table(["figure", "value"], rows))
+        terminal.stdout().print(f"{verdict.reason}: {why}", markup=False, soft_wrap=True)
     if given.require_steady and not verdict.steady:
         raise typer.Exit(terminal.FAILED)
 

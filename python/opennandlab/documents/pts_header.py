@@ -303,6 +303,40 @@ class Imported(Record, frozen=True, kw_only=True):
     repeats: list[Repeats] | None = None
 
 
+class PowerLog(Record, frozen=True, kw_only=True):
+    """A log of a power meter.
+
+    Args:
+        name: Name of the file, without folders.
+        sha256: SHA-256 of its content, in hex.
+        samples: Its samples within the test.
+        clock: `epoch` if its times are seconds since 1970, `run` if since the begin of the test.
+    """
+
+    name: str
+    sha256: str
+    samples: int
+    clock: str
+
+
+class Power(Record, frozen=True, kw_only=True):
+    """Where the watts of the cells come from.
+
+    Args:
+        source: `energies` of the device file, or `log` of a meter; `null` if they are unknown.
+        counted: Keys of the device file whose energies are counted; empty for others.
+        idle_w: Power of the drive without a request, in watts; `null` if that is unknown.
+        missing: The unknown part, and why; absent without one.
+        log: The log; absent without one.
+    """
+
+    source: str | None
+    counted: list[str]
+    idle_w: Number | None
+    missing: str | None = None
+    log: PowerLog | None = None
+
+
 class Header(Record, frozen=True, kw_only=True):
     """Settings, target and procedure, as the specification wants them reported.
 

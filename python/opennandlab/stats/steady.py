@@ -104,3 +104,42 @@ def steady_state(values: Sequence[float]) -> SteadyState:
         excursion_allowed=allowed[0],
         slope_allowed=allowed[1],
     )
+
+
+def explanation(verdict: SteadyState, values: Sequence[float]) -> str:
+    """Return why values are steady or not, with the figures that decide.
+
+    Args:
+        verdict: What `steady_state` gave for them.
+        values: One per round.
+
+    >>> values = [0.0, 0.0, 0.0, 0.0, 0.0]
+    >>> explanation(steady_state(values), values)
+    'the mean of the last five values is 0, and the rule needs one above 0'
+    >>> explanation(steady_state([1.0, 2.0]), [1.0, 2.0])
+    '2 values, and the rule needs 5'
+    """
+    if verdict.reason == "insufficient":
+        count = "1 value" if len(values) == 1 else f"{len(values)} values"
+        return f"{count}, and the rule needs {WINDOW_ROUNDS}"
+    window = values[-WINDOW_ROUNDS:]
+    bad = [at for at, value in enumerate(window, 1) if not abs(value) <= VALUE_MAX]
+    if bad:
+        places = " and ".join(map(str, bad))
+        what = "missing" if any(math.isnan(window[at - 1]) for at in bad) else "too large"
+        return f"of the last five values number {places} {'is' if len(bad) == 1 else 'are'} {what}"
+    if verdict.average is None or verdict.average <= 0:
+        return (
+            f"the mean of the last five values is {verdict.average or 0:.6g}, and the rule needs "
+            "one above 0"
+        )
+    checks = (
+        ("largest less smallest", verdict.excursion, verdict.excursion_allowed, "20 %"),
+        ("the change of the fitted line", verdict.slope_excursion, verdict.slope_allowed, "10 %"),
+    )
+    broken = [
+        f"{what} is {found:.6g}, above {share} of the mean, {limit:.6g}"
+        for what, found, limit, share in checks
+        if found is not None and limit is not None and found > limit * (1 + EQUAL_RATIO)
+    ]
+    return "; ".join(broken) or "excursion and slope are within what is allowed"

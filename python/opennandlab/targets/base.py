@@ -365,6 +365,11 @@ class Target(ABC):
         """Return the state that it was given before its first stimulus; None without any."""
         return None
 
+    def power_facts(self) -> pts_header.Power:
+        """Return where the watts of its measurements come from; most targets have none."""
+        why = "its energies are not modelled" if self.is_virtual else "no power log was given"
+        return pts_header.Power(source=None, counted=[], idle_w=None, missing=why)
+
     def host_path(self) -> pts_header.HostPath | None:
         """Return how requests reached the target until now; None where nothing is known."""
         return None

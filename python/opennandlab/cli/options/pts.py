@@ -245,6 +245,12 @@ def asked(given: TestOptions, options: tuple["Option", ...] = ()) -> Asked:
     from opennandlab.targets.opening import Request
 
     output = given.output
+    vary = _only(given.more.get("vary"))
+    if given.state is not None and len(states(given.state)) > 1:
+        if vary is not None or "vary" not in given.more:
+            why = "with --vary" if vary is not None else "of several tests"
+            raise ConfigError("state", f"`{given.state}` {why}; accepted: one state")
+        vary, given = f"{STATE}={given.state}", replace(given, state=None)
     request = Request(
         given.target,
         overrides=parse_overrides(given.settings or []),
