@@ -89,6 +89,7 @@ quick --target sim:small.yaml --size 8MiB --runs 1 --seconds 0.05 --set nand.blo
 quick --target sim:tlc_standard --dry-run
 check-data --target file:drive.img?size=2MiB
 check-data --target file:none.img?size=2MiB --dry-run
+ocp after.json smart.json monitor.json --before before.json --before monitor.json
 trace info t.csv
 trace capture t.csv
 trace convert t.csv --addresses dense -o dense.csv
@@ -225,9 +226,32 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "t.csv": "0 0 0 8 0\n5000 1 8 8 1\n9000 0 0 8 0\n",
         "drive.csv": "Block size (KiB),0/100,100/0\n4,1306,55340\n",
     }
+    files |= logs_of_a_drive()
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
     return folder
+
+
+def logs_of_a_drive() -> dict[str, str]:
+    """Return files of nvme-cli with counters that are long."""
+    c0, c3 = "0xafd514c97c6f4f9ca4f2bfea2810afc5", "85D45E58D4E643709C6C84D08CC07A92"
+    rows = {
+        f"{window} Bucket Counter: Bucket {bucket}": {"Read": 4_294_967_295, "Write": 17, "Trim": 0}
+        for window in ("Active", "Static")
+        for bucket in range(4)
+    }
+    limits = dict(
+        zip((f"Active Threshold {it}" for it in "ABCD"), (30, 100, 155, 235), strict=True)
+    )
+    files = {
+        "before.json": {"Physical media units written": {"hi": 0, "lo": 1 << 50},
+                        "Soft ecc error count": 1 << 60, "Log page GUID": c0},
+        "after.json": {"Physical media units written": {"hi": 0, "lo": 3 << 50},
+                       "Soft ecc error count": 3 << 60, "Log page GUID": c0},
+        "smart.json": {"data_units_written": 123_456_789_012},
+        "monitor.json": {**limits, **rows, "Log Page GUID": c3},
+    }  # fmt: skip
+    return {name: json.dumps(content) for name, content in files.items()}
 
 
 def ran(line: str) -> tuple[int, str, str]:

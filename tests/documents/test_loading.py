@@ -21,6 +21,7 @@ from opennandlab.documents.ecc import CodeComparison
 from opennandlab.documents.emmc import EmmcDocument
 from opennandlab.documents.fleet import FleetDocument
 from opennandlab.documents.life import DriveLifeTest, LifeTest
+from opennandlab.documents.ocp import OcpDocument
 from opennandlab.documents.partial import nothing
 from opennandlab.documents.power_endurance import EnduranceDocument
 from opennandlab.documents.power_files import FilesDocument
@@ -115,6 +116,7 @@ MAKERS: dict[str, Callable[[], dict[str, Any]]] = {
     "app": app,
     "emmc": emmc,
     "fleet": fleet,
+    "ocp": lambda: plain(nothing(OcpDocument)),
     "power": power,
     "power-files": power_files,
     "calibration": calibration,
@@ -135,6 +137,7 @@ KINDS: dict[str, type] = {
     "app": AppDocument,
     "emmc": EmmcDocument,
     "fleet": FleetDocument,
+    "ocp": OcpDocument,
     "power": PowerDocument,
     "power-files": FilesDocument,
     "calibration": CalibrationDocument,

@@ -272,7 +272,7 @@ READING: dict[str, list[Words]] = {
 # Commands that open no file but what the user typed to be run (his device, workload or model), or
 # files of other simulators, which name no code, or none at all. `ui` has tests of its own below.
 OWN = {
-    "pts power",
+    "pts power", "ocp",
     "quick", "check-data", "config from", "config from-rating", "trace info", "trace check",
     "attach", "detach", "app script", "app state", "app suites", "emmc check", "power run",
     "power study", "power self-test", "power files", "power cut", "power off", "power on",

@@ -66,6 +66,10 @@ VERBS: dict[str, tuple[str, str]] = {
         "Check that a drive is as large as it claims.",
         "opennandlab check-data --target /dev/sdX --destructive --i-know sdX",
     ),
+    "ocp": (
+        "Show logs of a drive that nvme-cli or a simulated run wrote.",
+        "opennandlab ocp after.json smart-after.json --before before.json --before smart.json",
+    ),
     "app": ("Run application-shaped work: what a user feels of a drive.", ""),
     "emmc": ("Check an eMMC command by command, simulated or real.", ""),
     "fleet": ("Run many drives, each a little different, and see the spread.", ""),

@@ -16,6 +16,7 @@ from opennandlab.documents.ecc import CodeComparison, CurveDocument
 from opennandlab.documents.emmc import EmmcDocument
 from opennandlab.documents.fleet import FleetDocument
 from opennandlab.documents.life import DriveLifeTest, LifeTest
+from opennandlab.documents.ocp import OcpDocument
 from opennandlab.documents.power_endurance import EnduranceDocument
 from opennandlab.documents.power_files import FilesDocument
 from opennandlab.documents.power_loss import PowerDocument
@@ -40,6 +41,7 @@ Rest = (
     | AppDocument
     | EmmcDocument
     | FleetDocument
+    | OcpDocument
     | PowerDocument
     | FilesDocument
     | CalibrationDocument
@@ -65,8 +67,8 @@ def load(path: str | Path, *, check_digest: bool = True) -> Loaded:
     Returns:
         A `Result`, an ECC `Curve` or the `PtsResult` of a standard test, by the `schema` in the
         file; for other kinds (suites, comparisons, life tests, validation, served drives,
-        applications, eMMCs, fleets, power cuts, calibrations, captures) the declared record: keys
-        are attributes.
+        applications, eMMCs, fleets, logs of drives, power cuts, calibrations, captures) the
+        declared record: keys are attributes.
 
     Raises:
         ResultError: when the file is damaged, foreign or newer than this build, and why.

@@ -25,6 +25,7 @@ from opennandlab.documents.ecc import CodeComparison, CurveDocument
 from opennandlab.documents.emmc import EmmcDocument
 from opennandlab.documents.fleet import FleetDocument
 from opennandlab.documents.life import DriveLifeTest, LifeTest
+from opennandlab.documents.ocp import OcpDocument
 from opennandlab.documents.power_endurance import EnduranceDocument
 from opennandlab.documents.power_files import FilesDocument
 from opennandlab.documents.power_loss import PowerDocument
@@ -50,6 +51,7 @@ FAMILIES: dict[str, type] = {
     "app": AppDocument,
     "emmc": EmmcDocument,
     "fleet": FleetDocument,
+    "ocp": OcpDocument,
     "power": PowerDocument,
     "power-files": FilesDocument,
     "calibration": CalibrationDocument,
