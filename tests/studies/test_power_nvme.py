@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 import opennandlab as onl
 from opennandlab.cli import app as command_line
 from opennandlab.documents.power_loss import PowerDocument
+from opennandlab.measured.ocp import count, logs_of
 from opennandlab.serving.power import ask
 from opennandlab.serving.server import Plan, Served
 from opennandlab.studies.power.campaign import SMALL
@@ -273,6 +274,21 @@ def test_data_of_all_lengths_goes_both_ways(drive: Served) -> None:
         link.read(1, BLOCK)
     assert link.read(0, BLOCK) == bytes(BLOCK), "an answer ends no connection"
     link.close()
+
+
+def test_logs_of_a_served_drive_are_read_from_their_bytes(drive: Served) -> None:
+    """C0h and C3h of the front, byte for byte, by the reader of real drives' logs."""
+    link = nvme_wire.Link(nvme_wire.parse_address(drive.uris[0]))
+    link.write(0, noise(64 * BLOCK, 1))
+    link.flush()
+    health, slow = (logs_of(link.log(page, 512), f"{page:x}h") for page in (0xC0, 0xC3))
+    link.close()
+    assert health.smart_add_log is not None
+    assert count(health.smart_add_log["physical_media_units_written"]) >= 64 * BLOCK
+    assert health.smart_add_log["log_page_version"] == 3
+    assert slow.latency_monitor_log is not None
+    limits = [slow.latency_monitor_log[f"Active Threshold {it}"] for it in "ABCD"]
+    assert limits == [30, 100, 155, 235]
 
 
 @pytest.mark.parametrize(

@@ -237,6 +237,21 @@ impl Drive {
         })
     }
 
+    /// Counts slow commands of later timed work, by four thresholds of (x + 1) x 5 ms, ascending;
+    /// `None` ends that.
+    #[pyo3(signature = (thresholds=None))]
+    fn monitor(&self, py: Python<'_>, thresholds: Option<[u8; 4]>) -> PyResult<()> {
+        self.with(py, |drive| {
+            drive.monitor(thresholds);
+            Ok(())
+        })
+    }
+
+    /// The logs of the drive, as JSON by the names of nvme-cli.
+    fn logs(&self, py: Python<'_>) -> PyResult<String> {
+        self.with(py, |drive| Ok(drive.logs().to_string()))
+    }
+
     /// The spans recorded in the measured part, as a Trace Event document, if asked for.
     fn timeline(&self, py: Python<'_>) -> PyResult<Option<String>> {
         self.with(py, |drive| Ok(drive.timeline().map(|document| document.to_string())))

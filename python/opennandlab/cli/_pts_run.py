@@ -102,7 +102,7 @@ def _measured(wanted: Asked, name: str, jobs: list["Job"], varied: "Varied | Non
     from opennandlab.pts.bench.suite import Suite, run_suite
     from opennandlab.targets.base import TargetError, WornOutError
 
-    place = Place(wanted.output, wanted.resume)
+    place = Place(wanted.output, wanted.resume, wanted.ocp)
     if wanted.resume and wanted.output is None:
         terminal.stop(
             terminal.REFUSED, "--resume needs the --output of the run", as_json=wanted.as_json

@@ -137,9 +137,11 @@ def header_lines(document: "PtsDocument") -> list[str]:
         f"time base: {head.time_base.clock}, {head.time_base.name}"
         + (f", cell at least {' and '.join(length)}" if length else ""),
     ]
-    from opennandlab.reports.pts.header import power_text, state_text
+    from opennandlab.reports.pts.header import power_text, state_text, waf_text
 
     lines += filter(None, (state_text(head), power_text(head)))
+    if head.logs is not None:
+        lines.append(f"write amplification {waf_text(head)}")
     lines += head.choices or []
     lines += [head.ranges_from] if head.ranges_from else []
     return lines + [f"deviation: {text}" for text in head.deviations]

@@ -28,7 +28,18 @@ def replay_on_target(given: "ReplayOptions") -> None:
     from opennandlab.targets.opening import Request, open_target
 
     given.refuse(
-        ("config", "state", "output", "save_image", "plot", "breakdown", "volumes", "order"),
+        (
+            "config",
+            "state",
+            "output",
+            "save_image",
+            "plot",
+            "breakdown",
+            "volumes",
+            "order",
+            "ocp",
+            "ocp_thresholds",
+        ),
         "on a real target; accepted: options of reading, --repeat, --closed-loop, --time-scale",
     )
     consent = Consent(destructive=given.destructive, i_know=given.i_know, force=given.force)

@@ -61,6 +61,8 @@ def run_and_report(run: "Run", given: MeasuredRunOptions, probes: "Probes | None
         drawn = {} if problem else given.drawings()
         if not result.breakdown:
             drawn.pop("breakdown", None)
+        if given.ocp is not None and not problem:
+            drawn["logs of the drive"] = given.ocp
         show_notes(result, None if problem else given.output, drawn)
     if given.timeline is not None:
         problem = problem or _write_timeline(result, given.timeline[1], quiet=given.quiet)
@@ -163,6 +165,10 @@ def _write(run: "Run", result: "Result", given: MeasuredRunOptions, *, interrupt
         from opennandlab.reports import breakdown
 
         breakdown.write(result.content, given.breakdown_plot)
+    if given.ocp is not None and result.logs is not None:
+        from opennandlab.core.device_logs import save
+
+        save(result.logs, given.ocp)
     if given.save_image is not None and not interrupted:
         run.save_image(given.save_image)
 

@@ -11,6 +11,8 @@ OF_WORKLOADS = (
     "breakdown",
     "breakdown_plot",
     "timeline",
+    "ocp",
+    "ocp_thresholds",
     "shrink",
     "band",
     "probes",

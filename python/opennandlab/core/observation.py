@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -18,7 +18,10 @@ from typing import Any
 from opennandlab import _core
 from opennandlab.base.errors import ConfigError, OutputError
 from opennandlab.base.files import write_atomically
+from opennandlab.core.device_logs import LIMITS_MS, codes_of, document_of, logs_of_drive
 from opennandlab.core.requests import Requests, requests_of
+from opennandlab.documents.metrics import Metrics
+from opennandlab.documents.ocp import OcpDocument
 from opennandlab.documents.result import ResultDocument
 
 NS_BY_UNIT = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9}
@@ -37,11 +40,13 @@ class Observation:
         timeline_ns: Record what dies and channels do between two points of the measured part's
             time, in nanoseconds.
         requests: Write a row for each request.
+        ocp_ms: Keep the logs of the drive, with these limits of slow commands in milliseconds.
     """
 
     breakdown: bool = False
     timeline_ns: tuple[int, int] | None = None
     requests: Requests | None = None
+    ocp_ms: tuple[float, ...] | None = None
 
     def check(self, workload: Mapping[str, Any]) -> None:
         """Refuse to watch the time of a run that has none.
@@ -54,6 +59,7 @@ class Observation:
             OutputError: for a file of requests that cannot be written.
         """
         name = "breakdown" if self.breakdown else "timeline" if self.timeline_ns else "requests"
+        name = name if self != Observation(ocp_ms=self.ocp_ms) else "ocp"
         if self != Observation() and workload.get("timed") is False:
             raise ConfigError(
                 name, "the workload has `timed: false`: no time passes that could be watched"
@@ -161,20 +167,56 @@ def watched(
     timeline_s: tuple[float, float] | None,
     requests: str | Path | None,
     requests_every: int | None,
+    ocp: Sequence[float] | bool,  # noqa: FBT001 (likewise)
 ) -> Observation:
     """Return the observation that the options of a run ask for.
 
     Raises:
-        ConfigError: for a window that is none, and for each of no requests.
+        ConfigError: for a window that is none, each of no requests, and limits that are none.
     """
     wanted = requests_of(requests, requests_every)
-    return Observation(breakdown, window_of(timeline_s), wanted)
+    limits = None if ocp is False else LIMITS_MS if ocp is True else ocp
+    if limits is not None:
+        codes_of(limits)
+        limits = tuple(limits)
+    return Observation(breakdown, window_of(timeline_s), wanted, limits)
 
 
 def observe(core: _core.Drive, watch: Observation) -> None:
     """Let the core watch the measured part of the job that is begun next."""
     every = None if watch.requests is None else watch.requests.every
     core.observe(watch.breakdown, watch.timeline_ns, every)
+    core.monitor(None if watch.ocp_ms is None else codes_of(watch.ocp_ms))
+
+
+def timeline_of(core: _core.Drive, watch: Observation, measured: Metrics | None) -> Timeline | None:
+    """Return the timeline of a run, if it was asked for and the measured part began.
+
+    Args:
+        core: The drive, after the run.
+        watch: The observation.
+        measured: The metrics of the measured part.
+    """
+    text = None if watch.timeline_ns is None else core.timeline()
+    if text is None or watch.timeline_ns is None:
+        return None
+    return Timeline(text, watch.timeline_ns, measured.duration_s if measured else None)
+
+
+def logs_of_run(
+    core: _core.Drive, watch: Observation, names: Mapping[str, Any]
+) -> OcpDocument | None:
+    """Return the logs of the drive of a run, if they were asked for.
+
+    Args:
+        core: The drive, after the run.
+        watch: The observation.
+        names: `device_name` and `workload_name`.
+    """
+    if watch.ocp_ms is None:
+        return None
+    source = [str(names[key]) for key in ("device_name", "workload_name")]
+    return document_of(logs_of_drive(core), source)
 
 
 def checked_window(first: int, last: int) -> tuple[int, int]:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
     from opennandlab.core.observation import Timeline
     from opennandlab.core.requests import RequestFile
+    from opennandlab.documents.ocp import OcpDocument
 
 # The checks of a run whose measured part never began: there is nothing to trust.
 NOT_MEASURED = Checks(passed=False, failures=["the measured part never began"])
@@ -75,6 +76,8 @@ class Result:
             self.__dict__["document"] = document
         # What dies and channels did in the window that was asked for; of this run, not of its file.
         self.timeline: Timeline | None = None
+        # The logs of its drive, if they were asked for; of this run too.
+        self.logs: OcpDocument | None = None
         # The file of its requests: where it is, and whether it holds all that were asked for.
         self.requests: RequestFile | None = None
 

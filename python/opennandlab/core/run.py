@@ -30,7 +30,7 @@ from opennandlab.core.config import (
 from opennandlab.core.history import History, Past
 from opennandlab.core.images import drive_of, parse_state, read_image, same_device, with_policy
 from opennandlab.core.memory import available_beside, check_memory
-from opennandlab.core.observation import Observation, Timeline, observe, watched
+from opennandlab.core.observation import Observation, logs_of_run, observe, timeline_of, watched
 from opennandlab.core.readers import load_own
 from opennandlab.core.recorded import check_digest, table_of
 from opennandlab.core.requests import Recording, RequestFile
@@ -197,6 +197,7 @@ class Simulation:
         timeline: tuple[float, float] | None = None,
         requests: str | Path | None = None,
         requests_every: int | None = None,
+        ocp: Sequence[float] | bool = False,
         progress: Watcher | None = None,
     ) -> Result:
         """Run a workload on the drive as it is now; its own preconditioning is done first.
@@ -207,6 +208,7 @@ class Simulation:
             timeline: From and to, in seconds of the measured part: `Result.timeline`.
             requests: A file for a row of each request: `Result.requests`.
             requests_every: A row for each request of this number.
+            ocp: Keep the logs of the drive: `Result.logs`; or four limits of slow commands in ms.
             progress: Called about 50 times a second.
 
         Raises:
@@ -216,7 +218,7 @@ class Simulation:
         """
         traces = read_traces(load_workload(workload, self.device))
         loaded = traces.workload
-        watch = watched(breakdown, timeline, requests, requests_every)
+        watch = watched(breakdown, timeline, requests, requests_every, ocp)
         watch.check(loaded.to_dict())
         with self._exclusive:
             observe(self._core, watch)
@@ -348,18 +350,10 @@ class Run:
             "run", f"{said}, {wall_s:.3g} s, digest {digest}", digest=digest, wall_s=wall_s,
             passed=result.passed, partial=partial,
         )  # fmt: skip
-        measured = outcome.metrics
-        result.timeline = self._timeline(measured.duration_s if measured else None)
+        result.timeline = timeline_of(self._core, self._watch, outcome.metrics)
         result.requests = kept
+        result.logs = logs_of_run(self._core, self._watch, self.names)
         return result
-
-    def _timeline(self, end_s: float | None) -> Timeline | None:
-        if self._watch.timeline_ns is None:
-            return None
-        text = self._core.timeline()
-        if text is None:  # interrupted before the measured part
-            return None
-        return Timeline(text, self._watch.timeline_ns, end_s)
 
 
 @dataclass(frozen=True)
@@ -511,6 +505,7 @@ def benchmark(  # noqa: PLR0913 (options, by name)
     timeline: tuple[float, float] | None = None,
     requests: str | Path | None = None,
     requests_every: int | None = None,
+    ocp: Sequence[float] | bool = False,
     progress: Watcher | None = None,
 ) -> Result:
     """Run one workload on one device: what the command `opennandlab benchmark` does.
@@ -527,6 +522,7 @@ def benchmark(  # noqa: PLR0913 (options, by name)
         timeline: From and to, in seconds of the measured part: `Result.timeline`.
         requests: A file for a row of each request: `Result.requests`.
         requests_every: A row for each request of this number.
+        ocp: Keep the logs of the drive: `Result.logs`; or four limits of slow commands in ms.
         progress: Called about 50 times a second with a `Progress`.
 
     Returns:
@@ -544,7 +540,7 @@ def benchmark(  # noqa: PLR0913 (options, by name)
     >>> onl.benchmark(small, work, seed=7).digest == onl.benchmark(small, work, seed=7).digest
     True
     """
-    watch = watched(breakdown, timeline, requests, requests_every)
+    watch = watched(breakdown, timeline, requests, requests_every, ocp)
     run = prepare_benchmark(Start(device, seed, state, gc_policy), workload, watch=watch)
     return run.measure(progress=progress)
 
@@ -560,6 +556,7 @@ def replay(  # noqa: PLR0913 (options, by name)
     timeline: tuple[float, float] | None = None,
     requests: str | Path | None = None,
     requests_every: int | None = None,
+    ocp: Sequence[float] | bool = False,
     progress: Watcher | None = None,
 ) -> Result:
     """Replay a recorded block trace on a device: what the command `opennandlab replay` does.
@@ -574,6 +571,7 @@ def replay(  # noqa: PLR0913 (options, by name)
         timeline: From and to, in seconds of the measured part: `Result.timeline`.
         requests: A file for a row of each request: `Result.requests`.
         requests_every: A row for each request of this number.
+        ocp: Keep the logs of the drive: `Result.logs`; or four limits of slow commands in ms.
         progress: Called about 50 times a second.
 
     Raises:
@@ -581,7 +579,7 @@ def replay(  # noqa: PLR0913 (options, by name)
         ConfigError: nothing was run.
         Interrupted: on Ctrl-C, with the partial result.
     """
-    watch = watched(breakdown, timeline, requests, requests_every)
+    watch = watched(breakdown, timeline, requests, requests_every, ocp)
     run = prepare_replay(Start(device, seed, gc_policy=gc_policy), trace, options, watch)
     return run.measure(progress=progress)
 

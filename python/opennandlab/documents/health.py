@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from opennandlab.documents.record import Record
 
 
@@ -20,6 +22,8 @@ class Failures(Record, frozen=True, kw_only=True):
 class EmmcHealth(Record, frozen=True, kw_only=True):
     """What the extended CSD of an eMMC says of its life (JESD84-B51).
 
+    The estimate of type A (SLC) is not there: the wear of such blocks is not counted apart.
+
     Args:
         device_life_time_est_typ_b: Tenths of the life used, from 1; 11 when it is exceeded.
         pre_eol_info: 1 normal, 2 when 80 % of the spare blocks are used, 3 when 90 % are.
@@ -27,6 +31,25 @@ class EmmcHealth(Record, frozen=True, kw_only=True):
 
     device_life_time_est_typ_b: int
     pre_eol_info: int
+
+
+class LifeEstimates(Record, frozen=True, kw_only=True):
+    """Life that a real eMMC or UFS device estimates; `null` if it does not.
+
+    Args:
+        kind: `emmc` (extended CSD, JESD84-B51) or `ufs` (device health descriptor, JESD220).
+        pre_eol_info: Reserved blocks in use: 1 less than 80 %, 2 at least 80 %, 3 at least 90 %.
+        device_life_time_est_typ_a: Tenths of the life used of blocks of type A: 1 is 0 to 10 %, 11
+            that it is exceeded.
+        device_life_time_est_typ_b: The same of blocks of type B.
+        write_booster_life_time_est: The same of the write booster of a UFS device.
+    """
+
+    kind: Literal["emmc", "ufs"]
+    pre_eol_info: int | None
+    device_life_time_est_typ_a: int | None
+    device_life_time_est_typ_b: int | None
+    write_booster_life_time_est: int | None
 
 
 class Patrol(Record, frozen=True, kw_only=True):
@@ -54,7 +77,9 @@ class Refreshed(Record, frozen=True, kw_only=True):
 
 
 class Health(Record, frozen=True, kw_only=True):
-    """What the drive would report of itself, since the run began; only with `nand.failures`.
+    """What the drive would report of itself, since the run began.
+
+    Only with `nand.failures`, and of an eMMC.
 
     Args:
         available_spare_pct: Spare blocks left of those of the new drive.

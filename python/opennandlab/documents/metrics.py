@@ -438,7 +438,7 @@ class Metrics(Record, frozen=True, kw_only=True):
         free_blocks: Erased blocks at the end.
         gc_cycles: Blocks erased by garbage collection.
         gc_pages_moved: Map units moved by garbage collection.
-        health: What the drive would report of itself; only with `nand.failures`.
+        health: What the drive would report of itself; with `nand.failures`, and of an eMMC.
         host_bytes_read: Bytes that the host read.
         host_bytes_trimmed: Bytes that the host trimmed.
         host_bytes_written: Bytes that the host wrote.

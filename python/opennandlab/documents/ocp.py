@@ -30,6 +30,9 @@ class DeviceLogs(Record, frozen=True, kw_only=True):
     latency_monitor_log: JsonObject | None
 
 
+NO_LOGS: Final = DeviceLogs(smart_log=None, smart_add_log=None, latency_monitor_log=None)
+
+
 class LogChange(Record, frozen=True, kw_only=True):
     """Counts between two moments, or since the counters began.
 

@@ -5,6 +5,8 @@ It holds what the specification wants reported with every figure.
 
 from __future__ import annotations
 
+from opennandlab.documents.health import LifeEstimates
+from opennandlab.documents.ocp import DriveLogs
 from opennandlab.documents.record import JsonObject, Number, Record
 
 # What is known of a machine or a simulator: names to values.
@@ -32,6 +34,7 @@ class DeviceFacts(Record, frozen=True, kw_only=True):
         page_bytes: Size of a page; simulated drives only.
         data: Whether the content of writes matters; simulated drives only.
         can_trim: Whether the server discards blocks; exports only.
+        life: Life that the device estimates; real eMMC and UFS devices only.
     """
 
     vendor: str | None
@@ -51,6 +54,7 @@ class DeviceFacts(Record, frozen=True, kw_only=True):
     page_bytes: int | None = None
     data: str | None = None
     can_trim: bool | None = None
+    life: LifeEstimates | None = None
 
 
 class DriveState(Record, frozen=True, kw_only=True):
@@ -368,6 +372,8 @@ class Header(Record, frozen=True, kw_only=True):
             recommends, if they differ; absent otherwise. They do not lower the conformance.
         ranges_from: Where ranges, cache and load come from if not from a text of the specification;
             absent otherwise.
+        logs: Logs of the drive before and after the test, purge and preconditioning included; real
+            NVMe drives only. Its times are not those of the host.
     """
 
     pts_version: str
@@ -394,3 +400,4 @@ class Header(Record, frozen=True, kw_only=True):
     power: Power | None = None
     choices: list[str] | None = None
     ranges_from: str | None = None
+    logs: DriveLogs | None = None

@@ -13,8 +13,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from opennandlab.base.errors import OpenNandLabError
+from opennandlab.base.errors import ConfigError, OpenNandLabError
 from opennandlab.documents import pts_header
+from opennandlab.documents.ocp import DeviceLogs
 from opennandlab.stats.histogram import Histogram
 
 Pattern = Literal["random", "sequential", "shuffled"]
@@ -354,6 +355,8 @@ class Target(ABC):
     state: str | None = None
     # By what a simulated drive was divided; its capacity is that of the part.
     shrink: int = 1
+    # Whether the drive itself has logs that can be read.
+    has_logs: bool = False
     # Called while a purge waits for a drive that says how far it is.
     purge_watch: Watcher | None = None
 
@@ -373,6 +376,22 @@ class Target(ABC):
     def host_path(self) -> pts_header.HostPath | None:
         """Return how requests reached the target until now; None where nothing is known."""
         return None
+
+    def device_logs(self) -> DeviceLogs:
+        """Return the logs of the drive; only with `has_logs`."""
+        raise TargetError(f"{self.name}: this kind of target has no logs")
+
+    def watch_slow(self) -> None:
+        """Count slow commands, for the logs of a simulated drive.
+
+        Raises:
+            ConfigError: for a target that is none.
+        """
+        raise ConfigError(
+            "ocp",
+            f"{self.name} is not simulated; accepted: sim: targets (the document of a real NVMe "
+            "drive has its logs)",
+        )
 
     @abstractmethod
     def set_cache(self, *, enabled: bool) -> CacheState:

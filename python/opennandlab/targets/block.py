@@ -13,9 +13,11 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from opennandlab.documents.health import LifeEstimates
 from opennandlab.targets.names import printable
 from opennandlab.targets.probe import Probe
 
+_HEX = re.compile(r"0[xX][0-9a-fA-F]{1,8}")
 SECTOR = 512  # The unit of /sys/class/block/*/size, whatever the device's own is.
 
 
@@ -135,6 +137,40 @@ def temperature_c(block: Block, probe: Probe) -> float | None:
                 if milli is not None:
                     return milli * 1e-3
     return None
+
+
+def life_estimates(block: Block, probe: Probe) -> LifeEstimates | None:
+    """Return the life that an eMMC or UFS device estimates, by sysfs; None for other devices.
+
+    A code that the standards do not define is unknown, as is 0.
+    """
+    device = f"/sys/class/block/{block.name}/device"
+
+    def codes(path: str, most: int) -> list[int | None]:
+        words = (probe.text(f"{device}/{path}") or "").split()
+        found = [int(word, 16) if _HEX.fullmatch(word) else 0 for word in words]
+        return [code if 0 < code <= most else None for code in found] or [None]
+
+    if block.name.startswith("mmcblk"):
+        life = [*codes("life_time", 11), None]
+        return LifeEstimates(
+            kind="emmc",
+            pre_eol_info=codes("pre_eol_info", 3)[0],
+            device_life_time_est_typ_a=life[0],
+            device_life_time_est_typ_b=life[1],
+            write_booster_life_time_est=None,
+        )
+    # Logical unit, target, host, controller.
+    health, attributes = (f"../../../{name}" for name in ("health_descriptor", "attributes"))
+    if not probe.names(f"{device}/{health}"):
+        return None
+    return LifeEstimates(
+        kind="ufs",
+        pre_eol_info=codes(f"{health}/eol_info", 3)[0],
+        device_life_time_est_typ_a=codes(f"{health}/life_time_estimation_a", 11)[0],
+        device_life_time_est_typ_b=codes(f"{health}/life_time_estimation_b", 11)[0],
+        write_booster_life_time_est=codes(f"{attributes}/wb_life_time_est", 11)[0],
+    )
 
 
 def rated_bytes(block: Block, probe: Probe) -> float | None:

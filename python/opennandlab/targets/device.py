@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import ClassVar
 
 from opennandlab.documents import pts_header
+from opennandlab.documents.ocp import DeviceLogs
 from opennandlab.targets import cache
 from opennandlab.targets.base import CacheState, Purge, TargetError
-from opennandlab.targets.block import read_block, temperature_c
+from opennandlab.targets.block import life_estimates, read_block, temperature_c
 from opennandlab.targets.consent import NONE, Consent
 from opennandlab.targets.fio.job import Place
 from opennandlab.targets.fio.marker import HeldSector
@@ -23,7 +24,7 @@ from opennandlab.targets.fio.runner import Fio
 from opennandlab.targets.fio.target import ENGINES, FioTarget
 from opennandlab.targets.machine import path_facts
 from opennandlab.targets.names import check_name, same_file
-from opennandlab.targets.ocp import programmed_bytes
+from opennandlab.targets.ocp import device_logs, programmed_bytes
 from opennandlab.targets.probe import Probe
 from opennandlab.targets.purge import PurgeError, ata_erase_state, ways
 from opennandlab.targets.safety import check, known_block
@@ -81,6 +82,7 @@ class DeviceTarget(FioTarget):
         self.path_facts, slow = path_facts(self.block.name, self.probe)
         self.warnings = (*self.warnings, *([slow] if slow else []))
         self.route.device = Path(self.block.node).stat().st_rdev
+        self.has_logs = self.block.transport == "nvme" and self.probe.has("nvme")
         self.programmed_bytes()
 
     def facts(self) -> pts_header.Target:
@@ -98,6 +100,7 @@ class DeviceTarget(FioTarget):
                 sector_bytes=block.sector_bytes,
                 nand_type=None,
                 interface=block.transport,
+                life=life_estimates(block, self.probe),
             ),
             platform={
                 **self.platform(),
@@ -161,6 +164,10 @@ class DeviceTarget(FioTarget):
         # Asked once where there is nothing: the answer will not change.
         self._counts = found is not None
         return found
+
+    def device_logs(self) -> DeviceLogs:
+        """Return the logs of the drive; see `ocp`."""
+        return device_logs(self.block, self.probe)
 
     def trim(self, offset: int, length: int) -> None:
         """Discard bytes through the handle that holds the device.

@@ -27,7 +27,6 @@ from typing import Any, ClassVar
 
 from opennandlab.targets.base import Purge, Step, TargetError, Watcher
 from opennandlab.targets.block import Block
-from opennandlab.targets.ocp import dumped
 from opennandlab.targets.probe import Answer, Probe
 
 # The longest that a drive may take to erase itself; large hard disks take that long.
@@ -38,6 +37,11 @@ SANITIZE_POLL_S = 2.0
 # Sanitize Status log page: SPROG, SSTAT, SCDW10, and the seconds that an overwrite and a block
 # erase are expected to take, all ones where the drive does not say.
 SANITIZE_LOG, SANITIZE_LOG_BYTES = 0x81, 512
+LINE = re.compile(
+    r"^\s*(?:(\*)$|([0-9a-f]{4,8}):((?: [0-9a-f]{2}){0,16}))", re.MULTILINE | re.IGNORECASE
+)
+# Longer than any log that is read here.
+DUMP_BYTES_MAX = 1 << 16
 PROGRESS_WHOLE, NOT_SAID = 1 << 16, 0xFFFFFFFF
 # States of SSTAT; 0 is a drive that was never sanitized.
 DONE, UNDER_WAY, FAILED, DONE_KEPT = range(1, 5)
@@ -332,6 +336,32 @@ def _sanitize_log(block: Block, probe: Probe) -> _SanitizeLog | None:
         return None
     progress, status, _, _, expected_s = struct.unpack_from("<HHIII", log)
     return _SanitizeLog(status & 7, progress, 0.0 if expected_s == NOT_SAID else expected_s)
+
+
+def dumped(text: str) -> bytes:
+    r"""Return the bytes of a hex dump, without rows whose offset leaves a gap.
+
+    From 3.0 on nvme-cli writes `*` for rows that repeat the one before.
+
+    >>> dumped('0000: 01 02 "..\n0002: ff "."')
+    b'\x01\x02\xff'
+    >>> dumped('0000: 01 02 "..\n*\n0006:\n')
+    b'\x01\x02\x01\x02\x01\x02'
+    """
+    found = row = b""
+    is_repeated = False
+    for star, offset, digits in LINE.findall(text):
+        if star:
+            is_repeated = True
+            continue
+        place = int(offset, 16)
+        if is_repeated and row and place <= DUMP_BYTES_MAX:
+            found += row * ((place - len(found)) // len(row))
+        is_repeated = False
+        if place == len(found):
+            row = bytes.fromhex(digits)
+            found += row
+    return found
 
 
 def _version(probe: Probe) -> tuple[int, ...] | None:

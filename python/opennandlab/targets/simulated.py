@@ -52,6 +52,7 @@ from opennandlab.base.errors import ConfigError, ImageError
 from opennandlab.base.files import write_atomically
 from opennandlab.core.by_hand import overruled
 from opennandlab.core.config import DeviceConfig, Source, load_device
+from opennandlab.core.device_logs import LIMITS_MS, codes_of, logs_of_drive
 from opennandlab.core.images import drive_of, read_image
 from opennandlab.core.memory import check_memory
 from opennandlab.core.run import SEED
@@ -59,6 +60,7 @@ from opennandlab.core.shrinking import asked_divisor
 from opennandlab.core.shrinking import shrink as shrunk
 from opennandlab.core.slices import SLICE_GROWTH, SLICE_OPS_FIRST, SLICE_S
 from opennandlab.documents import pts_header
+from opennandlab.documents.ocp import DeviceLogs
 from opennandlab.stats.histogram import Histogram
 from opennandlab.targets.base import (
     CacheState,
@@ -322,6 +324,14 @@ class SimulatedTarget(Target):
             raise ConfigError("idle", f"`{seconds}` is out of range; accepted: 0 to 1e9 seconds")
         self._core.begin_idle(round(seconds * 1e9))
         self._advance(None)
+
+    def watch_slow(self) -> None:
+        """Count slow commands, by the first limits of OCP."""
+        self._core.monitor(codes_of(LIMITS_MS))
+
+    def device_logs(self) -> DeviceLogs:
+        """Return the logs of the drive, since it was made."""
+        return logs_of_drive(self._core)
 
     def pass_time(self, seconds: float) -> None:
         """Let blocks age by the time that writes without a clock took; nothing is collected."""

@@ -17,6 +17,7 @@ use crate::ftl::zones::Zones;
 use crate::ftl::{FlashSink, Ftl, NoRoom, Pending, PurgeScope, Setting, Touched};
 use crate::geometry::Geometry;
 use crate::host::cache::{CleanCaches, Copied, Found, Part, WriteCache};
+use crate::host::latency_monitor::LatencyMonitor;
 use crate::host::read_ahead::ReadAhead;
 use crate::host::throttle::Throttle;
 use crate::nand::Media;
@@ -73,6 +74,8 @@ pub struct Drive {
     pub(crate) placer: Option<SharedPlacer>,
     /// Placement ids by page, if writes carry ids that addresses do not decide.
     pub(crate) ids: Option<Box<CommandIds>>,
+    /// Counts slow commands of timed work, if asked for.
+    pub(crate) slow: Option<Box<LatencyMonitor>>,
 }
 
 impl Drive {
@@ -108,6 +111,7 @@ impl Drive {
             choosers: None,
             placer: None,
             ids: None,
+            slow: None,
             seed,
             draw_seed: seed,
             config,
@@ -151,11 +155,7 @@ impl Drive {
             Some(clean) => clean.restore([written, read]),
             None => written.is_empty() && read.is_empty(),
         };
-        if fits {
-            Ok(())
-        } else {
-            Err("a cache holds what its policy cannot".into())
-        }
+        fits.then_some(()).ok_or_else(|| "a cache holds what its policy cannot".into())
     }
 
     /// Brings the drive into the state in which nothing was written; returns the blocks that were

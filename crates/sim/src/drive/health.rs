@@ -19,7 +19,7 @@ use crate::units::SECTOR_BYTES;
 /// Available spare below which a drive warns, in percent: assumed, as most drives have it.
 const SPARE_THRESHOLD_PCT: u32 = 10;
 /// A data unit is a thousand times 512 bytes.
-const DATA_UNIT_BYTES: u64 = 512_000;
+pub(super) const DATA_UNIT_BYTES: u64 = 512_000;
 const USED_MAX_PCT: f64 = 255.0;
 
 /// The part of the report that is of the flash.
@@ -35,6 +35,32 @@ pub struct Wellness {
     pub used_pct: u8,
     /// Page reads that nothing could correct.
     pub media_errors: u64,
+}
+
+/// Facts of the blocks of a drive.
+pub(crate) struct BlockFigures {
+    /// Blocks out of use.
+    pub(crate) bad: u64,
+    /// Least, mean and highest erase count of good blocks.
+    pub(crate) erase_counts: [u64; 3],
+    /// Share of all blocks that is erased, in percent.
+    pub(crate) free_pct: u8,
+}
+
+/// The facts of its blocks.
+pub(crate) fn block_figures(drive: &Drive) -> BlockFigures {
+    let (wear, blocks) = (drive.media.wear(), drive.geometry.block_count());
+    let least = wear.iter().find(|(_, blocks)| *blocks > 0).map_or(0, |(count, _)| count);
+    let erased = drive.ftl.figures().erased_blocks();
+    BlockFigures {
+        bad: u64::from(blocks - wear.blocks()),
+        erase_counts: [
+            u64::from(least),
+            wear.erases() / u64::from(wear.blocks().max(1)),
+            u64::from(wear.highest()),
+        ],
+        free_pct: (100 * erased / u64::from(blocks).max(1)) as u8,
+    }
 }
 
 /// The wellness of a drive.
@@ -57,8 +83,15 @@ pub(crate) fn wellness(drive: &Drive) -> Wellness {
     }
 }
 
+/// The health of a drive, as a result has it: with blocks that fail, and of an eMMC.
+pub(crate) fn section(drive: &Drive) -> Option<(String, Value)> {
+    let is_emmc = drive.config.host.link.is_emmc();
+    let has_health = drive.config.nand.failures.is_some() || is_emmc;
+    has_health.then(|| ("health".to_owned(), report(drive)))
+}
+
 /// The health of a drive.
-pub(crate) fn report(drive: &Drive) -> Value {
+fn report(drive: &Drive) -> Value {
     let it = wellness(drive);
     let units =
         |op: HostOp| (drive.host.sectors[op.index()] * SECTOR_BYTES).div_ceil(DATA_UNIT_BYTES);
@@ -75,12 +108,16 @@ pub(crate) fn report(drive: &Drive) -> Value {
         "unsafe_shutdowns": 0,
     });
     if drive.config.host.link.is_emmc() {
-        health["emmc"] = json!({
-            "device_life_time_est_typ_b": life_estimate(used_share(drive)),
-            "pre_eol_info": pre_end_of_life(spare_share(drive)),
-        });
+        let [life, pre_eol] = emmc_estimates(drive);
+        health["emmc"] = json!({"device_life_time_est_typ_b": life, "pre_eol_info": pre_eol});
     }
     health
+}
+
+/// What the extended CSD of an eMMC has of its life: `DEVICE_LIFE_TIME_EST_TYP_B` by the mean
+/// erase count, `PRE_EOL_INFO` by the spare blocks that are left.
+pub(crate) fn emmc_estimates(drive: &Drive) -> [u32; 2] {
+    [life_estimate(used_share(drive)), pre_end_of_life(spare_share(drive))]
 }
 
 /// Mean erase count over the rated cycles.

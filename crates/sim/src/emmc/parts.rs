@@ -188,6 +188,12 @@ impl Parts {
     /// The extended CSD as CMD8 sends it now.
     pub(super) fn ext_csd(&self) -> [u8; SECTOR] {
         let mut image = self.csd.image();
+        // Cards before 5.0 have no estimates, and none has one of type A.
+        if image[at::PRE_EOL_INFO] != 0 {
+            let [life, pre_eol] = self.storage.estimates();
+            image[at::DEVICE_LIFE_TIME_EST_TYP_B] = life as u8;
+            image[at::PRE_EOL_INFO] = pre_eol as u8;
+        }
         image[at::BKOPS_STATUS] = self.background.level();
         image[at::BOOT_WP_STATUS] = self.protection.boot_status();
         let exceptions = self.exceptions().to_le_bytes();

@@ -370,6 +370,11 @@ impl Storage {
         (page / kib).max(1)
     }
 
+    /// The estimates of its life; see [`Session::emmc_estimates`].
+    pub(super) fn estimates(&self) -> [u32; 2] {
+        self.session.emmc_estimates()
+    }
+
     /// The activity of the drive, as [`Session::status`].
     pub(super) fn status(&self) -> serde_json::Value {
         self.session.status()

@@ -36,14 +36,9 @@ impl Activity {
                 self.busy.0 += at.0.saturating_sub(since.0);
             }
         }
-        // As counters name them; a flush is of no kind.
-        let kind = match op.map(HostOp::index) {
-            Some(0) => Kind::Read,
-            Some(1) => Kind::Write,
-            Some(2) => Kind::Trim,
-            _ => return,
-        };
-        self.slow.note(kind, latency, at);
+        if let Some(kind) = op.and_then(Kind::of) {
+            self.slow.note(kind, latency, at);
+        }
     }
 
     /// Time with at least one request, up to now.

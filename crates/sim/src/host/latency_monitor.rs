@@ -15,6 +15,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::op::HostOp;
 use crate::units::Ns;
 
 /// Buckets of latency.
@@ -38,6 +39,13 @@ pub enum Kind {
     Write = 1,
     /// Data was read.
     Read = 2,
+}
+
+impl Kind {
+    /// As counters name it; a flush is of no kind.
+    pub fn of(op: HostOp) -> Option<Self> {
+        [Some(Self::Read), Some(Self::Write), Some(Self::Trim), None][op.index()]
+    }
 }
 
 /// Settings of the monitor; numbers are in their steps.

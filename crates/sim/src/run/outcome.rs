@@ -155,8 +155,8 @@ impl Measured<'_> {
                     "erase": failed(counters.failed_erases, start.failed_erases),
                 }),
             );
-            section.insert("health".into(), health::report(self.drive));
         }
+        section.extend(health::section(self.drive));
         section.extend(self.error_metrics());
         if let Some(lost) = losses::metrics(self.drive, self.start, self.timed) {
             section.insert("lost_reads".into(), lost);

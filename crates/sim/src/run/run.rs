@@ -236,6 +236,9 @@ impl Run {
             taken: 0,
         });
         if is_measured {
+            if let Some(slow) = &mut drive.slow {
+                slow.configure(slow.setup(), drive.clock);
+            }
             self.baseline = Some(start.clone());
             self.merged_pages = feeds.iter().find_map(|feed| feed.load.generator.merged_pages());
         }

@@ -11,9 +11,10 @@ use super::run::{Progress, Run};
 use super::wear::set_age;
 use crate::config::ConfigError;
 use crate::drive::image::{self, ImageError};
-use crate::drive::{checkpoint, DeviceConfig, Drive, Placer};
+use crate::drive::{checkpoint, logs, Counts, DeviceConfig, Drive, Placer};
 use crate::ftl::gc::Choosers;
 use crate::ftl::{End, PurgeScope};
+use crate::host::latency_monitor::{LatencyMonitor, Setup, BUCKETS};
 use crate::nand::EraseHistogram;
 use crate::op::HostCommand;
 use crate::reliability::conditions::StressConfig;
@@ -58,6 +59,8 @@ pub struct Simulation {
     observation: Observation,
     /// How the drive came to be, for the result's `state`.
     origin: Value,
+    /// Counts of the drive then.
+    since: Counts,
 }
 
 impl Simulation {
@@ -68,7 +71,8 @@ impl Simulation {
     }
 
     fn of(drive: Drive, origin: Value) -> Self {
-        Self { drive, work: Work::None, observation: Observation::default(), origin }
+        let (since, observation) = (Counts::of(&drive), Observation::default());
+        Self { drive, work: Work::None, observation, origin, since }
     }
 
     /// The drive of an image.
@@ -149,6 +153,20 @@ impl Simulation {
     /// Watches the measured stage of later jobs; no metric depends on it.
     pub fn observe(&mut self, observation: Observation) {
         self.observation = observation;
+    }
+
+    /// Counts slow commands of later timed work, by these thresholds; `None` ends that. No metric
+    /// depends on it.
+    pub fn monitor(&mut self, thresholds: Option<[u8; BUCKETS]>) {
+        let setup = |thresholds| Setup { thresholds, ..Setup::default() };
+        let monitor = |setup| Box::new(LatencyMonitor::new(setup, self.drive.clock));
+        self.drive.slow = thresholds.map(setup).map(monitor);
+    }
+
+    /// The logs of the drive: counts since it was made or loaded, and slow commands since
+    /// [`Simulation::monitor`], of a job those of its measured stage.
+    pub fn logs(&self) -> Value {
+        logs(&self.drive, &Counts::of(&self.drive).since(self.since))
     }
 
     /// Changes the stress for the following page reads, as after a time on the shelf. A running job

@@ -5,7 +5,9 @@ use std::ops::Range;
 use serde_json::{json, Value};
 
 use super::session::Session;
-use crate::drive::{wellness, zones, Counts, Service, Totals, Wellness};
+use crate::drive::{
+    block_figures, emmc_estimates, wellness, zones, Counts, Service, Totals, Wellness,
+};
 use crate::ftl::zones::ZoneCounts;
 use crate::nand::Contents;
 use crate::op::Purpose;
@@ -40,23 +42,22 @@ impl Session {
     pub fn vitals(&self) -> Vitals {
         let geometry = &self.drive.geometry;
         let figures = self.drive.ftl.figures();
-        let wear = self.drive.media.wear();
-        let least = wear.iter().find(|(_, blocks)| *blocks > 0).map_or(0, |(count, _)| count);
-        let blocks = geometry.block_count();
+        let blocks = block_figures(&self.drive);
         Vitals {
             wellness: wellness(&self.drive),
             totals: self.totals(),
             service: self.life.service,
-            bad_blocks: u64::from(blocks - wear.blocks()),
-            erase_counts: [
-                u64::from(least),
-                wear.erases() / u64::from(wear.blocks().max(1)),
-                u64::from(wear.highest()),
-            ],
-            free_pct: (100 * figures.erased_blocks() / u64::from(blocks).max(1)) as u8,
+            bad_blocks: blocks.bad,
+            erase_counts: blocks.erase_counts,
+            free_pct: blocks.free_pct,
             mapped_bytes: u64::from(figures.mapped_pages()) * geometry.page_bytes,
             temperature_c: self.drive.config.nand.stress.clone().unwrap_or_default().temperature_c,
         }
+    }
+
+    /// The estimates of life of an eMMC: `DEVICE_LIFE_TIME_EST_TYP_B` and `PRE_EOL_INFO`.
+    pub(crate) fn emmc_estimates(&self) -> [u32; 2] {
+        emmc_estimates(&self.drive)
     }
 
     /// Bytes of the map units in a range of the drive that hold data.

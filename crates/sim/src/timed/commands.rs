@@ -346,6 +346,9 @@ impl TimedStage {
             timeline.end(Lane::Command(index), now);
         }
         self.host.ledger.note_complete(index, &command, now - submitted, now, is_lost);
+        if drive.slow.is_some() {
+            drive.note_slow(command.op, now - submitted, now);
+        }
         self.host.note_depth(&mut self.clockwork);
         if let Some(next) = self.host.path.admit_waiting() {
             self.host.note_inside(&mut self.clockwork, next);

@@ -115,6 +115,13 @@ class TestOptions(Options):
     seed: Seed = 42
     output: Annotated[Path | None, flag("Directory for all files.", "-o", metavar="DIR")] = None
     resume: Annotated[bool, flag("Continue the interrupted run in --output.")] = False
+    ocp: Annotated[
+        bool,
+        flag(
+            "Also save the drive's own logs after each test, as NAME.ocp.json in --output: of a "
+            "simulated drive, by the names of nvme-cli.",
+        ),
+    ] = False
     operator: Annotated[str | None, flag("Who runs the test, for the report.", metavar="TEXT")] = (
         None
     )
@@ -200,6 +207,7 @@ class Asked:
         require_steady: Whether a test that is not steady fails the command.
         is_profile_chosen: Whether the profile was given, not only the default.
         power_log: Log of a power meter.
+        ocp: Whether the logs of a simulated drive are saved.
     """
 
     request: "Request"
@@ -213,6 +221,7 @@ class Asked:
     remarks: "Remarks"
     require_steady: bool
     is_profile_chosen: bool
+    ocp: bool
     power_log: Path | None = None
 
 
@@ -251,6 +260,8 @@ def asked(given: TestOptions, options: tuple["Option", ...] = ()) -> Asked:
             why = "with --vary" if vary is not None else "of several tests"
             raise ConfigError("state", f"`{given.state}` {why}; accepted: one state")
         vary, given = f"{STATE}={given.state}", replace(given, state=None)
+    if output is None:
+        given.refuse(("ocp",), "without --output; accepted: with --output DIR")
     request = Request(
         given.target,
         overrides=parse_overrides(given.settings or []),
@@ -272,6 +283,7 @@ def asked(given: TestOptions, options: tuple["Option", ...] = ()) -> Asked:
         Remarks(given.operator, tuple(given.note or ()), given.model),
         given.require_steady,
         given.profile is not None,
+        given.ocp,
         checked(given.power_log, is_virtual=request.kind == "sim"),
     )
 

@@ -1,6 +1,7 @@
 """Options of a measured run of the simulator: how it begins, what is watched, what is kept.
 
-`--breakdown`, `--timeline` and `--requests` change no metric; see `opennandlab.core.observation`.
+`--breakdown`, `--timeline`, `--requests` and `--ocp` change no metric; see
+`opennandlab.core.observation`.
 """
 
 from collections.abc import Mapping
@@ -75,22 +76,44 @@ class MeasuredRunOptions(Printed):
         int | None,
         flag("A row for each request of N, in the order of arrival.", metavar="N", min=1),
     ] = None
+    ocp: Annotated[
+        Path | None,
+        flag(
+            "The drive's own logs after the run (JSON): OCP C0h and C3h, and the SMART log of "
+            "NVMe, by the names of nvme-cli.",
+            metavar="FILE",
+        ),
+    ] = None
+    ocp_thresholds: Annotated[
+        str | None,
+        flag(
+            "From where on the drive counts a command as slow, in ms; default 30,100,155,235.",
+            metavar="A,B,C,D",
+        ),
+    ] = None
     settings: Sets = None
     slice_ops: SliceOps = None
     allow_code: AllowCode = False
 
     def observation(self) -> "Observation":
-        """Return what is observed of the run: breakdown, timeline, requests, or nothing.
+        """Return what is observed of the run: breakdown, timeline, requests, logs, or nothing.
 
         Raises:
-            ConfigError: for an invalid window, and for `--requests-every` without `--requests`.
+            ConfigError: for an invalid window, and for an option without its file.
         """
+        from opennandlab.core.device_logs import parse_limits
         from opennandlab.core.observation import Observation, parse_window
         from opennandlab.core.requests import requests_of
 
         wanted = requests_of(self.requests, self.requests_every)
         window = None if self.timeline is None else parse_window(self.timeline[0])
-        return Observation(self.breakdown or self.breakdown_plot is not None, window, wanted)
+        limits = None
+        if self.ocp is not None:
+            limits = parse_limits(self.ocp_thresholds)
+        else:
+            self.refuse(("ocp_thresholds",), "without --ocp; accepted: with --ocp FILE")
+        has_parts = self.breakdown or self.breakdown_plot is not None
+        return Observation(has_parts, window, wanted, limits)
 
     def check_outputs(self, inputs: Mapping[str, Path | None]) -> None:
         """Refuse files that could not be written, or that are inputs too.
@@ -112,6 +135,7 @@ class MeasuredRunOptions(Printed):
             "--plot": self.plot,
             "--breakdown-plot": self.breakdown_plot,
             "--requests": self.requests,
+            "--ocp": self.ocp,
             "--timeline": None if self.timeline is None else self.timeline[1],
         }
 

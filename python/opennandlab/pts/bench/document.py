@@ -384,6 +384,7 @@ def _header(bench: Bench, *, interrupted: bool) -> pts_header.Header:
         power=bench.power,
         choices=list(plan.choices) or None,
         ranges_from=_ranges_from(plan),
+        logs=bench.logs(),
     )
 
 

@@ -17,7 +17,9 @@ from typing import Any
 from msgspec import structs
 
 from opennandlab.documents import pts_header
-from opennandlab.documents.record import made
+from opennandlab.documents.ocp import DeviceLogs, DriveLogs
+from opennandlab.documents.record import made, plain
+from opennandlab.measured.ocp import changes
 from opennandlab.pts.bench.journal import Journal, measurement_from_dict, measurement_to_dict
 from opennandlab.pts.bench.plan import WIPC_BLOCK_BYTES, WIPC_CAPACITIES, Plan, seed_of
 from opennandlab.pts.bench.record import Cell, Phase, Progress, Record, Watcher
@@ -92,6 +94,11 @@ class Bench:
         return self._step
 
     @property
+    def is_resumed(self) -> bool:
+        """Whether the journal is that of a run that was cut."""
+        return self._journal is not None and self._journal.resumed
+
+    @property
     def clock_s(self) -> float:
         """Device time since the start of the test."""
         return self._clock_s
@@ -149,6 +156,22 @@ class Bench:
         self.progress.cell, self.progress.cells = 0, cells
         yield
         phase.end_s, phase.written_bytes = self._clock_s, self._written_bytes
+
+    def note_logs(self) -> None:
+        """Read the logs of the drive before the test, if its kind has some."""
+        if self.target.has_logs:
+            outcome = self._do(
+                "logs", "logs of the drive", lambda: {"logs": plain(self.target.device_logs())}
+            )
+            self.record.logs_before = made(outcome["logs"], DeviceLogs)
+
+    def logs(self) -> DriveLogs | None:
+        """Return the logs of the drive before the test and now; None if its kind has none."""
+        before = self.record.logs_before
+        if before is None:
+            return None
+        after = self.target.device_logs()
+        return DriveLogs(before=before, after=after, change=changes(before, after))
 
     def restart_point(self) -> None:
         """Say that a run on a real drive that is cut after this goes on from here."""

@@ -24,10 +24,12 @@ class Place:
     Args:
         folder: Output directory; None for nowhere.
         resume: Whether to go on with the run that was cut there.
+        ocp: Whether the logs of a simulated drive are saved after each test.
     """
 
     folder: Path | None = None
     resume: bool = False
+    ocp: bool = False
 
 
 NOWHERE = Place()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from opennandlab.documents import pts, pts_header
+from opennandlab.documents.ocp import DeviceLogs
 from opennandlab.pts.bench.findings import Findings
 from opennandlab.stats.histogram import Histogram
 from opennandlab.stats.steady import SteadyState
@@ -220,6 +221,7 @@ class Record:
     purge: pts_header.Purge | None = None
     wipc: pts_header.Wipc | None = None
     cache: CacheState = "unknown"
+    logs_before: DeviceLogs | None = None
     cells_left_out: list[str] = field(default_factory=list)
     temperatures_c: list[float] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)

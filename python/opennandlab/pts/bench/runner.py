@@ -11,6 +11,8 @@ from typing import Any
 from opennandlab import _core
 from opennandlab.base import logs
 from opennandlab.base.errors import OpenNandLabError, OutputError
+from opennandlab.core import device_logs
+from opennandlab.documents.ocp import NO_LOGS
 from opennandlab.documents.pts import PtsDocument
 from opennandlab.pts.bench import document as documents
 from opennandlab.pts.bench.engine import CHECKPOINT_S, Bench
@@ -106,10 +108,12 @@ def run_test(  # noqa: PLR0913 (all by name but two)
         bench.warn(f"after the break {anew}: the test began from the start")
     papers = _Papers(bench, place, named, interrupted=was_cut)
     try:
+        bench.note_logs()
         found = test.run(bench)
         bench.close()
         document = papers.build(found)
         papers.save(document)
+        papers.save_logs(target)
     except KeyboardInterrupt:
         with _undisturbed():
             document, problem = papers.save_part()
@@ -141,7 +145,9 @@ class _Papers:
     def __init__(self, bench: Bench, place: Place, name: str, *, interrupted: bool) -> None:
         """Begin to count the time."""
         self._bench = bench
-        self._folder = place.folder
+        self._folder, self._keeps_logs = place.folder, place.ocp
+        if self._keeps_logs:
+            bench.target.watch_slow()
         self._name = name
         self._interrupted = interrupted
         self._began = time.monotonic()
@@ -156,6 +162,16 @@ class _Papers:
         if self._folder is not None:
             documents.save(document, self._folder)
             documents.save_run(self._folder, self._name, self._bench.progress.elapsed_s)
+
+    def save_logs(self, target: Target) -> None:
+        """Write the logs of a simulated drive, if they were asked for.
+
+        Those of a test that was cut are unknown: a checkpoint keeps no counters of the firmware.
+        """
+        if self._keeps_logs and self._folder is not None:
+            logs = NO_LOGS if self._bench.is_resumed else target.device_logs()
+            path = self._folder / f"{self._name}.ocp.json"
+            device_logs.save(device_logs.document_of(logs, (target.name, self._name)), path)
 
     def save_part(self) -> tuple[PtsDocument, OutputError | None]:
         """Save what is done as far as that works; return it, and why it does not."""

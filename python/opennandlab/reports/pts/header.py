@@ -10,6 +10,8 @@ import json
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 
+from opennandlab.base.words import number
+from opennandlab.documents.health import LifeEstimates
 from opennandlab.documents.pts import Cell, Phase
 from opennandlab.documents.pts_header import Cache, Header, Imported
 from opennandlab.documents.pts_origin import is_own_matrix, method
@@ -279,6 +281,8 @@ def _device(measured: Measured) -> list[tuple[str, str]]:
         ("Interface", device.interface or ""),
         ("Sector", words.binary(device.sector_bytes or None)),
     ]
+    if device.life is not None:
+        rows.append(("Life used", life_text(device.life)))
     if over is not None:
         rows.append(("Over-provisioning", f"{over * 100:.2f} %"))
     if device.config_sha256:
@@ -286,6 +290,44 @@ def _device(measured: Measured) -> list[tuple[str, str]]:
     if changed := changes(measured):
         rows.append(("Keys changed", ", ".join(changed)))
     return rows
+
+
+def life_text(life: LifeEstimates) -> str:
+    """Write the life that a device estimates of itself.
+
+    >>> life_text(LifeEstimates(kind="emmc", pre_eol_info=1, device_life_time_est_typ_a=None,
+    ...     device_life_time_est_typ_b=3, write_booster_life_time_est=None))
+    'type A unknown, type B 20 to 30 %, reserve below 80 % used'
+    """
+
+    def used(code: int | None) -> str:
+        if code is None:
+            return "unknown"
+        return "exceeded" if code > 10 else f"{10 * (code - 1)} to {10 * code} %"
+
+    reserve = {1: "below 80 % used", 2: "80 % used", 3: "90 % used"}
+    parts = [
+        f"type A {used(life.device_life_time_est_typ_a)}",
+        f"type B {used(life.device_life_time_est_typ_b)}",
+        f"reserve {reserve.get(life.pre_eol_info or 0, 'unknown')}",
+    ]
+    if life.kind == "ufs":
+        parts.append(f"write booster {used(life.write_booster_life_time_est)}")
+    return ", ".join(parts)
+
+
+def waf_text(header: Header) -> str:
+    """Write the write amplification of a real drive by its own logs; nothing without logs."""
+    if header.logs is None:
+        return ""
+    change = header.logs.change
+    if change.waf is None:
+        return f"unknown: {'; '.join(change.unknown.values())}"
+    low, high = change.waf_range or [None, None]
+    return (
+        f"{number(change.waf)} ({number(low)} to {number(high)}) by the logs of the drive, purge "
+        "and preconditioning included"
+    )
 
 
 def changes(measured: Measured) -> tuple[str, ...]:
@@ -400,6 +442,7 @@ def _run(measured: Measured) -> list[tuple[str, str]]:
     return [
         ("Duration", span + (f" of {clock} time" if clock else "")),
         ("Written", words.capacity(total) + fills),
+        *([("Write amplification", text)] if (text := waf_text(measured.header)) else []),
         ("Temperature", f"{min(known):g} to {max(known):g} °C" if known else "not measured"),
         ("Tool", tool(measured)),
         ("Created", _created(measured)),

@@ -204,7 +204,8 @@ class FioTarget(Target):
             )
         inside = self.inside()
         programmed = self.programmed_bytes()
-        if before is not None and programmed is not None:
+        # A counter that fell was cleared in between.
+        if before is not None and programmed is not None and programmed >= before:
             inside["nand_bytes_written"] = programmed - before
         measured = _measurement(total, done, stimulus, inside)
         measured.inside["littles_law_error"] = littles_law_error(measured, stimulus)
