@@ -181,6 +181,8 @@ REFUSED = {
     "cut JSON": (text(first_form())[:-9], "no JSON"),
     "deep": (b'{"a":' * 100_000, "no JSON"),
     "own without logs": (text({"schema": "opennandlab.ocp/1", "after": {}}), "no logs"),
+    "own with text": (text({"schema": "opennandlab.ocp/1", "after": {
+        "smart_log": "x"}}), "smart_log"),
     "own with a list": (text({"schema": "opennandlab.ocp/1", "after": {
         "smart_log": None, "smart_add_log": [], "latency_monitor_log": {}}}), "accepted"),
     "stamp": (text({**printed(), "Active Latency Time Stamp: Bucket 0": {

@@ -375,21 +375,20 @@ def logs_of(content: bytes, place: str) -> DeviceLogs:
 
 def _own_logs(reader: _Reader, after: object) -> DeviceLogs:
     """Return the logs of a document of this program."""
-    takes = {"smart_log": reader.smart, **{it.name: _bound(it, reader) for it in LOGS}}
+    takes: dict[str, Callable[[_Reader, Mapping[str, Any]], JsonObject]] = {
+        "smart_log": _Reader.smart,
+        **{one.name: one.of_json for one in LOGS},
+    }
     logs = after if isinstance(after, dict) else {}
-    if not any(isinstance(logs.get(name), dict) for name in takes):
+    found: dict[str, JsonObject | None] = dict.fromkeys(takes)
+    for name, take in takes.items():
+        content = logs.get(name)
+        if content is not None and not isinstance(content, dict):
+            raise reader.refuse(name, content, "an object or null")
+        found[name] = None if content is None else take(reader, content)
+    if not any(found.values()):
         raise ResultError(f"{reader.place}: damaged: no logs; accepted: {ACCEPTED}")
-    found = {name: take(logs[name]) for name, take in takes.items() if logs.get(name) is not None}
-    return DeviceLogs(**{name: found.get(name) for name in takes})
-
-
-def _bound(log: Log, reader: _Reader) -> Callable[[Mapping[str, Any]], JsonObject]:
-    def take(content: Mapping[str, Any]) -> JsonObject:
-        if not isinstance(content, dict):
-            raise reader.refuse(log.name, content, "an object or null")
-        return log.of_json(reader, content)
-
-    return take
+    return DeviceLogs(**found)
 
 
 def _single(name: str, content: JsonObject) -> DeviceLogs:
