@@ -555,3 +555,24 @@ def test_a_real_path_that_is_none_ends_with_3() -> None:
         code, text = run("--device", path)
         assert code == 3, text
         assert path in text
+
+
+def test_the_estimate_of_life_follows_the_wear() -> None:
+    """JESD84-B51, 7.4: 0x01 is 0 to 10 % of the life; the blocks here are rated for 4 erases."""
+    worn = {**SMALL, "nand": {**SMALL["nand"], "max_pe_cycles": 4, "wear_out": "ignore"}}
+    card = Card(onl.load_device(worn))
+    card.start()
+    places = (at.PRE_EOL_INFO, at.DEVICE_LIFE_TIME_EST_TYP_A, at.DEVICE_LIFE_TIME_EST_TYP_B)
+    assert [card.get(place) for place in places] == [1, 0, 1]
+    count = 4096
+    sectors = card.get(at.SEC_COUNT, 4) // count * count
+    for _ in range(3):
+        for first in range(0, sectors, count):
+            card.write(first, pattern(first, count))
+    # All blocks are erased at first: what was written beyond the flash needs erases, moved pages
+    # come on top.
+    erases = 3 * sectors * 512 / (4 * 110 * 64 * 4096) - 1
+    least = 1 + int(10 * erases / 4)
+    assert 1 < least <= card.get(at.DEVICE_LIFE_TIME_EST_TYP_B) <= least + 3
+    old = small_card(standard="4.51")
+    assert [old.get(place) for place in places] == [0, 0, 0]
