@@ -147,9 +147,8 @@ def _points(context: Any) -> list[str]:  # noqa: ANN401
 OFFERS: dict[str, Complete] = {
     "--config": _devices,
     "PRESET|FILE": _devices,
-    "--workload W1..W5|FILE": _workloads,
-    "--workload W1-W5|FILE": _workloads,
-    "--workload W1..W5|FILE|JOB.fio": _workloads,
+    "--workload NAME|FILE|JOB.fio": _workloads,
+    "--workload NAME|FILE|trace:FILE": _workloads,
     "--workload NAME|FILE": _workloads,
     "--from PRESET|FILE": _sources,
     "--target TARGET": _targets,

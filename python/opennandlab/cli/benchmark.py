@@ -16,6 +16,8 @@ OF_WORKLOADS = (
     "shrink",
     "band",
     "probes",
+    "shift",
+    "min_size",
 )
 OF_JOBS = ("fio_output", "fio_logs", "section", "env")
 
@@ -38,6 +40,7 @@ def benchmark(given: BenchmarkOptions) -> None:
         run_jobs(given, own, device_sets, workload_sets)
         return
     given.refuse(OF_JOBS, "on a workload; accepted: with a job file of fio")
+    workload_sets = given.changes(given.workload, workload_sets)
     if given.band:
         given.refuse(("probes",), "with --band; accepted: one drive")
         from opennandlab.cli._band import run_band

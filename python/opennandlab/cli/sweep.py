@@ -15,6 +15,7 @@ from opennandlab.cli._progress import shown
 from opennandlab.cli._typed import typed, typed_device, typed_sets
 from opennandlab.cli.options.common import AllowCode, Band, Printed
 from opennandlab.cli.options.rows import argument, flag
+from opennandlab.cli.options.workload import WorkloadOptions
 
 if TYPE_CHECKING:
     from opennandlab.cli.options.common import BandKind
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SweepOptions(EngineOptions, Printed):
+class SweepOptions(EngineOptions, WorkloadOptions, Printed):
     """Options of `sweep`."""
 
     what: Annotated[
@@ -41,7 +42,7 @@ class SweepOptions(EngineOptions, Printed):
         str | None, flag("The device.", "-c", metavar="PRESET|FILE", callback=typed_device)
     ] = None
     workload: Annotated[
-        str | None, flag("The workload.", "-w", metavar="W1..W5|FILE", callback=typed)
+        str | None, flag("The workload.", "-w", metavar="NAME|FILE", callback=typed)
     ] = None
     trace: Annotated[str | None, flag("The trace of a replay.", metavar="FILE")] = None
     vary: Annotated[
@@ -147,7 +148,13 @@ def _asked(given: SweepOptions) -> "tuple[Variants | None, Sweep]":
     from opennandlab.studies.sweeps.definition import checked_name
 
     asked = {"config": given.config, "workload": given.workload, "trace": given.trace}
-    wanted = _definition(given.what, asked, given.vary or [], given.settings or [])
+    changes: dict[str, Any] = {}
+    if given.workload is None:
+        given.refuse(("shift", "min_size"), "without --workload; accepted: with it")
+    else:
+        changes = given.changes(given.workload, {})
+    more = {f"workload.{key}": value for key, value in changes.items()}
+    wanted = _definition(given.what, asked, given.vary or [], given.settings or [], more)
     wanted = _seeded(wanted, given.seeds, given.seed, given.until or [], given.seeds_max)
     if given.name is not None:
         wanted = _replaced(wanted, name=checked_name(given.name))
@@ -158,7 +165,11 @@ def _asked(given: SweepOptions) -> "tuple[Variants | None, Sweep]":
 
 
 def _definition(
-    what: str, asked: Mapping[str, str | None], vary: Sequence[str], settings: Sequence[str]
+    what: str,
+    asked: Mapping[str, str | None],
+    vary: Sequence[str],
+    settings: Sequence[str],
+    more: Mapping[str, Any],
 ) -> "Sweep":
     from opennandlab.base.errors import ConfigError
     from opennandlab.base.plain import to_json
@@ -180,7 +191,7 @@ def _definition(
         raise ConfigError(
             option, f"is nothing that `{found.verb.name}` takes; accepted: {accepted}"
         )
-    overrides = parse_overrides(list(settings))
+    overrides = {**more, **parse_overrides(list(settings))}
     to_json(overrides)  # refuses dates, NaN and the like, with their paths
     own = {key: value for key, value in overrides.items() if key in found.verb.keys}
     rest = {key: value for key, value in overrides.items() if key not in own}

@@ -65,8 +65,9 @@ DEVICE_KNOWN: Mapping[str, Mapping[str, Collection[str]]] = {
 }  # fmt: skip
 SECTIONS_KNOWN = (*DEVICE_KNOWN, "ecc", "reliability", "name")
 WORKLOAD_KNOWN: Mapping[str, Collection[str]] = dict.fromkeys(
-    ("align_bytes", "block_size_bytes", "name", "pattern", "placement", "precondition",
-     "queue_depth", "read_pct", "samples", "timed", "total", "trim_pct", "trim_target"), ANY,
+    ("align_bytes", "block_size_bytes", "min_size_bytes", "name", "pattern", "placement",
+     "precondition", "queue_depth", "read_pct", "samples", "timed", "total", "trim_pct",
+     "trim_target"), ANY,
 )  # fmt: skip
 OFF: tuple[object, ...] = (None, False, 0, "none", {"kind": "none"}, [], {})
 

@@ -79,7 +79,7 @@ impl WorkloadConfig {
     ) -> Result<Self, ConfigError> {
         let mut config: Self = parse(json)?;
         config.check_values()?;
-        config.resolve_alignment()?;
+        config.resolve_sizes()?;
         config.traffic().check_space(space)?;
         config.resolve_tenants(space, namespaces)?;
         if config.tenants.is_empty() {

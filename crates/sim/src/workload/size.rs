@@ -66,6 +66,20 @@ impl BlockSizes {
         self.choices.iter().map(|&(bytes, share)| bytes as f64 * share).sum::<f64>() / weight
     }
 
+    /// The sizes with those below `bytes_min` raised to it.
+    #[must_use]
+    pub(crate) fn at_least(&self, bytes_min: u64) -> Self {
+        let mut choices: Vec<(u64, f64)> = Vec::with_capacity(self.choices.len());
+        for &(bytes, weight) in &self.choices {
+            let bytes = bytes.max(bytes_min);
+            match choices.last_mut() {
+                Some(last) if last.0 == bytes => last.1 += weight,
+                _ => choices.push((bytes, weight)),
+            }
+        }
+        Self { choices }
+    }
+
     pub(crate) fn check(&self, path: &str) -> Result<(), ConfigError> {
         for &(bytes, weight) in &self.choices {
             whole_sectors(path, bytes)?;

@@ -98,7 +98,7 @@ impl TenantConfig {
                 return Err(ConfigError::new("loop", message));
             }
             self.traffic().check_values()?;
-            self.resolve_alignment()?;
+            self.resolve_sizes()?;
             return self.traffic().check_space(space);
         };
         let load = self.load.unwrap_or(LoopConfig::Open(OpenLoop::default()));

@@ -71,6 +71,14 @@ macro_rules! with_traffic {
             /// Request size in bytes, as text such as 4KiB, or a map of size to weight; multiples
             /// of 512 B up to 1 GiB; default 4096.
             pub block_size_bytes: $crate::workload::size::BlockSizes,
+            /// Smaller requests become as large as this, in bytes or as text such as 4KiB; a
+            /// multiple of 512 B; default none.
+            #[serde(
+                skip_serializing_if = "Option::is_none",
+                deserialize_with = "crate::config::optional_bytes"
+            )]
+            #[schemars(schema_with = "crate::config::size_schema")]
+            pub min_size_bytes: Option<u64>,
             /// Requests start at multiples of this many bytes, a multiple of 512; or `natural`:
             /// those below 4096 bytes at multiples of 512, others at multiples of 4096. Default
             /// the smallest block size. `sequential` ignores it.
@@ -110,6 +118,7 @@ macro_rules! with_traffic {
                     trim_pct: 0.0,
                     trim_target: $crate::workload::traffic::TrimTarget::Any,
                     block_size_bytes: $crate::workload::size::BlockSizes::one(4096),
+                    min_size_bytes: None,
                     align_bytes: None,
                     queue_depth: $crate::workload::load::LoadConfig::Closed(1),
                     flush_every: None,
@@ -141,8 +150,14 @@ macro_rules! with_traffic {
                 }
             }
 
-            /// Fills in the alignment, which follows from the sizes.
-            fn resolve_alignment(&mut self) -> Result<(), $crate::config::ConfigError> {
+            /// Raises the sizes to the smallest, and fills in the alignment, which follows from
+            /// them.
+            fn resolve_sizes(&mut self) -> Result<(), $crate::config::ConfigError> {
+                if let Some(bytes_min) = self.min_size_bytes {
+                    $crate::workload::check::whole_sectors("min_size_bytes", bytes_min)?;
+                    self.block_size_bytes = self.block_size_bytes.at_least(bytes_min);
+                    self.block_size_bytes.check("min_size_bytes")?;
+                }
                 let smallest = self.block_size_bytes.bytes_min();
                 let align = *self
                     .align_bytes

@@ -9,10 +9,11 @@ from opennandlab.cli._typed import typed
 from opennandlab.cli.options.common import Band, Shrink
 from opennandlab.cli.options.fio import JobFileOptions
 from opennandlab.cli.options.rows import flag
+from opennandlab.cli.options.workload import WorkloadOptions
 
 
 @dataclass(frozen=True, kw_only=True)
-class BenchmarkOptions(JobFileOptions):
+class BenchmarkOptions(WorkloadOptions, JobFileOptions):
     """Options of `benchmark`."""
 
     workload: Annotated[
@@ -20,7 +21,7 @@ class BenchmarkOptions(JobFileOptions):
         flag(
             "The workload of the host, or a job file of fio.",
             "-w",
-            metavar="W1..W5|FILE|JOB.fio",
+            metavar="NAME|FILE|JOB.fio",
             callback=typed,
         ),
     ]

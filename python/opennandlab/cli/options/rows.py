@@ -1,7 +1,7 @@
 """A verb takes one record: its options are the fields, each a row of type, help and default.
 
     class BenchmarkOptions(Measured):           its own options first, then those of the group
-        workload: Annotated[str, flag("The workload of the host.", "-w", metavar="W1..W5|FILE")]
+        workload: Annotated[str, flag("The workload of the host.", "-w", metavar="NAME|FILE")]
 
     @command(app, example="opennandlab benchmark -w W2")
     def benchmark(given: BenchmarkOptions) -> None: ...

@@ -3,6 +3,11 @@
 //! The `zoned` distribution of fio, in fractions: `zones: [{fraction: 0.1, share: 0.6}, …]`, from
 //! low to high addresses. Fractions sum to 1, shares sum to 1. Inside a zone every start is equally
 //! likely. `hot_cold` is the case of two zones, kept apart because it needs no search.
+//!
+//! ```text
+//! zones of 5, 15, 80 %   |A|-B-|-------C-------|
+//! shift 0.85             |B|-------C-------|A|B|   what passes the end begins at 0
+//! ```
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,6 +28,11 @@ pub struct ZonedConfig {
     /// The zones, from low to high addresses; 1 to 4096 of them.
     #[schemars(length(min = 1, max = 4096))]
     pub zones: Vec<ZoneConfig>,
+    /// Where the first zone begins, as a part of the active range; what passes the end of the range
+    /// continues at its start. 0 to below 1; default 0.
+    #[serde(default, skip_serializing_if = "crate::config::is_default")]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub shift: f64,
 }
 
 /// One zone.
@@ -60,6 +70,9 @@ impl Parameters for ZonedConfig {
                 return Err(ConfigError::new("zones", message));
             }
         }
+        if !(0.0..1.0).contains(&self.shift) {
+            return Err(refuse("shift", self.shift, "0 to below 1"));
+        }
         let compiled = self.compile(0);
         // Every size is tried: rounding may leave a zone empty for one of them only.
         let empty_zone = request_sectors.iter().find_map(|&sectors| {
@@ -67,18 +80,46 @@ impl Parameters for ZonedConfig {
         });
         match empty_zone {
             None => Ok(()),
-            Some(index) => Err(ConfigError::new(
-                format!("zones[{index}].fraction"),
-                format!(
-                    "`{}` of the active range has no room for a request; accepted: at least one",
-                    self.zones[index].fraction
-                ),
-            )),
+            Some(piece) => Err(self.without_room(piece)),
         }
     }
 
     fn compile(&self, _: u64) -> Zoned {
-        Zoned { zones: self.zones.clone() }
+        Zoned { zones: self.pieces().into_iter().map(|(_, zone)| zone).collect() }
+    }
+}
+
+impl ZonedConfig {
+    /// The zones from low to high addresses, with their numbers; one that passes the end is two.
+    fn pieces(&self) -> Vec<(usize, ZoneConfig)> {
+        let (mut start, mut before, mut behind) = (self.shift, Vec::new(), Vec::new());
+        for (index, zone) in self.zones.iter().enumerate() {
+            let room = 1.0 - start;
+            if room <= SUM_TOLERANCE {
+                before.push((index, *zone));
+            } else if zone.fraction <= room + 2.0 * SUM_TOLERANCE {
+                behind.push((index, *zone));
+            } else {
+                let part = |fraction| ZoneConfig {
+                    fraction,
+                    share: zone.share * (fraction / zone.fraction),
+                };
+                behind.push((index, part(room)));
+                before.push((index, part(zone.fraction - room)));
+            }
+            start += zone.fraction;
+        }
+        before.append(&mut behind);
+        before
+    }
+
+    fn without_room(&self, piece: usize) -> ConfigError {
+        let (index, zone) = self.pieces()[piece];
+        let message = format!(
+            "`{}` of the active range has no room for a request; accepted: at least one",
+            zone.fraction
+        );
+        ConfigError::new(format!("zones[{index}].fraction"), message)
     }
 }
 
@@ -145,7 +186,7 @@ mod tests {
 
     fn zoned(zones: &[(f64, f64)]) -> ZonedConfig {
         let zone = |&(fraction, share): &(f64, f64)| ZoneConfig { fraction, share };
-        ZonedConfig { zones: zones.iter().map(zone).collect() }
+        ZonedConfig { zones: zones.iter().map(zone).collect(), shift: 0.0 }
     }
 
     #[test]
@@ -177,6 +218,41 @@ mod tests {
             })
             .sum();
         assert!((79.0 - 57.0..79.0 + 57.0).contains(&chi_square), "{chi_square}");
+    }
+
+    #[test]
+    fn shifted_zones_pass_the_end_of_the_range() {
+        let groups = [(0.05, 0.5), (0.15, 0.3), (0.8, 0.2)];
+        let extent = Extent { sector_count: 160, align_sectors: 8 };
+        for steps in 0_u32..20 {
+            let config = ZonedConfig { shift: f64::from(steps) / 20.0, ..zoned(&groups) };
+            config.check(extent, &[8]).unwrap();
+            let mut addresses = config.compile(0);
+            let span = addresses.span(extent, 8);
+            let mut rng = Rng::stream(1, "test");
+            let draws = 40_000;
+            let mut counts = [0_u32; 20];
+            for _ in 0..draws {
+                counts[addresses.next(&span, &mut rng) as usize / 8] += 1;
+            }
+            for place in 0..20 {
+                let share = match place {
+                    0 => 0.5,
+                    1..4 => 0.1,
+                    _ => 0.2 / 16.0,
+                };
+                let (count, mean) = (counts[(place + steps as usize) % 20], share * 40_000.0);
+                assert!(
+                    (f64::from(count) - mean).abs() < 6.0 * f64::sqrt(mean),
+                    "{steps} {place} {count}"
+                );
+            }
+        }
+        for shift in [-0.05, 1.0, f64::NAN] {
+            let config = ZonedConfig { shift, ..zoned(&groups) };
+            let error = config.check(extent, &[8]).unwrap_err();
+            assert!(error.to_string().starts_with("shift: "), "{error}");
+        }
     }
 
     #[test]

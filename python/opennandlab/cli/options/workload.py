@@ -1,0 +1,89 @@
+"""Options of verbs that take a workload: where its zones begin, and its smallest requests."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from opennandlab.cli.options.rows import Options, flag
+
+if TYPE_CHECKING:
+    from opennandlab.core.config import Source
+
+# JESD219 shifts the groups of addresses by 5 % of the range for each further drive.
+STEP_PCT = 5
+SHIFT_MAX = 100 // STEP_PCT - 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkloadOptions(Options):
+    """Changes of a workload that have options of their own."""
+
+    shift: Annotated[
+        int | None,
+        flag(
+            "Begin the zones of the workload at 5 K % of the range; what passes its end continues "
+            "at its start.",
+            metavar="K",
+            min=0,
+            max=SHIFT_MAX,
+        ),
+    ] = None
+    min_size: Annotated[
+        str | None,
+        flag("Smaller requests of the workload become as large, such as 4KiB.", metavar="BYTES"),
+    ] = None
+
+    def changes(self, workload: str, sets: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the changes of a workload by dotted path, its name with them.
+
+        Args:
+            workload: The workload: a name or a file.
+            sets: Those of `--set`.
+
+        Raises:
+            ConfigError: for a key that is given twice.
+        """
+        from opennandlab.base.errors import ConfigError
+
+        options = {
+            "pattern.shift": ("--shift", None if self.shift is None else
+                              self.shift * STEP_PCT / 100),
+            "min_size_bytes": ("--min-size", self.min_size),
+        }  # fmt: skip
+        found, words = dict(sets), [_name(workload)]
+        for key, (option, value) in options.items():
+            if value is None:
+                continue
+            if key in sets:
+                raise ConfigError(option, f"and --set workload.{key}; accepted: one of them")
+            found[key] = value
+        words += [f"shift {self.shift}"] if self.shift is not None else []
+        words += [f"min {self.min_size}"] if self.min_size is not None else []
+        return {"name": " ".join(words), **found} if len(words) > 1 else found
+
+    def changed(self, workload: str, sets: Mapping[str, Any]) -> "Source":
+        """Return the workload, or its keys if some are changed."""
+        from opennandlab.core.config import read_workload
+        from opennandlab.core.overrides import set_path
+
+        changes = self.changes(workload, sets)
+        if not changes:
+            return workload
+        document: dict[str, Any] = {"name": _name(workload), **read_workload(workload)}
+        for path, value in changes.items():
+            set_path(document, path, value)
+        return document
+
+
+def _name(workload: str) -> str:
+    """Return the name of a workload: its own, or that of its file."""
+    from pathlib import Path
+
+    from opennandlab.base.errors import ConfigError
+    from opennandlab.core.config import read_workload
+
+    try:
+        named = read_workload(workload).get("name")
+    except ConfigError:  # code, or a mistake that is reported when it is loaded
+        named = None
+    return str(named) if named else Path(workload).stem
