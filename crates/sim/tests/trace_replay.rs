@@ -74,6 +74,12 @@ fn addresses_beyond_the_device_are_refused_wrapped_or_scaled() {
     assert!(warnings[0].contains("scaled by 0.82"), "{warnings:?}");
     let (_, warnings) = replay("0 5 0 8 0\n0 5 1000000000000 8 0\n", r#"{"beyond": "scale"}"#);
     assert!(warnings[0].ends_with("scaled by 5.120e-10"), "{warnings:?}");
+    // A trace of 2 of 64 pages is left as it is, or spans the device: the second becomes page 32.
+    let small = "0 0 9 7 0\n0 0 0 8 0\n";
+    assert_eq!(spans(small, r#"{"beyond": "scale"}"#), [(9, 7), (0, 8)]);
+    assert_eq!(spans(small, r#"{"beyond": "fit"}"#), [(257, 7), (0, 8)]);
+    let (commands, _) = replay(TEXT, r#"{"beyond": "fit"}"#);
+    assert_eq!(commands[3].sector, 504);
     // One volume may fit where all together do not.
     assert_eq!(spans(TEXT, r#"{"volumes": "5"}"#), [(0, 8), (13, 7)]);
     assert!(replay(TEXT, r#"{"volumes": 5, "beyond": "scale"}"#).1.is_empty());
@@ -207,7 +213,7 @@ proptest! {
         requests in prop::collection::vec((0_u64..5000, 1_u32..900, 0_u8..4), 1..20),
         pages in 1_u64..200,
         page_bits in 9_u32..15,
-        beyond in prop::sample::select(&["wrap", "scale", "error"][..]),
+        beyond in prop::sample::select(&["wrap", "scale", "fit", "error"][..]),
         volumes in prop::sample::select(&["concat", "overlay", "0"][..]),
     ) {
         let lines = requests.iter().enumerate().map(|(index, (sector, count, volume))| {

@@ -99,7 +99,10 @@ impl Layout {
 
     /// Whether addresses of the trace may become others.
     pub fn moves(&self) -> bool {
-        self.trace_sectors > self.device_sectors
+        match self.beyond {
+            Beyond::Fit => self.trace_sectors != self.device_sectors,
+            _ => self.trace_sectors > self.device_sectors,
+        }
     }
 
     /// First sector of the record, its volume laid out; `None` when that is left out.
@@ -117,7 +120,7 @@ impl Layout {
         let sector = match self.beyond {
             Beyond::Error => start,
             Beyond::Wrap => start % self.device_sectors,
-            Beyond::Scale => self.scaled(start),
+            Beyond::Scale | Beyond::Fit => self.scaled(start),
         };
         // The bound is `start + count <= device`; a request that would cross it is moved back.
         let sector = sector.min(self.device_sectors - count);
@@ -143,7 +146,7 @@ impl Layout {
                     trace.records().len()
                 )
             }
-            Beyond::Scale => {
+            Beyond::Scale | Beyond::Fit => {
                 let factor = device_bytes as f64 / trace_bytes as f64;
                 let factor =
                     if factor < 1e-3 { format!("{factor:.3e}") } else { format!("{factor:.6}") };
@@ -170,7 +173,7 @@ impl Layout {
             return start;
         }
         let device_pages = u128::from(self.device_sectors / self.page_sectors);
-        let trace_pages = u128::from(self.trace_sectors.div_ceil(self.page_sectors));
+        let trace_pages = u128::from(self.trace_sectors.div_ceil(self.page_sectors)).max(1);
         let page = u128::from(start / self.page_sectors) * device_pages / trace_pages;
         page as u64 * self.page_sectors + start % self.page_sectors
     }
@@ -191,7 +194,7 @@ impl Layout {
             }
         };
         let moved = match space.zones {
-            None => " `wrap` (modulo), `scale` (shrink page numbers),",
+            None => " `wrap` (modulo), `scale` or `fit` (shrink page numbers),",
             Some(_) => "",
         };
         let or = if moved.is_empty() && others.is_empty() { "" } else { " or" };

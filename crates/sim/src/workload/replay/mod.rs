@@ -102,6 +102,8 @@ pub enum Beyond {
     /// If the trace exceeds the device, all page numbers shrink by the same factor; offsets in a
     /// page stay. A request that would cross the end is moved back to end there.
     Scale,
+    /// As `scale`, and page numbers of a smaller trace grow until it spans the device.
+    Fit,
 }
 
 /// The hosts that the requests of a trace are shared out to.
@@ -134,7 +136,8 @@ pub struct ReplayConfig {
     /// addresses, or the name of the only one to replay; default `concat`.
     #[serde(deserialize_with = "volume_name")]
     pub volumes: String,
-    /// The treatment of addresses beyond the device: `error`, `wrap` or `scale`; default `error`.
+    /// The treatment of addresses beyond the device: `error`, `wrap`, `scale` or `fit`; default
+    /// `error`.
     pub beyond: Beyond,
     /// Whether lines that cannot be read are counted and skipped; default false.
     pub skip_bad_lines: bool,
