@@ -1,21 +1,48 @@
-"""`reliability plan`: what a sample of drives shows after JESD218."""
+"""`reliability plan` and `life --drives`: what a sample of drives shows after JESD218."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli.options.common import Printed
+from opennandlab.cli._engines import carried_out, threads_of
+from opennandlab.cli._progress import shown
+from opennandlab.cli._sweep_tables import line
+from opennandlab.cli.options.common import Jobs, Printed
 from opennandlab.cli.options.reliability import Class
-from opennandlab.cli.options.rows import flag
+from opennandlab.cli.options.rows import Options, flag
 
 if TYPE_CHECKING:
     from opennandlab.reliability.sample import Count, SamplePlan
 
 PLAN_EXAMPLE = "opennandlab reliability plan --class client --drives 31 --tbw 70"
-# Failures for which the fewest drives are printed.
-FAILURES = range(6)
+# Options of a life test that only a sample has.
+OF_SAMPLES = ("accept", "read", "ramps", "jobs", "store")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampleOptions(Options):
+    """Options of `life` that make it a test of several drives."""
+
+    drives: Annotated[
+        int | None,
+        flag("Test this number of drives, with a seed each, to --tbw.", metavar="N", min=1),
+    ] = None
+    accept: Annotated[
+        bool, flag("With --drives: judge them together, by failures and data errors (60 %).")
+    ] = False
+    read: Annotated[
+        float | None, flag("With --drives: TB read of each; default: as many as are written.")
+    ] = None
+    ramps: Annotated[
+        bool, flag("With --drives: temperatures cycle; else half the drives are hot, half cold.")
+    ] = False
+    jobs: Jobs = None
+    store: Annotated[
+        Path | None, flag("With --drives: where finished drives are kept.", metavar="DIR")
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +62,8 @@ class PlanOptions(Printed):
 def plan(given: PlanOptions) -> None:
     """Sample plan after JESD218: drives that are needed, failures and data errors allowed.
 
-    Exit code 1 when the failures or the errors given are too many.
+    Exit code 1 when the failures or the errors given are too many, 4 when the sample is too small
+    to show anything.
     """
     from opennandlab.reliability import sample_plan
 
@@ -48,38 +76,117 @@ def plan(given: PlanOptions) -> None:
         errors=given.errors,
     )
     if given.as_json:
-        terminal.emit_json(_document(found))
+        terminal.emit_json(found.to_dict())
     elif not given.quiet:
         _print(found)
+    _end(found)
+
+
+def life_of_sample(
+    given: Any,  # noqa: ANN401 (the options of `life`)
+    config: str,
+    sets: dict[str, Any],
+    life: dict[str, Any],
+) -> None:
+    """Test a sample of drives; finished ones are kept, and the same command continues.
+
+    Args:
+        given: Its options.
+        config: The device.
+        sets: Keys of the device that are set in all.
+        life: Settings of the life test.
+    """
+    from opennandlab.store import Store
+    from opennandlab.studies.fleet.life import LifeCampaign, Sample
+
+    settings = {**life, "drive_class": given.drive_class.value}
+    sample = Sample(config, given.drives, settings, sets, given.read, given.ramps, given.seed)
+    planned = sample.plan()
+    if given.accept and not given.quiet and not planned.can_show:
+        terminal.note(f"note: {_too_small(planned)}", style="yellow")
+    with (
+        Store.open(given.store) as kept,
+        shown(line, quiet=given.quiet) as watch,
+    ):
+        campaign = LifeCampaign(sample, kept, watch)
+        is_partial = carried_out(
+            lambda: campaign.to_the_end(lambda: threads_of(kept, given.jobs)),
+            lambda: f"{campaign.done_count} of {given.drives} drives are",
+        )
+        document = campaign.document()
+    failed = [row for row in document["tested"] if "error" in row]
+    done = len(document["tested"]) - len(failed)
+    counts = (document[key]["found"] if done == given.drives else None
+              for key in ("failures", "errors"))  # fmt: skip
+    judged = sample.plan(*counts)
+    if given.as_json:
+        terminal.emit_json(document)
+    elif not given.quiet:
+        _print_drives(document)
+        _print(judged)
+    if is_partial:
+        terminal.stop(terminal.INTERRUPTED, "interrupted: the result is partial")
+    if failed:
+        reason = f"drive {failed[0]['drive']}: {failed[0]['error']}"
+        terminal.stop(terminal.FAILED, f"{len(failed)} drives were not tested; {reason}")
+    if given.accept:
+        _end(judged)
+
+
+def _end(found: "SamplePlan") -> None:
+    """End with the exit code of a verdict."""
     if found.passed is False:
         raise typer.Exit(terminal.FAILED)
+    if not found.can_show:
+        terminal.stop(terminal.UNDECIDED, _too_small(found))
 
 
-def _needed(found: "SamplePlan") -> list[int]:
+def _too_small(found: "SamplePlan") -> str:
+    """Return what a sample cannot show."""
+    from opennandlab.base.words import number
     from opennandlab.reliability import CLASSES, drives_needed
 
-    share = CLASSES[found.drive_class].functional_failures_max
-    return [drives_needed(failures, share) for failures in FAILURES]
+    required = CLASSES[found.drive_class]
+    if found.failures.allowed is None:
+        share = required.functional_failures_max
+        return (
+            f"{number(found.drives)} drives cannot show {100 * share:g} %; accepted: "
+            f"{drives_needed(0, share)} or more"
+        )
+    return (
+        f"{number(found.terabytes)} TB of {number(found.drives)} drives cannot show an UBER of "
+        f"{required.uber_max:g}; accepted: more drives or more TB"
+    )
 
 
-def _document(found: "SamplePlan") -> dict[str, Any]:
-    def of(count: "Count") -> dict[str, Any]:
-        return {
-            "limit": count.limit,
-            "allowed": count.allowed,
-            "found": count.found,
-            "passed": count.passed,
-        }
+def _print_drives(document: dict[str, Any]) -> None:
+    """Print the tested drives by their temperature, and why others were not tested."""
+    from math import fsum
+    from statistics import fmean
 
-    return {
-        "drive_class": found.drive_class,
-        "drives": found.drives,
-        "terabytes": found.terabytes,
-        "failures": of(found.failures),
-        "errors": of(found.errors),
-        "drives_needed": _needed(found),
-        "passed": found.passed,
-    }
+    from opennandlab.base.words import number
+
+    heads = ("", "drives", "written", "WAF", "P/E", "UBER", "failed", "errors, mean", "drawn")
+    rows = []
+    tested = [row for row in document["tested"] if "error" not in row]
+    for name in dict.fromkeys(row["temperature"] for row in tested):
+        own = [row for row in tested if row["temperature"] == name]
+        cycles = [row["pe_cycles"] for row in own]
+        rows.append(
+            (
+                name,
+                number(len(own)),
+                f"{number(fmean(row['tbw_tb'] for row in own))} TB",
+                number(fmean(row["waf"] for row in own)),
+                f"{number(min(cycles))} to {number(max(cycles))}",
+                f"{fmean(row['uber'] for row in own):.3e}",
+                number(sum(row["failed"] for row in own)),
+                number(fsum(row["errors_expected"] for row in own)),
+                number(sum(row["errors"] for row in own)),
+            )
+        )
+    if rows:
+        terminal.stdout().print(terminal.Grid(heads, rows, left=(0,)))
 
 
 def _verdict(count: "Count") -> str:
@@ -98,6 +205,11 @@ def _print(found: "SamplePlan") -> None:
         seen = "-" if count.found is None else number(count.found)
         return name, f"{count.limit:.4g}", allowed, seen, _verdict(count)
 
+    from opennandlab.reliability import CLASSES, drives_needed
+    from opennandlab.reliability.jedec import BAKE_C, BAKE_H
+    from opennandlab.reliability.sample import FAILURES
+
+    required = CLASSES[found.drive_class]
     console = terminal.stdout()
     console.print(
         f"JESD218 {found.drive_class}, {number(found.drives)} drives, "
@@ -109,7 +221,12 @@ def _print(found: "SamplePlan") -> None:
     rows = [row("drives that fail", found.failures), row("data errors", found.errors)]
     console.print(terminal.Grid(heads, rows, left=(0, 4)))
     needed = ", ".join(
-        f"{failures}: {number(count)}"
-        for failures, count in zip(FAILURES, _needed(found), strict=True)
+        f"{failures}: {number(drives_needed(failures, required.functional_failures_max))}"
+        for failures in FAILURES
     )
     console.print(f"drives needed, by drives that fail: {needed}", markup=False)
+    console.print(
+        f"retention: {number(required.retention_h)} h at {number(required.retention_c)} °C, as "
+        f"{number(required.bake_h(BAKE_C))} h at {number(BAKE_C)} °C; baked for {number(BAKE_H)} h",
+        markup=False,
+    )

@@ -187,10 +187,14 @@ def _written(test: "DriveLifeTest") -> list[tuple[str, str, str]]:
         f"{number(test.tbw_tb)} TB x WAF {number(test.waf)}",
         f"{number(test.drive_writes)} drive writes, {test.workload or 'random'}{worn_out}",
     )
+    rows = [written]
+    if test.trace is not None:
+        rounds = f"{number(test.trace.rounds)} times, made to span the drive"
+        rows.append(("  trace", f"SHA-256 {test.trace.sha256[:12]}…", rounds))
     if test.waf_pages is None or test.waf_factor is None:
-        return [written]
+        return rows
     pages = f"{number(test.waf_pages)} pages"
-    return [written, ("  WAF of", pages, f"{test.waf_factor:.3f} x that of the simulated ones")]
+    return [*rows, ("  WAF of", pages, f"{test.waf_factor:.3f} x that of the simulated ones")]
 
 
 def _power(test: "LifeTest | DriveLifeTest") -> str:

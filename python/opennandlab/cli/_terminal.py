@@ -25,6 +25,7 @@ DONE = 0
 FAILED = 1  # it ran, but a self-check, a verification or a validation failed
 REFUSED = 2  # bad usage, configuration or trace: nothing was run
 BROKEN = 3  # the target refused or failed, such as a disk that is full
+UNDECIDED = 4  # it ran, and the sample is too small to show anything
 INTERRUPTED = 130
 
 # What `--state image:FILE` reads, where it is named beside other inputs.

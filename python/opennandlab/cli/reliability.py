@@ -11,14 +11,21 @@ from opennandlab.cli import _reliability_axes as lists
 from opennandlab.cli import _reliability_tables as show
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._reliability_cells import CELLS_EXAMPLE, cells
-from opennandlab.cli._reliability_sample import PLAN_EXAMPLE, plan
+from opennandlab.cli._reliability_sample import (
+    OF_SAMPLES,
+    PLAN_EXAMPLE,
+    SampleOptions,
+    life_of_sample,
+    plan,
+)
 from opennandlab.cli._typed import typed, typed_device
 from opennandlab.cli.options.common import Printed, Seed, Sets
 from opennandlab.cli.options.reliability import Around, Class, Reads, StressOptions, stress_of
 from opennandlab.cli.options.rows import command, flag
+from opennandlab.cli.options.workload import WorkloadOptions
 
 if TYPE_CHECKING:
-    from opennandlab.core.config import DeviceConfig
+    from opennandlab.core.config import DeviceConfig, Source
     from opennandlab.reliability.code_limit import CodeLimit
     from opennandlab.reports.figure.model import Figure
 
@@ -44,6 +51,8 @@ app = typer.Typer(
 SPREAD_MAX = 3.0
 # What only a test without a drive knows.
 ANALYTIC = ("waf", "spread", "layers", "layer_swing", "retry_reads")
+# What only a test with a drive writes.
+WRITTEN = ("workload", "repeat", "trace_sha256", "shift", "min_size", "drives")
 # A million years.
 HOURS_MAX = 8.766e9
 
@@ -325,7 +334,7 @@ def arrhenius(given: ArrheniusOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LifeOptions(Printed):
+class LifeOptions(SampleOptions, WorkloadOptions, Printed):
     """Options of `life`."""
 
     config: Annotated[str, flag("The device.", "-c", metavar="PRESET|FILE")] = "config"
@@ -336,11 +345,18 @@ class LifeOptions(Printed):
     workload: Annotated[
         str | None,
         flag(
-            "Workload: its pattern, sizes and range are written; default one map unit at random.",
+            "Workload: its pattern, sizes and range are written; or a recorded trace. Default one "
+            "map unit at random.",
             "-w",
             callback=typed,
-            metavar="W1-W5|FILE",
+            metavar="NAME|FILE|trace:FILE",
         ),
+    ] = None
+    repeat: Annotated[
+        bool, flag("Replay the trace again and again; without, it must write enough.")
+    ] = False
+    trace_sha256: Annotated[
+        str | None, flag("SHA-256 that the text of the trace must have.", metavar="HEX")
     ] = None
     model: Annotated[
         str | None,
@@ -391,20 +407,21 @@ class LifeOptions(Printed):
 def life(given: LifeOptions) -> None:
     """Life test after JESD218: write to TBW, store without power, read back, check UBER.
 
-    Exit code 1 when the limit is not met.
+    Exit code 1 when the limit is not met; with --accept 4 when so few drives cannot show it.
     """
     from opennandlab.core.config import own_device
-    from opennandlab.core.overrides import parse_overrides
     from opennandlab.reliability import drive_life_test, life_test
 
-    device = own_device(given.config, parse_overrides(given.sets or []))
+    device_sets, workload_sets = terminal.split_sets(given.sets)
+    device = own_device(given.config, device_sets)
     shared: dict[str, Any] = {
         "tbw_tb": given.tbw, "model": given.model, "reads": given.reads, "passes": given.passes,
         "powered": given.powered, "storage_h": given.storage_h, "storage_c": given.storage_c,
-        "seed": given.seed,
     }  # fmt: skip
+    if given.drives is None:
+        given.refuse(OF_SAMPLES, "on one drive; accepted: with --drives")
     if given.analytic:
-        given.refuse(["workload"], "with --analytic, which writes nothing; accepted: --waf")
+        given.refuse(WRITTEN, "with --analytic, which writes nothing; accepted: --waf")
         unheard = ["programs", *(["layer_swing"] if given.layers is None else [])]
         given.refuse(unheard, "with --analytic and without --layers")
         own: dict[str, Any] = {
@@ -412,18 +429,20 @@ def life(given: LifeOptions) -> None:
             "layer_swing": given.layer_swing, "retry": given.retry_reads or None,
         }  # fmt: skip
         own = {name: value for name, value in own.items() if value is not None}
-        test = life_test(device, given.drive_class.value, **shared, **own)
+        test = life_test(device, given.drive_class.value, **shared, **own, seed=given.seed)
         document, passed, shown = test.to_dict(), test.passed, partial(show.print_life, test)
     else:
         given.refuse(ANALYTIC, "on a simulated drive; accepted: with --analytic")
+        shared |= {
+            "workload": _written(given, workload_sets), "programs": given.programs,
+            "repeat": given.repeat, "trace_sha256": given.trace_sha256,
+        }  # fmt: skip
+        if given.drives is not None:
+            life_of_sample(given, given.config, device_sets, shared)
+            return
         with terminal.progress_line(quiet=given.quiet) as watch:
             simulated = drive_life_test(
-                device,
-                given.drive_class.value,
-                **shared,
-                workload=given.workload,
-                programs=given.programs,
-                progress=watch,
+                device, given.drive_class.value, **shared, seed=given.seed, progress=watch
             )
         document, passed = simulated.to_dict(), simulated.passed
         shown = partial(show.print_drive_life, simulated)
@@ -435,6 +454,24 @@ def life(given: LifeOptions) -> None:
         terminal.note(f"warning: {text}", style="yellow")
     if not passed:
         raise typer.Exit(terminal.FAILED)
+
+
+def _written(given: LifeOptions, sets: dict[str, Any]) -> "Source | None":
+    """Return what the host writes; changes of a workload need one.
+
+    Raises:
+        ConfigError: for changes of a trace, or of nothing.
+    """
+    from opennandlab.base.errors import ConfigError
+    from opennandlab.reliability.writes import TRACE
+
+    if given.workload is not None and not given.workload.startswith(TRACE):
+        return given.changed(given.workload, sets)
+    where = "without a workload" if given.workload is None else "on a trace"
+    given.refuse(("shift", "min_size"), f"{where}; accepted: with a workload")
+    if sets:
+        raise ConfigError(f"workload.{next(iter(sets))}", f"has no effect {where}")
+    return given.workload
 
 
 command(app, example=PLAN_EXAMPLE)(plan)

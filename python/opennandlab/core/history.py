@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from opennandlab.core.config import Steps, WorkloadConfig
+from opennandlab.core.config import ReplayConfig, Steps, WorkloadConfig
 from opennandlab.documents.result import Session
 from opennandlab.theory.prediction import fills
 
@@ -36,11 +36,11 @@ class History:
         """Return the `session` of the next result; None for the first job."""
         return Session(jobs_before=self.jobs, steps=list(self.names)) if self.jobs else None
 
-    def add(self, job: WorkloadConfig | Steps) -> None:
+    def add(self, job: WorkloadConfig | ReplayConfig | Steps) -> None:
         """Note a job that was begun."""
         self.jobs += 1
         self.names += [str(step["kind"]) for step in job["precondition"]]
-        self.names += [str(job["name"])] if isinstance(job, WorkloadConfig) else []
+        self.names += [] if isinstance(job, Steps) else [str(job["name"])]
         self.is_filled = self.is_filled or fills(job.to_dict())
 
     def add_idle(self) -> None:

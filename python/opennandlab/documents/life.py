@@ -143,6 +143,22 @@ class DriveCuts(Record, frozen=True, kw_only=True):
     errors: list[str]
 
 
+class LifeTrace(Record, frozen=True, kw_only=True):
+    """The trace that the host of a life test replayed.
+
+    Args:
+        file: Name of its file.
+        sha256: SHA-256 of its uncompressed text, in hex.
+        written_bytes: Written by one replay.
+        rounds: How often it was replayed on the drive that was worn.
+    """
+
+    file: str
+    sha256: str
+    written_bytes: int
+    rounds: float | None = None
+
+
 class DriveLifeTest(Record, frozen=True, kw_only=True):
     """The outcome of a life test of a simulated drive.
 
@@ -156,6 +172,7 @@ class DriveLifeTest(Record, frozen=True, kw_only=True):
         tbw_tb: What the host wrote to the whole drive, TB of 10^12.
         drive_writes: The same in logical capacities.
         workload: Name of what the host wrote: of the workload, or of its file; `random` without.
+        trace: The trace that the host replayed; absent without one.
         waf: Flash bytes programmed per host byte, all writing together.
         waf_pages: Physical pages of the drive that the write amplification was measured on, where
             that is not the one that was worn.
@@ -201,6 +218,7 @@ class DriveLifeTest(Record, frozen=True, kw_only=True):
     tbw_tb: float
     drive_writes: float
     workload: str | None = None
+    trace: LifeTrace | None = None
     waf: float
     waf_pages: int | None = None
     waf_factor: float | None = None

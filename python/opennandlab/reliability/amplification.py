@@ -22,8 +22,8 @@ from opennandlab.base.errors import InternalError
 from opennandlab.core.config import DeviceConfig
 from opennandlab.core.run import Simulation
 from opennandlab.core.slices import Progress
-from opennandlab.documents.record import JsonObject
 from opennandlab.reliability.scaling import pages_of, same_blocks
+from opennandlab.reliability.writes import Writes
 
 # Drive writes after the fill until the amplification is steady: greedy at 7 % is within 0.1 %.
 SETTLING, MEASURED = 3.0, 1.0
@@ -33,8 +33,6 @@ PROGRAMS_PER_PAGE = 40.0
 ZIPF_PAGES = 5
 # Pages that are written on a scaled drive while its amplification is measured, and the limit.
 PAGES_MIN, MEASURED_MAX = 1 << 23, 512.0
-# Ranks of a Zipf law that share a place, at most.
-RANKS_MAX = 1 << 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +58,7 @@ class Amplification:
 def amplification(  # noqa: PLR0913, PLR0917 - two drives, and how they are written
     whole: DeviceConfig,
     small: DeviceConfig,
-    work: JsonObject,
+    work: Writes,
     programs: float,
     seed: int,
     progress: Callable[[Progress], None] | None,
@@ -78,47 +76,26 @@ def amplification(  # noqa: PLR0913, PLR0917 - two drives, and how they are writ
     Returns:
         Both; None if the scaled drive is the whole one, or no better one is small enough.
     """
-    pages_max = programs / PROGRAMS_PER_PAGE * (ZIPF_PAGES if _is_zipf(work) else 1)
+    pages_max = programs / PROGRAMS_PER_PAGE * (ZIPF_PAGES if work.is_zipf else 1)
     better = whole if pages_of(whole) <= pages_max else same_blocks(whole, pages_max)
     if better is None or pages_of(better) <= pages_of(small):
         return None
-    found = [_measured(one, fitted(work, whole, one), seed, progress) for one in (better, small)]
+    found = [_measured(one, work.fitted(whole, one), seed, progress) for one in (better, small)]
     return Amplification(whole=found[0], scaled=found[1], pages=pages_of(better))
-
-
-def fitted(work: JsonObject, whole: DeviceConfig, small: DeviceConfig) -> JsonObject:
-    """Return what the host writes to a smaller drive: a Zipf law keeps the ranks of the whole.
-
-    >>> from opennandlab.core.config import load_device
-    >>> whole = load_device("tlc_standard")
-    >>> small = whole.replace({"nand.blocks_per_plane": 256})
-    >>> fitted({"pattern": {"kind": "zipf"}}, whole, small)["pattern"]["ranks_per_place"]
-    4
-    """
-    if not _is_zipf(work):
-        return work
-    pattern = work["pattern"]
-    ranks = (pattern.get("ranks_per_place") or 1) * round(pages_of(whole) / pages_of(small))
-    return work | {"pattern": pattern | {"ranks_per_place": max(1, min(ranks, RANKS_MAX))}}
-
-
-def _is_zipf(work: JsonObject) -> bool:
-    pattern = work["pattern"]
-    return isinstance(pattern, dict) and pattern.get("kind") == "zipf"
 
 
 def _measured(
     device: DeviceConfig,
-    work: JsonObject,
+    work: Writes,
     seed: int,
     progress: Callable[[Progress], None] | None,
 ) -> float:
     """Return the steady write amplification of a drive whose blocks do not wear out."""
     drive = Simulation(device.replace({"nand.wear_out": "ignore"}), seed)
     drive.precondition([{"kind": "sequential_fill"}], progress=progress)
-    drive.run(work | {"total": {"drive_writes": SETTLING}}, progress=progress)
+    work.run(drive, SETTLING, progress)
     amount = min(max(MEASURED, PAGES_MIN / pages_of(device)), MEASURED_MAX)
-    found = drive.run(work | {"total": {"drive_writes": amount}}, progress=progress)
+    found = work.run(drive, amount, progress)
     metrics = found.content.metrics
     if metrics is None or metrics.waf is None:
         raise InternalError("a run that wrote has no write amplification")

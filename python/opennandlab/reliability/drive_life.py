@@ -25,13 +25,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from msgspec import structs
 
 from opennandlab.base.errors import ConfigError, InternalError
 from opennandlab.core.by_hand import is_set, overruled
-from opennandlab.core.config import DeviceConfig, load_device, load_workload, map_unit_bytes
+from opennandlab.core.config import DeviceConfig, load_device, map_unit_bytes
 from opennandlab.core.config import Source as DeviceSource
 from opennandlab.core.config import Source as WorkloadSource
 from opennandlab.core.result import Result
@@ -40,22 +39,19 @@ from opennandlab.core.slices import Progress
 from opennandlab.documents.life import DRIVE_LIFE_SCHEMA, DriveCuts, DriveLifeTest
 from opennandlab.documents.metrics import Metrics
 from opennandlab.documents.record import JsonObject
-from opennandlab.reliability.amplification import amplification, fitted
+from opennandlab.reliability.amplification import amplification
 from opennandlab.reliability.drive_cuts import Cutter
 from opennandlab.reliability.jedec import BAKE_C, DriveClass
 from opennandlab.reliability.life import CONFIDENCE, poisson_interval
 from opennandlab.reliability.model import Source, load_model
 from opennandlab.reliability.scaling import scaled, with_reserve
 from opennandlab.reliability.storage import Storage
+from opennandlab.reliability.writes import TRACE, Recorded, Writes
 
 # Page programs of a test unless asked otherwise: some seconds.
 PROGRAMS = 1e8
 # A workload writes at most so often as much as the drive holds.
 DRIVE_WRITES_MAX = 1e6
-# Keys of a workload that say what is written.
-WRITING = ("pattern", "block_size_bytes", "align_bytes", "active_range_pct")
-# A workload that its file gives no name.
-UNNAMED = "workload"
 # Writing ends when the mean wear is so near the rated cycles; a step may not go beyond.
 WEAR_TOLERANCE = 0.002
 STEPS_MAX = 60
@@ -82,6 +78,8 @@ def drive_life_test(  # noqa: PLR0913 - what a test plan states
     powered: bool = False,
     cuts: int = 0,
     claims: Sequence[str] | None = None,
+    repeat: bool = False,
+    trace_sha256: str | None = None,
     seed: int = 42,
     progress: Callable[[Progress], None] | None = None,
 ) -> DriveLifeTest:
@@ -93,7 +91,8 @@ def drive_life_test(  # noqa: PLR0913 - what a test plan states
         tbw_tb: Bytes that the host writes, TB; by default until the mean wear is the rated one,
             blocks beyond it staying in use (`nand.wear_out: ignore`).
         workload: What the host writes: name, file or mapping, of which the pattern, the sizes and
-            the range count; by default one map unit anywhere at random, the hardest.
+            the range count; or `trace:FILE`, a recorded trace whose addresses are made to span the
+            drive. By default one map unit anywhere at random, the hardest.
         model: Error model; by default the device's own.
         reads: Reads per page of the block before the final one.
         storage_h: Hours that the data is kept; by default `nand.stress.retention_h` where that
@@ -108,6 +107,8 @@ def drive_life_test(  # noqa: PLR0913 - what a test plan states
         cuts: Cuts from power, evenly over the writes; what they show is in the outcome.
         claims: What the drive promises when it is cut, of `honest-flush`, `plp`, `ordered` and
             `rzat`; by default what its options in `power` say.
+        repeat: A trace is replayed again and again; without, it must write enough.
+        trace_sha256: SHA-256 that the text of the trace must have.
         seed: Seed of the drive and its addresses.
         progress: Called about 50 times a second.
 
@@ -116,7 +117,8 @@ def drive_life_test(  # noqa: PLR0913 - what a test plan states
 
     Raises:
         ConfigError: for an unknown class or a value out of range, and for cuts of a drive that does
-            not find its data again.
+            not find its data again; for a trace without writes, or with too few for one replay.
+        TraceError: for a trace that cannot be read, or is another one.
         Interrupted: on Ctrl-C.
 
     Source:
@@ -143,16 +145,18 @@ def drive_life_test(  # noqa: PLR0913 - what a test plan states
         cuttable = with_reserve(small, whole)
         warnings += overruled(small, cuttable.to_dict(), "what is moved between cuts needs room")
         small = cuttable
-    work, name = _writing(small, workload)
-    work = fitted(work, whole, small)
-    measured = amplification(whole, small, _writing(whole, workload)[0], programs, seed, progress)
+    host = _host(small, workload, tbw_tb, trace_sha256, repeat=repeat)
+    work = Writes.of(small, host).fitted(whole, small)
+    measured = amplification(whole, small, Writes.of(whole, host), programs, seed, progress)
     factor = 1.0 if measured is None else measured.factor
     drive = Simulation(small, seed)
-    cutter = Cutter(drive, work, claims) if cuts else None
+    cutter = Cutter(drive, work.keys, claims) if cuts else None
     # More writes wear the scaled drive as much as these wear the whole one.
     scaled_writes = None if writes is None else 1.0 + (writes - 1.0) * factor
     written = _write(drive, work, scaled_writes, cutter, cuts, progress)
-    written.of_whole(factor, float(small.effective["logical_bytes"]))
+    fill = float(small.effective["logical_bytes"])
+    trace = work.replayed(written.host_bytes - fill, repeat=repeat)
+    written.of_whole(factor, fill)
     if powered:
         drive.idle(3600.0 * kept_h, progress=progress)
     drive.set_stress(
@@ -162,7 +166,8 @@ def drive_life_test(  # noqa: PLR0913 - what a test plan states
     outcome = _outcome(found, written, whole, small, required, seed)
     outcome = structs.replace(
         outcome,
-        workload=name,
+        workload=work.name,
+        trace=trace,
         waf_pages=None if measured is None else measured.pages,
         waf_factor=None if measured is None else factor,
         warnings=[*warnings, *outcome.warnings],
@@ -187,6 +192,26 @@ def _as_tested(
         # It is how data is kept at the end, and not while it is written.
         whole = whole.replace({"nand.stress.retention_h": 0.0, "nand.stress.reads": 0.0})
     return whole, warnings
+
+
+def _host(
+    device: DeviceConfig,
+    workload: WorkloadSource | None,
+    tbw_tb: float | None,
+    digest: str | None,
+    *,
+    repeat: bool,
+) -> WorkloadSource | Recorded | None:
+    """Return the workload, or the trace that it names, which is read once for all drives."""
+    if isinstance(workload, str) and workload.startswith(TRACE):
+        if tbw_tb is None and not repeat:
+            message = "the rated cycles are not reached by one replay; accepted: --repeat, or --tbw"
+            raise ConfigError("repeat", message)
+        return Recorded.read(workload.removeprefix(TRACE), device, digest)
+    for name, is_given in (("repeat", repeat), ("trace_sha256", digest is not None)):
+        if is_given:
+            raise ConfigError(name, f"is of a trace; accepted: with the workload `{TRACE}FILE`")
+    return workload
 
 
 def _drive_writes(whole: DeviceConfig, tbw_tb: float | None) -> float | None:
@@ -265,22 +290,9 @@ def _with_model(device: DeviceConfig, model: Source | None) -> DeviceConfig:
     return DeviceConfig(changed.core, device.name, device.given)
 
 
-def _writing(device: DeviceConfig, workload: WorkloadSource | None) -> tuple[JsonObject, str]:
-    """Return what the host writes, without its amount, and the name of it."""
-    if workload is None:
-        unit = map_unit_bytes(device.to_dict())
-        return {"pattern": "random", "block_size_bytes": unit, "timed": False}, "random"
-    given = load_workload(workload, device, fresh=True)
-    found = given.to_dict()
-    named = found["name"]
-    if named == UNNAMED and isinstance(workload, str | Path):
-        named = Path(given.name).stem
-    return {key: found[key] for key in WRITING if key in found} | {"timed": False}, named
-
-
 def _write(  # noqa: PLR0913, PLR0917 - what a test plan states
     drive: Simulation,
-    work: JsonObject,
+    work: Writes,
     drive_writes: float | None,
     cutter: Cutter | None,
     cuts: int,
@@ -296,8 +308,8 @@ def _write(  # noqa: PLR0913, PLR0917 - what a test plan states
     written.host_bytes = written.nand_bytes = logical
 
     def step(amount: float) -> None:
-        asked = work | {"total": {"drive_writes": amount}}
-        written.add(drive.run(asked, progress=progress))
+        for part in work.stretches(drive, amount):
+            written.add(work.run(drive, part, progress))
 
     rated = float(drive.device["nand.max_pe_cycles"])
     # With cuts a step goes no further than to the next one.

@@ -119,8 +119,8 @@ def life_test(  # noqa: PLR0913 - what a test plan states
     spread = np.outer(rates, layer_factors(layers, layer_swing)).clip(0.0, 0.5)
     failure, uber = page_failure(drive, spread, cv)
     bits = float(drive.effective["logical_bytes"]) * 8.0 * passes
-    drawn = _drawn(uber * bits, seed)
-    low, high = poisson_interval(drawn)
+    errors = drawn(uber * bits, seed)
+    low, high = poisson_interval(errors)
     return LifeTest(
         schema=LIFE_SCHEMA,
         drive_class=drive_class,
@@ -143,8 +143,8 @@ def life_test(  # noqa: PLR0913 - what a test plan states
         uber_max=required.uber_max,
         bits_read=bits,
         errors_expected=uber * bits,
-        errors_drawn=drawn,
-        uber_drawn=drawn / bits,
+        errors_drawn=errors,
+        uber_drawn=errors / bits,
         uber_low=low / bits,
         uber_high=high / bits,
         bits_to_show=-math.log((1.0 - CONFIDENCE) / 2.0) / required.uber_max,
@@ -230,9 +230,15 @@ def _rates(
     return np.array([model.rber(*stress, page_type=name) for name in names]).ravel(), names
 
 
-def _drawn(mean: float, seed: int) -> int:
-    """Draw a Poisson variable; only `Random.random` is the same in every version of Python."""
-    stream = random.Random(f"{seed}/reliability.life")  # noqa: S311 - a simulation, not a secret
+def drawn(mean: float, seed: int, name: str = "reliability.life") -> int:
+    """Draw a Poisson variable; only `Random.random` is the same in every version of Python.
+
+    Args:
+        mean: Its mean.
+        seed: Of the draw.
+        name: Of what is drawn: draws of other names are independent of it.
+    """
+    stream = random.Random(f"{seed}/{name}")  # noqa: S311 - a simulation, not a secret
     if mean > EXACT_EVENTS_MAX:
         share = min(max(stream.random(), 1e-15), 1.0 - 1e-15)
         return max(0, round(mean + math.sqrt(mean) * NormalDist().inv_cdf(share)))

@@ -12,18 +12,22 @@ or bytes, the limit of no event at all is too high, and the sample can show noth
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from fractions import Fraction
 
 from opennandlab.base.errors import ConfigError
+from opennandlab.documents.record import JsonObject
 from opennandlab.reliability.jedec import CLASSES
 from opennandlab.reliability.life import poisson_interval
 
 # Of the upper limits; JESD218, recalled, unverified.
 SAMPLE_CONFIDENCE = 0.6
-# Most events that are accepted.
+# Most events of an upper limit.
 COUNT_MAX = 1_000_000
 DRIVES_MAX = 100_000
 BITS_PER_TB = 8e12
+# Failures for which plans give the fewest drives.
+FAILURES = range(6)
 
 
 def upper_limit(events: int) -> float:
@@ -85,6 +89,10 @@ class Count:
             return None
         return self.found <= self.allowed
 
+    def to_dict(self) -> JsonObject:
+        """Return the count as plain JSON."""
+        return asdict(self) | {"passed": self.passed}
+
 
 @dataclass(frozen=True)
 class SamplePlan:
@@ -111,6 +119,25 @@ class SamplePlan:
         if False in found:
             return False
         return None if None in found else True
+
+    @property
+    def can_show(self) -> bool:
+        """Whether a sample without any event would be within both limits."""
+        return self.failures.allowed is not None and self.errors.allowed is not None
+
+    def to_dict(self) -> JsonObject:
+        """Return the plan as plain JSON."""
+        share = CLASSES[self.drive_class].functional_failures_max
+        return {
+            "drive_class": self.drive_class,
+            "drives": self.drives,
+            "terabytes": self.terabytes,
+            "failures": self.failures.to_dict(),
+            "errors": self.errors.to_dict(),
+            "drives_needed": [drives_needed(failures, share) for failures in FAILURES],
+            "can_show": self.can_show,
+            "passed": self.passed,
+        }
 
 
 def sample_plan(  # noqa: PLR0913 - what a test plan states
@@ -153,13 +180,13 @@ def sample_plan(  # noqa: PLR0913 - what a test plan states
         if value is not None and not 0.0 < value < math.inf:
             raise ConfigError(key, f"{value} is not usable; accepted: a number of TB above 0")
     for key, count in (("failures", failures), ("errors", errors)):
-        if count is not None and not 0 <= count <= COUNT_MAX:
-            raise ConfigError(key, f"{count} is not usable; accepted: 0 to {COUNT_MAX}")
+        if count is not None and count < 0:
+            raise ConfigError(key, f"{count} is not usable; accepted: 0 or more")
     if failures is not None and failures > drives:
         raise ConfigError("failures", f"{failures} of {drives} drives; accepted: 0 to {drives}")
     required = CLASSES[drive_class]
     terabytes = min(tbw_tb, tbw_tb if read_tb is None else read_tb)
-    errors_max = terabytes * BITS_PER_TB * required.uber_max * drives
+    errors_max = _product(terabytes, BITS_PER_TB, required.uber_max, drives)
     if errors_max > COUNT_MAX:
         most = COUNT_MAX / (BITS_PER_TB * required.uber_max * drives)
         raise ConfigError(
@@ -169,9 +196,18 @@ def sample_plan(  # noqa: PLR0913 - what a test plan states
         drive_class,
         drives,
         terabytes,
-        Count.of(required.functional_failures_max * drives, failures),
+        Count.of(_product(required.functional_failures_max, drives), failures),
         Count.of(errors_max, errors),
     )
+
+
+def _product(*factors: float) -> float:
+    """Return a product of decimals as they are written, rounded once.
+
+    >>> 0.03 * 31, _product(0.03, 31)
+    (0.9299999999999999, 0.93)
+    """
+    return float(math.prod(Fraction(repr(factor)) for factor in factors))
 
 
 def _most(limit: float) -> int | None:

@@ -143,6 +143,7 @@ class Beyond(str, Enum):
     ERROR = "error"
     WRAP = "wrap"
     SCALE = "scale"
+    FIT = "fit"
 
 
 class TenantsBy(str, Enum):

@@ -12,23 +12,32 @@ from opennandlab.base.errors import ConfigError
 from opennandlab.base.hints import nearest
 from opennandlab.core.by_hand import is_set, overruled
 from opennandlab.core.config import DeviceConfig, load_device, read_device, read_workload
+from opennandlab.core.overrides import set_path
 from opennandlab.core.run import SEED
 from opennandlab.core.slices import Progress
+from opennandlab.documents.life import LifeTrace
 from opennandlab.documents.record import JsonObject, plain
 from opennandlab.reliability import Model, load_model
 from opennandlab.reliability.drive_life import drive_life_test
 from opennandlab.reliability.life import life_test
+from opennandlab.reliability.writes import TRACE, Recorded
 from opennandlab.store.entry import numbers
+from opennandlab.studies.sweeps.point import PATHS
 from opennandlab.studies.sweeps.verb import Reader, Verb, drafted
 from opennandlab.studies.sweeps.verbs.benchmark import Drafts, OnDrive, draft_of
 
 # Settings that are left out of a point where they are as they were before there were any: points
 # that were run then are found again.
-LATER: dict[str, object] = {"cuts": 0, "claims": None, "storage_h": None, "storage_c": None}
+LATER: dict[str, object] = {
+    "cuts": 0, "claims": None, "storage_h": None, "storage_c": None, "repeat": False,
+    "trace_sha256": None,
+}  # fmt: skip
 # What a life test of a drive without an amount to write makes of it.
 WORN = {"wear_out": "ignore"}
 # Keys of `nand.stress` that a point sets, and the settings of the test that they stand for.
 KEPT = {"retention_h": "storage_h", "temperature_c": "storage_c", "reads": "reads"}
+# Before a key of the workload.
+WRITTEN = "workload."
 # Arguments of both tests that are not settings of their own.
 ASIDE = ("device", "seed", "progress")
 
@@ -73,11 +82,12 @@ class Life(OnDrive):
 
     def reader(self, request: Mapping[str, Any]) -> Reader:
         """Return what resolves device and settings of a point."""
-        devices, usual = Drafts(read_device), self.usual
+        devices, usual, hosts = Drafts(read_device), self.usual, _Hosts()
 
         def settings(changes: Mapping[str, Any]) -> JsonObject:
             own, device_changes = drafted(changes, "life")
             device = load_device(draft_of(devices, request, device_changes), device_changes)
+            written = {key: own.pop(key) for key in list(own) if key.startswith(WRITTEN)}
             asked = {**(request.get("life") or {}), **own}
             unknown = next((key for key in asked if key not in usual), None)
             if unknown is not None:
@@ -91,15 +101,14 @@ class Life(OnDrive):
                     found.pop(key, None)
             if found["model"] is not None:
                 found["model"] = stated_model(found["model"])
-            if found.get("workload") is not None:
-                found["workload"] = read_workload(found["workload"])
+            paths = hosts.resolve(found, written, device)
             self.refuse_lost(device, found)
             document = device.to_dict()
             if any(is_set(device, f"nand.stress.{key}") for key in KEPT):
                 # Data is kept so at the end, and the drive is written without it.
                 counts = document["nand"].pop("stress")["count_reads"]
                 document["nand"] |= {"stress": {"count_reads": True}} if counts else {}
-            return {"device": document, "life": found}
+            return {"device": document, "life": found, **paths}
 
         return settings
 
@@ -123,6 +132,8 @@ class Life(OnDrive):
         asked = dict(settings["life"])
         if asked["model"] is not None:
             asked["model"] = model_of(asked["model"])
+        if PATHS in settings:
+            asked["workload"] = TRACE + settings[PATHS]["trace"]
         more = self.watched(watch)
         test = type(self).test
         found = test(settings["device"], seed=SEED if seed is None else seed, **asked, **more)
@@ -140,6 +151,49 @@ class Life(OnDrive):
         if "uber_method" in document:
             found["extrapolated"] = float(document["uber_method"] == "extrapolated")
         return found
+
+
+class _Hosts:
+    """What hosts write: files of workloads and traces, each read once."""
+
+    def __init__(self) -> None:
+        """Read nothing yet."""
+        self._traces: dict[str, LifeTrace] = {}
+
+    def resolve(
+        self, life: JsonObject, changes: Mapping[str, Any], device: DeviceConfig
+    ) -> JsonObject:
+        """Put the keys of a workload, or the digest of a trace, in place of its name.
+
+        Args:
+            life: Settings of the test, which are changed.
+            changes: Keys of the workload by dotted path, each behind `WRITTEN`.
+            device: The drive.
+
+        Returns:
+            Where the trace is; nothing without one.
+
+        Raises:
+            ConfigError: for changes without a workload, and for a trace without writes.
+            TraceError: for a trace that cannot be read, or is another one.
+        """
+        given = life.get("workload")
+        is_trace = isinstance(given, str) and given.startswith(TRACE)
+        if changes and (given is None or is_trace):
+            raise ConfigError(f"life.{next(iter(changes))}", "has no effect without a workload")
+        if given is None:
+            return {}
+        if not is_trace:
+            life["workload"] = document = read_workload(given)
+            for key, value in changes.items():
+                set_path(document, key.removeprefix(WRITTEN), value)
+            return {}
+        path = str(given).removeprefix(TRACE)
+        if path not in self._traces:
+            self._traces[path] = Recorded.read(path, device, life.get("trace_sha256")).found
+        found = self._traces[path]
+        life |= {"workload": f"{TRACE}{found.file}", "trace_sha256": found.sha256}
+        return {PATHS: {"trace": path}}
 
 
 def _kept(device: DeviceConfig, asked: Mapping[str, Any]) -> dict[str, float]:
