@@ -172,7 +172,8 @@ def test_export_says_how_many(runs: Any, tmp_path: Path) -> None:
     assert (code, out) == (0, "")
     assert f"5 points saved to {tmp_path / 'a.csv'}" in err
     found = json.loads(runs("export", str(tmp_path / "a.jsonl"), "--documents", "--json")[1])
-    assert found == {"file": str(tmp_path / "a.jsonl"), "points": 26}
+    schema = "opennandlab.cli.runs.export/1"
+    assert found == {"schema": schema, "file": str(tmp_path / "a.jsonl"), "points": 26}
     assert len((tmp_path / "a.jsonl").read_text(encoding="utf-8").splitlines()) == 26
     code, _, err = runs("export", str(tmp_path / "a.xlsx"))
     assert code == 2
@@ -195,9 +196,8 @@ def test_rm_asks_on_a_terminal_and_nowhere_else(runs: Any, monkeypatch: pytest.M
     assert "nothing was removed" in err
     monkeypatch.setattr("sys.stdin", Terminal("Yes\n"))
     assert runs("rm", entry(0).key[:8], entry(0).key)[0] == 0
-    assert json.loads(runs("rm", "--where", "status=failed", "--yes", "--json")[1]) == {
-        "removed": 1
-    }
+    removed = json.loads(runs("rm", "--where", "status=failed", "--yes", "--json")[1])
+    assert removed == {"schema": "opennandlab.cli.runs.rm/1", "removed": 1}
     assert "0 points removed" in runs("rm", "--where", "waf>99")[2]
     assert json.loads(runs("list", "--json")[1])["matched"] == 24
     for arguments in ([], [entry(1).key, "--where", "waf>2"]):
@@ -225,7 +225,8 @@ def test_add_takes_saved_documents_and_show_gives_them_back(
     saved = str(SAVED / "result.json")
     found = json.loads(runs("add", saved, "--by", "ftl.gc_policy", "--json")[1])
     assert found == {
-        "store": str(place / "runs.db"), "new": 1, "replaced": 0, "known": 0, "notes": [],
+        "schema": "opennandlab.cli.runs.add/1", "store": str(place / "runs.db"), "new": 1,
+        "replaced": 0, "known": 0, "notes": [],
     }  # fmt: skip
     assert "0 new points in" in runs("add", saved)[2]
     key = json.loads(runs("list", "--json", "--limit", "1", "--where", "device!=x")[1])["rows"][0]

@@ -271,7 +271,7 @@ def test_the_command_writes_all_or_nothing(tmp_path: Path) -> None:
     assert "would be overwritten" in same.output
     assert run.invoke(app, ["pts", "import"]).exit_code == 2
     listed = run.invoke(app, ["pts", "import", "--list", "--json"])
-    assert len(json.loads(listed.output)) == 25
+    assert len(json.loads(listed.output)["references"]) == 25
 
 
 # -- a model against a drive ---------------------------------------------------------------------

@@ -60,7 +60,7 @@ def test_directories_are_run_and_one_that_is_not_there_stops_no_other(tmp_path: 
     )
     assert again.exit_code == 0, again.output
     listed = CliRunner().invoke(command_line, ["fleet", "devices", str(file), "--json"])
-    assert json.loads(listed.output)["1"]["drawn"] == {"target": targets[1]}
+    assert json.loads(listed.output)["devices"]["1"]["drawn"] == {"target": targets[1]}
 
 
 @pytest.mark.parametrize("count", [8, pytest.param(64, marks=pytest.mark.long)])

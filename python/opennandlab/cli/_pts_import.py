@@ -168,7 +168,7 @@ def _list(*, as_json: bool) -> None:
 
     found = references()
     if as_json:
-        terminal.emit_json({one.name: asdict(one) for one in found})
+        terminal.emit_json({"references": {one.name: asdict(one) for one in found}})
         return
     rows = [[one.name, one.test, one.title, one.source] for one in found]
     heads = ("reference", "test", "what", "source")

@@ -7,8 +7,11 @@ programs read it line by line. Tables are as wide as the terminal, or else as CO
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+import typer
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,6 +20,9 @@ if TYPE_CHECKING:
 # Wide enough for most tables where no terminal tells its width; of those of numbers, which are as
 # wide as they must be, for all.
 PLAIN_WIDTH, NUMBERS_WIDTH = 110, 400
+
+# Form of an error in JSON: {"schema": …, "error": {"exit_code": …, "message": …, …}}.
+ERROR_SCHEMA = "opennandlab.error/1"
 
 
 def stdout(*, is_numbers: bool = False) -> "Console":
@@ -65,12 +71,28 @@ def stderr() -> "Console":
     return Console(stderr=True, width=width, highlight=False, soft_wrap=not is_terminal)
 
 
-def emit_json(document: object) -> None:
-    """Print the one JSON document."""
+def emit_json(document: Mapping[str, Any]) -> None:
+    """Print the one JSON document: an object with a `schema`.
+
+    Saved documents have theirs, JSON schemas a `$schema`; any other object gets the name of its
+    command (`opennandlab.cli.theory.waf/1`), and one with only `error` that of errors.
+    """
     from opennandlab.base.canonical import readable_json
 
+    if not document.keys() & {"schema", "$schema"}:
+        name = ERROR_SCHEMA if document.keys() == {"error"} else _command_schema()
+        document = {"schema": name, **document}
     sys.stdout.write(readable_json(document) + "\n")
     sys.stdout.flush()
+
+
+def _command_schema() -> str:
+    """Return the name of what the running command prints."""
+    # typer has a copy of click in newer versions, and both have this function.
+    package = typer.Context.__mro__[1].__module__.rpartition(".")[0]
+    context = import_module(f"{package}.globals").get_current_context(silent=True)
+    words = context.command_path.split()[1:] if context else []
+    return ".".join(["opennandlab.cli", *words]) + "/1"
 
 
 def plain_lines(*lines: str) -> None:

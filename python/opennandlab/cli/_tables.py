@@ -275,8 +275,11 @@ class Grid:
         found = []
         for column in self._turned:
             texts = [column.head, *column.cells]
-            figures = [word for text in texts for word in words(text) if _FIGURE.fullmatch(word)]
-            least = max(map(_width, column.cells if column.is_whole else figures), default=1)
+            whole = [
+                word for text in texts for word in words(text)
+                if _width(word) <= TEXT_MIN or _FIGURE.fullmatch(word)
+            ]  # fmt: skip
+            least = max(map(_width, column.cells if column.is_whole else whole), default=1)
             second = max(least, min(column.natural, width - first - self._gap))
             found.append(_Block([names, column], [first, second]))
         return found

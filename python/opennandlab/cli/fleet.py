@@ -219,7 +219,7 @@ def devices(given: DevicesOptions) -> None:
         listed = {str(at): {"seed": live.seed(at), "drawn": {"target": target}}
                   for at, target in enumerate(live.targets)}  # fmt: skip
         if given.as_json:
-            terminal.emit_json(listed)
+            terminal.emit_json({"devices": listed})
             return
         table = [[at, str(it["seed"]), live.targets[int(at)]] for at, it in listed.items()]
         heads = ["device", "seed", "target"]
@@ -228,9 +228,8 @@ def devices(given: DevicesOptions) -> None:
     fleet = Fleet.load(given.file)
     members = [fleet.member(index) for index in range(fleet.devices)]
     if given.as_json:
-        terminal.emit_json(
-            {str(one.index): {"seed": one.seed, "drawn": dict(one.drawn)} for one in members}
-        )
+        listed = {str(one.index): {"seed": one.seed, "drawn": dict(one.drawn)} for one in members}
+        terminal.emit_json({"devices": listed})
         return
     keys = [spread.key for spread in fleet.spreads]
     rows = [

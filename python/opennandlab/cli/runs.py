@@ -256,23 +256,22 @@ def sweeps(given: SweepsOptions) -> None:
     with _opened(given.store) as opened:
         found = opened.sweeps()
         if given.as_json:
-            terminal.emit_json(
-                [
-                    {
-                        "name": one.name, "created": one.created, "points": one.points,
-                        "done": one.done, "failed": one.failed, "definition": one.definition,
-                    }
-                    for one in found
-                ]
-            )  # fmt: skip
-        elif not given.quiet:
             rows = [
+                {
+                    "name": one.name, "created": one.created, "points": one.points,
+                    "done": one.done, "failed": one.failed, "definition": one.definition,
+                }
+                for one in found
+            ]  # fmt: skip
+            terminal.emit_json({"sweeps": rows})
+        elif not given.quiet:
+            cells = [
                 [one.name, str(one.definition.get("run", "")), str(one.points), str(one.done),
                  str(one.failed), one.created[:19].replace("T", " ")]
                 for one in found
             ]  # fmt: skip
             heads = ["sweep", "verb", "points", "done", "failed", "last run"]
-            terminal.stdout().print(terminal.plain_table(heads, rows))
+            terminal.stdout().print(terminal.plain_table(heads, cells))
 
 
 @dataclass(frozen=True, kw_only=True)
