@@ -212,7 +212,7 @@ def _show_rates(console: "Console", document: dict[str, Any], variant: dict[str,
                 for key, link in links.items()
                 if row["capped"][key]["mb_s"][mix] < row["mb_s"][mix]
             )
-            cells.append(f"{row['mb_s'][mix]:.2f} {held:<{len(links)}}")
+            cells.append(f"{_rate(row['mb_s'][mix])} {held:<{len(links)}}")
         shown.append([str(row["dies"]), *cells])
     rates = len(shown)
     for key, link in links.items():
@@ -242,8 +242,8 @@ def _show_rms(console: "Console", document: dict[str, Any], variant: dict[str, A
     heads += ["simulated, error"] if measured else []
     shown = []
     for row in variant["rows"]:
-        cells = [str(row["dies"]), f"{row['rms_mb_s']:.2f}"]
-        cells += [f"{row['capped'][key]['rms_mb_s']:.1f}" for key in links]
+        cells = [str(row["dies"]), _rate(row["rms_mb_s"])]
+        cells += [_rate(row["capped"][key]["rms_mb_s"], 1) for key in links]
         rates = [point["mb_s"] for point in measured or [] if point["dies"] == row["dies"]]
         if rates:
             cells.append(_with_error(rms(rates), rms(rates) / row["rms_mb_s"] - 1))
@@ -251,9 +251,13 @@ def _show_rms(console: "Console", document: dict[str, Any], variant: dict[str, A
     console.print(terminal.plain_table(heads, shown))
 
 
+def _rate(mb_s: float, digits: int = 2) -> str:
+    return f"{mb_s:,.{digits}f}".replace(",", " ")
+
+
 def _with_error(rate: float, error: float) -> str:
     # Adding zero turns -0.0 into 0.0.
-    return f"{rate:.5g} {round(100 * error, 2) + 0.0:+.2f}"
+    return f"{_rate(rate)} {round(100 * error, 2) + 0.0:+.2f}"
 
 
 def _row(row: "DieCountRow") -> dict[str, Any]:

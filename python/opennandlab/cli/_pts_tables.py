@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from opennandlab.base.words import number
 from opennandlab.cli import _terminal as terminal
 
 if TYPE_CHECKING:
@@ -19,14 +20,10 @@ TRACKED = {"iops": "IOPS", "lat_us_mean": "ART in µs", "write_mb_s": "MB/s writ
 
 
 def figure(value: object) -> str:
-    """Return a figure for a table: whole from a thousand on, else four digits."""
-    if value is None:
-        return NOTHING
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return str(value)
-    if isinstance(value, int):
-        return str(value)
-    return f"{value:,.0f}".replace(",", " ") if abs(value) >= 1000 else f"{value:.4g}"
+    """Return a figure for a table: as any number, yes or no, words, or `n/a`."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return NOTHING if value is None else number(value)
 
 
 def show_suite(documents: "Sequence[PtsDocument]") -> None:
@@ -204,20 +201,11 @@ def show_plan(title: str, least: "Rehearsal", most: "Rehearsal", capacity_bytes:
     rows = []
     for phase, (count, cells) in most.phases.items():
         few = least.phases.get(phase, [0, 0])
-        rows.append([phase, str(few[0]), str(few[1]), str(count), str(cells)])
+        rows.append([phase, *map(number, (*few, count, cells))])
     console.print(terminal.plain_table(head, rows))
     for line in plan_lines(least, most, capacity_bytes):
         console.print(line, markup=False, soft_wrap=True)
     console.print()
-
-
-def _few_digits(number: float) -> str:
-    """Write a number with three digits, or all digits of its whole part; no exponent.
-
-    >>> _few_digits(3.5433), _few_digits(49131.2)
-    ('3.54', '49 131')
-    """
-    return f"{number:.3g}" if number < 999.5 else f"{number:,.0f}".replace(",", " ")
 
 
 def _decimal_bytes(count: float) -> str:
@@ -246,7 +234,7 @@ def plan_lines(least: "Rehearsal", most: "Rehearsal", capacity_bytes: int) -> li
     """Return bytes and times of a plan."""
     ends = (least, most)
     writes = span(*(_decimal_bytes(one.written_bytes) for one in ends))
-    fills = span(*(_few_digits(one.written_bytes / capacity_bytes) for one in ends))
+    fills = span(*(number(one.written_bytes / capacity_bytes) for one in ends))
     filled = most.of_phase("wipc")[0]
     before = f", of it {_decimal_bytes(filled)} to precondition" if filled else ""
     times = span(*(terminal.duration(one.seconds) for one in ends))

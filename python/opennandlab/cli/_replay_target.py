@@ -97,10 +97,6 @@ def _us(ns: float | None) -> float | None:
     return None if ns is None else ns * 1e-3
 
 
-def _figure(us: float | None) -> str:
-    return "-" if us is None else f"{us:.4g}"
-
-
 def _show(given: "ReplayOptions", document: dict[str, Any]) -> None:
     from opennandlab.base.words import number
 
@@ -125,7 +121,7 @@ def _show(given: "ReplayOptions", document: dict[str, Any]) -> None:
             name,
             number(document[name]["ios"]),
             number(document[name]["bytes"]),
-            *(_figure(document[name][key]) for key in ("latency_us_mean", "latency_us_p99")),
+            *(number(document[name][key]) for key in ("latency_us_mean", "latency_us_p99")),
         ]
         for name in ("read", "write")
         if document[name]["ios"]

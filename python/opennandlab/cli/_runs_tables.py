@@ -1,7 +1,6 @@
 """What `runs` prints: lists of points, one point, and tables of means."""
 
 import datetime as dt
-import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,6 @@ from opennandlab.cli._tables import wrapped
 from opennandlab.store.shown import KEY_DIGITS, MAIN, age, main_metrics, plain_value, shortened
 
 if TYPE_CHECKING:
-    from opennandlab.stats.groups import Mean
     from opennandlab.store import Entry, Means, Rows
 
 # Metrics of a table of points that has none of these.
@@ -162,13 +160,15 @@ def rows_cells(rows: "Rows") -> tuple[list[str], list[list[str]]]:
 
 def means_cells(found: "Means", metrics: Sequence[str]) -> tuple[list[str], list[list[str]]]:
     """Return heads and cells of a table of means, as they are printed."""
+    from opennandlab.reports.runs import told
+
     short = shortened(found.by)
     names = metrics if len(metrics) == len(found.metrics) else found.metrics
     rows = [
         [
             *map(_group_value, found.by, group.values),
             str(group.points),
-            *map(mean_text, group.means),
+            *map(told, group.means),
         ]
         for group in found.groups
     ]
@@ -222,32 +222,6 @@ def show_means(found: "Means", metrics: Sequence[str]) -> None:
 def _group_value(name: str, value: object) -> str:
     """Write a value that tells groups apart; of a hash, enough digits."""
     return plain_value(value)[:KEY_DIGITS] if name == "settings" else plain_value(value)
-
-
-def mean_text(mean: "Mean | None") -> str:
-    """Write a mean to the digits that its interval leaves.
-
-    >>> from opennandlab.stats.groups import Mean
-    >>> mean_text(Mean(2.34567, 0.01234, 5)), mean_text(Mean(123456.7, 890.0, 3))
-    ('2.346 ± 0.012', '123 460 ± 890')
-    >>> mean_text(Mean(1.5e-7, 2e-8, 3)), mean_text(Mean(1.5, None, 1)), mean_text(None)
-    ('1.50e-07 ± 2.0e-08', '1.5', '-')
-    """
-    from opennandlab.base.words import number
-
-    if mean is None:
-        return number(None)
-    if not mean.half:
-        return number(mean.mean)
-    # Two digits of the interval, and the mean to the same place.
-    place = 1 - math.floor(math.log10(mean.half))
-    size = math.floor(math.log10(max(abs(mean.mean), mean.half)))
-    if place > 7 or size > 14:
-        digits = max(size + place, 1)
-        return f"{mean.mean:.{digits}e} ± {mean.half:.1e}"
-    mean_at, half = round(mean.mean, place), round(mean.half, place)
-    digits = max(place, 0)
-    return f"{mean_at:,.{digits}f} ± {half:,.{digits}f}".replace(",", " ")
 
 
 def means_json(found: "Means") -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from opennandlab.base.words import number
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._bandwidth import mix_name
 
@@ -212,19 +213,19 @@ def show_scaling(document: dict[str, Any]) -> None:
     for row in document["rows"]:
         units = str(row["units"])
         rates.append(
-            [units, *(f"{rate:.5g}" for rate in row["rates"].values()), _short(row["rms"])]
+            [units, *map(number, row["rates"].values()), number(row["rms"])]
         )
         scale.append(
             [
                 units,
                 f"{row['normalised_rms']:.3f}",
                 f"{row['scaling_efficiency']:.3f}",
-                *([f"{row['rms_per_watt']:.4g}"] if power else []),
+                *([number(row["rms_per_watt"])] if power else []),
                 *(f"{value:.3f}" for value in row["mixed_efficiency"].values()),
             ]
         )
     blocks = [
-        [str(line["block_bytes"]), _short(line["mb_s"]), _short(line["iops"])]
+        [number(line["block_bytes"]), number(line["mb_s"]), number(line["iops"])]
         for line in document["block_sizes"]
     ]
     for title, heads, shown in (
@@ -249,7 +250,3 @@ def show_scaling(document: dict[str, Any]) -> None:
         style="dim",
         markup=False,
     )
-
-
-def _short(value: float) -> str:
-    return f"{value:.5g}" if value < 1e5 else f"{value:.0f}"

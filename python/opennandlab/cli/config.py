@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from opennandlab.base.words import number
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._config_from import FromOptions, translate_files
 from opennandlab.cli._config_rating import RatingOptions, make_of_rating
@@ -253,17 +254,17 @@ def _title(path: Path) -> str:
 
 def _show(device: "DeviceConfig", effective: dict[str, Any]) -> None:
     from opennandlab.base.plain import leaves
-    from opennandlab.base.words import number, size
+    from opennandlab.base.words import size
     from opennandlab.theory.prediction import why_no_formula
 
     console = terminal.stdout()
     console.print(f"device {device.name}", style="bold", markup=False)
     waf, given = effective["predicted_waf"], device.to_dict()
     facts = [
-        ("raw capacity", f"{size(effective['raw_bytes'])} ({effective['raw_bytes']} bytes)"),
-        (
-            "logical capacity",
-            f"{size(effective['logical_bytes'])} ({effective['logical_bytes']} bytes)",
+        *(
+            (f"{kind} capacity", f"{size(count)} ({number(count)} bytes)")
+            for kind in ("raw", "logical")
+            for count in [effective[f"{kind}_bytes"]]
         ),
         ("spare factor, nominal", number(effective["spare_factor"])),
         ("spare factor, effective", number(effective["spare_factor_effective"])),
@@ -292,11 +293,9 @@ def _show(device: "DeviceConfig", effective: dict[str, Any]) -> None:
 
 def _superblocks(device: "DeviceConfig", effective: dict[str, Any]) -> str:
     """Return how large superblocks are, and what parity makes of the over-provisioning."""
-    from opennandlab.base.words import number
-
     shape = effective["superblocks"]
     dies, pages, data = (int(shape[key]) for key in ("dies", "pages", "data_pages"))
-    text = f"{shape['count']} of {dies} dies x {pages // dies} = {pages} map units"
+    text = f"{number(shape['count'])} of {dies} dies x {pages // dies} = {number(pages)} map units"
     if int(shape["groups"]) > 1:
         text += f", in {shape['groups']} groups"
     if data < pages:
@@ -307,6 +306,20 @@ def _superblocks(device: "DeviceConfig", effective: dict[str, Any]) -> str:
             f"(1 + {number(ratio)}) x {dies}/{dies - 1} - 1 = {number(raw)}"
         )
     return text
+
+
+def _constant(value: object) -> str:
+    """Write a value of a key with the digits that tell all constants apart: ten.
+
+    >>> _constant(100000.0), _constant(0.00098786), _constant([450.0, 1350.0]), _constant(True)
+    ('100 000', '0.00098786', '[450, 1 350]', 'true')
+    """
+    if isinstance(value, list):
+        return f"[{', '.join(map(_constant, value))}]"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value if isinstance(value, str) else json.dumps(value)
+    is_whole = isinstance(value, int) or value.is_integer()
+    return number(value) if is_whole else f"{value:.10g}"
 
 
 def _show_keys(device: "DeviceConfig") -> None:
@@ -328,10 +341,7 @@ def _show_keys(device: "DeviceConfig") -> None:
             if section not in {"", path.partition(".")[0]}:
                 rules.add(len(rows))
             section = path.partition(".")[0]
-            # Ten digits tell all constants apart; a quotient has more than anyone reads.
-            short = float(f"{value:.10g}") if isinstance(value, float) else value
-            text = value if isinstance(value, str) else json.dumps(short)
-            rows.append([path, text, unit(path, value), origin])
+            rows.append([path, _constant(value), unit(path, value), origin])
     heads = ("key", "value", "unit", "source")
     terminal.stdout().print(terminal.Grid(heads, rows, left=(0, 2, 3), sections=rules))
     if off:

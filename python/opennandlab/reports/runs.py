@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from opennandlab import _core
 from opennandlab.base.errors import ConfigError, inert
 from opennandlab.base.plain import is_number
+from opennandlab.base.words import number
 from opennandlab.reports.figure.model import Axis, Draw, Filling, Number, Plot, Scale, Series
 from opennandlab.reports.model import Cell, Chapter, Report, Section, Table
 from opennandlab.stats.groups import Group, Mean, Scalar
@@ -167,20 +168,27 @@ def shown(value: Scalar) -> str:
     return f"{value:.6g}" if isinstance(value, float) else inert(str(value))
 
 
-def told(found: Mean | None) -> str:
-    """Return a mean with as many digits as its interval supports.
+def told(mean: Mean | None) -> str:
+    """Write a mean to the digits that its interval leaves.
 
-    >>> told(Mean(2.21341, 0.0123, 5)), told(Mean(2.5, None, 1)), told(Mean(1234.0, 51.0, 3))
-    ('2.213 ± 0.012', '2.5', '1234 ± 51')
+    >>> told(Mean(2.34567, 0.01234, 5)), told(Mean(123456.7, 890.0, 3))
+    ('2.346 ± 0.012', '123 460 ± 890')
+    >>> told(Mean(1.5e-7, 2e-8, 3)), told(Mean(1.5, None, 1)), told(None)
+    ('1.50e-07 ± 2.0e-08', '1.5', '-')
     """
-    if found is None:
-        return ""
-    if not found.half:
-        return f"{found.mean:.4g}" if abs(found.mean) < 1e4 else f"{found.mean:.6g}"
-    digits = max(0, 1 - math.floor(math.log10(found.half)))
-    if not 1e-4 <= abs(found.mean) < 1e7:
-        return f"{found.mean:.4g} ± {found.half:.2g}"
-    return f"{found.mean:.{digits}f} ± {found.half:.{digits}f}"
+    if mean is None:
+        return number(None)
+    if not mean.half:
+        return number(mean.mean)
+    # Two digits of the interval, and the mean to the same place.
+    place = 1 - math.floor(math.log10(mean.half))
+    size = math.floor(math.log10(max(abs(mean.mean), mean.half)))
+    if place > 7 or size > 14:
+        digits = max(size + place, 1)
+        return f"{mean.mean:.{digits}e} ± {mean.half:.1e}"
+    mean_at, half = round(mean.mean, place), round(mean.half, place)
+    digits = max(place, 0)
+    return f"{mean_at:,.{digits}f} ± {half:,.{digits}f}".replace(",", " ")
 
 
 def _plot(groups: Sequence[Group], wanted: Wanted, name: str, title: str) -> Plot:
