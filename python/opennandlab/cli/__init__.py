@@ -17,6 +17,7 @@ import typer
 from typer.core import TyperGroup
 
 from opennandlab.cli import _process as process
+from opennandlab.cli._help import write_commands, write_examples
 from opennandlab.cli.options.rows import spread
 
 # Verb -> what it does, as `--help` lists it, and an example; a group shows its own.
@@ -99,6 +100,23 @@ VERBS: dict[str, tuple[str, str]] = {
     "pts": ("Run standard tests of drives (SNIA PTS-C and PTS-E).", ""),
 }
 
+# Groups of the list that `--help` shows.
+GROUPS = {
+    "Run simulated drives": ("benchmark", "replay", "sweep", "fleet", "power", "verify"),
+    "Test a drive, simulated or real": (
+        "quick", "pts", "characterise", "app", "emmc", "check-data",
+    ),
+    "Study": ("theory", "ecc", "reliability", "calibrate", "validate"),
+    "Look at results": ("compare", "report", "runs", "ui"),
+    "Tools": ("config", "trace", "serve", "attach", "detach", "plugins"),
+}  # fmt: skip
+# What to type first.
+FIRST = (
+    "opennandlab benchmark -w W2 -c tlc_standard",
+    "opennandlab config presets",
+    "opennandlab pts --help",
+)
+
 # Verbs whose file has another name: `cli.app` is the whole command line.
 FILES = {"app": "application", "check-data": "check_data"}
 
@@ -131,10 +149,17 @@ class Verbs(TyperGroup):
         return process.warning_of_repeats(super().make_parser(ctx), ctx)
 
     def format_commands(self, ctx: object, formatter: Any) -> None:  # noqa: ANN401
-        """Write the list of `--help`."""
+        """Write the list of `--help`, by what a verb is for."""
         del ctx
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, summary) for name, (summary, _) in VERBS.items()])
+        groups = {
+            title: [(name, VERBS[name][0]) for name in names] for title, names in GROUPS.items()
+        }
+        write_commands(formatter, groups)
+
+    def format_epilog(self, ctx: object, formatter: Any) -> None:  # noqa: ANN401
+        """Say what to type first."""
+        del ctx
+        write_examples(formatter, "Start with", FIRST)
 
 
 @cache
@@ -175,8 +200,7 @@ app = typer.Typer(
     cls=Verbs,
     help="Simulates NAND flash drives: write amplification, latency, wear and errors, "
     "reproducibly and checked against closed forms.",
-    epilog="Example: opennandlab benchmark --workload W2 --config tlc_standard "
-    "--output results.json",
+    suggest_commands=False,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,

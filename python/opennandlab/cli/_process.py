@@ -24,6 +24,7 @@ import typer
 from opennandlab.base.errors import legible
 from opennandlab.cli import _ending
 from opennandlab.cli import _terminal as terminal
+from opennandlab.cli._help import designed, meant
 
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 # The exception of the parser of the command line, of click or of the copy that typer has.
@@ -34,6 +35,8 @@ BAD_VALUE = re.compile(
     r" (?:in the range .*|a valid (?:int|float).*|one of (?P<choices>.*))\.",
     re.DOTALL,
 )
+# Its message for a command that is not known.
+NO_COMMAND = re.compile(r"No such command '(?P<name>.*)'(?=\.?$)", re.DOTALL)
 # Options that a verb does not have -> how to get their effect.
 ELSEWHERE = {
     ("sweep", "--csv"): "`runs table --csv FILE` writes the points of the store",
@@ -101,6 +104,8 @@ def _refuse(error: Any, *, as_json: bool) -> int:  # noqa: ANN401 (of whichever 
     verb, option = getattr(context, "info_name", ""), getattr(error, "option_name", "")
     if (verb, option) in ELSEWHERE:
         text = f"no such option: {option}; {ELSEWHERE[verb, option]}"
+    if unknown := NO_COMMAND.search(text):
+        text = f"{unknown[0]}{meant(context, unknown['name'])}"
     if not text or type(error).__name__ == "NoArgsIsHelpError":
         error.show()  # the help, for a group without a verb
         return terminal.REFUSED
@@ -115,12 +120,13 @@ def _refuse(error: Any, *, as_json: bool) -> int:  # noqa: ANN401 (of whichever 
 
 
 def checking(command: Any) -> Any:  # noqa: ANN401 (click's command, of any package)
-    """Let a command, or those of a group, refuse empty paths and warn of ignored values.
+    """Give a command, or those of a group, its help, and let it refuse empty paths and repeats.
 
     An empty path would be the current folder; of a repeated option only the last value counts.
     """
     for inner in getattr(command, "commands", {}).values():
         checking(inner)
+    designed(command)
     make = command.make_parser
     command.make_parser = lambda context: warning_of_repeats(make(context), context)
     for parameter in command.params:

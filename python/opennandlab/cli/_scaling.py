@@ -212,9 +212,7 @@ def show_scaling(document: dict[str, Any]) -> None:
     mixed = [f"mixed at {mix}" for mix in inner]
     for row in document["rows"]:
         units = str(row["units"])
-        rates.append(
-            [units, *map(number, row["rates"].values()), number(row["rms"])]
-        )
+        rates.append([units, *map(number, row["rates"].values()), number(row["rms"])])
         scale.append(
             [
                 units,

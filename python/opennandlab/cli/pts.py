@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 # A test of days has thousands of rounds, and a line a second in a log of fio.
 VALUES_BYTES_MAX = 64 << 20
+# Groups of the list that `--help` shows; the rest are its commands.
+PANEL, INNER_PANEL = "Tests of the standard", "Tests of what is inside a drive"
 # Other names under which the tests are known.
 ALIASES = {"tp": "throughput", "lat": "latency", "cbw": "ecw"}
 
@@ -80,7 +82,8 @@ def _commands() -> typer.Typer:
         if name in INSIDE:
             more |= {"csv": CsvFile} if name == "identify" else {"band": Band}
         body = command_of(_runner(test), test.summary, test.options, vary=Vary, **more)
-        made.command(name, epilog=epilog)(body)
+        panel = INNER_PANEL if name in INSIDE else PANEL
+        made.command(name, epilog=epilog, rich_help_panel=panel)(body)
         for alias, known in ALIASES.items():
             if known == name:
                 made.command(alias, hidden=True)(body)
