@@ -91,3 +91,10 @@ def test_a_typo_in_a_script_is_the_same_in_json(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert "did you mean `config presets`?" in ran("presets --json")[1]
+
+
+def test_an_option_of_the_program_behind_a_command_is_answered_with_where_it_stands() -> None:
+    code, _, err = ran("theory waf --log a.log")
+    assert code == 2
+    assert "it stands before the command: `opennandlab --log FILE theory waf …`" in err
+    assert "did you mean `--log-axes`?" in ran("report a.json --log-axe")[2]

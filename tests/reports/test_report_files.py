@@ -296,7 +296,7 @@ def test_a_form_that_fails_keeps_no_other_from_being_written(
 
 def test_the_command_draws_on_log_scales(cli: Cli, folder: Path) -> None:
     (folder / "hir.json").write_text(json.dumps(pts_documents.hir()), encoding="utf-8")
-    assert cli("report", "hir.json", "--figures", "a", "--log").returncode == 0
+    assert cli("report", "hir.json", "--figures", "a", "--log-axes").returncode == 0
     assert "log scale" in (folder / "a" / "iops-time.svg").read_text(encoding="utf-8")
 
 

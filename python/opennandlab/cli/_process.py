@@ -44,6 +44,8 @@ ELSEWHERE = {
     ("replay", "--trace"): "the trace is given without one: `replay FILE --config DEVICE`",
     ("from", "-d"): "options of FEMU are read from a file: put the line into one and name it",
 }
+# Options of the program, which stand before the command -> how.
+BEFORE = {"--log": "--log FILE", "--log-format": "--log-format json", "--verbose": "-v", "-v": "-v"}
 # Options that may stand without a value -> what they mean then.
 ALONE = {"--band": "all"}
 # Options NAME=VALUE that may be repeated; for each name the last value counts.
@@ -104,6 +106,12 @@ def _refuse(error: Any, *, as_json: bool) -> int:  # noqa: ANN401 (of whichever 
     verb, option = getattr(context, "info_name", ""), getattr(error, "option_name", "")
     if (verb, option) in ELSEWHERE:
         text = f"no such option: {option}; {ELSEWHERE[verb, option]}"
+    elif option in BEFORE and context is not None and context.parent is not None:
+        text = f"no such option here: {option}; it stands before the command: "
+        path = " ".join(context.command_path.split()[1:])
+        text += f"`opennandlab {BEFORE[option]} {path} …`"
+    elif near := getattr(error, "possibilities", None):
+        text = f"no such option: {option}; did you mean {' or '.join(f'`{one}`' for one in near)}?"
     if unknown := NO_COMMAND.search(text):
         text = f"{unknown[0]}{meant(context, unknown['name'])}"
     if not text or type(error).__name__ == "NoArgsIsHelpError":

@@ -54,7 +54,7 @@ class ReportOptions(FioChoice, Printed):
         bool, flag("Make the data sheet of the drive: each number with its conditions and command.")
     ] = False
     show: Annotated[Open, flag("Whether to show the page in a browser.", "--open")] = Open.NEVER
-    log: Annotated[bool, flag("Draw on logarithmic scales wherever values allow it.")] = False
+    log_axes: Annotated[bool, flag("Draw on logarithmic scales wherever values allow it.")] = False
 
 
 def report(given: ReportOptions) -> None:
@@ -64,7 +64,7 @@ def report(given: ReportOptions) -> None:
         html = _page_beside(given.files[0], is_sheet=given.datasheet)
     inputs = {f"the input {path}": path for path in given.files}
     terminal.check_outputs({"--html": html, "--pdf": given.pdf}, dict(inputs))
-    outputs = Outputs(html, given.pdf, given.csv, given.figures, is_log=given.log)
+    outputs = Outputs(html, given.pdf, given.csv, given.figures, is_log=given.log_axes)
     written, missing = list[Path](), list[str]()
     wanted = given.chosen_of(given.files)
     if not given.datasheet:
