@@ -54,7 +54,10 @@ def _panels(group: Any) -> dict[str, list[tuple[str, str]]]:  # noqa: ANN401
     return found
 
 
-def write_commands(formatter: Any, panels: Mapping[str, Sequence[tuple[str, str]]]) -> None:  # noqa: ANN401
+def write_commands(
+    formatter: Any,  # noqa: ANN401 (click's)
+    panels: Mapping[str, Sequence[tuple[str, str]]],
+) -> None:
     """Write sections of commands, with one column of names for all."""
     longest = max(len(name) for rows in panels.values() for name, _ in rows)
     for title, rows in panels.items():

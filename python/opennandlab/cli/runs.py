@@ -120,7 +120,7 @@ def show(given: ShowOptions) -> None:
             terminal.stop(terminal.REFUSED, text, as_json=given.as_json)
         if given.output is not None:
             write_atomically(given.output, as_bytes(readable_json(entry.document) + "\n"))
-        if given.as_json:
+        if given.as_json and entry.document is not None:
             terminal.emit_json(entry.document)
         elif not given.quiet:
             from opennandlab.cli._runs_tables import show_entry
