@@ -232,6 +232,21 @@ def _cell(schema: Schema) -> str:
     return " ".join(_sentence(schema).split()).replace("|", "\\|")
 
 
+EVERY_COMMAND = """## Every command
+
+Results go to standard output, notes and errors to standard error. Exit codes: 0 done; 1 a check failed;
+2 refused, nothing was run; 3 the target or a file failed; 130 interrupted.
+
+With `--json` standard output is one object with `schema`: that of the document, such as
+`opennandlab.result/1`, or of what the command prints, such as `opennandlab.cli.theory.waf/1`. An
+error is `{"schema": "opennandlab.error/1", "error": {"exit_code": 2, "message": "...", "path": "..."}}`, with
+`path` where a key is known, and the message on standard error as well. A document of a run that was
+cut may have `error` next to its keys.
+
+Tables are as wide as the terminal, or as `COLUMNS` where there is none; `NO_COLOR` takes the colours
+away."""
+
+
 def cli_page() -> str:
     """Return the reference page of the command line, from the commands themselves."""
     import typer
@@ -239,7 +254,18 @@ def cli_page() -> str:
     from opennandlab.cli import app
 
     command: Any = typer.main.get_command(app)
-    lines = ["# Command line", "", NOTICE, "", str(command.help or "").strip(), ""]
+    lines = [
+        "# Command line",
+        "",
+        NOTICE,
+        "",
+        str(command.help or "").strip(),
+        "",
+        EVERY_COMMAND,
+        "",
+    ]
+    rows = [_parameter_row(parameter) for parameter in command.params if not _is_hidden(parameter)]
+    lines += ["| option before the command | default | meaning |", "|---|---|---|", *rows, ""]
     for name, verb in _commands(command, ""):
         lines += [f"## `opennandlab {name}`", "", _plain(verb.help), ""]
         if verb.epilog:

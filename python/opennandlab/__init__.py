@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     __version__: str
+    from opennandlab import app as app
     from opennandlab import ecc as ecc
+    from opennandlab import emmc as emmc
     from opennandlab import measured as measured
     from opennandlab import policies as policies
     from opennandlab import pts as pts
@@ -54,6 +56,8 @@ if TYPE_CHECKING:
     from opennandlab.core.verification import verify
     from opennandlab.ecc.curves import Curve
     from opennandlab.store import open_store
+    from opennandlab.studies import fleet as fleet
+    from opennandlab.studies import power as power
     from opennandlab.studies.calibration import calibrate
     from opennandlab.studies.rating.making import device_from_rating
     from opennandlab.studies.sweeps.runs import Runs, sweep
@@ -99,8 +103,13 @@ _HOMES = {
     "version": "_core",
 }
 
-# Rooms that are names themselves: `onl.reliability`.
-_ROOMS = {"ecc", "measured", "policies", "pts", "reliability", "theory"}
+# Rooms that are names themselves, such as `onl.reliability`: name -> module.
+_ROOMS = {
+    **{name: name for name in ("app", "ecc", "emmc", "measured", "policies", "pts")},
+    **{name: name for name in ("reliability", "theory")},
+    "fleet": "studies.fleet",
+    "power": "studies.power",
+}
 
 __all__ = [
     "BusyError",
@@ -126,17 +135,21 @@ __all__ = [
     "WorkloadConfig",
     "WriteError",
     "allow_code",
+    "app",
     "benchmark",
     "calibrate",
     "compare",
     "device_from_rating",
     "ecc",
+    "emmc",
+    "fleet",
     "load",
     "load_device",
     "load_workload",
     "measured",
     "open_store",
     "policies",
+    "power",
     "presets",
     "pts",
     "reliability",
@@ -152,7 +165,7 @@ __all__ = [
 def __getattr__(name: str) -> object:
     """Load a public name from its module."""
     if name in _ROOMS:
-        return import_module(f"opennandlab.{name}")
+        return import_module(f"opennandlab.{_ROOMS[name]}")
     if name == "__version__":
         return str(import_module("opennandlab._core").version())
     home = _HOMES.get(name)

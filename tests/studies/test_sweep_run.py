@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -421,6 +422,42 @@ def test_a_sweep_from_python_gives_rows_means_frames_and_figures(tmp_path):
     assert "<svg" in shown
     with pytest.raises(ConfigError, match="was not varied"):
         runs.plot(x="nand.channels")
+
+
+def test_a_value_of_a_sweep_may_be_the_class_of_a_policy(tmp_path, monkeypatch):
+    """`vary` took names of policies alone: a class was neither number nor text."""
+    (tmp_path / "of_mine.py").write_text(
+        '__opennandlab__ = {"policies": ["Greedy"]}\n\n\n'
+        "class Greedy:\n    def choose(self, pool):\n        return pool.order[0]\n\n\n"
+        "class Hidden(Greedy):\n    pass\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    import of_mine  # type: ignore[import-not-found]
+
+    def swept(*policies):
+        vary = {"ftl.gc_policy": list(policies)}
+        return onl.sweep(SMALL, WORK, vary=vary, store=tmp_path / "kept", jobs=1)
+
+    runs = swept("greedy", of_mine.Greedy)
+    assert [row.coordinates["ftl.gc_policy"] for row in runs.rows] == ["greedy", "of_mine:Greedy"]
+    assert runs.failed == []
+    assert swept({"kind": of_mine.Greedy}).rows[0].was_known
+    for policy in (of_mine.Greedy(), of_mine.Hidden, lambda pool: pool.order[0]):
+        with pytest.raises(ConfigError, match=r"ftl\.gc_policy: .* accepted: a class or function"):
+            swept(policy)
+    with pytest.raises(ConfigError, match="cannot be asked"):
+        swept(object())
+
+
+def test_runs_are_short_as_a_value_and_a_missing_pandas_is_named(tmp_path, monkeypatch):
+    runs = onl.sweep(SMALL, WORK, vary={"ftl.gc_policy": ["fifo"]}, store=tmp_path, jobs=1)
+    assert repr(runs) == "<Runs of benchmark by ftl.gc_policy: 1 point>"
+    for name in ("pandas", "polars"):
+        monkeypatch.setitem(sys.modules, name, None)
+    curve = onl.ecc.curve("bch:m=8,t=4", "bsc", [1e-3])
+    for frame in (runs.frame, curve.frame, onl.benchmark(SMALL, WORK).frame):
+        with pytest.raises(ImportError, match=r"pip install 'opennandlab\[frames\]'"):
+            frame()
 
 
 def test_life_tests_are_swept_by_the_keys_of_the_device_and_of_the_test():

@@ -12,3 +12,21 @@ iteration has a *response*, from its `begin` to its `end`, which is what the use
 Source: "Truth about eMMC performance benchmark" (A. Lee) for the idea, the counts of its `heavy`
 suite and the device states; the cases are our own.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from opennandlab.app.running import run as run
+
+__all__ = ["run"]
+
+
+def __getattr__(name: str) -> object:
+    """Load `run` when it is asked for: the package alone costs little."""
+    if name != "run":
+        raise AttributeError(f"module `{__name__}` has no `{name}`")
+    from opennandlab.app.running import run
+
+    return run

@@ -7,6 +7,7 @@ from pathlib import Path
 from opennandlab.base.errors import DocumentError
 from opennandlab.core.result import Result
 from opennandlab.core.tested import PtsResult
+from opennandlab.core.viewed import viewed
 from opennandlab.documents import pts
 from opennandlab.documents.app import AppDocument
 from opennandlab.documents.calibration import CalibrationDocument
@@ -67,8 +68,8 @@ def load(path: str | Path, *, check_digest: bool = True) -> Loaded:
     Returns:
         A `Result`, an ECC `Curve` or the `PtsResult` of a standard test, by the `schema` in the
         file; for other kinds (suites, comparisons, life tests, validation, served drives,
-        applications, eMMCs, fleets, logs of drives, power cuts, calibrations, captures) the
-        declared record: keys are attributes.
+        logs of drives, calibrations, captures) the declared record: keys are attributes.
+        Applications, eMMCs, fleets and power cuts print as tables, too.
 
     Raises:
         ResultError: when the file is damaged, foreign or newer than this build, and why.
@@ -93,4 +94,7 @@ def load(path: str | Path, *, check_digest: bool = True) -> Loaded:
     except DocumentError as error:
         raise damaged(path, error) from None
     found: Rest = typed(path, document, kind)
-    return Curve(found) if isinstance(found, CurveDocument) else found
+    if isinstance(found, CurveDocument):
+        return Curve(found)
+    with_views: Rest = viewed(found)
+    return with_views

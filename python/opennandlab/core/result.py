@@ -21,6 +21,7 @@ from opennandlab import _core
 from opennandlab.base.canonical import as_bytes, deterministic_part, digest, readable_json
 from opennandlab.base.errors import DocumentError, InternalError
 from opennandlab.base.files import check_writable, write_atomically
+from opennandlab.base.frames import needed
 from opennandlab.base.threads import cores
 from opennandlab.documents import result as declared
 from opennandlab.documents.metrics import Breakdown
@@ -136,13 +137,15 @@ class Result:
         Raises:
             ImportError: when pandas is not installed.
         """
-        import pandas as pd
+        with needed():
+            import pandas as pd
 
         return pd.DataFrame(self.series)
 
     def latency_frame(self) -> pd.DataFrame:
         """Return the latencies in µs as a data frame, one row per operation (needs pandas)."""
-        import pandas as pd
+        with needed():
+            import pandas as pd
 
         latencies = self.content.metrics and self.content.metrics.latency_us
         rows = plain(latencies) if latencies else {}
@@ -162,7 +165,8 @@ class Result:
 
         Empty unless the run was asked for it. Needs pandas.
         """
-        import pandas as pd
+        with needed():
+            import pandas as pd
 
         from opennandlab.reports.time_parts import PARTS
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from opennandlab.base.canonical import as_bytes, readable_json
 from opennandlab.base.errors import ConfigError
 from opennandlab.base.files import write_atomically
+from opennandlab.base.frames import needed
 from opennandlab.documents import pts
 from opennandlab.documents.pts import PtsDocument
 from opennandlab.documents.record import JsonObject, plain
@@ -64,7 +65,8 @@ class PtsResult(PtsDocument, frozen=True, kw_only=True):
             ConfigError: for a name that no table has.
             ImportError: when pandas is not installed.
         """
-        import pandas as pd
+        with needed():
+            import pandas as pd
 
         if table is None:
             return pd.DataFrame([plain(cell) for cell in self.cells.rows], columns=self._columns)

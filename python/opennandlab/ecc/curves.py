@@ -25,6 +25,7 @@ from opennandlab import _core
 from opennandlab.base.canonical import first_difference, readable_json
 from opennandlab.base.errors import ConfigError, ResultError
 from opennandlab.base.files import check_writable, is_there, write_atomically
+from opennandlab.base.frames import needed
 from opennandlab.documents.ecc import CURVE_SCHEMA, CurveDocument
 from opennandlab.documents.record import JsonObject, plain
 from opennandlab.documents.saved import read_document, typed
@@ -138,7 +139,8 @@ class Curve:
         Raises:
             ImportError: when pandas is not installed.
         """
-        import pandas as pd
+        with needed():
+            import pandas as pd
 
         plain = [
             {key: value for key, value in point.items() if key not in {"tally", "strata"}}

@@ -9,6 +9,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from opennandlab import _core
+from opennandlab.base.frames import needed
 from opennandlab.ecc.channels import Channel, check_rber
 
 if TYPE_CHECKING:
@@ -79,7 +80,9 @@ class LlrTable:
     def frame(self) -> pd.DataFrame:
         """Return one row for each bin: its edges, LLR and probabilities (needs pandas)."""
         import numpy as np
-        import pandas as pd
+
+        with needed():
+            import pandas as pd
 
         edges = [-np.inf, *self.thresholds, np.inf]
         zero, one = self.probabilities

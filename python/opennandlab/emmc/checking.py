@@ -12,6 +12,8 @@ from msgspec import structs
 from opennandlab import _core
 from opennandlab.base.canonical import digest
 from opennandlab.base.errors import ConfigError, InternalError
+from opennandlab.core.config import Source, load_device
+from opennandlab.core.viewed import EmmcResult, viewed
 from opennandlab.documents.emmc import EMMC_SCHEMA, EmmcDocument, EmmcRow, EmmcRun, EmmcTarget
 from opennandlab.documents.record import made, plain
 from opennandlab.emmc.card import Card
@@ -51,6 +53,36 @@ def chosen(table: Sequence[Case[Subject]], only: Sequence[str]) -> list[Case[Sub
 
 def _matches(name: str, pattern: str) -> bool:
     return fnmatchcase(name, pattern) or name.startswith(f"{pattern}.")
+
+
+def check(
+    device: Source,
+    *,
+    standard: str = "5.1",
+    only: Sequence[str] = (),
+    seed: int = 42,
+    progress: Watcher | None = None,
+) -> EmmcResult:
+    """Check a simulated card, case by case: what `opennandlab emmc check` does.
+
+    Args:
+        device: Preset name, path, mapping or `DeviceConfig` of the drive below it.
+        standard: `4.51`, `5.0` or `5.1`.
+        only: Patterns that choose cases; empty for all.
+        seed: Seed of all randomness.
+        progress: Called before each case with its number, the number of cases, and its name.
+
+    Raises:
+        ConfigError: for what `Check` refuses.
+
+    >>> check("emmc_16gb", only=["rpmb.key"]).passed
+    True
+    """
+    run = Check(load_device(device), standard=standard, only=only, seed=seed)
+    run.to_the_end(progress)
+    words = "".join(f" --only {one}" for one in only)
+    found: EmmcResult = viewed(run.document(f"opennandlab emmc check{words}"))
+    return found
 
 
 class Check:

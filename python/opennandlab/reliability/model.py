@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from opennandlab import _core
 from opennandlab.base.errors import ConfigError
 from opennandlab.base.files import is_there, read_yaml
+from opennandlab.base.frames import needed
 from opennandlab.base.hints import hints, nearest
 from opennandlab.base.plain import to_json
 from opennandlab.core.config import (
@@ -93,7 +94,8 @@ class LlrTable:
 
     def frame(self) -> pd.DataFrame:
         """Return one row for each pattern of the reads (needs pandas)."""
-        import pandas as pd
+        with needed():
+            import pandas as pd
 
         columns = {"llr": self.llr, "p_if_0": self.p_if_0, "p_if_1": self.p_if_1}
         return pd.DataFrame({"sensed": self.sensed, **columns})
@@ -120,7 +122,8 @@ class RetryTable:
 
     def frame(self) -> pd.DataFrame:
         """Return one row for each step: hours, offsets in gaps, error rates (needs pandas)."""
-        import pandas as pd
+        with needed():
+            import pandas as pd
 
         offsets = {f"offset_{level}": row for level, row in enumerate(self.offsets.T, 1)}
         rates = dict(zip((f"rber_{name}" for name in self.page_types), self.rber.T, strict=True))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from opennandlab.base.frames import frame_of
 from opennandlab.store.entry import Scalar
 
 if TYPE_CHECKING:
@@ -59,17 +60,7 @@ class Rows:
         Raises:
             ImportError: when neither is.
         """
-        values = {name: self.column(name) for name in self.columns}
-        try:
-            import pandas as pd
-        except ImportError:
-            try:
-                import polars as pl
-            except ImportError:
-                raise ImportError("a frame needs pandas or polars; neither is installed") from None
-            made: Any = pl.DataFrame(values, strict=False)
-            return made
-        return pd.DataFrame(values)
+        return frame_of({name: self.column(name) for name in self.columns})
 
     def arrow(self) -> pa.Table:
         """Return a table of Arrow (needs pyarrow: the extra `parquet`).

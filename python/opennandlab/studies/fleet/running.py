@@ -6,12 +6,15 @@ import shlex
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 from msgspec import structs
 
 from opennandlab import _core
 from opennandlab.base.canonical import digest
+from opennandlab.base.threads import cores
+from opennandlab.core.viewed import FleetResult, viewed
 from opennandlab.documents.fleet import (
     FLEET_SCHEMA,
     FleetDevice,
@@ -23,16 +26,49 @@ from opennandlab.documents.fleet import (
     FleetTime,
 )
 from opennandlab.documents.record import made, plain
+from opennandlab.policies.source import named_in
 from opennandlab.stats.outliers import SCORE_MIN, modified_score
+from opennandlab.store import Store
 from opennandlab.studies.fleet.definition import Fleet, index_of
 from opennandlab.studies.fleet.live import LiveCampaign
-from opennandlab.studies.sweeps.engine import Engine
+from opennandlab.studies.sweeps.engine import Engine, Threads
 from opennandlab.studies.sweeps.runner import Keeper, Progress, Row, Run
 from opennandlab.studies.sweeps.verbs import verb_of
 from opennandlab.studies.sweeps.verbs.chain import WEAR, Chain, columns_of
 
 # Fewer devices have no usual value, from which others could be far.
 DEVICES_MIN: Final = 8
+
+
+def run(
+    fleet: str | Path | Mapping[str, Any],
+    *,
+    devices: Sequence[int] | None = None,
+    store: str | Path | None = None,
+    jobs: int | None = None,
+    progress: Callable[[str, Progress], None] | None = None,
+) -> FleetResult:
+    """Run a fleet of simulated drives: what `opennandlab fleet run` does, in threads.
+
+    Args:
+        fleet: Path of a fleet file, or a mapping with its keys.
+        devices: Indices of the devices to run; None for all.
+        store: Folder of the store; None for the usual one. What it has is not run again.
+        jobs: Points at a time; None for all cores.
+        progress: Called with the name of the suite and how far it is.
+
+    Raises:
+        ConfigError: for a fleet that cannot be run, with the key.
+        StoreError: for a store that cannot be used.
+    """
+    name = "fleet.yaml" if isinstance(fleet, Mapping) else str(fleet)
+    with named_in(name):
+        wanted = Fleet.of(fleet) if isinstance(fleet, Mapping) else Fleet.load(Path(fleet))
+        with Store.open(store) as kept:
+            campaign = Campaign(wanted, kept, indices=devices, watch=progress)
+            campaign.to_the_end(lambda: Threads(jobs or cores(), kept.unfinished))
+            found: FleetResult = viewed(campaign.document(command_of(name, "fleet")))
+    return found
 
 
 class Campaign:

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opennandlab.base.errors import ConfigError
+from opennandlab.base.frames import frame_of
 from opennandlab.base.plain import thawed
 from opennandlab.base.threads import cores
 from opennandlab.core.config import Document, Source
 from opennandlab.core.run import SEED
+from opennandlab.policies import policy
 from opennandlab.reports import drawing
 from opennandlab.reports.runs import Wanted, choose, plots, report, shown, told
 from opennandlab.stats.groups import Group, grouped
@@ -42,6 +44,13 @@ class Runs:
     sweep: Sweep
     rows: Sequence[Row]
 
+    def __repr__(self) -> str:
+        """Name the verb, what was varied, and how many points there are."""
+        keys = ", ".join(self.sweep.varied) or "nothing"
+        count = "1 point" if len(self.rows) == 1 else f"{len(self.rows)} points"
+        failed = f", {len(self.failed)} failed" if self.failed else ""
+        return f"<Runs of {self.sweep.verb.name} by {keys}: {count}{failed}>"
+
     @cached_property
     def groups(self) -> list[Group]:
         """The points by what was varied, with means over seeds with 95 % intervals."""
@@ -53,15 +62,20 @@ class Runs:
         return [row for row in self.rows if row.error is not None]
 
     def frame(self) -> pd.DataFrame:
-        """Return one row for each point: what was varied, seed, numbers (needs pandas)."""
-        import pandas as pd
+        """Return one row for each point: what was varied, seed, numbers, error.
 
-        return pd.DataFrame(
-            [
-                {**row.coordinates, "seed": row.seed, **row.metrics, "error": row.error}
-                for row in self.rows
-            ]
-        )
+        Returns:
+            A data frame of pandas, or of polars where only that is installed.
+
+        Raises:
+            ImportError: when neither is installed.
+        """
+        rows = [
+            {**row.coordinates, "seed": row.seed, **row.metrics, "error": row.error}
+            for row in self.rows
+        ]
+        names = dict.fromkeys(name for row in rows for name in row)
+        return frame_of({name: [row.get(name) for row in rows] for name in names})
 
     def plot(
         self,
@@ -125,6 +139,29 @@ def _title(wanted: Wanted) -> str:
     return f"{wanted.y} against {wanted.x}"
 
 
+def _typed(key: str, given: Any) -> Any:  # noqa: ANN401 (values of any kind)
+    """Return values of a key as they are typed: a policy by the name that leads to it.
+
+    Raises:
+        ConfigError: for a policy to which no name leads.
+    """
+    if key != policy.KEY or given is None or isinstance(given, str | int | float):
+        return given
+    if isinstance(given, list | tuple):
+        return [_typed(key, value) for value in given]
+    if isinstance(given, Mapping):
+        return {**given, "kind": _typed(key, given["kind"])} if "kind" in given else given
+    found = policy.given(given)
+    if found.is_object:
+        raise ConfigError(
+            key,
+            f"`{found.name}` is an object of this process, and points of a store can be run "
+            "again; accepted: a class or function that its module offers in `__opennandlab__`, "
+            "its name, or for one run `benchmark(..., gc_policy=...)`",
+        )
+    return found.name
+
+
 def _plain(source: Source | None) -> str | dict[str, Any] | None:
     """Return a device or a workload as a file of a sweep would name or hold it."""
     if isinstance(source, Document):
@@ -154,7 +191,8 @@ def sweep(  # noqa: PLR0913 (options, by name)
     Args:
         device: Preset name, path, mapping or `DeviceConfig`, for verbs that simulate.
         workload: Workload of `benchmark`: `W1` to `W5`, a path or a mapping.
-        vary: Key to values: a list, or text such as `0.07:0.4:8`.
+        vary: Key to values: a list, or text such as `0.07:0.4:8`. A policy may be the class or
+            the function itself, if its module offers it in `__opennandlab__`.
         verb: What is run, such as `benchmark`, `pts.iops` or `ecc.curve`.
         seeds: How many, or `{"count": 5, "until": {"waf": "0.5 %"}}`.
         seed: The first one.
@@ -186,8 +224,8 @@ def sweep(  # noqa: PLR0913 (options, by name)
     wanted = Sweep(
         chosen,
         {key: value for key, value in given.items() if value is not None},
-        dict(changes or {}),
-        tuple(Axis.of(key, values) for key, values in vary.items()),
+        {key: _typed(key, value) for key, value in (changes or {}).items()},
+        tuple(Axis.of(key, _typed(key, values)) for key, values in vary.items()),
         seeds=Seeds.of(seeds, first=seed, is_random=chosen.is_random),
         name=checked_name(name),
     )
