@@ -52,14 +52,8 @@ iops.read  │    10
 iops.total │   200
 
 settings
-{{
-  "device": {{
-    "ftl": {{
-      "gc_policy": "greedy",
-      "op": 0
-    }}
-  }}
-}}
+device.ftl.gc_policy  greedy
+device.ftl.op         0
 """
 
 

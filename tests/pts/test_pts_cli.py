@@ -206,7 +206,7 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(inside: Cli, folder:
     pattern = r"writes \S+ GB \(\S+ drive writes\), of it \S+ MB to precondition"
     assert re.fullmatch(pattern, writes)
     longer = inside("pts", "latency", *QUICK[:4], "--dry-run").stdout
-    assert re.search(r"takes .* to .* of the drive's time", longer)
+    assert re.search(r"takes .* for .* to .* of virtual time", longer)
     assert not (folder / "none").exists()
     several = inside("pts", "all", *QUICK, "--dry-run").stdout
     assert several.splitlines()[-4] == "all 9 tests"
@@ -367,8 +367,8 @@ def test_the_rule_alone_gives_its_nine_figures(inside: Cli):
     assert done.returncode == 0
     found = json.loads(done.stdout)
     assert list(found) == [
-        "steady", "reason", "average", "excursion", "slope", "intercept", "slope_excursion",
-        "excursion_allowed", "slope_allowed", "explanation",
+        "schema", "steady", "reason", "average", "excursion", "slope", "intercept",
+        "slope_excursion", "excursion_allowed", "slope_allowed", "explanation",
     ]  # fmt: skip
     assert (found["steady"], found["reason"], found["slope"]) == (False, "slope", -136)
 

@@ -92,6 +92,18 @@ def continued(command: str, width: int) -> list[str]:
     return [f"{line} \\" for line in lines[:-1]] + lines[-1:]
 
 
+def near_options(option: str, known: Sequence[str]) -> list[str]:
+    """Return the options that were probably meant: dashes say nothing.
+
+    >>> near_options("--sede", ["--seed", "--set"]), near_options("--dry-run", ["--runs"])
+    (['--seed'], [])
+    """
+    from difflib import get_close_matches
+
+    names = {name.lstrip("-"): name for name in known}
+    return [names[one] for one in get_close_matches(option.lstrip("-"), names, cutoff=NEAR)]
+
+
 def meant(context: Any, word: str) -> str:  # noqa: ANN401
     """Return what was probably meant by an unknown command, for the end of a sentence; or nothing.
 

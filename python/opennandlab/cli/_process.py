@@ -24,7 +24,7 @@ import typer
 from opennandlab.base.errors import legible
 from opennandlab.cli import _ending
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli._help import designed, meant
+from opennandlab.cli._help import designed, meant, near_options
 
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 # The exception of the parser of the command line, of click or of the copy that typer has.
@@ -110,8 +110,9 @@ def _refuse(error: Any, *, as_json: bool) -> int:  # noqa: ANN401 (of whichever 
         text = f"no such option here: {option}; it stands before the command: "
         path = " ".join(context.command_path.split()[1:])
         text += f"`opennandlab {BEFORE[option]} {path} …`"
-    elif near := getattr(error, "possibilities", None):
-        text = f"no such option: {option}; did you mean {' or '.join(f'`{one}`' for one in near)}?"
+    elif possible := getattr(error, "possibilities", None):
+        near = " or ".join(f"`{one}`" for one in near_options(option, possible))
+        text = f"no such option: {option}" + (f"; did you mean {near}?" if near else "")
     if unknown := NO_COMMAND.search(text):
         text = f"{unknown[0]}{meant(context, unknown['name'])}"
     if not text or type(error).__name__ == "NoArgsIsHelpError":

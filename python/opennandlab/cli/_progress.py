@@ -27,6 +27,34 @@ State = TypeVar("State")
 Clock = Callable[[], float]
 
 
+# A share below this foretells nothing.
+SHARE_MIN = 0.01
+
+
+class Pace:
+    """The time that is left, in proportion to what was done since the first call.
+
+    >>> times = iter([0.0, 2.0, 5.0])
+    >>> pace = Pace(clock=lambda: next(times))
+    >>> pace.left(100, 1100), pace.left(101, 1100), pace.left(600, 1100)
+    ('', '', '5 s left')
+    """
+
+    def __init__(self, clock: Clock = time.monotonic) -> None:
+        """Take the clock."""
+        self._clock = clock
+        self._first: tuple[float, float] | None = None
+
+    def left(self, done: float, total: float) -> str:
+        """Return the time that is left, as words; nothing before it can be known."""
+        now_s = self._clock()
+        began_s, known = self._first = self._first or (now_s, done)
+        share = (done - known) / (total - known) if total > known else 0.0
+        if share < SHARE_MIN:
+            return ""
+        return f"{streams.duration((now_s - began_s) * (1.0 - share) / share)} left"
+
+
 class Shown(Generic[State]):
     """A watcher that says how far a run is.
 

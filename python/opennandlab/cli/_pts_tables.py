@@ -240,24 +240,23 @@ def plan_lines(least: "Rehearsal", most: "Rehearsal", capacity_bytes: int) -> li
     times = span(*(terminal.duration(one.seconds) for one in ends))
     return [
         f"writes {writes} ({fills} drive writes){before}",
-        f"takes {times} of the drive's time{_here([least], [most])}",
+        _times(times, [least], [most]),
     ]
 
 
-def _here(least: "Sequence[Rehearsal]", most: "Sequence[Rehearsal]") -> str:
-    """Say what a time rests on, and how long simulated time takes here."""
+def _times(times: str, least: "Sequence[Rehearsal]", most: "Sequence[Rehearsal]") -> str:
+    """Return what a plan takes: of virtual time the seconds here first, which a user waits for."""
     from opennandlab.pts.bench.rehearsal import ASSUMED_IOPS, ASSUMED_MB_S
 
-    assumed = f", if it does {ASSUMED_IOPS:g} requests a second or {ASSUMED_MB_S:g} MB/s"
+    assumed = f"if it does {ASSUMED_IOPS:g} requests a second or {ASSUMED_MB_S:g} MB/s"
     if not all(one.is_virtual for one in most):
-        return assumed
+        return f"takes {times} of the drive's time, {assumed}"
     ends = [[one.here_s for one in found] for found in (least, most)]
     if any(one is None for end in ends for one in end):
-        return f"{assumed}; the time that simulating it takes here is unknown"
-    times = (terminal.duration(sum(one or 0.0 for one in end)) for end in ends)
-    return (
-        f", as a small copy of it was tried; simulated here in about {span(*times)} of a processor"
-    )
+        return f"takes {times} of virtual time, {assumed}; how long that is here is unknown"
+    here = [sum(one or 0.0 for one in end) for end in ends]
+    took = "less than a second" if here[1] < 1 else f"about {span(*map(terminal.duration, here))}"
+    return f"takes {took} of a processor, as a small copy was tried, for {times} of virtual time"
 
 
 def show_total(plans: list[tuple["Rehearsal", "Rehearsal", int]]) -> None:
@@ -273,6 +272,6 @@ def show_total(plans: list[tuple["Rehearsal", "Rehearsal", int]]) -> None:
     writes = span(*(_decimal_bytes(written) for written, _ in ends))
     times = span(*(terminal.duration(seconds) for _, seconds in ends))
     console.print(f"writes {writes}{before}", markup=False, soft_wrap=True)
-    here = _here([least for least, _, _ in plans], [most for _, most, _ in plans])
-    console.print(f"takes {times} of the drive's time{here}", markup=False, soft_wrap=True)
+    ends_of = ([least for least, _, _ in plans], [most for _, most, _ in plans])
+    console.print(_times(times, *ends_of), markup=False, soft_wrap=True)
     console.print()

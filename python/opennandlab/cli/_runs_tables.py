@@ -1,6 +1,7 @@
 """What `runs` prints: lists of points, one point, and tables of means."""
 
 import datetime as dt
+import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -79,7 +80,7 @@ def _cut(text: str) -> str:
 
 def show_entry(entry: "Entry") -> None:
     """Print a point: what it is, its settings, its metrics."""
-    from opennandlab.base.canonical import readable_json
+    from opennandlab.base.plain import leaves
     from opennandlab.base.words import number
 
     console = terminal.stdout()
@@ -104,7 +105,11 @@ def show_entry(entry: "Entry") -> None:
         rows = [[name, number(value)] for name, value in entry.metrics.items()]
         console.print(terminal.plain_table(["metric", "value"], rows))
     console.print("\nsettings", style="bold")
-    console.print(readable_json(entry.settings), markup=False, soft_wrap=True)
+    keys = [
+        (path, value if isinstance(value, str) else json.dumps(value))
+        for path, value in leaves(entry.settings)
+    ]
+    console.print(terminal.Grid(("", ""), keys, left=(0, 1), is_plain=True))
 
 
 def picked(rows: "Rows", metrics: Sequence[str]) -> "Rows":

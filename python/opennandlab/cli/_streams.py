@@ -39,7 +39,10 @@ def stdout(*, is_numbers: bool = False) -> "Console":
         """Shows what is printed, and never obeys it: names of files may hold anything."""
 
         def print(self, *what: Any, **named: Any) -> None:  # noqa: ANN401
-            # What fits wraps; of what cannot, no part is cut off.
+            # What fits wraps; of what cannot, no part is cut off. A terminal would break a
+            # sentence in the middle of a word.
+            if sys.stdout.isatty() and named.get("soft_wrap") and not named.get("no_wrap"):
+                what = tuple(hanging(one, self.width) if type(one) is str else one for one in what)
             super().print(*what, **{"crop": False, **named})
 
         def render(self, *args: Any, **named: Any) -> "Iterator[Segment]":  # noqa: ANN401
@@ -99,7 +102,7 @@ def plain_lines(*lines: str) -> None:
     """Print lines as they are: never broken, and nothing in them is markup."""
     console = stdout()
     for line in lines:
-        console.print(line, markup=False, emoji=False, soft_wrap=True)
+        console.print(line, markup=False, emoji=False, soft_wrap=True, no_wrap=True)
 
 
 def note(text: str, *, style: str | None = None) -> None:
@@ -114,7 +117,30 @@ def note(text: str, *, style: str | None = None) -> None:
     logs.spoken(text)
     # A library that meets a reader who left would end the program: then with an exit code of ours.
     with contextlib.suppress(OSError, SystemExit):
-        stderr().print(Text(text, style=style or ""))
+        console = stderr()
+        shown = hanging(text, console.width) if sys.stderr.isatty() else text
+        console.print(Text(shown, style=style or ""))
+
+
+def hanging(text: str, width: int) -> str:
+    """Return sentences for a terminal, broken at words; further lines of one are indented.
+
+    >>> hanging("warning: 188 853 samples", 14).splitlines()
+    ['warning:', '  188 853', '  samples']
+    """
+    from rich.cells import cell_len
+
+    from opennandlab.cli._tables import wrapped
+
+    found: list[str] = []
+    for line in text.split("\n"):
+        if cell_len(line) <= width:
+            found.append(line)
+            continue
+        indent = " " * (len(line) - len(line.lstrip()))
+        first, *rest = wrapped(line.strip(), max(1, width - len(indent) - 2))
+        found += [indent + first, *(f"{indent}  {part}" for part in rest)]
+    return "\n".join(found)
 
 
 def duration(seconds: float) -> str:

@@ -313,7 +313,7 @@ class Grid:
         for place, block in enumerate(blocks):
             if place:
                 yield Segment.line()
-            if not self.is_plain:
+            if not self.is_plain and any(map(any, block.heads)):
                 heads = ["table.header"] * len(block.columns)
                 yield from _drawn(console, _lines(block, block.heads, is_head=True), heads, bars[0])
                 yield Segment(_rule(block, box.head_row_horizontal, box.head_row_cross))
@@ -376,6 +376,16 @@ def _drawn(
 
 
 def plain_table(head: Sequence[str], lines: Sequence[Sequence[str]], *, labels: int = 1) -> Grid:
-    """Return a table of text on the left and figures on the right."""
-    left = {0, *(at for at, cell in enumerate(head) if cell == "unit")}
-    return Grid(head, lines, labels, left)
+    """Return a table of words on the left and figures on the right.
+
+    Columns of words are the first, units, and those in which no cell begins with a figure.
+    """
+    columns = zip_longest(*lines, fillvalue="")
+    left = {at for at, cells in enumerate(columns) if head[at] == "unit" or _is_wordy(cells)}
+    return Grid(head, lines, labels, {0, *left})
+
+
+def _is_wordy(cells: Sequence[str]) -> bool:
+    """Tell whether a column has words alone, next to cells without a value."""
+    filled = [cell for cell in cells if cell not in {"", "-", "n/a"}]
+    return bool(filled) and not any(_FIGURE.match(cell) for cell in filled)

@@ -10,7 +10,7 @@ import typer
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._ending import raising
 from opennandlab.cli._gate import gate_plan
-from opennandlab.cli._progress import Clock, shown
+from opennandlab.cli._progress import Clock, Pace, shown
 from opennandlab.cli.options.common import SEED_MAX, Printed
 from opennandlab.cli.options.rows import flag
 from opennandlab.cli.options.target import TargetOptions
@@ -77,16 +77,16 @@ class _Line:
     """Writes the progress of a check."""
 
     def __init__(self, clock: Clock = time.monotonic) -> None:
-        self._clock = clock
-        self._began_s = clock()
+        self._pace = Pace(clock)
+        self._pace.left(0, 1)
 
     def __call__(self, state: "Stage") -> str:
         """Return one line."""
         if state.total is None or not state.done:
             return f"check-data · {state.text}"
-        share = state.done / state.total
-        left = (self._clock() - self._began_s) * (1.0 - share) / share
-        return f"check-data · {share:.0%} · {terminal.duration(left)} left · {state.text}"
+        share = f"{state.done / state.total:.0%}"
+        parts = ("check-data", share, self._pace.left(state.done, state.total), state.text)
+        return " · ".join(filter(None, parts))
 
 
 def _plan(given: CheckDataOptions, request: "Request", cache_bytes: int) -> None:

@@ -15,13 +15,15 @@ from opennandlab.cli import _power_outside as outside
 from opennandlab.cli import _power_switch as switch
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._engines import carried_out
-from opennandlab.cli._progress import shown
+from opennandlab.cli._progress import Pace, shown
 from opennandlab.cli._report_tables import show, tell, write
 from opennandlab.cli.options.common import AllowCode, Jobs, Json, Printed, Seed
 from opennandlab.cli.options.power import READY_MS, Output, RunOptions
 from opennandlab.cli.options.rows import Options, argument, command, flag
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from opennandlab.core.config import DeviceConfig
     from opennandlab.documents.power_loss import PowerDocument
     from opennandlab.studies.power.campaign import Campaign
@@ -85,7 +87,7 @@ def run(given: RunOptions) -> None:
     given.output.mkdir(parents=True, exist_ok=True)
     words = _words(given)
     _warn(device)
-    with shown(_line, quiet=given.quiet) as watch:
+    with shown(_line(Pace()), quiet=given.quiet) as watch:
 
         def told(done: int) -> None:
             _ending.raise_if_asked()
@@ -175,9 +177,14 @@ def _words(given: RunOptions) -> list[str]:
     return words
 
 
-def _line(state: tuple[int, int]) -> str:
-    done, wanted = state
-    return f"{done} of {wanted} cuts"
+def _line(pace: Pace) -> "Callable[[tuple[int, int]], str]":
+    """Return what writes how many cuts are done, and the time that is left."""
+
+    def text(state: tuple[int, int]) -> str:
+        done, wanted = state
+        return " · ".join(filter(None, (f"{done} of {wanted} cuts", pace.left(done, wanted))))
+
+    return text
 
 
 @dataclass(frozen=True, kw_only=True)

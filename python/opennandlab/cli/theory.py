@@ -185,8 +185,7 @@ class BandwidthOptions(Printed):
 
 @command(
     app,
-    example="opennandlab theory bandwidth --measure --plot bandwidth.html; one point: "
-    "opennandlab theory bandwidth --cell slc --dies 8 --read-pct 50 --link sata2",
+    example="opennandlab theory bandwidth --cell slc --dies 8 --read-pct 50 --link sata2",
 )
 @_usage()
 def bandwidth(given: BandwidthOptions) -> None:
@@ -253,8 +252,7 @@ class QueueingOptions(Printed):
 
 @command(
     app,
-    example="opennandlab theory queueing --dies 8 --service-us 60 --iops 50000; or closed "
-    "loop: --dies 8 --service-us 60 --queue-depth 32",
+    example="opennandlab theory queueing --dies 8 --service-us 60 --iops 50000",
 )
 @_usage()
 def queueing(given: QueueingOptions) -> None:
@@ -412,8 +410,7 @@ class ScalingOptions(Printed):
 
 @command(
     app,
-    example="opennandlab theory scaling --cell slc --dies 8 --units 1,2,4,8 --link sata2; "
-    "measured: --rates 1:530,310,260,240,230 --rates 2:1010,560,470,440,430 --watts 6",
+    example="opennandlab theory scaling --cell slc --dies 8 --units 1,2,4,8 --link sata2",
 )
 @_usage()
 def scaling(given: ScalingOptions) -> None:
@@ -534,8 +531,7 @@ class ExamplesOptions(Printed):
 
 @command(
     app,
-    example="opennandlab theory examples garbage_collection; drawn: opennandlab theory "
-    "examples --plot examples.svg",
+    example="opennandlab theory examples garbage_collection",
 )
 def examples(given: ExamplesOptions) -> None:
     """Overwrite pages in three ways, page by page (worked examples of the SNIA tutorial, 2009)."""

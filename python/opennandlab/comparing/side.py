@@ -15,7 +15,7 @@ from opennandlab.documents.comparison import SCHEMA, Comparison
 from opennandlab.documents.record import JsonObject, plain
 from opennandlab.reports.versions import difference
 
-TOO_FEW = "compare needs two documents or more; accepted: what `onl.load` returns"
+TOO_FEW = "one document is nothing to compare; accepted: two or more, such as a.json b.json"
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,10 @@ def speed(  # noqa: PLR0913 - one argument for each thing that is to be chosen
     if not 0.0 < seconds <= SECONDS_MAX:
         raise ConfigError("seconds", f"{seconds} is refused; accepted: above 0, up to 3600")
     if (bit_errors is None) == (points is None):
-        raise ConfigError("points", "give either points of the channel or bit errors per frame")
+        raise ConfigError(
+            "points",
+            "needs one of the two; accepted: points of the channel, or bit errors per frame",
+        )
     if bit_errors is not None:
         if not 0 <= bit_errors <= code.code_bits:
             raise ConfigError(

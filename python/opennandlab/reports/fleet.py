@@ -117,20 +117,16 @@ def times(document: FleetDocument) -> Iterator[Table]:
 
 def spread(document: FleetDocument) -> Table:
     """Return the spread of the main numbers."""
-    heads = ("suite, number", "devices", "min", "median", "mean", "max", "sd", "outliers")
-    rows = tuple(
-        (
-            f"{row.suite}: {row.metric}",
-            str(row.count),
-            row.min,
-            row.median,
-            row.mean,
-            row.max,
-            row.sd,
-            str(len(row.outliers) or "-"),
-        )
+    heads: tuple[str, ...] = ("suite, number", "devices", "min", "median", "mean", "max", "sd")
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (f"{row.suite}: {row.metric}", str(row.count), row.min, row.median, row.mean, row.max,
+         row.sd)
         for row in document.summary
-    )
+    )  # fmt: skip
+    if any(row.outliers for row in document.summary):
+        heads += ("outliers",)
+        counts = (str(len(row.outliers) or "-") for row in document.summary)
+        rows = tuple((*cells, count) for cells, count in zip(rows, counts, strict=True))
     return Table("spread", "Over the devices", heads, rows)
 
 
