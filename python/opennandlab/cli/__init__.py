@@ -18,6 +18,7 @@ from typer.core import TyperGroup
 
 from opennandlab.cli import _process as process
 from opennandlab.cli._help import write_commands, write_examples
+from opennandlab.cli._streams import written
 from opennandlab.cli.options.rows import spread
 
 # Verb -> what it does, as `--help` lists it, and an example; a group shows its own.
@@ -147,6 +148,10 @@ class Verbs(TyperGroup):
     def make_parser(self, ctx: Any) -> Any:  # noqa: ANN401 (click's)
         """Let options of the program, too, say which of their values do not count."""
         return process.warning_of_repeats(super().make_parser(ctx), ctx)
+
+    def get_help(self, ctx: Any) -> str:  # noqa: ANN401 (click's)
+        """Return the help in the characters that the terminal has."""
+        return written(super().get_help(ctx))
 
     def format_commands(self, ctx: object, formatter: Any) -> None:  # noqa: ANN401
         """Write the list of `--help`, by what a verb is for."""

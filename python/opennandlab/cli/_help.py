@@ -15,6 +15,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from opennandlab.cli._streams import written
+
 # A name is suggested for a typo in its own group, and for one that was looked for elsewhere.
 NEAR, NEAR_ELSEWHERE = 0.65, 0.8
 # Summaries are sentences; none is cut.
@@ -36,6 +38,8 @@ def designed(command: Any) -> Any:  # noqa: ANN401 (click's command, of any pack
         del context
         write_commands(formatter, _panels(command))
 
+    get_help = command.get_help
+    command.get_help = lambda context: written(get_help(context))
     command.format_epilog = format_epilog
     if hasattr(command, "commands"):
         command.suggest_commands = False

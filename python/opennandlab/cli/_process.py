@@ -23,6 +23,7 @@ import typer
 
 from opennandlab.base.errors import legible
 from opennandlab.cli import _ending
+from opennandlab.cli import _streams as streams
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._help import designed, meant, near_options
 
@@ -61,9 +62,9 @@ def prepare() -> None:
     if sys.stderr is None:
         sys.stderr = _nowhere(2)
     for stream in (sys.stdout, sys.stderr):
-        # Characters that the encoding of the terminal lacks are replaced and raise no error.
+        # Characters that the encoding of the terminal lacks raise no error.
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
+            stream.reconfigure(errors=streams.LEGIBLE)
 
 
 def _nowhere(number: int) -> io.TextIOWrapper:

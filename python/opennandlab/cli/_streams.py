@@ -4,6 +4,7 @@ What a terminal shows is broken at words; what goes into a file or a pipe is nev
 programs read it line by line. Tables are as wide as the terminal, or else as COLUMNS asks for.
 """
 
+import codecs
 import contextlib
 import os
 import sys
@@ -23,6 +24,30 @@ PLAIN_WIDTH, NUMBERS_WIDTH = 110, 400
 
 # Form of an error in JSON: {"schema": …, "error": {"exit_code": …, "message": …, …}}.
 ERROR_SCHEMA = "opennandlab.error/1"
+
+# Characters that not all encodings have -> what is written instead; and the name of that rule.
+PLAIN = {
+    "µ": "u", "·": "-", "…": "...", "×": "x", "±": "+-", "°": "deg ", "≥": ">=", "≤": "<=",
+    "−": "-", "–": "-", "→": "->", "√": "sqrt ", "│": "|", "─": "-", "“": '"', "”": '"', "’": "'",
+}  # fmt: skip
+LEGIBLE = "opennandlab.legible"
+
+
+def _replaced(error: UnicodeError) -> tuple[str, int]:
+    """Write what an encoding lacks by what it has; `?` for the rest."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lacking = error.object[error.start : error.end]
+    return "".join(PLAIN.get(mark, "?") for mark in lacking), error.end
+
+
+codecs.register_error(LEGIBLE, _replaced)
+
+
+def written(text: str) -> str:
+    """Return a text in the characters that stdout has."""
+    encoding = sys.stdout.encoding or "utf-8"
+    return text.encode(encoding, LEGIBLE).decode(encoding)
 
 
 def stdout(*, is_numbers: bool = False) -> "Console":

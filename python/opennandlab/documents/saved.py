@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -92,12 +92,25 @@ def read_document(path: Path, accepted: Sequence[str]) -> JsonObject:
         found = "no `schema` of ours" if schema is None else f"the `schema` {shown(schema)}"
         raise ResultError(f"{path}: has {found}; accepted: {wanted}")
     if schema not in accepted:
-        families = {one.partition("/")[0] for one in accepted}
-        is_newer = schema.partition("/")[0] in families
-        hint = ": use the newer version" if is_newer else ""
+        hint = _of_version(schema, accepted)
         raise ForeignError(f"{path}: holds `{schema}`; accepted: {wanted}{hint}", schema)
     refuse_odd(path, document)
     return dict(document)
+
+
+def _of_version(schema: str, accepted: Collection[str]) -> str:
+    """Return what to do with a document of another version; nothing for another kind.
+
+    >>> _of_version("opennandlab.pts/2", ["opennandlab.pts/1"])
+    ': use the newer version'
+    """
+    name, _, number = schema.partition("/")
+    known = [one.partition("/")[2] for one in accepted if one.partition("/")[0] == name]
+    if not known:
+        return ""
+    if number.isascii() and number.isdigit() and int(number[:9]) < min(map(int, known)):
+        return ": an older version of opennandlab made it, and only that reads it"
+    return ": use the newer version"
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> JsonObject:
