@@ -63,6 +63,7 @@ def outcome(asked: Sample, folder: Path) -> dict[str, Any]:
         return campaign.document()
 
 
+@pytest.mark.long
 def test_data_errors_are_poisson_with_the_mean_of_the_model(tmp_path: Path) -> None:
     rber = rate_of(3e-16)
     found = outcome(sample(rber), tmp_path)
@@ -158,7 +159,7 @@ def test_the_command_accepts_or_not(name: str, drives: str, code: int) -> None:
         (["--shift", "3"], "--shift: has no effect without a workload"),
         (["-w", "jesd219-enterprise", "--shift", "20"], "--shift"),
         (["-w", "jesd219-enterprise", "--min-size", "1000"], "multiple of 512"),
-        (["-w", "W2", "--shift", "3"], "shift"),
+        (["-w", "W2", "--shift", "3"], "--shift: moves zones, and W2 has none"),
         (["-w", "trace:none.csv", "--repeat"], "none.csv"),
         (["-w", "trace:none.csv", "--shift", "1"], "--shift: has no effect on a trace"),
     ],

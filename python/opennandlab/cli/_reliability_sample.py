@@ -28,7 +28,12 @@ class SampleOptions(Options):
 
     drives: Annotated[
         int | None,
-        flag("Test this number of drives, with a seed each, to --tbw.", metavar="N", min=1),
+        flag(
+            "Test this number of drives, with a seed each, to --tbw.",
+            metavar="N",
+            min=1,
+            max=10_000,
+        ),
     ] = None
     accept: Annotated[
         bool, flag("With --drives: judge them together, by failures and data errors (60 %).")
@@ -124,6 +129,8 @@ def life_of_sample(
     elif not given.quiet:
         _print_drives(document)
         _print(judged)
+        for text in document["warnings"]:
+            terminal.note(f"warning: {text}", style="yellow")
     if is_partial:
         terminal.stop(terminal.INTERRUPTED, "interrupted: the result is partial")
     if failed:
@@ -172,6 +179,7 @@ def _print_drives(document: dict[str, Any]) -> None:
     for name in dict.fromkeys(row["temperature"] for row in tested):
         own = [row for row in tested if row["temperature"] == name]
         cycles = [row["pe_cycles"] for row in own]
+        methods = "/".join(sorted({row["uber_method"] for row in own}))
         rows.append(
             (
                 name,
@@ -179,7 +187,7 @@ def _print_drives(document: dict[str, Any]) -> None:
                 f"{number(fmean(row['tbw_tb'] for row in own))} TB",
                 number(fmean(row["waf"] for row in own)),
                 f"{number(min(cycles))} to {number(max(cycles))}",
-                f"{fmean(row['uber'] for row in own):.3e}",
+                f"{fmean(row['uber'] for row in own):.3e} {methods}",
                 number(sum(row["failed"] for row in own)),
                 number(fsum(row["errors_expected"] for row in own)),
                 number(sum(row["errors"] for row in own)),

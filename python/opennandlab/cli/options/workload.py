@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from opennandlab.cli.options.rows import Options, flag
@@ -50,12 +51,18 @@ class WorkloadOptions(Options):
                               self.shift * STEP_PCT / 100),
             "min_size_bytes": ("--min-size", self.min_size),
         }  # fmt: skip
-        found, words = dict(sets), [_name(workload)]
+        document = _document(workload)
+        found, words = dict(sets), [str(document.get("name") or Path(workload).stem)]
+        pattern = document.get("pattern", "random")
+        kind = pattern.get("kind") if isinstance(pattern, dict) else pattern
+        if self.shift is not None and document and kind != "zoned":
+            message = f"moves zones, and {words[0]} has none; accepted: with pattern zoned"
+            raise ConfigError("--shift", message)
         for key, (option, value) in options.items():
             if value is None:
                 continue
             if key in sets:
-                raise ConfigError(option, f"and --set workload.{key}; accepted: one of them")
+                raise ConfigError(option, f"and workload.{key} in --set; accepted: one of them")
             found[key] = value
         words += [f"shift {self.shift}"] if self.shift is not None else []
         words += [f"min {self.min_size}"] if self.min_size is not None else []
@@ -69,21 +76,18 @@ class WorkloadOptions(Options):
         changes = self.changes(workload, sets)
         if not changes:
             return workload
-        document: dict[str, Any] = {"name": _name(workload), **read_workload(workload)}
+        document: dict[str, Any] = {"name": Path(workload).stem, **read_workload(workload)}
         for path, value in changes.items():
             set_path(document, path, value)
         return document
 
 
-def _name(workload: str) -> str:
-    """Return the name of a workload: its own, or that of its file."""
-    from pathlib import Path
-
+def _document(workload: str) -> dict[str, Any]:
+    """Return the keys of a workload; none of code, and of a mistake that is reported later."""
     from opennandlab.base.errors import ConfigError
     from opennandlab.core.config import read_workload
 
     try:
-        named = read_workload(workload).get("name")
-    except ConfigError:  # code, or a mistake that is reported when it is loaded
-        named = None
-    return str(named) if named else Path(workload).stem
+        return read_workload(workload)
+    except ConfigError:
+        return {}

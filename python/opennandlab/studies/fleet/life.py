@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from opennandlab.base.errors import ConfigError
+from opennandlab.base.errors import ConfigError, InternalError
 from opennandlab.documents.record import JsonObject
 from opennandlab.reliability.life import drawn
 from opennandlab.reliability.sample import BITS_PER_TB, SamplePlan, sample_plan
@@ -147,19 +147,30 @@ class LifeCampaign:
         return {
             **plan.to_dict(),
             "seed": self.sample.seed,
-            "host": self._host(rows),
+            **self._shared(rows),
             "errors_expected": math.fsum(row["errors_expected"] for row in tested),
             "tested": rows,
             "partial": not is_whole,
         }
 
-    def _host(self, rows: Sequence[JsonObject]) -> JsonObject | None:
-        """Return what was written to the drives; None before the first."""
-        key = next((row["key"] for row in rows if "error" not in row), None)
-        if key is None:
-            return None
-        document = self._store.entry(key).document or {}
-        return {"workload": document["workload"], "trace": document.get("trace")}
+    def _shared(self, rows: Sequence[JsonObject]) -> JsonObject:
+        """Return what all tested drives have in common: the host, and what each warned of."""
+        documents = [self._document(row["key"]) for row in rows if "error" not in row]
+        if not documents:
+            return {"host": None, "warnings": []}
+        first, *others = documents
+        return {
+            "host": {"workload": first["workload"], "trace": first.get("trace")},
+            "warnings": [text for text in first["warnings"]
+                         if all(text in one["warnings"] for one in others)],
+        }  # fmt: skip
+
+    def _document(self, key: str) -> JsonObject:
+        """Return the document of one drive."""
+        found = self._store.entry(key).document
+        if found is None:
+            raise InternalError(f"a drive that was tested has no document: {key}")
+        return found
 
     def _drive(self, index: int, seed: int, key: str, error: str | None) -> JsonObject:
         """Return what one drive showed."""
@@ -167,7 +178,7 @@ class LifeCampaign:
         row["temperature"] = self.sample.temperature(index)
         if error is not None:
             return row | {"error": error}
-        document = self._store.entry(key).document or {}
+        document = self._document(key)
         row |= {name: document[name] for name in KEPT}
         terabytes = min(document["tbw_tb"], self.sample.read_tb or math.inf)
         mean = document["uber"] * BITS_PER_TB * terabytes
