@@ -113,10 +113,17 @@ def test_changes_that_cannot_be_are_refused(key: str, value: object, accepted: s
     assert str(raised.value).startswith(f"{key}: ")
 
 
+def test_a_quarter_of_the_drive_is_near() -> None:
+    device = {"ftl.over_provisioning_pct": 1.0, "nand.blocks_per_plane": 32}
+    assert written(device, {}) == pytest.approx(1.662, rel=0.02)
+    pages = {"pattern": "random", "block_size_bytes": 4096}
+    assert written(device, pages) == pytest.approx(1.301, rel=0.02)
+
+
 @pytest.mark.parametrize(
     ("over_provisioning", "jesd219", "uniform"),
     [
-        pytest.param(0.07, 9.357, 8.360, id="7"),
+        pytest.param(0.07, 9.357, 8.360, id="7", marks=pytest.mark.long),
         pytest.param(0.14, 5.406, 4.592, id="14", marks=pytest.mark.long),
         pytest.param(0.28, 3.317, 2.658, id="28", marks=pytest.mark.long),
         pytest.param(0.50, 2.336, 1.816, id="50", marks=pytest.mark.long),

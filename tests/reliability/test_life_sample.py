@@ -130,7 +130,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
     ("name", "drives", "code"),
-    [("good", "31", 0), ("weak", "31", 1), ("short", "31", 1), ("short", "3", 4), ("good", "3", 4)],
+    [
+        pytest.param("good", "31", 0, marks=pytest.mark.long),
+        pytest.param("weak", "31", 1, marks=pytest.mark.long),
+        ("short", "31", 1),
+        ("short", "3", 4),
+        ("good", "3", 4),
+    ],
 )
 def test_the_command_accepts_or_not(name: str, drives: str, code: int) -> None:
     words = ["reliability", "life", "-c", f"{name}.yaml", "--tbw", "100", "--programs", "1e4"]

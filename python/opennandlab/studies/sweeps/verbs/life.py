@@ -36,6 +36,8 @@ LATER: dict[str, object] = {
 WORN = {"wear_out": "ignore"}
 # Keys of `nand.stress` that a point sets, and the settings of the test that they stand for.
 KEPT = {"retention_h": "storage_h", "temperature_c": "storage_c", "reads": "reads"}
+# Pages of scaled drives: no more than the programs of the test, unless these are very few.
+PAGES_MIN = 1 << 20
 # Before a key of the workload.
 WRITTEN = "workload."
 # Arguments of both tests that are not settings of their own.
@@ -227,6 +229,13 @@ class DriveLife(Life):
         "waf",
     )
     test: ClassVar[Callable[..., Any]] = drive_life_test
+
+    def memory_bytes(self, settings: JsonObject) -> int:
+        """Return the memory of the drive that is simulated: of the whole one, at most its part."""
+        device = load_device(settings["device"])
+        pages = max(float(settings["life"]["programs"]), PAGES_MIN)
+        share = min(1.0, pages / float(device.effective["physical_pages"]))
+        return int(share * float(device.effective["memory_bytes"]))
 
     def refuse_lost(self, device: DeviceConfig, asked: JsonObject) -> None:
         """Refuse also what becomes of worn blocks where they are all used to the end."""
