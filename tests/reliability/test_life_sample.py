@@ -19,6 +19,7 @@ from opennandlab.reliability.life import drawn
 from opennandlab.store import open_store
 from opennandlab.studies.fleet.life import LifeCampaign, Sample
 from opennandlab.studies.sweeps.engine import Threads
+from opennandlab.studies.sweeps.verbs.life import DriveLife
 from opennandlab.theory.reliability import PageCode
 
 # 0.8 TB of short blocks: 100 TB are 150 drive writes.
@@ -174,6 +175,32 @@ def test_bad_input_is_refused(more: list[str], says: str) -> None:
     done = CliRunner().invoke(app, ["reliability", "life", "-c", "good.yaml", *more])
     assert done.exit_code == 2, done.output
     assert says in " ".join(done.stderr.split())
+
+
+def test_points_of_a_sweep_change_their_workload() -> None:
+    asked = {"device": "tlc_standard", "life": {"workload": "jesd219-enterprise", "programs": 1e6}}
+    settings = DriveLife().reader(asked)({"life.workload.pattern.shift": 0.25})
+    assert settings["life"]["workload"]["pattern"]["shift"] == 0.25
+    assert "repeat" not in settings["life"]
+    whole = onl.load_device("tlc_standard").effective["memory_bytes"]
+    assert DriveLife().memory_bytes(settings) == pytest.approx(whole / 8, rel=0.01)
+    with pytest.raises(ConfigError, match=r"^life.workload.pattern.shift: .* without a workload"):
+        DriveLife().reader({"device": "tlc_standard"})({"life.workload.pattern.shift": 0.25})
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_run_has_the_name_of_its_shift_and_size() -> None:
+    words = ["benchmark", "-w", "jesd219-enterprise", "-c", "tlc_standard", "--json"]
+    words += ["--set", "nand.blocks_per_plane=32", "--set", "workload.timed=false"]
+    words += ["--set", "workload.total={ios: 100}", "--state", "fresh"]
+    done = CliRunner().invoke(app, [*words, "--shift", "17", "--min-size", "4KiB"])
+    assert done.exit_code == 0, done.output
+    workload = json.loads(done.stdout)["workload"]
+    assert workload["name"] == "jesd219-enterprise shift 17 min 4KiB"
+    assert (workload["pattern"]["shift"], workload["min_size_bytes"]) == (0.85, 4096)
+    twice = CliRunner().invoke(app, [*words, "--shift", "1", "--set", "workload.pattern.shift=0"])
+    assert twice.exit_code == 2
+    assert "accepted: one of them" in twice.stderr
 
 
 SMALL = {
