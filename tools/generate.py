@@ -234,17 +234,16 @@ def _cell(schema: Schema) -> str:
 
 EVERY_COMMAND = """## Every command
 
-Results go to standard output, notes and errors to standard error. Exit codes: 0 done; 1 a check failed;
-2 refused, nothing was run; 3 the target or a file failed; 130 interrupted.
+Results go to standard output, notes and errors to standard error. Exit codes: 0 done; 1 a check
+failed; 2 refused, nothing was run; 3 the target or a file failed; 130 interrupted.
 
 With `--json` standard output is one object with `schema`: that of the document, such as
 `opennandlab.result/1`, or of what the command prints, such as `opennandlab.cli.theory.waf/1`. An
-error is `{"schema": "opennandlab.error/1", "error": {"exit_code": 2, "message": "...", "path": "..."}}`, with
-`path` where a key is known, and the message on standard error as well. A document of a run that was
-cut may have `error` next to its keys.
+error is `{"schema": "opennandlab.error/1", "error": {"exit_code": 2, "message": "..."}}`, with
+`path` in `error` if a key is known, and the message on standard error as well. A document of a run
+that was cut may have `error` next to its keys.
 
-Tables are as wide as the terminal, or as `COLUMNS` where there is none; `NO_COLOR` takes the colours
-away."""
+Tables are as wide as the terminal, or as `COLUMNS` without one; `NO_COLOR` removes the colours."""
 
 
 def cli_page() -> str:

@@ -164,7 +164,7 @@ def test_a_document_of_another_version_is_refused_in_a_sentence(
                 assert "nothing of it can be drawn" in err
                 continue
             assert (code == 2) is not (family == "pts" and verb.startswith("compare")), err
-            assert f"opennandlab.{family}/{number}" in err
+            assert f"opennandlab.{family}/{number}" in err + out
             if code == 2 and f"opennandlab.{family}/1" in err:
                 assert hint in err
 

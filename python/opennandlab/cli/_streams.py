@@ -25,7 +25,7 @@ PLAIN_WIDTH, NUMBERS_WIDTH = 110, 400
 # Form of an error in JSON: {"schema": …, "error": {"exit_code": …, "message": …, …}}.
 ERROR_SCHEMA = "opennandlab.error/1"
 
-# Characters that not all encodings have -> what is written instead; and the name of that rule.
+# Characters that some encodings lack -> the replacement; and the name of that error handler.
 PLAIN = {
     "µ": "u", "·": "-", "…": "...", "×": "x", "±": "+-", "°": "deg ", "≥": ">=", "≤": "<=",
     "−": "-", "–": "-", "→": "->", "√": "sqrt ", "│": "|", "─": "-", "“": '"', "”": '"', "’": "'",
@@ -34,7 +34,7 @@ LEGIBLE = "opennandlab.legible"
 
 
 def _replaced(error: UnicodeError) -> tuple[str, int]:
-    """Write what an encoding lacks by what it has; `?` for the rest."""
+    """Replace characters that an encoding lacks; `?` is for those without a replacement."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     lacking = error.object[error.start : error.end]
