@@ -20,7 +20,7 @@ CELL_COLUMNS = [
     "phase", "round", "rw_pct", "block_bytes", "threads", "queue_depth", "label", "start_s",
     "seconds", "ios", "iops", "read_iops", "write_iops", "mb_s", "read_mb_s", "write_mb_s",
     "lat_us_mean", "lat_us_p50", "lat_us_p99", "lat_us_p999", "lat_us_p9999", "lat_us_p99999",
-    "lat_us_max", "written_bytes", "waf", "cpu_pct",
+    "lat_us_max", "written_bytes", "waf", "cpu_pct", "power_w", "j_per_gb", "iops_per_w", "at_s",
 ]  # fmt: skip
 MIXES = [100, 95, 65, 50, 35, 5, 0]
 BLOCKS = [1048576, 131072, 65536, 32768, 16384, 8192, 4096, 512]
@@ -81,6 +81,7 @@ class Recorder:
                 label or f"RND {size / 1024:g} KiB {read_pct}/{100 - read_pct}", self.now_s,
                 seconds, ios, iops, iops * reads, iops * (1 - reads), mb_s, mb_s * reads,
                 mb_s * (1 - reads), mean, *lat, mean * 12, self.written, waf, cpu_pct,
+                *[None] * 4,
             ]
         )  # fmt: skip
         self.now_s += seconds

@@ -382,3 +382,15 @@ def test_logs_that_no_run_can_have_are_refused_before_it(cli: Cli, folder: Path)
     missing = cli(*test, "file:drive.img?size=64MiB")
     assert (missing.returncode, "does not exist" in missing.stderr) == (2, True)
     assert not (folder / "drive.img").exists()
+
+
+def test_an_older_document_keeps_its_columns() -> None:
+    content = pts.to_json(run_test(TESTS["throughput"], FakeTarget(), settings=SMOKE))
+    count = len(pts.Cell.__struct_fields__) - 4
+    content["cells"]["columns"] = content["cells"]["columns"][:count]
+    content["cells"]["rows"] = [row[:count] for row in content["cells"]["rows"]]
+    del content["header"]["power"]
+    document, unknown = pts.from_file(content)
+    assert unknown == []
+    assert pts.to_json(document) == content
+    assert {cell.power_w for cell in document.cells.rows} == {None}

@@ -522,8 +522,12 @@ def is_of_power(name: str) -> bool:
 
 
 def to_json(document: PtsDocument) -> JsonObject:
-    """Return the document as it stands in a file."""
-    return plain(document)
+    """Return the document as in a file; cells of older ones keep their columns."""
+    found = plain(document)
+    count = len(document.cells.columns)
+    if count < len(Cell.__struct_fields__):
+        found["cells"]["rows"] = [row[:count] for row in found["cells"]["rows"]]
+    return found
 
 
 def from_json(value: JsonObject) -> PtsDocument:

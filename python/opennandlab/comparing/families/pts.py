@@ -51,8 +51,9 @@ UNTOLD = (None, "", "unknown")
 # Which way is better, by what a name or unit holds; the first that fits counts.
 BETTER: tuple[tuple[str, Better | None], ...] = (
     (r"ratio|gain|predicted|_bytes|superblock|_sample$|^probe_|^asked", None),
+    (r"power_w|(?<!/)\bw\]?$|j_per_gb|j/gb", "lower"),
     (r"iops|mb_?/?s|throughput|per_s$|min_to_mean|mean_to_deviation", "higher"),
-    (r"\bart|\bmrt|lat_|(_|\b)[µu]s(_|\b)|(_|\b)ms(_|\b)|waf|\bcv\b|recovery", "lower"),
+    (r"\bart|\bmrt|lat_|(_|\b)[µu]s(_|\b)|(_|\b)ms(_|\b)|waf|\bcv\b|recovery|to_mean", "lower"),
     (r"drop_pct|share_below_half|excursion|spread|cpu_pct", "lower"),
 )
 # Tables of which the first that a document has is shown; `--all` shows every one.
