@@ -30,6 +30,7 @@ runs sweeps --store kept
 pts iops --target sim:small.yaml --time-base smoke --dry-run
 pts iops --target sim:small.yaml --time-base smoke -o iops --block-sizes 4k,64k --mixes 100,0
 pts latency --target sim:small.yaml --time-base smoke -o latency
+pts latency -t sim:small.yaml --time-base smoke --state young,old --set controller.power.idle_w=1
 pts identify --target sim:small.yaml --time-base smoke
 pts steady-state --values 5300,5200,5050,4900,4770
 pts import --list

@@ -123,7 +123,7 @@ def test_saturation_begins_without_preconditioning_and_ends_with_a_histogram():
         ("oltp", 65, "random"),
         ("vod", 90, "sequential"),
         ("metadata", 50, "sequential"),
-        ("cbw", 40, "random"),
+        ("cbw", 0, "random"),
     ],
 )
 def test_saturation_has_the_loads_of_version_2(workload, read_pct, pattern):

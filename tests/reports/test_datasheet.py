@@ -255,7 +255,7 @@ def test_folders_stand_for_their_documents(tmp_path):
 OPTIONS = {
     "pts wsat": "--capacities 2 --ss-max-rounds 6 --seed 7 --profile C --cache disabled",
     "pts throughput": "--active-range-pct 50 --wipc-base range --data file --cell-seconds 0.05",
-    "pts latency": "--pts 1.1 --ar-amount 2MiB --ar-segments 8 --wipc-capacities 1.5",
+    "pts latency": "--pts 1.1 --ar-amount 2MiB --ar-segments 8 --wipc-capacities 1.5 --state old",
     "pts iops": "--oio 3 --set ftl.over_provisioning_pct=0.2 --set ftl.gc_policy.kind=fifo",
     "characterise": "--only access_time --threads 3 --queue-depth 2",
 }

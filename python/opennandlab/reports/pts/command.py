@@ -81,7 +81,10 @@ def _settings(header: Header) -> Iterator[str]:
         yield from ("--time-base", header.time_base.name)
     if header.seed != SEED:
         yield from ("--seed", f"{header.seed}")
-    changed = header.deviations
+    state = header.target.state
+    if state is not None and state.name != "image":
+        yield from ("--state", state.name)
+    changed = [*header.deviations, *(header.choices or [])]
     if header.oio_throttle is not None:
         yield from ("--oio", f"{header.oio_throttle}")
     elif any(text.startswith("TC ") for text in changed):

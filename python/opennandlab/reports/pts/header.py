@@ -422,13 +422,20 @@ def _setup(measured: Measured) -> list[tuple[str, str]]:
         ("WDPC", "the rounds of the test itself" if measured.steady else "none"),
         ("Active range", _active_range(header)),
         ("Data", header.data),
-        ("Threads / queue depth", "; ".join((_load(header), *(header.choices or [])))),
+        ("Threads / queue depth", _chosen_load(header)),
         *([("Source of the settings", header.ranges_from)] if header.ranges_from else []),
         ("OIO throttle", throttle if measured.has("header", "oio_throttle") else ""),
         *([("Power", text)] if (text := power_text(header)) else []),
         ("Seed", _seed(measured)),
         ("Options", _options(header.options)),
     ]
+
+
+def _chosen_load(header: Header) -> str:
+    """Return threads and depth; if the operator chose others, with the recommended ones."""
+    load, choices = _load(header), header.choices or []
+    is_stated = any(text.startswith(load) for text in choices)
+    return "; ".join(choices if is_stated else [load, *choices])
 
 
 def _run(measured: Measured) -> list[tuple[str, str]]:

@@ -125,7 +125,8 @@ def _by_value(measured: Sequence[Measured], values: Sequence[str], key: str) -> 
 def _facts(measured: Sequence[Measured], names: Sequence[str]) -> Facts:
     """Return for each run what decides whether it may be compared."""
     wanted = {
-        "Target", "Over-provisioning", "Conformance", "Profile", "Specification", "Time base",
+        "Target", "State before", "Over-provisioning", "Conformance", "Profile", "Specification",
+        "Time base",
         "Write cache", "Active range", "WIPC", "Threads / queue depth", "Steady state", "Seed",
         "User capacity", "Keys changed", "Digest",
     }  # fmt: skip
