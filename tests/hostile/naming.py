@@ -88,7 +88,7 @@ READERS: tuple[tuple[str, ...], ...] = (
     ("fleet", "run", "r.json", "-o", "out"), ("replay", "r.json", "-c", "small.yaml"),
     ("power", "endurance", "r.json", "--devices", "1", "--tbw", "1e-6", "-o", "out"),
     ("THEN", ("runs", "add", "r.json", *STORE), ("runs", "export", "out.csv", *STORE)),
-    ("fleet", "show", "r.json"),
+    ("ocp", "r.json", "--before", "r.json"), ("fleet", "show", "r.json"),
 )  # fmt: skip
 OWN: dict[str, tuple[tuple[str, ...], ...]] = {
     "result": READERS[:2],
