@@ -106,7 +106,7 @@ def show_entry(entry: "Entry") -> None:
         console.print(terminal.plain_table(["metric", "value"], rows))
     console.print("\nsettings", style="bold")
     keys = [
-        (path, value if isinstance(value, str) else json.dumps(value))
+        (path, json.dumps(value) if isinstance(value, list) else plain_value(value))
         for path, value in leaves(entry.settings)
     ]
     console.print(terminal.Grid(("", ""), keys, left=(0, 1), is_plain=True))

@@ -500,7 +500,7 @@ def table(given: TableOptions) -> None:
     if given.as_json:
         terminal.emit_json({"rows": rows})
     elif not given.quiet:
-        cycles = [f"{point['pe_cycles']} P/E" for point in rows[0]["points"]]
+        cycles = [f"{number(point['pe_cycles'])} P/E" for point in rows[0]["points"]]
         lines = [["the page", *(f"{point['page']:.2e}" for point in rows[0]["points"])]]
         for row in rows:
             cells = [

@@ -26,6 +26,7 @@ from opennandlab.base.canonical import first_difference, readable_json
 from opennandlab.base.errors import ConfigError, ResultError
 from opennandlab.base.files import check_writable, is_there, write_atomically
 from opennandlab.base.frames import needed
+from opennandlab.base.words import number
 from opennandlab.documents.ecc import CURVE_SCHEMA, CurveDocument
 from opennandlab.documents.record import JsonObject, plain
 from opennandlab.documents.saved import read_document, typed
@@ -505,8 +506,8 @@ def table_rows(document: CurveDocument) -> list[list[str]]:
                 f"{point.fer:.3g}",
                 "exact" if is_exact else f"{point.fer_low:.2g} .. {point.fer_high:.2g}",
                 f"{point.ber:.2g}",
-                "-" if is_exact else f"{point.frames}",
-                "-" if is_exact else f"{point.frame_errors}",
+                "-" if is_exact else number(point.frames),
+                "-" if is_exact else number(point.frame_errors),
                 "-" if is_exact else f"{point.undetected}",
                 point.method.replace("_", " "),
             ]

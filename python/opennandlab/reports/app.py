@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from opennandlab.documents.app import DELETE_PCT, AppCase, AppDocument, AppDrive, AppIo, AppTime
+from opennandlab.reports import words
 from opennandlab.reports.figure.model import Axis, Plot, Series
 from opennandlab.reports.model import (
     Badge,
@@ -101,9 +102,9 @@ def _runs(document: AppDocument) -> str:
 
 def _headlines(document: AppDocument) -> Iterator[Headline]:
     if document.score.score is not None:
-        yield Headline("score", f"{document.score.score:.0f}")
+        yield Headline("score", words.value(document.score.score, 0))
     if document.total_ms is not None:
-        yield Headline("run time", f"{document.total_ms.mean:.0f}", "ms")
+        yield Headline("run time", words.value(document.total_ms.mean, 0), "ms")
     longest = [one for one in document.cases if one.response_ms]
     if longest:
         worst = max(longest, key=lambda one: one.response_ms.max if one.response_ms else 0.0)
