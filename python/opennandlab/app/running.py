@@ -41,8 +41,8 @@ def run(  # noqa: PLR0913 (options, by name)
     Raises:
         ConfigError: for what cannot be run, with the key.
 
-    >>> run("emmc_16gb", cases={"camera": 1}, runs=1)
-    <AppResult light on sim:emmc_16gb: closed-loop replay in virtual time, ... passed>
+    >>> run("emmc_16gb", cases={"camera": 1}, runs=1).passed
+    True
     """
     chosen, began = find_suite(suite, cases), time.monotonic()
     created = dt.datetime.now(tz=dt.timezone.utc).isoformat(timespec="milliseconds")
