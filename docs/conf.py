@@ -67,6 +67,7 @@ html_title = "opennandlab"
 html_extra_path = ["site/top"]
 html_static_path = ["site/static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 html_copy_source = False
 html_show_sphinx = False
 html_theme_options = {"navigation_with_keys": True, "top_of_page_buttons": []}

@@ -131,8 +131,13 @@ def test_the_site_searches_in_a_folder_and_takes_the_width_of_the_window(site: P
                 "[document.documentElement.scrollWidth,"
                 " document.querySelector('article').offsetWidth]"
             )
+        unlevelled = page.locator("[role=heading]:not([aria-level])").count()
+        page.set_viewport_size({"width": 420, "height": 900})
+        # The keyboard reaches what scrolls sideways.
+        page.wait_for_selector("article pre[tabindex='0']")
         browser.close()
     assert not complaints
+    assert not unlevelled
     assert len(excerpts) > 10
     # Of a page that only lists others the search knows their titles, which are not in its text.
     found = [excerpt for excerpt in excerpts if "superblock" in excerpt.lower()]
