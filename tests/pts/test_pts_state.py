@@ -14,7 +14,8 @@ from opennandlab.base.errors import ConfigError
 from opennandlab.documents.record import plain
 from opennandlab.pts import TESTS, Settings, run_test
 from opennandlab.reports.pts import source
-from opennandlab.reports.pts.header import facts, state_text, subtitle
+from opennandlab.reports.pts.drive import state_text
+from opennandlab.reports.pts.header import facts, subtitle
 from opennandlab.targets.simulated import SimulatedTarget
 
 FAILING = {"nand.failures": {"program": 0.0, "erase": 1e-5, "growth": 1.0}}

@@ -14,7 +14,7 @@ from opennandlab.pts import TESTS
 from opennandlab.pts.bench.folder import Place
 from opennandlab.pts.bench.plan import Settings
 from opennandlab.pts.bench.runner import run_test
-from opennandlab.reports.pts.header import life_text
+from opennandlab.reports.pts.drive import life_text
 from opennandlab.targets import ocp, purge
 from opennandlab.targets.base import Limit, Stimulus
 from opennandlab.targets.block import life_estimates

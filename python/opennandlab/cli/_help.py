@@ -1,4 +1,4 @@
-r"""How `--help` looks: commands in groups, examples to copy, and what was meant by a typo.
+r"""How `--help` looks: commands in groups, examples to copy, and suggestions after a typo.
 
 ```text
 Run a simulated drive:          a section for each group
@@ -97,7 +97,7 @@ def continued(command: str, width: int) -> list[str]:
 
 
 def near_options(option: str, known: Sequence[str]) -> list[str]:
-    """Return the options that were probably meant: dashes say nothing.
+    """Return the options that were probably meant; dashes count for nothing.
 
     >>> near_options("--sede", ["--seed", "--set"]), near_options("--dry-run", ["--runs"])
     (['--seed'], [])
@@ -109,7 +109,7 @@ def near_options(option: str, known: Sequence[str]) -> list[str]:
 
 
 def meant(context: Any, word: str) -> str:  # noqa: ANN401
-    """Return what was probably meant by an unknown command, for the end of a sentence; or nothing.
+    """Return the likely name for an unknown command, for the end of a sentence; or nothing.
 
     Args:
         context: That of its group.

@@ -47,7 +47,7 @@ ELSEWHERE = {
 }
 # Options of the program, which stand before the command -> how.
 BEFORE = {"--log": "--log FILE", "--log-format": "--log-format json", "--verbose": "-v", "-v": "-v"}
-# Options that may stand without a value -> what they mean then.
+# Options that may have no value -> the value they take then.
 ALONE = {"--band": "all"}
 # Options NAME=VALUE that may be repeated; for each name the last value counts.
 NAMED = {"--set", "--until", "--case", "--trace", "--size"}

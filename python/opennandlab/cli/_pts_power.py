@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 EXAMPLE = "opennandlab pts power run watts.csv"
 # Option of the tests, and argument of the verb, in errors.
 OPTION, ARGUMENT = "--power-log", "LOG"
-# What is said of a run whose log did not fit.
+# Note on a run whose log does not fit it.
 AFTERWARDS = "`opennandlab pts power RESULT LOG` attaches a log to results that are there"
 
 
@@ -157,7 +157,7 @@ def _show(path: Path, document: "PtsDocument") -> None:
     """Print what a document has of the log."""
     from opennandlab.cli._pts_tables import grid, title
     from opennandlab.documents.pts import is_of_power
-    from opennandlab.reports.pts.header import power_text
+    from opennandlab.reports.pts.drive import power_text
     from opennandlab.reports.pts.tables import of_block
 
     console = terminal.stdout(is_numbers=True)

@@ -134,7 +134,7 @@ def header_lines(document: "PtsDocument") -> list[str]:
         f"time base: {head.time_base.clock}, {head.time_base.name}"
         + (f", cell at least {' and '.join(length)}" if length else ""),
     ]
-    from opennandlab.reports.pts.header import power_text, state_text, waf_text
+    from opennandlab.reports.pts.drive import power_text, state_text, waf_text
 
     lines += filter(None, (state_text(head), power_text(head)))
     if head.logs is not None:

@@ -32,6 +32,7 @@ from opennandlab.reports.pts import (
     wsat,
     xsr,
 )
+from opennandlab.reports.pts.drive import power_text
 from opennandlab.reports.pts.headline import headlines
 from opennandlab.reports.pts.source import Measured, read
 
@@ -96,8 +97,8 @@ def chapter_of(measured: Measured) -> Chapter:
         sections.append(Section("percentiles", "Percentiles", tails))
     watts = tuple(tables.of_block(one) for one in measured.document.tables if is_of_power(one.id))
     if watts:
-        told = header.power_text(measured.header)
-        sections.append(Section("power", "Power", watts, f"{told[:1].upper()}{told[1:]}."))
+        text = power_text(measured.header)
+        sections.append(Section("power", "Power", watts, f"{text[:1].upper()}{text[1:]}."))
     if repeats := tuple(tables.of_repeats(measured.document)):
         sections.append(Section("repeats", "Repeated runs", repeats))
     if not any(section.id == "results" for section in sections):
