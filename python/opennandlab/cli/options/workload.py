@@ -17,7 +17,7 @@ SHIFT_MAX = 100 // STEP_PCT - 1
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadOptions(Options):
-    """Changes of a workload that are options."""
+    """Changes of a workload that have options."""
 
     shift: Annotated[
         int | None,
