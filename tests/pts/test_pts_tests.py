@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import pts_documents
 from fake_target import FakeTarget
 from opennandlab.documents.record import plain
 from opennandlab.pts import STANDARD, TESTS, Settings, run_test
@@ -21,6 +22,8 @@ from opennandlab.pts.tests import latency
 from opennandlab.pts.tests.rw_ratio import mixed_efficiency
 from opennandlab.pts.tests.scalability import die_counts
 from opennandlab.pts.tests.xsr import first_at, recovery
+from opennandlab.reports.model import Table
+from opennandlab.reports.pts import views
 from opennandlab.stats.histogram import Histogram
 from opennandlab.targets.base import Limit, Stimulus
 from opennandlab.targets.simulated import SimulatedTarget
@@ -232,6 +235,28 @@ def test_both_measures_of_the_recovery_are_in_the_results():
     else:
         begin = third[expected - 1]["start_s"] - third[0]["start_s"]
         assert results["to_mean_s"] == pytest.approx(begin)
+
+
+def test_the_recovery_is_shown_by_both_measures() -> None:
+    content = pts_documents.xsr()
+    content["results"] |= {
+        "recovery_s": 20.0, "recovery_drive_fills": 0.5, "group_1_mb_s": 450.0,
+        "to_mean_sample": 4, "to_mean_s": 90.0, "to_mean_drive_fills": 2.0,
+    }  # fmt: skip
+    shown = views.chapter(content, "xsr")
+    lead = shown.sections[0].lead
+    assert "By our measure, five samples in a row at 90 %" in lead
+    assert "group 3 recovered after 20 s and 0.5" in lead
+    assert "the first minute at or above the mean of group 1 (450 MB/s), it did after" in lead
+    quoted = {one.name: one.text for one in shown.headlines}
+    assert quoted["recovered: five samples at 90 %"] == "20 s"
+    assert quoted["recovered: first minute at the mean of group 1"] == "90 s"
+    content["results"] |= dict.fromkeys(("to_mean_sample", "to_mean_s", "to_mean_drive_fills"))
+    never = views.chapter(content, "xsr")
+    assert "(450 MB/s), it never did." in never.sections[0].lead
+    (table,) = [item for item in never.items if item.id == "results" and isinstance(item, Table)]
+    rows = dict(row[:2] for row in table.rows)
+    assert rows["first minute at the mean of group 1: after, s"] == "never"
 
 
 def test_recovery_can_be_never():

@@ -529,7 +529,8 @@ def test_the_drop_of_independence_is_the_one_of_the_tutorial() -> None:
 def test_a_recovery_that_never_came_is_called_so() -> None:
     shown = chapter("xsr")
     assert "never recovered" in shown.sections[0].lead
-    assert dict(row[:2] for row in table(shown, "results").rows)["recovered after, s"] == "never"
+    rows = dict(row[:2] for row in table(shown, "results").rows)
+    assert rows["five samples at 90 % of that: after, s"] == "never"
 
 
 def test_a_recovery_without_a_loss_is_told_as_such() -> None:
@@ -538,7 +539,8 @@ def test_a_recovery_without_a_loss_is_told_as_such() -> None:
     document["results"] |= {"recovery_s": 0.0, "recovery_drive_fills": 0.0}
     shown = views.chapter(document, "xsr")
     assert "at once" in next(one.lead for one in shown.sections if one.title == "Groups")
-    assert {one.name: one.text for one in shown.headlines}["recovered"] == "at once"
+    quoted = {one.name: one.text for one in shown.headlines}
+    assert quoted["recovered: five samples at 90 %"] == "at once"
     assert "recovered after" not in {one.name for one in shown.headlines}
 
 
