@@ -98,6 +98,24 @@ class Logs:
 
 
 @dataclass(frozen=True)
+class IoStream:
+    """Requests of one kind in a mix of several.
+
+    Args:
+        order: `random`, or `sequential`: each starts where the last of this stream and thread
+            ended, from a place in the slice of its thread that follows from the seed.
+        block_bytes: Size of the requests; they start at multiples of it.
+        is_read: Whether they read.
+        weight: Its share by count, any positive number.
+    """
+
+    order: Literal["random", "sequential"]
+    block_bytes: int
+    is_read: bool
+    weight: float
+
+
+@dataclass(frozen=True)
 class Stimulus:
     """One access pattern.
 
@@ -121,6 +139,10 @@ class Stimulus:
         rate_per_s: Requests of all threads per second, made by a Poisson process as long as fewer
             than `outstanding` are; None to make one whenever one completes.
         beside: Other stimuli at the same time, random ones without further ones beside them.
+        streams: Kinds of requests that are drawn by weight in one closed loop; none for one kind.
+            `read_pct` and `block_bytes` then hold what follows from them, see `mixture.of`.
+        is_counted: Whether the weights of `streams` are counts: that number of requests is made
+            of each, in random order, and then no more.
     """
 
     pattern: Pattern = "random"
@@ -137,6 +159,8 @@ class Stimulus:
     logs: Logs | None = None
     rate_per_s: float | None = None
     beside: tuple[Stimulus, ...] = ()
+    streams: tuple[IoStream, ...] = ()
+    is_counted: bool = False
 
     @property
     def outstanding(self) -> int:

@@ -12,6 +12,7 @@ part of the time is the ramp, and how long requests took. Times are whole nanose
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,6 +22,7 @@ from opennandlab import _core
 from opennandlab.base.errors import ConfigError
 from opennandlab.stats.histogram import Histogram
 from opennandlab.targets.base import Limit, Measurement, Requests, Sample, Stimulus
+from opennandlab.targets.mixture import Drawn, sources
 from opennandlab.targets.spec import stream_spec
 
 READ, WRITE = 0, 1
@@ -64,6 +66,10 @@ class Source:
     def __init__(self, stimulus: Stimulus, capacity_bytes: int, seed: int) -> None:
         """Begin at the first request."""
         check(stimulus)
+        self._streams: Sequence[_core.Stream | Drawn]
+        if stimulus.streams:
+            self._streams = sources(stimulus, capacity_bytes, seed)
+            return
         threads = stimulus.threads if stimulus.pattern == "sequential" else 1
         spec, room = stream_spec(stimulus), capacity_bytes // UNIT_BYTES * UNIT_BYTES
         self._streams = [_core.Stream(spec, room, seed, thread) for thread in range(threads)]
@@ -87,6 +93,9 @@ def check(stimulus: Stimulus) -> None:
         if getattr(stimulus, key):
             message = f"`{key}` is for simulated flash drives; accepted: one closed loop"
             raise ConfigError("target", message)
+    if stimulus.is_counted:
+        message = "requests by count are for flash drives and real targets; accepted: one of them"
+        raise ConfigError("target", message)
 
 
 def end_bytes(stimulus: Stimulus, capacity_bytes: int, moved: int) -> int:

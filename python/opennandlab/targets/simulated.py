@@ -62,6 +62,7 @@ from opennandlab.core.slices import SLICE_GROWTH, SLICE_OPS_FIRST, SLICE_S
 from opennandlab.documents import pts_header
 from opennandlab.documents.ocp import DeviceLogs
 from opennandlab.stats.histogram import Histogram
+from opennandlab.targets import mixture
 from opennandlab.targets.base import (
     CacheState,
     Limit,
@@ -79,6 +80,7 @@ from opennandlab.targets.base import (
 )
 from opennandlab.targets.drive_state import StartState, overruled_by, settings_of
 from opennandlab.targets.spec import cell_spec
+from opennandlab.targets.stepped import Loop
 from opennandlab.theory.prediction import has_write_buffer
 
 # What draws the energies of a key of the device file.
@@ -154,6 +156,8 @@ class SimulatedTarget(Target):
         self.sector_bytes = 512
         self._data = _declared_data(self._declared)
         self._has_cache = True
+        # Whether a player was made once, which drives that are no plain disks refuse.
+        self._takes_mixes = False
 
     @property
     def _core(self) -> _core.Drive:
@@ -253,6 +257,9 @@ class SimulatedTarget(Target):
     def check(self, stimulus: Stimulus) -> None:
         """Refuse what `run` would, such as random writes of a drive with zones."""
         self._core.cell_commands(cell_spec(stimulus, Limit(ios=1), None, is_measured=True), 0, 0)
+        if stimulus.streams and not self._takes_mixes:
+            self.player()
+            self._takes_mixes = True
 
     def run(  # noqa: PLR0913 (as the base says)
         self,
@@ -276,12 +283,43 @@ class SimulatedTarget(Target):
             TargetError: when the drive is worn out, or no time passes.
         """
         self._set_data(stimulus)
+        if stimulus.streams:
+            return self._run_mix(stimulus, limit, seed, sample_s, watch)
         stimulus = self._of_whole(stimulus)
         self._core.begin_cell(cell_spec(stimulus, limit, sample_s, is_measured=is_measured), seed)
         self._advance(watch)
         outcome: dict[str, Any] = json.loads(self._core.cell())
         self._refuse(outcome)
         return _measurement(outcome)
+
+    def _run_mix(
+        self,
+        stimulus: Stimulus,
+        limit: Limit,
+        seed: int,
+        sample_s: float | None,
+        watch: Watcher | None,
+    ) -> Measurement:
+        """Apply a mix of streams, request by request."""
+        nand = self._declared.to_dict()["nand"]
+        player = self.player()
+        loop = Loop(
+            self.name,
+            player,
+            mixture.sources(stimulus, self.capacity_bytes, seed),
+            stimulus.queue_depth,
+            limit,
+            nand["channels"] * nand["dies_per_channel"],
+        )
+        loop.run(watch)
+        found = loop.measured(stimulus, self.capacity_bytes, sample_s)
+        programmed = self.take_back(player)
+        written = found.written_bytes
+        inside = {
+            "nand_bytes_written": programmed,
+            "waf": programmed / written if written else None,
+        }
+        return replace(found, inside=inside)
 
     def commands(
         self, stimulus: Stimulus, seed: int, count: int

@@ -31,7 +31,12 @@ def stream_spec(stimulus: Stimulus) -> str:
 
 def _declared(stimulus: dict[str, Any]) -> dict[str, Any]:
     """Return a stimulus as the core declares it: data are a matter of the device."""
-    left_out = {"data", *(key for key in ("skew", "logs", "rate_per_s") if stimulus[key] is None)}
+    left_out = {
+        "data",
+        "streams",
+        "is_counted",
+        *(key for key in ("skew", "logs", "rate_per_s") if stimulus[key] is None),
+    }
     document = {key: value for key, value in stimulus.items() if key not in left_out}
     if stimulus["skew"] and stimulus["skew"]["ranks_per_place"] == 1:
         document["skew"] = {k: v for k, v in stimulus["skew"].items() if k != "ranks_per_place"}

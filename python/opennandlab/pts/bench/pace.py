@@ -104,9 +104,11 @@ class Pace:
 
     def rate(self, stimulus: Stimulus) -> Rate | None:
         """Return the rate of a load; None where the copy cannot do it."""
+        if stimulus.is_counted:
+            return None
         key = (
             stimulus.pattern, stimulus.read_pct, stimulus.block_bytes, stimulus.outstanding,
-            stimulus.rate_per_s,
+            stimulus.rate_per_s, stimulus.streams,
         )  # fmt: skip
         if key not in self.rates:
             found = self._tried(stimulus)

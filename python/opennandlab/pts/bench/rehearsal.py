@@ -21,6 +21,7 @@ from opennandlab.pts.bench.pace import Pace
 from opennandlab.pts.bench.plan import Plan
 from opennandlab.pts.bench.test import Test
 from opennandlab.stats.histogram import Histogram
+from opennandlab.targets import mixture
 from opennandlab.targets.base import (
     CacheState,
     Limit,
@@ -192,6 +193,8 @@ class _Stand(Target):
         total.runs += 1
         if stimulus not in total.checked:
             total.checked.add(stimulus)
+            if stimulus.streams:
+                mixture.sources(stimulus, self.capacity_bytes, 0)
             if self.is_virtual:
                 self._check(stimulus)
             else:

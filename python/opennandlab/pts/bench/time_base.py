@@ -252,7 +252,7 @@ class TimeBase:
         many and no more, are a part of them.
         """
         queued = stimulus.outstanding
-        if queued == 1:
+        if queued == 1 or stimulus.is_counted:
             return limit
         if limit.ios:
             ramp = max(limit.ramp_ratio * limit.ios, queued)

@@ -379,6 +379,9 @@ def _pattern_lines(stimulus: Stimulus) -> list[tuple[str, str | int]]:
         lines.append(("rwmixread", reads))
     sizes = sizes_of(stimulus)
     align = stimulus.align_bytes
+    if stimulus.streams:
+        # The log has the size of each request; this is that of the buffers.
+        return [*lines, ("bs", max(size for size, _ in sizes))]
     if len(sizes) == 1:
         lines.append(("bs", sizes[0][0]))
     else:
@@ -485,6 +488,9 @@ def whole_percents(weights: Sequence[float]) -> list[int]:
 def deviations(place: Place, stimulus: Stimulus) -> list[str]:
     """Say what fio does otherwise than the stimulus asks."""
     found = [text for load in stimulus.beside for text in deviations(place, load)]
+    if stimulus.streams:
+        # Each request is drawn here, and fio only carries it out.
+        return found
     if stimulus.read_pct != round(stimulus.read_pct):
         found.append(f"reads {round(stimulus.read_pct)} % instead of {stimulus.read_pct:g} %")
     shares = {

@@ -32,6 +32,8 @@ from pathlib import Path
 
 from opennandlab import _core
 from opennandlab.targets.base import Stimulus, TargetError
+from opennandlab.targets.mixture import Drawn, sources
+from opennandlab.targets.spec import stream_spec
 
 # Requests drawn at once, for each thread.
 CHUNK = 4096
@@ -45,7 +47,16 @@ ENDLESS = 1 << 62
 
 def is_streamed(stimulus: Stimulus) -> bool:
     """Whether the requests of a stimulus are drawn here."""
-    return stimulus.skew is not None or stimulus.logs is not None or stimulus.pattern == "shuffled"
+    is_law = stimulus.skew is not None or stimulus.logs is not None
+    return is_law or stimulus.pattern == "shuffled" or bool(stimulus.streams)
+
+
+def drawn(stimulus: Stimulus, capacity_bytes: int, seed: int) -> Sequence[_core.Stream | Drawn]:
+    """Return the requests of each thread."""
+    if stimulus.streams:
+        return sources(stimulus, capacity_bytes, seed)
+    spec = stream_spec(stimulus)
+    return [_core.Stream(spec, capacity_bytes, seed, one) for one in range(stimulus.threads)]
 
 
 def count_of(stimulus: Stimulus, ios: int, total_bytes: int) -> int:
@@ -57,14 +68,21 @@ def count_of(stimulus: Stimulus, ios: int, total_bytes: int) -> int:
         total_bytes: Their bytes, in place of `ios`; 0 for no limit.
     """
     size = stimulus.block_bytes
-    if not isinstance(size, int):
+    if not isinstance(size, int) and not stimulus.streams:
         raise TargetError("skewed requests of several sizes cannot be carried out through fio")
-    wanted = ios or ceil(total_bytes / size)
+    wanted = ios or ceil(total_bytes / _mean(size))
     if not wanted:
         return ENDLESS
     if stimulus.logs is not None and stimulus.queue_depth > 1:
         raise TargetError("zones are written with one request outstanding through fio")
     return ceil(wanted / stimulus.threads)
+
+
+def _mean(sizes: int | tuple[tuple[int, float], ...]) -> float:
+    """Return the mean size of requests."""
+    if isinstance(sizes, int):
+        return sizes
+    return sum(size * weight for size, weight in sizes) / sum(weight for _, weight in sizes)
 
 
 def end_lines(stimulus: Stimulus, count: int) -> list[tuple[str, str | int]]:
@@ -90,7 +108,7 @@ class Source:
         trims: Whether there is anything to trim.
     """
 
-    streams: Sequence[_core.Stream]
+    streams: Sequence[_core.Stream | Drawn]
     count: int
     name: str
     trim: Callable[[int, int], None]
@@ -148,7 +166,7 @@ class _Worker:
     """Serves one thread of fio."""
 
     door: socket.socket
-    stream: _core.Stream
+    stream: _core.Stream | Drawn
     source: Source
     over: threading.Event
     failures: list[BaseException]

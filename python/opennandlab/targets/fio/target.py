@@ -21,7 +21,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
 
-from opennandlab import _core
 from opennandlab.base.errors import WriteError
 from opennandlab.documents import pts_header
 from opennandlab.stats.histogram import Histogram
@@ -45,7 +44,6 @@ from opennandlab.targets.fio.route import Route
 from opennandlab.targets.fio.runner import Files, Fio, Terms, Told, find_fio, run_fio
 from opennandlab.targets.host import platform_facts
 from opennandlab.targets.names import link_to, printable
-from opennandlab.targets.spec import stream_spec
 
 # The engines for local files, the best first: what works is found once by a small read.
 ENGINES = ("io_uring", "libaio", "posixaio")
@@ -300,12 +298,8 @@ class FioTarget(Target):
         """Run one process of fio on requests that are drawn here."""
         if stimulus.beside:
             raise TargetError("a skewed load cannot have others beside it through fio")
-        spec = stream_spec(stimulus)
         source = streams.Source(
-            [
-                _core.Stream(spec, place.capacity_bytes, seed, thread)
-                for thread in range(stimulus.threads)
-            ],
+            streams.drawn(stimulus, place.capacity_bytes, seed),
             streams.count_of(stimulus, leg.ios, leg.bytes),
             place.file,
             self.trim,
