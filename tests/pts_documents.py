@@ -15,6 +15,7 @@ from fake_target import FakeTarget
 from opennandlab.documents.pts import PtsDocument
 from opennandlab.documents.record import plain
 from opennandlab.pts import TESTS, Settings, run_test
+from places import FOLDER
 from pts_recorder import (
     BLOCKS,
     CAPACITY,
@@ -416,9 +417,15 @@ def consistency() -> dict[str, Any]:
                     results={"runs": runs})  # fmt: skip
 
 
+def settings_of(test: str, time_base: str = "smoke") -> Settings:
+    """Return the settings of a test, with what it cannot be without."""
+    options = {"capture": str(FOLDER / "saved" / "capture.json")} if test == "rwsw" else {}
+    return Settings(time_base=time_base, options=options)  # type: ignore[arg-type]
+
+
 @cache
 def _ran(test: str) -> PtsDocument:
-    return run_test(TESTS[test], FakeTarget(), settings=Settings(time_base="smoke"))
+    return run_test(TESTS[test], FakeTarget(), settings=settings_of(test))
 
 
 def ran(test: str) -> dict[str, Any]:

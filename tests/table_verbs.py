@@ -72,7 +72,8 @@ check-data --target file:drive.img?size=2MiB
 check-data --target file:none.img?size=2MiB --dry-run
 ocp after.json smart.json monitor.json --before before.json --before monitor.json
 trace info t.csv
-trace capture t.csv
+trace capture t.csv -o c.json
+pts rwsw --capture c.json --target sim:small.yaml --time-base smoke --test multi
 trace convert t.csv --addresses dense -o dense.csv
 """
 

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import pts_documents
 from fake_target import FakeTarget
 from opennandlab import _core
 from opennandlab.base.canonical import digest, readable_json
@@ -23,7 +24,7 @@ from opennandlab.documents import pts, result
 from opennandlab.documents.pts_results import RESULTS
 from opennandlab.documents.record import Record, made, path_text, read, shown
 from opennandlab.documents.schema import FAMILIES, described, schema
-from opennandlab.pts import TESTS, Settings, run_test
+from opennandlab.pts import TESTS, run_test
 from opennandlab.pts.bench.document import to_bytes
 from places import FOLDER
 
@@ -79,7 +80,7 @@ def test_a_document_of_an_older_commit_loads_and_is_saved_as_it_was(family: str)
 
 @pytest.mark.parametrize("name", TESTS)
 def test_what_a_standard_test_writes_is_declared(name: str) -> None:
-    document = run_test(TESTS[name], FakeTarget(), settings=Settings(time_base="smoke"))
+    document = run_test(TESTS[name], FakeTarget(), settings=pts_documents.settings_of(name))
     assert type(document.results) is RESULTS[name]
     saved = json.loads(to_bytes(document))
     again, unknown = pts.from_file(saved)

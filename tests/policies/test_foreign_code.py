@@ -285,7 +285,7 @@ OWN = {
     "reliability life", "reliability table", "pts iops", "pts throughput",
     "pts tp", "pts latency", "pts lat", "pts wsat", "pts hir", "pts xsr", "pts dirth", "pts ecw",
     "pts cbw", "pts skew", "pts fill", "pts zones", "pts load", "pts identify", "pts all",
-    "pts slides", "trace convert", "trace capture",
+    "pts slides", "trace convert", "trace capture", "pts rwsw",
 }  # fmt: skip
 
 

@@ -73,11 +73,12 @@ def _commands() -> typer.Typer:
     """Return the commands: one per test, all of them, the rule, and the import."""
     from opennandlab.cli import _pts_power
     from opennandlab.cli._pts_import import EXAMPLE, import_
-    from opennandlab.pts import INSIDE, STANDARD
+    from opennandlab.pts import INSIDE, REAL_WORLD, STANDARD
 
     made = typer.Typer(rich_markup_mode=None)
-    for name, test in {**STANDARD, **INSIDE}.items():
-        epilog = f"Example: opennandlab pts {name} --target sim:tlc_standard --output {name}-run"
+    for name, test in {**STANDARD, **INSIDE, **REAL_WORLD}.items():
+        words = f"{name} --capture capture.json" if name in REAL_WORLD else name
+        epilog = f"Example: opennandlab pts {words} --target sim:tlc_standard --output {name}-run"
         more: dict[str, Any] = {"shrink": Shrink} if name in INSIDE else {}
         if name in INSIDE:
             more |= {"csv": CsvFile} if name == "identify" else {"band": Band}

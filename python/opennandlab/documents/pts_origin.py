@@ -10,6 +10,7 @@ INSIDE = "method of SSD-iq (Haas and co-authors, 2025)"
 SPANJER = 'method of "What\'s up with these numbers?" (Spanjer)'
 SMITH = "method of the SNIA NAND performance tutorial (Smith, 2009)"
 OURS = "method of opennandlab"
+REAL_WORLD = "follows SNIA's Real World Storage Workload test (2018); names of its parts are ours"
 # The others, as their modules have it.
 METHODS = {
     "skew": INSIDE,
@@ -17,6 +18,7 @@ METHODS = {
     "zones": INSIDE,
     "load": INSIDE,
     "identify": OURS,
+    "rwsw": REAL_WORLD,
     "surface": SPANJER,
     "stability": SPANJER,
     "independence": SPANJER,

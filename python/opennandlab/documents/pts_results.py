@@ -9,6 +9,7 @@ from __future__ import annotations
 from msgspec import UNSET, UnsetType
 
 from opennandlab.documents.pts_base import Results
+from opennandlab.documents.pts_demand import DemandResults
 from opennandlab.documents.pts_inside import (
     FillResults,
     IdentifyResults,
@@ -16,6 +17,7 @@ from opennandlab.documents.pts_inside import (
     SkewResults,
     ZonesResults,
 )
+from opennandlab.documents.pts_rwsw import RwswResults
 from opennandlab.documents.pts_small import AccessTimeResults, BurstResults, PositionResults
 from opennandlab.documents.record import Number, Record
 
@@ -208,66 +210,6 @@ class CrossResults(Results, frozen=True, kw_only=True):
     to_mean_sample: int | UnsetType | None = UNSET
     to_mean_s: Figure | UnsetType = UNSET
     to_mean_drive_fills: Figure | UnsetType = UNSET
-
-
-class PatternFacts(Record, frozen=True, kw_only=True):
-    """An access pattern.
-
-    Args:
-        name: Its name.
-        title: Its title.
-        read_pct: Reads in percent.
-        blocks: Size of a request in bytes, or pairs of size and share.
-        zones: Pairs of share of the range and share of the requests.
-    """
-
-    name: str
-    title: str
-    read_pct: Number
-    blocks: int | list[list[Number]]
-    zones: list[list[Number]]
-
-
-class OperatingPoint(Record, frozen=True, kw_only=True):
-    """A combination of threads and queue depth that was chosen.
-
-    Args:
-        name: `MaxIOPS`, `MinIOPS`, `MidIOPS`, …
-        threads: Threads (TC).
-        queue_depth: Requests outstanding per thread (QD).
-        iops: Mean IOPS.
-        lat_us_mean: Mean response time (ART).
-        target_iops: What it should come near to; `null` for the ends.
-        note: What is unusual about it; empty for nothing.
-        iops_min: Least IOPS in a round of the window; absent in older documents.
-        iops_max: Most IOPS in a round of the window; absent in older documents.
-    """
-
-    name: str
-    threads: int
-    queue_depth: int
-    iops: Number
-    lat_us_mean: Number
-    target_iops: Figure
-    note: str
-    iops_min: Figure = None
-    iops_max: Figure = None
-
-
-class DemandResults(Results, frozen=True, kw_only=True):
-    """Demand: a pattern under 49 combinations of threads and queue depth.
-
-    Args:
-        attained: Whether both steady states were attained.
-        pattern: The access pattern.
-        points: Operating points.
-        single_iops: IOPS of one request at a time.
-    """
-
-    attained: bool
-    pattern: PatternFacts
-    points: list[OperatingPoint]
-    single_iops: Number
 
 
 class SurfaceResults(Results, frozen=True, kw_only=True):
@@ -537,4 +479,5 @@ RESULTS: dict[str, type[Results]] = {
     "zones": ZonesResults,
     "load": LoadResults,
     "identify": IdentifyResults,
+    "rwsw": RwswResults,
 }

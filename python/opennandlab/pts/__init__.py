@@ -37,6 +37,7 @@ from opennandlab.pts.tests import (
     pathological,
     position,
     rw_ratio,
+    rwsw,
     scalability,
     stability,
     surface,
@@ -79,10 +80,13 @@ TUTORIAL: dict[str, Test] = {
         burst.TEST,
     )
 }
-TESTS: dict[str, Test] = {**STANDARD, **TUTORIAL, **INSIDE}
+# Those of a capture, which no other has.
+REAL_WORLD: dict[str, Test] = {rwsw.TEST.name: rwsw.TEST}
+TESTS: dict[str, Test] = {**STANDARD, **TUTORIAL, **INSIDE, **REAL_WORLD}
 
 __all__ = [
     "INSIDE",
+    "REAL_WORLD",
     "STANDARD",
     "TESTS",
     "TUTORIAL",

@@ -303,23 +303,14 @@ class SimulatedTarget(Target):
         """Apply a mix of streams, request by request."""
         nand = self._declared.to_dict()["nand"]
         player = self.player()
-        loop = Loop(
-            self.name,
-            player,
-            mixture.sources(stimulus, self.capacity_bytes, seed),
-            stimulus.queue_depth,
-            limit,
-            nand["channels"] * nand["dies_per_channel"],
-        )
+        dies = nand["channels"] * nand["dies_per_channel"]
+        drawn = mixture.sources(stimulus, self.capacity_bytes, seed)
+        loop = Loop(self.name, player, drawn, stimulus.queue_depth, limit, dies)
         loop.run(watch)
         found = loop.measured(stimulus, self.capacity_bytes, sample_s)
-        programmed = self.take_back(player)
-        written = found.written_bytes
-        inside = {
-            "nand_bytes_written": programmed,
-            "waf": programmed / written if written else None,
-        }
-        return replace(found, inside=inside)
+        nand_bytes = self.take_back(player)
+        waf = nand_bytes / found.written_bytes if found.written_bytes else None
+        return replace(found, inside={"nand_bytes_written": nand_bytes, "waf": waf})
 
     def commands(
         self, stimulus: Stimulus, seed: int, count: int

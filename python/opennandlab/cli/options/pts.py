@@ -354,4 +354,5 @@ def _row(option: "Option") -> Parameter:
     if option.choices:
         members = [(choice.upper(), choice) for choice in option.choices]
         kind = cast("Any", Enum)(option.key.title(), members, type=str)
-    return parameter(option.key, Annotated[kind | None, flag(text)], None)
+    names = [f"--{option.spelled}"] if option.spelled else []
+    return parameter(option.key, Annotated[kind | None, flag(text, *names)], None)

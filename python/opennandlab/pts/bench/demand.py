@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from opennandlab.documents.pts import Histogram, Table
-from opennandlab.documents.pts_results import DemandResults, OperatingPoint, PatternFacts
+from opennandlab.documents.pts_demand import DemandResults, OperatingPoint, PatternFacts
 from opennandlab.pts.bench.dispersion import mean_table
 from opennandlab.pts.bench.document import histogram, table
 from opennandlab.pts.bench.engine import Bench
@@ -148,8 +148,7 @@ def run(bench: Bench, pattern: Pattern) -> Findings:
     bench.purge()
     if bench.plan.time.fills_first():
         bench.fill_range(bench.plan.wipc_range)
-    fields = pattern.fields(bench.plan.sector_bytes)
-    writes = bench.stimulus(**{**fields, "read_pct": 0})
+    writes = bench.stimulus(**pattern.writes(bench.plan.sector_bytes))
     before = write_to_steady(bench, writes, f"{pattern.name.upper()} 0/100")
     pairs = order(bench.plan.text("order"))
     rounds = _rounds(bench, pattern, pairs)
@@ -192,7 +191,7 @@ def run(bench: Bench, pattern: Pattern) -> Findings:
 
 def _rounds(bench: Bench, pattern: Pattern, pairs: list[tuple[int, int]]) -> Rounds:
     fields = pattern.fields(bench.plan.sector_bytes)
-    writes = bench.stimulus(**{**fields, "read_pct": 0})
+    writes = bench.stimulus(**pattern.writes(bench.plan.sector_bytes))
     plans = []
     for threads, depth in pairs:
         stimulus = bench.stimulus(**fields, threads=threads, queue_depth=depth)
@@ -217,7 +216,11 @@ def _histograms(bench: Bench, pattern: Pattern, point: Point) -> list[Histogram]
     )
     bench.restart_point()
     with bench.phase("point", group=point.name, cells=2):
-        writes = replace(stimulus, read_pct=0)
+        writes = bench.stimulus(
+            **pattern.writes(bench.plan.sector_bytes),
+            threads=stimulus.threads,
+            queue_depth=stimulus.queue_depth,
+        )
         before = bench.measure(
             writes,
             bench.plan.time.pre_write("point", writes),

@@ -377,7 +377,7 @@ def _header(bench: Bench, *, interrupted: bool) -> pts_header.Header:
         purge=record.purge,
         wipc=record.wipc,
         oio_throttle=plan.settings.oio,
-        options=dict(plan.options),
+        options=_named(plan),
         interrupted=interrupted,
         temperature_c=[min(temperatures), max(temperatures)] if temperatures else None,
         host_path=bench.host_path(),
@@ -395,6 +395,14 @@ def _ranges_from(plan: Plan) -> str | None:
     share, cache = plan.active_range.share, "enabled" if plan.cache_enabled else "disabled"
     load = f"TC {plan.threads} / QD {plan.queue_depth}"
     return f"{plan.test.client_from}: active range {100 * share:g} %, write cache {cache}, {load}"
+
+
+def _named(plan: Plan) -> dict[str, float | str]:
+    """Return the options of a test; of files only the names, which other machines have too."""
+    files = {option.key for option in plan.test.options if option.reader is Path}
+    return {
+        key: Path(str(value)).name if key in files else value for key, value in plan.options.items()
+    }
 
 
 def _deviations(bench: Bench) -> list[str]:

@@ -177,6 +177,10 @@ class Bench:
         """Say that a run on a real drive that is cut after this goes on from here."""
         self._restart_point(self.target.imprint)
 
+    def bind(self, digest: str) -> None:
+        """Note the digest of an input as a step: a run is not resumed with another one."""
+        self._do(f"input {digest}", "input", dict)
+
     def purge(self, *, group: str = "") -> None:
         """Bring the target into the state as if nothing had been written; set its cache."""
         self._restart_point(self._unwritten)

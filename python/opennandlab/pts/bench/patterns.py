@@ -15,7 +15,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from opennandlab.targets.base import Zone
+from opennandlab.targets import mixture
+from opennandlab.targets.base import IoStream, Stimulus, Zone
 
 KIB = 1024
 PAGE = 4 * KIB
@@ -60,6 +61,41 @@ class Pattern:
             "zones": self.zones,
             "align_bytes": align,
         }
+
+    def writes(self, sector_bytes: int = 512) -> dict[str, Any]:
+        """Return the fields of a stimulus that only writes."""
+        return {**self.fields(sector_bytes), "read_pct": 0}
+
+
+@dataclass(frozen=True)
+class Mix(Pattern):
+    """An access pattern of IO streams.
+
+    Args:
+        streams: The streams.
+    """
+
+    streams: tuple[IoStream, ...] = ()
+
+    @classmethod
+    def of(cls, name: str, title: str, streams: tuple[IoStream, ...]) -> Mix:
+        """Return the pattern of some streams."""
+        found = mixture.of(Stimulus(), streams)
+        return cls(name, title, found.read_pct, found.block_bytes, streams=streams)
+
+    def fields(self, sector_bytes: int = 512) -> dict[str, Any]:
+        """Return the fields of a stimulus."""
+        del sector_bytes  # a request of another size would be of another stream
+        return {
+            "read_pct": self.read_pct, "block_bytes": self.blocks, "streams": self.streams,
+        }  # fmt: skip
+
+    def writes(self, sector_bytes: int = 512) -> dict[str, Any]:
+        """Return the streams that write; of a mix of reads, a sequential fill."""
+        own = tuple(one for one in self.streams if not one.is_read)
+        if not own:
+            return {"pattern": "sequential", "block_bytes": 128 * KIB}
+        return Mix.of(self.name, self.title, own).fields(sector_bytes)
 
 
 COMPOSITE = Pattern(

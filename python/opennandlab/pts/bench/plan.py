@@ -78,6 +78,7 @@ class Option:
         reader: Raises `ValueError` for a text that cannot be.
         is_length: Whether less than the default is less writing, or time, than the specification
             has.
+        spelled: Name on the command line; empty for that of the key.
     """
 
     key: str
@@ -90,6 +91,12 @@ class Option:
     reader: Callable[[str], object] | None = None
     maximum: float | None = None
     is_length: bool = False
+    spelled: str = ""
+
+    @property
+    def name(self) -> str:
+        """Its name in errors: as on the command line."""
+        return self.spelled or self.key
 
     def default_for(self, pts_version: str) -> float | str:
         """Return the default of a version of the specification."""
@@ -104,7 +111,7 @@ class Option:
         if self.choices:
             if value not in self.choices:
                 accepted = ", ".join(self.choices)
-                raise ConfigError(self.key, f"`{value}` is not known; accepted: {accepted}")
+                raise ConfigError(self.name, f"`{value}` is not known; accepted: {accepted}")
             return str(value)
         if self.reader is not None:
             items = value if isinstance(value, list | tuple) else [value]
@@ -112,22 +119,22 @@ class Option:
             try:
                 self.reader(text)
             except ValueError as error:
-                raise ConfigError(self.key, f"{error}; accepted: {self.accepted}") from None
+                raise ConfigError(self.name, f"{error}; accepted: {self.accepted}") from None
             return text
         kind = type(self.default)
         try:
             number = kind(value)  # type: ignore[arg-type]
         except (TypeError, ValueError):
-            raise ConfigError(self.key, f"`{value}` is not a number") from None
+            raise ConfigError(self.name, f"`{value}` is not a number") from None
         except OverflowError:  # infinity, where a whole number belongs
             number = float("inf")
         if isinstance(number, str) or not self.minimum <= number < float("inf"):
             is_small = not isinstance(number, str) and number < self.minimum
             reason = "is too small" if is_small else "is not a finite number"
-            raise ConfigError(self.key, f"{value} {reason}; accepted: from {self.minimum:g}")
+            raise ConfigError(self.name, f"{value} {reason}; accepted: from {self.minimum:g}")
         if self.maximum is not None and number > self.maximum:
             accepted = f"{self.minimum:g} to {self.maximum:g}"
-            raise ConfigError(self.key, f"{value} is too large; accepted: {accepted}")
+            raise ConfigError(self.name, f"{value} is too large; accepted: {accepted}")
         return number
 
 
@@ -554,7 +561,7 @@ def _options(test: Spec, settings: Settings, deviations: list[str]) -> dict[str,
                 f"{value:g}" if isinstance(value, float) else value
                 for value in (chosen[key], usual)
             )
-            deviations.append(f"{key.replace('_', ' ')} {here} (default: {standard})")
+            deviations.append(f"{option.name.replace('_', ' ')} {here} (default: {standard})")
     return chosen
 
 

@@ -24,6 +24,8 @@ WIPC_CAPACITIES = {"smoke": 1.0}
 CELLS = re.compile(r"cells: ([0-9.]+) s \(")
 ROUNDS = re.compile(r"at most (\d+) rounds")
 FILLS = re.compile(r"preconditioning by ([0-9.e+-]+) capacities")
+# Options whose name on the command line is not their key.
+SPELLED = {"tests": "test"}
 
 
 def command(measured: Measured) -> str:
@@ -32,7 +34,8 @@ def command(measured: Measured) -> str:
     verb, options = _verb(measured.test), dict(header.options)
     words = ["opennandlab", *verb, "--target", header.target.name, *_settings(header)]
     for key, value in options.items() if verb[0] == "pts" else ():
-        words += [f"--{key.replace('_', '-')}", value if isinstance(value, str) else f"{value:g}"]
+        option = SPELLED.get(key, key.replace("_", "-"))
+        words += [f"--{option}", value if isinstance(value, str) else f"{value:g}"]
     words += _changes(measured)
     if header.target.kind != "sim":
         words.append("--destructive")
@@ -63,7 +66,7 @@ def knows_changes(measured: Measured) -> bool:
 
 
 def _verb(test: str) -> list[str]:
-    if test in STANDARD or test in pts_inside.NAMES:
+    if test in STANDARD or test in {*pts_inside.NAMES, "rwsw"}:
         return ["pts", test]
     return ["characterise", "--only", test]
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from opennandlab.documents import pts
-from opennandlab.documents.pts_results import DemandResults, OperatingPoint
+from opennandlab.documents.pts_demand import DemandResults, OperatingPoint
 from opennandlab.reports import words
 from opennandlab.reports.figure.model import Axis, Mark, Plot, Relief, Series
 from opennandlab.reports.model import Cell, Item, Section, Table

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import UnsetType
 
-from opennandlab.documents import pts_inside, pts_results, pts_small
+from opennandlab.documents import pts_demand, pts_inside, pts_results, pts_rwsw, pts_small
 from opennandlab.documents.pts import PtsDocument
 from opennandlab.documents.pts_base import Results
 from opennandlab.documents.pts_origin import is_own_matrix
@@ -185,7 +185,7 @@ def _cross(found: pts_results.CrossResults, document: PtsDocument) -> Found:
 NONE_UNDER = "none under"
 
 
-def _demand(found: pts_results.DemandResults, document: PtsDocument) -> Found:
+def _demand(found: pts_demand.DemandResults, document: PtsDocument) -> Found:
     is_slow = any(point.note.startswith(NONE_UNDER) for point in found.points[:1])
     for point in found.points[: 2 if is_slow else 3]:
         place = f"TC {point.threads} QD {point.queue_depth}"
@@ -355,6 +355,19 @@ def _identify(found: pts_inside.IdentifyResults, _: PtsDocument) -> Found:
         yield one("static data, sigma", found.sigma)
 
 
+def _real_world(found: pts_rwsw.RwswResults, _: PtsDocument) -> Found:
+    if found.mix is not None:
+        yield one("the mix", found.mix.iops, "IOPS")
+        yield one("99 % of its requests", found.mix.lat_us_p99, "µs")
+    if found.mix_efficiency is not None:
+        yield one("mix efficiency", found.mix_efficiency)
+    for stream in found.streams[:3]:
+        if stream.alone is not None:
+            yield one(f"{stream.label} alone", stream.alone.iops, "IOPS")
+    if found.replay is not None:
+        yield one("replayed in", sum(step.busy_s for step in found.replay), "s of requests")
+
+
 # Results -> what is quoted of them.
 OF: dict[type[Results], Callable[[Any, PtsDocument], Found]] = {
     pts_results.IopsResults: _iops,
@@ -363,7 +376,7 @@ OF: dict[type[Results], Callable[[Any, PtsDocument], Found]] = {
     pts_results.SaturationResults: _saturation,
     pts_results.IdleResults: _idle,
     pts_results.CrossResults: _cross,
-    pts_results.DemandResults: _demand,
+    pts_demand.DemandResults: _demand,
     pts_results.SurfaceResults: _surface,
     pts_results.StabilityResults: _stability,
     pts_results.ConsistencyResults: _consistency,
@@ -381,4 +394,5 @@ OF: dict[type[Results], Callable[[Any, PtsDocument], Found]] = {
     pts_inside.ZonesResults: _zones,
     pts_inside.LoadResults: _load,
     pts_inside.IdentifyResults: _identify,
+    pts_rwsw.RwswResults: _real_world,
 }

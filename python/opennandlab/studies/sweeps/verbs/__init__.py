@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from opennandlab.base.errors import ConfigError
 from opennandlab.base.hints import nearest
-from opennandlab.pts import TESTS
+from opennandlab.pts import REAL_WORLD, TESTS
 from opennandlab.studies.sweeps.verb import Verb
 from opennandlab.studies.sweeps.verbs.application import Application
 from opennandlab.studies.sweeps.verbs.benchmark import Benchmark, Replay
@@ -21,7 +21,11 @@ VERBS: dict[str, Verb] = {
         Benchmark(),
         Replay(),
         Application(),
-        *(StandardTest(test) for test in TESTS.values() if not test.kinds or "sim" in test.kinds),
+        *(
+            StandardTest(test)
+            for name, test in TESTS.items()
+            if (not test.kinds or "sim" in test.kinds) and name not in REAL_WORLD
+        ),
         Chain(),
         Cells(),
         EccCurve(),

@@ -29,7 +29,7 @@ from opennandlab.core.power_cut import TARGETS, cut_power, promises
 from opennandlab.core.run import Simulation
 from opennandlab.documents.app import figures
 from opennandlab.documents.record import JsonObject, plain
-from opennandlab.pts import TESTS
+from opennandlab.pts import REAL_WORLD, TESTS
 from opennandlab.pts.bench.record import Progress as Measured
 from opennandlab.reliability.drive_cuts import WORKLOADS, Cutter
 from opennandlab.store.unfinished import empty
@@ -341,7 +341,7 @@ STAGES: Final[dict[str, Stage]] = {
     **{
         f"pts.{test.name}": Standard(StandardTest(test))
         for test in TESTS.values()
-        if (not test.kinds or "sim" in test.kinds) and test.name not in STATELESS
+        if (not test.kinds or "sim" in test.kinds) and test.name not in {*STATELESS, *REAL_WORLD}
     },
 }
 
