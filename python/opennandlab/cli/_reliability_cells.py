@@ -121,13 +121,12 @@ def cells(given: CellsOptions) -> None:
 def _print(counted: "CellsCount", offsets: str | None) -> None:
     """Print one table for each thing that was asked."""
     from opennandlab.base.words import number
-    from opennandlab.reports.words import value
 
     console = terminal.stdout()
     heads = ("page", "errors", "expected", "z", "rate", "cells", "plain", "ones")
     rows: list[tuple[str, ...]] = [
         (
-            page.page_type, number(page.errors), value(page.expected, 1), f"{page.z:+.2f}",
+            page.page_type, number(page.errors), number(page.expected), f"{page.z:+.2f}",
             f"{page.errors / page.bits:.3e}", f"{page.cells:.3e}", f"{page.plain:.3e}",
             f"{page.ones / page.bits:.4f}",
         )
