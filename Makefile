@@ -47,6 +47,7 @@ test-long: .venv/installed .venv/dev system ## what `make test` leaves out: some
 	$(PYTEST) -m long
 	$(BIN)/python tools/nvme_guest.py
 	CARGO_PROFILE_TEST_OPT_LEVEL=3 cargo test --locked --all-features -- --ignored
+	$(BIN)/python tools/slopes.py --check
 
 system: ## install fio, an NBD server and a browser for the tests that need them
 	python3 tools/system.py
@@ -98,7 +99,7 @@ raw-library: ## the C library of raw chips and its header, into PREFIX
 bench: ## rates of the simulator and of the codes on this machine
 	cargo bench --locked -p opennandlab-sim -p opennandlab-ecc -p opennandlab-nvme
 
-slopes: ## instructions that a drive write costs, by valgrind: the same on a busy machine
+slopes: ## instructions that a command costs, by valgrind: the same on a busy machine
 	python3 tools/slopes.py
 
 fuzz: .venv/installed .venv/dev ## hostile inputs through every verb; property tests with 50 times as many cases
