@@ -432,9 +432,6 @@ impl Pool {
         sink: &mut S,
     ) -> bool {
         let held = self.reserve + self.held_blocks();
-        let next = self.log.erased.next().map(BlockId);
-        let is_last =
-            next.is_some_and(|guest| self.wear.is_last_use(&self.log, sink.media(), guest));
         let Some(cache) = &mut self.log.slc else { return false };
         if cache.draining.is_on {
             return false;
@@ -444,7 +441,8 @@ impl Pool {
         } else if cache.takes_guest() && self.log.erased.len() > held + cache.erased_min {
             let Some(guest) = self.log.erased.pop().map(BlockId) else { return false };
             // Its last use before it is retired: that is decided when it is a native victim.
-            cache.guest_count += u32::from(!is_last);
+            let is_last = self.wear.is_last_use(&self.log, sink.media(), guest);
+            self.log.slc.iter_mut().for_each(|it| it.guest_count += u32::from(!is_last));
             (guest, if is_last { CellMode::Native } else { CellMode::Slc })
         } else {
             return false;
