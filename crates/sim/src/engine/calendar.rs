@@ -128,11 +128,7 @@ impl Calendar {
         }
         self.base = slot;
         self.drain(slot, |_, event| give(event));
-        if self.count == 0 && self.heap.is_empty() {
-            u64::MAX
-        } else {
-            end
-        }
+        self.first_slot().map_or(u64::MAX, |slot| slot << SLOT_BITS).min(next)
     }
 
     /// The same from the heap, of events before `limit`; all in the calendar come later.

@@ -32,6 +32,10 @@ const SEQUENCE_LIMIT: u64 = 1 << (u64::BITS - CODE_BITS);
 /// Entries of the sorted array.
 const NEAR_MAX: usize = 48;
 
+/// Entries behind all of which an event does not join the array: to pass them would cost more than
+/// the calendar.
+const NEAR_ENOUGH: usize = 12;
+
 /// Entries that an event passes one by one; if there are more, its place is found by halving.
 const STEPS_MAX: usize = 16;
 
@@ -80,7 +84,8 @@ impl Engine {
         let tag = self.next_tag(code);
         let at = self.now.0 + after.0;
         // Of equal times the new event is the last.
-        if at >= self.far_at {
+        if at >= self.far_at || self.near_count >= NEAR_ENOUGH && at >= self.near[0].at {
+            self.far_at = self.far_at.min(at);
             self.far.push(Event { at, tag });
             return;
         }
