@@ -1,17 +1,14 @@
 //! Latencies of commands: exact sums, and histograms for percentiles.
 //!
-//! `HdrHistogram` with three significant digits: a percentile is at most 0.1 % above its true
+//! Histograms with three significant digits: a percentile is at most 0.1 % above its true
 //! value. A percentile is stated only when at least ten samples are beyond it; otherwise it would
 //! depend on chance.
 
-use hdrhistogram::Histogram;
 use serde_json::{json, Map, Value};
 
+use super::bins::Bins;
 use crate::op::HostOp;
 use crate::units::Ns;
-
-/// Longest latency that the histogram distinguishes: about 3 hours.
-const LATENCY_NS_MAX: u64 = 10_000_000_000_000;
 
 /// Percentiles of the result file: name and share.
 const PERCENTILES: [(&str, f64); 6] = [
@@ -26,7 +23,7 @@ const PERCENTILES: [(&str, f64); 6] = [
 /// Samples of one kind of command.
 #[derive(Clone)]
 pub struct Latencies {
-    histogram: Histogram<u64>,
+    bins: Bins,
     sum_ns: u128,
     /// Sum of squares in us^2, for the standard deviation.
     sum_squares: f64,
@@ -36,22 +33,21 @@ pub struct Latencies {
 
 impl Default for Latencies {
     fn default() -> Self {
-        Self::with_digits(3)
+        Self::with_bits(10)
     }
 }
 
 impl Latencies {
-    /// No samples; percentiles will have this number of significant digits.
-    fn with_digits(digits: u8) -> Self {
-        let histogram = Histogram::new_with_bounds(1, LATENCY_NS_MAX, digits)
-            .expect("constant bounds are valid");
-        Self { histogram, sum_ns: 0, sum_squares: 0.0, min_ns: u64::MAX, max_ns: 0 }
+    /// No samples; percentiles will have this number of bits.
+    fn with_bits(bits: u32) -> Self {
+        let bins = Bins::new(bits);
+        Self { bins, sum_ns: 0, sum_squares: 0.0, min_ns: u64::MAX, max_ns: 0 }
     }
 
     /// Adds a sample.
     #[inline]
     pub fn record(&mut self, latency: Ns) {
-        self.histogram.saturating_record(latency.0);
+        self.bins.record(latency.0);
         self.sum_ns += u128::from(latency.0);
         let us = latency.0 as f64 * 1e-3;
         self.sum_squares += us * us;
@@ -61,7 +57,7 @@ impl Latencies {
 
     /// Number of samples.
     pub fn count(&self) -> u64 {
-        self.histogram.len()
+        self.bins.count()
     }
 
     /// Sum of all samples.
@@ -77,8 +73,7 @@ impl Latencies {
     /// Bins that hold samples, ascending: the largest value in nanoseconds that falls into the bin
     /// (at most the longest sample), and how many do.
     pub fn bins(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        let bins = self.histogram.iter_recorded();
-        bins.map(|bin| (bin.value_iterated_to().min(self.max_ns), bin.count_at_value()))
+        self.bins.iter().map(|(value, count)| (value.min(self.max_ns), count))
     }
 
     /// Mean in microseconds; `None` without samples.
@@ -91,19 +86,19 @@ impl Latencies {
     pub fn quantile_us(&self, share: f64) -> Option<f64> {
         let beyond = self.count() as f64 * (1.0 - share);
         // 1 - 0.9 is not exactly 0.1: a hundredth of a sample is not a sample.
-        let value = || self.histogram.value_at_quantile(share).min(self.max_ns);
+        let value = || self.bins.quantile(share).min(self.max_ns);
         (beyond > 9.99).then(|| value() as f64 * 1e-3)
     }
 
     /// Forgets all samples.
     pub fn clear(&mut self) {
-        self.histogram.reset();
+        self.bins.clear();
         (self.sum_ns, self.sum_squares, self.min_ns, self.max_ns) = (0, 0.0, u64::MAX, 0);
     }
 
     /// Adds all samples of another.
     pub fn merge(&mut self, other: &Self) {
-        self.histogram.add(&other.histogram).expect("same bounds");
+        self.bins.add(&other.bins);
         self.sum_ns += other.sum_ns;
         self.sum_squares += other.sum_squares;
         self.min_ns = self.min_ns.min(other.min_ns);
@@ -138,7 +133,7 @@ pub struct LatencyBook {
     write: Latencies,
     trim: Latencies,
     flush: Latencies,
-    /// All commands since the last sample of the series; two digits, since it is read and cleared
+    /// All commands since the last sample of the series, in wide bins, since it is read and cleared
     /// often.
     pub interval: Latencies,
 }
@@ -146,7 +141,7 @@ pub struct LatencyBook {
 impl Default for LatencyBook {
     fn default() -> Self {
         let [read, write, trim, flush] = std::array::from_fn(|_| Latencies::default());
-        Self { read, write, trim, flush, interval: Latencies::with_digits(2) }
+        Self { read, write, trim, flush, interval: Latencies::with_bits(7) }
     }
 }
 
@@ -154,11 +149,11 @@ impl LatencyBook {
     /// Adds a completed command.
     #[inline]
     pub fn record(&mut self, op: HostOp, latency: Ns) {
-        let kind = match op.plain() {
-            HostOp::Read => &mut self.read,
-            HostOp::Write => &mut self.write,
-            HostOp::Flush => &mut self.flush,
-            _ => &mut self.trim,
+        let kind = match op.index() {
+            0 => &mut self.read,
+            1 => &mut self.write,
+            2 => &mut self.trim,
+            _ => &mut self.flush,
         };
         kind.record(latency);
         self.interval.record(latency);

@@ -8,6 +8,7 @@
 
 pub mod activity;
 pub mod arbitration;
+mod bins;
 pub mod cache;
 pub mod interface;
 pub mod jitter;
