@@ -10,8 +10,10 @@
 //! register, and an erase a die with nothing running. If planes read independently, a read needs
 //! its plane and everything else all of them.
 
+use std::collections::VecDeque;
+
 use super::design::Order;
-use super::die::{Array, Class, Queued, Turn, Urgency};
+use super::die::{Array, Class, Die, Queued, Turn, Urgency};
 use super::Full;
 use crate::controller::OpKind;
 use crate::op::Source;
@@ -100,11 +102,28 @@ impl Full {
         (startable && die.planes_busy == 0).then_some(Turn { class, place: 0 })
     }
 
+    /// The only class that has operations waiting on a die, if host reads go first.
+    #[inline]
+    fn only_class(&self, die: &Die) -> Option<Class> {
+        if !self.flash.design.puts_reads_first() {
+            return None;
+        }
+        match die.queues.each_ref().map(VecDeque::is_empty) {
+            [false, true, true] => Some(Class::HostRead),
+            [true, false, true] => Some(Class::HostWrite),
+            _ => None,
+        }
+    }
+
     /// The class whose turn it is.
     fn next_class(&self, index: u32, now: Ns) -> Option<Class> {
         let die = &self.flash.dies[index];
         let urgency = self.flash.dies.pools[die.pool as usize].urgency;
         let waiting = |class: Class| die.queues[class as usize].front();
+        if let Some(class) = self.only_class(die) {
+            let goes = |queued: &&Queued| self.may_go(index, queued);
+            return waiting(class).filter(goes).map(|_| class);
+        }
         let (write_starvation, gc_starvation) = match self.flash.design.order {
             Order::PerDie => return waiting(Class::HostWrite).map(|_| Class::HostWrite),
             Order::WholeDrive => {

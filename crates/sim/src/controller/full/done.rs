@@ -61,6 +61,7 @@ impl Done {
     }
 
     /// Whether all operations that are done were taken.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.ops.is_empty()
     }

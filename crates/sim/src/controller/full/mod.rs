@@ -260,7 +260,11 @@ impl Full {
 
     /// Starts whatever can start on a die, and on those that its operations held up.
     fn pump(&mut self, engine: &mut Engine, index: u32) {
-        if self.stage_alone(index) {
+        while self.flash.reads_planes(index, engine.now()) {
+            let Some(turn) = self.flash.plane_turn(index, Class::HostRead) else { return };
+            self.start(engine, index, turn);
+        }
+        if self.flash.has_no_work_for(index) || self.stage_alone(index) {
             return;
         }
         let mut index = index;

@@ -15,7 +15,7 @@
 
 use super::bus::Use;
 use super::design::Order;
-use super::die::{Class, Transaction, Turn};
+use super::die::{Array, Class, Transaction, Turn};
 use super::flash::{After, Flash};
 use super::Event;
 use crate::controller::timeline::Lane;
@@ -24,6 +24,40 @@ use crate::op::Source;
 use crate::units::{BlockId, Ns};
 
 impl Flash {
+    /// Whether nothing waits for a die, and nothing hangs on when that is noticed.
+    #[inline]
+    pub(super) fn has_no_work_for(&self, index: u32) -> bool {
+        let die = &self.dies[index];
+        die.waiting == 0
+            && die.input.is_none()
+            && die.suspended.is_none()
+            && !self.watch.is_observed
+            && self.dies.arrivals.is_empty()
+    }
+
+    /// Whether only reads of single planes can start on a die, and only their planes decide which:
+    /// the die does nothing as a whole, and nothing that waits starves.
+    #[inline]
+    pub(super) fn reads_planes(&self, index: u32, now: Ns) -> bool {
+        let Order::Priority { write_starvation, gc_starvation } = self.design.order else {
+            return false;
+        };
+        let die = &self.dies[index];
+        let front = |class: Class| die.queues[class as usize].front();
+        let starves = |class: Class, bound: Ns| {
+            front(class).is_some_and(|it| now.0.saturating_sub(it.since.0) > bound.0)
+        };
+        front(Class::HostRead).is_some_and(|read| read.plane.is_some())
+            && matches!(die.array, Array::Free)
+            && die.input.is_none()
+            && die.output.is_none()
+            && die.suspended.is_none()
+            && !self.watch.is_observed
+            && !self.design.may_lose_dies()
+            && !starves(Class::HostWrite, write_starvation)
+            && !starves(Class::Collect, gc_starvation)
+    }
+
     /// The read of a queue that can start on its plane now, the oldest first.
     pub(super) fn plane_turn(&self, index: u32, class: Class) -> Option<Turn> {
         let die = &self.dies[index];
