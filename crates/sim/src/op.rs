@@ -67,11 +67,13 @@ impl HostOp {
     /// zones is counted with the trims.
     #[inline]
     pub fn index(self) -> usize {
-        match self {
-            Self::Read => 0,
-            Self::Write | Self::Zone(ZoneOp::Append | ZoneOp::Relocate) => 1,
-            Self::Trim | Self::TrimMapped | Self::Zone(_) => 2,
+        if self == Self::Read {
+            return 0;
+        }
+        match self.plain() {
+            Self::Write => 1,
             Self::Flush => 3,
+            _ => 2,
         }
     }
 
@@ -87,9 +89,18 @@ impl HostOp {
     #[must_use]
     pub fn plain(self) -> Self {
         match self {
-            Self::Zone(ZoneOp::Append | ZoneOp::Relocate) => Self::Write,
-            Self::Zone(_) => Self::Trim,
+            Self::Zone(action) => action.plain(),
             other => other,
+        }
+    }
+}
+
+impl ZoneOp {
+    #[cold]
+    fn plain(self) -> HostOp {
+        match self {
+            Self::Append | Self::Relocate => HostOp::Write,
+            _ => HostOp::Trim,
         }
     }
 }

@@ -112,6 +112,7 @@ impl Backend {
     }
 
     /// Whether completed operations wait to be taken.
+    #[inline]
     pub(crate) fn has_completed(&self) -> bool {
         matches!(self, Self::Full(full) if !full.done.is_empty())
     }

@@ -152,14 +152,12 @@ impl TimedSink<'_> {
 }
 
 impl TimedSink<'_> {
-    /// Whether a command reads a page that is still being written to the flash: the controller has
+    /// Whether a command reads a page of the flash that is still being written: the controller has
     /// it, so no die is asked, and nothing has to be corrected.
     #[inline]
-    fn is_in_memory(&mut self, ppn: Ppn, source: Source) -> bool {
-        if !matches!(source, Source::Host | Source::Merge | Source::Map) {
-            return false;
-        }
-        self.backend.serves(flash_page(self.media, ppn), source, self.engine.now())
+    fn is_in_memory(&mut self, page: Ppn, source: Source) -> bool {
+        matches!(source, Source::Host | Source::Merge | Source::Map)
+            && self.backend.serves(page, source, self.engine.now())
     }
 
     /// Number of flash pages that hold these pages of a block, if work is counted.
@@ -199,14 +197,20 @@ impl FlashSink for TimedSink<'_> {
 
     #[inline]
     fn read(&mut self, ppn: Ppn, source: Source) {
-        if self.is_in_memory(ppn, source) {
+        let page = flash_page(self.media, ppn);
+        if self.is_in_memory(page, source) {
             return;
         }
         if self.backend.may_lose_dies() && self.read_around(ppn, source) {
             return;
         }
         let read = self.errors.record_page(self.media, ppn, source);
-        self.push(FlashOp::new(OpKind::Read, source, ppn, 1), read.extra);
+        let flash = match self.media.superblocks() {
+            Some(members) => *members.shape().flash(),
+            None => *self.media.geometry(),
+        };
+        let block = self.media.block_of(ppn);
+        self.send(FlashOp::new(OpKind::Read, source, page, 1), read.extra, block, &flash);
         if let Some(lost) = read.lost {
             self.rebuild(ppn, lost);
         }

@@ -74,9 +74,12 @@ impl Background {
         if let Some(collector) = &mut self.collector {
             collector.last_done = clockwork.now();
         }
-        let (block, is_erased) = block_done(&clockwork.backend, drive, done);
+        let block = block_of(drive, done);
         let die = drive.geometry.die_of_block(block);
-        if is_erased && drive.ftl.room(die).victim() == Some(block) {
+        if done.kind() == OpKind::Erase
+            && is_erased(&clockwork.backend, drive, block)
+            && drive.ftl.room(die).victim() == Some(block)
+        {
             drive.ftl.finish(End::Erase(die, block));
             (self.quiet_die, self.calm) = (None, None);
             self.admit_stalled(clockwork, host, drive, die);
@@ -429,14 +432,11 @@ fn free_of(drive: &Drive, die: DieId) -> Free {
     Free { pages: room.pages_beyond_reserve(), block_pages: room.block_pages() }
 }
 
-/// The block of an operation that has ended, and whether it is now erased: a superblock is erased
-/// when all its members are.
-fn block_done(backend: &Backend, drive: &Drive, done: FlashOp) -> (BlockId, bool) {
-    let (block, is_erase) = (block_of(drive, done), done.kind() == OpKind::Erase);
-    let Some(members) = drive.media.superblocks() else { return (block, is_erase) };
+/// Whether a block is erased when an erase has ended: a superblock is when all its members are.
+fn is_erased(backend: &Backend, drive: &Drive, block: BlockId) -> bool {
+    let Some(members) = drive.media.superblocks() else { return true };
     let all = members.of(block).iter().filter(|&&own| own != HOLE).map(|&own| BlockId(own));
-    let is_erased = is_erase && backend.full().is_none_or(|full| full.flash.blocks.are_erased(all));
-    (block, is_erased)
+    backend.full().is_none_or(|full| full.flash.blocks.are_erased(all))
 }
 
 /// The block of the FTL that an operation goes to.

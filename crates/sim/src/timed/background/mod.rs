@@ -162,13 +162,20 @@ impl Background {
 
     /// Ends programs of pages of the write buffer that are done, if nothing else depends on them:
     /// no command waits for their slots, and the only die has nothing to collect.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // most often nothing is done
     pub(super) fn end_programs(
         &mut self,
         clockwork: &mut Clockwork,
         host: &mut HostSide,
         drive: &Drive,
     ) {
+        if clockwork.backend.has_completed() {
+            self.end_freed(clockwork, host, drive);
+        }
+    }
+
+    fn end_freed(&mut self, clockwork: &mut Clockwork, host: &mut HostSide, drive: &Drive) {
         let is_alone = drive.geometry.die_count == 1 && self.quiet_die == Some(DieId(0));
         if !is_alone || host.cache.is_awaited() {
             return;

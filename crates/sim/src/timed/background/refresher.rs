@@ -143,6 +143,12 @@ impl Refresher {
         {
             return None;
         }
+        self.look_at(drive, die, clock)
+    }
+
+    /// The same of a die that has something to look at.
+    #[cold]
+    fn look_at(&mut self, drive: &mut Drive, die: DieId, clock: Ns) -> Option<Pressing> {
         let is_over = drive.ftl.room(die).victim().is_none();
         let state = &mut self.dies[die.0 as usize];
         if is_over && state.under_way.take().is_some_and(|(_, has_hurried)| has_hurried) {
