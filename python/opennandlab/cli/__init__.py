@@ -105,7 +105,7 @@ VERBS: dict[str, tuple[str, str]] = {
 GROUPS = {
     "Run simulated drives": ("benchmark", "replay", "sweep", "fleet", "power", "verify"),
     "Test a drive, simulated or real": (
-        "quick", "pts", "characterise", "app", "emmc", "check-data",
+        "quick", "pts", "characterise", "app", "emmc", "ocp", "check-data",
     ),
     "Study": ("theory", "ecc", "reliability", "calibrate", "validate"),
     "Look at results": ("compare", "report", "runs", "ui"),
