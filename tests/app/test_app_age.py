@@ -203,4 +203,4 @@ def test_the_history_of_a_device(tmp_path: Path) -> None:
     assert rows[0]["times_first"] == 1
     assert rows[1]["times_first"] == pytest.approx(document["relative"]["run_time"])
     none = RUNNER.invoke(command_line, ["app", "history", *store, "--suite", "heavy", "--json"])
-    assert json.loads(none.output) == {"runs": []}
+    assert json.loads(none.output)["runs"] == []
