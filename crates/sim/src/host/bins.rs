@@ -5,7 +5,7 @@
 //! value   0 1 2 … 2^(b+1)   then 2^b bins for each power of two, twice as wide each time
 //! ```
 
-/// The largest value that has a bin of its own size.
+/// The largest value that is counted as itself.
 const VALUE_MAX: u64 = 10_000_000_000_000;
 
 /// Bits of that.
