@@ -156,7 +156,7 @@ def saved(folder: Path, value: Any) -> Path:
 def test_every_kind_of_document_is_read_as_what_it_is(family: str, tmp_path: Path) -> None:
     given = MAKERS[family]()
     found = onl.load(saved(tmp_path, given))
-    assert type(found) is KINDS[family]
+    assert isinstance(found, KINDS[family])
     assert (found.document if hasattr(found, "document") else plain(found)) == given
 
 

@@ -112,7 +112,7 @@ def test_a_smoke_is_said_to_be_no_measurement() -> None:
 def test_different_tests_cannot_be_compared() -> None:
     with pytest.raises(ResultError, match="different tests cannot be compared"):
         compared(pts_documents.iops(), pts_documents.xsr())
-    with pytest.raises(ResultError, match="two documents or more"):
+    with pytest.raises(ResultError, match="accepted: two or more"):
         compared(pts_documents.iops())
 
 
