@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import csv
 import json
 from pathlib import Path
@@ -175,3 +176,17 @@ def test_a_standard_test_saves_the_logs_of_its_drive(tmp_path):
     done = CliRunner().invoke(app, [*base, "--ocp", "-o", str(tmp_path / "file")])
     assert done.exit_code == 2
     assert "is not simulated" in " ".join(done.output.split())
+
+
+def test_other_data_of_a_drive_with_compression_begin_its_counters_anew(tmp_path):
+    """The figures of a part of its life would pass for those of the whole."""
+    squeezed = copy.deepcopy(SMALL)
+    squeezed["ftl"]["compression"] = {"data": "file", "ratio": 0.5}
+    (tmp_path / "d.yaml").write_text(json.dumps(squeezed))
+    base = ["pts", "iops", "--target", f"sim:{tmp_path / 'd.yaml'}", "--time-base", "smoke"]
+    base += ["--block-sizes", "4k", "--mixes", "0", "-q", "--ocp", "-o", str(tmp_path / "out")]
+    done = CliRunner().invoke(app, base)
+    assert done.exit_code == 0, done.output
+    document = onl.load(tmp_path / "out" / "iops.ocp.json")
+    assert document.after.smart_add_log is None
+    assert document.change.waf is None

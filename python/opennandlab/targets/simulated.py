@@ -60,7 +60,7 @@ from opennandlab.core.shrinking import asked_divisor
 from opennandlab.core.shrinking import shrink as shrunk
 from opennandlab.core.slices import SLICE_GROWTH, SLICE_OPS_FIRST, SLICE_S
 from opennandlab.documents import pts_header
-from opennandlab.documents.ocp import DeviceLogs
+from opennandlab.documents.ocp import NO_LOGS, DeviceLogs
 from opennandlab.stats.histogram import Histogram
 from opennandlab.targets import mixture
 from opennandlab.targets.base import (
@@ -155,6 +155,7 @@ class SimulatedTarget(Target):
         self.capacity_bytes = int(self._declared.effective["logical_bytes"])
         self.sector_bytes = 512
         self._data = _declared_data(self._declared)
+        self._began_anew = False
         self._has_cache = True
         # Whether a player was made once, which drives that are no plain disks refuse.
         self._takes_mixes = False
@@ -359,8 +360,11 @@ class SimulatedTarget(Target):
         self._core.monitor(codes_of(LIMITS_MS))
 
     def device_logs(self) -> DeviceLogs:
-        """Return the logs of the drive, since it was made."""
-        return logs_of_drive(self._core)
+        """Return the logs of the drive, since it was made; none after its data changed.
+
+        Other data of a drive with compression begin its counters anew.
+        """
+        return NO_LOGS if self._began_anew else logs_of_drive(self._core)
 
     def pass_time(self, seconds: float) -> None:
         """Let blocks age by the time that writes without a clock took; nothing is collected."""
@@ -487,6 +491,7 @@ class SimulatedTarget(Target):
         except ConfigError as error:
             self._data = before
             raise TargetError(f"{self.name}: {error}") from error
+        self._began_anew = True
 
     def _reconfigure(self) -> None:
         self._core.reconfigure(self._configuration(has_cache=self._has_cache, data=self._data))
