@@ -1,7 +1,7 @@
 # Every recipe is plain lines that also work when typed by hand.
 # .venv holds the built wheel, never the source tree: what is tested is what gets installed.
 # Needs Python >= 3.10 with venv, and a Rust toolchain with a C compiler: tools/prerequisites.py says
-# what is missing. All else is installed here: by `make demo` 210 MB into .venv and 380 MB into target,
+# what is missing. All else is installed here: by `make demo` 210 MB into .venv and 300 MB into target,
 # by `make test` 650 MB more into .venv, and as root fio, nbdkit and chromium by apt, 350 MB.
 
 BIN := .venv/bin
@@ -112,7 +112,7 @@ clean: ## remove everything that was built or installed here
 # A file is as old as the start of its recipe, so that an edit made during the build counts as newer.
 .venv/installed: $(SOURCES) | $(BIN)/maturin
 	touch .venv/started && rm -f dist/*.whl
-	$(BIN)/maturin build --release --locked --interpreter $(BIN)/python --out dist
+	$(BIN)/maturin build --profile demo --locked --interpreter $(BIN)/python --out dist
 	$(BIN)/pip install --quiet --force-reinstall --no-deps dist/*.whl
 	$(BIN)/pip install --quiet dist/*.whl
 	mv .venv/started $@
