@@ -19,7 +19,8 @@ unexport PYTHONPATH
 unexport MAKEFLAGS MFLAGS
 
 .PHONY: help demo test rust-test python-test quick weights test-long system check rust-lint python-lint audit fmt
-.PHONY: system-nvme raw-library generate record record-check docs figures bench slopes fuzz clean
+.PHONY: system-nvme raw-library generate record record-check docs figures bench slopes roof performance
+.PHONY: release fuzz clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -101,6 +102,17 @@ bench: ## rates of the simulator and of the codes on this machine
 
 slopes: ## instructions that a command costs, by valgrind: the same on a busy machine
 	python3 tools/slopes.py
+
+roof: .venv/installed ## untimed writes beside what bare memory allows here; a minute, 1 GB
+	$(BIN)/python benches/roof.py
+
+# Of a released wheel: PYTHON=, that of its environment. AGAINST= is that of another build, MQSIM= a
+# program of benches/peers.md, ONLY= words of the commands to run.
+performance: .venv/installed ## write docs/performance.md from what is measured here; half an hour
+	$(or $(PYTHON),$(BIN)/python) tools/performance.py $(if $(ONLY),--only $(ONLY))
+
+release: .venv/installed ## build wheel and source archive into dist/release, and check both
+	$(BIN)/python tools/release.py
 
 fuzz: .venv/installed .venv/dev ## hostile inputs through every verb; property tests with 50 times as many cases
 	$(BIN)/python tests/hostile/fuzz.py --count 7500 --seed 1

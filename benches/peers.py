@@ -225,7 +225,10 @@ def row(name: str, unit: str, theirs: list[float], ours: list[float]) -> str:
 def main() -> None:
     """Run every pair that is there, and print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--mqsim", type=Path, help="the MQSim binary, beside its ssdconfig.xml")
+    parser.add_argument(
+        "--mqsim", type=Path, default=os.environ.get("MQSIM"),
+        help="the MQSim binary, next to its ssdconfig.xml; default: $MQSIM",
+    )  # fmt: skip
     parser.add_argument("--rounds", type=int, default=5, help="pairs of runs (5)")
     parser.add_argument("--seconds", type=float, default=1.0, help="of each BCH measurement (1)")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds for one run (300)")
