@@ -362,7 +362,7 @@ class SimulatedTarget(Target):
     def device_logs(self) -> DeviceLogs:
         """Return the logs of the drive, since it was made; none after its data changed.
 
-        Other data of a drive with compression begin its counters anew.
+        Other data of a drive with compression restart its counters.
         """
         return NO_LOGS if self._began_anew else logs_of_drive(self._core)
 
