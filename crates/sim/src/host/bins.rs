@@ -41,7 +41,7 @@ impl Bins {
     /// The largest value of a bin.
     fn last_value(&self, place: usize) -> u64 {
         let doublings = (place >> self.bits).saturating_sub(1);
-        ((place - (doublings << self.bits)) as u64 + 1 << doublings) - 1
+        (((place - (doublings << self.bits)) as u64 + 1) << doublings) - 1
     }
 
     /// Counts a value; those that are too large count as the largest.
