@@ -290,6 +290,10 @@ pub struct Die {
     pub(super) planes: Vec<Plane>,
     /// Reads that are running in them.
     pub(super) planes_busy: u32,
+    /// A bit for each plane that an entry of a queue needs.
+    pub(super) planes_wanted: [u64; CLASS_COUNT],
+    /// A bit for each plane in which a sense can begin.
+    pub(super) planes_free: u64,
     /// Time for choosing a victim that the next operation of a collection waits for.
     pub(super) choice: Ns,
     /// Whose the last turn was.
@@ -306,8 +310,26 @@ pub struct Die {
 impl Die {
     /// An idle die on a channel and of a pool, with `planes` planes that read independently.
     pub(super) fn on(channel: u32, pool: u32, planes: u32) -> Self {
+        let planes_free = (0..planes).fold(0, |bits, plane| bits | 1 << plane);
         let planes = (0..planes).map(|_| Plane::default()).collect();
-        Self { channel, pool, planes, ..Self::default() }
+        Self { channel, pool, planes, planes_free, ..Self::default() }
+    }
+
+    /// The state of a plane has changed.
+    #[inline]
+    pub(super) fn note_plane(&mut self, plane: u32, in_cache: bool) {
+        let can_sense = self.planes[plane as usize].can_sense(in_cache);
+        self.planes_free = self.planes_free & !(1 << plane) | u64::from(can_sense) << plane;
+    }
+
+    /// Whether planes work, and nothing that waits can start in one of them: then nothing can start
+    /// at all, since the rest needs all planes.
+    #[inline]
+    pub(super) fn planes_are_taken(&self) -> bool {
+        let [read, write, collect] = self.planes_wanted;
+        self.planes_busy > 0
+            && (read | write | collect) & self.planes_free == 0
+            && self.input.is_none()
     }
 
     /// Operations that wait, and the one that it works on.

@@ -115,6 +115,7 @@ impl Dies {
         die.waiting += op.count();
         if let Some(plane) = plane {
             die.planes[usize::from(plane)].waiting[class as usize] += 1;
+            die.planes_wanted[class as usize] |= 1 << plane;
         }
         let queue = &mut die.queues[class as usize];
         // Pages of a program unit that leave the write buffer are programmed and end together.
@@ -150,7 +151,9 @@ impl Dies {
         let queued = queued.expect("the queue has this entry");
         die.waiting -= queued.op.count();
         if let Some(plane) = queued.plane {
-            die.planes[usize::from(plane)].waiting[class as usize] -= 1;
+            let waiting = &mut die.planes[usize::from(plane)].waiting[class as usize];
+            *waiting -= 1;
+            die.planes_wanted[class as usize] &= !(u64::from(*waiting == 0) << plane);
         }
         let is_move = design.is_move(class, queued.op);
         self.pools[die.pool as usize].moves_waiting -= u32::from(is_move);

@@ -260,11 +260,17 @@ impl Full {
 
     /// Starts whatever can start on a die, and on those that its operations held up.
     fn pump(&mut self, engine: &mut Engine, index: u32) {
-        while self.flash.reads_planes(index, engine.now()) {
+        loop {
+            if self.flash.has_no_turn(index) {
+                return;
+            }
+            if !self.flash.reads_planes(index, engine.now()) {
+                break;
+            }
             let Some(turn) = self.flash.plane_turn(index, Class::HostRead) else { return };
             self.start(engine, index, turn);
         }
-        if self.flash.has_no_work_for(index) || self.stage_alone(index) {
+        if self.stage_alone(index) {
             return;
         }
         let mut index = index;

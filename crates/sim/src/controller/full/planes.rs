@@ -24,13 +24,12 @@ use crate::op::Source;
 use crate::units::{BlockId, Ns};
 
 impl Flash {
-    /// Whether nothing waits for a die, and nothing hangs on when that is noticed.
+    /// Whether nothing can start on a die, and nothing hangs on when that is noticed.
     #[inline]
-    pub(super) fn has_no_work_for(&self, index: u32) -> bool {
+    pub(super) fn has_no_turn(&self, index: u32) -> bool {
         let die = &self.dies[index];
-        die.waiting == 0
-            && die.input.is_none()
-            && die.suspended.is_none()
+        let has_none = die.waiting == 0 && die.input.is_none() && die.suspended.is_none();
+        (has_none || die.planes_are_taken())
             && !self.watch.is_observed
             && self.dies.arrivals.is_empty()
     }
@@ -61,13 +60,7 @@ impl Flash {
     /// The read of a queue that can start on its plane now, the oldest first.
     pub(super) fn plane_turn(&self, index: u32, class: Class) -> Option<Turn> {
         let die = &self.dies[index];
-        let in_cache = self.design.reads_in_cache;
-        // A bit for each plane that can take a read of the queue.
-        let mut wanted = 0_u64;
-        for (place, plane) in (0..).zip(&die.planes) {
-            let is_wanted = plane.waiting[class as usize] > 0 && plane.can_sense(in_cache);
-            wanted |= u64::from(is_wanted) << place;
-        }
+        let wanted = die.planes_wanted[class as usize] & die.planes_free;
         if wanted == 0 {
             return None;
         }
@@ -97,6 +90,7 @@ impl Flash {
         let state = &mut die.planes[plane as usize];
         state.array = Some(transaction);
         state.until = Ns(u64::MAX);
+        die.note_plane(plane, self.design.reads_in_cache);
         if self.design.times.command == Ns(0) {
             self.sense_plane(engine, index, plane);
         } else {
@@ -144,13 +138,15 @@ impl Flash {
 
     /// Moves a sensed page to the register of its plane when that is free.
     fn move_from_plane(&mut self, engine: &mut Engine, index: u32, plane: u32) {
-        let state = &mut self.dies[index].planes[plane as usize];
+        let die = &mut self.dies[index];
+        let state = &mut die.planes[plane as usize];
         if state.output.is_some() || !state.array.as_ref().is_some_and(|read| read.is_sensed) {
             return;
         }
         let Some(read) = state.array.take() else { return };
         let (time, source) = (self.design.times.out(&read), read.source);
         state.output = Some(read);
+        die.note_plane(plane, self.design.reads_in_cache);
         self.ask_channel(engine, index, (Use::PlaneOut(plane as u8), source), time);
     }
 
@@ -164,6 +160,7 @@ impl Flash {
         let die = &mut self.dies[index];
         let read = die.planes[plane as usize].output.take()?;
         die.planes_busy -= 1;
+        die.note_plane(plane, self.design.reads_in_cache);
         // Nothing else may have used the die or erased the block meanwhile.
         let is_erased = read.source != Source::Rebuild
             && self.blocks.of(BlockId(read.block)).erases != read.cycles;
