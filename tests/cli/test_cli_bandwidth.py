@@ -27,7 +27,7 @@ def test_the_sweep_is_one_document(cli: Cli) -> None:
 
 def test_the_sweep_as_tables(cli: Cli) -> None:
     text = cli("theory", "bandwidth", "--cell", "mlc").stdout
-    for shown in ("MLC n=64", "MLC n=128", "1828.57 SP", "fill S", "behind PCIe x4 1.1", "10.9"):
+    for shown in ("MLC n=64", "MLC n=128", "1 828.57 SP", "fill S", "behind PCIe x4 1.1", "10.9"):
         assert shown in text
     assert "SLC" not in text
     assert cli("theory", "bandwidth", "--cell", "mlc", "--quiet").stdout == ""
@@ -150,7 +150,7 @@ def test_scaling_of_the_tutorial_die(cli: Cli) -> None:
     assert shared["block_sizes"][0]["mb_s"] == pytest.approx(353.714 * 512 / 4000, rel=1e-4)
     assert shared["block_sizes"][-1]["mb_s"] == 300.0
     text = cli("theory", "scaling", "--watts", "2.5").stdout
-    for shown in ("RMS / W", "mixed at 75/25", "block, B", "1048576"):
+    for shown in ("RMS / W", "mixed at 75/25", "block, B", "1 048 576"):
         assert shown in text
 
 

@@ -289,7 +289,7 @@ def test_what_is_on_is_shown_and_what_is_off_is_named(cli: Cli, folder: Path) ->
     shown = cli("config", "show", "device.yaml").stdout
     rows = {line.split("│")[0].strip(): line.split("│")[1:] for line in shown.splitlines()}
     value, unit, source = rows["controller.suspend.suspend_us"]
-    assert (value.strip(), unit.strip()) == ("20.0", "µs")
+    assert (value.strip(), unit.strip()) == ("20", "µs")
     assert source.strip().startswith("assumed: ")
     kind = [cell.strip() for cell in rows["controller.scheduler.kind"]]
     assert kind == ["priority", "", "given: device.yaml"]
