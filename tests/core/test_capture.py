@@ -135,6 +135,26 @@ def test_steps_queue_depth_and_idle_time_by_hand(tmp_path: Path) -> None:
     assert [step.idle_s for step in short.steps or []][:2] == pytest.approx([0.0, 0.4])
 
 
+def test_depths_are_those_of_the_reads_and_writes_that_are_counted(tmp_path: Path) -> None:
+    """A flush before the first of them moves no step; without lines of duplicates, no depth."""
+    trace = tmp_path / "served.csv"
+    trace.write_text(
+        "0,0,block_status,0,0,0,1,2,3\n1,0,flush,0,0,0,1000,1000,900000\n"
+        "2,0,write,0,0,4096,2001000,2001000,2011000\n"
+        "3,0,read,0,0,4096,2021000,2021000,2041000\n4,0,read,0,0,4096,2101000,2101000,2111000\n"
+    )
+    steps = capture([[str(trace)]], READING, step="50us").steps or []
+    assert [one.queue_depth for one in steps] == [1, None, 1]
+    assert [one.idle_s for one in steps] == pytest.approx([20e-6, 50e-6, 0])
+    copy = tmp_path / "copy.csv"
+    copy.write_bytes(trace.read_bytes())
+    both = capture(
+        [[str(trace)], [str(copy)]], json.dumps(json.loads(READING) | {"dedupe": True}), step="50us"
+    )
+    assert both.requests == 3
+    assert [one.queue_depth for one in both.steps or []] == [None] * 3
+
+
 def test_a_sequential_request_starts_at_one_of_the_last_32_ends(tmp_path: Path) -> None:
     """The end of the 32nd request before counts, that of the 33rd does not, of others neither."""
 

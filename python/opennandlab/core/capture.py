@@ -54,13 +54,16 @@ UNITS = {"us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10
 # Requests between two looks at the watcher.
 TOLD_EVERY = 1 << 14
 OPS = {"read": "R", "write": "W"}
-# Formats whose lines have a response time: columns of arrival and of response time (or of the
-# reply), nanoseconds of their units, and the column that is empty in lines that are passed over.
+# Formats whose lines have a response time: columns of arrival, of response time (or of the reply)
+# and of the operation, and nanoseconds of the units of the first two.
 RESPONSES = {
-    "msr": (0, 6, 100, 100, None),
-    "systor17": (0, 1, SECOND_NS, SECOND_NS, 2),
-    "served": (6, 8, 1, None, None),
+    "msr": (0, 6, 3, 100, 100),
+    "systor17": (0, 1, 2, SECOND_NS, SECOND_NS),
+    "served": (6, 8, 2, 1, None),
 }
+# Words for reads and writes, and of lines that are no request.
+WAITING = frozenset({"r", "read", "w", "write"})
+NO_REQUESTS = ("", "block_status")
 OPENERS: dict[bytes, Callable[..., IO[str]]] = {
     b"\x1f\x8b": gzip.open,
     b"BZh": bz2.open,
@@ -140,8 +143,12 @@ def capture(
         raise ConfigError("trace", f"{message}; accepted: a trace with one")
     order, streams = _streams(found)
     arrivals = np.frombuffer(found.arrivals, dtype=np.int64)
-    arrivals -= arrivals.min()
-    responses = _responses(groups, names["format"], json.loads(reading).get("align", "start"))
+    begin_ns = int(arrivals.min())
+    arrivals -= begin_ns
+    how = json.loads(reading)
+    # Lines of requests that are dropped have response times, too.
+    form = None if how.get("dedupe") else names["format"]
+    responses = _responses(groups, form, how.get("align", "start"), begin_ns)
     numbers = order[np.frombuffer(found.streams, dtype=np.int32)]
     sizes = np.array([one["size_bytes"] for one in streams], dtype=np.int64)
     steps = _steps(arrivals, numbers, sizes, responses, step_ns)
@@ -362,46 +369,64 @@ def _spread(begins: Ints, ends: Ints, length: int, count: int) -> Ints:
     return found
 
 
-def _responses(groups: Sequence[list[str]], form: str, align: str) -> tuple[Ints, Ints] | None:
-    """Return when requests arrived and ended, from the first on; None for a trace without."""
-    columns = RESPONSES.get(form)
+def _responses(
+    groups: Sequence[list[str]], form: str | None, align: str, begin_ns: int
+) -> tuple[Ints, Ints] | None:
+    """Return when reads and writes arrived and ended; None for a trace without.
+
+    Args:
+        groups: Files, each a group of parts of one trace.
+        form: Format of the trace; None for one whose lines are not its requests.
+        align: Whether each group begins at 0 (`start`).
+        begin_ns: First read or write, in nanoseconds from the first request of any kind: the zero
+            of the times that are returned.
+    """
+    columns = RESPONSES.get(form or "")
     if columns is None:
         return None
     parts, zero = [], None
     for group in groups:
-        begins, ends = array("q"), array("q")
+        begins, ends, waiting = array("q"), array("q"), array("b")
         for path in group:
             opened = _opened(path)
             if opened is None:
                 return None
             with opened as lines:
-                for begin, end in _spans(lines, columns):
+                for begin, end, is_waiting in _spans(lines, columns):
                     # From the first on: ticks since 1601 are more than 64 bits of nanoseconds.
                     zero = begin if zero is None else zero
                     if abs(begin - zero) < 1 << 61 and end - begin < 1 << 61:
                         begins.append(begin - zero)
                         ends.append(end - zero)
+                        waiting.append(is_waiting)
         if not begins:
             return None
-        parts.append((np.frombuffer(begins, np.int64), np.frombuffer(ends, np.int64)))
-    least = min(int(begins.min()) for begins, _ in parts)
-    shifts = [least if align == "clock" else int(begins.min()) for begins, _ in parts]
-    found = [
-        np.concatenate([part[at] - shift for part, shift in zip(parts, shifts, strict=True)])
-        for at in (0, 1)
-    ]
-    return found[0], found[1]
+        times = [np.frombuffer(column, np.int64) for column in (begins, ends)]
+        parts.append((*times, np.frombuffer(waiting, np.bool_)))
+    least = min(int(begins.min()) for begins, _, _ in parts)
+    found: tuple[list[Ints], list[Ints]] = ([], [])
+    for begun, ended, kept in parts:
+        shift = (least if align == "clock" else int(begun.min())) + begin_ns
+        # A line that the core has passed over may be earlier.
+        here = kept & (begun >= shift)
+        found[0].append(begun[here] - shift)
+        found[1].append(ended[here] - shift)
+    return np.concatenate(found[0]), np.concatenate(found[1])
 
 
 def _spans(
-    lines: Iterable[str], columns: tuple[int, int, int, int | None, int | None]
-) -> Iterator[tuple[int, int]]:
-    """Yield arrival and end of each line; one that has none is passed over."""
-    at, of_response, unit, unit_response, needed = columns
+    lines: Iterable[str], columns: tuple[int, int, int, int, int | None]
+) -> Iterator[tuple[int, int, bool]]:
+    """Yield arrival and end of each line, and whether it is a read or a write.
+
+    One without them is passed over.
+    """
+    at, of_response, of_op, unit, unit_response = columns
     for line in lines:
         cells = line.split(",")
         try:
-            if needed is not None and not cells[needed].strip():
+            op = cells[of_op].strip().lower()
+            if op in NO_REQUESTS:
                 continue
             begin = _ns(cells[at], unit)
             response = _ns(cells[of_response], unit_response or 1)
@@ -409,7 +434,7 @@ def _spans(
             continue
         end = begin + response if unit_response else response
         if begin <= end:
-            yield begin, end
+            yield begin, end, op in WAITING
 
 
 def _ns(text: str, unit: int) -> int:
