@@ -235,7 +235,12 @@ def test_a_capture_that_contradicts_itself_is_refused(tmp_path: Path) -> None:
     assert "streams[0].op" in refused(first(op="T"))
     assert "streams: none" in refused({"streams": []})
     assert "requests: 31" in refused({"requests": 31})
-    assert "streams[1]" in refused({"streams": [right["streams"][0] | {"share": 0.5}] * 2})
+    twice = {"streams": [right["streams"][0] | {"share": 0.5, "count": 15}] * 2}
+    assert "streams[1]" in refused(twice)
+    swapped = [one | {"share": right["streams"][1 - at]["share"]}
+               for at, one in enumerate(right["streams"])]  # fmt: skip
+    assert "streams[0].share" in refused({"streams": swapped})
+    assert "streams[1].count" in refused({"streams": right["streams"][::-1], "steps": None})
     steps = right["steps"]
     assert "counts[0][0]: 9" in refused({"steps": [steps[0] | {"counts": [[9, 1]]}]})
     assert "streams[0].count" in refused({"steps": steps[:-1]})

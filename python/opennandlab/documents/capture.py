@@ -142,18 +142,33 @@ def check(capture: CaptureDocument) -> None:
     shares = math.fsum(one.share for one in capture.streams)
     if abs(shares - 1) > SHARE_TOLERANCE:
         raise DocumentError("streams", f"shares sum to {shares!r}; accepted: 1 within 1e-9")
+    counted = sum(one.count for one in capture.streams)
+    if counted != capture.requests:
+        message = f"{capture.requests}; accepted: the sum of all counts, {counted}"
+        raise DocumentError("requests", message)
     seen: set[str] = set()
     for at, one in enumerate(capture.streams):
         key = f"{one.order} {one.size_bytes} {one.op}"
         if key in seen:
             raise DocumentError(f"streams[{at}]", f"{one.label} again; accepted: each stream once")
         seen.add(key)
-    counted = sum(one.count for one in capture.streams)
-    if counted != capture.requests:
-        message = f"{capture.requests}; accepted: the sum of all counts, {counted}"
-        raise DocumentError("requests", message)
+        _check_count(capture, at)
     if capture.steps is not None:
         _check_steps(capture, capture.steps)
+
+
+def _check_count(capture: CaptureDocument, at: int) -> None:
+    """Refuse a share that is not that of the count, and a stream before a less frequent one."""
+    one = capture.streams[at]
+    share = one.count / capture.requests if capture.requests else math.nan
+    if not abs(one.share - share) <= SHARE_TOLERANCE:
+        raise DocumentError(
+            f"streams[{at}].share",
+            f"{one.share!r}; accepted: {one.count} of {capture.requests} requests, {share!r}",
+        )
+    if at and one.count > capture.streams[at - 1].count:
+        message = f"{one.count} after {capture.streams[at - 1].count}"
+        raise DocumentError(f"streams[{at}].count", f"{message}; accepted: most frequent first")
 
 
 def _check_steps(capture: CaptureDocument, steps: Sequence[CaptureStep]) -> None:
