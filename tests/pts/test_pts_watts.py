@@ -282,7 +282,7 @@ def test_a_cell_with_one_sample_is_unknown_and_so_is_its_row(tmp_path: Path) -> 
     assert [cell.power_w for cell in found.cells.rows] == [4.5] * (len(cells) - 1) + [None]
     assert found.cells.rows[-1].iops_per_w is found.cells.rows[-1].j_per_gb is None
     assert found.header.power is not None
-    told = f"1 of {len(cells)} cells have fewer than 2 samples"
+    told = f"1 of {len(cells)} cells have fewer than 2 samples or reach beyond the log"
     assert found.header.power.missing == told
     (table,) = [one for one in found.tables if pts.is_of_power(one.id)]
     assert table.values[-1] == [None, None, None]
@@ -299,6 +299,8 @@ def test_a_cell_with_one_sample_is_unknown_and_so_is_its_row(tmp_path: Path) -> 
         ("-1,2\n", "line 1: -1 s is not sorted"),
         ("1,2,3\n", "line 1: 3 columns"),
         ("1;2\n2;3\n", "line 1: 1 column"),
+        ("infinity,infinity\n1,2\n", "line 1: not a finite number"),
+        ("1,1_0\n", "line 1: `1_0` is not a number"),
         ("seconds,watts\nmore,names\n", "line 2: `more` is not a number"),
     ],
 )
@@ -312,8 +314,23 @@ def test_a_log_that_is_none_is_refused_with_its_line(tmp_path: Path, text: str, 
 
 def test_the_line_that_a_meter_is_writing_is_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "watts.csv"
-    path.write_text("1,2\n2,3\n3,")
-    assert read_power_log(path, "LOG").seconds == [1.0, 2.0]
+    for end in ("3,", "3,1", "3"):  # Of `3,12.5`.
+        path.write_text(f"1,2\n2,3\n{end}")
+        assert read_power_log(path, "LOG").seconds == [1.0, 2.0]
+
+
+def test_a_cell_in_which_the_log_begins_or_ends_is_unknown(tmp_path: Path) -> None:
+    document = metered()
+    whole = steps(document)
+    last = document.cells.rows[-1]
+    middle_s = (last.at_s or 0.0) + last.seconds / 2
+    for samples, place in (
+        ([one for one in whole if one[0] < middle_s], -1),
+        ([one for one in whole if one[0] > (document.cells.rows[0].at_s or 0.0) + 0.5], 0),
+    ):
+        log = read_power_log(logged(tmp_path, samples), "LOG")
+        found = [cell.power_w for cell in attached(document, log, "LOG").cells.rows]
+        assert [at for at, power in enumerate(found) if power is None] == [place % len(found)]
 
 
 def test_a_log_of_another_day_is_refused(tmp_path: Path) -> None:

@@ -62,9 +62,21 @@ class PowerLog:
         return self.watts[bisect_left(self.seconds, begin_s) : bisect_left(self.seconds, end_s)]
 
     def mean_w(self, begin_s: float, end_s: float) -> float | None:
-        """Return the mean of a time; None with fewer than two samples."""
+        """Return the mean of a time; None with fewer than two samples, and beyond the log.
+
+        >>> log = PowerLog("", "", [0.0, 1.0, 2.0], [4.0, 5.0, 6.0])
+        >>> log.mean_w(0.5, 3.0), log.mean_w(0.5, 9.0)
+        (5.5, None)
+        """
         found = self.between(begin_s, end_s)
-        return math.fsum(found) / len(found) if len(found) >= SAMPLES_MIN else None
+        if len(found) < SAMPLES_MIN:
+            return None
+        first_s, last_s = self.seconds[0], self.seconds[-1]
+        # A log that begins or ends in the cell has the mean of a part of it.
+        gap_s = (last_s - first_s) / (len(self.seconds) - 1)
+        if begin_s < first_s - gap_s or end_s > last_s + gap_s:
+            return None
+        return math.fsum(found) / len(found)
 
 
 def read_power_log(path: Path, key: str) -> PowerLog:
@@ -91,20 +103,21 @@ def _samples(text: str, name: str, key: str) -> tuple[list[float], list[float]]:
     seconds: list[float] = []
     watts: list[float] = []
     lines = text.splitlines()
-    is_cut = bool(text) and not text.endswith(("\n", "\r"))
+    # A line without its end is one that a meter is writing: digits of its number may be missing.
+    if text and not text.endswith(("\n", "\r")):
+        lines.pop()
     may_name = True
     for place, line in enumerate(lines, 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         fields = [field.strip() for field in line.split(",")]
         problem, found = _sample(fields, seconds[-1] if seconds else 0.0)
-        # Names of the columns, and the line that a meter is writing.
         is_names = may_name and len(fields) == 2 and all(map(_is_word, fields))
         may_name = False
         if not problem:
             seconds.append(found[0])
             watts.append(found[1])
-        elif not is_names and not (is_cut and place == len(lines) and seconds):
+        elif not is_names:
             raise ConfigError(key, f"{name}, line {place}: {problem}; {ACCEPTED}")
     return seconds, watts
 
@@ -129,10 +142,10 @@ def _sample(fields: list[str], before_s: float) -> tuple[str, tuple[float, float
 
 def _number(field: str) -> float | None:
     try:
-        return float(field)
+        return float(field) if "_" not in field else None
     except ValueError:
         return None
 
 
 def _is_word(field: str) -> bool:
-    return any(letter.isalpha() for letter in field) and field.lower() not in {"nan", "inf"}
+    return any(letter.isalpha() for letter in field) and _number(field) is None

@@ -120,7 +120,10 @@ def attached(document: pts.PtsDocument, log: PowerLog, key: str) -> pts.PtsDocum
     within = _overlap(cells, log, shift_s, key)
     measured = [_with_watts(cell, log, shift_s) for cell in cells]
     unknown = sum(cell.power_w is None for cell in measured)
-    missing = f"{unknown} of {len(cells)} cells have fewer than {SAMPLES_MIN} samples"
+    missing = (
+        f"{unknown} of {len(cells)} cells have fewer than {SAMPLES_MIN} samples or reach beyond "
+        "the log"
+    )
     power = pts_header.Power(
         source="log",
         counted=[],
