@@ -101,6 +101,18 @@ def test_what_clouds_the_deltas_is_a_warning() -> None:
     ]
 
 
+def test_drives_of_other_wear_are_named() -> None:
+    worn = {"name": "eol", "erase_count_mean": 3000.0, "rated_pe_cycles": 3000, "lost_blocks": 0,
+            "image_sha256": None}  # fmt: skip
+    found = compared(pts_documents.iops(), other(target__state=worn))
+    assert found["like"] is True
+    assert found["warnings"] == [
+        "different states of the drive before the test: run 0 has young, run 1 has eol"
+    ]
+    young = worn | {"name": "young", "erase_count_mean": 0.0}
+    assert compared(pts_documents.iops(), other(target__state=young))["warnings"] == []
+
+
 def test_a_smoke_is_said_to_be_no_measurement() -> None:
     smoke = other(time_base__name="smoke")
     found = compared(smoke, smoke)["warnings"]

@@ -181,6 +181,8 @@ class StandardTests(Family):
         own = [one for one in documents if one.header.imported is None]
         if None not in capacities or len(own) == len(documents):
             yield from differing("capacities", capacities, list(map(words.capacity, capacities)))
+        states = [_state(one.header) for one in documents]
+        yield from differing("states of the drive before the test", states, states)
         seeds = list(dict.fromkeys(one.header.seed for one in own))
         if len(seeds) > 1:
             yield Remark(f"different seeds ({counted(seeds)}): small deltas may be chance")
@@ -323,6 +325,16 @@ def _close(one: float | None, other: float | None) -> bool:
     if one is None or other is None:
         return one is other
     return math.isclose(1 + one, 1 + other, rel_tol=SPARE_TOLERANCE_RATIO)
+
+
+def _state(header: Header) -> str:
+    """Return the wear of a drive before the test; a simulated one is young unless it says so."""
+    state = header.target.state
+    if state is None:
+        return "young" if header.target.kind == "sim" else "as it came"
+    if state.image_sha256 is not None:
+        return f"image {state.image_sha256[:12]}"
+    return state.name
 
 
 def _wipc(wipc: Wipc | None) -> JsonObject | None:
