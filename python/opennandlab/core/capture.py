@@ -384,7 +384,8 @@ def _responses(
     columns = RESPONSES.get(form or "")
     if columns is None:
         return None
-    parts, zero = [], None
+    parts: list[tuple[Ints, Ints, npt.NDArray[np.bool_]]] = []
+    zero = None
     for group in groups:
         begins, ends, waiting = array("q"), array("q"), array("b")
         for path in group:
@@ -401,8 +402,8 @@ def _responses(
                         waiting.append(is_waiting)
         if not begins:
             return None
-        times = [np.frombuffer(column, np.int64) for column in (begins, ends)]
-        parts.append((*times, np.frombuffer(waiting, np.bool_)))
+        begun, ended = (np.frombuffer(column, np.int64) for column in (begins, ends))
+        parts.append((begun, ended, np.frombuffer(waiting, np.bool_)))
     least = min(int(begins.min()) for begins, _, _ in parts)
     found: tuple[list[Ints], list[Ints]] = ([], [])
     for begun, ended, kept in parts:
