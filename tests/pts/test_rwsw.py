@@ -61,7 +61,9 @@ def mixed(tmp_path: Path) -> Path:
 def run(path: Path, target: Any = None, **options: Any) -> Any:
     settings = Settings(
         time_base=options.pop("time_base", "smoke"), threads=options.pop("threads", 2),
-        queue_depth=options.pop("queue_depth", 4), options={"capture": str(path), **options},
+        queue_depth=options.pop("queue_depth", 4), data=options.pop("data", "random"),
+        active_range_pct=options.pop("active_range_pct", None),
+        options={"capture": str(path), **options},
     )  # fmt: skip
     return run_test(TEST, target or SimulatedTarget("tlc_standard", SMALL), settings=settings)
 
@@ -134,6 +136,11 @@ def test_two_runs_give_the_efficiency_together(mixed: Path, tmp_path: Path) -> N
         ({"tests": "multi,streams", "other": str(files["multi"])}, "one of multi and streams"),
         ({"tests": "multi", "streams": 2, "other": str(files["streams"])}, "streams"),
         ({"tests": "multi", "time_base": "scaled", "other": str(files["streams"])}, "time base"),
+        (
+            {"tests": "multi", "active_range_pct": 50.0, "other": str(files["streams"])},
+            "another active range",
+        ),
+        ({"tests": "multi", "data": "file", "other": str(files["streams"])}, "data random"),
         ({"tests": "multi", "other": str(mixed)}, "opennandlab.pts/1"),
     ):
         with pytest.raises(ConfigError, match=rf"other: .*{words}"):
@@ -141,6 +148,14 @@ def test_two_runs_give_the_efficiency_together(mixed: Path, tmp_path: Path) -> N
     drive = SimulatedTarget("tlc_standard", SMALL | {"nand.blocks_per_plane": 68})
     with pytest.raises(ConfigError, match="another device"):
         run(mixed, drive, tests="multi", other=str(files["streams"]))
+    worn = json.loads(files["streams"].read_text())
+    worn["header"]["target"]["state"] = {
+        "name": "old", "erase_count_mean": 1500.0, "rated_pe_cycles": 3000, "lost_blocks": 0,
+        "image_sha256": None,
+    }  # fmt: skip
+    files["streams"].write_text(readable_json(worn | {"digest": digest(worn)}))
+    with pytest.raises(ConfigError, match="another state of the drive"):
+        run(mixed, tests="multi", other=str(files["streams"]))
 
 
 def test_the_replay_has_the_counts_and_pauses_of_the_capture(mixed: Path) -> None:

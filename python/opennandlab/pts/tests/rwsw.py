@@ -31,6 +31,7 @@ from opennandlab.core.capture import load_capture
 from opennandlab.documents.capture import CaptureDocument, CaptureStep, CaptureStream
 from opennandlab.documents.pts import PtsDocument, Table, from_file
 from opennandlab.documents.pts_demand import DemandResults
+from opennandlab.documents.pts_header import Header, Target
 from opennandlab.documents.pts_rwsw import (
     RwswCapture,
     RwswLoad,
@@ -44,7 +45,7 @@ from opennandlab.pts.bench.document import listing
 from opennandlab.pts.bench.engine import Bench
 from opennandlab.pts.bench.findings import Findings
 from opennandlab.pts.bench.patterns import Mix
-from opennandlab.pts.bench.plan import RANDOM_LOAD, Option
+from opennandlab.pts.bench.plan import RANDOM_LOAD, Option, Plan
 from opennandlab.pts.bench.record import Cell
 from opennandlab.pts.bench.rounds import CellPlan, Rounds, Tracking, until_steady
 from opennandlab.pts.bench.test import Test
@@ -373,11 +374,31 @@ class _Other:
                 (there.config_sha256, there.serial_sha256, there.capacity_bytes),
             ),
             "time base": (bench.plan.time.name, document.header.time_base.name),
+            "active range": (_range_of(bench.plan), _range_of(document.header)),
+            "data": (bench.plan.settings.data, document.header.data),
+            "write cache": (
+                "enabled" if bench.plan.cache_enabled else "disabled",
+                document.header.cache.asked,
+            ),
+            "state of the drive": (_wear_of(bench.facts), _wear_of(document.header.target)),
         }
         for name, (mine, other) in pairs.items():
             if mine != other:
-                words = f"another {name}" if name in {"capture", "device"} else f"{name} {other}"
+                words = f"{name} {other}" if isinstance(other, (int, str)) else f"another {name}"
                 raise ConfigError("other", f"a run with {words}; accepted: the same as here")
+
+
+def _range_of(of: Plan | Header) -> tuple[float, int | None, int | None]:
+    """Return share, bytes and segments of an active range."""
+    part = of.active_range
+    amount = part.amount_bytes
+    return part.share, amount, None if amount is None else part.segments
+
+
+def _wear_of(target: Target) -> tuple[float | None, str | None]:
+    """Return the mean erase count and the image before the test; 0 of a drive without a state."""
+    state = target.state
+    return (0.0, None) if state is None else (state.erase_count_mean, state.image_sha256)
 
 
 def _document(path: Path) -> PtsDocument:
