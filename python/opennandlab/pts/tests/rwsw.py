@@ -289,7 +289,9 @@ def _replay(bench: Bench, capture: CaptureDocument, steps: Sequence[CaptureStep]
 
 def _step(bench: Bench, capture: CaptureDocument, step: CaptureStep, number: int) -> RwswStep:
     """Run the requests of a step, and pause."""
-    length_s = capture.step_s or 0.0
+    whole_s = capture.step_s or 0.0
+    # The last step ends with the capture.
+    length_s = min(whole_s, max(0.0, capture.span_s - (number - 1) * whole_s))
     streams = [_stream(capture.streams[one.stream], one.count) for one in step.counts if one.count]
     count = sum(one.count for one in step.counts)
     depth, busy_s, cell = 0, 0.0, None
