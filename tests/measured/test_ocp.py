@@ -239,6 +239,10 @@ def test_what_fell_or_is_missing_is_unknown():
         logs(smart(1), smart(2))
 
 
+def rows_of(output: str) -> list[list[str]]:
+    return [[cell.strip() for cell in line.split("│")] for line in output.splitlines()]
+
+
 def test_the_verb_shows_two_moments_and_reads_its_own_document(tmp_path):
     names = {"a": health(100), "b": smart(5), "c": health(1_024_100), "d": smart(7), "e": monitor()}
     for name, content in names.items():
@@ -248,6 +252,7 @@ def test_the_verb_shows_two_moments_and_reads_its_own_document(tmp_path):
     assert done.exit_code == 0
     assert "write amplification between the two moments: 1 (" in " ".join(done.output.split())
     assert "1 024 100" in done.output
+    assert ["data_units_written", "5", "7", "2"] in rows_of(done.output)
     found = CliRunner().invoke(app, ["ocp", c, d, e, "--json"])
     document = json.loads(found.output)
     assert (document["schema"], document["before"]) == ("opennandlab.ocp/1", None)

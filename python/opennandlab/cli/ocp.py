@@ -84,7 +84,7 @@ def _show(document: "OcpDocument") -> None:
 def _tables(document: "OcpDocument") -> "Iterator[tuple[list[str], list[list[str]]]]":
     """Yield heads and rows of each log."""
     from opennandlab.base.words import number
-    from opennandlab.measured.ocp import count
+    from opennandlab.measured.ocp import SMART_COUNTERS, count
 
     after, before, change = document.after, document.before, document.change
     for name, title in (("smart_log", "log 02h"), ("smart_add_log", "OCP log C0h")):
@@ -95,7 +95,10 @@ def _tables(document: "OcpDocument") -> "Iterator[tuple[list[str], list[list[str
         rows = []
         for key in now or then or ():
             values = [count((log or {}).get(key)) for log in (then, now)]
-            changed = change.counters.get(key) if name == "smart_add_log" else None
+            old, new = values
+            changed = change.counters.get(key)
+            if key in SMART_COUNTERS and old is not None and new is not None and new >= old:
+                changed = new - old
             if before is None:
                 rows.append([key, number(values[1])])
             else:

@@ -130,6 +130,9 @@ SMART: Final = tuple(
     )
 )  # fmt: skip
 
+# Numbers of 02h that only grow.
+SMART_COUNTERS: Final = tuple(one.name for one in SMART[4:])
+
 
 def count(value: object) -> int | None:
     """Return a number of a log as one: nvme-cli prints the bytes of the flash in two halves.
