@@ -349,10 +349,14 @@ def _row(option: "Option") -> Parameter:
         for version, value in option.by_version.items()
     )
     usual = option.default if isinstance(option.default, str) else f"{option.default:g}"
-    text = f"{option.help} Default: {usual or 'as in the specification'}{by_version}."
+    is_file = option.reader is Path
+    text = option.help
+    if not is_file:
+        text += f" Default: {usual or 'as in the specification'}{by_version}."
     kind: Any = type(option.default)
     if option.choices:
         members = [(choice.upper(), choice) for choice in option.choices]
         kind = cast("Any", Enum)(option.key.title(), members, type=str)
     names = [f"--{option.spelled}"] if option.spelled else []
-    return parameter(option.key, Annotated[kind | None, flag(text, *names)], None)
+    row = flag(text, *names, metavar="FILE" if is_file else None)
+    return parameter(option.key, Annotated[kind | None, row], None)

@@ -105,7 +105,8 @@ class Workload:
         try:
             capture = load_capture(str(path))
         except ResultError as error:
-            raise ConfigError("capture", str(error)) from error
+            message = f"{error}; `trace capture` makes one from a trace"
+            raise ConfigError("capture", message) from error
         streams = capture.streams[: int(bench.plan.number("streams"))]
         total = math.fsum(one.share for one in streams)
         if not total:
@@ -467,7 +468,7 @@ TEST = Test(
     run=run,
     load=RANDOM_LOAD,
     options=(
-        Option("capture", "", "The capture, a file of `trace capture`; it is needed.", reader=Path),
+        Option("capture", "", "The capture, a file of `trace capture`; required.", reader=Path),
         Option(
             "tests",
             "multi,streams",
