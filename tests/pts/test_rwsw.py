@@ -247,7 +247,7 @@ def test_what_cannot_be_is_refused_before_anything_runs(mixed: Path, tmp_path: P
     with pytest.raises(ConfigError, match="streams: 0 is too small"):
         run(mixed, target, streams=0)
     (tmp_path / "other.json").write_text('{"streams": []}')
-    with pytest.raises(ConfigError, match=r"capture: .*no `schema` of ours"):
+    with pytest.raises(ConfigError, match=r"no `schema` of ours.*`trace capture` makes one"):
         run(tmp_path / "other.json", target)
     with pytest.raises(ConfigError, match="ar-amount: segments"):
         run_test(TEST, target, settings=Settings(
@@ -276,3 +276,23 @@ def test_a_replay_of_short_steps_is_refused_on_real_targets(mixed: Path, tmp_pat
     results = json.loads(found.stdout)["results"]
     mean_s = sum(one["share"] / one["alone"]["iops"] for one in results["streams"])
     assert results["mix_efficiency"] == pytest.approx(results["mix"]["iops"] * mean_s)
+
+
+def test_a_replay_of_many_steps_is_cut_in_the_middle_and_loads_are_named_once(
+    tmp_path: Path,
+) -> None:
+    """290 steps filled four screens, and each tracked load had its name twice."""
+    trace = [(0.01 * number, "read", 4096 * (number % 7), 4096) for number in range(100)]
+    path = saved(tmp_path, trace, step="10ms")
+    words = ["pts", "rwsw", "--capture", str(path), "--target", f"sim:{tmp_path}/d.yaml"]
+    (tmp_path / "d.yaml").write_text(
+        "nand: {channels: 1, dies_per_channel: 1, blocks_per_plane: 64, pages_per_block: 64}\n"
+        "ftl: {over_provisioning_pct: 0.28}\n"
+    )
+    done = CliRunner().invoke(app, [*words, "--test", "replay"])
+    assert "first and last of 100 rows" in done.output
+    assert len([line for line in done.output.splitlines() if "│" in line]) < 30
+    assert "mix efficiency" not in done.output
+    done = CliRunner().invoke(app, [*words, "--test", "multi"])
+    assert "mix, IOPS" in done.output
+    assert "mix: mix" not in done.output

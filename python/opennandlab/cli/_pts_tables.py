@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 NOTHING = "n/a"
 # Figures of a test that the table at the end of a suite shows.
 SUITE_FIGURES = 3
+# Longer tables, such as the steps of a replay, show their first and last rows.
+ROWS_MAX, ROWS_AT_ENDS = 60, 10
 # What tracked values are called; numbers of the rule are in this unit.
 TRACKED = {"iops": "IOPS", "lat_us_mean": "ART in µs", "write_mb_s": "MB/s written", "mb_s": "MB/s"}
 
@@ -27,7 +29,7 @@ def figure(value: object) -> str:
 
 
 def show_suite(documents: "Sequence[PtsDocument]") -> None:
-    """Print each test of a suite in a line or two: what it is worth, and the figures it is for."""
+    """Print each test of a suite in a line or two: its verdict, and the figures it is for."""
     from opennandlab.reports.pts.headline import headlines
     from opennandlab.reports.pts.verdict import verdict
 
@@ -36,7 +38,7 @@ def show_suite(documents: "Sequence[PtsDocument]") -> None:
         for document in documents
         for some in [headlines(document)[:SUITE_FIGURES]]
     ]
-    table = terminal.Grid(("test", "worth", "figures"), rows, left=(0, 1, 2))
+    table = terminal.Grid(("test", "verdict", "figures"), rows, left=(0, 1, 2))
     terminal.stdout(is_numbers=True).print(table)
 
 
@@ -62,14 +64,16 @@ def show(document: "PtsDocument") -> None:
         console.print(found.title, markup=False, soft_wrap=True)
         if found.note:
             console.print(found.note, markup=False, soft_wrap=True)
-        console.print(grid(found))
+        console.print(grid(found, rows_max=ROWS_MAX))
+        if len(found.rows) > ROWS_MAX:
+            console.print(f"first and last of {len(found.rows)} rows: the document has all")
     if document.steady_state:
         console.print()
         console.print("Steady state", markup=False)
         console.print(steady_table(document.steady_state))
     rows = result_rows(document)
     # Few results are all quoted above.
-    if len(rows) > len(quoted):
+    if len(rows) > len(quoted) and any(text != NOTHING for _, text in rows):
         console.print()
         console.print("Results", markup=False)
         console.print(terminal.plain_table(["", "value"], rows))
@@ -144,9 +148,16 @@ def header_lines(document: "PtsDocument") -> list[str]:
     return lines + [f"deviation: {text}" for text in head.deviations]
 
 
-def grid(found: "ShownTable") -> terminal.Grid:
-    """Return a table of a document."""
+def grid(found: "ShownTable", *, rows_max: int | None = None) -> terminal.Grid:
+    """Return a table of a document.
+
+    Args:
+        found: The table.
+        rows_max: Of more rows the first and the last are shown; None for all.
+    """
     rows = [[str(name), *map(figure, values)] for name, *values in found.rows]
+    if rows_max is not None and len(rows) > rows_max:
+        rows = [*rows[:ROWS_AT_ENDS], ["…", *[""] * (len(rows[0]) - 1)], *rows[-ROWS_AT_ENDS:]]
     return terminal.plain_table(list(found.columns), rows)
 
 
@@ -162,7 +173,9 @@ def steady_table(entries: list["Steady"]) -> terminal.Grid:
     head = ["tracked", "decision", "rounds", "mean", "excursion / allowed", "slope / allowed"]
     rows = []
     for entry in entries:
-        group = f"{entry.group}: " if entry.group else ""
+        # A load that is a group of its own has the name of its group.
+        is_named = entry.tracking.label == entry.group
+        group = f"{entry.group}: " if entry.group and not is_named else ""
         window = entry.window
         place = f"{window[0]}-{window[-1]} of {entry.rounds}" if window else "none"
         rows.append(
