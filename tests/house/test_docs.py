@@ -56,6 +56,7 @@ PAGES = [
     pytest.param("docs/fleet.md", marks=pytest.mark.long),
     "docs/calibrate.md",
     "docs/emmc.md",
+    "docs/ocp.md",
     "docs/power-loss.md",
 ]
 
