@@ -19,6 +19,7 @@ from opennandlab.base.journal import JournalError
 from opennandlab.documents.record import plain
 from opennandlab.pts import TESTS, Place, Settings, run_test
 from opennandlab.pts.bench import engine, outlook
+from opennandlab.pts.bench.document import to_bytes
 from opennandlab.pts.bench.engine import Bench, Progress
 from opennandlab.pts.bench.folder import prepared
 from opennandlab.pts.bench.journal import Journal, measurement_from_dict, measurement_to_dict
