@@ -198,10 +198,8 @@ def _print_drives(document: dict[str, Any]) -> None:
 
 
 def _verdict(count: "Count") -> str:
-    if count.allowed is None:
-        return "cannot be shown"
     if count.passed is None:
-        return "not known"
+        return "cannot be shown" if count.allowed is None else "not known"
     return "passed" if count.passed else "not passed"
 
 

@@ -6,7 +6,8 @@ data errors of them ─►            the same             ─► at most UBER t
 ```
 
 Both counts are Poisson's: at that mean, so few are seen in 40 of 100 samples. With too few drives,
-or bytes, the limit of no event at all is too high, and the sample can show nothing.
+or bytes, the limit of no event at all is too high, and the sample cannot pass; it fails if the lower
+60 % limit of what it found is too high.
 """
 
 from __future__ import annotations
@@ -50,6 +51,15 @@ def upper_limit(events: int) -> float:
     return poisson_interval(events, 2.0 * SAMPLE_CONFIDENCE - 1.0)[1]
 
 
+def lower_limit(events: int) -> float:
+    """Return the lower 60 % limit of the mean, as `upper_limit`; more than 1e6 events count as 1e6.
+
+    >>> [round(lower_limit(events), 4) for events in range(3)]
+    [0.0, 0.5108, 1.3764]
+    """
+    return poisson_interval(min(events, COUNT_MAX), 2.0 * SAMPLE_CONFIDENCE - 1.0)[0]
+
+
 def drives_needed(failures: int, share: float) -> int:
     """Return the fewest drives with which a number of failures is within a share.
 
@@ -84,9 +94,14 @@ class Count:
 
     @property
     def passed(self) -> bool | None:
-        """Whether the found events are allowed; none if they are unknown, or none can show it."""
-        if self.allowed is None or self.found is None:
+        """Whether the found events are allowed; none if they are unknown, or none can show it.
+
+        A sample too small to pass still fails, if the lower limit of its events is too high.
+        """
+        if self.found is None:
             return None
+        if self.allowed is None:
+            return False if lower_limit(self.found) > self.limit else None
         return self.found <= self.allowed
 
     def to_dict(self) -> JsonObject:
