@@ -6,8 +6,8 @@ data errors of them ─►            the same             ─► at most UBER t
 ```
 
 Both counts are Poisson's: at that mean, so few are seen in 40 of 100 samples. With too few drives,
-or bytes, the limit of no event at all is too high, and the sample cannot pass; it fails if the lower
-60 % limit of what it found is too high.
+or bytes, the limit of no event at all is too high, and the sample cannot pass; it fails if the
+lower 60 % limit of what it found is too high.
 """
 
 from __future__ import annotations
