@@ -12,10 +12,12 @@ import pytest
 import pts_documents
 import pts_recorder
 from conftest import Cli
+from fake_target import FakeTarget
 from opennandlab.base.canonical import digest
 from opennandlab.base.errors import ResultError
 from opennandlab.comparing import side_by_side
 from opennandlab.documents.record import plain
+from opennandlab.pts import TESTS, run_test
 from opennandlab.reports import html
 from opennandlab.reports.figure.model import Plot, Relief
 from opennandlab.reports.model import Table
@@ -235,3 +237,14 @@ def test_a_document_is_not_compared_with_a_result(cli: Cli, folder: Path) -> Non
     done = cli("compare", "a.json", "r.json")
     assert done.returncode == 2
     assert "others of its kind" in done.stderr
+
+
+def test_captures_are_alike_by_their_content() -> None:
+    """Not by the place of their file: one name has stood for two traces."""
+    chosen = pts_documents.settings_of("rwsw")
+    found = plain(run_test(TESTS["rwsw"], FakeTarget(), settings=chosen))
+    one, moved, foreign = (copy.deepcopy(found) for _ in range(3))
+    moved["header"]["options"]["capture"] = "elsewhere.json"
+    foreign["results"]["capture"]["digest"] = "0" * 64
+    assert compared(one, moved)["reasons"] == []
+    assert ["options of the test" in text for text in compared(one, foreign)["reasons"]] == [True]

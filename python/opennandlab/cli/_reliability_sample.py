@@ -173,6 +173,9 @@ def _print_drives(document: dict[str, Any]) -> None:
 
     from opennandlab.base.words import number
 
+    if (host := document["host"]) is not None:
+        trace = f", SHA-256 {host['trace']['sha256'][:12]}…" if host["trace"] else ""
+        terminal.stdout().print(f"workload: {host['workload']}{trace}", markup=False)
     heads = ("", "drives", "written", "WAF", "P/E", "UBER", "failed", "errors, mean", "drawn")
     rows = []
     tested = [row for row in document["tested"] if "error" not in row]

@@ -43,7 +43,6 @@ PARAMETERS: tuple[tuple[str, Callable[[Header], object]], ...] = (
     ("limit of outstanding requests", lambda header: header.oio_throttle),
     ("data pattern", lambda header: header.data),
     ("purge", lambda header: header.purge and header.purge.is_purge),
-    ("options of the test", lambda header: header.options),
 )
 # Of documents that were imported these count, where they are told.
 TOLD = [one for one in PARAMETERS if one[0] in {"profile", "threads", "queue depth"}]
@@ -128,6 +127,8 @@ class StandardTests(Family):
         for what, parameter in PARAMETERS:
             values = [parameter(one.header) for one in documents]
             yield from differing(what, values, list(map(_shown, values)))
+        options = [_options(one) for one in documents]
+        yield from differing("options of the test", options, list(map(_shown, options)))
         yield from remarks(
             f"{{}} {likeness.UNSTEADY}: {likeness.WHY}",
             [one.attained is False for one in documents],
@@ -219,6 +220,7 @@ class StandardTests(Family):
             and drives[0] == drives[1]
             and one.header.seed == other.header.seed
             and all(value(one.header) == value(other.header) for _, value in PARAMETERS)
+            and _options(one) == _options(other)
         )
 
     def summary(self, documents: Sequence[Measured], names: Sequence[str]) -> list[str]:
@@ -245,6 +247,15 @@ class StandardTests(Family):
 
 
 FAMILY = StandardTests()
+
+
+def _options(document: Measured) -> JsonObject:
+    """Return the options of a test; a capture by its content, wherever its file was."""
+    options: JsonObject = dict(document.header.options)
+    capture = getattr(document.document.results, "capture", None)
+    if capture is not None:
+        options["capture"] = f"{capture.name} {capture.digest[:12]}"
+    return options
 
 
 def better(path: str, units: dict[str, str]) -> Better | None:
