@@ -378,7 +378,7 @@ def test_mixed_families_are_refused_with_the_family_of_each(cli: Cli, tmp_path: 
         onl.compare([onl.load(files[0]), onl.load(files[2])])
     with pytest.raises(onl.ResultError, match="#1 cannot be compared: it is a int"):
         onl.compare([1, 2])
-    with pytest.raises(onl.ResultError, match="two documents or more"):
+    with pytest.raises(onl.ResultError, match="accepted: two or more"):
         onl.compare([])
 
 

@@ -109,8 +109,8 @@ def test_what_is_salvaged_is_a_beginning(value: Any, share: float) -> None:
 
 def test_all_whole_rows_before_the_end_are_kept() -> None:
     raw = json.dumps(DOCUMENTS["iops"])
-    place = raw.index('"steady_state"')
-    document, complaints = salvage(raw[: place - 20].encode())
+    last = raw.rindex("[", 0, raw.index(']]}, "steady_state"'))
+    document, complaints = salvage(raw[: last + 5].encode())
     measured = source.read(document, "name", complaints)
     assert len(measured.cells) == len(DOCUMENTS["iops"]["cells"]["rows"]) - 1
     missing = views.chapter_of(measured).missing

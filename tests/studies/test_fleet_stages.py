@@ -280,7 +280,7 @@ def test_one_stage_is_a_suite_and_stages_can_be_drawn(tmp_path: Path) -> None:
 def test_what_was_run_is_shown_and_drawn_again(tmp_path: Path) -> None:
     found, _, text = run(tmp_path, of(STAGES))
     file = str(tmp_path / "out" / "fleet.json")
-    assert "0-1    │     2 │ life/test │  passed │ smoke: no measurement" in text
+    assert "0-1    │     2 │ life/test │ passed  │ smoke: no measurement" in text
     shown = CliRunner().invoke(command_line, ["fleet", "show", file, "--device", "1"])
     assert shown.output.count("life/") == 3
     assert all(len(line) <= 80 for line in shown.output.splitlines()[:6])
