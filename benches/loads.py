@@ -1,4 +1,4 @@
-"""What a command takes in processor time, beside another build of this package.
+"""Processor time of a command, next to that of another build of this package.
 
     python benches/loads.py [--against PYTHON] [--only LOAD] [--rounds N] [--instructions]
     python benches/loads.py --recorded

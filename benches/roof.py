@@ -1,4 +1,4 @@
-"""Untimed writes beside the roof of this machine, and what they cost on larger drives.
+"""Untimed writes against the roof of this machine, and their cost on larger drives.
 
     python benches/roof.py [--rounds N] [--pages 1,8,64]
 
@@ -65,7 +65,7 @@ def ours(pages: int, threads: int) -> Sample:
 
 def main() -> int:
     """Measure, and print a line for each size; return the exit status."""
-    parser = argparse.ArgumentParser(description="Untimed writes beside the roof of this machine.")
+    parser = argparse.ArgumentParser(description="Untimed writes against the roof of this machine.")
     parser.add_argument("--rounds", type=int, default=3, help="runs of each side (3)")
     parser.add_argument("--pages", default="1,8,64", help="2^20 pages of each drive (1,8,64)")
     parser.add_argument("--one", nargs=2, type=int, help=argparse.SUPPRESS)

@@ -47,7 +47,7 @@ def requests_of(file: str) -> Iterator[tuple[float, str, str, int, int]]:
 
 
 def counted(file: str) -> Counter[tuple[str, int, str]]:
-    """Count streams: all ends so far by volume and operation, of which the last 32 matter."""
+    """Count streams by the last 32 ends of each volume and operation."""
     found: Counter[tuple[str, int, str]] = Counter()
     ends: dict[tuple[str, str], list[int]] = defaultdict(list)
     for _, volume, op, begin, size in sorted(requests_of(file), key=lambda one: one[0]):

@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 # Of the counts of pages, which are not shown.
 PAGE_BYTES = 4096
 
+# Options of `replay` that need a simulated drive.
+SIMULATED_ONLY = (
+    "config", "state", "output", "save_image", "plot", "breakdown", "volumes", "order", "ocp",
+    "ocp_thresholds",
+)  # fmt: skip
+
 
 def replay_on_target(given: "ReplayOptions") -> None:
     """Replay a trace on a target; its data are lost where the trace writes and trims."""
@@ -28,18 +34,7 @@ def replay_on_target(given: "ReplayOptions") -> None:
     from opennandlab.targets.opening import Request, open_target
 
     given.refuse(
-        (
-            "config",
-            "state",
-            "output",
-            "save_image",
-            "plot",
-            "breakdown",
-            "volumes",
-            "order",
-            "ocp",
-            "ocp_thresholds",
-        ),
+        SIMULATED_ONLY,
         "on a real target; accepted: options of reading, --repeat, --closed-loop, --time-scale",
     )
     consent = Consent(destructive=given.destructive, i_know=given.i_know, force=given.force)

@@ -59,23 +59,7 @@ def speed(  # noqa: PLR0913 - one argument for each thing that is to be chosen
     code, channel = Code.of(code, decoder), Channel.of(channel)
     if not 0.0 < seconds <= SECONDS_MAX:
         raise ConfigError("seconds", f"{seconds} is refused; accepted: above 0, up to 3600")
-    if (bit_errors is None) == (points is None):
-        raise ConfigError(
-            "points",
-            "needs one of the two; accepted: points of the channel, or bit errors per frame",
-        )
-    if bit_errors is not None:
-        if not 0 <= bit_errors <= code.code_bits:
-            raise ConfigError(
-                "bit_errors", f"{bit_errors} is refused; accepted: 0 to {code.code_bits}"
-            )
-        rber = min(max(bit_errors, 1) / code.code_bits, 0.49)
-        x = rber if channel.has_rber else 4.0
-        what: dict[str, float] = {"bit_errors": bit_errors}
-        tasks = [(what, _task(code, channel, x, seed, bit_errors))]
-    else:
-        xs = points_of([] if points is None else points, channel)
-        tasks = [({"x": x}, _task(code, channel, x, seed, None)) for x in xs]
+    tasks = _tasks(code, channel, bit_errors, points, seed)
     rows = [{**what, **_measure(code, task, seconds)} for what, task in tasks]
     document: dict[str, Any] = {
         "code": code.text,
@@ -90,6 +74,31 @@ def speed(  # noqa: PLR0913 - one argument for each thing that is to be chosen
     if len(rows) == 1:
         document |= {key: rows[0][key] for key in ("information_mbit_s", "coded_mbit_s")}
     return document
+
+
+def _tasks(
+    code: Code,
+    channel: Channel,
+    bit_errors: int | None,
+    points: str | Sequence[float] | None,
+    seed: int,
+) -> list[tuple[dict[str, float], _core.EccTask]]:
+    """Return a task for each point, or one for a number of bit errors, with its coordinate."""
+    if (bit_errors is None) == (points is None):
+        raise ConfigError(
+            "points",
+            "needs one of the two; accepted: points of the channel, or bit errors per frame",
+        )
+    if bit_errors is not None:
+        if not 0 <= bit_errors <= code.code_bits:
+            raise ConfigError(
+                "bit_errors", f"{bit_errors} is refused; accepted: 0 to {code.code_bits}"
+            )
+        rber = min(max(bit_errors, 1) / code.code_bits, 0.49)
+        x = rber if channel.has_rber else 4.0
+        return [({"bit_errors": bit_errors}, _task(code, channel, x, seed, bit_errors))]
+    xs = points_of([] if points is None else points, channel)
+    return [({"x": x}, _task(code, channel, x, seed, None)) for x in xs]
 
 
 def _task(
