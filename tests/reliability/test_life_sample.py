@@ -241,6 +241,12 @@ def test_a_life_replays_a_trace_over_the_whole_drive(tmp_path: Path) -> None:
         drive_life_test(SMALL, workload=host, repeat=True, trace_sha256="0" * 64)
 
 
+def test_requests_longer_than_the_drive_are_reported(tmp_path: Path) -> None:
+    host = trace(tmp_path / "host.csv", "write,0,1000000", "write,0,1")
+    test = drive_life_test(SMALL, workload=host, repeat=True)
+    assert any("up to 4096000000 B were cut to " in warning for warning in test.warnings)
+
+
 def test_trims_of_a_trace_are_kept(tmp_path: Path) -> None:
     writes = [f"write,{(37 * page) % 512},1" for page in range(512)]
     trims = [f"trim,{page},64" for page in range(0, 512, 128)]

@@ -190,6 +190,8 @@ def _written(test: "DriveLifeTest") -> list[tuple[str, str, str]]:
     rows = [written]
     if test.trace is not None:
         rounds = f"{number(test.trace.rounds)} times, made to span the drive"
+        if not test.trace.rounds:
+            rounds = "not replayed: the fill before it writes the whole amount"
         rows.append(("  trace", f"SHA-256 {test.trace.sha256[:12]}…", rounds))
     if test.waf_pages is None or test.waf_factor is None:
         return rows

@@ -83,7 +83,7 @@ def _show(document: "OcpDocument") -> None:
 
 def _tables(document: "OcpDocument") -> "Iterator[tuple[list[str], list[list[str]]]]":
     """Yield heads and rows of each log."""
-    from opennandlab.base.words import number
+    from opennandlab.base.words import NOTHING, number
     from opennandlab.measured.ocp import SMART_COUNTERS, count
 
     after, before, change = document.after, document.before, document.change
@@ -92,9 +92,12 @@ def _tables(document: "OcpDocument") -> "Iterator[tuple[list[str], list[list[str
         then = None if before is None else getattr(before, name)
         if now is None and then is None:
             continue
-        rows = []
+        rows, lacking = [], 0
         for key in now or then or ():
             values = [count((log or {}).get(key)) for log in (then, now)]
+            if values == [None, None]:
+                lacking += 1
+                continue
             old, new = values
             changed = change.counters.get(key)
             if key in SMART_COUNTERS and old is not None and new is not None and new >= old:
@@ -103,6 +106,10 @@ def _tables(document: "OcpDocument") -> "Iterator[tuple[list[str], list[list[str
                 rows.append([key, number(values[1])])
             else:
                 rows.append([key, *map(number, values), number(changed)])
+        if lacking:
+            rows.append(
+                [f"{lacking} fields without a value", *[NOTHING] * (1 if before is None else 3)]
+            )
         yield [title, "value"] if before is None else [title, "before", "after", "change"], rows
     for logs, when in ((before, "before"), (after, "after")):
         if logs is not None and logs.latency_monitor_log is not None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 VALUES_BYTES_MAX = 64 << 20
 # Groups of the list that `--help` shows; the rest are its commands.
 PANEL, INNER_PANEL = "Tests of the standard", "Tests of what is inside a drive"
+CAPTURE_PANEL = "Tests with a capture of requests"
 # Other names under which the tests are known.
 ALIASES = {"tp": "throughput", "lat": "latency", "cbw": "ecw"}
 
@@ -83,7 +84,7 @@ def _commands() -> typer.Typer:
         if name in INSIDE:
             more |= {"csv": CsvFile} if name == "identify" else {"band": Band}
         body = command_of(_runner(test), test.summary, test.options, vary=Vary, **more)
-        panel = INNER_PANEL if name in INSIDE else PANEL
+        panel = CAPTURE_PANEL if name in REAL_WORLD else INNER_PANEL if name in INSIDE else PANEL
         made.command(name, epilog=epilog, rich_help_panel=panel)(body)
         for alias, known in ALIASES.items():
             if known == name:

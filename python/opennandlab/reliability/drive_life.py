@@ -147,6 +147,7 @@ def drive_life_test(  # noqa: PLR0913 - what a test plan states
         small = cuttable
     host = _host(small, workload, tbw_tb, trace_sha256, repeat=repeat)
     work = Writes.of(small, host).fitted(whole, small)
+    warnings += work.cut_to(small)
     measured = amplification(whole, small, Writes.of(whole, host), programs, seed, progress)
     factor = 1.0 if measured is None else measured.factor
     drive = Simulation(small, seed)

@@ -71,10 +71,12 @@ class Recorded:
     Args:
         records: Its requests.
         found: Its file, digest, and how much it writes.
+        longest_bytes: Of its longest request.
     """
 
     records: _core.Trace
     found: LifeTrace
+    longest_bytes: int
 
     @classmethod
     def read(cls, path: str, device: DeviceConfig, digest: str | None) -> Recorded:
@@ -99,7 +101,8 @@ class Recorded:
             message = f"{path} writes nothing; accepted: a trace with writes"
             raise ConfigError("workload", message)
         file = printable(Path(path).name)
-        return cls(records, LifeTrace(file=file, sha256=records.digest(), written_bytes=written))
+        found = LifeTrace(file=file, sha256=records.digest(), written_bytes=written)
+        return cls(records, found, max(int(op["size_bytes_max"]) for op in counts["ops"]))
 
 
 @dataclass(frozen=True)
@@ -190,6 +193,15 @@ class Writes:
             return drive.run(asked, progress=progress)
         named = asked | {"name": self.name}
         return replay_on(drive, self.trace.records, named, progress=progress)
+
+    def cut_to(self, device: DeviceConfig) -> list[str]:
+        """Return a warning of requests of the trace that are longer than a drive, if it has any."""
+        size = int(device.effective["logical_bytes"])
+        longest = self.trace.longest_bytes if self.trace is not None else 0
+        if longest <= size:
+            return []
+        what = f"requests of the trace of up to {longest} B were cut to {size} B"
+        return [f"{what}, the size of the simulated drive"]
 
     def replayed(self, host_bytes: float, *, repeat: bool) -> LifeTrace | None:
         """Return the trace, and how often it was replayed to write an amount; None without one.

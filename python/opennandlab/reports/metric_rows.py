@@ -12,6 +12,7 @@ from opennandlab.base.words import NOTHING, number, size
 from opennandlab.documents.metrics import Latency, Metrics
 from opennandlab.documents.record import plain
 from opennandlab.documents.result import ResultDocument
+from opennandlab.reports.words import RESERVES, life_used
 from opennandlab.theory.prediction import has_lost_blocks, why_no_formula
 
 NO_FORMULA = "no formula for "
@@ -54,6 +55,7 @@ def metric_rows(document: ResultDocument) -> list[Row]:
         *_mapping_rows(metrics),
         *_error_rows(metrics),
         *_wear_rows(metrics),
+        *_health_rows(metrics),
         *_erase_rows(document, metrics),
         Row("Host bytes written", size(metrics.host_bytes_written), ""),
         Row("NAND bytes written", size(metrics.nand_bytes_written), ""),
@@ -144,6 +146,17 @@ def _wear_rows(metrics: Metrics) -> list[Row]:
         Row("Wear min / mean / max", counts, "erases"),
         Row("Lifetime estimate", number(days), f"days at this rate{remark}"),
         Row("TBW", number(tbw), f"TB{unworn}"),
+    ]
+
+
+def _health_rows(metrics: Metrics) -> list[Row]:
+    """Return the life that an eMMC estimates of itself; empty of other drives."""
+    life = metrics.health.emmc if metrics.health is not None else None
+    if life is None:
+        return []
+    reserve = RESERVES.get(life.pre_eol_info, "unknown")
+    return [
+        Row("Life used, type B", life_used(life.device_life_time_est_typ_b), f"reserve {reserve}")
     ]
 
 

@@ -8,10 +8,12 @@ import re
 from opennandlab.base.words import number
 
 NOTHING = "n/a"
+# By the code of a device (PRE_EOL_INFO of JESD84-B51, bPreEOLInfo of JESD220).
+RESERVES = {1: "below 80 % used", 2: "80 % used", 3: "90 % used"}
 
 __all__ = [
-    "NOTHING", "binary", "block", "byte_unit", "capacity", "file_name", "kib",
-    "metric", "mix", "number", "padded", "span",
+    "NOTHING", "RESERVES", "binary", "block", "byte_unit", "capacity", "file_name", "kib",
+    "life_used", "metric", "mix", "number", "padded", "span",
     "time_unit", "value",
 ]  # fmt: skip
 
@@ -163,6 +165,17 @@ METRICS = {
 def metric(name: str) -> tuple[str, float]:
     """Return label and factor of a metric; an unknown one speaks for itself."""
     return METRICS.get(name, (name or "value", 1.0))
+
+
+def life_used(code: int | None) -> str:
+    """Write the share of its life that an eMMC or a UFS device estimates, by its code.
+
+    >>> life_used(3), life_used(11), life_used(None)
+    ('20 to 30 %', 'exceeded', 'unknown')
+    """
+    if code is None:
+        return "unknown"
+    return "exceeded" if code > 10 else f"{10 * (code - 1)} to {10 * code} %"
 
 
 def file_name(name: str) -> str:

@@ -46,20 +46,13 @@ def life_text(life: LifeEstimates) -> str:
     ...     device_life_time_est_typ_b=3, write_booster_life_time_est=None))
     'type A unknown, type B 20 to 30 %, reserve below 80 % used'
     """
-
-    def used(code: int | None) -> str:
-        if code is None:
-            return "unknown"
-        return "exceeded" if code > 10 else f"{10 * (code - 1)} to {10 * code} %"
-
-    reserve = {1: "below 80 % used", 2: "80 % used", 3: "90 % used"}
     parts = [
-        f"type A {used(life.device_life_time_est_typ_a)}",
-        f"type B {used(life.device_life_time_est_typ_b)}",
-        f"reserve {reserve.get(life.pre_eol_info or 0, 'unknown')}",
+        f"type A {words.life_used(life.device_life_time_est_typ_a)}",
+        f"type B {words.life_used(life.device_life_time_est_typ_b)}",
+        f"reserve {words.RESERVES.get(life.pre_eol_info or 0, 'unknown')}",
     ]
     if life.kind == "ufs":
-        parts.append(f"write booster {used(life.write_booster_life_time_est)}")
+        parts.append(f"write booster {words.life_used(life.write_booster_life_time_est)}")
     return ", ".join(parts)
 
 

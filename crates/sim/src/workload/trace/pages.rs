@@ -47,6 +47,8 @@ pub(super) struct Pages {
 }
 
 impl Pages {
+    /// Keeps fewer pages than `count_max`, or one if that is less than 2: the last one may have a
+    /// hash that each rate keeps.
     pub fn new(count_max: usize) -> Self {
         let mut pages = Self {
             list: Vec::new(),
@@ -55,7 +57,7 @@ impl Pages {
             tree: Vec::new(),
             next_slot: 0,
             mask: 0,
-            count_max,
+            count_max: count_max.max(2),
         };
         pages.pack();
         pages

@@ -532,6 +532,13 @@ mod tests {
         }
     }
 
+    /// Page 0 has the hash that each rate keeps.
+    #[test]
+    fn room_for_one_page_ends() {
+        assert_eq!(hash(0), 0);
+        assert_eq!(found(&[0, 1, 0, 2], 1).pages.list.len(), 1);
+    }
+
     /// 60,000 accesses to 20,000 pages, with room for 2,000.
     #[test]
     fn many_pages_are_sampled_and_the_rate_is_known() {
