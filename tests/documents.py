@@ -21,6 +21,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
@@ -250,10 +251,23 @@ def refreshed(outcome: Outcome) -> list[str]:
     if ANY not in outcome.step.shown:
         return output
     lines: list[str] = []
+    place = 0
     for line in outcome.step.shown:
-        same = [other for other in output if _label(other) == _label(line)]
-        lines.append(same[0] if _plain(line) and same else line)
+        same = [at for at in range(place, len(output)) if _label(output[at]) == _label(line)]
+        if line == ANY or not same:
+            lines.append(line)
+            continue
+        # Rows of one label differ by their numbers: the one that is most alike. A line of a table
+        # has neither, and is the next one.
+        found = max(same, key=lambda at: _likeness(line, output[at])) if _plain(line) else same[0]
+        lines.append(output[found])
+        place = found + 1
     return lines
+
+
+def _likeness(one: str, other: str) -> float:
+    """Return how alike two lines are: 1 if they are equal."""
+    return SequenceMatcher(None, _plain(one), _plain(other)).ratio()
 
 
 def _label(line: str) -> str:
