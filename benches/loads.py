@@ -1,12 +1,13 @@
 """Processor time of a command, next to that of another build of this package.
 
-    python benches/loads.py [--against PYTHON] [--only LOAD] [--rounds N] [--instructions]
+    python benches/loads.py [--against PYTHON|NAME] [--only LOAD] [--rounds N] [--instructions]
     python benches/loads.py --recorded
 
 The loads are those of `benches/counts.json`, with more commands. `--against` names the Python of an
-environment with the other build, such as the release before, and is `AGAINST` of the environment
-if that is set: both run in turns, a process for each run, and the ratio is that of the medians.
-Builds whose results differ have no ratio: the exit status is 1. `--instructions` counts them by
+environment with the other build, or a variable that has it, such as PLAIN: if that is not set,
+nothing is measured. By default it is `AGAINST`, the release before, if that is set. Both run in
+turns, a process for each run, and the ratio is that of the medians. Builds whose results differ
+have no ratio: the exit status is 1. `--instructions` counts them by
 valgrind in place of the time, as the difference of two lengths: the same on a busy machine.
 `--recorded` measures nothing: it prints what `tools/slopes.py --record` counted in the core alone.
 """
@@ -93,8 +94,8 @@ def recorded(loads: dict[str, Any]) -> int:
 def arguments() -> argparse.Namespace:
     """Return what the command line asks for."""
     parser = argparse.ArgumentParser(description="What a command takes in processor time.")
-    parser.add_argument("--against", metavar="PYTHON", default=os.environ.get("AGAINST"),
-                        help="that of the build to compare with")  # fmt: skip
+    parser.add_argument("--against", metavar="PYTHON|NAME", default=os.environ.get("AGAINST"),
+                        help="that of the other build, or a variable that has it")  # fmt: skip
     parser.add_argument("--only", default="", help="loads whose name has this in it, or a|b")
     parser.add_argument("--rounds", type=int, default=5, help="runs of each build (5)")
     parser.add_argument("--instructions", action="store_true", help="count them, in one round")
@@ -119,6 +120,11 @@ def main() -> int:
     if given.one:
         print(json.dumps(measure(given.one[0], int(given.one[1]))))
         return 0
+    if given.against and given.against.isupper():
+        given.against = os.environ.get(given.against)
+        if not given.against:
+            print("loads: no other build is named by that variable", file=sys.stderr)
+            return 77
     if not COUNTS.exists():
         print(f"loads: no {COUNTS.name} in benches, which names the loads", file=sys.stderr)
         return 77
