@@ -15,7 +15,7 @@ RUN /venv/bin/maturin build --release --locked --out /dist
 
 FROM python:3.13-slim-bookworm
 COPY --from=build /dist /dist
-RUN pip install --no-cache-dir "$(echo /dist/*.whl)" && rm -r /dist
+RUN pip install --no-cache-dir "$(echo /dist/*.whl)[all]" && rm -r /dist
 # A user without a home of its own may still draw, and the store of runs stays in the mounted folder.
 ENV HOME=/tmp XDG_DATA_HOME=/data
 USER 1000:1000

@@ -126,7 +126,7 @@ clean: ## remove everything that was built or installed here
 	touch .venv/started && rm -f dist/*.whl
 	$(BIN)/maturin build --profile demo --locked --interpreter $(BIN)/python --out dist
 	$(BIN)/pip install --quiet --force-reinstall --no-deps dist/*.whl
-	$(BIN)/pip install --quiet dist/*.whl
+	$(BIN)/pip install --quiet "$$(echo dist/*.whl)[all]"
 	mv .venv/started $@
 
 .venv/dev: pyproject.toml | .venv/installed

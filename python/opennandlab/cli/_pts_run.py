@@ -184,6 +184,7 @@ def _slides_page(
     """Write the page of the slides beside their folders; nothing without an output directory."""
     if wanted.output is None:
         return None
+    from opennandlab.base.extras import MissingError
     from opennandlab.documents.record import plain
     from opennandlab.pts.bench.slides import SLIDES
     from opennandlab.reports import output
@@ -209,7 +210,11 @@ def _slides_page(
                 )
             )
     page = wanted.output / "slides.html"
-    output.write(slides.report(chapters, left_out, measured[0]), page)
+    try:
+        output.write(slides.report(chapters, left_out, measured[0]), page)
+    except MissingError as error:
+        terminal.note(f"warning: {page} was not written: {error}", style="yellow")
+        return None
     return page
 
 

@@ -17,16 +17,21 @@ WORDS_MAX = 20
 def write(
     content: object, page: "Report", folder: Path, stem: str, *, as_csv: bool = False
 ) -> None:
-    """Write a document and its page as STEM.json and STEM.html, its tables as CSV if asked for."""
+    """Write a document and its page as STEM.json and STEM.html, its tables as CSV if asked for.
+
+    Without the packages that draw the page is left out, with a warning.
+    """
     from opennandlab.base.canonical import readable_json
+    from opennandlab.base.extras import MissingError
     from opennandlab.base.files import write_into
     from opennandlab.reports import output
     from opennandlab.reports.pts import csv
 
-    files = [
-        (f"{stem}.json", readable_json(content).encode()),
-        (f"{stem}.html", output.content(page, ".html")),
-    ]
+    files = [(f"{stem}.json", readable_json(content).encode())]
+    try:
+        files.append((f"{stem}.html", output.content(page, ".html")))
+    except MissingError as error:
+        terminal.note(f"warning: {stem}.html was not written: {error}", style="yellow")
     if as_csv:
         files += [(name, text.encode()) for name, text in csv.files(page, ())]
     write_into(folder, iter(files))

@@ -37,11 +37,12 @@ Cell = str | tuple[str, ...]
 _NUMBER = r"[-+−]?(?:\d{1,3}(?: \d{3})+(?!\d)(?:\.\d+)?|\d[\d.,:]*(?:e[-+]?\d+)?)"
 _ITEM = rf"(?:{_NUMBER}|n/a|-(?!\w))"
 _UNIT = r"(?:%|[kKMGT]?i?B(?:/s)?|[nµm]?s|min|h|d|dB|°C|P/E)(?!\w)"
-_FIGURE = re.compile(
+# Compiled at its first use: a help has no table.
+_FIGURE = (
     rf"(?:[<>≤≥=~±x×+] )?{_ITEM}(?:(?: [/±x×·] | \.\. ){_ITEM})*(?: {_UNIT})?(?: \(x {_NUMBER}\))?"
 )
 # What a word that is too long is broken into, at worst.
-_PIECE = re.compile(rf"{_NUMBER}|.", re.DOTALL)
+_PIECE = rf"(?s:{_NUMBER}|.)"
 
 
 def words(text: str) -> list[str]:
@@ -50,7 +51,7 @@ def words(text: str) -> list[str]:
     >>> words("took 188 853 µs, p99 4.1 ± 0.2 of 7 / 10.14 / 12")
     ['took', '188 853 µs,', 'p99', '4.1 ± 0.2', 'of', '7 / 10.14 / 12']
     """
-    whole = _FIGURE.sub(lambda found: found.group().replace(" ", "\0"), text)
+    whole = re.sub(_FIGURE, lambda found: found.group().replace(" ", "\0"), text)
     return [word.replace("\0", " ") for word in whole.split()]
 
 
@@ -64,8 +65,8 @@ def wrapped(text: str, wide: int) -> list[str]:
         return [text]
     lines: list[str] = []
     for word in words(text):
-        is_long = _width(word) > wide and not _FIGURE.fullmatch(word)
-        pieces = _PIECE.findall(word) if is_long else [word]
+        is_long = _width(word) > wide and not re.fullmatch(_FIGURE, word)
+        pieces = re.findall(_PIECE, word) if is_long else [word]
         for place, piece in enumerate(pieces):
             space = "" if place else " "
             if lines and _width(lines[-1]) + len(space) + _width(piece) <= wide:
@@ -129,7 +130,7 @@ def _word_width(text: str) -> int:
 def _least(text: str) -> int:
     """Return how narrow a cell can be: a text wraps, a number with a word or two beside it not."""
     parts = words(text)
-    if len(parts) <= 2 and _FIGURE.match(text):
+    if len(parts) <= 2 and re.match(_FIGURE, text):
         return _width(text)
     return max(_word_width(text), min(_width(text), TEXT_MIN))
 
@@ -277,7 +278,7 @@ class Grid:
             texts = [column.head, *column.cells]
             whole = [
                 word for text in texts for word in words(text)
-                if _width(word) <= TEXT_MIN or _FIGURE.fullmatch(word)
+                if _width(word) <= TEXT_MIN or re.fullmatch(_FIGURE, word)
             ]  # fmt: skip
             least = max(map(_width, column.cells if column.is_whole else whole), default=1)
             second = max(least, min(column.natural, width - first - self._gap))
@@ -388,4 +389,4 @@ def plain_table(head: Sequence[str], lines: Sequence[Sequence[str]], *, labels: 
 def _is_wordy(cells: Sequence[str]) -> bool:
     """Tell whether a column has words alone, next to cells without a value."""
     filled = [cell for cell in cells if cell not in {"", "-", "n/a"}]
-    return bool(filled) and not any(_FIGURE.match(cell) for cell in filled)
+    return bool(filled) and not any(re.match(_FIGURE, cell) for cell in filled)

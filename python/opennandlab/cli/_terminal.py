@@ -44,6 +44,8 @@ __all__ = [
 
 # Options that draw: the form follows from the ending, which is checked before a run.
 DRAWING = ("--plot", "--breakdown-plot")
+# Those that need the packages that draw.
+PAGES = (*DRAWING, "--html", "--pdf")
 
 
 def stop(code: int, text: str, *, as_json: bool = False, **details: object) -> NoReturn:
@@ -115,9 +117,13 @@ def _allowing(*, allow_code: bool) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _of_policies(*, as_json: bool) -> Iterator[None]:
-    """Show the traceback of what a policy of the user's own raised, whatever it is."""
+    """Show the traceback of what a policy of the user's own raised; name a missing extra."""
     try:
         yield
+    except ModuleNotFoundError as error:
+        from opennandlab.base.extras import explained
+
+        raise (explained(error) or error) from None
     except Exception as error:
         notes = getattr(error, "__notes__", None) or [""]
         if not str(notes[-1]).startswith("in the policy `"):
@@ -180,6 +186,10 @@ def check_outputs(
             if not is_same_image and _is_same_file(path, source):
                 raise OutputError(f"{option} {path} is also {name}: it would be overwritten")
         check_writable(path)
+        if option in PAGES:
+            from opennandlab.base.extras import need
+
+            need("plot")
         if option in DRAWING:
             from opennandlab.reports.output import check_ending
 

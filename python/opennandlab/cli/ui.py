@@ -55,6 +55,9 @@ class UiOptions(Printed):
 
 def ui(given: UiOptions) -> None:
     """Show the store of runs in a browser, and start new ones; until Ctrl-C or SIGTERM."""
+    from opennandlab.base.extras import need
+
+    need("ui")
     from opennandlab.store import Store
     from opennandlab.ui import server
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opennandlab.base.errors import ConfigError, OutputError
+from opennandlab.base.extras import lacking, need
 from opennandlab.reports import output
 from opennandlab.reports.figure.model import Figure
 from opennandlab.reports.model import Report, page_of
@@ -53,6 +54,7 @@ def draw(report: Report, path: str | Path | None, figure: str | None) -> go.Figu
 
 def of_plotly(figure: Figure) -> go.Figure:
     """Return a figure as plotly's own."""
+    need("plot")
     import plotly.graph_objects as go
 
     from opennandlab.reports.figure import interactive
@@ -76,8 +78,11 @@ def of_plotly(figure: Figure) -> go.Figure:
 
 
 def element(figures: Sequence[Figure]) -> str:
-    """Return the first figure as an SVG element for a notebook; empty where there is none."""
-    if not figures:
+    """Return the first figure as an SVG element for a notebook; empty where there is none.
+
+    Empty also without the packages that draw: the tables are shown all the same.
+    """
+    if not figures or lacking("plot"):
         return ""
     from opennandlab.reports.figure import static
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from opennandlab.base.errors import OutputError
+from opennandlab.base.extras import need
 from opennandlab.base.files import is_there, write_atomically, write_into
 from opennandlab.reports import words
 from opennandlab.reports.figure import static
@@ -61,7 +62,9 @@ def content(report: Report, ending: str) -> bytes:
 
     Raises:
         OutputError: when the report has no figure to draw alone.
+        MissingError: without the packages that draw.
     """
+    need("plot")
     if ending == ".html":
         from opennandlab.reports import html
 

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from opennandlab.base.extras import need
 from opennandlab.studies.calibration.keys import Key
 from opennandlab.studies.calibration.objective import Array, Objective, is_as_good
 
@@ -68,7 +69,12 @@ def find(objective: Objective, runs_max: int, seed: int, starts_max: int = 1) ->
         runs_max: Runs of each start, the last differences among them.
         seed: Decides every draw.
         starts_max: Starts at most; no further one when two have ended equally well.
+
+    Raises:
+        MissingError: for several keys without the package that searches.
     """
+    if len(objective.keys) > 1:
+        need("fit")
     for number in range(starts_max):
         ends = objective.runs + runs_max if number else runs_max
         if number:
