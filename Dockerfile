@@ -8,7 +8,7 @@ FROM rust:1-slim-bookworm AS build
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends python3 python3-venv \
     && rm -rf /var/lib/apt/lists/*
-RUN python3 -m venv /venv && /venv/bin/pip install 'maturin>=1.7,<2'
+RUN python3 -m venv /venv && /venv/bin/pip install 'maturin>=1.12,<2'
 WORKDIR /source
 COPY . .
 RUN /venv/bin/maturin build --release --locked --out /dist

@@ -8,7 +8,7 @@ BIN := .venv/bin
 # One more than the smallest machine has cores: some tests wait for a scheduler, a browser, a kill.
 PYTEST := $(BIN)/pytest -n 3 --dist loadfile
 # Directories are listed beside the files: they change when a file is deleted.
-SOURCES := $(shell find crates python pyproject.toml Cargo.toml Cargo.lock README.md LICENSE THIRD-PARTY.txt \
+SOURCES := $(shell find crates python pyproject.toml Cargo.toml Cargo.lock README.md LICENSE THIRD-PARTY.txt SBOM.cdx.json \
 	-not -name '*.pyc' -not -name __pycache__ -not -name proptest-regressions 2>/dev/null)
 
 PREFIX ?= /usr/local
@@ -137,4 +137,4 @@ clean: ## remove everything that was built or installed here
 $(BIN)/maturin:
 	@python3 tools/prerequisites.py
 	python3 -m venv .venv
-	$(BIN)/pip install --quiet 'maturin>=1.7,<2'
+	$(BIN)/pip install --quiet 'maturin>=1.12,<2'

@@ -1,7 +1,7 @@
 """Audits what we build on: known faults, licences, sources, and the licence texts in the wheel.
 
     python tools/audit.py            exit 1 where anything is found
-    python tools/audit.py --write    write THIRD-PARTY.txt anew
+    python tools/audit.py --write    write THIRD-PARTY.txt and SBOM.cdx.json anew
 
 ```text
 pyproject.toml, what is installed ──┐
@@ -9,7 +9,8 @@ pyproject.toml, what is installed ──┐
 Cargo.lock ─────────────────────────┘
 metadata of installed packages ─────┬─ licences ─────► of `PERMISSIVE` alone
 cargo metadata ─────────────────────┤
-                                    └─ what is linked ► THIRD-PARTY.txt has its texts
+                                    └─ what is linked ► THIRD-PARTY.txt has its texts,
+                                                        SBOM.cdx.json lists it (`sbom.py`)
 ```
 It asks no database of advisories: those cannot be reached where this runs. What it did not look at
 is said in its last line.
@@ -23,7 +24,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from known_faults import AS_OF, PYTHON, RUST, Fault
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXTS = ROOT / "THIRD-PARTY.txt"
+BILL = ROOT / "SBOM.cdx.json"
 SKIN = "opennandlab-py"
 APACHE = "Apache-2.0"
 PERMISSIVE = {
@@ -157,30 +159,55 @@ class Crate:
     folder: Path
 
 
+def metadata(*options: str) -> dict[str, Any]:
+    """Return what `cargo metadata` says of this workspace.
+
+    Raises:
+        subprocess.CalledProcessError: where cargo cannot say.
+    """
+    command = ["cargo", "metadata", "--locked", "--format-version", "1", *options]
+    done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def linking(said: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the crates whose code is linked into the wheel, each with those that it links.
+
+    Args:
+        said: The metadata.
+    """
+    packages = {one["id"]: one for one in said["packages"]}
+    nodes = {one["id"]: one["deps"] for one in said["resolve"]["nodes"]}
+
+    def is_macro(identity: str) -> bool:  # which runs in the compiler alone
+        kinds = {kind for target in packages[identity]["targets"] for kind in target["kind"]}
+        return "proc-macro" in kinds
+
+    found: dict[str, list[str]] = {}
+    left = [identity for identity, one in packages.items() if one["name"] == SKIN]
+    while left:
+        identity = left.pop()
+        if identity in found:
+            continue
+        found[identity] = [
+            dep["pkg"]
+            for dep in nodes[identity]
+            if any(kind["kind"] is None for kind in dep["dep_kinds"]) and not is_macro(dep["pkg"])
+        ]
+        left += found[identity]
+    return found
+
+
 def crates() -> tuple[list[Crate], list[Crate]]:
     """Return all crates of others, and those whose code is linked into the wheel.
 
     Raises:
         subprocess.CalledProcessError: where cargo cannot say.
     """
-    command = ["cargo", "metadata", "--locked", "--format-version", "1"]
-    done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
-    said = json.loads(done.stdout)
+    said = metadata()
     packages = {one["id"]: one for one in said["packages"]}
-    nodes = {one["id"]: one["deps"] for one in said["resolve"]["nodes"]}
-    linked: set[str] = set()
-    left = [identity for identity, one in packages.items() if one["name"] == SKIN]
-    while left:
-        identity = left.pop()
-        kinds = {kind for target in packages[identity]["targets"] for kind in target["kind"]}
-        if identity in linked or "proc-macro" in kinds:  # which runs in the compiler alone
-            continue
-        linked.add(identity)
-        left += [
-            dep["pkg"]
-            for dep in nodes[identity]
-            if any(kind["kind"] is None for kind in dep["dep_kinds"])
-        ]
+    linked = linking(said)
 
     def listed(identities: Iterator[str]) -> list[Crate]:
         found = [
@@ -228,6 +255,13 @@ def _of(text: str, titles: Sequence[str]) -> str:
     return "\n    ".join(titles) + (f"\n\n{text}" if text else "")
 
 
+def bill() -> str:
+    """Return the bill of materials."""
+    import sbom  # which reads the crates by this module
+
+    return sbom.text()
+
+
 def of_python() -> Iterator[str]:
     """Yield what is wrong with Python packages."""
     yield from admitted((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -258,14 +292,17 @@ def of_rust() -> Iterator[str]:
             yield f"{crate.name} {crate.version}: `{crate.licence}` is not in PERMISSIVE"
     if not TEXTS.is_file() or TEXTS.read_text(encoding="utf-8") != third_party(linked):
         yield f"{TEXTS.name} is not that of Cargo.lock: python tools/audit.py --write"
+    if not BILL.is_file() or BILL.read_text(encoding="utf-8") != bill():
+        yield f"{BILL.name} is not that of Cargo.lock and pyproject.toml: tools/audit.py --write"
 
 
 def main() -> int:
     """Audit, or write the texts."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--write", action="store_true", help=f"write {TEXTS.name}")
+    parser.add_argument("--write", action="store_true", help=f"write {TEXTS.name}, {BILL.name}")
     if parser.parse_args().write:
         TEXTS.write_text(third_party(crates()[1]), encoding="utf-8")
+        BILL.write_text(bill(), encoding="utf-8")
         return 0
     found = [*of_python(), *of_rust()]
     known = f"{len(PYTHON) + len(RUST)} faults known as of {AS_OF}"

@@ -14,7 +14,7 @@ from places import ROOT
 
 sys.path.insert(0, str(ROOT / "tools"))
 
-from audit import LOCKED, TEXTS, admitted, has, is_permitted, licence_of, numbers
+from audit import BILL, LOCKED, TEXTS, admitted, has, is_permitted, licence_of, numbers
 from known_faults import PYTHON, RUST, Fault
 
 
@@ -110,10 +110,10 @@ def test_the_texts_are_those_of_the_locked_crates() -> None:
         assert holder in text
 
 
-def test_the_wheel_has_the_texts() -> None:
+def test_the_wheel_has_the_texts_and_the_bill() -> None:
     installed = importlib.metadata.distribution("opennandlab")
     package = Path(str(installed.locate_file("opennandlab/__init__.py"))).resolve()
     if package != Path(opennandlab.__file__).resolve():
         pytest.skip("the package that is imported is not the installed wheel")
     names = {Path(str(one)).name for one in installed.files or ()}
-    assert {"LICENSE", TEXTS.name} <= names
+    assert {"LICENSE", TEXTS.name, BILL.name} <= names
