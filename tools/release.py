@@ -1,13 +1,16 @@
 """Builds wheel and source archive, and checks both on every supported Python of this machine.
 
-Usage: `python tools/release.py [--out DIR] [--allow-dirty] [--quick] [--plain]`. The wheel is built
-twice: one that counts which way its code goes, in short runs (`TRAINING`), and from these counts
-the one to be released (`--plain` leaves that out). Its documents must be those of the record. For
-each interpreter the wheel is installed into a fresh environment, `opennandlab benchmark` is run
-there, and its digest is compared with the others'. The source archive is built and installed with
-the newest of them, which compiles the core anew (`--quick` leaves that out, and makes a sample of
-the documents). What was skipped, and why, is said at the end; anything that differs makes the exit
-status 1.
+Usage: `python tools/release.py [--out DIR] [--allow-dirty] [--quick] [--plain | --counts FILE]
+[--twice] [--target TRIPLE]`. The wheel is built twice (`wheels.py`): one that counts which way its
+code goes, in short runs, and from these counts the one to be released. The counts are kept next to
+it as `training.profdata`; `--counts` builds from such a file, `--plain` without. Its documents must
+be those of the record. For each interpreter the wheel is installed into a fresh environment,
+`opennandlab benchmark` is run there, and its digest is compared with the others'. The source
+archive is built and installed with the newest of them, which compiles the core anew (`--quick`
+leaves that out, and makes a sample of the documents). `--twice` builds wheel and archive of the
+commit once more in another folder: their bytes must be the same. `--target` builds for another
+machine, by its cross compiler, without counts unless they are given; what cannot run here is not
+run. What was skipped, and why, is said at the end; anything that differs makes the exit status 1.
 
 Interpreters are those of pyenv and those on the PATH. Publishing is not done here.
 """
@@ -24,30 +27,14 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import wheels
+from wheels import install, run
+
 ROOT = Path(__file__).resolve().parent.parent
 OLDEST = (3, 10)
-MATURIN = (sys.executable, "-m", "maturin")
 # A run of about a second that fills, collects and measures.
 RUN = ("benchmark", "--workload", "W1", "--config", "tlc_standard", "--json")
 DIGEST = re.compile(r'"digest": "([0-9a-f]{64})"')
-# Code that none of these runs is compiled for size, so each room has a part. Presets, loads and
-# seeds are others than those of the benches, which are to measure what was not seen here.
-TRAINING = (
-    "benchmark -w W4 -c qlc_pslc --shrink 64 --seed 11",
-    "benchmark -w W2 -c solidigm_p5520_1920gb --shrink 96 --seed 12",
-    "benchmark -w W3-zipf -c mlc_enterprise_plp --shrink 32 --seed 13",
-    "benchmark -w W4 -c client_sata_2013 --shrink 8 --seed 14",
-    "benchmark -w W2 -c sata_b_2009 --shrink 8 --seed 15",
-    "benchmark -w W5 -c tlc_standard --shrink 32 --seed 16",
-    "benchmark -w W3 -c tlc_standard --shrink 64 --seed 17",
-    "app run --target sim:emmc_16gb --suite light --output app",
-    "power run --cuts 300 --jobs 1 --output cuts",
-    "ecc speed --code nand-4k-r090 --bit-errors 100 --seconds 0.1",
-    "ecc speed --code bch:m=13,t=8,data_bits=4096 --bit-errors 8 --seconds 0.1",
-    "trace info trace.csv",
-)
-# A row of that trace, in the form of the MSR Cambridge traces.
-TRACE = "{0},usr,{1},{2},{3},4096,700\n"
 
 
 @dataclass
@@ -94,89 +81,58 @@ def commit() -> tuple[str, bool]:
     return git("rev-parse", "HEAD"), bool(git("status", "--porcelain"))
 
 
-def compiler() -> tuple[str, Path]:
-    """Return the host of the compiler, and the program that merges counts: no other LLVM's fits.
-
-    Raises:
-        SystemExit: if that is not there, and rustup, which installs it, is not either.
-    """
-
-    def rustc(*words: str) -> str:
-        return subprocess.run(["rustc", *words], check=True, capture_output=True, text=True).stdout
-
-    host = rustc("-vV").partition("host: ")[2].partition("\n")[0]
-    merge = Path(rustc("--print", "sysroot").strip(), "lib/rustlib", host, "bin/llvm-profdata")
-    if not merge.exists():
-        if shutil.which("rustup") is None:
-            raise SystemExit(
-                f"release: {merge} is not there; accepted: a compiler of rustup, whose component "
-                "llvm-tools has it, or --plain for a wheel without training runs"
-            )
-        subprocess.run(["rustup", "component", "add", "llvm-tools"], check=True)
-    return host, merge
-
-
-def wheel_of(out: Path, host: str, flags: str) -> Path:
-    """Build a wheel with flags for the compiler into a folder; return it."""
-    # With a target named, what runs while it is built is compiled without the flags.
-    command = [*MATURIN, "build", "--release", "--locked", "--target", host, "--out", str(out)]
-    environment = {**os.environ, "RUSTFLAGS": flags,
-                   "CARGO_TARGET_DIR": str(ROOT / "target" / "counted")}  # fmt: skip
-    subprocess.run(command, cwd=ROOT, env=environment, check=True)
-    return next(out.glob("*.whl"))
-
-
-def trained(out: Path) -> Path:
-    """Build the wheel from the counts of the training runs into a folder; return it."""
-    host, merge = compiler()
-    with tempfile.TemporaryDirectory() as folder:
-        here = Path(folder)
-        counting = wheel_of(here, host, f"-Cprofile-generate={here}/counts")
-        install(Path(sys.executable), counting, here)
-        rows = (TRACE.format(128166372000000000 + 90 * row, row % 3, ("Read", "Write")[row % 7 > 4],
-                             row * 7919 % 1000003 * 4096) for row in range(200_000))  # fmt: skip
-        (here / "trace.csv").write_text("".join(rows), encoding="ascii")
-        for words in TRAINING:
-            print(f"training: opennandlab {words}", flush=True)
-            run(here, "venv/bin/opennandlab", *words.split())
-        run(here, str(merge), "merge", "--output=all", "counts")
-        return wheel_of(out, host, f"-Cprofile-use={here}/all")
-
-
-def build(out: Path, note: str, *, is_plain: bool) -> tuple[Path, Path]:
-    """Build wheel and source archive into a folder; return both.
+def archive_of(out: Path, note: str, root: Path = ROOT) -> Path:
+    """Build the source archive into a folder; return it.
 
     Args:
-        out: The folder, empty or missing.
-        note: What the source archive says of its commit.
-        is_plain: Build the wheel without training runs.
+        out: The folder.
+        note: What it says of its commit.
+        root: The sources.
     """
-    place = ROOT / "COMMIT"
+    place = root / "COMMIT"
     mark = place.read_bytes()
     place.write_text(f"{note}\n", encoding="utf-8")
     try:
-        subprocess.run([*MATURIN, "sdist", "--out", str(out)], cwd=ROOT, check=True)
+        command = [*wheels.MATURIN, "sdist", "--out", str(out)]
+        made = {**os.environ, "SOURCE_DATE_EPOCH": wheels.commit_time(ROOT)}
+        subprocess.run(command, cwd=root, env=made, check=True)
     finally:
         place.write_bytes(mark)
-    if is_plain:
-        command = [*MATURIN, "build", "--release", "--locked", "--out", str(out)]
-        subprocess.run(command, cwd=ROOT, check=True)
-    wheel = next(out.glob("*.whl")) if is_plain else trained(out)
-    return wheel, next(out.glob("*.tar.gz"))
+    return next(out.glob("*.tar.gz"))
 
 
-def run(folder: Path, *command: str) -> str:
-    """Run a program in a folder, without the sources on its path; return what it prints."""
-    environment = {key: text for key, text in os.environ.items() if key != "PYTHONPATH"}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True,
-                          text=True, check=True)  # fmt: skip
-    return done.stdout
+def build(asked: argparse.Namespace, out: Path, host: str) -> tuple[Path, Path | None]:
+    """Build the wheel into a folder; return it, and the counts of its training runs.
+
+    Args:
+        asked: The options.
+        out: The folder.
+        host: This machine, as the compiler calls it.
+    """
+    counts: Path | None = None if asked.counts is None else asked.counts.resolve()
+    if counts is None and not asked.plain and asked.target in {None, host}:
+        counts = out / "training.profdata"
+        wheels.counted(*wheels.compiler(), counts)
+    return wheels.wheel_of(out, asked.target or host, wheels.using(counts)), counts
 
 
-def install(python: Path, package: Path, folder: Path) -> None:
-    """Install a package into a new environment, `venv` in a folder."""
-    run(folder, str(python), "-m", "venv", "venv")
-    run(folder, "venv/bin/pip", "install", "--quiet", str(package))
+def check_twice(
+    head: str, target: str, counts: Path | None, built: tuple[Path, Path], report: Report
+) -> None:
+    """Build wheel and archive of a commit again in another folder, and compare the bytes."""
+    with wheels.elsewhere(head) as root:
+        place = root.parent
+        if counts is not None:
+            counts = Path(shutil.copy(counts, place))
+        epoch = wheels.commit_time(ROOT)
+        made = (wheels.wheel_of(place, target, wheels.using(counts), root, epoch),
+                archive_of(place, head, root))  # fmt: skip
+        for one, other in zip(built, made, strict=True):
+            if unlike := wheels.difference(one, other):
+                report.wrong.append(f"built twice: {unlike}")
+            else:
+                report.checked.append(f"built twice: {one.name}, sha256 {wheels.sha256(one)}")
+                print(report.checked[-1], flush=True)
 
 
 def last_line(error: subprocess.CalledProcessError) -> str:
@@ -190,7 +146,7 @@ def check_record(wheel: Path, report: Report, *options: str) -> None:
     record = (str(ROOT / "tools/record.py"), "--check", *options)
     with tempfile.TemporaryDirectory() as folder:
         try:
-            install(Path(sys.executable), wheel, Path(folder))
+            install(Path(sys.executable), wheel, Path(folder), "all")
             said = run(Path(folder), "venv/bin/python", *record)
         except subprocess.CalledProcessError as error:
             report.wrong.append(f"record: {last_line(error)}")
@@ -235,36 +191,65 @@ def check_all(wheel: Path, archive: Path | None, expected: str, report: Report) 
         check(python, archive, f"source archive on Python {major}.{minor}", expected, report)
 
 
-def main() -> int:
-    """Build, check, and say what came of it; return the exit status."""
+def options() -> argparse.Namespace:
+    """Return what was asked for."""
     parser = argparse.ArgumentParser(description="Build wheel and source archive, and check both.")
     parser.add_argument("--out", type=Path, default=ROOT / "dist" / "release")
     parser.add_argument("--allow-dirty", action="store_true", help="build a tree that was changed")
     parser.add_argument("--quick", action="store_true", help="do not compile the source archive")
-    parser.add_argument("--plain", action="store_true", help="build without training runs")
-    asked = parser.parse_args()
-    head, is_dirty = commit()
+    parser.add_argument("--twice", action="store_true", help="build again elsewhere, and compare")
+    parser.add_argument("--target", help="machine to build for, such as aarch64-unknown-linux-gnu")
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument("--plain", action="store_true", help="build without training runs")
+    kind.add_argument("--counts", type=Path, help="build from the counts of earlier training runs")
+    return parser.parse_args()
+
+
+def refusal(asked: argparse.Namespace, *, is_dirty: bool) -> str | None:
+    """Return why nothing is built; None if it may be."""
+    if is_dirty and asked.twice:
+        return "the tree has changes that are not committed: --twice builds a commit"
     if is_dirty and not asked.allow_dirty:
-        print("the tree has changes that are not committed; --allow-dirty marks and builds it")
-        return 2
+        return "the tree has changes that are not committed; --allow-dirty marks and builds it"
     if asked.out.exists() and any(asked.out.iterdir()):
-        print(f"{asked.out} is not empty; give another folder by --out")
+        return f"{asked.out} is not empty; give another folder by --out"
+    if asked.counts is not None and not asked.counts.is_file():
+        return f"--counts {asked.counts} is no file; accepted: a training.profdata of this script"
+    return None
+
+
+def main() -> int:
+    """Build, check, and say what came of it; return the exit status."""
+    asked = options()
+    head, is_dirty = commit()
+    if reason := refusal(asked, is_dirty=is_dirty):
+        print(reason)
         return 2
-    note = f"{head} changed" if is_dirty else head
-    wheel, archive = build(asked.out.resolve(), note, is_plain=asked.plain)
+    out, host = asked.out.resolve(), wheels.host()
+    out.mkdir(parents=True, exist_ok=True)
+    archive = archive_of(out, f"{head} changed" if is_dirty else head)
+    wheel, counts = build(asked, out, host)
     report = Report()
-    if asked.plain:
+    report.checked.append(f"{wheel.name} needs {wheels.libc_of(wheel)} or newer")
+    print(report.checked[-1], flush=True)
+    if asked.target not in {None, host}:
+        report.skipped.append(f"the wheel was not run: it is for {asked.target}")
+    elif counts is None:
         report.skipped.append("the wheel has no counts of training runs: --plain")
     else:
         check_record(wheel, report, *(("--sample", "6") if asked.quick else ()))
-    check_all(wheel, None if asked.quick else archive, head[:12], report)
+    if asked.target in {None, host}:
+        check_all(wheel, None if asked.quick else archive, head[:12], report)
+    if asked.twice:
+        check_twice(head, asked.target or host, counts, (wheel, archive), report)
     if len(set(report.digests.values())) > 1:
         report.wrong.append("digests differ: " + ", ".join(
             f"{name} {digest[:12]}" for name, digest in report.digests.items()))  # fmt: skip
     for title, lines in (("skipped", report.skipped), ("WRONG", report.wrong)):
         for line in lines:
             print(f"{title}: {line}")
-    print(f"{wheel}\n{archive}")
+    for path in (wheel, archive):
+        print(f"{wheels.sha256(path)}  {path}")
     return 1 if report.wrong or not report.checked else 0
 
 
