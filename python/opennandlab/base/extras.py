@@ -1,4 +1,4 @@
-"""Extras: packages that only some verbs need, and what to install where they are missing.
+"""Extras: packages that only some verbs need, and what to install when one is missing.
 
 ```text
 opennandlab          runs, tests, tables, documents
@@ -7,7 +7,7 @@ opennandlab[ui]      the same, and `ui`
 opennandlab[fit]     the search of `calibrate`
 opennandlab[all]     these three
 ```
-A module of an extra is imported where it is used, never at the top of a module of the core.
+A module of an extra is imported inside the function that uses it, never at the top of a module.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def lacking(extra: str) -> list[str]:
 
 
 def need(extra: str) -> None:
-    """Refuse to go on without an extra.
+    """Refuse to continue without an extra.
 
     Args:
         extra: Its name, such as `plot`.

@@ -143,6 +143,10 @@ class Verbs(TyperGroup):
     def get_command(self, ctx: object, cmd_name: str) -> Any:  # noqa: ANN401 (click's)
         """Import one verb; None for an unknown name."""
         del ctx
+        if cmd_name not in VERBS:
+            from opennandlab.base.deprecated import current
+
+            cmd_name = current("command", cmd_name)
         return _verb(cmd_name) if cmd_name in VERBS else None
 
     def make_parser(self, ctx: Any) -> Any:  # noqa: ANN401 (click's)

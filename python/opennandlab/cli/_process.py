@@ -16,6 +16,7 @@ import os
 import re
 import signal
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -59,12 +60,25 @@ def prepare() -> None:
     # A scheduler, a service manager and `timeout` send SIGTERM: it means the same.
     for number in STOPPING:
         signal.signal(number, _ending.on_signal)
+    warnings.showwarning = _telling(warnings.showwarning)
     if sys.stderr is None:
         sys.stderr = _nowhere(2)
     for stream in (sys.stdout, sys.stderr):
         # Characters that the encoding of the terminal lacks raise no error.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors=streams.LEGIBLE)
+
+
+def _telling(show: Callable[..., None]) -> Callable[..., None]:
+    """Return what shows a warning: one of ours in a line, another as before."""
+
+    def shown(message: Warning | str, category: type[Warning], *where: Any) -> None:  # noqa: ANN401
+        if getattr(category, "is_told", False):
+            terminal.note(f"warning: {message}", style="yellow")
+        else:
+            show(message, category, *where)
+
+    return shown
 
 
 def _nowhere(number: int) -> io.TextIOWrapper:
@@ -88,8 +102,28 @@ def run(app: Callable[..., Any], arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:  # before a verb began to listen
         return terminal.INTERRUPTED
     except ClickError as error:
+        if (renamed := _with_new_option(error, given)) is not None:
+            return run(app, renamed)
         return _refuse(error, as_json="--json" in given)
     return code if isinstance(code, int) else terminal.DONE
+
+
+def _with_new_option(error: Any, given: Sequence[str]) -> list[str] | None:  # noqa: ANN401
+    """Return a command line with the new name of an old option; None if it has none."""
+    context, option = getattr(error, "ctx", None), getattr(error, "option_name", "")
+    if context is None or not option:
+        return None
+    from opennandlab.base.deprecated import current
+
+    verb = " ".join(context.command_path.split()[1:])
+    old = f"{verb} {option}"
+    if (new := current("option", old)) == old:
+        return None
+    name = new.rpartition(" ")[2]
+    return [
+        name + word.removeprefix(option) if word.partition("=")[0] == option else word
+        for word in given
+    ]
 
 
 def _complete(given: Sequence[str]) -> Iterator[str]:

@@ -24,7 +24,7 @@ from opennandlab.core.coded import with_code
 from opennandlab.core.given import comments, refuse_lists
 from opennandlab.core.mistaken import refuse_mistaken
 from opennandlab.core.others import no_flash, other_presets
-from opennandlab.core.overrides import RATIOS, changes_by_path, rename_ratios, set_path
+from opennandlab.core.overrides import changes_by_path, known_path, rename_ratios, set_path
 from opennandlab.core.own import namings, with_names, with_records, with_registered
 from opennandlab.policies import placer, plugins
 from opennandlab.policies import policy as policies
@@ -385,7 +385,7 @@ def _device(
     folder = Path() if file is None or file.parent == PRESETS else file.parent
     coded = with_code(document, folder)
     given = {path: "given: ecc.code, dialect or curves" for path, _ in leaves(coded)} | given
-    return coded, name, {RATIOS.get(path, path): origin for path, origin in given.items()}
+    return coded, name, {known_path(path): origin for path, origin in given.items()}
 
 
 def load_workload(

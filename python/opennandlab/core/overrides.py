@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from opennandlab.base.deprecated import NAMES, current
 from opennandlab.base.errors import ConfigError
 from opennandlab.base.files import parse_yaml
 from opennandlab.core.coded import PROPERTIES, of_fragment
@@ -44,9 +45,14 @@ def changes_by_path(changes: object) -> Mapping[str, Any]:
     if not isinstance(changes, Mapping):
         raise ConfigError(".", f"`{changes}` are no changes; accepted: dotted path to value")
     return {
-        RATIOS.get(path, path) if isinstance(path, str) else path: value
+        known_path(path) if isinstance(path, str) else path: value
         for path, value in changes.items()
     }
+
+
+def known_path(path: str) -> str:
+    """Return the path by which the core knows a key."""
+    return current("key", RATIOS.get(path, path))
 
 
 def set_path(document: dict[str, Any], path: str, value: object) -> None:
@@ -65,7 +71,7 @@ def set_path(document: dict[str, Any], path: str, value: object) -> None:
     """
     if not isinstance(path, str):
         raise ConfigError(".", f"`{path}` is not a key; accepted: a dotted path as text")
-    *parents, last = RATIOS.get(path, path).split(".")
+    *parents, last = known_path(path).split(".")
     here = document
     for part in parents:
         inner = here.get(part)
@@ -89,10 +95,11 @@ def rename_ratios(document: dict[str, Any]) -> None:
     """
     if isinstance(document.get("ecc"), str):
         document["ecc"] = of_fragment(document["ecc"])
-    for path, standard in RATIOS.items():
+    for path in (*RATIOS, *NAMES["key"]):
         section, _, name = path.partition(".")
-        key, found = standard.removeprefix(f"{section}."), document.get(section)
+        found = document.get(section)
         if isinstance(found, dict) and name in found:
+            key = known_path(path).removeprefix(f"{section}.")
             if key in found:
                 raise ConfigError(path, f"`{key}` is given too; accepted: one of both")
             found[key] = found.pop(name)

@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
+from opennandlab.base.deprecated import current
 from opennandlab.studies.validation.case import Case, Effort
 from opennandlab.studies.validation.suites import ON_REQUEST, SUITES
-
-# Suites that were called otherwise.
-OLD_NAMES = {"power": "energy"}
 
 
 def select_cases(
@@ -49,7 +47,7 @@ def select_cases(
 
 
 def _full_name(name: str) -> str:
-    name = OLD_NAMES.get(name, name)
+    name = current("suite", name)
     if name in SUITES:
         return name
     begun = [suite for suite in SUITES if name and suite.startswith(name)]
