@@ -170,12 +170,7 @@ def __getattr__(name: str) -> object:
         return str(import_module("opennandlab._core").version())
     home = _HOMES.get(name)
     if home is None:
-        if not name.startswith("_"):
-            from opennandlab.base.deprecated import current
-
-            if (known := current("name", name)) != name:
-                return __getattr__(known)
-        raise AttributeError(f"module `opennandlab` has no `{name}`")
+        return import_module("opennandlab.base.deprecated").public(name)
     value = getattr(import_module(f"opennandlab.{home}"), name)
     globals()[name] = value
     return value

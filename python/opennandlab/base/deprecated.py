@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from importlib import import_module
 
 
 class Deprecated(FutureWarning):
@@ -56,3 +57,18 @@ def current(kind: str, name: str) -> str:
     text = f"{kind} `{name}` is called `{old.new}` since {old.since}; {old.until} will refuse it"
     warnings.warn(Deprecated(text), stacklevel=3)
     return old.new
+
+
+def public(name: str) -> object:
+    """Return what an old name of the package stands for.
+
+    Args:
+        name: A name that the package does not have.
+
+    Raises:
+        AttributeError: if it never had it.
+    """
+    known = current("name", name)
+    if known == name:
+        raise AttributeError(f"module `opennandlab` has no `{name}`")
+    return getattr(import_module("opennandlab"), known)
