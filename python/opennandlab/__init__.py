@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from opennandlab.core.tested import PtsResult
     from opennandlab.core.verification import verify
     from opennandlab.ecc.curves import Curve
+    from opennandlab.reports.figure.paper import Paper
     from opennandlab.store import open_store
     from opennandlab.studies import fleet as fleet
     from opennandlab.studies import power as power
@@ -73,6 +74,7 @@ _HOMES = {
     "Interrupted": "core.result",
     "OpenNandLabError": "base.errors",
     "OutputError": "base.errors",
+    "Paper": "reports.figure.paper",
     "PolicyError": "base.errors",
     "Progress": "core.slices",
     "PtsResult": "core.tested",
@@ -121,6 +123,7 @@ __all__ = [
     "Interrupted",
     "OpenNandLabError",
     "OutputError",
+    "Paper",
     "PolicyError",
     "Progress",
     "PtsResult",

@@ -177,17 +177,18 @@ def test_theory_is_drawn_between_the_points(tmp_path):
     kept_plot = drawn.report.chapters[0].sections[0].items[0]
     for plot in (kept_plot, plots(made.groups, made._wanted({}))[0]):
         curves = {one.name: one for one in plot.series if one.name.endswith(", theory")}
-        assert set(curves) == {"greedy, theory", "fifo, theory"}
-        for policy in ("greedy", "fifo"):
-            curve = curves[f"{policy}, theory"]
-            assert (curve.draw, len(curve.x)) == ("dashed", 50)
-            assert (curve.x[0], curve.x[-1]) == (0.07, 0.28)
-            found = dict(zip(curve.x, curve.y, strict=True))
+        assert set(curves) == {"greedy, theory", "FIFO, theory"}
+        assert plot.x.label == "over-provisioning (%)"
+        for policy, word in (("greedy", "greedy"), ("fifo", "FIFO")):
+            curve = curves[f"{word}, theory"]
+            assert (curve.draw, len(curve.x)) == ("dashed", 122)
+            assert (curve.x[0], curve.x[-1]) == pytest.approx((7.0, 28.0))
+            found = dict(zip([x / 100 for x in curve.x], curve.y, strict=True))
             at = min(found, key=lambda place: abs(place - 0.18))
             changes = {"ftl.over_provisioning_pct": at, "ftl.gc_policy": policy}
             device = onl.load_device(drive, changes)
             straight = curve.y[0] + (curve.y[-1] - curve.y[0]) * (at - 0.07) / 0.21
-            assert found[at] == predicted_waf(device.to_dict(), device.effective)
+            assert found[at] == pytest.approx(predicted_waf(device.to_dict(), device.effective))
             assert found[at] < 0.8 * straight
             assert list(curve.y) == sorted(curve.y, reverse=True)
 
@@ -204,10 +205,10 @@ def test_a_curve_of_whole_numbers_and_one_that_nobody_knows():
         return 10.0 / value if isinstance(value, int) else None
 
     (plot,) = plots(groups, replace(wanted, formula=whole))
-    curve = next(one for one in plot.series if one.name == "waf, theory")
+    curve = next(one for one in plot.series if one.name == "write amplification, theory")
     assert (list(curve.x), curve.draw) == ([2.0, 3, 4, 5, 6.0], "dashed")
     (plot,) = plots(groups, wanted)
-    curve = next(one for one in plot.series if one.name == "waf, theory")
+    curve = next(one for one in plot.series if one.name == "write amplification, theory")
     assert (list(curve.x), curve.draw) == ([2.0, 6.0], "points")
 
 

@@ -288,7 +288,10 @@ def test_a_form_that_fails_keeps_no_other_from_being_written(
     monkeypatch.setattr(pdf, "document", broken)
     (tmp_path / "xsr.json").write_text(json.dumps(pts_documents.xsr()), encoding="utf-8")
     opened = book.open_book([tmp_path / "xsr.json"])
-    outputs = command.Outputs(None, tmp_path / "x.pdf", tmp_path / "tables", None)
+    alone = command.Alone(None, None, None, is_told=False)
+    outputs = command.Outputs(
+        None, tmp_path / "x.pdf", tmp_path / "tables", None, alone, is_log=False
+    )
     with pytest.raises(OutputError, match="--pdf: No module named"):
         command._write(opened.report, opened.measured, outputs)
     assert (tmp_path / "tables" / "cells.csv").is_file()
@@ -312,7 +315,7 @@ def test_the_command_never_overwrites_what_it_reads(cli: Cli, folder: Path) -> N
     ("content", "reason"),
     [
         ('{"a": 1}', "no `schema` of ours"),
-        ('{"schema": "opennandlab.validation/1"}', "accepted: opennandlab.pts/1"),
+        ('{"schema": "opennandlab.validation/1"}', "damaged: passed: missing"),
         ("", "empty"),
         ("not json", "no JSON document"),
         ("[1, 2]", "no JSON document"),

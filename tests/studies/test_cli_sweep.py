@@ -70,10 +70,10 @@ def test_a_sweep_is_drawn_into_a_file(here, ending):
 
 def test_a_plot_has_the_axes_that_are_asked_for(here):
     swept("--plot", "a.svg", "--x", "ftl.gc_policy", "--lines", "ftl.over_provisioning_pct")
-    assert "ftl.gc_policy" in (here / "a.svg").read_text()
+    assert "victim policy" in (here / "a.svg").read_text()
     swept("--plot", "b.html", "--facets", "ftl.gc_policy")
     page = (here / "b.html").read_text()
-    assert "ftl.gc_policy = greedy" in page
+    assert "victim policy: greedy" in page
     assert "is not varied" in swept("--plot", "c.svg", "--x", "nand.channels", code=2)
 
 

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opennandlab.cli import _terminal as terminal
+from opennandlab.cli.options.common import tell_latex
 
 if TYPE_CHECKING:
+    from opennandlab.reports.figure.paper import Paper
     from opennandlab.stats.groups import Group
     from opennandlab.studies.sweeps.definition import Sweep
     from opennandlab.studies.sweeps.engine import Cost
@@ -154,7 +156,13 @@ def show_failures(rows: Sequence["Row"], *, quiet: bool) -> None:
         )
 
 
-def draw(groups: Sequence["Group"], wanted: "Sweep", names: Sequence[str], path: Path) -> None:
+def draw(
+    groups: Sequence["Group"],
+    wanted: "Sweep",
+    names: Sequence[str],
+    path: Path,
+    paper: "Paper | None",
+) -> None:
     """Draw a sweep into a file; its ending is the form."""
     from opennandlab.reports.output import write
     from opennandlab.reports.runs import choose, report
@@ -165,7 +173,10 @@ def draw(groups: Sequence["Group"], wanted: "Sweep", names: Sequence[str], path:
     from opennandlab.studies.sweeps.definition import UNNAMED
 
     title = f"{drawn.y} against {drawn.x}" if wanted.name == UNNAMED else wanted.name
-    write(report(title, groups, drawn, names), path)
+    made = report(title, groups, drawn, names)
+    write(made, path, paper=paper)
+    if paper is not None:
+        tell_latex(made.figures, path)
 
 
 def show_cost(run: "Run", costs: "Sequence[Cost]", jobs: int | None, *, as_json: bool) -> None:

@@ -26,7 +26,7 @@ from opennandlab.cli.options.code import (
     SensingOptions,
     StateOptions,
 )
-from opennandlab.cli.options.common import Printed, Quiet, Seed
+from opennandlab.cli.options.common import ForPrint, Printed, Quiet, Seed, tell_latex
 from opennandlab.cli.options.rows import argument, command, flag
 from opennandlab.cli.runs import Place, Where
 
@@ -170,7 +170,7 @@ class Axis(str, Enum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlotOptions(DrawnOptions):
+class PlotOptions(DrawnOptions, ForPrint):
     """Options of `plot`."""
 
     output: Annotated[Path, flag("This HTML, SVG, PNG or PDF file.", metavar="FIGURE")]
@@ -204,19 +204,21 @@ def plot(given: PlotOptions) -> None:
     files = given.files or []
     terminal.check_outputs({"--output": given.output}, {str(path): path for path in files})
     check_ending(given.output, "--output")
-    look = given.look(given.title)
+    look, paper = given.look(given.title), given.page(given.output, "--output")
     if not files and not given.where:
         raise ConfigError(".", "is missing; accepted: files, or --where for a store")
     stored = (
         [of_document(curve) for curve in _stored(given.store, given.where)] if given.where else []
     )
     curves = read_curves(files, None if given.x is None else given.x.value, stored)
-    note = write_all(curves, given.output, look)
+    drawn = write_all(curves, given.output, look, paper)
     if not given.quiet:
-        if note:
-            terminal.note(note, style="dim")
+        if drawn.note:
+            terminal.note(drawn.note, style="dim")
         count = f"{len(curves)} curve" + "s" * (len(curves) != 1)
         terminal.note(f"{count} drawn in {given.output}")
+        if paper is not None:
+            tell_latex([drawn], given.output)
 
 
 @dataclass(frozen=True, kw_only=True)

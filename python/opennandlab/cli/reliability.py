@@ -19,7 +19,7 @@ from opennandlab.cli._reliability_sample import (
     plan,
 )
 from opennandlab.cli._typed import typed, typed_device
-from opennandlab.cli.options.common import Printed, Seed, Sets
+from opennandlab.cli.options.common import ForPrint, Printed, Seed, Sets, tell_latex
 from opennandlab.cli.options.reliability import Around, Class, Reads, StressOptions, stress_of
 from opennandlab.cli.options.rows import command, flag
 from opennandlab.cli.options.workload import WorkloadOptions
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from opennandlab.core.config import DeviceConfig, Source
     from opennandlab.reliability.code_limit import CodeLimit
     from opennandlab.reports.figure.model import Figure
+    from opennandlab.reports.figure.paper import Paper
 
 RBER_EXAMPLE = (
     "opennandlab reliability rber --model tlc --pe 0:5000:11 --retention-h 0,720,8760 --json"
@@ -61,7 +62,7 @@ Plot = Annotated[Path | None, flag("Plot the curves into an HTML, SVG, PNG or PD
 
 
 @dataclass(frozen=True, kw_only=True)
-class RberOptions(Printed):
+class RberOptions(ForPrint, Printed):
     """Options of `rber`."""
 
     model: Annotated[
@@ -100,6 +101,7 @@ def rber(given: RberOptions) -> None:
     from opennandlab.reliability import load_model
 
     terminal.check_outputs({"--plot": given.plot})
+    paper = given.page(given.plot)
     device = _device(given.config, given.sets)
     chosen = load_model(given.model or device or "tlc")
     limit = _code_limit(device, given.config, given.drive_class, given.spread)
@@ -131,7 +133,7 @@ def rber(given: RberOptions) -> None:
 
         title = f"Raw bit error rate of {chosen.name}"
         chart = rber_chart(rows, title, limit, given.spread)
-        _draw(given.plot, title, show.words(fixed), chart, chosen.parameters)
+        _draw(given.plot, paper, title, show.words(fixed), chart, chosen.parameters)
         if chart.note and not given.quiet:
             terminal.note(f"{given.plot}: {chart.note}", style="dim")
     if given.as_json:
@@ -146,7 +148,7 @@ def rber(given: RberOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StatesOptions(StressOptions):
+class StatesOptions(ForPrint, StressOptions):
     """Options of `states`."""
 
     plot: Plot = None
@@ -158,6 +160,7 @@ def states(given: StatesOptions) -> None:
     from opennandlab.reliability import load_model
 
     terminal.check_outputs({"--plot": given.plot})
+    paper = given.page(given.plot)
     chosen = load_model(given.model)
     stress = given.stress()
     found = chosen.states(**stress)
@@ -172,7 +175,7 @@ def states(given: StatesOptions) -> None:
             f"and {given.retention_h:g} h at {given.temperature_c:g} °C{read}": stress,
         }
         chart = states_chart(chosen, stresses, title)
-        _draw(given.plot, title, show.words(stress), chart)
+        _draw(given.plot, paper, title, show.words(stress), chart)
     if given.as_json:
         document = {
             "mean": found.mean.tolist(),
@@ -478,7 +481,7 @@ command(app, example=PLAN_EXAMPLE)(plan)
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableOptions(Printed):
+class TableOptions(ForPrint, Printed):
     """Options of `table`."""
 
     plot: Plot = None
@@ -491,12 +494,13 @@ def table(given: TableOptions) -> None:
     from opennandlab.reliability import page_table
 
     terminal.check_outputs({"--plot": given.plot})
+    paper = given.page(given.plot)
     rows = page_table()
     if given.plot is not None:
         from opennandlab.reliability.charts import page_chart
 
         title = "RBER against P/E cycles: the OpenNANDLab 2.0 page and published flash"
-        _draw(given.plot, title, "TLC, without retention and reads.", page_chart())
+        _draw(given.plot, paper, title, "TLC, without retention and reads.", page_chart())
     if given.as_json:
         terminal.emit_json({"rows": rows})
     elif not given.quiet:
@@ -515,7 +519,12 @@ def table(given: TableOptions) -> None:
 
 
 def _draw(
-    plot: Path, title: str, lead: str, drawn: "Figure", parameters: dict[str, Any] | None = None
+    plot: Path,
+    paper: "Paper | None",
+    title: str,
+    lead: str,
+    drawn: "Figure",
+    parameters: dict[str, Any] | None = None,
 ) -> None:
     from opennandlab.reports import output
     from opennandlab.reports.model import Table, page_of
@@ -523,7 +532,9 @@ def _draw(
     heading, heads = "Parameters of the model", ("parameter", "value")
     rows = tuple((parameters or {}).items())
     tables = [Table("parameters", heading, heads, rows)] if rows else []
-    output.write(page_of(title, lead, [drawn, *tables]), plot)
+    output.write(page_of(title, lead, [drawn, *tables]), plot, paper=paper)
+    if paper is not None:
+        tell_latex([drawn], plot)
 
 
 def _device(config: str | None, sets: list[str] | None) -> "DeviceConfig | None":

@@ -1,6 +1,6 @@
 """`report`: pages, PDF and CSV from saved documents; nothing is measured again."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli.options.common import Printed
+from opennandlab.cli.options.common import ForPrint, Printed, tell_latex
 from opennandlab.cli.options.fio import FioChoice
 from opennandlab.cli.options.rows import argument, flag
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from opennandlab.measured.importing import Wanted
+    from opennandlab.reports.figure.paper import Paper
     from opennandlab.reports.model import Report
     from opennandlab.reports.pts.source import Measured
 
@@ -28,15 +29,15 @@ class Open(str, Enum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReportOptions(FioChoice, Printed):
+class ReportOptions(FioChoice, ForPrint, Printed):
     """Options of `report`."""
 
     files: Annotated[
         list[Path],
         argument(
             "Documents of standard tests, or a suite; several make the chapters of one report, "
-            "and a folder means its documents. A result file of `benchmark` gives the page "
-            "that its --plot writes.",
+            "and a folder means its documents. Or one other document: a result of `benchmark`, "
+            "a code's curve, cuts of the power, a fleet, a calibration …",
             metavar="FILE...",
             show_default=False,
         ),
@@ -49,7 +50,18 @@ class ReportOptions(FioChoice, Printed):
     csv: Annotated[
         Path | None, flag("Write a CSV file for each table and plot.", metavar="DIR")
     ] = None
-    figures: Annotated[Path | None, flag("Write each plot as an SVG file.", metavar="DIR")] = None
+    figures: Annotated[
+        Path | None,
+        flag("Write each plot as an SVG file; with --paper as a PDF.", metavar="DIR"),
+    ] = None
+    output: Annotated[
+        Path | None,
+        flag("Write one figure alone, that of --figure: SVG, PNG, PDF.", "-o", metavar="FILE"),
+    ] = None
+    figure: Annotated[
+        str | None,
+        flag("Name of the figure of --output; default: the first.", metavar="NAME"),
+    ] = None
     datasheet: Annotated[
         bool, flag("Make the data sheet of the drive: each number with its conditions and command.")
     ] = False
@@ -60,11 +72,20 @@ class ReportOptions(FioChoice, Printed):
 def report(given: ReportOptions) -> None:
     """Make reports from saved documents; parts missing from a document are named."""
     html = given.html
-    if html is given.pdf is given.csv is given.figures is None:
+    if html is given.pdf is given.csv is given.figures is given.output is None:
         html = _page_beside(given.files[0], is_sheet=given.datasheet)
     inputs = {f"the input {path}": path for path in given.files}
-    terminal.check_outputs({"--html": html, "--pdf": given.pdf}, dict(inputs))
-    outputs = Outputs(html, given.pdf, given.csv, given.figures, is_log=given.log_axes)
+    if given.output is None:
+        given.refuse(("figure",), "without --output; accepted: with it")
+    terminal.check_outputs(
+        {"--html": html, "--pdf": given.pdf, "--output": given.output}, dict(inputs)
+    )
+    each = None if given.figures is None else given.figures / "each.pdf"
+    paper = given.page(given.output or each, "--output or --figures")
+    outputs = Outputs(
+        html, given.pdf, given.csv, given.figures,
+        Alone(given.output, given.figure, paper, is_told=not given.quiet), is_log=given.log_axes,
+    )  # fmt: skip
     written, missing = list[Path](), list[str]()
     wanted = given.chosen_of(given.files)
     if not given.datasheet:
@@ -84,6 +105,25 @@ def report(given: ReportOptions) -> None:
 
 
 @dataclass(frozen=True)
+class Alone:
+    """One figure into a file: its name and its page for print; None for the usual ones."""
+
+    path: Path | None
+    figure: str | None
+    paper: "Paper | None"
+    is_told: bool
+
+    def write(self, report: "Report", path: Path) -> list[Path]:
+        """Write the figure; with a page also print the lines that include it."""
+        from opennandlab.reports import drawing
+
+        drawing.draw(report, path, self.figure or drawing.first(report), self.paper)
+        if self.paper is not None and self.is_told:
+            tell_latex([drawing.chosen(report.figures, self.figure)], path)
+        return [path]
+
+
+@dataclass(frozen=True)
 class Outputs:
     """What was asked for; None for what was not, and whether values are on log scales."""
 
@@ -91,7 +131,8 @@ class Outputs:
     pdf: Path | None
     csv: Path | None
     figures: Path | None
-    is_log: bool = False
+    is_log: bool = field(kw_only=True)
+    alone: Alone
 
 
 def _tell(written: list[Path], folders: list[Path]) -> None:
@@ -141,8 +182,10 @@ def _write(report: "Report", measured: "Sequence[Measured | None]", outputs: Out
         ("--html", outputs.html, lambda path: page(path, ".html")),
         ("--pdf", outputs.pdf, lambda path: page(path, ".pdf")),
         ("--csv", outputs.csv, lambda path: tables.write(shown, measured, path)),
-        ("--figures", outputs.figures, lambda path: output.write_figures(shown, path)),
-    ]
+        ("--figures", outputs.figures, lambda path: output.write_figures(
+            shown, path, outputs.alone.paper)),
+        ("--output", outputs.alone.path, lambda path: outputs.alone.write(shown, path)),
+    ]  # fmt: skip
     written: list[Path] = []
     broken: list[str] = []
     for option, path, write in ways:
@@ -159,47 +202,19 @@ def _write(report: "Report", measured: "Sequence[Measured | None]", outputs: Out
 
 
 def _draw_result(files: list[Path], outputs: Outputs) -> list[Path]:
-    """Draw a result of a run or a calibration, if that is what was given; return the files."""
-    from opennandlab.core.result import Result
-
+    """Draw a document that is no standard test, if that is what was given; return the files."""
     # A pipe can be read once only.
-    drawn = {"result", "calibration", "fleet"}
-    kinds = {_family(path) for path in files if path.is_file()} & drawn
+    kinds = {_family(path) for path in files if path.is_file()} - {"pts", "suite", ""}
     if not kinds:
         return []
-    if kinds == {"calibration"}:
-        return _draw_calibration(files, outputs)
-    if kinds == {"fleet"}:
-        return _draw_fleet(files, outputs)
-    if len(files) > 1:
-        _refuse("a result of `benchmark` is drawn alone; `compare` puts several beside each other")
-    from opennandlab.reports import plot
-
-    return _write(plot.report(Result.load(files[0]).content), (), outputs)
-
-
-def _draw_calibration(files: list[Path], outputs: Outputs) -> list[Path]:
-    from opennandlab.documents.calibration import CALIBRATION_SCHEMA, CalibrationDocument
-    from opennandlab.documents.saved import read_document, refuse_edited, typed
-    from opennandlab.reports import calibration
+    from opennandlab.core.loading import report_of
 
     if len(files) > 1:
-        _refuse("a calibration is drawn alone")
-    content = read_document(files[0], [CALIBRATION_SCHEMA])
-    refuse_edited(files[0], content)
-    return _write(calibration.report(typed(files[0], content, CalibrationDocument)), (), outputs)
-
-
-def _draw_fleet(files: list[Path], outputs: Outputs) -> list[Path]:
-    from opennandlab.documents.fleet import FLEET_SCHEMA, FleetDocument
-    from opennandlab.documents.saved import read_document, refuse_edited, typed
-    from opennandlab.reports import fleet
-
-    if len(files) > 1:
-        _refuse("a fleet is drawn alone")
-    content = read_document(files[0], [FLEET_SCHEMA])
-    refuse_edited(files[0], content)
-    return _write(fleet.report(typed(files[0], content, FleetDocument)), (), outputs)
+        _refuse(
+            f"a document of the kind `{min(kinds)}` is drawn alone; `compare` puts several "
+            "beside each other"
+        )
+    return _write(report_of(files[0]), (), outputs)
 
 
 def _family(path: Path) -> str:

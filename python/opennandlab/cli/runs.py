@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli.options.common import AllowCode, Json, Printed, Quiet
+from opennandlab.cli.options.common import AllowCode, ForPrint, Json, Printed, Quiet, tell_latex
 from opennandlab.cli.options.rows import Options, argument, command, flag
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ def table(given: TableOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlotOptions(Options):
+class PlotOptions(ForPrint):
     """Options of `plot`."""
 
     file: Annotated[Path, argument("Ends in .svg, .png, .pdf or .html.", metavar="FILE")]
@@ -212,10 +212,14 @@ def plot(given: PlotOptions) -> None:
     terminal.check_outputs({"FILE": given.file})
     check_ending(given.file)
     asked = {"x": given.x, "y": given.y, "lines": given.lines, "facets": given.facets}
+    paper = given.page(given.file, "FILE")
+    where, title = given.where or (), given.title
     with _opened(given.store) as opened:
-        count = draw(opened, given.file, where=given.where or (), title=given.title, **asked)
+        drawn = draw(opened, given.file, where=where, title=title, paper=paper, **asked)
     if not given.quiet:
-        terminal.note(f"{_count(count)} drawn in {given.file}")
+        terminal.note(f"{_count(drawn.points)} drawn in {given.file}")
+        if paper is not None:
+            tell_latex(drawn.report.figures, given.file)
 
 
 @dataclass(frozen=True, kw_only=True)

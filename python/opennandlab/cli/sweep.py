@@ -13,7 +13,7 @@ from opennandlab.cli._band import show_bands, sweep_bands, variants_of
 from opennandlab.cli._engines import EngineOptions, carried_out
 from opennandlab.cli._progress import shown
 from opennandlab.cli._typed import typed, typed_device, typed_sets
-from opennandlab.cli.options.common import AllowCode, Band, Printed
+from opennandlab.cli.options.common import AllowCode, Band, ForPrint, Printed
 from opennandlab.cli.options.rows import argument, flag
 from opennandlab.cli.options.workload import WorkloadOptions
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SweepOptions(EngineOptions, WorkloadOptions, Printed):
+class SweepOptions(EngineOptions, WorkloadOptions, ForPrint, Printed):
     """Options of `sweep`."""
 
     what: Annotated[
@@ -103,6 +103,7 @@ def sweep(given: SweepOptions) -> None:
         from opennandlab.studies.sweeps.runner import Run
 
         terminal.check_outputs({"--plot": given.plot})
+        paper = given.page(given.plot)
         found, wanted = _asked(given)
         chosen = given.metrics.split(",") if given.metrics else None
         if given.plot is not None and not wanted.varied:
@@ -129,7 +130,7 @@ def sweep(given: SweepOptions) -> None:
         groups = tables.groups_of(rows)
         names = tables.names_of(groups, wanted, chosen)
         if given.plot is not None:
-            tables.draw(groups, wanted, names, given.plot)
+            tables.draw(groups, wanted, names, given.plot, paper)
         bands = None if found is None else sweep_bands(found, groups, names)
         if given.as_json:
             more = {} if bands is None else {"bands": bands}

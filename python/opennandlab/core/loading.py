@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from opennandlab.base.errors import DocumentError
+from opennandlab.base.errors import DocumentError, ResultError
 from opennandlab.core.result import Result
 from opennandlab.core.tested import PtsResult
-from opennandlab.core.viewed import viewed
+from opennandlab.core.viewed import Viewed, viewed
 from opennandlab.documents import pts
 from opennandlab.documents.app import AppDocument
 from opennandlab.documents.calibration import CalibrationDocument
@@ -28,6 +29,9 @@ from opennandlab.documents.schema import FAMILIES
 from opennandlab.documents.served import ServedDocument
 from opennandlab.documents.validation import ValidationDocument
 from opennandlab.ecc.curves import Curve
+
+if TYPE_CHECKING:
+    from opennandlab.reports.model import Report
 
 # What is nothing but its record, but for the curve.
 Rest = (
@@ -98,3 +102,31 @@ def load(path: str | Path, *, check_digest: bool = True) -> Loaded:
         return Curve(found)
     with_views: Rest = viewed(found)
     return with_views
+
+
+def report_of(path: Path) -> Report:
+    """Return the report of a document that is no standard test.
+
+    Raises:
+        ResultError: when the file is damaged or edited, or its kind has no report.
+    """
+    from opennandlab.ecc import charts
+    from opennandlab.reports import calibration, plot
+
+    found = load(path)
+    if isinstance(found, Result):
+        return plot.report(found.content)
+    if isinstance(found, CalibrationDocument):
+        return calibration.report(found)
+    if isinstance(found, Curve):
+        return charts.report(found.content)
+    if isinstance(found, CodeComparison):
+        return charts.report(found)
+    if isinstance(found, Viewed):
+        return found.report()
+    kind = found.schema.partition("/")[0].removeprefix("opennandlab.")
+    raise ResultError(
+        f"{path}: a document of the kind `{kind}` has no figure; accepted: standard tests, suites, "
+        "results, curves and comparisons of codes, power cuts, fleets, applications, eMMCs, "
+        "calibrations"
+    )

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from opennandlab.core.observation import Timeline
     from opennandlab.core.requests import RequestFile
     from opennandlab.documents.ocp import OcpDocument
+    from opennandlab.reports.figure.paper import Paper
 
 # The checks of a run whose measured part never began: there is nothing to trust.
 NOT_MEASURED = Checks(passed=False, failures=["the measured part never began"])
@@ -192,7 +193,11 @@ class Result:
         return drawing.names(list(plot.plots(self.content)))
 
     def plot(
-        self, path: str | Path | None = None, *, figure: str | None = None
+        self,
+        path: str | Path | None = None,
+        *,
+        figure: str | None = None,
+        paper: str | Paper | None = None,
     ) -> go.Figure | None:
         """Draw the course and the latencies of the run.
 
@@ -201,6 +206,8 @@ class Result:
                 None returns a figure of plotly, which a notebook shows.
             figure: Name of the figure, one of `figures`; None for all of them in a file, and for
                 the first without one.
+            paper: Size of a page for print, such as `85mm` or `85x60mm`, or the page itself with a
+                style (`onl.Paper.of`): one figure of exactly that size, without title.
 
         Raises:
             ConfigError: for a name that none of them has.
@@ -213,7 +220,7 @@ class Result:
         """
         from opennandlab.reports import drawing, plot
 
-        return drawing.draw(plot.report(self.content), path, figure)
+        return drawing.draw(plot.report(self.content), path, figure, paper)
 
     def save(self, path: str | Path) -> None:
         """Write the result file: all of it, or nothing.

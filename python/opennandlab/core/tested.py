@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
+    from opennandlab.reports.figure.paper import Paper
     from opennandlab.reports.model import Report
     from opennandlab.reports.pts.verdict import Verdict
 
@@ -89,7 +90,11 @@ class PtsResult(PtsDocument, frozen=True, kw_only=True):
         return drawing.names(self._report().figures)
 
     def plot(
-        self, path: str | Path | None = None, *, figure: str | None = None
+        self,
+        path: str | Path | None = None,
+        *,
+        figure: str | None = None,
+        paper: str | Paper | None = None,
     ) -> go.Figure | None:
         """Draw a figure of the test, or write its report.
 
@@ -98,6 +103,8 @@ class PtsResult(PtsDocument, frozen=True, kw_only=True):
                 ending. None returns a figure of plotly, which a notebook shows.
             figure: Name of the figure, one of `figures`; None for all of them in a file, and for
                 the first without one.
+            paper: Size of a page for print, such as `85mm` or `85x60mm`, or the page itself with a
+                style (`onl.Paper.of`): one figure of exactly that size, without title.
 
         Raises:
             ConfigError: for a name that none of them has.
@@ -105,7 +112,7 @@ class PtsResult(PtsDocument, frozen=True, kw_only=True):
         """
         from opennandlab.reports import drawing
 
-        return drawing.draw(self._report(), path, figure)
+        return drawing.draw(self._report(), path, figure, paper)
 
     def save(self, path: str | Path) -> None:
         """Write the document: all of it, or nothing.

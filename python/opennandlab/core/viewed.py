@@ -22,6 +22,7 @@ from opennandlab.documents.record import JsonObject, Record, plain
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+    from opennandlab.reports.figure.paper import Paper
     from opennandlab.reports.model import Report
 
 
@@ -36,7 +37,11 @@ class Viewed:
         return plain(self)
 
     def plot(
-        self, path: str | Path | None = None, *, figure: str | None = None
+        self,
+        path: str | Path | None = None,
+        *,
+        figure: str | None = None,
+        paper: str | Paper | None = None,
     ) -> go.Figure | None:
         """Draw a figure, or write the report.
 
@@ -45,6 +50,8 @@ class Viewed:
                 ending. None returns a figure of plotly, which a notebook shows.
             figure: Name of the figure; None for all of them in a file, and for the first without
                 one.
+            paper: Size of a page for print, such as `85mm` or `85x60mm`, or the page itself with a
+                style (`onl.Paper.of`): one figure of exactly that size, without title.
 
         Raises:
             ConfigError: for a name that none of them has.
@@ -52,7 +59,7 @@ class Viewed:
         """
         from opennandlab.reports import drawing
 
-        return drawing.draw(self._report(), path, figure)
+        return drawing.draw(self.report(), path, figure, paper)
 
     def save(self, path: str | Path) -> None:
         """Write the document: all of it, or nothing.
@@ -62,7 +69,8 @@ class Viewed:
         """
         write_atomically(Path(path), as_bytes(readable_json(self.document) + "\n"))
 
-    def _report(self) -> Report:
+    def report(self) -> Report:
+        """Return the report: tables and figures."""
         from opennandlab.reports import app, emmc, fleet, power, power_endurance, power_files
 
         makers: dict[type, Any] = {
@@ -76,18 +84,18 @@ class Viewed:
         """Return its title and verdict."""
         from opennandlab.reports import shown
 
-        return f"<{type(self).__name__} {shown.line(self._report())}>"
+        return f"<{type(self).__name__} {shown.line(self.report())}>"
 
     def __str__(self) -> str:
         """Return its tables."""
         from opennandlab.reports import shown
 
-        return shown.text(self._report())
+        return shown.text(self.report())
 
     def _repr_html_(self) -> str:
         from opennandlab.reports import shown
 
-        return shown.html(self._report())
+        return shown.html(self.report())
 
 
 class FleetResult(Viewed, FleetDocument, frozen=True, kw_only=True):

@@ -33,6 +33,7 @@ from opennandlab.ecc.drawn import (
 )
 from opennandlab.reports import output
 from opennandlab.reports.figure.model import Axis, Draw, Filling, Mark, Plot, Series
+from opennandlab.reports.figure.paper import Paper
 from opennandlab.reports.figure.scale import nice_ticks
 from opennandlab.reports.model import Report, page_of
 
@@ -89,7 +90,7 @@ def write(document: Document, path: str | Path, look: Look | None = None) -> str
         OutputError: when it cannot be written, and why.
         ConfigError: when there is nothing to draw.
     """
-    return write_all(_drawn(document), path, look)
+    return write_all(_drawn(document), path, look).note
 
 
 def report(document: Document, look: Look | None = None) -> Report:
@@ -107,11 +108,16 @@ def _drawn(document: Document) -> list[DrawnCurve]:
     return on_one_axis([of_document(curve) for curve in found])
 
 
-def write_all(curves: Sequence[DrawnCurve], path: str | Path, look: Look | None = None) -> str:
-    """Draw curves over the same points; see `write` and `plot`."""
+def write_all(
+    curves: Sequence[DrawnCurve],
+    path: str | Path,
+    look: Look | None = None,
+    paper: Paper | None = None,
+) -> Plot:
+    """Draw curves over the same points, and return the figure; see `write` and `plot`."""
     drawn = plot(curves, look)
-    output.write(page_of(drawn.title, "", [drawn]), Path(path))
-    return drawn.note
+    output.write(page_of(drawn.title, "", [drawn]), Path(path), paper=paper)
+    return drawn
 
 
 def plot(curves: Sequence[DrawnCurve], look: Look | None = None) -> Plot:

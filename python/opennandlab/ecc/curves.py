@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
+    from opennandlab.reports.figure.paper import Paper
+
 METHODS = ("auto", MONTE_CARLO, IMPORTANCE_SAMPLING, ANALYTIC)
 # Below so many errors a rate is not known by counting, and `auto` tries strata.
 ERRORS_TO_TRUST = 10
@@ -157,12 +159,15 @@ class Curve:
         """
         write_atomically(Path(path), (readable_json(self.document) + "\n").encode())
 
-    def plot(self, path: str | Path | None = None) -> go.Figure | None:
+    def plot(
+        self, path: str | Path | None = None, *, paper: str | Paper | None = None
+    ) -> go.Figure | None:
         """Draw the error rates over the points, with what the channel allows.
 
         Args:
             path: File to write: SVG, PNG, PDF or HTML by its ending; None returns a figure of
                 plotly, which a notebook shows.
+            paper: Size of a page for print, such as `85mm`, or the page itself.
 
         Raises:
             ConfigError: when no point has an error rate to draw.
@@ -171,7 +176,7 @@ class Curve:
         from opennandlab.ecc import charts
         from opennandlab.reports import drawing
 
-        return drawing.draw(charts.report(self.content), path, None)
+        return drawing.draw(charts.report(self.content), path, None, paper)
 
     @classmethod
     def load(cls, path: str | Path) -> Curve:

@@ -12,6 +12,7 @@ from opennandlab.ecc.charts import plot as drawn
 from opennandlab.ecc.curves import Curve
 from opennandlab.ecc.drawn import of_document, on_one_axis
 from opennandlab.reports import drawing
+from opennandlab.reports.figure.paper import Paper
 from opennandlab.reports.model import page_of
 
 if TYPE_CHECKING:
@@ -19,7 +20,12 @@ if TYPE_CHECKING:
 
 
 def plot(
-    curves: Sequence[Curve], path: str | Path | None = None, *, title: str = "", limits: bool = True
+    curves: Sequence[Curve],
+    path: str | Path | None = None,
+    *,
+    title: str = "",
+    limits: bool = True,
+    paper: str | Paper | None = None,
 ) -> go.Figure | None:
     """Draw curves over the same points: what the command `opennandlab ecc plot` does.
 
@@ -29,6 +35,7 @@ def plot(
             which a notebook shows.
         title: Above the figure; empty for what it shows.
         limits: Whether capacity, best code and bounded distance are drawn in.
+        paper: Size of a page for print, such as `85mm`, or the page itself.
 
     Raises:
         ConfigError: for curves without a common axis, and where there is nothing to draw.
@@ -43,4 +50,4 @@ def plot(
         raise ConfigError("curves", "none was given; accepted: at least one")
     shown = on_one_axis([of_document(curve.content) for curve in curves])
     figure = drawn(shown, Look(limits=limits, title=title))
-    return drawing.draw(page_of(figure.title, "", [figure]), path, None)
+    return drawing.draw(page_of(figure.title, "", [figure]), path, None, paper)

@@ -18,6 +18,7 @@ from opennandlab.base.errors import ConfigError, OutputError
 from opennandlab.base.extras import lacking, need
 from opennandlab.reports import output
 from opennandlab.reports.figure.model import Figure
+from opennandlab.reports.figure.paper import Paper
 from opennandlab.reports.model import Report, page_of
 
 if TYPE_CHECKING:
@@ -29,7 +30,12 @@ def names(figures: Sequence[Figure]) -> dict[str, str]:
     return {figure.id: figure.title for figure in figures}
 
 
-def draw(report: Report, path: str | Path | None, figure: str | None) -> go.Figure | None:
+def draw(
+    report: Report,
+    path: str | Path | None,
+    figure: str | None,
+    paper: str | Paper | None = None,
+) -> go.Figure | None:
     """Return one figure, or write a file.
 
     Args:
@@ -37,19 +43,27 @@ def draw(report: Report, path: str | Path | None, figure: str | None) -> go.Figu
         path: File to write, in the form of its ending; None returns a figure of plotly.
         figure: Name of the only one that is wanted; None for all of them in a file, and for the
             first without one.
+        paper: Size of the page of a figure for print, such as `85mm`, or the page itself; with
+            it, and without a name, the first figure. None for a report.
 
     Raises:
-        ConfigError: for a name that no figure has, and where there is none at all.
+        ConfigError: for a name that no figure has, and for a size of a page that is none.
         OutputError: when the file cannot be written, and why.
     """
+    if paper is not None and path is None:
+        raise ConfigError("paper", "is for a file; accepted: with a path")
     if path is not None:
-        if figure is None:
+        page = Paper.of(paper) if isinstance(paper, str) else paper
+        if page is not None:
+            drawn = chosen(report.figures, figure)
+            output.write(page_of(drawn.title, "", [drawn]), Path(path), paper=page)
+        elif figure is None:
             output.write(report, Path(path))
         else:
-            chosen = _chosen(report.figures, figure)
-            output.write(page_of(chosen.title, report.lead, [chosen], report.foot), Path(path))
+            drawn = chosen(report.figures, figure)
+            output.write(page_of(drawn.title, report.lead, [drawn], report.foot), Path(path))
         return None
-    return of_plotly(_chosen(report.figures, figure))
+    return of_plotly(chosen(report.figures, figure))
 
 
 def of_plotly(figure: Figure) -> go.Figure:
@@ -90,7 +104,22 @@ def element(figures: Sequence[Figure]) -> str:
     return f"<div style='max-width:46em'>{text[text.index('<svg') :]}</div>"
 
 
-def _chosen(figures: Sequence[Figure], name: str | None) -> Figure:
+def first(report: Report) -> str:
+    """Return the name of the first figure of a report.
+
+    Raises:
+        OutputError: when there is none.
+    """
+    return chosen(report.figures, None).id
+
+
+def chosen(figures: Sequence[Figure], name: str | None) -> Figure:
+    """Return the figure of a name; the first without one.
+
+    Raises:
+        OutputError: when there is none.
+        ConfigError: when none has the name.
+    """
     if not figures:
         raise OutputError("there is nothing to draw")
     if name is None:

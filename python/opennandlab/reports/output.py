@@ -1,7 +1,7 @@
 """Files of a report: the form is chosen by the ending of the name.
 
     .html .htm   a page that opens offline      .svg .png   all figures below one another, alone
-    .pdf         pages to print
+    .pdf         pages to print                 with a paper: the figure alone, of exactly its size
 
 `check_ending` refuses another ending, so that a command can ask before it runs anything.
 """
@@ -15,7 +15,10 @@ from opennandlab.base.errors import OutputError
 from opennandlab.base.extras import need
 from opennandlab.base.files import is_there, write_atomically, write_into
 from opennandlab.reports import words
+from opennandlab.reports.figure import paper as print_
 from opennandlab.reports.figure import static
+from opennandlab.reports.figure.model import Figure
+from opennandlab.reports.figure.paper import Paper
 from opennandlab.reports.model import Report, Table
 
 ENDINGS = (".html", ".htm", ".pdf", ".png", ".svg")
@@ -42,19 +45,25 @@ def check_ending(path: Path, option: str = "cannot write") -> str:
     return ending
 
 
-def write(report: Report, path: Path, form: str = "") -> None:
+def write(report: Report, path: Path, form: str = "", paper: Paper | None = None) -> None:
     """Write a report to a file.
 
     Args:
         report: The report.
         path: The file.
         form: One of the endings, whatever the file is called; by default the ending decides.
+        paper: The page of its figures, which are then drawn alone; None for a report.
 
     Raises:
         OutputError: when the ending names no form, the report has no figure to draw alone, or the
             file cannot be written.
+        ConfigError: when the paper is too small, or its figures have no common page.
     """
-    write_atomically(path, content(report, form or check_ending(path)))
+    if paper is None:
+        write_atomically(path, content(report, form or check_ending(path)))
+        return
+    ending = print_.check_ending(path)
+    write_atomically(path, print_.page(drawable(report), paper, ending))
 
 
 def content(report: Report, ending: str) -> bytes:
@@ -73,9 +82,7 @@ def content(report: Report, ending: str) -> bytes:
         from opennandlab.reports import pdf
 
         return pdf.document(report)
-    figures = report.figures
-    if not figures:
-        raise OutputError("the result holds nothing to draw; accepted: .html and .pdf")
+    figures = drawable(report)
     # Of a report with one drawing, the drawing's own title is that of the report.
     heading = [report.title, report.lead] if report.title != figures[0].title else []
     if ending == ".png":
@@ -83,8 +90,24 @@ def content(report: Report, ending: str) -> bytes:
     return static.svg(figures, heading).encode()
 
 
-def write_figures(report: Report, folder: Path) -> list[Path]:
-    """Write each figure of a report as SVG into a folder, which is made where it is missing.
+def drawable(report: Report) -> list[Figure]:
+    """Return the figures of a report.
+
+    Raises:
+        OutputError: when it has none.
+    """
+    if not report.figures:
+        raise OutputError("the result holds nothing to draw; accepted: .html and .pdf")
+    return report.figures
+
+
+def write_figures(report: Report, folder: Path, paper: Paper | None = None) -> list[Path]:
+    """Write each figure of a report into a folder, which is made where it is missing.
+
+    Args:
+        report: The report.
+        folder: Where to.
+        paper: Their page: each is a PDF of it, and `figures.tex` has what includes them. None: SVG.
 
     Returns:
         The files, in the order of the report.
@@ -92,12 +115,21 @@ def write_figures(report: Report, folder: Path) -> list[Path]:
     Raises:
         OutputError: when one cannot be written, and why.
     """
-    return write_into(folder, _figures(report))
+    return write_into(folder, _figures(report, paper))
 
 
-def _figures(report: Report) -> Iterator[tuple[str, bytes]]:
+def _figures(report: Report, paper: Paper | None) -> Iterator[tuple[str, bytes]]:
+    lines = []
     for chapter in report.chapters:
         prefix = f"{words.file_name(chapter.id)}-" if len(report.chapters) > 1 else ""
         for item in chapter.items:
-            if not isinstance(item, Table):
-                yield f"{prefix}{words.file_name(item.id)}.svg", static.svg([item]).encode()
+            if isinstance(item, Table):
+                continue
+            name = f"{prefix}{words.file_name(item.id)}"
+            if paper is None:
+                yield f"{name}.svg", static.svg([item]).encode()
+                continue
+            yield f"{name}.pdf", print_.page([item], paper, ".pdf")
+            lines.append(print_.latex([item], Path(f"{name}.pdf")))
+    if lines:
+        yield "figures.tex", ("\n\n".join(lines) + "\n").encode()

@@ -1,8 +1,8 @@
 """Many runs as one figure: a number against what was varied, a line for each of something else.
 
-Points carry the 95 % interval over their seeds. Where documents have the value that theory
-predicts, theory is the line, dashed, and the points stand alone: where both agree, both are seen. A
-rate of which no error was met is drawn as the bound that is known of it.
+Lines carry the 95 % interval over the seeds as a band, points as bars. Where documents have the
+value that theory predicts, theory is the line, dashed, and the points stand alone: where both
+agree, both are seen. A rate of which no error was met is drawn as the bound that is known of it.
 
 Frame error rates have counts, which say more than the spread over a few seeds: a point of one seed
 has the interval of its document, and counted points of several seeds are one count of all frames,
@@ -12,13 +12,15 @@ with the interval of Clopper and Pearson. Weighted strata of several seeds have 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from opennandlab import _core
 from opennandlab.base.errors import ConfigError, inert
 from opennandlab.base.plain import is_number
 from opennandlab.base.words import number
+from opennandlab.reports import labels
+from opennandlab.reports.figure import scale
 from opennandlab.reports.figure.model import Axis, Draw, Filling, Number, Plot, Scale, Series
 from opennandlab.reports.model import Cell, Chapter, Report, Section, Table
 from opennandlab.stats.groups import Group, Mean, Scalar
@@ -28,16 +30,6 @@ WIDE = 100.0
 # Rates whose zero says only that nothing was met, and the bound that is known then.
 RATES = ("fer", "ber", "rber", "uber")
 UPPER_END = {"fer": "fer_high"}
-# Axes of numbers whose names are short.
-LABELS = {
-    "fer": "frame error rate", "ber": "bit error rate", "rber": "raw bit error rate (RBER)",
-    "uber": "UBER, data errors per bit read", "pe_cycles": "P/E cycles",
-    "retention_h": "hours since programming", "temperature_c": "temperature, °C",
-    "reads": "reads per page of the block", "waf": "write amplification",
-    "ftl.over_provisioning_pct": "over-provisioning, ratio", "iops.total": "IOPS",
-    "life.tbw_tb": "written by the host, TB", "workload.queue_depth": "queue depth",
-    "latency_us.all.p99": "99th percentile of latency, µs",
-}  # fmt: skip
 RBER_AXIS, EBN0_AXIS = "raw bit error rate (RBER)", "Eb/N0, dB per information bit"
 # What only points of counted frames, and only those of weighted strata have.
 COUNTED, WEIGHTED = "channel_ber", "relative_error"
@@ -53,7 +45,9 @@ NAMED_MAX = 12
 # Coordinates of a group, and a value along the axis in place of its own -> what theory predicts.
 Formula = Callable[[Mapping[str, Scalar], str, float], float | None]
 # Steps of a curve of theory between its ends, and of all curves of a figure together.
-STEPS, STEPS_OF_ALL = 48, 960
+STEPS, STEPS_OF_ALL = 120, 960
+# Of fewer points there is no band, but a bar at each.
+BAND_MIN = 3
 
 
 @dataclass(frozen=True)
@@ -120,11 +114,32 @@ def plots(groups: Sequence[Group], wanted: Wanted, title: str = "") -> list[Plot
     if wanted.facets is None:
         return [_plot(groups, wanted, "runs", title)]
     values = list(dict.fromkeys(group.coordinates.get(wanted.facets) for group in groups))
+    name = labels.parts(wanted.facets)[0]
     found = []
     for place, value in enumerate(values, 1):
         part = [group for group in groups if group.coordinates.get(wanted.facets) == value]
-        found.append(_plot(part, wanted, f"runs-{place}", f"{wanted.facets} = {shown(value)}"))
-    return found
+        head = f"{name}: {_told_value(wanted.facets, value)}"
+        found.append(_plot(part, wanted, f"runs-{place}", head))
+    return _shared(found)
+
+
+def _shared(found: Sequence[Plot]) -> list[Plot]:
+    """Return plots on the same axes, so that they can be compared by eye."""
+    scales: dict[str, Scale] = {
+        name: "log" if any(getattr(one, name).scale == "log" for one in found) else "linear"
+        for name in ("x", "y")
+    }
+    alike = [
+        replace(one, x=replace(one.x, scale=scales["x"]), y=replace(one.y, scale=scales["y"]))
+        for one in found
+    ]
+    ends = {name: [scale.ends(one, name) for one in alike] for name in ("x", "y")}
+    both = {name: (min(low for low, _ in of), max(high for _, high in of))
+            for name, of in ends.items()}  # fmt: skip
+    return [
+        replace(one, x=replace(one.x, ends=both["x"]), y=replace(one.y, ends=both["y"]))
+        for one in alike
+    ]
 
 
 def report(title: str, groups: Sequence[Group], wanted: Wanted, names: Sequence[str]) -> Report:
@@ -132,7 +147,7 @@ def report(title: str, groups: Sequence[Group], wanted: Wanted, names: Sequence[
     drawn = Section("figures", "Figures", tuple(plots(groups, wanted, title)))
     listed = Section("numbers", "Numbers", (table(groups, names),))
     lead = (
-        "Means over seeds; upright lines and ± are 95 % intervals by Student's distribution."
+        "Means over seeds; bands, upright lines and ± are 95 % intervals by Student's distribution."
         + (POOLED if wanted.y == "fer" else "")
         if any(group.count > 1 for group in groups)
         else ""
@@ -194,30 +209,50 @@ def told(mean: Mean | None) -> str:
 def _plot(groups: Sequence[Group], wanted: Wanted, name: str, title: str) -> Plot:
     places = list(dict.fromkeys(group.coordinates.get(wanted.x) for group in groups))
     are_numbers = all(is_number(place) for place in places)
-    at = {place: float(place) if are_numbers else float(number)  # type: ignore[arg-type]
+    x_label, factor, is_log = _x_axis(groups, wanted.x, places)
+    at = {place: factor * float(place) if are_numbers else float(number)  # type: ignore[arg-type]
           for number, place in enumerate(places)}  # fmt: skip
-    ticks = () if are_numbers else tuple((at[place], shown(place)) for place in places)
+    ticks = () if are_numbers else tuple(
+        (at[place], labels.choice(shown(place))) for place in places
+    )  # fmt: skip
     has_theory = any(wanted.theory in group.means for group in groups)
     theory: Draw = "dashed" if are_numbers else "points"
-    x_label, is_log = _x_axis(groups, wanted.x, at.values())
     x_scale: Scale = "log" if are_numbers and (is_log or _is_wide(list(at.values()))) else "linear"
-    series = tuple(_series(groups, wanted, at, x_scale, is_line=are_numbers))
+    y_label, y_factor = labels.axis(wanted.y)
+    lines = len({group.coordinates.get(wanted.lines or "") for group in groups})
+    across = _Across(at, factor, x_scale, are_numbers, min(STEPS, STEPS_OF_ALL // lines))
+    series = tuple(_times(line, y_factor) for line in _series(groups, wanted, across))
     values = [y for line in series for y in line.y if y is not None]
     is_rate = wanted.y in RATES
     y_scale: Scale = "log" if is_rate or _is_wide(values) else "linear"
-    has_bars = is_rate and any(end is not None for line in series for end in line.high)
+    has_bars = is_rate and any(line.high and not line.is_banded for line in series)
     return Plot(
         name,
         title or f"{wanted.y} against {wanted.x}",
         Axis(x_label, x_scale, ticks),
-        Axis(
-            LABELS.get(wanted.y, wanted.y) + BARS * has_bars, y_scale, decades=16 if is_rate else 8
-        ),
+        Axis(y_label + BARS * has_bars, y_scale, decades=16 if is_rate else 8),
         (*series, *_keys(series, theory if has_theory else None)),
-        note="" if wanted.lines is None else f"A line for each {wanted.lines}.",
+        note="" if wanted.lines is None else f"A line for each {labels.parts(wanted.lines)[0]}.",
         ordered=_is_ordered(groups, wanted.lines),
         is_tall=is_rate,
+        caption=_caption(groups, wanted, series, has_theory=has_theory),
     )
+
+
+def _caption(
+    groups: Sequence[Group], wanted: Wanted, series: Sequence[Series], *, has_theory: bool
+) -> str:
+    """Return what a paper says below the figure."""
+    name = labels.parts(wanted.y)[0]
+    said = f"{name[0].upper()}{name[1:]} against {labels.parts(wanted.x)[0]}"
+    if wanted.lines is not None:
+        said += f", a line for each {labels.parts(wanted.lines)[0]}"
+    counts = {group.count for group in groups if group.count}
+    if max(counts, default=1) > 1:
+        many = f"{min(counts)} to {max(counts)}" if len(counts) > 1 else f"{max(counts)}"
+        kind = "bands" if any(line.is_banded for line in series) else "bars"
+        said += f". Means of {many} runs; {kind}: 95 % intervals"
+    return f"{said}{'; dashed: theory' if has_theory else ''}."
 
 
 def _between(low: float, high: float, scale: Scale, count: int) -> list[float]:
@@ -232,14 +267,14 @@ def _between(low: float, high: float, scale: Scale, count: int) -> list[float]:
     return [low + (high - low) * share for share in shares]
 
 
-def _x_axis(groups: Sequence[Group], key: str, places: Iterable[float]) -> tuple[str, bool]:
-    """Return the name of the axis, and whether it is logarithmic however short it is.
+def _x_axis(groups: Sequence[Group], key: str, places: Sequence[Scalar]) -> tuple[str, float, bool]:
+    """Return the name of the axis, its factor, and whether it is logarithmic however short it is.
 
     The points of a channel are raw bit error rates, or of `awgn` decibels: no capacity lies below
     half a decibel where codes have a rate above 0.6.
     """
     if key != "x" or not any("fer" in group.means for group in groups):
-        return LABELS.get(key, key), False
+        return *labels.axis(key), False
     kinds = {
         str(group.coordinates["channel"]) == "awgn"
         for group in groups if "channel" in group.coordinates
@@ -249,8 +284,10 @@ def _x_axis(groups: Sequence[Group], key: str, places: Iterable[float]) -> tuple
             "plot.x", "points over Eb/N0 (awgn) and over raw bit error rates have no common axis; "
             "accepted: one kind of channel, such as --where channel=awgn"
         )  # fmt: skip
-    is_rber = not kinds.pop() if kinds else all(0.0 < place < 0.5 for place in places)
-    return (RBER_AXIS, True) if is_rber else (EBN0_AXIS, False)
+    is_rber = not kinds.pop() if kinds else all(
+        is_number(place) and 0.0 < place < 0.5 for place in places
+    )  # fmt: skip
+    return (RBER_AXIS, 1.0, True) if is_rber else (EBN0_AXIS, 1.0, False)
 
 
 def _keys(series: Sequence[Series], theory: Draw | None) -> Iterator[Series]:
@@ -267,54 +304,94 @@ def _keys(series: Sequence[Series], theory: Draw | None) -> Iterator[Series]:
         yield Series("no error: 95 % upper bound", nothing, nothing, "bounds", -1, is_key=True)
 
 
-def _series(
-    groups: Sequence[Group],
-    wanted: Wanted,
-    at: Mapping[Scalar, float],
-    scale: Scale,
-    *,
-    is_line: bool,
-) -> Iterator[Series]:
+@dataclass(frozen=True)
+class _Across:
+    """Where groups have their places along the axis.
+
+    Args:
+        at: Place of each value of the key.
+        factor: From a value of the key to its place.
+        scale: That of the axis.
+        are_numbers: Whether the values are numbers, so that a line between them means something.
+        steps: Points of a curve of theory between its ends.
+    """
+
+    at: Mapping[Scalar, float]
+    factor: float
+    scale: Scale
+    are_numbers: bool
+    steps: int
+
+
+def _series(groups: Sequence[Group], wanted: Wanted, across: _Across) -> Iterator[Series]:
     key = wanted.lines
     lines = [None] if key is None else list(dict.fromkeys(g.coordinates.get(key) for g in groups))
-    for colour, line in enumerate(lines):
+    places = dict(zip(lines, range(len(lines)), strict=True))
+    if key == labels.POLICY_KEY:
+        of_policy = labels.policy_places([shown(line) for line in lines])
+        lines = sorted(lines, key=lambda line: list(of_policy).index(shown(line)))
+        places = {line: of_policy[shown(line)] for line in lines}
+    for line in lines:
         part = [group for group in groups if key is None or group.coordinates.get(key) == line]
-        part.sort(key=lambda group: at[group.coordinates.get(wanted.x)])
-        name = wanted.y if key is None else _line_name(key, line)
-        x = [at[group.coordinates.get(wanted.x)] for group in part]
-        found = [_point(group, wanted.y) for group in part]
-        is_counted = wanted.y == "fer" and is_line
-        means = [group.means.get(wanted.theory or "") for group in part]
-        predicted = [None if mean is None else mean.mean for mean in means]
-        has_theory = any(value is not None for value in predicted)
-        fillings = [point.filling for point in found] if is_counted else ()
-        yield Series(
-            name, x, [point.value for point in found],
-            "dots" if is_line and not has_theory else "points", colour,
-            low=[point.low for point in found], high=[point.high for point in found],
-            marks=["full"] * len(x) if has_theory else fillings,
-        )  # fmt: skip
-        bounds = [point.bound for point in found]
-        if any(bound is not None for bound in bounds):
-            legend = name if all(point.value is None for point in found) and key else ""
-            yield Series(f"{name}: upper bound", x, bounds, "bounds", colour, legend=legend)
-        if has_theory:
-            steps = min(STEPS, STEPS_OF_ALL // len(lines)) if is_line and x[0] < x[-1] else 0
-            more = _theory(part[0], wanted, _between(x[0], x[-1], scale, steps))
-            # What nobody tells between the points is not drawn as if it were known.
-            draw: Draw = "dashed" if is_line and (more or not steps) else "points"
-            curve = dict(sorted([*more, *zip(x, predicted, strict=True)], key=lambda it: it[0]))
-            yield Series(
-                f"{name}, theory", list(curve), list(curve.values()), draw, colour, legend=""
-            )
+        part.sort(key=lambda group: across.at[group.coordinates.get(wanted.x)])
+        name = labels.parts(wanted.y)[0] if key is None else _line_name(key, line)
+        yield from _line(part, wanted, across, name, places[line])
 
 
-def _theory(group: Group, wanted: Wanted, places: Sequence[float]) -> list[tuple[float, Number]]:
+def _line(
+    part: Sequence[Group], wanted: Wanted, across: _Across, name: str, colour: int
+) -> Iterator[Series]:
+    """Yield one line: what was measured, what is bounded, what theory says."""
+    x = [across.at[group.coordinates.get(wanted.x)] for group in part]
+    found = [_point(group, wanted.y) for group in part]
+    is_line = across.are_numbers
+    is_counted = wanted.y == "fer" and is_line
+    means = [group.means.get(wanted.theory or "") for group in part]
+    predicted = [None if mean is None else mean.mean for mean in means]
+    has_theory = any(value is not None for value in predicted)
+    fillings = [point.filling for point in found] if is_counted else ()
+    yield Series(
+        name, x, [point.value for point in found],
+        "dots" if is_line and not has_theory else "points", colour,
+        low=[point.low for point in found], high=[point.high for point in found],
+        marks=["full"] * len(x) if has_theory else fillings,
+        # Dashes mean theory where there is some.
+        stroke=colour if wanted.lines == labels.POLICY_KEY and wanted.theory is None else 0,
+        # Between points that stand alone a band would be a line that was not measured.
+        is_banded=is_line and not has_theory and len(x) >= BAND_MIN and wanted.y not in RATES,
+    )  # fmt: skip
+    bounds = [point.bound for point in found]
+    if any(bound is not None for bound in bounds):
+        legend = name if all(point.value is None for point in found) and wanted.lines else ""
+        yield Series(f"{name}: upper bound", x, bounds, "bounds", colour, legend=legend)
+    if has_theory:
+        steps = across.steps if is_line and x[0] < x[-1] else 0
+        between = _between(x[0], x[-1], across.scale, steps)
+        more = _theory(part[0], wanted, between, across.factor)
+        # What nobody tells between the points is not drawn as if it were known.
+        draw: Draw = "dashed" if is_line and (more or not steps) else "points"
+        curve = dict(sorted([*more, *zip(x, predicted, strict=True)], key=lambda it: it[0]))
+        yield Series(f"{name}, theory", list(curve), list(curve.values()), draw, colour, legend="")
+
+
+def _times(line: Series, factor: float) -> Series:
+    """Return a series in another unit of its values."""
+    if factor == 1.0:
+        return line
+    y, low, high = ([None if it is None else factor * it for it in of]
+                    for of in (line.y, line.low, line.high))  # fmt: skip
+    return replace(line, y=y, low=low, high=high)
+
+
+def _theory(
+    group: Group, wanted: Wanted, places: Sequence[float], factor: float
+) -> list[tuple[float, Number]]:
     """Return what theory says of a line between its points; of whole numbers, where those are."""
     if wanted.formula is None:
         return []
-    for values in (places, list(dict.fromkeys(map(round, places)))):
-        found = [(at, wanted.formula(group.coordinates, wanted.x, at)) for at in values]
+    own = [place / factor for place in places]
+    for values in (own, list(dict.fromkeys(map(round, own)))):
+        found = [(factor * at, wanted.formula(group.coordinates, wanted.x, at)) for at in values]
         known: list[tuple[float, Number]] = [(at, it) for at, it in found if it is not None]
         if known:
             return known
@@ -324,10 +401,24 @@ def _theory(group: Group, wanted: Wanted, places: Sequence[float]) -> list[tuple
 def _line_name(key: str, value: Scalar) -> str:
     """Return the name of a line: a number alone would not say what it is.
 
-    >>> _line_name("decoder.iterations", 20), _line_name("ftl.gc_policy", "greedy")
-    ('iterations 20', 'greedy')
+    >>> _line_name("decoder.iterations", 20), _line_name("ftl.gc_policy", "cost_benefit")
+    ('iterations 20', 'cost-benefit')
     """
-    return f"{key.rpartition('.')[2]} {shown(value)}" if is_number(value) else shown(value)
+    if not is_number(value):
+        return labels.choice(shown(value))
+    return f"{labels.parts(key)[0]} {_told_value(key, value)}"
+
+
+def _told_value(key: str, value: Scalar) -> str:
+    """Return a value of a key with its unit.
+
+    >>> _told_value("ftl.over_provisioning_pct", 0.07), _told_value("code", "bch_8")
+    ('7 %', 'bch_8')
+    """
+    if not is_number(value):
+        return labels.choice(shown(value))
+    _, unit, factor = labels.parts(key)
+    return f"{shown(factor * float(value))} {unit}".strip()
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,17 @@
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 from opennandlab.cli._typed import typed_sets
 from opennandlab.cli.options.rows import Options, flag
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from opennandlab.reports.figure.model import Figure
+    from opennandlab.reports.figure.paper import Paper
 
 Json = Annotated[bool, flag("Print one JSON document on stdout, nothing else.", "--json")]
 Quiet = Annotated[bool, flag("Print errors only; the exit code is the result.", "--quiet", "-q")]
@@ -17,6 +24,60 @@ class Printed(Options):
 
     as_json: Json = False
     quiet: Quiet = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForPrint(Options):
+    """How a figure goes into a paper."""
+
+    paper: Annotated[
+        str | None,
+        flag(
+            "Draw for print: a page of exactly this size in mm, cm or in, without title; a "
+            "caption and lines of LaTeX are printed. PDF (fonts embedded), SVG or PNG.",
+            metavar="WIDTH[xHEIGHT]",
+        ),
+    ] = None
+    style: Annotated[
+        Path | None,
+        flag("With --paper: looks by a style sheet of matplotlib.", metavar="FILE"),
+    ] = None
+
+    def page(self, path: Path | None, option: str = "--plot") -> "Paper | None":
+        """Return the page that was asked for; report what its style should know.
+
+        Args:
+            path: The file of the figure; None for none.
+            option: What names that file.
+
+        Raises:
+            ConfigError: for a size or a style that is none, for a style without a page, and for a
+                page without a file.
+            OutputError: for a file that holds no page.
+        """
+        from opennandlab.cli import _terminal as terminal
+
+        if path is None:
+            self.refuse(("paper", "style"), f"without a figure; accepted: with {option}")
+        if self.paper is None:
+            self.refuse(("style",), "without --paper; accepted: with it")
+            return None
+        from opennandlab.reports.figure.paper import Paper, check_ending
+
+        if path is not None:
+            check_ending(path)
+        made = Paper.of(self.paper, self.style)
+        for text in made.notes:
+            terminal.note(f"note: {text}", style="yellow")
+        return made
+
+
+def tell_latex(figures: "Sequence[Figure]", path: Path) -> None:
+    """Print what includes a figure for print, with its caption."""
+    from opennandlab.cli import _terminal as terminal
+    from opennandlab.reports.figure.paper import latex
+
+    terminal.note(latex(figures, path))
 
 
 SEED_MAX = (1 << 64) - 1

@@ -123,6 +123,11 @@ def _plot(plot: Plot) -> dict[str, Any]:
         there = {"xanchor": "right", "yanchor": "bottom", "y": 1, "yshift": above + ROW_NAMES * at}
         narrow |= {f"annotations.{at}.{key}": value for key, value in there.items()}
     data = [_series(plot, index) for index in range(len(plot.series))]
+    data += [
+        _band(line, colours.of_series(plot, index)) | {"showlegend": False}
+        for index, line in enumerate(plot.series)
+        if line.is_banded and line.high
+    ]
     return {"data": data, "layout": layout, "narrow": narrow}
 
 
@@ -159,7 +164,7 @@ def _series(plot: Plot, index: int) -> dict[str, Any]:
     shape |= _looks(line, index, colour)
     if line.draw == "steps":
         shape["line"]["shape"] = "hv"
-    if line.high:
+    if line.high and not line.is_banded:
         shape["error_y"] = _intervals(plot, line)
     if line.texts:
         shape |= {"text": list(line.texts), "hovertemplate": "%{text}<br>%{x}, %{y}"}

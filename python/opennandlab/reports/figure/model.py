@@ -35,6 +35,7 @@ class Axis:
         ticks: Fixed ticks as (value, text); empty for automatic ones.
         zero: Start a linear axis at zero.
         decades: Of more decades than these only every second one, or fewer, has a tick.
+        ends: Where the axis begins and ends, for plots that share it; None for what it shows.
     """
 
     label: str
@@ -42,6 +43,7 @@ class Axis:
     ticks: tuple[tuple[float, str], ...] = ()
     zero: bool = False
     decades: int = 8
+    ends: tuple[float, float] | None = None
 
     def shows(self, value: Number) -> bool:
         """Whether a value has a place on this axis."""
@@ -68,12 +70,13 @@ class Series:
         quiet: Left out of the legend and of the table of numbers: a guide, not a measurement.
         stroke: Which stroke a line has: 0 solid, then dashed, dotted, and both in turn.
         legend: What the legend says instead of the name; empty to leave the series out of it.
-        low: Lower ends of the error bars, as many as positions; empty for none.
-        high: Upper ends of the error bars.
+        low: Lower ends of the intervals, as many as positions; empty for none.
+        high: Upper ends of the intervals.
         is_right: Whether its values lie on the axis at the right.
         marks: How each point of `dots` and `points` is marked; by default the first are full and
             the second hollow. A line goes through points without a mark.
         is_key: Says in the legend what a mark or a stroke means, and has no values.
+        is_banded: Whether its intervals are a band along the line, in place of bars.
     """
 
     name: str
@@ -90,6 +93,7 @@ class Series:
     is_right: bool = False
     marks: Sequence[Filling] = ()
     is_key: bool = False
+    is_banded: bool = False
 
     @property
     def filling(self) -> Filling:
@@ -147,6 +151,7 @@ class Plot:
         ordered: The series follow an order (block sizes, queue depths), and so do their colours.
         right: A second axis of values, for the series that lie on it; None for no such axis.
         is_tall: Half as high again, for values over many decades; between decades are small ticks.
+        caption: What a paper says below it; empty for title and note.
     """
 
     id: str
@@ -159,6 +164,7 @@ class Plot:
     ordered: bool = False
     right: Axis | None = None
     is_tall: bool = False
+    caption: str = ""
 
     @property
     def drawable(self) -> bool:

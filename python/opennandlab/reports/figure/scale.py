@@ -135,6 +135,9 @@ def ends_of(axis: Axis, values: Sequence[Number]) -> Ends:
 
 def ends(plot: Plot, axis: str) -> Ends:
     """Return the ends of one axis of a plot, `x`, `y` or `right`."""
+    fixed = {"x": plot.x, "y": plot.y}.get(axis)
+    if fixed is not None and fixed.ends is not None:
+        return fixed.ends
     values: list[Number] = []
     if axis == "right":
         values = [y for line in plot.series if line.is_right for y in line.y]
@@ -203,9 +206,9 @@ def band_edges(relief: Relief) -> list[float]:
     return [step * band for step in range(max(math.ceil(relief.top / band - 1e-9), 1) + 1)]
 
 
-def grid_ticks(names: Sequence[str]) -> tuple[list[int], list[str]]:
+def grid_ticks(names: Sequence[str], most: int = GRID_TICKS_MAX) -> tuple[list[int], list[str]]:
     """Return places and names along one side of a grid, thinned where there are many."""
-    step = max(1, -(-len(names) // GRID_TICKS_MAX))
+    step = max(1, -(-len(names) // min(most, GRID_TICKS_MAX)))
     return list(range(0, len(names), step)), [label(name) for name in names[::step]]
 
 

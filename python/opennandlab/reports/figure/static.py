@@ -18,7 +18,7 @@ import itertools
 import math
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
 from textwrap import wrap
@@ -36,7 +36,11 @@ PLOT, TALL, SOLID, MAP = 2.6, 3.9, 4.2, 3.1
 BELOW, ABOVE, LINE = 0.46, 0.08, 0.155
 BAR = 0.27
 TITLE = 0.3
-FONT = 7.5
+# Sizes of letters, in points.
+FONT, SOLID_FONT, ON_COLUMN = 7.5, 6.5, 5
+# Names along a side of a solid, for each inch of its width.
+NAMES_PER_INCH = 1.8
+SOLID_NARROW = 5.0
 # Lines above the first figure: their height, and letters in each.
 HEADING, HEADING_LETTERS = 0.17, 118
 # A wide letter of the font.
@@ -49,8 +53,13 @@ NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
 @contextmanager
-def style(salt: str = "") -> Iterator[None]:
-    """Set the looks of everything drawn inside; `salt` sets the ids of one drawing apart."""
+def style(salt: str = "", own: Mapping[str, Any] | None = None) -> Iterator[None]:
+    """Set the looks of everything drawn inside.
+
+    Args:
+        salt: Sets the ids of one drawing apart.
+        own: Further settings of matplotlib, which come last.
+    """
     import matplotlib as mpl
 
     ink = ("text.color", "axes.labelcolor", "xtick.color", "ytick.color")
@@ -65,10 +74,18 @@ def style(salt: str = "") -> Iterator[None]:
         "ytick.major.width": 0.4,
         "lines.linewidth": 1.2,
         "lines.markersize": 4.0,
+        "grid.color": colours.GRID,
+        "grid.linewidth": 0.5,
+        "legend.fontsize": "medium",
+        "legend.frameon": False,
+        "legend.labelspacing": 0.25,
+        "legend.handlelength": 2.2,
+        "legend.columnspacing": 1.5,
         "text.parse_math": False,
         "pdf.fonttype": 42,
         "svg.fonttype": "none",
         "svg.hashsalt": f"opennandlab{salt}",
+        **(own or {}),
     }
     with mpl.rc_context(looks), warnings.catch_warnings():
         # A name may hold letters that the font has not: what is drawn says so, not a library.
@@ -76,15 +93,23 @@ def style(salt: str = "") -> Iterator[None]:
         yield
 
 
-def height(figure: Figure) -> float:
-    """Return how high a figure is drawn, without its title."""
+def height(figure: Figure, width: float = WIDTH) -> float:
+    """Return how high a figure is drawn, without its title; both in inches."""
     if isinstance(figure, Relief):
-        return MAP + BELOW + ABOVE if figure.shape == "bands" else SOLID
+        tall = min(MAP, 0.75 * width) + BELOW + ABOVE
+        return tall if figure.shape == "bands" else min(SOLID, 0.77 * width)
     if isinstance(figure, Stack):
         frame = BAR * len(figure.rows)
     else:
-        frame = TALL if figure.is_tall else PLOT
-    return frame + _above(figure) + BELOW + LINE * _legend_rows(figure)
+        frame = min(*((TALL, 0.9 * width) if figure.is_tall else (PLOT, 0.6 * width)))
+    return frame + _above(figure, width) + BELOW + LINE * _legend_rows(figure, width)
+
+
+def letter() -> float:
+    """Return the inches of a wide letter, in the size that `style` has set."""
+    import matplotlib as mpl
+
+    return LETTER * float(mpl.rcParams["font.size"]) / FONT
 
 
 def inline(figure: Figure, salt: str) -> str:
@@ -184,13 +209,14 @@ def _sheet(figures: Sequence[Figure], *, is_titled: bool, heading: Sequence[str]
     return sheet
 
 
-def draw(sheet: Sheet, figure: Figure, box: Box) -> None:
+def draw(sheet: Sheet, figure: Figure, box: Box, least: float = 0.0) -> None:
     """Draw into a part of a sheet.
 
     Args:
         sheet: The sheet.
         figure: What to draw.
         box: Left, bottom, width and height in inches.
+        least: Size of the smallest letters, in points; what has no room for it is left out.
     """
     if isinstance(figure, Plot):
         _plot(sheet, figure, box)
@@ -199,7 +225,7 @@ def draw(sheet: Sheet, figure: Figure, box: Box) -> None:
     elif figure.shape == "bands":
         _bands(sheet, figure, box)
     else:
-        _solid(sheet, figure, box)
+        _solid(sheet, figure, box, least)
 
 
 def _frame(sheet: Sheet, box: Box, **options: Any) -> Any:  # noqa: ANN401 (3-D axes are not typed)
@@ -214,58 +240,59 @@ def _names(figure: Plot | Stack) -> list[str]:
     return [figure.series[index].label for index in figure.legend]
 
 
-def _legend_columns(figure: Plot | Stack) -> int:
+def _legend_columns(figure: Plot | Stack, width: float) -> int:
     longest = max(map(len, _names(figure)), default=0)
-    return max(1, int((WIDTH - 0.8) / (0.55 + LETTER * longest)))
+    return max(1, int((width - 0.8) / (0.55 + letter() * longest)))
 
 
-def _legend_rows(figure: Plot | Stack) -> int:
-    return -(-len(_names(figure)) // _legend_columns(figure))
+def _legend_rows(figure: Plot | Stack, width: float) -> int:
+    return -(-len(_names(figure)) // _legend_columns(figure, width))
 
 
-def _above(figure: Plot | Stack) -> float:
+def _above(figure: Plot | Stack, width: float) -> float:
     """Return the room above the frame, for the names of upright lines."""
     if isinstance(figure, Stack):
         return ABOVE
-    rows = [row for row, _ in scale.mark_rows(figure, (WIDTH - 1) / LETTER).values()]
+    rows = [row for row, _ in scale.mark_rows(figure, (width - 1) / letter()).values()]
     return ABOVE + 0.14 * (max(rows, default=-1) + 1)
 
 
-def _legend(axes: Axes, figure: Plot | Stack, frame: float, other: Axes | None = None) -> None:
+def _legend(
+    axes: Axes, figure: Plot | Stack, width: float, frame: float, other: Axes | None = None
+) -> None:
     """Set the legend below a frame; `other` is its second axis of values."""
     drawn = [one.get_legend_handles_labels() for one in (axes, other) if one is not None]
     handles = [handle for found, _ in drawn for handle in found]
     labels = [label for _, found in drawn for label in found]
     if _names(figure):
-        columns = _legend_columns(figure)
+        columns = _legend_columns(figure, width)
         # Filled column by column by the library, read row by row by people.
         order = [at for first in range(columns) for at in range(first, len(labels), columns)]
         axes.legend(
             [handles[at] for at in order], [labels[at] for at in order], loc="upper left",
-            ncols=min(columns, len(labels)), frameon=False,
-            fontsize=FONT, bbox_to_anchor=(0, -(BELOW - 0.04) / frame), borderaxespad=0,
-            labelspacing=0.25, handlelength=2.2, columnspacing=1.5,
+            ncols=min(columns, len(labels)), borderaxespad=0,
+            bbox_to_anchor=(0, -(BELOW - 0.04) / frame),
         )  # fmt: skip
 
 
 def _plot(sheet: Sheet, plot: Plot, box: Box) -> None:
     left, bottom, width, tall = box
     texts = [text for _, text in scale.ticks(plot.y, scale.ends(plot, "y"))]
-    inset = 0.3 + LETTER * max(map(len, texts), default=1)
+    inset = 0.3 + letter() * max(map(len, texts), default=1)
     named = [scale.label(mark.text) for mark in plot.marks if mark.axis == "y"]
     beside = max(map(len, named), default=0)
     if plot.right is not None:
         beside = max(beside, 5 + max(map(len, _right_texts(plot)), default=0))
-    wide = width - inset - 0.14 - LETTER * beside
-    below = BELOW + LINE * _legend_rows(plot)
-    frame = tall - below - _above(plot)
+    wide = width - inset - 0.14 - letter() * beside
+    below = BELOW + LINE * _legend_rows(plot, width)
+    frame = tall - below - _above(plot, width)
     axes = _frame(sheet, (left + inset, bottom + below, wide, frame))
     _scale(axes, plot)
     other = None if plot.right is None else _right(axes, plot)
     for index, line in enumerate(plot.series):
         _series(other if other is not None and line.is_right else axes, plot, index, line)
     _marks(axes, plot, wide, frame)
-    for index, at, x, y in scale.point_labels(plot, wide / LETTER, frame / 0.13):
+    for index, at, x, y in scale.point_labels(plot, wide / letter(), frame / 0.13):
         line = plot.series[index]
         point = (line.x[at] or 0.0, line.y[at] or 0.0)
         axes.annotate(
@@ -273,7 +300,7 @@ def _plot(sheet: Sheet, plot: Plot, box: Box) -> None:
             weight="bold", arrowprops={"arrowstyle": "-", "color": colours.SOFT, "lw": 0.5},
             bbox={"fc": colours.PAPER, "ec": "none", "alpha": 0.8, "pad": 0.6},
         )  # fmt: skip
-    _legend(axes, plot, frame, other)
+    _legend(axes, plot, width, frame, other)
 
 
 def _scale(axes: Axes, plot: Plot) -> None:
@@ -286,7 +313,7 @@ def _scale(axes: Axes, plot: Plot) -> None:
         part.set_ticks(scale.small_ticks(axis, ends) if plot.is_tall else [], minor=True)
         part.set_tick_params(which="minor", length=1.6, width=0.4, labelsize=0)
         part.set_minor_formatter("")
-    axes.grid(visible=True, color=colours.GRID, linewidth=0.5)
+    axes.grid(visible=True)
     axes.set_axisbelow(True)
 
 
@@ -363,8 +390,12 @@ def _looks(line: Series, index: int) -> dict[str, Any]:
 
 
 def _intervals(axes: Axes, plot: Plot, index: int, x: Sequence[float]) -> None:
-    """Draw the bars of a series; in a tall plot, where they cross lines, with ends."""
+    """Draw the band of a series, or its bars; in a tall plot, where they cross lines, with ends."""
     line, colour = plot.series[index], colours.of_series(plot, index)
+    if line.is_banded:
+        axes.fill_between(x, _known(line.low), _known(line.high), color=colour, alpha=0.22,
+                          linewidth=0)  # fmt: skip
+        return
     ends = [(at, low, high) for at, low, high in zip(x, line.low, line.high, strict=True)
             if low is not None and high is not None]  # fmt: skip
     floor = axes.get_ylim()[0]
@@ -418,7 +449,7 @@ def _marks(axes: Axes, plot: Plot, wide: float, frame: float) -> None:
     looks: dict[str, Any] = {"color": colours.GUIDE, "linewidth": 0.9, "linestyle": (0, (1, 1.6))}
     text: dict[str, Any] = {"color": colours.SOFT, "fontsize": 7, "annotation_clip": False}
     levels = scale.level_labels(plot, 0.13 / frame)
-    rows = scale.mark_rows(plot, wide / LETTER)
+    rows = scale.mark_rows(plot, wide / letter())
     for at, mark in enumerate(plot.marks):
         if at in levels:
             axes.axhline(mark.value, **looks)
@@ -437,10 +468,10 @@ def _marks(axes: Axes, plot: Plot, wide: float, frame: float) -> None:
 def _stack(sheet: Sheet, stack: Stack, box: Box) -> None:
     left, bottom, width, tall = box
     rows = [scale.label(row) for row in stack.rows]
-    inset = 0.2 + LETTER * max(map(len, rows))
-    below = BELOW + LINE * _legend_rows(stack)
+    inset = 0.2 + letter() * max(map(len, rows))
+    below = BELOW + LINE * _legend_rows(stack, width)
     frame = tall - below - ABOVE
-    end = 0.1 + LETTER * max(map(len, stack.ends), default=0)
+    end = 0.1 + letter() * max(map(len, stack.ends), default=0)
     wide = 0.62 * (width - inset)
     rest = width - inset - wide - 0.4
     lengths = _frame(sheet, (left + inset, bottom + below, wide, frame))
@@ -461,7 +492,7 @@ def _stack(sheet: Sheet, stack: Stack, box: Box) -> None:
         axes.set(xlim=(0, top / room), ylim=(len(stack.rows) - 0.4, -0.6), xlabel=label)
         marks = scale.nice_ticks(0.0, top / room)
         axes.set_xticks(marks, [scale.brief(value) for value in marks])
-        axes.grid(visible=True, axis="x", color=colours.GRID, linewidth=0.5)
+        axes.grid(visible=True, axis="x")
         axes.set_axisbelow(True)
     lengths.set_yticks(places, rows)
     shares.set_yticks([])
@@ -469,7 +500,7 @@ def _stack(sheet: Sheet, stack: Stack, box: Box) -> None:
         total = sum(part.values[row] for part in stack.parts)
         lengths.annotate(text, (total, row), xytext=(3, 0), textcoords="offset points",
                          va="center", annotation_clip=False)  # fmt: skip
-    _legend(lengths, stack, frame)
+    _legend(lengths, stack, width, frame)
 
 
 @functools.cache
@@ -488,13 +519,17 @@ def _heights(relief: Relief) -> Any:  # noqa: ANN401 (an array)
     return np.where(np.abs(z) < 1e-9 * relief.height_top, 0.0, z)
 
 
-def _solid(sheet: Sheet, relief: Relief, box: Box) -> None:
+def _solid(sheet: Sheet, relief: Relief, box: Box, least: float) -> None:
     import numpy as np
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 
     left, bottom, width, tall = box
-    axes = _frame(sheet, (left, bottom, width - 0.9, tall), projection="3d")
+    # A narrow one has no room beside it for the bar of colours: its axis of heights has a name.
+    is_narrow = width < SOLID_NARROW
+    beside = 0.0 if is_narrow else 0.9
+    up = 0.07 * tall if is_narrow else 0.0
+    axes = _frame(sheet, (left, bottom + up, width - beside, tall), projection="3d")
     z = _heights(relief)
     x, y = np.meshgrid(np.arange(z.shape[1], dtype=float), np.arange(z.shape[0], dtype=float))
     paint = ScalarMappable(Normalize(0, relief.height_top), _heat())
@@ -504,17 +539,18 @@ def _solid(sheet: Sheet, relief: Relief, box: Box) -> None:
             axes.bar3d(x[known] - 0.36, y[known] - 0.36, 0.0, 0.72, 0.72, z[known],
                        color=paint.to_rgba(z[known]), edgecolor="white",
                        linewidth=0.15)  # fmt: skip
-        for column, row, top, text in scale.column_labels(relief):
-            axes.text(column, row, top, text, fontsize=5, ha="center", va="center", zorder=1e6,
-                      color=colours.upon(top / relief.height_top))  # fmt: skip
+        for column, row, top, text in scale.column_labels(relief) if least <= ON_COLUMN else ():
+            axes.text(column, row, top, text, fontsize=ON_COLUMN, ha="center", va="center",
+                      zorder=1e6, color=colours.upon(top / relief.height_top))  # fmt: skip
     else:
         # A facet has the colour of the mean of its corners; the last of each row colour nothing.
         known = np.pad(np.nan_to_num(z), ((0, 1), (0, 1)), mode="edge")
         faces = (known[:-1, :-1] + known[1:, :-1] + known[:-1, 1:] + known[1:, 1:]) / 4
         axes.plot_surface(x, y, z, facecolors=paint.to_rgba(faces), rstride=1,
                           cstride=1, edgecolor="white", linewidth=0.3, shade=False)  # fmt: skip
+    most = int(NAMES_PER_INCH * width)
     for name, names, label in (("x", relief.columns, relief.x), ("y", relief.rows, relief.y)):
-        places, shown = scale.grid_ticks(names)
+        places, shown = scale.grid_ticks(names, most)
         axes.set(**{f"{name}label": label, f"{name}ticks": places, f"{name}ticklabels": shown})
         getattr(axes, f"{name}axis").labelpad = -1
     marks = scale.height_ticks(relief)
@@ -524,13 +560,15 @@ def _solid(sheet: Sheet, relief: Relief, box: Box) -> None:
         axis.set_pane_color((0, 0, 0, 0))
         axis._axinfo["grid"]["color"] = colours.GRID  # noqa: SLF001 (no other way to set it)
         axis.line.set_color(colours.FRAME)
-    axes.tick_params(labelsize=6.5, pad=-1)
+    axes.tick_params(labelsize=max(SOLID_FONT, least), pad=-1)
     # The eye is where the grid is low.
     azimuth = {(True, True): 45, (False, True): 135, (False, False): 225, (True, False): -45}
     axes.view_init(elev=26, azim=azimuth[relief.low_sides])
-    axes.set_box_aspect((1.3, 1.3, 0.75), zoom=1.12)
-    beside = _frame(sheet, (left + width - 0.75, bottom + 0.5, 0.13, tall - 1.0))
-    _key(sheet, paint, beside, relief)
+    axes.set_box_aspect((1.3, 1.3, 0.75), zoom=1.03 if is_narrow else 1.12)
+    if is_narrow:
+        axes.text2D(0.98, 0.72, relief.z.label, transform=axes.transAxes, ha="right")
+        return
+    _key(sheet, paint, _frame(sheet, (left + width - 0.75, bottom + 0.5, 0.13, tall - 1.0)), relief)
 
 
 def _key(sheet: Sheet, drawn: Any, axes: Axes, relief: Relief) -> None:  # noqa: ANN401
@@ -546,7 +584,7 @@ def _bands(sheet: Sheet, relief: Relief, box: Box) -> None:
     from matplotlib.colors import BoundaryNorm
 
     left, bottom, width, tall = box
-    inset = 0.3 + LETTER * max(len(scale.label(row)) for row in relief.rows)
+    inset = 0.3 + letter() * max(len(scale.label(row)) for row in relief.rows)
     frame = tall - BELOW - ABOVE
     axes = _frame(sheet, (left + inset, bottom + BELOW, width - inset - 1.0, frame))
     edges = [relief.height(edge) or 0.0 for edge in scale.band_edges(relief)]

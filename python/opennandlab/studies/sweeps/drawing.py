@@ -17,6 +17,7 @@ from pathlib import Path
 from opennandlab.base.errors import ConfigError
 from opennandlab.documents.record import JsonObject
 from opennandlab.reports.figure.model import Plot
+from opennandlab.reports.figure.paper import Paper
 from opennandlab.reports.model import Item, Report, Table
 from opennandlab.reports.output import write
 from opennandlab.reports.runs import Formula, Wanted, choose, report
@@ -74,15 +75,17 @@ def draw(
     *,
     where: Sequence[str] = (),
     title: str = "",
+    paper: Paper | None = None,
     **asked: str | None,
-) -> int:
-    """Draw points of a store into a file, and return how many they are.
+) -> Drawn:
+    """Draw points of a store into a file, and return what was drawn.
 
     Args:
         store: The store.
         path: The file: SVG, PNG, PDF or HTML by its ending.
         where: Conditions that the points hold, as `Store.rows` takes them.
         title: Title of the figure; empty for what it shows.
+        paper: Its page, for print; None for a report.
         **asked: What is drawn, by name: `x`, `y`, `lines`, `facets`; None for the usual.
 
     Raises:
@@ -92,8 +95,8 @@ def draw(
     """
     given = {key: name for key, name in asked.items() if name is not None}
     drawn = drawing(store, where, given, title)
-    write(drawn.report, Path(path))
-    return drawn.points
+    write(drawn.report, Path(path), paper=paper)
+    return drawn
 
 
 def drawing(

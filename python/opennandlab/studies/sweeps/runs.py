@@ -16,7 +16,8 @@ from opennandlab.base.threads import cores
 from opennandlab.core.config import Document, Source
 from opennandlab.core.run import SEED
 from opennandlab.policies import policy
-from opennandlab.reports import drawing
+from opennandlab.reports import drawing, output
+from opennandlab.reports.figure.paper import Paper
 from opennandlab.reports.runs import Wanted, choose, plots, report, shown, told
 from opennandlab.stats.groups import Group, grouped
 from opennandlab.store import Store
@@ -77,7 +78,7 @@ class Runs:
         names = dict.fromkeys(name for row in rows for name in row)
         return frame_of({name: [row.get(name) for row in rows] for name in names})
 
-    def plot(
+    def plot(  # noqa: PLR0913 (all by name)
         self,
         path: str | Path | None = None,
         *,
@@ -85,6 +86,7 @@ class Runs:
         y: str | None = None,
         lines: str | None = None,
         facets: str | None = None,
+        paper: str | Paper | None = None,
     ) -> go.Figure | None:
         """Draw a number against what was varied.
 
@@ -95,6 +97,7 @@ class Runs:
             y: The number; by default that of the verb, such as `waf`.
             lines: Key with a line for each of its values.
             facets: Key with a figure for each of its values.
+            paper: Size of a page for print, such as `85mm`, or the page itself.
 
         Raises:
             ConfigError: for what was not varied or measured.
@@ -103,7 +106,11 @@ class Runs:
         asked = {"x": x, "y": y, "lines": lines, "facets": facets}
         wanted = self._wanted({key: value for key, value in asked.items() if value is not None})
         made = report(_title(wanted), self.groups, wanted, self._names)
-        return drawing.draw(made, path, None)
+        if paper is not None and path is not None:
+            page = Paper.of(paper) if isinstance(paper, str) else paper
+            output.write(made, Path(path), paper=page)
+            return None
+        return drawing.draw(made, path, None, paper)
 
     def _wanted(self, given: Mapping[str, str]) -> Wanted:
         verb = self.sweep.verb
