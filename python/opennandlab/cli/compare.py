@@ -4,7 +4,7 @@ import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -77,12 +77,7 @@ def compare(given: CompareOptions) -> None:
     try:
         side = made(family, subjects, force=given.force)
     except UnlikeError as refusal:
-        terminal.stop(
-            terminal.REFUSED,
-            f"{refusal} (--force compares nevertheless and keeps this warning)",
-            as_json=given.as_json,
-            reasons=refusal.reasons,
-        )
+        _refuse(given, made(family, subjects, force=True), refusal.reasons)
     if given.cost is not None:
         side = _with_cost(side, given.cost)
     paths = side.every if given.every else side.main
@@ -103,6 +98,16 @@ def compare(given: CompareOptions) -> None:
         for path in (given.html, given.csv):
             if path is not None:
                 typer.echo(f"wrote {path}")
+
+
+def _refuse(given: CompareOptions, side: "Side", reasons: "Sequence[str]") -> NoReturn:
+    """Show what there is, then say why unlike things are not compared, in a sentence."""
+    if not given.as_json and not given.quiet:
+        _show(side, side.every if given.every else side.main)
+    first, *others = reasons
+    rest = f" (and {len(others)} more reasons)" if others else ""
+    text = f"not compared: {first}{rest}; --force compares nevertheless and keeps this warning"
+    terminal.stop(terminal.REFUSED, text, as_json=given.as_json, reasons=reasons)
 
 
 def _show(side: "Side", paths: "Sequence[str]") -> None:

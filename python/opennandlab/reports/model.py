@@ -10,7 +10,7 @@ or a file. Values that were not measured are None and stay so until they are wri
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from opennandlab.reports.figure.model import Figure
@@ -84,6 +84,28 @@ class Table:
         columns = zip(*self.rows, strict=True) if self.rows else ((),) * len(self.columns)
         return tuple(map(_holds_words, columns))
 
+    @property
+    def known(self) -> Table | None:
+        """The table without columns of which nothing is known; None if that is all of it.
+
+        They are named in the note: files of tables keep them.
+        """
+        columns = list(zip(*self.rows, strict=True)) if self.rows else []
+        empty = [at for at, cells in enumerate(columns) if at and all(map(_is_nothing, cells))]
+        if not empty:
+            return self
+        kept = [at for at in range(len(self.columns)) if at not in empty]
+        if len(kept) == 1:
+            return None
+        names = ", ".join(self.columns[at] for at in empty)
+        return replace(
+            self,
+            columns=tuple(self.columns[at] for at in kept),
+            rows=tuple(tuple(row[at] for at in kept) for row in self.rows),
+            note=f"{self.note} Not known: {names}.".strip(),
+            marked=None if self.marked is None or self.marked in empty else kept.index(self.marked),
+        )
+
 
 Item = Figure | Table
 
@@ -103,6 +125,12 @@ class Section:
     title: str
     items: tuple[Item, ...]
     lead: str = ""
+
+    @property
+    def known(self) -> list[Item]:
+        """The items of which something is known, as pages show them."""
+        shown = (item.known if isinstance(item, Table) else item for item in self.items)
+        return [item for item in shown if item is not None]
 
 
 @dataclass(frozen=True)
@@ -184,6 +212,20 @@ class Chapter:
     test: str = ""
 
     @property
+    def opening(self) -> Figure | None:
+        """The figure that answers the question of a chapter with headlines: it is next to them."""
+        figures = (item for item in self.items if not isinstance(item, Table))
+        return next(figures, None) if self.headlines else None
+
+    @property
+    def rest(self) -> list[tuple[Section, list[Item]]]:
+        """The sections below the opening, each with the items of which something is known."""
+        opening = self.opening
+        found = [(one, [item for item in one.known if item is not opening])
+                 for one in self.sections]  # fmt: skip
+        return [(one, items) for one, items in found if items]
+
+    @property
     def items(self) -> Iterator[Item]:
         """All figures and tables."""
         return (item for section in self.sections for item in section.items)
@@ -257,6 +299,10 @@ def page_of(title: str, lead: str, items: Sequence[Item], foot: str = "") -> Rep
     """
     sections = tuple(Section(item.id, item.title, (item,)) for item in items)
     return Report(title, lead, (Chapter("figures", title, sections=sections),), (), foot, "figures")
+
+
+def _is_nothing(cell: Cell) -> bool:
+    return cell is None or (isinstance(cell, str) and cell in {"", "-", "n/a"})
 
 
 def _is_unknown(cell: Cell) -> bool:

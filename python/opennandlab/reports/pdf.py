@@ -4,7 +4,8 @@
 report ──► blocks { height, draw } ──► A4 pages, filled from the top
 ```
 No browser is needed. A block is never cut: a table that is too long is several of them, and a
-heading is kept with what follows. The same report gives the same bytes.
+heading is kept with what follows. Figures give way by up to a third, so that pages become full. The
+same report gives the same bytes.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from opennandlab.reports import words
 from opennandlab.reports.figure import colours, static
+from opennandlab.reports.figure.model import Stack
 from opennandlab.reports.model import Chapter, Facts, Item, Kind, Report, Section, Table
 
 if TYPE_CHECKING:
@@ -25,7 +27,9 @@ if TYPE_CHECKING:
 # A4 in inches, and its margins.
 WIDTH, HEIGHT = 8.27, 11.69
 SIDE, TOP, BOTTOM = 0.535, 0.95, 0.6
-WIDE = WIDTH - 2 * SIDE
+WIDE, TALL = WIDTH - 2 * SIDE, HEIGHT - TOP - BOTTOM
+# Share of its height by which a figure may become lower.
+GIVES = 0.33
 LINE, ROW = 0.155, 0.178
 # Size of the letters of a table, and to which it may shrink before its columns are parted.
 TABLE, TABLE_LEAST = 7.0, 5.0
@@ -38,7 +42,7 @@ COLUMNS = (0.18, 0.08, 0.05, 0.15, 0.18, 0.24, 0.12)
 PAIR = (0.15, 0.85)
 # Inches of a letter for each point of its size.
 LETTER = 0.0089
-WARNING, BAD, GOOD = "#6b4a00", "#a03c00", "#00543d"
+WARNING, BAD, GOOD, NOTED = "#6b4a00", "#a03c00", "#00543d", "#fff8e5"
 KIND: dict[Kind, str] = {"good": GOOD, "plain": colours.INK, "warning": WARNING, "bad": BAD}
 
 
@@ -52,13 +56,15 @@ class _Block:
 
     Args:
         height: In inches.
-        draw: Draws it on a sheet, so far from the top of the page.
+        draw: Draws it on a sheet, so far from the top of the page, and so high.
         room: What must also fit below it, in inches.
+        slack: By how much it may become lower.
     """
 
     height: float
-    draw: Callable[[Sheet, float], None]
+    draw: Callable[[Sheet, float, float], None]
     room: float = 0.0
+    slack: float = 0.0
 
 
 def document(report: Report) -> bytes:
@@ -81,19 +87,30 @@ def _sheets(report: Report) -> Iterator[Sheet]:
     number = 0
     first = Chapter("summary", report.title)
     for chapter in (first, *report.chapters) if report.summary else report.chapters:
-        sheet, down = None, HEIGHT
-        blocks = _summary(report) if chapter is first else _blocks(report, chapter)
-        for block in blocks:
-            if sheet is None or down + block.height + block.room > HEIGHT - BOTTOM:
-                if sheet is not None:
-                    yield sheet
-                number += 1
-                sheet, down = Sheet(figsize=(WIDTH, HEIGHT)), TOP
-                _frame(sheet, report, chapter, number)
-            block.draw(sheet, down)
-            down += block.height
-        if sheet is not None:
+        for page in _pages(_summary(report) if chapter is first else _blocks(report, chapter)):
+            number += 1
+            sheet, down = Sheet(figsize=(WIDTH, HEIGHT)), TOP
+            _frame(sheet, report, chapter, number)
+            over = max(0.0, sum(block.height for block in page) - TALL)
+            slack = sum(block.slack for block in page) or 1.0
+            for block in page:
+                tall = block.height - over * block.slack / slack
+                block.draw(sheet, down, tall)
+                down += tall
             yield sheet
+
+
+def _pages(blocks: Iterator[_Block]) -> Iterator[list[_Block]]:
+    """Yield the blocks of each page: as many as fit when figures give way."""
+    page: list[_Block] = []
+    for block in blocks:
+        least = sum(one.height - one.slack for one in (*page, block))
+        if page and least + block.room > TALL:
+            yield page
+            page = []
+        page.append(block)
+    if page:
+        yield page
 
 
 def _frame(sheet: Sheet, report: Report, chapter: Chapter, number: int) -> None:
@@ -126,16 +143,22 @@ def _blocks(report: Report, chapter: Chapter) -> Iterator[_Block]:
     yield from _lines(badges, 8, weight="bold", color=BAD if is_bad else colours.SOFT)
     if chapter.headlines:
         yield _headlines(chapter)
-    for name, texts in (
-        ("Warning", (*report.warnings, *chapter.warnings)),
-        ("Deviation", chapter.deviations),
-        ("Missing", chapter.missing),
-    ):
-        for text in texts[:12]:
-            yield from _lines(f"{name}: {text}", 8, color=WARNING)
+    noted = [
+        f"{name}: {text}"
+        for name, texts in (
+            ("Warning", (*report.warnings, *chapter.warnings)),
+            ("Deviation", chapter.deviations),
+            ("Missing", chapter.missing),
+        )
+        for text in texts[:12]
+    ]
+    if noted:
+        yield _box(noted)
+    if chapter.opening is not None:
+        yield from _item(chapter.opening)
     yield from _facts(chapter.facts)
-    for section in chapter.sections:
-        yield from _of_section(section, title)
+    for section, items in chapter.rest:
+        yield from _of_section(section, items, title)
 
 
 def _summary(report: Report) -> Iterator[_Block]:
@@ -146,7 +169,7 @@ def _summary(report: Report) -> Iterator[_Block]:
         texts = [f"{one.name}: {one.text}" for one in chapter.headlines]
         lines = list(_lines("; ".join(texts), 7.5))
         count = len(chapter.deviations)
-        yield _Block(0.12, lambda _sheet, _down: None, 0.4)
+        yield _Block(0.12, lambda _sheet, _down, _tall: None, 0.4)
         for block in _lines(chapter.title, 9.5, weight="bold"):
             yield replace(block, room=0.15 + sum(line.height for line in lines))
         if chapter.verdict is not None:
@@ -155,14 +178,14 @@ def _summary(report: Report) -> Iterator[_Block]:
         yield from lines
 
 
-def _of_section(section: Section, title: str) -> Iterator[_Block]:
-    items = [part for item in section.items for part in _parts(item)]
-    bodies = [_item(replace(one, title="") if one.title == section.title else one) for one in items]
+def _of_section(section: Section, items: Sequence[Item], title: str) -> Iterator[_Block]:
+    parts = [part for item in items for part in _parts(item)]
+    bodies = [_item(replace(one, title="") if one.title == section.title else one) for one in parts]
     if bodies:
         lead = list(_lines(section.lead, 7.5, color=colours.SOFT))
-        first = sum(block.height for block in bodies[0]) + sum(block.height for block in lead)
+        first = sum(block.height - block.slack for block in (*bodies[0], *lead))
 
-        def heading(sheet: Sheet, down: float) -> None:
+        def heading(sheet: Sheet, down: float, _tall: float) -> None:
             _rule(sheet, down + 0.06)
             _text(sheet, SIDE, down + 0.3, section.title, size=11.5, weight="bold")
 
@@ -222,21 +245,22 @@ def _item(item: Item) -> list[_Block]:
         body = _cards(item)
     elif isinstance(item, Table):
         body = _Block(ROW * (len(item.rows) + 1 + bool(item.span)) + 0.1,
-                      lambda sheet, down: _table(sheet, item, down))  # fmt: skip
+                      lambda sheet, down, _tall: _table(sheet, item, down))  # fmt: skip
     else:
         tall = static.height(item)
         body = _Block(
             tall,
-            lambda sheet, down: static.draw(
-                sheet, item, (SIDE, HEIGHT - down - tall, static.WIDTH, tall)
+            lambda sheet, down, given: static.draw(
+                sheet, item, (SIDE, HEIGHT - down - given, static.WIDTH, given)
             ),
+            slack=0.0 if isinstance(item, Stack) else GIVES * tall,
         )
     head = [
         *_lines(item.title, 9, weight="bold"), *_lines(item.note, 7, color=colours.SOFT)
     ]  # fmt: skip
     found = [body]
     for block in reversed(head):
-        below = sum(one.height for one in found)
+        below = sum(one.height - one.slack for one in found)
         found.insert(0, replace(block, room=below))
     return found
 
@@ -247,7 +271,7 @@ def _lines(text: str, size: float, **looks: Any) -> Iterator[_Block]:  # noqa: A
 
     for line in _wrapped(text, size):
 
-        def draw(sheet: Sheet, down: float, line: str = line) -> None:
+        def draw(sheet: Sheet, down: float, _tall: float, line: str = line) -> None:
             _text(sheet, SIDE, down + 0.8 * step, line, size=size, **looks)
 
         yield _Block(step, draw)
@@ -279,13 +303,34 @@ def _headlines(chapter: Chapter) -> _Block:
     """Return the figures that are quoted, three in a row."""
     step = WIDE / 3
 
-    def draw(sheet: Sheet, top: float) -> None:
+    def draw(sheet: Sheet, top: float, _tall: float) -> None:
         for place, one in enumerate(chapter.headlines):
             across, down = SIDE + step * (place % 3), top + 0.2 + 0.38 * (place // 3)
             _text(sheet, across, down, one.text, size=11, weight="bold")
             _text(sheet, across, down + 0.14, one.name, size=7, color=colours.SOFT)
 
     return _Block(0.2 + 0.38 * -(-len(chapter.headlines) // 3), draw)
+
+
+def _box(texts: Sequence[str]) -> _Block:
+    """Return what must be known of the document, in a frame."""
+    step, inset = 0.15, 0.1
+    lines = [line for text in texts for line in _wrapped(text, 8, WIDE - 2 * inset)]
+    tall = step * len(lines) + 2 * inset
+
+    def draw(sheet: Sheet, down: float, _tall: float) -> None:
+        from matplotlib.patches import Rectangle
+
+        size = (WIDE / WIDTH, tall / HEIGHT)
+        place = (SIDE / WIDTH, 1 - (down + 0.06 + tall) / HEIGHT)
+        sheet.add_artist(
+            Rectangle(place, *size, facecolor=NOTED, edgecolor=WARNING, linewidth=0.6, zorder=-1)
+        )
+        for at, line in enumerate(lines):
+            at_y = down + 0.06 + inset + step * (at + 0.75)
+            _text(sheet, SIDE + inset, at_y, line, size=8, color=WARNING)
+
+    return _Block(tall + 0.14, draw)
 
 
 def _facts(groups: Facts) -> Iterator[_Block]:
@@ -313,7 +358,7 @@ def _beside(left: Facts, right: Facts) -> _Block:
             down += 0.06
         ends.append(down)
 
-    def draw(sheet: Sheet, top: float) -> None:
+    def draw(sheet: Sheet, top: float, _tall: float) -> None:
         for across, down, text, looks in texts:
             _text(sheet, across, top + down, text, **looks)
 
@@ -337,7 +382,7 @@ def _cards(table: Table) -> _Block:
     heads = len(rows) - len(written)
     tones = [colours.SOFT] * heads + [KIND[tone] for tone in table.tones]
 
-    def draw(sheet: Sheet, down: float) -> None:
+    def draw(sheet: Sheet, down: float, _tall: float) -> None:
         for place, row in enumerate(lines):
             color = tones[place] if place < len(tones) else colours.INK
             left = SIDE

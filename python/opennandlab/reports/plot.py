@@ -18,7 +18,7 @@ from opennandlab.documents.result import ResultDocument
 from opennandlab.reports import output, variation
 from opennandlab.reports.figure.model import Axis, Plot, Series
 from opennandlab.reports.metric_rows import block_words, metric_rows
-from opennandlab.reports.model import Report, Section, Table, page_of
+from opennandlab.reports.model import Headline, Report, Section, Table, page_of
 from opennandlab.reports.summary import (
     build,
     latency_table,
@@ -94,9 +94,21 @@ def report(document: ResultDocument) -> Report:
     title = f"{document.workload.get('name', 'workload')} on {name}"
     made = page_of(title, _lead(document), list(plots(document)), _foot(document))
     chapter = made.chapters[0]
-    shown = replace(chapter, sections=(*_tables(document), *chapter.sections))
+    sections = (*_tables(document), *chapter.sections)
+    shown = replace(chapter, headlines=tuple(_headlines(document)), sections=sections)
     warnings = tuple(warning_lines(document.warnings))
     return replace(made, chapters=(shown,), warnings=warnings, kind="result of a run")
+
+
+def _headlines(document: ResultDocument) -> Iterator[Headline]:
+    """Yield the numbers that a result is asked for first."""
+    names = {row[0]: row for row in metric_rows(document) if row[1] != "-"}
+    wanted = ("WAF", "IOPS", "Throughput", "P99 latency", "Lifetime estimate", "TBW")
+    for head in wanted:
+        name = next((name for name in names if name.partition(",")[0] == head), None)
+        if name is not None:
+            _, value, unit = names[name]
+            yield Headline(name, value, "" if unit in {"x", "1/s"} else unit)
 
 
 def plots(document: ResultDocument) -> Iterator[Plot]:

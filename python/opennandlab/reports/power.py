@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from opennandlab.base.words import number
 from opennandlab.documents.power_loss import PowerDocument
+from opennandlab.reports import words
 from opennandlab.reports.figure.model import Axis, Plot, Series
 from opennandlab.reports.model import Badge, Cell, Chapter, Headline, Report, Section, Table
 
@@ -38,7 +40,8 @@ def report(document: PowerDocument) -> Report:
         Section("drive", "The drive", (drive(document),)),
     ]
     if document.evidence:
-        sections.insert(1, Section("evidence", "Evidence", (evidence(document),)))
+        found = (*moments(document), evidence(document))
+        sections.insert(1, Section("evidence", "Evidence", found))
     chapter = Chapter(
         id="power",
         title=str(document.device.get("name") or document.device.get("target") or "A drive"),
@@ -124,6 +127,31 @@ def evidence(document: PowerDocument) -> Table:
     if document.smart is None:
         note = "Logs and contents are in the folder `evidence`."
     return Table("evidence", "Some of them", heads, rows, note)
+
+
+def moments(document: PowerDocument) -> Iterator[Plot]:
+    """Yield when the power was cut before each fault of the evidence, by class."""
+    names = list(dict.fromkeys(one.class_name for one in document.evidence))
+    if not names:
+        return
+    unit, size = words.time_unit(max(one.cut_ns for one in document.evidence) * 1e-9)
+    series = []
+    for place, name in enumerate(names, 1):
+        times = sorted(one.cut_ns * 1e-9 / size for one in document.evidence
+                       if one.class_name == name)  # fmt: skip
+        series.append(
+            Series(name, times, [float(place)] * len(times), "points", marks=["full"] * len(times))
+        )
+    ticks = tuple((float(place), name) for place, name in enumerate(names, 1))
+    yield Plot(
+        "moments",
+        "Faults over the moment of the cut",
+        Axis(f"time of the cut since the drive was ready, {unit}", zero=True),
+        Axis("class of the fault", ticks=ticks, ends=(0.5, len(names) + 0.5)),
+        tuple(replace(line, legend="") for line in series),
+        f"The {len(document.evidence)} faults that the document keeps as evidence; the table has "
+        "how many cuts showed each class.",
+    )  # fmt: skip
 
 
 def drive(document: PowerDocument) -> Table:
