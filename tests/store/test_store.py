@@ -372,8 +372,8 @@ def test_a_newer_a_foreign_and_no_store_are_refused_by_name(tmp_path: Path) -> N
         Store.open(tmp_path, create=False)
     assert not file.exists()
     with Store.open(tmp_path) as store:
-        store._database.connection.execute("PRAGMA user_version = 2")
-    with pytest.raises(StoreError, match=r"a store of version 2; accepted: up to 1: use the newer"):
+        store._database.connection.execute("PRAGMA user_version = 3")
+    with pytest.raises(StoreError, match=r"a store of version 3; accepted: up to 2: use the newer"):
         Store.open(tmp_path)
     with sqlite3.connect(tmp_path / "notes.db") as other:
         other.execute("CREATE TABLE note (text)")

@@ -28,11 +28,12 @@ from typing import Any
 
 from opennandlab.base import files
 from opennandlab.base.errors import OutputError, StoreError, StoreWriteError
+from opennandlab.store import remarks
 from opennandlab.store.place import holders, is_network
 
 # "ONLr": how a file of ours is known among those of other programs.
 APPLICATION_ID = 0x4F4E4C72
-# Of the tables below. A store of a greater version is refused, of a smaller one brought forward.
+# Of the tables below. A store of a greater version than that with remarks is refused.
 VERSION = 1
 TABLES = """
 CREATE TABLE coordinates (id INTEGER PRIMARY KEY, json TEXT NOT NULL UNIQUE);
@@ -191,15 +192,19 @@ class Database:
                 f"{self.file}: a database of another program (application_id {found:#x}); "
                 "accepted: a store of runs"
             )
-        if version > VERSION:
+        if version > remarks.VERSION:
             raise StoreError(
-                f"{self.file}: a store of version {version}; accepted: up to {VERSION}: "
+                f"{self.file}: a store of version {version}; accepted: up to {remarks.VERSION}: "
                 "use the newer version of opennandlab that made it"
             )
         if version < 1:
             raise self.damaged(f"a store of version {version}")
-        if dict(run("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL")) != _schema():
+        has_remarks = version == remarks.VERSION
+        wanted = _schema() | ({"remark": remarks.TABLE} if has_remarks else {})
+        if dict(run("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL")) != wanted:
             raise self.damaged("its tables are not those of a store")
+        if not has_remarks:
+            remarks.shadow(self.connection)
 
     @contextlib.contextmanager
     def told(self) -> Iterator[None]:

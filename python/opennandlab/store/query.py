@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from itertools import groupby, islice
 from typing import Any
 
+from opennandlab.store import remarks
 from opennandlab.store.conditions import Condition, resolved, unknown
 from opennandlab.store.entry import Scalar
 from opennandlab.store.packing import (
@@ -42,6 +43,7 @@ COLUMNS = {
     "error": "point.error",
     "digest": "point.digest",
     "settings": "point.settings",
+    **remarks.FOUND,
 }
 # What stands before coordinates and metrics, and after them.
 HEAD = ("key", "verb", "sweep", "seed", "status")
@@ -237,6 +239,11 @@ class Query:
     def _filter(self, where: Sequence[Condition]) -> Filter:
         chosen = Filter(set(self.coordinates))
         for condition in where:
+            if condition.name == remarks.NAME:
+                text, given = remarks.sql(condition)
+                chosen.sql.append(text)
+                chosen.given += given
+                continue
             name = self.named(condition.name)
             kind = self._kind(name)
             if kind == "metric" or name in NUMBERS:
@@ -350,7 +357,10 @@ class Query:
         used = {one[1] for one in found}
         coordinates = _merged(it for known, it in self.coordinates.items() if known in used)
         metrics = _merged(self.layouts[one] for one in sorted({it[2] for it in found}))
-        names = (*HEAD, *coordinates, *metrics, *TAIL)
+        first = FIRST_FIELD + list(COLUMNS).index("tags")
+        noted = [name for place, name in enumerate(remarks.FOUND, first)
+                 if any(one[place] is not None for one in found)]  # fmt: skip
+        names = (*HEAD, *coordinates, *metrics, *TAIL, *noted)
         return list(dict.fromkeys(names))
 
     def _values(

@@ -21,7 +21,7 @@ from typing import Any
 
 from opennandlab.base.errors import StoreError
 from opennandlab.documents.record import JsonObject, shown
-from opennandlab.store import membership, writing
+from opennandlab.store import membership, remarks, writing
 from opennandlab.store.database import TIMEOUT_S, Database, scalar
 from opennandlab.store.entry import KEY, Added, Entry, refuse_odd
 from opennandlab.store.means import Means, means
@@ -29,6 +29,7 @@ from opennandlab.store.membership import KeptSweep, Member, Outcome
 from opennandlab.store.packing import DAMAGE, Row, packed, unpacked
 from opennandlab.store.place import database, where_store
 from opennandlab.store.query import Query
+from opennandlab.store.remarks import Remark
 from opennandlab.store.rows import Rows
 from opennandlab.store.unfinished import Unfinished
 
@@ -53,12 +54,14 @@ class Names:
         sweeps: Names of sweeps, the newest first.
         coordinates: What was varied in any of them.
         metrics: The metrics of any of them.
+        tags: The tags of any of them.
     """
 
     verbs: list[str]
     sweeps: list[str]
     coordinates: list[str]
     metrics: list[str]
+    tags: list[str]
 
 
 class Store:
@@ -291,7 +294,52 @@ class Store:
                 sweeps=[str(row[0]) for row in sweeps],
                 coordinates=query.coordinate_names,
                 metrics=query.metric_names,
+                tags=remarks.names(connection),
             )
+
+    def remarks(self, keys: Iterable[str]) -> dict[str, Remark]:
+        """Return tags and notes of points.
+
+        Args:
+            keys: Whole keys; those without a tag or note are absent from what is returned.
+        """
+        with self._database.reading() as connection:
+            return remarks.of(connection, list(keys))
+
+    def remark(
+        self,
+        keys: Iterable[str],
+        *,
+        tags: Iterable[str] | None = None,
+        add: Iterable[str] = (),
+        note: str | None = None,
+    ) -> None:
+        """Tag points, and say something of them; what was measured does not change.
+
+        Args:
+            keys: Whole keys of points of the store.
+            tags: The tags that they get instead of theirs; None leaves these.
+            add: Tags that they get in addition.
+            note: A text of at most 2000 characters; empty for none. None leaves theirs.
+
+        Raises:
+            StoreError: for an unknown point, and for a tag or a note that is not accepted.
+        """
+        whole = list(dict.fromkeys(keys))
+        given = None if tags is None else remarks.checked(tags, note)
+        with self._database.writing() as connection:
+            known = self.known(whole)
+            if missing := [key for key in whole if key not in known]:
+                raise StoreError(f"no point has the key {shown(missing[0])}")
+            remarks.prepare(connection)
+            old = remarks.of(connection, whole)
+            remarks.put(connection, (
+                (key, Remark(
+                    remarks.checked([*(before.tags if given is None else given), *add], note),
+                    before.note if note is None else note,
+                ))
+                for key in whole for before in [old.get(key, Remark())]
+            ))  # fmt: skip
 
     def state(self) -> int:
         """Return a number that changes whenever another process has changed the store."""
@@ -336,7 +384,17 @@ class Store:
                 for row in theirs._whole_rows():
                     writer.put(row)
                 membership.merge(connection, theirs.sweeps(), theirs.members)
+                self._merge_remarks(connection, theirs)
         return writer.added
+
+    def _merge_remarks(self, connection: sqlite3.Connection, theirs: Store) -> None:
+        """Take the remarks of another store on points that have none here."""
+        with theirs._database.reading() as other:
+            found = remarks.of(other)
+        if found:
+            remarks.prepare(connection)
+            ours = remarks.of(connection, list(found))
+            remarks.put(connection, [it for it in found.items() if it[0] not in ours])
 
     def check(self) -> None:
         """Look at every page of the file.
@@ -366,7 +424,9 @@ class Store:
             keys: Whole keys; those that are unknown are passed over.
         """
         with self._database.writing() as connection:
-            count = writing.remove(connection, keys)
+            whole = list(keys)
+            count = writing.remove(connection, whole)
+            remarks.put(connection, [(key, Remark()) for key in whole])
         self._database.shrink()
         return count
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +29,7 @@ from starlette.responses import (
 from starlette.routing import Route
 
 from opennandlab import _core
-from opennandlab.base.errors import ConfigError, OpenNandLabError, StoreError
+from opennandlab.base.errors import ConfigError, OpenNandLabError, StoreError, StoreWriteError
 from opennandlab.reports.html import template
 from opennandlab.store import Store
 from opennandlab.ui import asking, listing, pages, screens, sweeping
@@ -39,6 +40,8 @@ from opennandlab.ui.watching import Events, Watch, opened, stream
 STYLES = {"report.css": "text/css", "ui.css": "text/css"}
 SCRIPTS = ("ui.js", "draw.js", "sweep.js", "form.js", "report.js")
 PIECE_BYTES = 64 << 10
+# Points that are tagged at once.
+KEYS_MAX = 1000
 # A browser keeps the script that draws, which is large, as long as its version is the same.
 KEPT = "private, max-age=31536000, immutable"
 
@@ -80,6 +83,7 @@ def make(store: Path, door: Door, jobs: int | None = None, files: Path | None = 
             Route("/", _page(runs)),
             Route("/sweeps", _page(sweeps)),
             Route("/sweep", _page(sweep)),
+            Route("/live", _page(live)),
             Route("/plot", _page(plot)),
             Route("/plot.svg", _page(figure)),
             Route("/compare", _page(compare)),
@@ -93,6 +97,7 @@ def make(store: Path, door: Door, jobs: int | None = None, files: Path | None = 
             Route("/api/retry", _page(retry), methods=["POST"]),
             Route("/api/verify", _page(verify), methods=["POST"]),
             Route("/api/rerun", _page(rerun), methods=["POST"]),
+            Route("/api/remark", _page(remark), methods=["POST"]),
             Route("/events", events),
             Route("/static/{name}", static),
             Route("/favicon.ico", static, name="icon"),
@@ -175,9 +180,7 @@ def runs(request: Request, place: Place) -> Response:
     with opened(place.store) as store:
         found = listing.listing(store, query)
         count = len(store)
-    values: dict[str, Any] = {
-        "listing": found, "fixed": listing.fixed(query.order), "count": count,
-    }  # fmt: skip
+    values: dict[str, Any] = {"listing": found, "count": count}
     if request.query_params.get("part"):
         return HTMLResponse(pages.rendered("table.part.html.j2", **values))
     return html(request, place, "runs.html.j2", title="Runs", **values)
@@ -189,6 +192,15 @@ def sweeps(request: Request, place: Place) -> Response:
         found = store.sweeps()
     return html(request, place, "sweeps.html.j2", title="Sweeps", sweeps=found,
                 jobs=place.jobs.listed)  # fmt: skip
+
+
+def live(request: Request, place: Place) -> Response:
+    """Show what runs, here and elsewhere."""
+    with opened(place.store) as store:
+        values = screens.live(store, place.jobs)
+    if request.query_params.get("part"):
+        return HTMLResponse(pages.rendered("live.part.html.j2", **values))
+    return html(request, place, "live.html.j2", title="Live", **values)
 
 
 def _look(board: sweeping.Board, place: Place) -> sweeping.Screen:
@@ -305,6 +317,27 @@ def retry(request: Request, place: Place) -> Response:
         raise BusyQueueError(f"`{name}` reads files: the command line goes on with it")
     place.jobs.start(found.definition, retry=True)
     return JSONResponse({"page": pages.address("/sweep", name=name)})
+
+
+def remark(request: Request, place: Place) -> Response:
+    """Tag points, and keep what is said of them."""
+    body = _body(request)
+    body = body if isinstance(body, dict) else {}
+    keys, tags, add, note = (body.get(name) for name in ("keys", "tags", "add", "note"))
+    texts = [one for one in (tags, add, note) if one is not None]
+    are_keys = isinstance(keys, list) and all(isinstance(key, str) for key in keys)
+    if not are_keys or len(keys) > KEYS_MAX or not all(isinstance(one, str) for one in texts):
+        raise asking.FieldError("keys", f"accepted: up to {KEYS_MAX} keys, and texts")
+    split = re.compile(r"[\s,]+").split
+    given = {} if tags is None else {"tags": list(filter(None, split(tags)))}
+    with opened(place.store) as store:
+        try:
+            store.remark(keys, **given, add=list(filter(None, split(add or ""))), note=note)
+        except StoreWriteError:
+            raise
+        except StoreError as error:
+            raise asking.FieldError("tags", str(error)) from error
+    return JSONResponse({"kept": len(keys)})
 
 
 def verify(request: Request, place: Place) -> Response:

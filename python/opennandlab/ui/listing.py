@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from opennandlab.base.errors import StoreError
+from opennandlab.base.plain import is_number
 from opennandlab.base.words import number
 from opennandlab.reports.runs import shown
-from opennandlab.store import Names, Store
+from opennandlab.store import Names, Rows, Store
 from opennandlab.store.conditions import resolved, value_of
 from opennandlab.store.entry import Scalar
+from opennandlab.store.remarks import Remark
 from opennandlab.store.shown import MAIN, shortened
 
 if TYPE_CHECKING:
@@ -22,9 +25,21 @@ ROWS_PER_PAGE = 50
 # Coordinates that have a column each, at most; the others share one.
 COORDINATES_MAX = 5
 # Metrics that have columns, at most: if the user chose none, and as chosen.
-METRICS_MAX, CHOSEN_MAX = 3, 12
+METRICS_MAX, CHOSEN_MAX = 3, 40
+# Metrics that the column picker has boxes for; others are typed.
+PICKED_MAX = 16
 # Names whose conditions are chosen from menus.
-MENUS = ("status", "sweep", "verb")
+MENUS = ("status", "sweep", "verb", "tag")
+# Columns of every point that can be shown, and their heads; the last ones only when chosen.
+FIXED = {"seed": "seed", "tags": "tags", "sweep": "sweep", "verb": "verb", "created": "time, UTC",
+         "wall_s": "took, s", "note": "note", "host": "machine", "program": "version"}  # fmt: skip
+USUAL = ("seed", "tags", "sweep", "verb", "created")
+# What the column picker always sends, so that a choice without any other column is one.
+ALWAYS = "key"
+# Values by which rows can be grouped.
+GROUPS = ("sweep", "verb")
+# Spaces as wide as a digit and as a decimal point.
+DIGIT, POINT = "\u2007", "\u2008"
 # The largest page number that is read, so that the number of its first row is a small integer.
 PAGE_MAX = 10_000_000
 
@@ -39,6 +54,8 @@ class TableQuery:
         order: Name of the value that rows are ordered by, `-` before it for descending order.
         show: Metrics that have columns.
         page: From 1.
+        columns: Other columns that were chosen; empty for the usual ones.
+        group: Value that rows are grouped by; empty for none.
     """
 
     where: tuple[str, ...] = ()
@@ -46,18 +63,21 @@ class TableQuery:
     order: str = ""
     show: tuple[str, ...] = ()
     page: int = 1
+    columns: tuple[str, ...] = ()
+    group: str = ""
 
     @classmethod
     def of(cls, parameters: QueryParams) -> TableQuery:
         """Read the query of an address; unknown keys are ignored."""
         menus = {name: parameters.get(name, "") for name in MENUS}
-        page = parameters.get("page", "1")
         return cls(
             where=tuple(text for text in parameters.getlist("where") if text.strip()),
             menus={name: value for name, value in menus.items() if value},
             order=parameters.get("order", "").strip(),
             show=tuple(dict.fromkeys(filter(None, parameters.getlist("show"))))[:CHOSEN_MAX],
-            page=min(int(page), PAGE_MAX) if page.isascii() and page.isdigit() else 1,
+            page=_page(parameters.get("page", "1")),
+            columns=tuple(dict.fromkeys(filter(None, parameters.getlist("col"))))[:CHOSEN_MAX],
+            group=group if (group := parameters.get("group", "")) in GROUPS else "",
         )
 
     @property
@@ -74,9 +94,20 @@ class TableQuery:
         """Return the parameters of the address of this page, with changes."""
         own: dict[str, object] = {
             **self.menus, "where": list(self.where), "order": self.order, "show": list(self.show),
-            "page": self.page if self.page > 1 else None,
+            "page": self.page if self.page > 1 else None, "col": list(self.columns),
+            "group": self.group,
         }  # fmt: skip
         return own | changes
+
+    def shows(self, name: str) -> bool:
+        """Return whether a column is shown that is no metric."""
+        return name in (self.columns or USUAL) or (not self.columns and name not in FIXED)
+
+
+def _page(text: str) -> int:
+    # `int` refuses numbers of thousands of digits.
+    is_number = text.isascii() and text.isdigit() and len(text) < 20
+    return max(1, min(int(text), PAGE_MAX)) if is_number else 1
 
 
 @dataclass(frozen=True)
@@ -100,17 +131,23 @@ class Column:
 
 @dataclass(frozen=True)
 class Listed:
-    """A point in the table."""
+    """A point in the table.
+
+    Args:
+        key: Its key.
+        values: Its columns that every point has, by name.
+        cells: Texts of metrics and coordinates, one for each column of the page.
+        label: Its name in words.
+        remark: Its tags and note.
+        group: Value that it is grouped by.
+    """
 
     key: str
-    status: str
-    verb: str
-    sweep: str
-    seed: str
-    created: str
+    values: Mapping[str, str]
     cells: tuple[str, ...]
-    error: str
     label: str
+    remark: Remark
+    group: str
 
 
 @dataclass(frozen=True)
@@ -120,17 +157,22 @@ class Listing:
     Args:
         query: The query that the page answers.
         names: Names that conditions and columns may have.
-        columns: Coordinates and metrics.
+        columns: Metrics and coordinates.
+        fixed: Columns that every point has, as far as they are shown.
         rows: Points of the page.
         matched: Points on all pages.
+        picks: What the column picker offers: name, text, and whether it is shown; metrics, then
+            others.
         error: Why the query is invalid; empty if it is valid.
     """
 
     query: TableQuery
     names: Names
     columns: tuple[Column, ...] = ()
+    fixed: tuple[Column, ...] = ()
     rows: tuple[Listed, ...] = ()
     matched: int = 0
+    picks: tuple[tuple[tuple[str, str, bool], ...], ...] = ((), ())
     error: str = ""
 
     @property
@@ -142,6 +184,11 @@ class Listing:
     def first(self) -> int:
         """Number of the first row."""
         return self.query.rows_before + 1
+
+    @property
+    def groups(self) -> list[tuple[str, list[Listed]]]:
+        """Neighbouring rows of one group each; one group without a name if none was asked for."""
+        return [(name, list(rows)) for name, rows in groupby(self.rows, lambda row: row.group)]
 
 
 def listing(store: Store, query: TableQuery) -> Listing:
@@ -156,72 +203,130 @@ def listing(store: Store, query: TableQuery) -> Listing:
             where=query.conditions,
             limit=ROWS_PER_PAGE,
             first=query.rows_before,
-            order=query.order or None,
+            order=query.order or query.group or None,
         )
     except StoreError as error:
         # Either the query or the store is wrong: a store that is sound answers an empty query.
         store.rows(limit=0)
         return Listing(query, names, error=str(error))
     metrics = _metrics(found.metrics, query.show)
+    coordinates = [name for name in found.coordinates if query.shows(name)]
     short = shortened([*found.coordinates, *metrics])
-    columns = _columns(found.coordinates, metrics, short)
+    numeric = {
+        name for name in coordinates[:COORDINATES_MAX]
+        if all(row[name] is None or is_number(row[name]) for row in found)
+    }  # fmt: skip
+    grid = _grid(found, metrics, coordinates, short, numeric)
+    remarks = store.remarks(str(row["key"]) for row in found)
     return Listing(
         query,
         names,
-        tuple(_ordered(column, query.order) for column in columns),
         tuple(
-            _listed(row, _cells(row, found.coordinates, metrics, short), found.coordinates, short)
-            for row in found
+            _ordered(column, query.order)
+            for column in _columns(metrics, coordinates, short, numeric)
+        ),
+        tuple(
+            _ordered(Column(name, head, is_number=name in {"seed", "wall_s"}), query.order)
+            for name, head in FIXED.items()
+            if query.shows(name) and name != query.group
+        ),
+        tuple(
+            _listed(row, cells, found.coordinates, short, remarks, query.group)
+            for row, cells in zip(found, grid, strict=True)
         ),
         found.matched,
+        _picks(query, found, metrics, short),
+    )
+
+
+def _picks(
+    query: TableQuery, found: Rows, metrics: Sequence[str], short: Mapping[str, str]
+) -> tuple[tuple[tuple[str, str, bool], ...], ...]:
+    """Return what the column picker offers: metrics, then coordinates and fixed columns."""
+    main = [name for name in MAIN if name in found.metrics]
+    offered = dict.fromkeys([*main, *metrics, *found.metrics[:PICKED_MAX]])
+    others = {name: short[name] for name in found.coordinates} | FIXED
+    return (
+        tuple((name, MAIN.get(name, name), name in metrics) for name in offered),
+        tuple((name, text, query.shows(name)) for name, text in others.items()),
     )
 
 
 def _columns(
-    coordinates: Sequence[str], metrics: Sequence[str], short: Mapping[str, str]
+    metrics: Sequence[str],
+    coordinates: Sequence[str],
+    short: Mapping[str, str],
+    numeric: Container[str],
 ) -> list[Column]:
     rest = coordinates[COORDINATES_MAX:]
     return [
-        *(Column(name, short[name]) for name in coordinates[:COORDINATES_MAX]),
-        *([Column("", "also varied")] if rest else []),
         *(Column(name, MAIN.get(name, short[name]), is_number=True) for name in metrics),
+        *(Column(name, short[name], name in numeric) for name in coordinates[:COORDINATES_MAX]),
+        *([Column("", "also varied")] if rest else []),
     ]
 
 
-def _cells(
-    row: Mapping[str, Scalar],
-    coordinates: Sequence[str],
+def _grid(
+    found: Rows,
     metrics: Sequence[str],
+    coordinates: Sequence[str],
     short: Mapping[str, str],
-) -> list[str]:
-    """Return the texts of a row, one for each of `_columns`."""
-    rest = coordinates[COORDINATES_MAX:]
-    varied = [f"{short[name]}={shown(row[name])}" for name in rest if row[name] is not None]
+    numeric: Container[str],
+) -> list[tuple[str, ...]]:
+    """Return the texts of all rows, one for each of `_columns`."""
+    first, rest = coordinates[:COORDINATES_MAX], coordinates[COORDINATES_MAX:]
+    columns = [aligned([number(row[name]) for row in found]) for name in metrics]
+    columns += [
+        aligned(texts) if name in numeric else texts
+        for name in first for texts in [[shown(row[name]) for row in found]]
+    ]  # fmt: skip
+    if rest:
+        columns.append([
+            " ".join(f"{short[name]}={shown(row[name])}" for name in rest if row[name] is not None)
+            for row in found
+        ])  # fmt: skip
+    return list(zip(*columns, strict=True)) if columns else [()] * len(found)
+
+
+def aligned(texts: Sequence[str]) -> list[str]:
+    """Return numbers whose points stand below each other when they end at the right.
+
+    Powers of ten stay as they are: their points say nothing of their size.
+
+    >>> [one.replace(DIGIT, "_").replace(POINT, ",") for one in aligned(["2.04", "13", "3.5"])]
+    ['2.04', '13,__', '3.5_']
+    """
+    decimals = [len(text.partition(".")[2]) for text in texts]
+    width = max((n for n, text in zip(decimals, texts, strict=True) if "e" not in text), default=0)
     return [
-        *(shown(row[name]) for name in coordinates[:COORDINATES_MAX]),
-        *([" ".join(varied)] if rest else []),
-        *(number(row[name]) for name in metrics),
-    ]
+        text if "e" in text else
+        text + POINT * (width > 0 and "." not in text) + DIGIT * (width - count)
+        for text, count in zip(texts, decimals, strict=True)
+    ]  # fmt: skip
 
 
 def _listed(
     row: Mapping[str, Scalar],
-    cells: Sequence[str],
+    cells: tuple[str, ...],
     coordinates: Sequence[str],
     short: Mapping[str, str],
+    remarks: Mapping[str, Remark],
+    group: str,
 ) -> Listed:
     varied = [f"{short[name]} {shown(row[name])}" for name in coordinates if row[name] is not None]
-    seed = "" if row["seed"] is None else str(row["seed"])
+    values = {
+        name: "" if row.get(name) is None else number(row[name]) if name == "wall_s"
+        else str(row[name])
+        for name in (*FIXED, "status", "error")
+    }  # fmt: skip
+    seed = values["seed"]
     return Listed(
         key=str(row["key"]),
-        status=str(row["status"]),
-        verb=str(row["verb"]),
-        sweep=str(row["sweep"] or ""),
-        seed=seed,
-        created=str(row["created"]),
-        cells=tuple(cells),
-        error=str(row["error"] or ""),
-        label=", ".join([str(row["verb"]), *varied, *([f"seed {seed}"] if seed else [])]),
+        values=values,
+        cells=cells,
+        label=", ".join([values["verb"], *varied, *([f"seed {seed}"] if seed else [])]),
+        remark=remarks.get(str(row["key"]), Remark()),
+        group=values[group] if group else "",
     )
 
 
@@ -242,18 +347,9 @@ def _ordered(column: Column, order: str) -> Column:
         return replace(column, sorted="descending", order=column.name)
     if order == column.name:
         return replace(column, sorted="ascending", order=descending)
-    # Numbers begin with the greatest.
-    return replace(column, order=descending if column.is_number else column.name)
-
-
-def fixed(order: str) -> dict[str, Column]:
-    """Return the columns that every point has, by name."""
-    heads = {"status": "status", "verb": "verb", "sweep": "sweep", "seed": "seed",
-             "created": "age"}  # fmt: skip
-    return {
-        name: _ordered(Column(name, head, is_number=name in {"seed", "created"}), order)
-        for name, head in heads.items()
-    }
+    # Numbers begin with the greatest, and times with the latest.
+    is_falling = column.is_number or column.name == "created"
+    return replace(column, order=descending if is_falling else column.name)
 
 
 def equals(name: str, value: object) -> str:

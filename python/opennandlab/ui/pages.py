@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from opennandlab.reports.model import Report
 
 # Path of each page in the navigation, and its text.
-NAVIGATION = (("/", "Runs"), ("/sweeps", "Sweeps"), ("/plot", "Plot"), ("/new", "New run"))
+NAVIGATION = (
+    ("/", "Runs"), ("/sweeps", "Sweeps"), ("/live", "Live"), ("/plot", "Plot"), ("/new", "New run"),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,9 +33,9 @@ from opennandlab.ui import commands, sweeping, verbs
 from opennandlab.ui.asking import FieldError, Folder
 from opennandlab.ui.documents import report_of
 from opennandlab.ui.forms import Form, form
-from opennandlab.ui.jobs import Jobs
+from opennandlab.ui.jobs import Job, Jobs
 from opennandlab.ui.listing import TableQuery, equals
-from opennandlab.ui.pages import Figures, address, ago
+from opennandlab.ui.pages import Figures, address, ago, span
 
 if TYPE_CHECKING:
     from starlette.datastructures import QueryParams
@@ -48,6 +49,8 @@ PLACES = ("device", "workload")
 # Parts of settings that have a name for people.
 NAMED = ("device", "workload", "options")
 COMPARED_MAX = 40
+# Sweeps of other processes that are looked at for whether they run, the newest first.
+OTHERS_MAX = 20
 DEVICE, WORK = "tlc_standard", "W2"
 # Parameters without which nothing is checked: those have no usual value.
 NEEDED = {"ecc.curve": ("code", "x")}
@@ -320,6 +323,69 @@ def is_plain(settings: Mapping[str, Any]) -> bool:
         )
         for word in texts(shown)
     )
+
+
+@dataclass(frozen=True)
+class Live:
+    """What runs, waits or has ended.
+
+    Args:
+        name: Name of the sweep, or of the check of a point.
+        page: Where its results are.
+        state: As in `Progress` of a sweep.
+        share: How much of it is done, 0 to 1; None if that is not known.
+        text: The same in words, with the time that is left.
+        note: What a reader must know.
+        points: How much of each point that runs now is done; None where it is not known.
+    """
+
+    name: str
+    page: str
+    state: str
+    share: float | None
+    text: str
+    note: str = ""
+    points: tuple[float | None, ...] = ()
+
+
+def live(store: Store, found: Jobs) -> dict[str, Any]:
+    """Return what runs and waits here and elsewhere, and what has ended here."""
+    jobs = found.listed
+    here = {job.name for job in jobs if job.is_active}
+    others = [one for one in store.sweeps()
+              if one.name not in here and one.done + one.failed < one.points]  # fmt: skip
+    running = [_of_job(job) for job in reversed(jobs) if job.is_active]
+    for sweep in others[:OTHERS_MAX]:
+        at = sweeping.elsewhere(store, sweep)
+        if at.state == "outside":
+            page = address("/sweep", name=sweep.name)
+            running.append(
+                Live(sweep.name, page, at.state, at.done / max(1, at.total), at.text, at.note)
+            )
+    return {"running": running, "ended": [_of_job(job) for job in jobs if not job.is_active]}
+
+
+def _of_job(job: Job) -> Live:
+    """Return how far a job is, by what its worker said last."""
+    said = job.progress
+    done, total, failed = (int(said.get(key) or 0) for key in ("done", "total", "failed"))
+    points = tuple(said.get("running") or ())
+    if job.state == "queued":
+        return Live(job.name, job.page, job.state, None, "waits for what is above it")
+    if not total:
+        text = "" if job.message or not job.is_active else "starts"
+        return Live(job.name, job.page, job.state, None, text, job.message)
+    share = min(1.0, (done + sum(one or 0.0 for one in points)) / total)
+    parts = [sweeping.counted(done, total)] if "check" not in job.sweep else [f"{100 * share:.0f} %"]
+    if failed:
+        parts.append(f"{failed} failed")
+    if job.is_active:
+        left = said.get("eta_s")
+        if left is None and share > 0.02:
+            left = (time.monotonic() - job.began) * (1 - share) / share
+        parts.append("time left not known yet" if left is None else f"{span(left)} left")
+    return Live(job.name, job.page, job.state, share, " · ".join(parts), job.message,
+                points if job.is_active else ())  # fmt: skip
 
 
 def jobs(found: Jobs) -> dict[str, Any]:

@@ -491,7 +491,7 @@ def progress(sweep: KeptSweep, members: int, rows: Sequence[_Row], job: Job | No
             return Progress("queued", done, failed, total, "waits for the sweep before it", "")
         done = max(done, min(int(said.get("done") or 0), total))
         running = [share for share in said.get("running") or [] if share is not None]
-        parts = [_counted(done, total)]
+        parts = [counted(done, total)]
         if total - done <= len(running) and running:
             parts.append(f"{100 * sum(running) / len(running):.0f} % of what runs")
         if said.get("eta_s") is not None:
@@ -499,14 +499,26 @@ def progress(sweep: KeptSweep, members: int, rows: Sequence[_Row], job: Job | No
         return Progress("running", done, failed, total, " · ".join(parts), "")
     if done >= total:
         state = "failed" if failed == total and total else "done"
-        return Progress(state, done, failed, total, f"{_counted(done, total)} · finished", "")
+        return Progress(state, done, failed, total, f"{counted(done, total)} · finished", "")
     if job is not None:
         note = job.message or "The same sweep goes on where it was."
         return Progress(
             "failed" if job.state == "failed" else "stopped", done, failed, total,
-            f"{_counted(done, total)} · {job.state}", note,
+            f"{counted(done, total)} · {job.state}", note,
         )  # fmt: skip
     return _outside(sweep, done, failed, total, rows)
+
+
+def elsewhere(store: Store, sweep: KeptSweep) -> Progress:
+    """Return how far a sweep is that was not started here, by the ages of its points."""
+    columns = ["key", "seed", "error", "created"]
+    found = store.rows(where=[equals("sweep", sweep.name)], columns=columns)
+    rows = [
+        _Row(str(row["key"]), (), "", None, None if row["error"] is None else str(row["error"]),
+             str(row["created"]))
+        for row in found
+    ]  # fmt: skip
+    return progress(sweep, sweep.points, rows, None)
 
 
 def _outside(
@@ -519,7 +531,7 @@ def _outside(
     elapsed = (now - began).total_seconds() if began else 0.0
     quiet = (now - max(fresh)).total_seconds() if fresh else elapsed
     each = (elapsed - quiet) / len(fresh) if fresh and began else 0.0
-    text = _counted(done, total)
+    text = counted(done, total)
     if quiet > max(QUIET_S, QUIET_POINTS * (each if fresh else FIRST_S)):
         note = f"No new point for {span(quiet)}: it may have been stopped, and can go on."
         return Progress("quiet", done, failed, total, f"{text} · incomplete", note)
@@ -529,7 +541,7 @@ def _outside(
     return Progress("outside", done, failed, total, text, note)
 
 
-def _counted(done: int, total: int) -> str:
+def counted(done: int, total: int) -> str:
     """Return how many points are there; a share is never rounded up to all of them."""
     share = 100 if done >= total else int(100 * done / max(1, total))
     return f"{number(done)} of {number(total)} points · {share} %"

@@ -29,16 +29,33 @@ function trouble(text) {
 for (const menu of document.querySelectorAll('select[data-auto]'))
   menu.addEventListener('change', () => menu.form.requestSubmit());
 
-// Addresses stay short: what is empty is not asked for.
+// Addresses stay short: what is empty is not asked for, nor are columns that nobody changed.
 for (const form of document.querySelectorAll('form[method=get]'))
   form.addEventListener('formdata', event => {
     const data = event.formData;
+    const boxes = [...form.querySelectorAll('.picker [type=checkbox]')];
+    if (boxes.every(one => one.checked === one.defaultChecked) && !data.getAll('show').at(-1)) {
+      const asked = new URLSearchParams(location.search);
+      for (const name of ['col', 'show']) {
+        data.delete(name);
+        asked.getAll(name).forEach(value => data.append(name, value));
+      }
+    }
     for (const name of new Set(data.keys())) {
       const values = data.getAll(name).filter(value => value !== '');
       data.delete(name);
       values.forEach(value => data.append(name, value));
     }
   });
+
+// Escape closes what was opened last, and the focus goes back to what opened it.
+document.addEventListener('keydown', event => {
+  if (event.key !== 'Escape') return;
+  const open = event.target.closest('details[open]') || document.querySelector('details.picker[open]');
+  if (!open) return;
+  open.open = false;
+  open.querySelector('summary').focus();
+});
 
 document.addEventListener('click', async event => {
   const copy = event.target.closest('[data-copy]');
@@ -59,7 +76,7 @@ document.addEventListener('click', async event => {
     button.disabled = false;
     if (!ok) trouble(content.message);
     else if (content.page) location.assign(content.page);
-    else if (!document.getElementById('map')) location.reload();
+    else if (document.body.dataset.page !== '/live' && !document.getElementById('map')) location.reload();
     else say('It is told to stop.');
   }
 });
@@ -72,6 +89,7 @@ function counted() {
   if (!button) return;
   button.disabled = chosen.size < 2;
   document.getElementById('unpick').hidden = chosen.size === 0;
+  document.getElementById('tagging').hidden = chosen.size === 0;
   document.getElementById('chosen').textContent =
     chosen.size ? `${chosen.size} chosen` : 'Choose two runs or more.';
 }
@@ -86,6 +104,33 @@ document.getElementById('unpick')?.addEventListener('click', () => {
   for (const box of results.querySelectorAll('[name=key]')) box.checked = false;
   counted();
 });
+// Tags and notes are kept at once; the table renews itself.
+async function remark(body, text) {
+  const {ok, content} = await post('/api/remark', body);
+  trouble(ok ? '' : content.message);
+  if (ok) say(text);
+  return ok;
+}
+async function tag() {
+  const input = document.getElementById('tag');
+  const name = input.value.trim();
+  if (!name || !await remark({keys: [...chosen], add: name}, `${chosen.size} tagged ${name}`)) return;
+  input.value = '';
+  renew();
+}
+document.getElementById('add-tag')?.addEventListener('click', tag);
+document.getElementById('tag')?.addEventListener('keydown', event => {
+  if (event.key !== 'Enter') return;
+  event.preventDefault();
+  tag();
+});
+document.getElementById('remark')?.addEventListener('submit', async event => {
+  event.preventDefault();
+  const {key, tags, note} = Object.fromEntries(new FormData(event.target));
+  const state = document.getElementById('remark-state');
+  state.textContent = '';
+  if (await remark({keys: [key], tags, note}, 'Saved')) state.textContent = 'Saved.';
+});
 document.getElementById('picked')?.addEventListener('formdata', event => {
   event.formData.delete('key');
   chosen.forEach(key => event.formData.append('key', key));
@@ -94,6 +139,7 @@ for (const box of results?.querySelectorAll('[name=key]:checked') || []) chosen.
 counted();
 
 // Fetches the table again; focus and what is chosen stay.
+const markOf = one => one.value || one.dataset.name || one.getAttribute('href');
 let isRenewing = false;
 let isStale = false;
 async function renew() {
@@ -104,11 +150,10 @@ async function renew() {
     const answer = await fetch(results.dataset.live, {headers: {accept: 'text/html'}});
     if (answer.ok) {
       const here = document.activeElement;
-      const mark = results.contains(here) && (here.value || here.getAttribute('href'));
+      const mark = results.contains(here) && markOf(here);
       results.innerHTML = await answer.text();
       for (const box of results.querySelectorAll('[name=key]')) box.checked = chosen.has(box.value);
-      if (mark) [...results.querySelectorAll('a, input')]
-        .find(one => (one.value || one.getAttribute('href')) === mark)?.focus();
+      if (mark) [...results.querySelectorAll('a, input, button')].find(one => markOf(one) === mark)?.focus();
     }
   } catch { /* The stream of events says that the server is away. */ }
   setTimeout(() => { isRenewing = false; if (isStale) { isStale = false; renew(); } }, 1000);
@@ -135,12 +180,12 @@ function listen() {
     count = now;
   });
   source.addEventListener('jobs', event => {
-    const {text, page, active} = JSON.parse(event.data);
+    const {text, active} = JSON.parse(event.data);
     const check = document.querySelector('[data-checking]');
     if (check && !active.includes(check.dataset.checking)) location.reload();
     pill.hidden = !text;
     pill.querySelector('.text').textContent = text;
-    if (page) pill.href = page;
+    if (document.body.dataset.page === '/live') renew();
   });
   source.addEventListener('sweep', event => window.dispatchEvent(new CustomEvent('sweep', {detail: JSON.parse(event.data)})));
   source.addEventListener('full', () => { source.close(); });
