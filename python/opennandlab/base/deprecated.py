@@ -60,7 +60,7 @@ def current(kind: str, name: str) -> str:
 
 
 def public(name: str) -> object:
-    """Return what an old name of the package stands for.
+    """Return the object that an old name of the package meant.
 
     Args:
         name: A name that the package does not have.
