@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What the core is compiled from, below the top of the work tree.
-const SOURCES: [&str; 14] = [
+const SOURCES: [&str; 16] = [
     "Cargo.lock",
     "Cargo.toml",
     "crates/ecc/Cargo.toml",
@@ -18,6 +18,8 @@ const SOURCES: [&str; 14] = [
     "crates/nvme/src",
     "crates/py/Cargo.toml",
     "crates/py/src",
+    "crates/raw/Cargo.toml",
+    "crates/raw/src",
     "crates/serve/Cargo.toml",
     "crates/serve/src",
     "crates/sim/Cargo.toml",
