@@ -129,7 +129,8 @@ def check_trace(document: dict[str, Any], from_us: float, to_us: float) -> None:
     events = document["traceEvents"]
     spans = [event for event in events if event["ph"] == "X"]
     assert len(spans) > 20
-    assert {event["ph"] for event in events} <= {"X", "M", "C"}
+    assert {event["ph"] for event in events} <= {"X", "M", "C", "s", "t", "f"}
+    check_tracks(events)
     levels = [event for event in events if event["ph"] == "C"]
     assert {level["name"] for level in levels} == {"queue_depth", "erased_blocks"}
     for level in levels:
@@ -154,6 +155,27 @@ def check_trace(document: dict[str, Any], from_us: float, to_us: float) -> None:
         times.sort()
         for (start, length), (after, _) in itertools.pairwise(times):
             assert start + length <= after + 1e-6, lane
+
+
+def check_tracks(events: list[dict[str, Any]]) -> None:
+    """Every track has its place, every span its lane, and arrows begin and end on spans."""
+    spans = [event for event in events if event["ph"] == "X"]
+    places = [e for e in events if e["name"] in {"process_sort_index", "thread_sort_index"}]
+    names = [e for e in events if e["name"] in {"process_name", "thread_name"}]
+    assert len(places) == len(names)
+    order = {e["pid"]: e["args"]["sort_index"] for e in places if e["name"][0] == "p"}
+    assert order[6] < order[1] < order[2] < order[4], "from the host down to the flash, then levels"
+    assert all(span["tid"] in span["args"].values() for span in spans)
+    starts = {(span["pid"], span["tid"], span["ts"]) for span in spans}
+    arrows: dict[int, list[dict[str, Any]]] = {}
+    for event in events:
+        if event["ph"] in {"s", "t", "f"}:
+            assert (event["pid"], event["tid"], event["ts"]) in starts
+            arrows.setdefault(event["id"], []).append(event)
+    for steps in arrows.values():
+        assert [step["ph"] for step in steps] in (["s", "f"], ["s", "t", "f"])
+        assert [step["ts"] for step in steps] == sorted(step["ts"] for step in steps)
+        assert len({step["tid"] for step in steps}) == 1, "all on one die"
 
 
 def test_the_command_prints_tables_and_writes_files(cli: Cli, folder: Path) -> None:

@@ -20,6 +20,7 @@ from opennandlab.base.errors import ConfigError, OutputError
 from opennandlab.base.files import write_atomically
 from opennandlab.core.device_logs import LIMITS_MS, codes_of, document_of, logs_of_drive
 from opennandlab.core.requests import Requests, requests_of
+from opennandlab.core.tracks import arranged
 from opennandlab.documents.metrics import Metrics
 from opennandlab.documents.ocp import OcpDocument
 from opennandlab.documents.result import ResultDocument
@@ -76,7 +77,7 @@ class Timeline:
     """What dies and channels did in a window of the measured part.
 
     Args:
-        text: The document in the Trace Event Format, as JSON.
+        text: What the core recorded, in the Trace Event Format, as JSON.
         window_ns: What was asked for, from and to.
         end_s: When the measured part ended; None when no time passed.
     """
@@ -87,9 +88,8 @@ class Timeline:
 
     @property
     def document(self) -> dict[str, Any]:
-        """The parsed document: `traceEvents`, `displayTimeUnit`, `otherData`; times in µs."""
-        document: dict[str, Any] = json.loads(self.text)
-        return document
+        """The document as it is saved: `traceEvents`, `displayTimeUnit`, `otherData`; in µs."""
+        return arranged(json.loads(self.text))
 
     def problem(self) -> str | None:
         """Say why there is nothing in the window; None when it lies in the run."""
@@ -105,7 +105,7 @@ class Timeline:
                 f"the run ended at {time_text(round(self.end_s * 1e9))}, before the end of the "
                 f"timeline's window at {time_text(self.window_ns[1])}"
             )
-        dropped = self.document["otherData"]["dropped_events"]
+        dropped = json.loads(self.text)["otherData"]["dropped_events"]
         if dropped:
             found.append(
                 f"the timeline is full: {dropped} events at its end were left out; "
@@ -123,7 +123,8 @@ class Timeline:
         problem = self.problem()
         if problem:
             raise OutputError(f"cannot write {path}: {problem}")
-        write_atomically(Path(path), (self.text + "\n").encode())
+        text = json.dumps(self.document, separators=(",", ":"))
+        write_atomically(Path(path), (text + "\n").encode())
 
 
 def parse_window(text: str) -> tuple[int, int]:
