@@ -77,7 +77,8 @@ EIGHT_BITS = Decoder(arithmetic="int8")
 # Figures that the commands of a page draw.
 PAGES = {
     "policies": ("resources/policies-waf",),
-    "sweeps": ("resources/sweep-waf", "resources/sweep-policies"),
+    "reports": ("resources/paper-histogram", "resources/paper-surface"),
+    "sweeps": ("resources/sweep-waf", "resources/sweep-policies", "resources/paper-policies"),
     "where-time-goes": ("resources/where-time-goes-before", "resources/where-time-goes-after"),
 }
 # Figures of reports: the run, and the id of each figure.

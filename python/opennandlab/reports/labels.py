@@ -1,6 +1,6 @@
 """Names of keys, numbers and choices as a figure has them, for people who never typed the key.
 
-One table for what is drawn often. Any other key is written as its last words, with the unit that
+One table for the frequent ones. Any other key is written as its last words, with the unit that
 its ending names in the reference: `nand.timing.t_read_us` is "t read (µs)".
 """
 

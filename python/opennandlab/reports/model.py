@@ -86,7 +86,7 @@ class Table:
 
     @property
     def known(self) -> Table | None:
-        """The table without columns of which nothing is known; None if that is all of it.
+        """The table without columns of unknown values; None for a table of nothing else.
 
         They are named in the note: files of tables keep them.
         """

@@ -56,7 +56,7 @@ class _Block:
 
     Args:
         height: In inches.
-        draw: Draws it on a sheet, so far from the top of the page, and so high.
+        draw: Draws it on a sheet: inches from the top of the page, and its height.
         room: What must also fit below it, in inches.
         slack: By how much it may become lower.
     """
@@ -313,7 +313,7 @@ def _headlines(chapter: Chapter) -> _Block:
 
 
 def _box(texts: Sequence[str]) -> _Block:
-    """Return what must be known of the document, in a frame."""
+    """Return warnings, deviations and missing parts in a frame."""
     step, inset = 0.15, 0.1
     lines = [line for text in texts for line in _wrapped(text, 8, WIDE - 2 * inset)]
     tall = step * len(lines) + 2 * inset

@@ -1,4 +1,4 @@
-"""The report of power cuts: what was broken, how often, what it cost; and the study of options."""
+"""The report of power cuts: broken guarantees, their rates, costs; and the study of options."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def report(document: PowerDocument) -> Report:
         Section("drive", "The drive", (drive(document),)),
     ]
     if document.evidence:
-        found = (*moments(document), evidence(document))
-        sections.insert(1, Section("evidence", "Evidence", found))
+        found = Section("evidence", "Evidence", (*moments(document), evidence(document)))
+        sections.insert(1, found)
     chapter = Chapter(
         id="power",
         title=str(document.device.get("name") or document.device.get("target") or "A drive"),
@@ -155,7 +155,7 @@ def moments(document: PowerDocument) -> Iterator[Plot]:
 
 
 def drive(document: PowerDocument) -> Table:
-    """Return what the drive counted, and what it cost."""
+    """Return the counts of the drive, and its costs."""
     smart, cost, recovery = document.smart, document.cost, document.recovery_us
     rows: list[tuple[Cell, ...]] = []
     if smart is not None:
@@ -207,7 +207,7 @@ def plot(found: Sequence[Found]) -> Plot:
 
 
 def bounds(found: Sequence[Found]) -> Plot:
-    """Return below what rate strong options lie, as far as so many cuts can tell."""
+    """Return the upper bounds of the rates of strong options, by the number of cuts."""
     values = [one.document.none_below for one in found]
     places = [float(place) for place in range(1, len(found) + 1)]
     return Plot(

@@ -1,8 +1,8 @@
 """Many runs as one figure: a number against what was varied, a line for each of something else.
 
 Lines carry the 95 % interval over the seeds as a band, points as bars. Where documents have the
-value that theory predicts, theory is the line, dashed, and the points stand alone: where both
-agree, both are seen. A rate of which no error was met is drawn as the bound that is known of it.
+value that theory predicts, theory is the line, dashed, and the points are single marks: both are
+seen if they agree. A rate of which no error was met is drawn as the bound that is known of it.
 
 Frame error rates have counts, which say more than the spread over a few seeds: a point of one seed
 has the interval of its document, and counted points of several seeds are one count of all frames,
@@ -61,7 +61,7 @@ class Wanted:
         facets: Key with a figure for each of its values; None for one figure.
         theory: Number that theory predicts for `y`; None for none.
         formula: That number of a group with another value of `x`, which draws the curve between
-            the points; None where nobody can tell.
+            the points; None if it is unknown.
     """
 
     x: str
@@ -242,7 +242,7 @@ def _plot(groups: Sequence[Group], wanted: Wanted, name: str, title: str) -> Plo
 def _caption(
     groups: Sequence[Group], wanted: Wanted, series: Sequence[Series], *, has_theory: bool
 ) -> str:
-    """Return what a paper says below the figure."""
+    """Return the caption in a paper."""
     name = labels.parts(wanted.y)[0]
     said = f"{name[0].upper()}{name[1:]} against {labels.parts(wanted.x)[0]}"
     if wanted.lines is not None:
@@ -341,7 +341,7 @@ def _series(groups: Sequence[Group], wanted: Wanted, across: _Across) -> Iterato
 def _line(
     part: Sequence[Group], wanted: Wanted, across: _Across, name: str, colour: int
 ) -> Iterator[Series]:
-    """Yield one line: what was measured, what is bounded, what theory says."""
+    """Yield one line: its points, its bounds, its curve of theory."""
     x = [across.at[group.coordinates.get(wanted.x)] for group in part]
     found = [_point(group, wanted.y) for group in part]
     is_line = across.are_numbers
@@ -355,9 +355,9 @@ def _line(
         "dots" if is_line and not has_theory else "points", colour,
         low=[point.low for point in found], high=[point.high for point in found],
         marks=["full"] * len(x) if has_theory else fillings,
-        # Dashes mean theory where there is some.
+        # Dashes mean theory, if there is any.
         stroke=colour if wanted.lines == labels.POLICY_KEY and wanted.theory is None else 0,
-        # Between points that stand alone a band would be a line that was not measured.
+        # A band between single points would be a line without measurements.
         is_banded=is_line and not has_theory and len(x) >= BAND_MIN and wanted.y not in RATES,
     )  # fmt: skip
     bounds = [point.bound for point in found]
@@ -368,7 +368,7 @@ def _line(
         steps = across.steps if is_line and x[0] < x[-1] else 0
         between = _between(x[0], x[-1], across.scale, steps)
         more = _theory(part[0], wanted, between, across.factor)
-        # What nobody tells between the points is not drawn as if it were known.
+        # Unknown values between the points are not drawn as known ones.
         draw: Draw = "dashed" if is_line and (more or not steps) else "points"
         curve = dict(sorted([*more, *zip(x, predicted, strict=True)], key=lambda it: it[0]))
         yield Series(f"{name}, theory", list(curve), list(curve.values()), draw, colour, legend="")
@@ -386,7 +386,7 @@ def _times(line: Series, factor: float) -> Series:
 def _theory(
     group: Group, wanted: Wanted, places: Sequence[float], factor: float
 ) -> list[tuple[float, Number]]:
-    """Return what theory says of a line between its points; of whole numbers, where those are."""
+    """Return the theory of a line between its points; at whole numbers, if only these have one."""
     if wanted.formula is None:
         return []
     own = [place / factor for place in places]

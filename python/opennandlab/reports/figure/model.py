@@ -35,7 +35,7 @@ class Axis:
         ticks: Fixed ticks as (value, text); empty for automatic ones.
         zero: Start a linear axis at zero.
         decades: Of more decades than these only every second one, or fewer, has a tick.
-        ends: Where the axis begins and ends, for plots that share it; None for what it shows.
+        ends: Begin and end of an axis that plots share; None for those of its values.
     """
 
     label: str
@@ -151,7 +151,7 @@ class Plot:
         ordered: The series follow an order (block sizes, queue depths), and so do their colours.
         right: A second axis of values, for the series that lie on it; None for no such axis.
         is_tall: Half as high again, for values over many decades; between decades are small ticks.
-        caption: What a paper says below it; empty for title and note.
+        caption: In a paper; empty for title and note.
     """
 
     id: str

@@ -2,7 +2,7 @@
 
 ```text
 figures ──► drawn at that width ──► frames fitted until all letters are on the page ──► PDF, SVG
-                                    one legend below; a caption and lines of LaTeX beside the file
+                                    one legend below; a caption in lines of LaTeX
 ```
 Several plots become panels (a), (b) … of one page. In a PDF fonts are embedded (Type 42), in an SVG
 letters are paths, so that both print alike everywhere.
@@ -59,9 +59,9 @@ class Paper:
 
     Args:
         width_mm: Its width.
-        height_mm: Its height; None for what suits the figure.
+        height_mm: Its height; None for that of the figure.
         looks: Settings of matplotlib, of a style file.
-        notes: What a reader of the style file should know, such as fonts that are missing.
+        notes: Remarks on the style file, such as fonts that are missing.
     """
 
     width_mm: float
@@ -78,7 +78,7 @@ class Paper:
             style: A style sheet of matplotlib; None for the usual looks.
 
         Raises:
-            ConfigError: for a size or a style sheet that is none, and what is accepted.
+            ConfigError: for a size or a style sheet that is none, and the accepted ones.
 
         >>> Paper.of("8.5cm").width_mm, Paper.of("85x60mm").height_mm
         (85.0, 60.0)
@@ -120,7 +120,7 @@ def page(figures: Sequence[Figure], paper: Paper, form: str) -> bytes:
         form: `.pdf`, `.svg` or `.png`.
 
     Raises:
-        ConfigError: when the page is too small for what it shows.
+        ConfigError: when the page is too small for the figure.
     """
     if len(figures) > 1 and not all(isinstance(one, Plot) for one in figures):
         raise ConfigError("figure", "surfaces and bars are drawn alone; accepted: one of them")
@@ -142,7 +142,7 @@ def page(figures: Sequence[Figure], paper: Paper, form: str) -> bytes:
 
 
 def caption(figures: Sequence[Figure]) -> str:
-    """Return what is below the figure in a paper: what it shows, and how to read it."""
+    """Return the caption of a figure: its subject, and how to read it."""
     first = figures[0]
     said = [first.caption] if isinstance(first, Plot) and first.caption else [
         f"{first.title}{'' if first.title.endswith('.') else '.'}", first.note
@@ -250,7 +250,8 @@ def _legend(sheet: Sheet, axes: Sequence[Axes], wide: float) -> Legend | None:
 
 def _inches(sheet: Sheet, artist: Any) -> Box:  # noqa: ANN401 (an artist of any kind)
     box = artist.get_window_extent(sheet.canvas.get_renderer())  # type: ignore[attr-defined]
-    return tuple(value / sheet.dpi for value in box.bounds)  # type: ignore[return-value]
+    left, bottom, width, height = (float(value) / sheet.dpi for value in box.bounds)
+    return left, bottom, width, height
 
 
 def _fit(sheet: Sheet, axes: Sequence[Axes], box: Box) -> None:

@@ -41,6 +41,7 @@ FONT, SOLID_FONT, ON_COLUMN = 7.5, 6.5, 5
 # Names along a side of a solid, for each inch of its width.
 NAMES_PER_INCH = 1.8
 SOLID_NARROW = 5.0
+FRAME_LEAST = 0.05
 # Lines above the first figure: their height, and letters in each.
 HEADING, HEADING_LETTERS = 0.17, 118
 # A wide letter of the font.
@@ -54,12 +55,7 @@ NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 @contextmanager
 def style(salt: str = "", own: Mapping[str, Any] | None = None) -> Iterator[None]:
-    """Set the looks of everything drawn inside.
-
-    Args:
-        salt: Sets the ids of one drawing apart.
-        own: Further settings of matplotlib, which come last.
-    """
+    """Set the looks inside; `salt` sets ids of a drawing apart, `own` settings come last."""
     import matplotlib as mpl
 
     ink = ("text.color", "axes.labelcolor", "xtick.color", "ytick.color")
@@ -96,12 +92,12 @@ def style(salt: str = "", own: Mapping[str, Any] | None = None) -> Iterator[None
 def height(figure: Figure, width: float = WIDTH) -> float:
     """Return how high a figure is drawn, without its title; both in inches."""
     if isinstance(figure, Relief):
-        tall = min(MAP, 0.75 * width) + BELOW + ABOVE
-        return tall if figure.shape == "bands" else min(SOLID, 0.77 * width)
+        bands = min(MAP, 0.75 * width) + BELOW + ABOVE
+        return bands if figure.shape == "bands" else min(SOLID, 0.77 * width)
     if isinstance(figure, Stack):
         frame = BAR * len(figure.rows)
     else:
-        frame = min(*((TALL, 0.9 * width) if figure.is_tall else (PLOT, 0.6 * width)))
+        frame = min(TALL, 0.9 * width) if figure.is_tall else min(PLOT, 0.6 * width)
     return frame + _above(figure, width) + BELOW + LINE * _legend_rows(figure, width)
 
 
@@ -216,7 +212,7 @@ def draw(sheet: Sheet, figure: Figure, box: Box, least: float = 0.0) -> None:
         sheet: The sheet.
         figure: What to draw.
         box: Left, bottom, width and height in inches.
-        least: Size of the smallest letters, in points; what has no room for it is left out.
+        least: Size of the smallest letters, in points.
     """
     if isinstance(figure, Plot):
         _plot(sheet, figure, box)
@@ -231,7 +227,9 @@ def draw(sheet: Sheet, figure: Figure, box: Box, least: float = 0.0) -> None:
 def _frame(sheet: Sheet, box: Box, **options: Any) -> Any:  # noqa: ANN401 (3-D axes are not typed)
     width, tall = sheet.get_size_inches()
     left, bottom, wide, high = box
-    return sheet.add_axes((left / width, bottom / tall, wide / width, high / tall), **options)
+    # A frame without room is refused when it is fitted.
+    size = (max(wide, FRAME_LEAST) / width, max(high, FRAME_LEAST) / tall)
+    return sheet.add_axes((left / width, bottom / tall, *size), **options)
 
 
 def _names(figure: Plot | Stack) -> list[str]:
@@ -525,7 +523,7 @@ def _solid(sheet: Sheet, relief: Relief, box: Box, least: float) -> None:
     from matplotlib.colors import Normalize
 
     left, bottom, width, tall = box
-    # A narrow one has no room beside it for the bar of colours: its axis of heights has a name.
+    # A narrow one has a name at its axis of heights in place of the bar of colours.
     is_narrow = width < SOLID_NARROW
     beside = 0.0 if is_narrow else 0.9
     up = 0.07 * tall if is_narrow else 0.0

@@ -2,7 +2,7 @@
 
 Only keys that change how letters, lines and frames look are accepted, each checked by matplotlib's
 own rule for it. Keys that would run, read or write something are not among them; the colours of
-series are not either, since they say which policy a line is.
+series are not either, since they name the policy of a line.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ WHY = {
     "text.usetex": "no other program is run",
 }
 FAMILIES = {"serif", "sans-serif", "monospace", "cursive", "fantasy"}
-# What is drawn where a font is missing; these come with the library.
+# Fonts in place of missing ones; these come with the library.
 USUAL = {"font.serif": "DejaVu Serif", "font.monospace": "DejaVu Sans Mono"}
 # Points of the smallest letters that print, and of the largest number that is no mistake.
 LEAST, MOST = 7.0, 72.0
 
 
 def read(path: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the settings of a style file, and what its reader should know.
+    """Return the settings of a style file, and remarks on it.
 
     Raises:
         ConfigError: for a file that cannot be read, and for a line that is not accepted.
