@@ -28,7 +28,6 @@ from typing import Any
 
 from opennandlab.base import files
 from opennandlab.base.errors import OutputError, StoreError, StoreWriteError
-from opennandlab.store import remarks
 from opennandlab.store.place import holders, is_network
 
 # "ONLr": how a file of ours is known among those of other programs.
@@ -66,6 +65,12 @@ CREATE TABLE member (
   PRIMARY KEY (sweep, place)
 ) WITHOUT ROWID;
 """
+# With the first remark of a reader on a point comes a table, and another version.
+REMARKED = 2
+REMARKS = (
+    "CREATE TABLE remark (key TEXT PRIMARY KEY, tags TEXT NOT NULL, note TEXT NOT NULL) "
+    "WITHOUT ROWID"
+)
 # How long a writer waits for another.
 TIMEOUT_S = 10.0
 RETRY_S = 0.01
@@ -192,19 +197,21 @@ class Database:
                 f"{self.file}: a database of another program (application_id {found:#x}); "
                 "accepted: a store of runs"
             )
-        if version > remarks.VERSION:
+        if version > REMARKED:
             raise StoreError(
-                f"{self.file}: a store of version {version}; accepted: up to {remarks.VERSION}: "
+                f"{self.file}: a store of version {version}; accepted: up to {REMARKED}: "
                 "use the newer version of opennandlab that made it"
             )
         if version < 1:
             raise self.damaged(f"a store of version {version}")
-        has_remarks = version == remarks.VERSION
-        wanted = _schema() | ({"remark": remarks.TABLE} if has_remarks else {})
+        has_remarks = version == REMARKED
+        wanted = _schema() | ({"remark": REMARKS} if has_remarks else {})
         if dict(run("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL")) != wanted:
             raise self.damaged("its tables are not those of a store")
         if not has_remarks:
-            remarks.shadow(self.connection)
+            # Queries find none.
+            run("PRAGMA temp_store = MEMORY")
+            run(REMARKS.replace("TABLE", "TEMP TABLE", 1))
 
     @contextlib.contextmanager
     def told(self) -> Iterator[None]:

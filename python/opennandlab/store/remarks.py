@@ -1,7 +1,7 @@
-"""Tags and a note of points: what a reader says of them, kept apart from what was measured.
+"""Tags and a note of points: the reader's remarks, kept apart from the measured values.
 
 The table is made with the first remark, which makes the store one of version 2; a store without any
-stays as older programs read it, and has an empty table in memory for the time that it is open.
+stays as older programs read it, and has an empty table in memory while it is open.
 """
 
 from __future__ import annotations
@@ -14,12 +14,10 @@ from dataclasses import dataclass
 from opennandlab.base.errors import StoreError
 from opennandlab.documents.record import shown
 from opennandlab.store.conditions import Condition
+from opennandlab.store.database import REMARKED, REMARKS
 from opennandlab.store.entry import Scalar
 from opennandlab.store.writing import marks, pieces
 
-VERSION = 2
-COLUMNS = "remark (key TEXT PRIMARY KEY, tags TEXT NOT NULL, note TEXT NOT NULL) WITHOUT ROWID"
-TABLE = f"CREATE TABLE {COLUMNS}"
 NAME = "tag"
 TAG = re.compile(r"[^\s,;\"'<>=!\x00-\x1f\x7f\ud800-\udfff]{1,40}")
 TAGS_MAX = 20
@@ -33,7 +31,7 @@ FOUND = {
 
 @dataclass(frozen=True)
 class Remark:
-    """What a reader says of a point.
+    """The remarks of a reader on a point.
 
     Args:
         tags: Words, in the order in which they were given.
@@ -59,21 +57,12 @@ def checked(tags: Iterable[str], note: str | None) -> tuple[str, ...]:
             )
     if len(found) > TAGS_MAX:
         raise StoreError(f"{len(found)} tags; accepted: {TAGS_MAX} for each point")
-    if note is not None and (len(note) > NOTE_CHARS_MAX or not note.isascii() and _is_odd(note)):
+    is_long = note is not None and len(note) > NOTE_CHARS_MAX
+    if note is not None and (is_long or any("\ud800" <= one <= "\udfff" for one in note)):
         raise StoreError(
             f"the note has {len(note)} characters; accepted: {NOTE_CHARS_MAX}, as Unicode"
         )
     return found
-
-
-def _is_odd(text: str) -> bool:
-    return any("\ud800" <= letter <= "\udfff" for letter in text)
-
-
-def shadow(connection: sqlite3.Connection) -> None:
-    """Let queries find no remarks in a store that has none."""
-    connection.execute("PRAGMA temp_store = MEMORY")
-    connection.execute(f"CREATE TEMP TABLE {COLUMNS}")
 
 
 def prepare(connection: sqlite3.Connection) -> None:
@@ -81,8 +70,8 @@ def prepare(connection: sqlite3.Connection) -> None:
     connection.execute("DROP TABLE IF EXISTS temp.remark")
     query = "SELECT count(*) FROM main.sqlite_master WHERE name = 'remark'"
     if not connection.execute(query).fetchone()[0]:
-        connection.execute(TABLE)
-        connection.execute(f"PRAGMA user_version = {VERSION}")
+        connection.execute(REMARKS)
+        connection.execute(f"PRAGMA user_version = {REMARKED}")
 
 
 def of(connection: sqlite3.Connection, keys: Sequence[str] | None = None) -> dict[str, Remark]:

@@ -283,10 +283,17 @@ class Store:
             query = Query(connection, self._database.damaged, where)
             return query.rows(columns, limit, order, first=first)
 
-    def names(self) -> Names:
-        """Return what points may be filtered and ordered by."""
+    def names(self, where: Sequence[str] = ()) -> Names:
+        """Return what points may be filtered and ordered by.
+
+        Args:
+            where: Conditions; with `sweep=NAME` the coordinates are those that points have in it.
+
+        Raises:
+            StoreError: for a condition that is none.
+        """
         with self._database.reading() as connection:
-            query = Query(connection, self._database.damaged)
+            query = Query(connection, self._database.damaged, where)
             verbs = connection.execute("SELECT DISTINCT verb FROM point ORDER BY verb")
             sweeps = connection.execute("SELECT name FROM sweep ORDER BY created DESC, name")
             return Names(
@@ -301,7 +308,7 @@ class Store:
         """Return tags and notes of points.
 
         Args:
-            keys: Whole keys; those without a tag or note are absent from what is returned.
+            keys: Whole keys; those without a tag or note are absent from the result.
         """
         with self._database.reading() as connection:
             return remarks.of(connection, list(keys))
@@ -314,7 +321,7 @@ class Store:
         add: Iterable[str] = (),
         note: str | None = None,
     ) -> None:
-        """Tag points, and say something of them; what was measured does not change.
+        """Tag points and keep a note on them; documents and numbers do not change.
 
         Args:
             keys: Whole keys of points of the store.
@@ -327,6 +334,8 @@ class Store:
         """
         whole = list(dict.fromkeys(keys))
         given = None if tags is None else remarks.checked(tags, note)
+        if not whole:
+            return
         with self._database.writing() as connection:
             known = self.known(whole)
             if missing := [key for key in whole if key not in known]:
