@@ -506,3 +506,10 @@ def test_runs_with_1_and_with_true_are_two_groups():
     rows = [Row("a", {"x": 1}, 1, {"y": 1.0}, None, was_known=False),
             Row("b", {"x": True}, 1, {"y": 2.0}, None, was_known=False)]  # fmt: skip
     assert [group.means["y"].mean for group in grouped(rows)] == [1.0, 2.0]
+
+
+def test_a_standard_test_without_a_whole_window_has_no_mean() -> None:
+    states = [{"average": None, "attained": False}, {"average": 5, "attained": True}]
+    document = {"results": {"waf_end": 2.0}, "steady_state": states}
+    found = VERBS["pts.wsat"].metrics(document)
+    assert found == {"waf_end": 2.0, "steady": 0.0, "average_2": 5.0}
