@@ -89,6 +89,7 @@ record-check: .venv/installed ## run a sample of examples/results/ again and com
 
 figures: .venv/installed .venv/dev ## draw the figures of the docs anew; some minutes
 	$(BIN)/python tools/draw.py
+	$(BIN)/python tools/screens.py
 	$(BIN)/python tools/notebooks.py
 
 raw-library: ## the C library of raw chips and its header, into PREFIX
