@@ -38,7 +38,8 @@ def made(folder: Path) -> Path:
     with Store.open(folder) as store:
         store.add([
             failed(3, error=f"it broke {HOSTILE}"), hostile(),
-            entry(95, key=key(2), verb="ecc.curve", document=document, coordinates={"x": 0.01}),
+            entry(95, key=key(2), verb="ecc.curve", document=document, coordinates={"x": 0.01},
+                  metrics={"fer": 0.1, "fer_low": 0.08, "fer_high": 0.13}),
         ])  # fmt: skip
         store.note_sweep(
             HOSTILE,

@@ -29,7 +29,7 @@ testclient = pytest.importorskip("starlette.testclient", reason="starlette needs
 
 BASE = ui_store.BASE
 TOKEN = "a-token-of-some-length"  # noqa: S105 (for tests)
-PAGES = ["/", "/sweeps", "/plot", "/compare", "/new"]
+PAGES = ["/", "/sweeps", "/live", "/plot", "/compare", "/new"]
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,9 @@ def test_the_names_of_this_machine_are_known(asked: Any, host: str) -> None:
     assert asked.get("/", headers={"host": host}).status_code == 200
 
 
-@pytest.mark.parametrize("path", ["/api/check", "/api/start", "/api/stop", "/api/retry"])
+@pytest.mark.parametrize(
+    "path", ["/api/check", "/api/start", "/api/stop", "/api/retry", "/api/remark"]
+)
 @pytest.mark.parametrize("headers", [
     {}, {"origin": "http://evil.example", "x-opennandlab": "right"}, {"x-opennandlab": "right"},
     {"origin": BASE}, {"origin": BASE, "x-opennandlab": "wrong"},
@@ -157,6 +159,10 @@ def everything(store: Path) -> list[str]:
         f"/plot?sweep=grid&title={hostile}&lines=gc_policy",
         *(f"/run?key={one}" for one in runs), f"/run?key={hostile}", "/run?key=../../etc/passwd",
         f"/compare?key={grid[0]}&key={grid[-1]}", f"/compare?key={grid[0]}&key={hostile}",
+        f"/?group={hostile}&col={hostile}&tag={hostile}", f"/?group=sweep&col={hostile}",
+        "/plot?sweep=*", "/plot?sweep=*&kind=parallel",
+        "/plot?sweep=grid&kind=parallel&y=gc_cycles", "/live?part=1",
+        f"/plot?sweep={hostile}&kind=parallel&y={hostile}",
         f"/compare?key={grid[0]}&key={key(1)}", f"/new?device={hostile}&workload={hostile}",
         "/nothing", f"/static/{hostile}",
     ]  # fmt: skip
@@ -333,6 +339,7 @@ def test_an_empty_store_says_how_to_begin(tmp_path: Path, door: Door) -> None:
     with testclient.TestClient(make(tmp_path, door), base_url=BASE) as client:
         assert "Start a first run" in client.get("/").text
         assert "No point is done yet" in client.get("/plot").text
+        assert "Nothing runs" in client.get("/live").text
         assert "No sweep was run" in client.get("/sweeps").text
 
 

@@ -195,7 +195,7 @@ def sweeps(request: Request, place: Place) -> Response:
 
 
 def live(request: Request, place: Place) -> Response:
-    """Show what runs, here and elsewhere."""
+    """Show the runs in progress, here and elsewhere."""
     with opened(place.store) as store:
         values = screens.live(store, place.jobs)
     if request.query_params.get("part"):
@@ -253,7 +253,7 @@ def run(request: Request, place: Place) -> Response:
     """Show one point: its report, numbers and settings."""
     with opened(place.store) as store:
         entry = _entry(store, request)
-    values = screens.run(entry, place.store, place.jobs)
+        values = screens.run(store, entry, place.store, place.jobs)
     return html(request, place, "run.html.j2", title=f"Run {entry.key[:8]}", entry=entry, **values)
 
 
@@ -286,8 +286,14 @@ def new(request: Request, place: Place) -> Response:
 
 def check(request: Request, place: Place) -> Response:
     """Say whether a form can be run, and what it comes to."""
-    with opened(place.store) as store:
-        found = asking.checked(_asked(request), store, place.folder)
+    asked = _asked(request)
+    try:
+        with opened(place.store) as store:
+            found = asking.checked(asked, store, place.folder)
+    except asking.FieldError as error:
+        faults = [error, *asking.others(asked, error)]
+        rows = [{"field": one.field, "message": str(one)} for one in faults]
+        return JSONResponse({**rows[0], "also": rows[1:]}, 422)
     return JSONResponse({"points": found.points, "facts": found.facts, "name": found.sweep["name"],
                          "warnings": found.warnings})  # fmt: skip
 
@@ -320,13 +326,14 @@ def retry(request: Request, place: Place) -> Response:
 
 
 def remark(request: Request, place: Place) -> Response:
-    """Tag points, and keep what is said of them."""
+    """Tag points, and keep a note on them."""
     body = _body(request)
     body = body if isinstance(body, dict) else {}
-    keys, tags, add, note = (body.get(name) for name in ("keys", "tags", "add", "note"))
-    texts = [one for one in (tags, add, note) if one is not None]
+    keys: Any = body.get("keys")
+    tags, add, note = (body.get(name) for name in ("tags", "add", "note"))
     are_keys = isinstance(keys, list) and all(isinstance(key, str) for key in keys)
-    if not are_keys or len(keys) > KEYS_MAX or not all(isinstance(one, str) for one in texts):
+    are_texts = all(one is None or isinstance(one, str) for one in (tags, add, note))
+    if not are_keys or len(keys) > KEYS_MAX or not are_texts:
         raise asking.FieldError("keys", f"accepted: up to {KEYS_MAX} keys, and texts")
     split = re.compile(r"[\s,]+").split
     given = {} if tags is None else {"tags": list(filter(None, split(tags)))}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -237,6 +237,21 @@ def checked(request: Request, store: Store, folder: Folder) -> Checked:
     warnings = _impossible(sweep, axes)
     sweep["name"] = _name(request, store, sweep, is_one=points == 1)
     return Checked(sweep, points, _facts(resolved, axes, seeds.count), warnings)
+
+
+def others(request: Request, first: FieldError) -> list[FieldError]:
+    """Return faults of a form next to the first one: of its seeds and of its varied keys."""
+    verb = verbs.OFFERED.get(request.run)
+    found = [_fault(lambda: _seeds(request)), _fault(lambda: verb and _axes(request, verb))]
+    return [one for one in found if one is not None and one.field != first.field]
+
+
+def _fault(check: Callable[[], object]) -> FieldError | None:
+    try:
+        check()
+    except FieldError as error:
+        return error
+    return None
 
 
 def _checked(

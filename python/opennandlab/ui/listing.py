@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from opennandlab.base.errors import StoreError
 from opennandlab.base.plain import is_number
-from opennandlab.base.words import number
+from opennandlab.base.words import NOTHING, number
 from opennandlab.reports.runs import shown
 from opennandlab.store import Names, Rows, Store
 from opennandlab.store.conditions import resolved, value_of
@@ -26,16 +26,19 @@ ROWS_PER_PAGE = 50
 COORDINATES_MAX = 5
 # Metrics that have columns, at most: if the user chose none, and as chosen.
 METRICS_MAX, CHOSEN_MAX = 3, 40
-# Metrics that the column picker has boxes for; others are typed.
-PICKED_MAX = 16
+# Metrics that the column picker has boxes for, next to the main ones; others are typed.
+PICKED = (
+    "latency_us.all.mean", "latency_us.all.p50", "latency_us.all.p999", "latency_us.read.p99",
+    "latency_us.write.p99", "iops.read", "iops.write", "predicted_waf", "gc_cycles",
+    "gc_pages_moved", "wear.mean", "wear.max", "lifetime_days", "tbw_tb", "uber", "frames",
+    "average_1", "steady",
+)  # fmt: skip
 # Names whose conditions are chosen from menus.
 MENUS = ("status", "sweep", "verb", "tag")
 # Columns of every point that can be shown, and their heads; the last ones only when chosen.
 FIXED = {"seed": "seed", "tags": "tags", "sweep": "sweep", "verb": "verb", "created": "time, UTC",
          "wall_s": "took, s", "note": "note", "host": "machine", "program": "version"}  # fmt: skip
 USUAL = ("seed", "tags", "sweep", "verb", "created")
-# What the column picker always sends, so that a choice without any other column is one.
-ALWAYS = "key"
 # Values by which rows can be grouped.
 GROUPS = ("sweep", "verb")
 # Spaces as wide as a digit and as a decimal point.
@@ -129,6 +132,9 @@ class Column:
     order: str = ""
 
 
+NO_REMARK = Remark()
+
+
 @dataclass(frozen=True)
 class Listed:
     """A point in the table.
@@ -138,16 +144,16 @@ class Listed:
         values: Its columns that every point has, by name.
         cells: Texts of metrics and coordinates, one for each column of the page.
         label: Its name in words.
-        remark: Its tags and note.
         group: Value that it is grouped by.
+        remark: Its tags and note.
     """
 
     key: str
     values: Mapping[str, str]
     cells: tuple[str, ...]
     label: str
-    remark: Remark
     group: str
+    remark: Remark = NO_REMARK
 
 
 @dataclass(frozen=True)
@@ -161,7 +167,7 @@ class Listing:
         fixed: Columns that every point has, as far as they are shown.
         rows: Points of the page.
         matched: Points on all pages.
-        picks: What the column picker offers: name, text, and whether it is shown; metrics, then
+        picks: Boxes of the column picker: name, text, and whether it is shown; metrics, then
             others.
         error: Why the query is invalid; empty if it is valid.
     """
@@ -231,7 +237,10 @@ def listing(store: Store, query: TableQuery) -> Listing:
             if query.shows(name) and name != query.group
         ),
         tuple(
-            _listed(row, cells, found.coordinates, short, remarks, query.group)
+            replace(
+                _listed(row, cells, found.coordinates, short, query.group),
+                remark=remarks.get(str(row["key"]), NO_REMARK),
+            )
             for row, cells in zip(found, grid, strict=True)
         ),
         found.matched,
@@ -242,9 +251,9 @@ def listing(store: Store, query: TableQuery) -> Listing:
 def _picks(
     query: TableQuery, found: Rows, metrics: Sequence[str], short: Mapping[str, str]
 ) -> tuple[tuple[tuple[str, str, bool], ...], ...]:
-    """Return what the column picker offers: metrics, then coordinates and fixed columns."""
+    """Return the boxes of the column picker: metrics, then coordinates and fixed columns."""
     main = [name for name in MAIN if name in found.metrics]
-    offered = dict.fromkeys([*main, *metrics, *found.metrics[:PICKED_MAX]])
+    offered = dict.fromkeys([*main, *metrics, *(one for one in PICKED if one in found.metrics)])
     others = {name: short[name] for name in found.coordinates} | FIXED
     return (
         tuple((name, MAIN.get(name, name), name in metrics) for name in offered),
@@ -289,9 +298,9 @@ def _grid(
 
 
 def aligned(texts: Sequence[str]) -> list[str]:
-    """Return numbers whose points stand below each other when they end at the right.
+    """Return numbers whose points are below each other when they end at the right.
 
-    Powers of ten stay as they are: their points say nothing of their size.
+    Powers of ten stay as they are: the place of their points has no meaning.
 
     >>> [one.replace(DIGIT, "_").replace(POINT, ",") for one in aligned(["2.04", "13", "3.5"])]
     ['2.04', '13,__', '3.5_']
@@ -299,7 +308,7 @@ def aligned(texts: Sequence[str]) -> list[str]:
     decimals = [len(text.partition(".")[2]) for text in texts]
     width = max((n for n, text in zip(decimals, texts, strict=True) if "e" not in text), default=0)
     return [
-        text if "e" in text else
+        text if "e" in text or text == NOTHING else
         text + POINT * (width > 0 and "." not in text) + DIGIT * (width - count)
         for text, count in zip(texts, decimals, strict=True)
     ]  # fmt: skip
@@ -310,7 +319,6 @@ def _listed(
     cells: tuple[str, ...],
     coordinates: Sequence[str],
     short: Mapping[str, str],
-    remarks: Mapping[str, Remark],
     group: str,
 ) -> Listed:
     varied = [f"{short[name]} {shown(row[name])}" for name in coordinates if row[name] is not None]
@@ -325,7 +333,6 @@ def _listed(
         values=values,
         cells=cells,
         label=", ".join([values["verb"], *varied, *([f"seed {seed}"] if seed else [])]),
-        remark=remarks.get(str(row["key"]), Remark()),
         group=values[group] if group else "",
     )
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,24 +24,31 @@ from opennandlab.comparing.side import Side, made
 from opennandlab.core.config import PRESETS, device_presets, workload_presets
 from opennandlab.core.own import texts
 from opennandlab.reports.figure import static
-from opennandlab.reports.model import Report
-from opennandlab.store import Entry, Names, Store
+from opennandlab.reports.figure.model import Plot
+from opennandlab.reports.model import Headline, Report, Section
+from opennandlab.store import Entry, KeptSweep, Names, Store
 from opennandlab.store.conditions import resolved
-from opennandlab.store.entry import PATHS
-from opennandlab.studies.sweeps.drawing import Drawn, drawing
+from opennandlab.store.entry import PATHS, Scalar
+from opennandlab.store.remarks import Remark
+from opennandlab.studies.sweeps.drawing import USUAL, Drawn, drawing
 from opennandlab.studies.sweeps.verbs import VERBS
-from opennandlab.ui import commands, sweeping, verbs
+from opennandlab.ui import commands, noise, sweeping, verbs
 from opennandlab.ui.asking import FieldError, Folder
 from opennandlab.ui.documents import report_of
 from opennandlab.ui.forms import Form, form
 from opennandlab.ui.jobs import Job, Jobs
 from opennandlab.ui.listing import TableQuery, equals
 from opennandlab.ui.pages import Figures, address, ago, span
+from opennandlab.ui.parallel import parallel
 
 if TYPE_CHECKING:
     from starlette.datastructures import QueryParams
 
 PARTS = ("x", "y", "lines", "facets")
+# The choice of all points in the menu of sweeps; without a choice it is the newest sweep.
+ALL_SWEEPS = "*"
+# Sweeps that are offered instead of a figure that cannot be drawn.
+OFFERED_MAX = 8
 TITLE_CHARS_MAX = 200
 # Points of a figure, and rows of its table: drawing more takes a browser seconds.
 DRAWN_MAX = 500
@@ -73,32 +81,73 @@ EXAMPLES_OF = {
         ("pe_cycles", "0:3000:4"), ("retention_h", "0, 720, 8760"), ("model", "tlc, mlc"),
     ),
 }  # fmt: skip
+# Cards of a result, and of a report without headlines: metric, name, unit.
+CARDS = (
+    ("waf", "write amplification (WAF)", ""), ("iops.total", "IOPS", ""),
+    ("throughput_mb_s.total", "throughput", "MB/s"), ("latency_us.all.p50", "median latency", "µs"),
+    ("latency_us.all.p99", "99th percentile of latency", "µs"),
+    ("latency_us.all.p999", "99.9th percentile", "µs"), ("fer", "frame error rate", ""),
+    ("fer_low", "lower end of its 95 % interval", ""), ("fer_high", "upper end", ""),
+    ("frames", "frames", ""), ("rber", "raw bit error rate", ""), ("average_1", "mean", ""),
+)  # fmt: skip
+CARDS_MAX, CARDS_LEAST = 6, 3
+# Figures of a result that are drawn first.
+FIRST = ("write-amplification", "latency-by-percentile")
 # Documents that `verify` runs again.
 VERIFIED = ("opennandlab.result/1",)
 
 
-def _plot_query(parameters: QueryParams) -> tuple[TableQuery, dict[str, str], str]:
-    """Return the points of the plot builder, the parts of the plot, and its title."""
+def _plot_query(store: Store, parameters: QueryParams) -> tuple[TableQuery, dict[str, str], str]:
+    """Return the points of the plot builder, the parts of the plot, and its title.
+
+    Without a choice, it is the newest sweep that has something to draw.
+    """
     parts = {name: text for name in PARTS if (text := parameters.get(name, "").strip())}
     title = parameters.get("title", "").strip()[:TITLE_CHARS_MAX]
-    return TableQuery.of(parameters), parts, title
+    query = TableQuery.of(parameters)
+    if query.menus.get("sweep") == ALL_SWEEPS:
+        menus = {name: one for name, one in query.menus.items() if name != "sweep"}
+        return replace(query, menus=menus), parts, title
+    if not query.conditions and (newest := next(map(_name, drawable(store)), None)) is not None:
+        query = replace(query, menus={**query.menus, "sweep": newest})
+    return query, parts, title
+
+
+def _name(sweep: KeptSweep) -> str:
+    return sweep.name
+
+
+def drawable(store: Store) -> Iterator[KeptSweep]:
+    """Yield the sweeps that have two points or more of something varied, the newest first."""
+    return (one for one in store.sweeps() if one.done > 1 and one.definition.get("grid"))
 
 
 def plot(store: Store, place: Path, parameters: QueryParams) -> dict[str, Any]:
-    """Return the plot builder: its menus, and the figure or why there is none."""
-    query, chosen, title = _plot_query(parameters)
+    """Return the plot builder: its menus, and a figure or a substitute for it."""
+    query, chosen, title = _plot_query(store, parameters)
     names = store.names()
-    values: dict[str, Any] = {"query": query, "title_text": title, "names": names,
-                              "problem": "", "drawn": None, "figures": None, "table": None,
-                              "line": "", "python": "", "svg": ""}  # fmt: skip
+    is_parallel = parameters.get("kind") == "parallel"
+    values: dict[str, Any] = {
+        "query": query, "title_text": title, "names": names, "problem": "", "drawn": None,
+        "figures": None, "line": "", "python": "", "svg": "", "across": None, "offered": [],
+        "is_parallel": is_parallel, "all_sweeps": ALL_SWEEPS,
+        "other_kind": address("/plot", **query.parameters(page=None), **chosen, title=title,
+                              kind=None if is_parallel else "parallel"),
+    }  # fmt: skip
     values |= _menus(names, None, chosen)
     if not names.metrics:
         return values | {"problem": "No point is done yet, so there is nothing to draw."}
+    if is_parallel:
+        return values | _across(store, query, chosen, names)
     try:
         drawn = drawing(store, query.conditions, chosen, title, DRAWN_MAX)
     except (ConfigError, StoreError) as error:
         problem = error.message if isinstance(error, ConfigError) else str(error)
-        return values | {"problem": problem} | _menus(names, None, chosen)
+        # Its words are those of a command line, which has conditions as options.
+        problem = problem.replace("`--where ", "`").replace("--where", "a condition")
+        offered = list(islice(drawable(store), OFFERED_MAX))
+        return {**values, "offered": offered, **_across(store, query, chosen, names),
+                "problem": problem}  # fmt: skip
     wanted = {name: value for name in PARTS if (value := getattr(drawn.wanted, name)) is not None}
     return values | _menus(names, drawn, wanted) | {
         "drawn": drawn,
@@ -107,6 +156,29 @@ def plot(store: Store, place: Path, parameters: QueryParams) -> dict[str, Any]:
         "python": commands.plot_python(place, query.conditions, wanted, title),
         "svg": address("/plot.svg", **query.parameters(page=None), **wanted, title=title),
     }  # fmt: skip
+
+
+def _across(
+    store: Store, query: TableQuery, chosen: Mapping[str, str], names: Names
+) -> dict[str, Any]:
+    """Return points as parallel coordinates, with the address of the points of a value."""
+    metric = resolved(chosen.get("y", ""), names.metrics)
+    try:
+        if metric is None:
+            found = store.rows(where=[*query.conditions, "status=done"], limit=1).metrics
+            metric = next((one for one in USUAL if one in found), found[0] if found else None)
+        across = None if metric is None else parallel(store, query.conditions, metric)
+    except StoreError as error:
+        return {"problem": str(error)}
+    if across is None:
+        return {"problem": "Nothing that was varied is left by these conditions."}
+
+    def narrower(name: str, value: Scalar) -> str:
+        where = [*query.where, equals(name, value)]
+        return address("/plot", **query.parameters(page=None, where=where), y=metric,
+                       kind="parallel")  # fmt: skip
+
+    return {"across": across, "metric": metric, "narrower": narrower}
 
 
 def _menus(names: Names, drawn: Drawn | None, chosen: Mapping[str, str]) -> dict[str, Any]:
@@ -124,23 +196,27 @@ def _menus(names: Names, drawn: Drawn | None, chosen: Mapping[str, str]) -> dict
 
 def plot_svg(store: Store, parameters: QueryParams) -> bytes:
     """Return the figure of the plot builder as SVG."""
-    query, chosen, title = _plot_query(parameters)
+    query, chosen, title = _plot_query(store, parameters)
     drawn = drawing(store, query.conditions, chosen, title, DRAWN_MAX)
     return static.svg(drawn.report.figures).encode()
 
 
 def compare(store: Store, keys: list[str], *, every: bool) -> dict[str, Any]:
-    """Return points side by side, with what speaks against comparing them."""
-    values: dict[str, Any] = {"side": None, "figures": None, "problem": "", "every": every}
+    """Return points side by side, with the objections to comparing them."""
+    values: dict[str, Any] = {"side": None, "figures": None, "problem": "", "every": every,
+                              "factors": None}  # fmt: skip
     if len(keys) < 2:
         return values
     if len(keys) > COMPARED_MAX:
         text = f"{len(keys)} points are chosen; accepted: {COMPARED_MAX}"
         return values | {"problem": text}
     try:
-        family, subjects = subjects_of([store.entry(key) for key in keys])
-        # What must not be compared is shown, with what speaks against it above.
+        entries = [store.entry(key) for key in keys]
+        family, subjects = subjects_of(entries)
+        # Unlike things are shown too, with the objections above.
         side: Side = made(family, subjects, force=True)
+        found = noise.noise(store, entries, list(side.comparison.metrics))
+        side = noise.without(side, found)
     except (StoreError, ResultError, DocumentError) as error:
         return values | {"problem": str(error)}
     report = side_page.report(side, side.every if every else side.main)
@@ -150,11 +226,13 @@ def compare(store: Store, keys: list[str], *, every: bool) -> dict[str, Any]:
         "reasons": side.comparison.reasons,
         "warnings": report.chapters[0].warnings[len(side.comparison.reasons):],
         "summary": side.summary(),
+        "noise": found.text,
+        "factors": noise.factors(side, found, side.main),
     }  # fmt: skip
 
 
 def _without_notes(report: Report) -> Report:
-    """Return a report whose objections stand elsewhere on the page."""
+    """Return a report without its objections, which are elsewhere on the page."""
     first = replace(report.chapters[0], badges=(), warnings=(), subtitle="")
     return replace(report, chapters=(first, *report.chapters[1:]))
 
@@ -170,7 +248,7 @@ def checks_of(entry: Entry) -> tuple[bool, bool]:
 
 
 def _runs_plain(document: Mapping[str, Any]) -> bool:
-    """Tell whether what a document would run names neither a file nor code of anybody's."""
+    """Return whether a document names neither a file nor foreign code."""
     facts = document.get("run")
     facts = facts if isinstance(facts, Mapping) else {}
     reads = any(facts.get(key) is not None for key in ("image_path", "trace_path"))
@@ -182,16 +260,52 @@ def check_name(key: str, how: str) -> str:
     return f"{how} {key[:8]}"
 
 
-def run(entry: Entry, place: Path, jobs: Jobs) -> dict[str, Any]:
+def _opened(report: Report, entry: Entry) -> tuple[tuple[Headline, ...], Report]:
+    """Return the cards that open a page, and its report without them.
+
+    Of a result, flat lines are drawn last.
+    """
+    [first, *rest] = report.chapters
+    is_result = entry.verb in ("benchmark", "replay")
+    cards = () if rest or is_result else first.headlines
+    if not cards:
+        has = [card for card in CARDS if card[0] in entry.metrics]
+        has = has or [(name, name, "") for name in list(entry.metrics)[:CARDS_LEAST]]
+        cards = tuple(
+            Headline(name, number(entry.metrics[metric]), unit)
+            for metric, name, unit in has[:CARDS_MAX]
+        )
+    sections = first.sections
+    if is_result:
+        sections = tuple(sorted(sections, key=_rank))
+    first = replace(first, headlines=() if not rest else first.headlines, sections=sections)
+    return cards, replace(report, chapters=(first, *rest))
+
+
+def _rank(section: Section) -> int:
+    """Return the place of a section of a result: curves, tables, flat lines."""
+    plots = [item for item in section.items if isinstance(item, Plot)]
+    values = [{y for y in line.y if y is not None} for plot in plots for line in plot.series]
+    if plots and all(len(one) < 2 for one in values):
+        return 3
+    if not plots:
+        return 1
+    return 0 if section.id in FIRST else 2
+
+
+def run(store: Store, entry: Entry, place: Path, jobs: Jobs) -> dict[str, Any]:
     """Return one point: its report, its numbers, its settings, and the commands for it."""
     figures, problem = None, ""
+    cards: tuple[Headline, ...] = ()
     if entry.document is not None:
         try:
             report = report_of(entry.document, f"{entry.verb} {entry.key[:8]}")
         except OpenNandLabError as error:
             problem = str(error)
         else:
-            figures, problem = Figures.of(report), "; ".join(report.warnings)
+            problem = "; ".join(report.warnings)
+            cards, report = _opened(report, entry)
+            figures = Figures.of(report)
     schema = "" if entry.document is None else str(entry.document.get("schema"))
     lines = commands.run_lines(
         place, entry.key,
@@ -205,6 +319,9 @@ def run(entry: Entry, place: Path, jobs: Jobs) -> dict[str, Any]:
         "can_verify": can_verify,
         "can_rerun": can_rerun,
         "check": checks[0] if checks else None,
+        "cards": cards,
+        "remark": store.remarks([entry.key]).get(entry.key, Remark()),
+        "known_tags": store.names().tags,
         "figures": figures,
         "problem": problem,
         "lines": lines if entry.done else lines[2:],
@@ -267,7 +384,7 @@ def _title(path: Path) -> str:
 
 
 def of_sweep(screen: sweeping.Screen, place: Path, folder: Folder) -> dict[str, Any]:
-    """Return what the screen of a sweep leads to."""
+    """Return the links of the screen of a sweep."""
     name = screen.sweep.name
     return {
         "line": commands.sweep_line(place, screen.sweep.definition),
@@ -327,16 +444,16 @@ def is_plain(settings: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True)
 class Live:
-    """What runs, waits or has ended.
+    """A run that waits, runs or has ended.
 
     Args:
         name: Name of the sweep, or of the check of a point.
-        page: Where its results are.
+        page: Address of its results.
         state: As in `Progress` of a sweep.
         share: How much of it is done, 0 to 1; None if that is not known.
         text: The same in words, with the time that is left.
-        note: What a reader must know.
-        points: How much of each point that runs now is done; None where it is not known.
+        note: A remark for the reader.
+        points: Shares of the points that run now; None for one that is not known.
     """
 
     name: str
@@ -349,9 +466,9 @@ class Live:
 
 
 def live(store: Store, found: Jobs) -> dict[str, Any]:
-    """Return what runs and waits here and elsewhere, and what has ended here."""
+    """Return the runs in progress here and elsewhere, and those that have ended here."""
     jobs = found.listed
-    here = {job.name for job in jobs if job.is_active}
+    here = {job.name for job in jobs}
     others = [one for one in store.sweeps()
               if one.name not in here and one.done + one.failed < one.points]  # fmt: skip
     running = [_of_job(job) for job in reversed(jobs) if job.is_active]
@@ -366,7 +483,7 @@ def live(store: Store, found: Jobs) -> dict[str, Any]:
 
 
 def _of_job(job: Job) -> Live:
-    """Return how far a job is, by what its worker said last."""
+    """Return the progress of a job, by the last line of its worker."""
     said = job.progress
     done, total, failed = (int(said.get(key) or 0) for key in ("done", "total", "failed"))
     points = tuple(said.get("running") or ())
@@ -376,7 +493,9 @@ def _of_job(job: Job) -> Live:
         text = "" if job.message or not job.is_active else "starts"
         return Live(job.name, job.page, job.state, None, text, job.message)
     share = min(1.0, (done + sum(one or 0.0 for one in points)) / total)
-    parts = [sweeping.counted(done, total)] if "check" not in job.sweep else [f"{100 * share:.0f} %"]
+    parts = (
+        [sweeping.counted(done, total)] if "check" not in job.sweep else [f"{100 * share:.0f} %"]
+    )
     if failed:
         parts.append(f"{failed} failed")
     if job.is_active:
@@ -389,7 +508,7 @@ def _of_job(job: Job) -> Live:
 
 
 def jobs(found: Jobs) -> dict[str, Any]:
-    """Return what was started here, as JSON."""
+    """Return the jobs that were started here, as JSON."""
     active = [job for job in found.listed if job.is_active]
     running = next((job for job in active if job.state == "running"), None)
     text = ""

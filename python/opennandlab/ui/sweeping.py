@@ -398,17 +398,17 @@ def _coloured(
             text = _brief(mean.mean)
         else:
             text = "✕" if failed else "·" if not there else "–"
-        level = None if mean is None else _level(mean.mean, low, high, is_log=is_log)
+        colour = None if mean is None else level(mean.mean, low, high, is_log=is_log)
         words = ", ".join(f"{short[key]} {shown(value)}" for key, value in cell.pairs)
         label = f"{words}: {said}{counts}" if words else f"{said}{counts}"
-        found[place] = Square(cell.id, text, level, state, label, sweep, cell.pairs)
+        found[place] = Square(cell.id, text, colour, state, label, sweep, cell.pairs)
     return found
 
 
-def _level(value: float, low: float, high: float, *, is_log: bool) -> int:
+def level(value: float, low: float, high: float, *, is_log: bool) -> int:
     """Return the colour of a value.
 
-    >>> _level(1.0, 1.0, 3.0, is_log=False), _level(3.0, 1.0, 3.0, is_log=False)
+    >>> level(1.0, 1.0, 3.0, is_log=False), level(3.0, 1.0, 3.0, is_log=False)
     (0, 9)
     """
     if high <= low:
@@ -510,7 +510,7 @@ def progress(sweep: KeptSweep, members: int, rows: Sequence[_Row], job: Job | No
 
 
 def elsewhere(store: Store, sweep: KeptSweep) -> Progress:
-    """Return how far a sweep is that was not started here, by the ages of its points."""
+    """Return the progress of a sweep that was not started here, by the ages of its points."""
     columns = ["key", "seed", "error", "created"]
     found = store.rows(where=[equals("sweep", sweep.name)], columns=columns)
     rows = [

@@ -49,7 +49,8 @@ function show({field, message}, jump) {
   if (place !== whole) { whole.textContent = `${field}: ${message}`; whole.hidden = !jump; }
   if (jump && inputs.length) {
     inputs[0].closest('details')?.setAttribute('open', '');
-    inputs[0].focus();
+    inputs[0].focus({preventScroll: true});
+    inputs[0].scrollIntoView({block: 'center'});
   }
 }
 
@@ -62,7 +63,13 @@ async function check() {
   const warnings = document.getElementById('warnings');
   facts.replaceChildren();
   warnings.replaceChildren();
-  if (!ok) { show(content, false); return; }
+  if (!ok) {
+    const faults = [content, ...content.also || []];
+    faults.forEach(one => show(one, false));
+    const fields = faults.map(one => one.field).filter(Boolean);
+    if (fields.length) facts.textContent = `Not ready yet: ${fields.join(', ')}`;
+    return;
+  }
   for (const [name, value] of content.facts) {
     const part = document.createElement('span');
     const strong = document.createElement('b');
