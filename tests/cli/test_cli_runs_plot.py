@@ -40,7 +40,7 @@ def run(*asked: str, code: int = 0) -> str:
 def test_what_a_store_has_is_drawn(kept):
     assert "12 points drawn" in run("plot", "a.svg")
     text = (kept / "a.svg").read_text()
-    assert "waf against ftl.over_provisioning_pct" in text
+    assert "Write amplification against over-provisioning" in text
     # Keys may be given by their ends.
     run("plot", "b.png", "--x", "gc_policy", "--lines", "over_provisioning_pct", "--y", "gc_cycles")
     assert (kept / "b.png").read_bytes().startswith(b"\x89PNG")

@@ -165,14 +165,14 @@ def draw(
 ) -> None:
     """Draw a sweep into a file; its ending is the form."""
     from opennandlab.reports.output import write
-    from opennandlab.reports.runs import choose, report
+    from opennandlab.reports.runs import choose, report, subject
 
     verb = wanted.verb
     drawn = choose(groups, wanted.plot, verb.metric, verb.theory)
     drawn = replace(drawn, formula=wanted.formula)
     from opennandlab.studies.sweeps.definition import UNNAMED
 
-    title = f"{drawn.y} against {drawn.x}" if wanted.name == UNNAMED else wanted.name
+    title = subject(drawn) if wanted.name == UNNAMED else wanted.name
     made = report(title, groups, drawn, names)
     write(made, path, paper=paper)
     if paper is not None:

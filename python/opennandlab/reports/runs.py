@@ -228,7 +228,7 @@ def _plot(groups: Sequence[Group], wanted: Wanted, name: str, title: str) -> Plo
     has_bars = is_rate and any(line.high and not line.is_banded for line in series)
     return Plot(
         name,
-        title or f"{wanted.y} against {wanted.x}",
+        title or subject(wanted),
         Axis(x_label, x_scale, ticks),
         Axis(y_label + BARS * has_bars, y_scale, decades=16 if is_rate else 8),
         (*series, *_keys(series, theory if has_theory else None)),
@@ -239,12 +239,21 @@ def _plot(groups: Sequence[Group], wanted: Wanted, name: str, title: str) -> Plo
     )
 
 
+def subject(wanted: Wanted) -> str:
+    """Return the subject of a figure in words.
+
+    >>> subject(Wanted("ftl.over_provisioning_pct", "waf"))
+    'Write amplification against over-provisioning'
+    """
+    name = labels.parts(wanted.y)[0]
+    return f"{name[0].upper()}{name[1:]} against {labels.parts(wanted.x)[0]}"
+
+
 def _caption(
     groups: Sequence[Group], wanted: Wanted, series: Sequence[Series], *, has_theory: bool
 ) -> str:
     """Return the caption in a paper."""
-    name = labels.parts(wanted.y)[0]
-    said = f"{name[0].upper()}{name[1:]} against {labels.parts(wanted.x)[0]}"
+    said = subject(wanted)
     if wanted.lines is not None:
         said += f", a line for each {labels.parts(wanted.lines)[0]}"
     counts = {group.count for group in groups if group.count}

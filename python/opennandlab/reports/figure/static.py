@@ -38,9 +38,8 @@ BAR = 0.27
 TITLE = 0.3
 # Sizes of letters, in points.
 FONT, SOLID_FONT, ON_COLUMN = 7.5, 6.5, 5
-# Names along a side of a solid, for each inch of its width.
-NAMES_PER_INCH = 1.8
-SOLID_NARROW = 5.0
+# Names along a side of a solid, for each inch of its width; inches of a narrow one.
+NAMES_PER_INCH, SOLID_NARROW = 1.8, 5.0
 FRAME_LEAST = 0.05
 # Lines above the first figure: their height, and letters in each.
 HEADING, HEADING_LETTERS = 0.17, 118
@@ -49,6 +48,8 @@ LETTER = 0.062
 # Markers on more points than these hide the line.
 DOTS_MAX = 60
 Box = tuple[float, float, float, float]
+# Coordinates that are rounded, not the sizes of letters that are paths.
+FINE = re.compile(r"scale\([^)]*\)|-?\d+\.\d{3,}")
 # What no document of XML may hold; names in damaged files do.
 NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
@@ -172,14 +173,14 @@ def svg_of(sheet: Sheet, *, transparent: bool = False) -> str:
     # Only ids that something refers to: the others would be the same in each drawing of a page.
     used = set(re.findall(r"#([\w-]+)", text))
     text = re.sub(r' id="([^"]+)"', lambda m: m[0] if m[1] in used else "", text)
-    text = re.sub(r"<[^>]+>", lambda tag: re.sub(r"-?\d+\.\d{3,}", _rounded, tag[0]), text)
+    text = re.sub(r"<[^>]+>", lambda tag: re.sub(FINE, _rounded, tag[0]), text)
     text = text.replace("'DejaVu Sans'", "system-ui, 'Segoe UI', Roboto, Arial, sans-serif")
     # What made it: another version of the library may place things a little differently.
     return text.replace("<svg ", f'<svg data-by="matplotlib {mpl.__version__}" ', 1)
 
 
 def _rounded(match: re.Match[str]) -> str:
-    return f"{round(float(match[0]), 2) + 0.0:g}"
+    return match[0] if match[0][0] == "s" else f"{round(float(match[0]), 2) + 0.0:g}"
 
 
 def _sheet(figures: Sequence[Figure], *, is_titled: bool, heading: Sequence[str] = ()) -> Sheet:
@@ -525,9 +526,8 @@ def _solid(sheet: Sheet, relief: Relief, box: Box, least: float) -> None:
     left, bottom, width, tall = box
     # A narrow one has a name at its axis of heights in place of the bar of colours.
     is_narrow = width < SOLID_NARROW
-    beside = 0.0 if is_narrow else 0.9
-    up = 0.07 * tall if is_narrow else 0.0
-    axes = _frame(sheet, (left, bottom + up, width - beside, tall), projection="3d")
+    up, right = (0.07 * tall, 0.0) if is_narrow else (0.0, 0.9)
+    axes = _frame(sheet, (left, bottom + up, width - right, tall), projection="3d")
     z = _heights(relief)
     x, y = np.meshgrid(np.arange(z.shape[1], dtype=float), np.arange(z.shape[0], dtype=float))
     paint = ScalarMappable(Normalize(0, relief.height_top), _heat())
@@ -566,7 +566,7 @@ def _solid(sheet: Sheet, relief: Relief, box: Box, least: float) -> None:
     if is_narrow:
         axes.text2D(0.98, 0.72, relief.z.label, transform=axes.transAxes, ha="right")
         return
-    _key(sheet, paint, _frame(sheet, (left + width - 0.75, bottom + 0.5, 0.13, tall - 1.0)), relief)
+    _key(sheet, paint, _frame(sheet, (left + width - 0.75, bottom + 0.5, 0.13, tall - 1)), relief)
 
 
 def _key(sheet: Sheet, drawn: Any, axes: Axes, relief: Relief) -> None:  # noqa: ANN401

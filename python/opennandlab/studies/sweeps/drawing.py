@@ -20,7 +20,7 @@ from opennandlab.reports.figure.model import Plot
 from opennandlab.reports.figure.paper import Paper
 from opennandlab.reports.model import Item, Report, Table
 from opennandlab.reports.output import write
-from opennandlab.reports.runs import Formula, Wanted, choose, report
+from opennandlab.reports.runs import Formula, Wanted, choose, report, subject
 from opennandlab.reports.thinned import cut, thinned
 from opennandlab.stats.groups import grouped
 from opennandlab.store import Rows, Store
@@ -186,7 +186,7 @@ def of_rows(
     if settings is not None and wanted.theory is not None:
         wanted = replace(wanted, formula=_formula(rows, varied, settings))
     shown = [name for name in (metric, THEORY.get(metric)) if name in names]
-    made = report(title or f"{wanted.y} against {wanted.x}", groups, wanted, shown)
+    made = report(title or subject(wanted), groups, wanted, shown)
     return Drawn(made, wanted, len(points), tuple(varied), known)
 
 

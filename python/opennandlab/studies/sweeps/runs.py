@@ -18,7 +18,7 @@ from opennandlab.core.run import SEED
 from opennandlab.policies import policy
 from opennandlab.reports import drawing, output
 from opennandlab.reports.figure.paper import Paper
-from opennandlab.reports.runs import Wanted, choose, plots, report, shown, told
+from opennandlab.reports.runs import Wanted, choose, plots, report, shown, subject, told
 from opennandlab.stats.groups import Group, grouped
 from opennandlab.store import Store
 from opennandlab.studies.sweeps.axes import Axis
@@ -105,7 +105,7 @@ class Runs:
         """
         asked = {"x": x, "y": y, "lines": lines, "facets": facets}
         wanted = self._wanted({key: value for key, value in asked.items() if value is not None})
-        made = report(_title(wanted), self.groups, wanted, self._names)
+        made = report(subject(wanted), self.groups, wanted, self._names)
         if paper is not None and path is not None:
             page = Paper.of(paper) if isinstance(paper, str) else paper
             output.write(made, Path(path), paper=page)
@@ -139,11 +139,7 @@ class Runs:
             wanted = self._wanted({})
         except ConfigError:  # more was varied than one figure has room for
             return table
-        return table + drawing.element(plots(self.groups, wanted, _title(wanted)))
-
-
-def _title(wanted: Wanted) -> str:
-    return f"{wanted.y} against {wanted.x}"
+        return table + drawing.element(plots(self.groups, wanted, subject(wanted)))
 
 
 def _typed(key: str, given: Any) -> Any:  # noqa: ANN401 (values of any kind)
