@@ -79,6 +79,15 @@ def test_an_svg_has_its_size_and_paths_for_letters_and_no_title() -> None:
     assert "A &amp;" not in text, "the title belongs to the caption"
 
 
+def test_a_long_name_breaks_into_lines() -> None:
+    names = ["a policy with a name of many words " * 4, "x" * 150]
+    drawn = plot(*(Series(name, [1, 2], [3, 4]) for name in names))
+    with static.style():
+        sheet = paper._sheet([drawn], Paper.of("85mm"))
+        sheet.canvas.draw()
+        assert paper._inches(sheet, sheet.legends[0])[2] < 85 / MM
+
+
 def test_the_same_figure_gives_the_same_bytes() -> None:
     for ending in paper.ENDINGS:
         one, two = (paper.page([FIGURES["lines"]], Paper.of("85mm"), ending) for _ in range(2))

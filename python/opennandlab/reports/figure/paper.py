@@ -227,7 +227,8 @@ def _legend(sheet: Sheet, axes: Sequence[Axes], wide: float) -> Legend | None:
     found: dict[str, Any] = {}
     for one in axes:
         for handle, label in zip(*one.get_legend_handles_labels(), strict=True):
-            found.setdefault(label, handle)
+            # A long name takes several lines.
+            found.setdefault(fill(label, int((wide - 0.6) / static.letter())), handle)
     drawn = [one.get_legend() for one in sheet.axes]
     for old in drawn:
         if old is not None:
