@@ -116,7 +116,10 @@ def environment(root: Path, flags: tuple[str, ...], target: str, epoch: str) -> 
     """
     names = renamed(root)
     every = [*(f"--remap-path-prefix={path}={name}" for path, name in names.items()), *flags]
-    cflags = " ".join(f"-ffile-prefix-map={path}={name}" for path, name in names.items())
+    # Flags in C are parted at spaces: a path that has one keeps its name there.
+    cflags = " ".join(
+        f"-ffile-prefix-map={path}={name}" for path, name in names.items() if " " not in path
+    )
     made = {**os.environ, "CARGO_ENCODED_RUSTFLAGS": BETWEEN.join(every),
             "SOURCE_DATE_EPOCH": epoch, f"CFLAGS_{target.replace('-', '_')}": cflags,
             "CARGO_TARGET_DIR": str(root / "target" / "release-wheel")}  # fmt: skip
