@@ -191,7 +191,9 @@ def test_ticked_runs_are_tagged_and_a_note_is_kept(browser: Any, tmp_path: Path)
         page.locator("a.key").nth(1).click()
         page.locator("[name=note]").fill("kept <b>")
         page.get_by_role("button", name="Save", exact=True).click()
-        page.wait_for_function("document.getElementById('remark-state').textContent === 'Saved.'")
+        page.wait_for_function(
+            "() => document.getElementById('remark-state').textContent === 'Saved.'"
+        )
         page.reload()
         assert page.locator("[name=note]").input_value() == "kept <b>"
         # The refusal, which a browser notes by itself, is meant.
