@@ -106,7 +106,7 @@ def letter() -> float:
     """Return the inches of a wide letter, in the size that `style` has set."""
     import matplotlib as mpl
 
-    return LETTER * float(mpl.rcParams["font.size"]) / FONT
+    return LETTER * (float(mpl.rcParams["font.size"]) / FONT)
 
 
 def inline(figure: Figure, salt: str) -> str:
