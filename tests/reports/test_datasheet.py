@@ -323,7 +323,7 @@ def test_words_of_a_sheet_on_paper_stay_within_their_columns(tmp_path):
     for table in (item for item in chapter.items if isinstance(item, Table)):
         made = Figure(figsize=(pdf.WIDTH, pdf.HEIGHT))
         shares = pdf.PAIR if len(table.columns) == 2 else pdf.COLUMNS
-        pdf._cards(table).draw(made, 1.0)
+        pdf._cards(table).draw(made, 1.0, 0.0)
         FigureCanvasAgg(made).draw()
         ends = [pdf.SIDE + pdf.WIDE * sum(shares[: at + 1]) for at in range(len(shares))]
         for text in made.texts:

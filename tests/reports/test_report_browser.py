@@ -326,7 +326,7 @@ def test_the_first_screen_holds_verdict_figures_and_deviations(browser: Any, pag
     with closing(Watched(browser, pages["alone"], 1280)) as watched:
         tops = [
             watched.page.locator(part).first.bounding_box()["y"]
-            for part in (".badge.verdict", ".headlines li", ".note.warning", ".facts")
+            for part in (".badge.verdict", ".headlines li", ".note.warning", ".opening")
         ]
         assert tops == sorted(tops)
         assert tops[-1] < 900

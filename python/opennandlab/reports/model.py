@@ -92,7 +92,7 @@ class Table:
         """
         columns = list(zip(*self.rows, strict=True)) if self.rows else []
         empty = [at for at, cells in enumerate(columns) if at and all(map(_is_nothing, cells))]
-        if not empty:
+        if not empty or self.wraps:
             return self
         kept = [at for at in range(len(self.columns)) if at not in empty]
         if len(kept) == 1:
