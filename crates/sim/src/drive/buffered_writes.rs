@@ -18,21 +18,23 @@ use crate::op::{HostCommand, HostOp, Source};
 use crate::units::Lpn;
 
 impl Front<'_> {
-    /// Writes a page of a drive with a write buffer or a cache.
+    /// Writes a part of a page of a drive with a write buffer or a cache; `is_fua` if the command
+    /// asks for force unit access.
+    #[inline]
     pub(super) fn write_cached_page<S: CommandSink>(
         &mut self,
         sink: &mut S,
-        command: &HostCommand,
         lpn: Lpn,
+        mut part: Part,
+        is_fua: bool,
     ) -> Result<(), NoRoom> {
-        let mut part = self.part(command, lpn.0);
         if let Some(clean) = self.clean.as_deref_mut() {
             if clean.holds(lpn) {
                 part = Part::whole(part.page_sectors);
             }
             clean.note_write(lpn);
         }
-        let Some(buffer) = self.buffer.as_deref_mut().filter(|_| !command.is_fua) else {
+        let Some(buffer) = self.buffer.as_deref_mut().filter(|_| !is_fua) else {
             return self.write_at_once(sink, lpn, part);
         };
         match buffer.offer(lpn, part) {

@@ -12,6 +12,7 @@ use super::host_counters::HostCounters;
 use super::patrol::Patrol;
 use super::placement_ids::{CommandIds, SharedPlacer};
 use super::power_loss::PowerLossConfig;
+use super::single_pages::FrontShape;
 use crate::ftl::gc::Choosers;
 use crate::ftl::zones::Zones;
 use crate::ftl::{FlashSink, Ftl, NoRoom, Pending, PurgeScope, Setting, Touched};
@@ -189,20 +190,28 @@ impl Drive {
 
     /// The parts that flash operations go to, and the rest.
     pub(crate) fn split(&mut self) -> (Front<'_>, &mut Media, &mut ReadErrors) {
-        let page_shift = self.geometry.page_bytes.trailing_zeros();
-        let is_plain = self.is_plain();
+        let shape = self.front_shape();
+        self.split_as(shape)
+    }
+
+    /// The same if the shape of the front is known: see [`Drive::front_shape`].
+    #[inline]
+    pub(crate) fn split_as(
+        &mut self,
+        shape: FrontShape,
+    ) -> (Front<'_>, &mut Media, &mut ReadErrors) {
+        let FrontShape { is_plain, takes_singles, pads, stretch, page_shift } = shape;
         let front = Front {
-            takes_singles: is_plain && !self.ftl.traits().merges,
+            takes_singles,
             ftl: &mut self.ftl,
             is_plain,
             buffer: self.buffer.as_mut(),
             clean: self.clean.as_deref_mut(),
-            pads: !self.config.host.power_loss_protected,
-            stretch: (self.config.ftl.coalesce_bytes.unwrap_or(0) >> page_shift).max(1) as u32,
+            pads,
+            stretch,
             ids: self.ids.as_deref_mut(),
             host: &mut self.host,
-            // A page is a power of two sectors.
-            page_shift: page_shift - SECTOR_BYTES.trailing_zeros(),
+            page_shift,
         };
         (front, &mut self.media, &mut self.errors)
     }
@@ -303,7 +312,7 @@ pub(crate) struct Front<'a> {
     /// See [`Drive::is_plain`].
     pub(crate) is_plain: bool,
     /// Whether commands of one page may take the short path.
-    takes_singles: bool,
+    pub(super) takes_singles: bool,
     pub(super) ids: Option<&'a mut CommandIds>,
     /// Whether flushed data is padded to whole program units.
     pub(crate) pads: bool,
@@ -424,37 +433,10 @@ impl Front<'_> {
         self.host.asides.refuse(command, limit - first);
     }
 
-    /// The page of a command that reads or writes exactly one, in a drive without caches.
-    #[inline]
-    pub(crate) fn single_page(&self, command: &HostCommand) -> Option<Lpn> {
-        let is_single = self.takes_singles
-            && matches!(command.op, HostOp::Read | HostOp::Write)
-            && u64::from(command.sector_count) == self.sectors_per_page()
-            && command.sector & (self.sectors_per_page() - 1) == 0
-            && !command.is_fua;
-        is_single.then(|| self.first_page(command))
-    }
-
     /// Whether a command is a write that starts right after a page.
     #[inline]
     pub(crate) fn follows(&self, command: &HostCommand, page: Lpn) -> bool {
         command.op == HostOp::Write && command.sector == (u64::from(page.0) + 1) << self.page_shift
-    }
-
-    /// Counts commands of one page each that were carried out.
-    pub(crate) fn count_singles(&mut self, op: HostOp, count: u64) {
-        self.host.commands[op.index()] += count;
-        self.host.sectors[op.index()] += count << self.page_shift;
-        self.host.page_writes += if op == HostOp::Write { count } else { 0 };
-    }
-
-    /// Counts a single-page write that was refused.
-    #[cold]
-    pub(crate) fn count_refused_single(&mut self) {
-        self.host.commands[1] += 1;
-        self.host.page_writes += 1;
-        self.host.rejected_pages += 1;
-        self.host.refused_page_writes += 1;
     }
 
     /// Carries out writes that [`Front::run_length`] found to be a run, for sinks without time.
@@ -503,7 +485,7 @@ impl Front<'_> {
             return self.program_page(sink, lpn);
         }
         self.note_id(command, lpn);
-        self.write_cached_page(sink, command, lpn)
+        self.write_cached_page(sink, lpn, self.part(command, page), command.is_fua)
     }
 
     #[inline]

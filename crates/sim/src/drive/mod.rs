@@ -31,6 +31,7 @@ mod power_loss;
 mod reconfigure;
 mod remains;
 mod rules;
+mod single_pages;
 mod superblocks;
 mod trims;
 pub(crate) mod zones;
@@ -53,4 +54,5 @@ pub use power_loss::{
     SeqReorder, SubpageWrite, SuspectPages, TrimLog,
 };
 pub use remains::{Checkpoint, Mounting, Remains};
+pub(crate) use single_pages::FrontShape;
 pub(crate) use trims::aim_trim;

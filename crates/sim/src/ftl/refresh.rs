@@ -34,6 +34,12 @@ impl Refreshing<'_> {
         self.0.pool(die).log.refresh.as_ref().is_some_and(|queue| queue.may_be_due(now))
     }
 
+    /// The time before which none [may be due](Refreshing::may_be_due), of the blocks that wait.
+    pub fn due_from(&self, die: DieId) -> Ns {
+        let queue = self.0.pool(die).log.refresh.as_ref();
+        queue.map_or(Ns(u64::MAX), |queue| queue.due_from())
+    }
+
     /// Starts the clock, by which data ages.
     pub fn start_clock(&mut self, now: Ns) {
         for pool in &mut self.0.pools {

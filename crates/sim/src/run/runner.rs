@@ -65,7 +65,7 @@ impl Runner {
         };
         if !self.is_begun {
             self.is_begun = true;
-            stage.run_by_itself(self.hosts.issue_one_at_a_time());
+            stage.run_by_itself(drive, self.hosts.issue_one_at_a_time());
             for tenant in 0..self.hosts.feeds.len() {
                 self.hosts.begin_burst(drive, stage, tenant);
             }

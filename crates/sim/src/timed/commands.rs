@@ -19,6 +19,7 @@
 
 use super::backend::Backend;
 use super::clockwork::Event;
+use super::host_side::Single;
 use super::sink::TimedSink;
 use super::stage::{Step, TimedStage};
 use crate::controller::breakdown::{Part, Parts};
@@ -30,6 +31,33 @@ use crate::host::path::{Leg, Slot, Way};
 use crate::host::read_ahead::FETCH;
 use crate::op::{HostCommand, HostOp, Source};
 use crate::units::{Lpn, Ns};
+
+/// What a command waits for when the FTL has decided.
+struct Begun {
+    /// Operations, and slots of the write cache.
+    waits: u32,
+    /// See [`TimedSink::decode_ns`].
+    decode_ns: u32,
+    /// A read of it has to wait for a program or an erase, if that is asked for.
+    is_blocked: bool,
+    /// Pages that were programmed when it began.
+    programmed_pages: u64,
+    /// Sectors of a write that found no room.
+    refused_sectors: Option<u32>,
+}
+
+impl Begun {
+    #[inline]
+    fn of(sink: &TimedSink<'_>, refused_sectors: Option<u32>) -> Self {
+        Self {
+            waits: sink.waits,
+            decode_ns: sink.decode_ns,
+            is_blocked: sink.meets_write == Some(true),
+            programmed_pages: sink.programmed_pages,
+            refused_sectors,
+        }
+    }
+}
 
 impl TimedStage {
     /// A command reaches the drive now: its slot, or `None` while the drive is full and it waits
@@ -98,41 +126,23 @@ impl TimedStage {
     /// The FTL decides; operations are queued. A command that waits for nothing completes by an
     /// event at this instant, so that completions never nest.
     fn start(&mut self, drive: &mut Drive, index: u32) {
-        if drive.ftl.traits().looks_up && self.awaits_map(drive, index) {
+        let single = self.host.single(index);
+        if single.is_none() && drive.ftl.traits().looks_up && self.awaits_map(drive, index) {
             return;
         }
-        let command = self.host.path.slot(index).command;
-        let is_data = matches!(command.op, HostOp::Read | HostOp::Write);
-        let followed = if is_data { 0 } else { self.before_others(drive, index, &command) };
-        if let Some(ahead) = &mut self.host.ahead {
-            ahead.begin(&command);
-        }
-        let calm = self.background.calm.filter(|_| is_data && !drive.ftl.traits().looks_up);
-        let (refused_sectors, waits, decode_ns, is_blocked, written) =
-            self.with_sink(drive, index, |front, sink| {
-                let before = front.host.sectors[HostOp::Write.index()];
-                let refused = front.apply(sink, &command).err().map(|_| {
-                    let written = front.host.sectors[HostOp::Write.index()] - before;
-                    if command.op.writes() {
-                        command.sector_count - written as u32
-                    } else {
-                        0
-                    }
-                });
-                let is_blocked = sink.meets_write == Some(true);
-                (refused, sink.waits, sink.decode_ns, is_blocked, sink.programmed_pages)
-            });
-        let waits = waits + followed;
-        self.background.calm = calm.and_then(|calm| calm.behind(written));
+        let begun = match single {
+            Some(single) => self.begin_single(drive, index, single),
+            None => self.begin(drive, index),
+        };
         let slot = self.host.path.slot(index);
-        if let Some(sectors) = refused_sectors {
+        slot.waits = begun.waits;
+        if let Some(sectors) = begun.refused_sectors {
             self.host.is_worn_out = true;
             slot.refused_sectors = sectors;
         }
-        slot.waits = waits;
-        if command.op == HostOp::Read {
-            slot.decode = Ns(decode_ns.into());
-            if is_blocked {
+        if slot.command.op == HostOp::Read {
+            slot.decode = Ns(begun.decode_ns.into());
+            if begun.is_blocked {
                 self.host.path.block(index, self.clockwork.now());
             }
             if self.host.ahead.is_some() {
@@ -140,12 +150,55 @@ impl TimedStage {
             }
         }
         self.background.command_started(&mut self.clockwork, &mut self.host, drive);
-        if waits == 0 {
+        if begun.waits == 0 {
             self.host.serve_soon(&mut self.clockwork, index);
         }
         if self.clockwork.comes_alone {
             self.background.end_programs(&mut self.clockwork, &mut self.host, drive);
         }
+    }
+
+    /// The FTL decides for the command of a slot.
+    #[inline(never)] // most commands are of a single page
+    fn begin(&mut self, drive: &mut Drive, index: u32) -> Begun {
+        let command = self.host.path.slot(index).command;
+        let is_data = matches!(command.op, HostOp::Read | HostOp::Write);
+        let followed = if is_data { 0 } else { self.before_others(drive, index, &command) };
+        if let Some(ahead) = &mut self.host.ahead {
+            ahead.begin(&command);
+        }
+        let calm = self.background.calm.filter(|_| is_data && !drive.ftl.traits().looks_up);
+        let mut begun = self.with_sink(drive, index, |front, sink| {
+            let before = front.host.sectors[HostOp::Write.index()];
+            let refused_sectors = front.apply(sink, &command).err().map(|_| {
+                let written = front.host.sectors[HostOp::Write.index()] - before;
+                if command.op.writes() {
+                    command.sector_count - written as u32
+                } else {
+                    0
+                }
+            });
+            Begun::of(sink, refused_sectors)
+        });
+        begun.waits += followed;
+        self.background.calm = calm.and_then(|calm| calm.behind(begun.programmed_pages));
+        begun
+    }
+
+    /// The same for a command of a single page.
+    #[inline]
+    fn begin_single(&mut self, drive: &mut Drive, index: u32, single: Single) -> Begun {
+        let Self { clockwork, host, background } = self;
+        let Single { shape, op, lpn } = single;
+        debug_assert!(shape == drive.front_shape() && drive.applies_singles(), "another drive");
+        let calm = background.calm;
+        let begun =
+            background.with_bare_sink(clockwork, host, drive, (index, shape), |front, sink| {
+                let refused = front.apply_single(sink, op, lpn).err();
+                Begun::of(sink, refused.map(|_| 1 << front.page_shift))
+            });
+        background.calm = calm.and_then(|calm| calm.behind(begun.programmed_pages));
+        begun
     }
 
     /// What comes before the FTL's work for a command that moves no data; how many writes it waits

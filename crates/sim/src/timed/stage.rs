@@ -90,12 +90,15 @@ impl TimedStage {
 
     /// Lets the stage leave out events: commands follow from its steps, and no code looks at it
     /// between them. `comes_alone`: at most one command at a time.
-    pub(crate) fn run_by_itself(&mut self, comes_alone: bool) {
+    pub(crate) fn run_by_itself(&mut self, drive: &Drive, comes_alone: bool) {
         let clockwork = &mut self.clockwork;
         clockwork.skips_events =
             !self.host.ledger.is_watched() && clockwork.backend.recorder().is_none();
         clockwork.comes_alone =
             clockwork.skips_events && comes_alone && !self.host.path.has_pauses();
+        let lets_singles = drive.applies_singles()
+            && self.background.lets_singles(clockwork, &mut self.host);
+        self.host.singles = lets_singles.then(|| drive.front_shape());
     }
 
     /// The power may fail: erases wait for the programs that were ordered before them, and flushes

@@ -93,6 +93,15 @@ impl RefreshQueue {
         !self.by_rate.is_empty() || self.by_age.front().is_some_and(|it| it.due <= now.0)
     }
 
+    /// The time before which there is nothing to look at.
+    pub(in crate::ftl) fn due_from(&self) -> Ns {
+        match self.by_age.front() {
+            _ if !self.by_rate.is_empty() => Ns(0),
+            Some(first) => Ns(first.due),
+            None => Ns(u64::MAX),
+        }
+    }
+
     /// The block that has been due for longest. Those that are not `is_ready` are forgotten, except
     /// open blocks with too many bit errors, which wait until they are closed.
     pub(in crate::ftl) fn oldest(

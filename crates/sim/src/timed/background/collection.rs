@@ -28,7 +28,7 @@ use crate::units::{BlockId, DieId, Lpn, Ns, SECTOR_BYTES};
 
 impl Background {
     /// Lets the dies that a command has used collect, if they have little room left.
-    #[cold]
+    #[inline]
     pub(super) fn note_touched(
         &mut self,
         clockwork: &mut Clockwork,
@@ -36,22 +36,52 @@ impl Background {
         drive: &mut Drive,
     ) {
         let Some(collector) = &mut self.collector else { return };
-        let mut touched = std::mem::take(&mut collector.touched);
-        if touched.len() > 1 {
-            touched.sort_unstable();
-            touched.dedup();
+        match collector.touched[..] {
+            [] => {}
+            [die] => {
+                collector.touched.clear();
+                self.note_used(clockwork, host, drive, die);
+            }
+            _ => self.note_touched_dies(clockwork, host, drive),
         }
+    }
+
+    /// The same of several dies, or of one that was touched more than once.
+    #[cold]
+    fn note_touched_dies(
+        &mut self,
+        clockwork: &mut Clockwork,
+        host: &mut HostSide,
+        drive: &mut Drive,
+    ) {
+        let Some(collector) = &mut self.collector else { return };
+        let mut touched = std::mem::take(&mut collector.touched);
+        touched.sort_unstable();
+        touched.dedup();
         for &die in &touched {
-            if let Some(collector) = &mut self.collector {
-                collector.note_host(die);
-            }
-            if !self.is_calm(clockwork, drive, die) {
-                self.collect(clockwork, host, drive, die);
-            }
+            self.note_used(clockwork, host, drive, die);
         }
         touched.clear();
         if let Some(collector) = &mut self.collector {
             collector.touched = touched;
+        }
+    }
+
+    /// Lets a die that a command has used collect.
+    #[inline]
+    fn note_used(
+        &mut self,
+        clockwork: &mut Clockwork,
+        host: &mut HostSide,
+        drive: &mut Drive,
+        die: DieId,
+    ) {
+        if let Some(collector) = &mut self.collector {
+            collector.note_host(die);
+        }
+        if !self.is_calm(clockwork, drive, die) {
+            self.collect(clockwork, host, drive, die);
+            self.forget_touched();
         }
     }
 
@@ -98,25 +128,27 @@ impl Background {
     fn is_calm(&mut self, clockwork: &Clockwork, drive: &mut Drive, die: DieId) -> bool {
         let Some(calm) = self.calm.filter(|calm| calm.die == die) else { return false };
         let Some(collector) = &self.collector else { return false };
-        // A write that stalls behind others, or is held back, changes nothing.
-        let stalls = collector.front(die).is_some();
-        let is_calm = !collector.is_resting(die)
-            && (stalls == calm.stalls || collector.holds_back(die))
+        let is_calm = collector.is_as(&calm)
             && (!calm.waits || clockwork.backend.collection_waits(die))
-            && self.refresh_pressing(clockwork, drive, die).is_none();
+            && (clockwork.now() < calm.until
+                || self.refresh_pressing(clockwork, drive, die).is_none());
         if is_calm {
             self.quiet_die = Some(die);
         }
         is_calm
     }
 
-    /// Notes a die that has nothing to collect or, if `waits`, a step that is still queued. The
-    /// note holds while the host writes up to `pages` pages to the die. `None` drops both notes.
+    /// Notes a die with this room that has nothing to collect or, if `waits`, a step that is still
+    /// queued; and for how many pages of the host, and until when, the note holds.
     #[inline]
-    fn note_quiet(&mut self, die: Option<DieId>, waits: bool, pages: u32) {
-        self.quiet_die = die;
-        let stalls = |die| self.collector.as_ref().is_some_and(|it| it.front(die).is_some());
-        self.calm = die.map(|die| Calm { die, waits, stalls: stalls(die), pages });
+    fn note_quiet(&mut self, drive: &mut Drive, die: DieId, room: Room, waits: bool) {
+        let Some(collector) = &self.collector else { return };
+        let pages = collector.pages_alike(die, room).min(drive.ftl.room(die).pages_in_open_block());
+        let stalls = collector.front(die).is_some();
+        let refresher = self.refresher.as_ref();
+        let until = refresher.map_or(Ns(u64::MAX), |refresher| refresher.calm_until(drive, die));
+        self.quiet_die = Some(die);
+        self.calm = Some(Calm { die, waits, stalls, pages, until });
     }
 
     /// A block of a die was erased: writes that waited for it continue.
@@ -247,7 +279,7 @@ impl Background {
     fn decide(&mut self, clockwork: &mut Clockwork, drive: &mut Drive, die: DieId) -> Decision {
         let refresh = self.refresh_pressing(clockwork, drive, die);
         // The urgency of a refresh depends on the time at which it is asked for.
-        let quiet_die = (clockwork.skips_events && refresh.is_none()).then_some(die);
+        let is_quiet = clockwork.skips_events && refresh.is_none();
         let Some(collector) = &mut self.collector else { return Decision::Nothing };
         let room = Room { refresh, ..room_of(drive, die) };
         let gain = |victim| Gain {
@@ -259,21 +291,17 @@ impl Background {
         if collector.take_released(die) {
             return Decision::Admit;
         }
-        let alike =
-            || collector.pages_alike(die, room).min(drive.ftl.room(die).pages_in_open_block());
-        let Some(urgency) = urgency else {
-            let pages = alike();
-            self.note_quiet(quiet_die, false, pages);
-            return Decision::Nothing;
-        };
-        if let Some(full) = clockwork.backend.full_mut() {
+        if let (Some(urgency), Some(full)) = (urgency, clockwork.backend.full_mut()) {
             full.flash.dies.set_urgency(die, urgency);
         }
-        if clockwork.backend.collection_waits(die) {
-            let pages = alike();
-            self.note_quiet(quiet_die, true, pages);
+        let waits = urgency.is_some() && clockwork.backend.collection_waits(die);
+        let Some(urgency) = urgency.filter(|_| !waits) else {
+            self.quiet_die = None;
+            if is_quiet {
+                self.note_quiet(drive, die, room, waits);
+            }
             return Decision::Nothing;
-        }
+        };
         Decision::Step(Due {
             urgency,
             pages: collector.step_pages(die),

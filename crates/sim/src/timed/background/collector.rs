@@ -151,6 +151,8 @@ pub(in crate::timed) struct Calm {
     pub(in crate::timed) stalls: bool,
     /// Pages that the host may write without a change.
     pub(in crate::timed) pages: u32,
+    /// Before this time no refresh becomes due.
+    pub(in crate::timed) until: Ns,
 }
 
 impl Calm {
@@ -346,6 +348,14 @@ impl Collector {
         self.dies[die.0 as usize].is_held
     }
 
+    /// Whether its state is still what this note says. A write that stalls behind others, or is held
+    /// back, changes nothing.
+    #[inline]
+    pub(super) fn is_as(&self, calm: &Calm) -> bool {
+        let state = &self.dies[calm.die.0 as usize];
+        !state.is_resting && (state.stalled.is_empty() != calm.stalls || state.is_held)
+    }
+
     /// Whether writes of a die were held back until now.
     pub(super) fn take_released(&mut self, die: DieId) -> bool {
         std::mem::take(&mut self.dies[die.0 as usize].is_released)
@@ -358,7 +368,7 @@ impl Collector {
     }
 
     /// Whether a die works ahead of need.
-    pub(in crate::timed) fn is_resting(&self, die: DieId) -> bool {
+    pub(super) fn is_resting(&self, die: DieId) -> bool {
         self.dies[die.0 as usize].is_resting
     }
 

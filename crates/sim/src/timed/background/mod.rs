@@ -19,7 +19,7 @@ use super::clockwork::Clockwork;
 use super::host_side::HostSide;
 use super::sink::TimedSink;
 use crate::controller::{FlashOp, NO_COMMAND};
-use crate::drive::{Drive, Front};
+use crate::drive::{Drive, Front, FrontShape};
 use crate::ftl::Pending;
 use crate::units::{DieId, Ns};
 use collector::{Calm, Pressing};
@@ -82,9 +82,37 @@ impl Background {
         slot: u32,
         work: impl FnOnce(&mut Front, &mut TimedSink) -> T,
     ) -> T {
+        let whose = (slot, drive.front_shape());
+        let (outcome, programmed) =
+            self.with_bare_sink(clockwork, host, drive, whose, |front, sink| {
+                let outcome = work(front, sink);
+                (outcome, sink.programmed_pages)
+            });
+        let now = clockwork.now();
+        host.path.note_programmed(now, programmed * drive.geometry.page_bytes);
+        if let Some(timeline) = clockwork.backend.recorder() {
+            timeline.level("erased_blocks", now, drive.ftl.figures().erased_blocks());
+        }
+        if let Some(fill) = &mut self.fill {
+            fill.start(clockwork, drive);
+        }
+        outcome
+    }
+
+    /// The same for the command of a slot where the shape of the front is known, without what
+    /// [single pages](Background::lets_singles) do not need.
+    #[inline]
+    pub(super) fn with_bare_sink<T>(
+        &mut self,
+        clockwork: &mut Clockwork,
+        host: &mut HostSide,
+        drive: &mut Drive,
+        (slot, shape): (u32, FrontShape),
+        work: impl FnOnce(&mut Front, &mut TimedSink) -> T,
+    ) -> T {
         (self.quiet_die, self.calm) = (None, None);
         let is_enough = host.completes_in_memory(slot);
-        let (mut front, media, errors) = drive.split();
+        let (mut front, media, errors) = drive.split_as(shape);
         let lost_before = errors.lost_of_host();
         let mut sink = TimedSink {
             media,
@@ -110,19 +138,19 @@ impl Background {
         };
         let outcome = work(&mut front, &mut sink);
         host.path.note_lost(slot, sink.errors.lost_of_host() > lost_before);
-        let programmed = sink.programmed_pages;
         if let Some(full) = clockwork.backend.full_mut() {
             full.release(&mut clockwork.engine);
         }
-        let now = clockwork.now();
-        host.path.note_programmed(now, programmed * drive.geometry.page_bytes);
-        if let Some(timeline) = clockwork.backend.recorder() {
-            timeline.level("erased_blocks", now, drive.ftl.figures().erased_blocks());
-        }
-        if let Some(fill) = &mut self.fill {
-            fill.start(clockwork, drive);
-        }
         outcome
+    }
+
+    /// Whether no command of a single page needs more than its operations: nothing is recorded,
+    /// throttled, read ahead, or padded after a while.
+    pub(super) fn lets_singles(&self, clockwork: &mut Clockwork, host: &mut HostSide) -> bool {
+        self.fill.is_none()
+            && host.ahead.is_none()
+            && host.path.throttle().is_none()
+            && clockwork.backend.recorder().is_none()
     }
 
     /// The FTL has worked for a command: dies that it touched may have to collect, and the blocks

@@ -115,6 +115,15 @@ impl Refresher {
         may.then_some(pressing)
     }
 
+    /// The time of the stage before which no refresh of a die is due or under way, if its FTL asks
+    /// for none: a block that is closed meanwhile becomes due later.
+    pub(super) fn calm_until(&self, drive: &mut Drive, die: DieId) -> Ns {
+        if self.dies[die.0 as usize].under_way.is_some() {
+            return Ns(0);
+        }
+        Ns(drive.ftl.refresh().due_from(die).0.saturating_sub(self.start.0))
+    }
+
     /// Begins a refresh of a die in steps; false if none is due.
     pub(super) fn begin(&mut self, drive: &mut Drive, die: DieId, now: Ns) -> bool {
         let clock = self.clock(now);

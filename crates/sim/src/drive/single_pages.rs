@@ -1,0 +1,122 @@
+//! Commands that read or write exactly one page: most of those that a drive gets.
+//!
+//! What each of them would ask of the drive again is known as long as its caches stay: it is the
+//! [`FrontShape`]. In simulated time they take a way of their own past everything that such a
+//! command cannot need, see [`FrontShape::single_page`] and [`Front::apply_single`].
+
+use super::drive::{CommandSink, Drive, Front};
+use crate::ftl::NoRoom;
+use crate::op::{HostCommand, HostOp, Purpose};
+use crate::units::{Lpn, SECTOR_BYTES};
+
+/// What the front of a drive is like, as long as its caches and placement ids stay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FrontShape {
+    /// See [`Drive::is_plain`].
+    pub(super) is_plain: bool,
+    /// Whether commands of one page may take the short path without time.
+    pub(super) takes_singles: bool,
+    /// Whether flushed data is padded to whole program units.
+    pub(super) pads: bool,
+    /// Pages of a stretch that leaves the write buffer together.
+    pub(super) stretch: u32,
+    /// Sectors of a page, as a power of two.
+    pub(super) page_shift: u32,
+}
+
+impl FrontShape {
+    /// The page of a command that reads or writes exactly one, and asks for nothing else.
+    #[inline]
+    pub(crate) fn single_page(self, command: &HostCommand) -> Option<Lpn> {
+        let sectors = 1 << self.page_shift;
+        let is_single = matches!(command.op, HostOp::Read | HostOp::Write)
+            && u64::from(command.sector_count) == sectors
+            && command.sector & (sectors - 1) == 0
+            && !command.is_fua
+            && command.purpose == Purpose::Data;
+        is_single.then(|| Lpn((command.sector >> self.page_shift) as u32))
+    }
+}
+
+impl Drive {
+    /// What its front is like.
+    #[inline]
+    pub(crate) fn front_shape(&self) -> FrontShape {
+        let page_shift = self.geometry.page_bytes.trailing_zeros();
+        let is_plain = self.is_plain();
+        FrontShape {
+            is_plain,
+            takes_singles: is_plain && !self.ftl.traits().merges,
+            pads: !self.config.host.power_loss_protected,
+            stretch: (self.config.ftl.coalesce_bytes.unwrap_or(0) >> page_shift).max(1) as u32,
+            // A page is a power of two sectors.
+            page_shift: page_shift - SECTOR_BYTES.trailing_zeros(),
+        }
+    }
+
+    /// Whether commands of one page may take the way of [`Front::apply_single`].
+    pub(crate) fn applies_singles(&self) -> bool {
+        self.clean.is_none()
+            && self.ids.is_none()
+            && self.ftl.zones().is_none()
+            && !self.ftl.traits().tells_requests()
+    }
+}
+
+impl Front<'_> {
+    /// The page of a command that reads or writes exactly one, in a drive without caches.
+    #[inline]
+    pub(crate) fn single_page(&self, command: &HostCommand) -> Option<Lpn> {
+        let is_single = self.takes_singles
+            && matches!(command.op, HostOp::Read | HostOp::Write)
+            && u64::from(command.sector_count) == self.sectors_per_page()
+            && command.sector & (self.sectors_per_page() - 1) == 0
+            && !command.is_fua;
+        is_single.then(|| self.first_page(command))
+    }
+
+    /// As [`Front::apply`] for a command of a [single page](FrontShape::single_page), of a drive
+    /// that [applies](Drive::applies_singles) them.
+    #[inline]
+    pub(crate) fn apply_single<S: CommandSink>(
+        &mut self,
+        sink: &mut S,
+        op: HostOp,
+        lpn: Lpn,
+    ) -> Result<(), NoRoom> {
+        let kind = usize::from(op == HostOp::Write);
+        self.host.commands[kind] += 1;
+        self.host.sectors[kind] += self.sectors_per_page();
+        if kind == 0 {
+            self.read_page(sink, lpn, self.whole());
+            return Ok(());
+        }
+        self.host.page_writes += 1;
+        let written = if self.is_plain {
+            self.program_page(sink, lpn)
+        } else {
+            self.write_cached_page(sink, lpn, self.whole(), false)
+        };
+        if written.is_err() {
+            self.host.refused_page_writes += 1;
+            self.host.sectors[kind] -= self.sectors_per_page();
+        }
+        written
+    }
+
+    /// Counts commands of one page each that were carried out.
+    pub(crate) fn count_singles(&mut self, op: HostOp, count: u64) {
+        self.host.commands[op.index()] += count;
+        self.host.sectors[op.index()] += count << self.page_shift;
+        self.host.page_writes += if op == HostOp::Write { count } else { 0 };
+    }
+
+    /// Counts a single-page write that was refused.
+    #[cold]
+    pub(crate) fn count_refused_single(&mut self) {
+        self.host.commands[1] += 1;
+        self.host.page_writes += 1;
+        self.host.rejected_pages += 1;
+        self.host.refused_page_writes += 1;
+    }
+}
