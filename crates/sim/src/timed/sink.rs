@@ -76,23 +76,75 @@ fn flash_page(media: &Media, ppn: Ppn) -> Ppn {
     members.page(block, index, media.mode(block) == CellMode::Slc)
 }
 
+/// Where an operation goes.
+#[derive(Clone, Copy)]
+struct Target {
+    /// The die of the flash.
+    die: DieId,
+    /// The type of its first page.
+    page_type: u8,
+    /// The block of the FTL, and whether it is written with one bit per cell.
+    block: BlockId,
+    is_slc: bool,
+}
+
 impl TimedSink<'_> {
     /// Queues an operation, and lets the command wait for it if the operation belongs to it.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // an operation stays in registers until it is in its queue
     fn push(&mut self, op: FlashOp, extra: Extra) {
-        if self.media.superblocks().is_some() {
-            return self.push_to_members(op, extra);
+        let geometry = self.media.geometry();
+        let block = geometry.block_of(op.first());
+        if op.count() == 1 && op.kind() != OpKind::Erase {
+            let (page, target) = self.locate(op.first());
+            self.send_to(op.run_of(page, 1), extra, target);
+        } else if self.media.superblocks().is_some() {
+            self.push_to_members(op, extra);
+        } else {
+            let target = self.target(op.first(), block, geometry);
+            self.send_to(op, extra, target);
         }
-        let geometry = *self.media.geometry();
-        self.send(op, extra, geometry.block_of(op.first()), &geometry);
+    }
+
+    /// Where a page of the FTL is: the page of the flash, and where operations on it go.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // as `send_to`
+    fn locate(&self, ppn: Ppn) -> (Ppn, Target) {
+        let geometry = self.media.geometry();
+        let block = geometry.block_of(ppn);
+        let Some(members) = self.media.superblocks() else {
+            return (ppn, self.target(ppn, block, geometry));
+        };
+        let is_slc = self.media.mode(block) == CellMode::Slc;
+        let page = members.page(block, geometry.page_index(ppn), is_slc);
+        (page, self.target(page, block, members.shape().flash()))
+    }
+
+    /// Where operations on a page of the flash go, which is of this shape; `block` is the block of
+    /// the FTL.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // as `send_to`
+    fn target(&self, page: Ppn, block: BlockId, flash: &Geometry) -> Target {
+        let page_types = self.backend.page_types();
+        let page_type =
+            if page_types > 1 { flash.row_of(flash.page_index(page)) % page_types } else { 0 };
+        Target {
+            die: flash.die_of_block(flash.block_of(page)),
+            page_type: page_type as u8,
+            block,
+            is_slc: self.media.mode(block) == CellMode::Slc,
+        }
     }
 
     /// Queues an operation on a die of the flash; `block` is the block of the FTL that it belongs
     /// to.
+    pub(super) fn send(&mut self, op: FlashOp, extra: Extra, block: BlockId, flash: &Geometry) {
+        let target = self.target(op.first(), block, flash);
+        self.send_to(op, extra, target);
+    }
+
+    /// The same, with where it goes.
     #[inline(always)]
-    #[allow(clippy::inline_always)] // as `push`
-    pub(super) fn send(&mut self, op: FlashOp, extra: Extra, block: BlockId, geometry: &Geometry) {
+    #[allow(clippy::inline_always)] // an operation stays in registers until it is in its queue
+    fn send_to(&mut self, op: FlashOp, extra: Extra, target: Target) {
         let source = op.source();
         let is_host = matches!(source, Source::Host | Source::Merge | Source::Rebuild);
         let is_own = is_host || source == Source::Pad || (self.awaits_map && source == Source::Map);
@@ -112,26 +164,12 @@ impl TimedSink<'_> {
             let epoch = self.epoch.take().unwrap_or_else(|| self.cache.fence.begin());
             op = op.of_command(epoch).freeing_buffer();
         }
-        let page_types = self.backend.page_types();
-        if page_types > 1 {
-            let row = geometry.row_of(geometry.page_index(op.first()));
-            op = op.of_type((row % page_types) as u8);
-        }
-        let die = geometry.die_of_block(geometry.block_of(op.first()));
         if is_host {
-            if let Some(fill) = &mut self.fill {
-                fill.touched.push(self.media.geometry().die_of_block(block));
-            }
-            if let Some(collector) = &mut self.collector {
-                let pool = self.media.geometry().die_of_block(block);
-                collector.touched.push(pool);
-                if op.kind() == OpKind::Program {
-                    collector.note_written(pool, op.count());
-                }
-            }
+            self.note_touched(op, target.block);
         }
+        let op = op.of_type(target.page_type);
         match self.backend {
-            Backend::Plain(plain) => plain.enqueue(self.engine, die, op),
+            Backend::Plain(plain) => plain.enqueue(self.engine, target.die, op),
             Backend::Full(full) => {
                 let detail = Detail {
                     retries: extra.retries.min(u32::from(u16::MAX)) as u16,
@@ -142,10 +180,24 @@ impl TimedSink<'_> {
                     ..Detail::default()
                 };
                 if let (Some(meets), true) = (&mut self.meets_write, waits) {
-                    *meets |= op.kind() == OpKind::Read && full.writes_first(die);
+                    *meets |= op.kind() == OpKind::Read && full.writes_first(target.die);
                 }
-                let is_slc = self.media.mode(block) == CellMode::Slc;
-                full.enqueue(self.engine, die, op.in_slc(is_slc), detail);
+                full.enqueue(self.engine, target.die, op.in_slc(target.is_slc), detail);
+            }
+        }
+    }
+
+    /// The host uses a block of the FTL.
+    #[inline]
+    fn note_touched(&mut self, op: FlashOp, block: BlockId) {
+        if let Some(fill) = &mut self.fill {
+            fill.touched.push(self.media.geometry().die_of_block(block));
+        }
+        if let Some(collector) = &mut self.collector {
+            let pool = self.media.geometry().die_of_block(block);
+            collector.touched.push(pool);
+            if op.kind() == OpKind::Program {
+                collector.note_written(pool, op.count());
             }
         }
     }
@@ -197,7 +249,7 @@ impl FlashSink for TimedSink<'_> {
 
     #[inline]
     fn read(&mut self, ppn: Ppn, source: Source) {
-        let page = flash_page(self.media, ppn);
+        let (page, target) = self.locate(ppn);
         if self.is_in_memory(page, source) {
             return;
         }
@@ -205,12 +257,7 @@ impl FlashSink for TimedSink<'_> {
             return;
         }
         let read = self.errors.record_page(self.media, ppn, source);
-        let flash = match self.media.superblocks() {
-            Some(members) => *members.shape().flash(),
-            None => *self.media.geometry(),
-        };
-        let block = self.media.block_of(ppn);
-        self.send(FlashOp::new(OpKind::Read, source, page, 1), read.extra, block, &flash);
+        self.send_to(FlashOp::new(OpKind::Read, source, page, 1), read.extra, target);
         if let Some(lost) = read.lost {
             self.rebuild(ppn, lost);
         }
@@ -236,7 +283,8 @@ impl FlashSink for TimedSink<'_> {
         if self.media.contents.is_some() {
             self.media.carry_program(ppn, lpn);
         }
-        self.push(FlashOp::new(OpKind::Program, source, ppn, 1), Extra::default());
+        let (page, target) = self.locate(ppn);
+        self.send_to(FlashOp::new(OpKind::Program, source, page, 1), Extra::default(), target);
     }
 
     #[cold]

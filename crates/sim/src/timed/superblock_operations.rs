@@ -19,18 +19,13 @@ use crate::superblock::{Members, HOLE};
 use crate::units::{BlockId, DieId, Ppn};
 
 impl TimedSink<'_> {
-    /// Queues an operation on the members of a superblock that it concerns, the first of them
-    /// first.
+    /// Queues programs of several pages, or an erase, on the members of a superblock that they
+    /// concern, the first of them first.
     pub(super) fn push_to_members(&mut self, op: FlashOp, mut extra: Extra) {
-        let Some(members) = self.media.superblocks() else { return };
+        let Some(members) = self.media.shared_superblocks() else { return };
         let wide = self.media.geometry();
         let (block, slot) = (wide.block_of(op.first()), wide.page_index(op.first()));
         let is_slc = self.media.mode(block) == CellMode::Slc;
-        if op.kind() == OpKind::Read || op.count() == 1 && op.kind() != OpKind::Erase {
-            let (page, flash) = (members.page(block, slot, is_slc), *members.shape().flash());
-            return self.send(op.run_of(page, 1), extra, block, &flash);
-        }
-        let Some(members) = self.media.shared_superblocks() else { return };
         let shape = members.shape();
         let (flash, dies) = (shape.flash(), shape.dies());
         let first_member =
