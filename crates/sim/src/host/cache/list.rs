@@ -99,6 +99,25 @@ impl<const N: usize> Lists<N> {
         self.attach(slot, list);
     }
 
+    /// Takes out the oldest page of a list, and adds one that is in no list as the newest, in its
+    /// slot; returns the page that was taken out. An empty list stays as it is.
+    pub fn exchange(&mut self, list: usize, lpn: Lpn) -> Option<Lpn> {
+        let (slot, newest) = (self.oldest[list], self.newest[list]);
+        let node = self.nodes.get_mut(slot as usize)?;
+        let (oldest, second) = (node.lpn, node.newer);
+        (node.lpn, node.is_marked) = (lpn, false);
+        self.index.take(oldest);
+        self.index.insert(lpn, slot);
+        if second != NONE {
+            let node = &mut self.nodes[slot as usize];
+            (node.older, node.newer) = (newest, NONE);
+            self.nodes[second as usize].older = NONE;
+            self.nodes[newest as usize].newer = slot;
+            (self.oldest[list], self.newest[list]) = (second, slot);
+        }
+        Some(oldest)
+    }
+
     /// Takes out all pages.
     pub fn clear(&mut self) {
         self.nodes.clear();

@@ -49,6 +49,16 @@ pub trait Replacement: Send {
     /// A page that is not here comes; returns the one that leaves if the cache was full.
     fn insert(&mut self, lpn: Lpn) -> Option<Lpn>;
 
+    /// A page is used if it is here, and comes if it is not.
+    fn offer(&mut self, lpn: Lpn) -> Offered {
+        if self.contains(lpn) {
+            self.touch(lpn);
+            Offered::Here
+        } else {
+            Offered::Came { leaves: self.insert(lpn) }
+        }
+    }
+
     /// Drops a page; false if it was not here.
     fn remove(&mut self, lpn: Lpn) -> bool;
 
@@ -80,6 +90,18 @@ pub trait Replacement: Send {
     /// Restores the state from [`Replacement::save`], into an empty cache. False: the numbers are
     /// no state of this policy.
     fn restore(&mut self, numbers: &[u64]) -> bool;
+}
+
+/// What became of a page that was [offered](Replacement::offer).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offered {
+    /// It was here already.
+    Here,
+    /// It came, and for it another one left if the cache was full.
+    Came {
+        /// The one that left.
+        leaves: Option<Lpn>,
+    },
 }
 
 /// The replacement policies.

@@ -41,9 +41,11 @@ impl Replacement for Queue {
     }
 
     fn insert(&mut self, lpn: Lpn) -> Option<Lpn> {
-        let victim = if self.len() == self.capacity { self.take_victim() } else { None };
+        if self.len() == self.capacity {
+            return self.pages.exchange(0, lpn);
+        }
         self.pages.add(0, lpn);
-        victim
+        None
     }
 
     fn remove(&mut self, lpn: Lpn) -> bool {

@@ -13,7 +13,7 @@
 //! flushing when the host is idle.
 
 use super::partial::{Part, Partial, Sectors};
-use super::{Policy, Replacement};
+use super::{Offered, Policy, Replacement};
 use crate::units::Lpn;
 
 /// Pages that leave between two looks at those behind them.
@@ -127,26 +127,31 @@ impl WriteCache {
     }
 
     /// Takes sectors of a page from the host.
+    #[inline]
     pub fn offer(&mut self, lpn: Lpn, part: Part) -> Offer {
         let Some(waiting) = &mut self.waiting else {
             return Offer::Flush(Leaving { lpn, is_partial: !part.is_whole() });
         };
-        if waiting.contains(lpn) {
-            waiting.touch(lpn);
-            if !self.absorbs && part.is_whole() && !self.partial.holds(lpn) {
-                return Offer::Flush(Leaving { lpn, is_partial: false });
-            }
-            if self.partial.get_mut(lpn).is_some_and(|sectors| sectors.complete(part)) {
-                self.partial.remove(lpn);
-            }
-            return Offer::Absorbed;
-        }
+        let Offered::Came { leaves } = waiting.offer(lpn) else {
+            return self.offer_again(lpn, part);
+        };
         // One leaves before the other is noted: no more are here in part than wait.
-        let leaves = waiting.insert(lpn).map(|lpn| self.leaving(lpn));
+        let leaves = leaves.map(|lpn| self.leaving(lpn));
         if !part.is_whole() {
             self.partial.insert(lpn, Sectors::of(part));
         }
         leaves.map_or(Offer::Kept, Offer::Flush)
+    }
+
+    /// Takes sectors of a page that waits.
+    fn offer_again(&mut self, lpn: Lpn, part: Part) -> Offer {
+        if !self.absorbs && part.is_whole() && !self.partial.holds(lpn) {
+            return Offer::Flush(Leaving { lpn, is_partial: false });
+        }
+        if self.partial.get_mut(lpn).is_some_and(|sectors| sectors.complete(part)) {
+            self.partial.remove(lpn);
+        }
+        Offer::Absorbed
     }
 
     /// A page leaves: whether it is time to look at those behind it.
@@ -201,8 +206,9 @@ impl WriteCache {
         waits.then(|| self.leaving(lpn))
     }
 
+    #[inline]
     fn leaving(&mut self, lpn: Lpn) -> Leaving {
-        let is_partial = self.partial.remove(lpn);
+        let is_partial = !self.partial.is_empty() && self.partial.remove(lpn);
         Leaving { lpn, is_partial }
     }
 
