@@ -50,6 +50,8 @@ pub enum Leg {
 pub enum Way {
     /// It is on a leg that takes this time.
     After(Ns),
+    /// The same, and no other event comes before.
+    Next(Ns),
     /// The processor is halted: the command continues when [`HostPath::unblock`] returns it.
     Held,
     /// It is at the firmware.
@@ -156,60 +158,55 @@ impl HostPath {
     #[inline]
     pub fn go_in(&mut self, index: u32, now: Ns, is_next: impl Fn(Ns) -> bool) -> Way {
         let slot = &mut self.slots[index as usize];
-        let command = &slot.command;
+        let (op, bytes) = (slot.command.op.plain(), bytes_of(&slot.command));
         let mut at = now;
-        while slot.leg < Leg::LinkIn {
-            let (leg, span) = match slot.leg {
-                Leg::Submitted => {
-                    let factor = self.jitter.as_mut().map(Jitter::factor);
-                    let from = self.pauses.as_ref().map_or(at, |pauses| pauses.clock(at));
-                    let done = match &mut self.processor {
-                        Some(processor) => {
-                            processor.reserve(from, command.op.plain(), bytes_of(command), factor)
-                        }
-                        None => from,
-                    };
-                    let overhead = self.overhead.of(command.op.plain(), bytes_of(command));
-                    slot.ready = done + scaled(overhead, factor);
-                    (Leg::Processor, slot.ready - from)
-                }
-                Leg::Processor => {
-                    if let Some(pauses) = &mut self.pauses {
-                        if pauses.hold(index) {
-                            return Way::Held;
-                        }
-                        let left = slot.ready.0.saturating_sub(pauses.clock(at).0);
-                        if left > 0 {
-                            return Way::After(Ns(left));
-                        }
-                    }
-                    let wait = match &mut self.throttle {
-                        Some(throttle) => throttle.delay(at, command.op.plain(), bytes_of(command)),
-                        None => Ns(0),
-                    };
-                    (Leg::Throttle, wait)
-                }
-                _ => {
-                    let arrived = match &mut self.link {
-                        // The command of a read travels with its data.
-                        Some(link) if command.op != HostOp::Read => {
-                            let is_write = command.op.writes();
-                            let bytes = if is_write { bytes_of(command) } else { 0 };
-                            link.reserve(at, Direction::ToDrive, bytes)
-                        }
-                        _ => at,
-                    };
-                    (Leg::LinkIn, arrived - at)
-                }
+        if slot.leg == Leg::Submitted {
+            let factor = self.jitter.as_mut().map(Jitter::factor);
+            let from = self.pauses.as_ref().map_or(at, |pauses| pauses.clock(at));
+            let done = match &mut self.processor {
+                Some(processor) => processor.reserve(from, op, bytes, factor),
+                None => from,
             };
-            slot.leg = leg;
-            at = at + span;
-            if span > Ns(0) && !is_next(at) {
-                break;
+            slot.ready = done + scaled(self.overhead.of(op, bytes), factor);
+            slot.leg = Leg::Processor;
+            at = at + (slot.ready - from);
+            if at > now && !is_next(at) {
+                return Way::After(at - now);
+            }
+        }
+        if slot.leg == Leg::Processor {
+            if let Some(pauses) = &mut self.pauses {
+                if pauses.hold(index) {
+                    return Way::Held;
+                }
+                let left = slot.ready.0.saturating_sub(pauses.clock(at).0);
+                if left > 0 {
+                    return Way::After(Ns(left));
+                }
+            }
+            slot.leg = Leg::Throttle;
+            if let Some(throttle) = &mut self.throttle {
+                let wait = throttle.delay(at, op, bytes);
+                at = at + wait;
+                if wait > Ns(0) && !is_next(at) {
+                    return Way::After(at - now);
+                }
+            }
+        }
+        if slot.leg == Leg::Throttle {
+            slot.leg = Leg::LinkIn;
+            // The command of a read travels with its data.
+            if let Some(link) = self.link.as_mut().filter(|_| op != HostOp::Read) {
+                let bytes = if op == HostOp::Write { bytes } else { 0 };
+                let arrived = link.reserve(at, Direction::ToDrive, bytes);
+                if arrived > at && !is_next(arrived) {
+                    return Way::After(arrived - now);
+                }
+                at = arrived;
             }
         }
         if at > now {
-            Way::After(at - now)
+            Way::Next(at - now)
         } else {
             Way::Arrived
         }

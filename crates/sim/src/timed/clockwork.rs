@@ -137,15 +137,11 @@ impl Clockwork {
         self.comes_alone && !self.backend.has_completed() && self.engine.is_quiet_until(at)
     }
 
-    /// A command continues after a while.
+    /// A command continues after a while, in which [nothing else](Clockwork::is_alone_until)
+    /// happens.
     #[inline]
-    pub(super) fn go_on_after(&mut self, index: u32, span: Ns) {
-        let at = self.now() + span;
-        if self.is_alone_until(at) {
-            self.goes_next = Some((index, at));
-        } else {
-            self.schedule(span, Event::Leg(index));
-        }
+    pub(super) fn go_on_next(&mut self, index: u32, span: Ns) {
+        self.goes_next = Some((index, self.now() + span));
     }
 
     /// A command continues by an event at this instant, so that completions never nest.

@@ -83,7 +83,8 @@ impl TimedStage {
     fn go_in(&mut self, drive: &mut Drive, index: u32) {
         let (clockwork, now) = (&self.clockwork, self.clockwork.now());
         match self.host.path.go_in(index, now, |at| clockwork.is_alone_until(at)) {
-            Way::After(span) => self.clockwork.go_on_after(index, span),
+            Way::After(span) => self.clockwork.schedule(span, Event::Leg(index)),
+            Way::Next(span) => self.clockwork.go_on_next(index, span),
             Way::Held => {}
             Way::Arrived => self.start(drive, index),
         }
