@@ -20,71 +20,38 @@ const PERCENTILES: [(&str, f64); 6] = [
     ("p99999", 0.99999),
 ];
 
-/// Samples of one kind of command.
+/// Samples, as far as the series asks for them.
 #[derive(Clone)]
-pub struct Latencies {
+pub struct Samples {
     bins: Bins,
     sum_ns: u128,
-    /// Sum of squares in us^2, for the standard deviation.
-    sum_squares: f64,
-    min_ns: u64,
     max_ns: u64,
 }
 
-impl Default for Latencies {
-    fn default() -> Self {
-        Self::with_bits(10)
-    }
-}
-
-impl Latencies {
-    /// No samples; percentiles will have this number of bits.
+impl Samples {
+    /// None; percentiles will have this number of bits.
     fn with_bits(bits: u32) -> Self {
-        let bins = Bins::new(bits);
-        Self { bins, sum_ns: 0, sum_squares: 0.0, min_ns: u64::MAX, max_ns: 0 }
+        Self { bins: Bins::new(bits), sum_ns: 0, max_ns: 0 }
     }
 
     /// Adds a sample.
     #[inline]
-    pub fn record(&mut self, latency: Ns) {
+    fn record(&mut self, latency: Ns) {
         self.bins.record(latency.0);
         self.sum_ns += u128::from(latency.0);
-        let us = latency.0 as f64 * 1e-3;
-        self.sum_squares += us * us;
-        self.min_ns = self.min_ns.min(latency.0);
         self.max_ns = self.max_ns.max(latency.0);
-    }
-
-    /// Number of samples.
-    pub fn count(&self) -> u64 {
-        self.bins.count()
-    }
-
-    /// Sum of all samples.
-    pub fn sum_ns(&self) -> u128 {
-        self.sum_ns
-    }
-
-    /// The longest sample in nanoseconds; 0 without samples.
-    pub fn max_ns(&self) -> u64 {
-        self.max_ns
-    }
-
-    /// Bins that hold samples, ascending: the largest value in nanoseconds that falls into the bin
-    /// (at most the longest sample), and how many do.
-    pub fn bins(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.bins.iter().map(|(value, count)| (value.min(self.max_ns), count))
     }
 
     /// Mean in microseconds; `None` without samples.
     pub fn mean_us(&self) -> Option<f64> {
-        (self.count() > 0).then(|| self.sum_ns as f64 / self.count() as f64 * 1e-3)
+        let count = self.bins.count();
+        (count > 0).then(|| self.sum_ns as f64 / count as f64 * 1e-3)
     }
 
     /// The latency in microseconds that a share of the samples does not exceed; `None` with fewer
     /// than ten samples beyond it.
     pub fn quantile_us(&self, share: f64) -> Option<f64> {
-        let beyond = self.count() as f64 * (1.0 - share);
+        let beyond = self.bins.count() as f64 * (1.0 - share);
         // 1 - 0.9 is not exactly 0.1: a hundredth of a sample is not a sample.
         let value = || self.bins.quantile(share).min(self.max_ns);
         (beyond > 9.99).then(|| value() as f64 * 1e-3)
@@ -93,16 +60,79 @@ impl Latencies {
     /// Forgets all samples.
     pub fn clear(&mut self) {
         self.bins.clear();
-        (self.sum_ns, self.sum_squares, self.min_ns, self.max_ns) = (0, 0.0, u64::MAX, 0);
+        (self.sum_ns, self.max_ns) = (0, 0);
+    }
+
+    /// Adds all samples of another.
+    fn merge(&mut self, other: &Self) {
+        self.bins.add(&other.bins);
+        self.sum_ns += other.sum_ns;
+        self.max_ns = self.max_ns.max(other.max_ns);
+    }
+}
+
+/// Samples of one kind of command.
+#[derive(Clone)]
+pub struct Latencies {
+    samples: Samples,
+    /// Sum of squares in us^2, for the standard deviation.
+    sum_squares: f64,
+    min_ns: u64,
+}
+
+impl Default for Latencies {
+    fn default() -> Self {
+        Self { samples: Samples::with_bits(10), sum_squares: 0.0, min_ns: u64::MAX }
+    }
+}
+
+impl Latencies {
+    /// Adds a sample.
+    #[inline]
+    pub fn record(&mut self, latency: Ns) {
+        self.samples.record(latency);
+        let us = latency.0 as f64 * 1e-3;
+        self.sum_squares += us * us;
+        self.min_ns = self.min_ns.min(latency.0);
+    }
+
+    /// Number of samples.
+    pub fn count(&self) -> u64 {
+        self.samples.bins.count()
+    }
+
+    /// Sum of all samples.
+    pub fn sum_ns(&self) -> u128 {
+        self.samples.sum_ns
+    }
+
+    /// The longest sample in nanoseconds; 0 without samples.
+    pub fn max_ns(&self) -> u64 {
+        self.samples.max_ns
+    }
+
+    /// Bins that hold samples, ascending: the largest value in nanoseconds that falls into the bin
+    /// (at most the longest sample), and how many do.
+    pub fn bins(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let Samples { bins, max_ns, .. } = &self.samples;
+        bins.iter().map(|(value, count)| (value.min(*max_ns), count))
+    }
+
+    /// See [`Samples::mean_us`].
+    pub fn mean_us(&self) -> Option<f64> {
+        self.samples.mean_us()
+    }
+
+    /// See [`Samples::quantile_us`].
+    pub fn quantile_us(&self, share: f64) -> Option<f64> {
+        self.samples.quantile_us(share)
     }
 
     /// Adds all samples of another.
     pub fn merge(&mut self, other: &Self) {
-        self.bins.add(&other.bins);
-        self.sum_ns += other.sum_ns;
+        self.samples.merge(&other.samples);
         self.sum_squares += other.sum_squares;
         self.min_ns = self.min_ns.min(other.min_ns);
-        self.max_ns = self.max_ns.max(other.max_ns);
     }
 
     /// The row of the result file, in microseconds.
@@ -115,7 +145,7 @@ impl Latencies {
         for (name, share) in PERCENTILES {
             row.insert(name.into(), json!(self.quantile_us(share)));
         }
-        row.insert("max".into(), json!(any.then_some(self.max_ns as f64 * 1e-3)));
+        row.insert("max".into(), json!(any.then_some(self.max_ns() as f64 * 1e-3)));
         row.insert("stddev".into(), json!(self.stddev_us()));
         Value::Object(row)
     }
@@ -135,13 +165,13 @@ pub struct LatencyBook {
     flush: Latencies,
     /// All commands since the last sample of the series, in wide bins, since it is read and cleared
     /// often.
-    pub interval: Latencies,
+    pub interval: Samples,
 }
 
 impl Default for LatencyBook {
     fn default() -> Self {
         let [read, write, trim, flush] = std::array::from_fn(|_| Latencies::default());
-        Self { read, write, trim, flush, interval: Latencies::with_bits(7) }
+        Self { read, write, trim, flush, interval: Samples::with_bits(7) }
     }
 }
 

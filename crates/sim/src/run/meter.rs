@@ -43,6 +43,19 @@ pub(super) struct Sampling {
     pub(super) series: Series,
     pub(super) count: u64,
     pub(super) taken: u64,
+    /// What has to be done of the stage for the next point; 0 until that was asked for.
+    pub(super) due: u64,
+}
+
+impl Sampling {
+    /// What has to be done of a stage of `total` for the next point; `u64::MAX`: none comes.
+    fn next_due(&self, total: u64) -> u64 {
+        if total == 0 || self.taken >= self.count {
+            return u64::MAX;
+        }
+        let point = u128::from(self.taken + 1) * u128::from(total);
+        point.div_ceil(u128::from(self.count)) as u64
+    }
 }
 
 /// What a stage of a run has issued, its series and its steady state.
@@ -363,24 +376,25 @@ impl StageMeter {
     fn next_sample(&self, bytes: u64) -> Option<u64> {
         let (done, total) = self.extent(Ns(0));
         let sampling = self.sampling.as_ref().filter(|it| total > 0 && it.taken < it.count)?;
-        let point = u128::from(sampling.taken + 1) * u128::from(total);
-        let left = (point.div_ceil(u128::from(sampling.count)) as u64).saturating_sub(done);
+        let left = sampling.next_due(total).saturating_sub(done);
         Some(if matches!(self.limit, Limit::Ios(_)) { left } else { left.div_ceil(bytes) })
     }
 
+    /// Takes a point of the series if it is due.
     #[inline]
     fn sample(&mut self, drive: &mut Drive, timed: Option<&mut TimedStage>) {
         let now = timed.as_ref().map_or(Ns(0), |timed| timed.now());
         let (done, total) = self.extent(now);
         let Some(sampling) = &mut self.sampling else { return };
-        let reached = |points: u64| {
-            u128::from(done) * u128::from(sampling.count) >= u128::from(points) * u128::from(total)
-        };
-        if total > 0 && sampling.taken < sampling.count && reached(sampling.taken + 1) {
+        if done < sampling.due {
+            return;
+        }
+        if done >= sampling.next_due(total) {
             sampling.taken =
                 (u128::from(done) * u128::from(sampling.count) / u128::from(total)) as u64;
             sampling.series.sample(drive, timed);
         }
+        sampling.due = sampling.next_due(total);
     }
 }
 

@@ -234,6 +234,7 @@ impl Run {
             series: Series::new(drive, timed.as_deref()),
             count: self.sample_count,
             taken: 0,
+            due: 0,
         });
         if is_measured {
             if let Some(slow) = &mut drive.slow {
