@@ -104,21 +104,35 @@ impl Background {
         if let Some(collector) = &mut self.collector {
             collector.last_done = clockwork.now();
         }
-        let block = block_of(drive, done);
-        let die = drive.geometry.die_of_block(block);
-        if done.kind() == OpKind::Erase
-            && is_erased(&clockwork.backend, drive, block)
-            && drive.ftl.room(die).victim() == Some(block)
-        {
-            drive.ftl.finish(End::Erase(die, block));
-            (self.quiet_die, self.calm) = (None, None);
-            self.admit_stalled(clockwork, host, drive, die);
+        let die = die_of(drive, done);
+        if done.kind() == OpKind::Erase {
+            self.erased(clockwork, host, drive, block_of(drive, done));
         }
         if self.quiet_die != Some(die) && !self.is_calm(clockwork, drive, die) {
             self.collect(clockwork, host, drive, die);
         }
         if let Some(collector) = &mut self.collector {
             collector.note_idle(clockwork, die);
+        }
+    }
+
+    /// The erase of a block, or of a member of it, has ended: if it is the victim of its die, writes
+    /// that waited for it continue.
+    #[cold]
+    fn erased(
+        &mut self,
+        clockwork: &mut Clockwork,
+        host: &mut HostSide,
+        drive: &mut Drive,
+        block: BlockId,
+    ) {
+        let die = drive.geometry.die_of_block(block);
+        if is_erased(&clockwork.backend, drive, block)
+            && drive.ftl.room(die).victim() == Some(block)
+        {
+            drive.ftl.finish(End::Erase(die, block));
+            (self.quiet_die, self.calm) = (None, None);
+            self.admit_stalled(clockwork, host, drive, die);
         }
     }
 
@@ -465,6 +479,15 @@ fn is_erased(backend: &Backend, drive: &Drive, block: BlockId) -> bool {
     let Some(members) = drive.media.superblocks() else { return true };
     let all = members.of(block).iter().filter(|&&own| own != HOLE).map(|&own| BlockId(own));
     backend.full().is_none_or(|full| full.flash.blocks.are_erased(all))
+}
+
+/// The die of the FTL that an operation goes to.
+#[inline]
+fn die_of(drive: &Drive, done: FlashOp) -> DieId {
+    if drive.geometry.die_count == 1 {
+        return DieId(0);
+    }
+    drive.geometry.die_of_block(block_of(drive, done))
 }
 
 /// The block of the FTL that an operation goes to.

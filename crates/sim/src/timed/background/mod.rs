@@ -208,16 +208,22 @@ impl Background {
         if !is_alone || host.cache.is_awaited() {
             return;
         }
-        while let Some(op) = clockwork.backend.full_mut().and_then(|full| full.done.take_freed()) {
-            let now = clockwork.now();
-            if let Some(collector) = &mut self.collector {
-                collector.last_done = now;
-                collector.note_idle(clockwork, DieId(0));
-            }
-            if let Some(refresher) = &mut self.refresher {
-                refresher.last_done = now;
-            }
+        let Some(full) = clockwork.backend.full_mut() else { return };
+        let mut has_ended = false;
+        while let Some(op) = full.done.take_freed() {
             host.cache.release(op.command(), op.count());
+            has_ended = true;
+        }
+        if !has_ended {
+            return;
+        }
+        let now = clockwork.now();
+        if let Some(collector) = &mut self.collector {
+            collector.last_done = now;
+            collector.note_idle(clockwork, DieId(0));
+        }
+        if let Some(refresher) = &mut self.refresher {
+            refresher.last_done = now;
         }
     }
 
