@@ -228,16 +228,17 @@ impl Drive {
         self.ftl.prefetch(self.first_page(coming), Touched::Page);
     }
 
+    #[inline]
     pub(crate) fn first_page(&self, command: &HostCommand) -> Lpn {
-        let shift = (self.geometry.page_bytes / SECTOR_BYTES).trailing_zeros();
-        Lpn((command.sector >> shift) as u32)
+        Lpn((command.sector >> self.page_shift()) as u32)
     }
 
     /// The pages that a command touches.
+    #[inline]
     pub(crate) fn pages_of(&self, command: &HostCommand) -> impl Iterator<Item = Lpn> {
-        let sectors = self.geometry.page_bytes / SECTOR_BYTES;
         let limit = command.sector + u64::from(command.sector_count);
-        (self.first_page(command).0..limit.div_ceil(sectors) as u32).map(Lpn)
+        let past = limit + (1 << self.page_shift()) - 1;
+        (self.first_page(command).0..(past >> self.page_shift()) as u32).map(Lpn)
     }
 
     /// Flash operations since the drive was made.

@@ -39,18 +39,24 @@ impl FrontShape {
 }
 
 impl Drive {
+    /// Sectors of a page, as a power of two.
+    #[inline]
+    pub(super) fn page_shift(&self) -> u32 {
+        self.geometry.page_bytes.trailing_zeros() - SECTOR_BYTES.trailing_zeros()
+    }
+
     /// What its front is like.
     #[inline]
     pub(crate) fn front_shape(&self) -> FrontShape {
-        let page_shift = self.geometry.page_bytes.trailing_zeros();
         let is_plain = self.is_plain();
+        let page_bits = self.geometry.page_bytes.trailing_zeros();
+        let stretch = self.config.ftl.coalesce_bytes.unwrap_or(0) >> page_bits;
         FrontShape {
             is_plain,
             takes_singles: is_plain && !self.ftl.traits().merges,
             pads: !self.config.host.power_loss_protected,
-            stretch: (self.config.ftl.coalesce_bytes.unwrap_or(0) >> page_shift).max(1) as u32,
-            // A page is a power of two sectors.
-            page_shift: page_shift - SECTOR_BYTES.trailing_zeros(),
+            stretch: stretch.max(1) as u32,
+            page_shift: self.page_shift(),
         }
     }
 
