@@ -8,11 +8,11 @@
 use std::sync::Arc;
 
 use super::config::DeviceConfig;
+use super::data_commands::FrontShape;
 use super::host_counters::HostCounters;
 use super::patrol::Patrol;
 use super::placement_ids::{CommandIds, SharedPlacer};
 use super::power_loss::PowerLossConfig;
-use super::single_pages::FrontShape;
 use crate::ftl::gc::Choosers;
 use crate::ftl::zones::Zones;
 use crate::ftl::{FlashSink, Ftl, NoRoom, Pending, PurgeScope, Setting, Touched};
@@ -200,7 +200,7 @@ impl Drive {
         &mut self,
         shape: FrontShape,
     ) -> (Front<'_>, &mut Media, &mut ReadErrors) {
-        let FrontShape { is_plain, takes_singles, pads, stretch, page_shift } = shape;
+        let FrontShape { is_plain, takes_singles, pads, stretch, page_shift, .. } = shape;
         let front = Front {
             takes_singles,
             ftl: &mut self.ftl,
@@ -471,7 +471,7 @@ impl Front<'_> {
     }
 
     #[inline]
-    fn write_page<S: CommandSink>(
+    pub(super) fn write_page<S: CommandSink>(
         &mut self,
         sink: &mut S,
         command: &HostCommand,

@@ -15,6 +15,7 @@ mod cells;
 pub(crate) mod checkpoint;
 mod config;
 mod counts;
+mod data_commands;
 #[allow(clippy::module_inception)] // the main type of the room
 mod drive;
 pub(crate) mod health;
@@ -31,13 +32,13 @@ mod power_loss;
 mod reconfigure;
 mod remains;
 mod rules;
-mod single_pages;
 mod superblocks;
 mod trims;
 pub(crate) mod zones;
 
 pub use config::DeviceConfig;
 pub(crate) use counts::Counts;
+pub(crate) use data_commands::{moves_data, FrontShape};
 pub use drive::Drive;
 pub(crate) use drive::{total, CommandSink, Front};
 pub use health::Wellness;
@@ -54,5 +55,4 @@ pub use power_loss::{
     SeqReorder, SubpageWrite, SuspectPages, TrimLog,
 };
 pub use remains::{Checkpoint, Mounting, Remains};
-pub(crate) use single_pages::FrontShape;
 pub(crate) use trims::aim_trim;

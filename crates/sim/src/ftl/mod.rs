@@ -109,6 +109,7 @@ impl Traits {
             is_separable: books.map.is_separable(),
             looks_up: books.translation.is_some(),
             merges: pools.first().is_some_and(|pool| pool.scheme.is_some()),
+            ends_with_program: matches!(route, Route::InTurns(_) | Route::Ordered),
         }
     }
 }

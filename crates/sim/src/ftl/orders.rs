@@ -72,6 +72,8 @@ pub struct Traits {
     pub looks_up: bool,
     /// Whether blocks of data and log blocks are merged.
     pub merges: bool,
+    /// Whether nothing follows the program of a page that the host writes.
+    pub ends_with_program: bool,
 }
 
 impl Traits {

@@ -19,13 +19,12 @@
 
 use super::backend::Backend;
 use super::clockwork::Event;
-use super::host_side::Single;
 use super::sink::TimedSink;
 use super::stage::{Step, TimedStage};
 use crate::controller::breakdown::{Part, Parts};
 use crate::controller::timeline::Lane;
 use crate::controller::{FlashOp, OpKind, NO_COMMAND};
-use crate::drive::{Drive, Front};
+use crate::drive::{Drive, Front, FrontShape};
 use crate::ftl::Pending;
 use crate::host::path::{Leg, Slot, Way};
 use crate::host::read_ahead::FETCH;
@@ -127,12 +126,12 @@ impl TimedStage {
     /// The FTL decides; operations are queued. A command that waits for nothing completes by an
     /// event at this instant, so that completions never nest.
     fn start(&mut self, drive: &mut Drive, index: u32) {
-        let single = self.host.single(index);
-        if single.is_none() && drive.ftl.traits().looks_up && self.awaits_map(drive, index) {
+        let passes = self.host.passes(index);
+        if passes.is_none() && drive.ftl.traits().looks_up && self.awaits_map(drive, index) {
             return;
         }
-        let begun = match single {
-            Some(single) => self.begin_single(drive, index, single),
+        let begun = match passes {
+            Some(front) => self.begin_data(drive, index, front),
             None => self.begin(drive, index),
         };
         let slot = self.host.path.slot(index);
@@ -160,7 +159,7 @@ impl TimedStage {
     }
 
     /// The FTL decides for the command of a slot.
-    #[inline(never)] // most commands are of a single page
+    #[inline(never)] // most commands only move data
     fn begin(&mut self, drive: &mut Drive, index: u32) -> Begun {
         let command = self.host.path.slot(index).command;
         let is_data = matches!(command.op, HostOp::Read | HostOp::Write);
@@ -186,17 +185,27 @@ impl TimedStage {
         begun
     }
 
-    /// The same for a command of a single page.
+    /// The same for a command that only moves data.
     #[inline]
-    fn begin_single(&mut self, drive: &mut Drive, index: u32, single: Single) -> Begun {
+    fn begin_data(&mut self, drive: &mut Drive, index: u32, shape: FrontShape) -> Begun {
         let Self { clockwork, host, background } = self;
-        let Single { shape, op, lpn } = single;
-        debug_assert!(shape == drive.front_shape() && drive.applies_singles(), "another drive");
+        debug_assert!(shape == drive.front_shape() && drive.lets_data_pass(), "another drive");
         let calm = background.calm;
+        let command = &host.path.slot(index).command;
+        let page = shape.single_page(command).map(|lpn| (command.op, lpn));
+        let asked = page.ok_or_else(|| *command);
         let begun =
             background.with_bare_sink(clockwork, host, drive, (index, shape), |front, sink| {
-                let refused = front.apply_single(sink, op, lpn).err();
-                Begun::of(sink, refused.map(|_| 1 << front.page_shift))
+                let before = front.host.sectors[HostOp::Write.index()];
+                let (moved, sectors) = match &asked {
+                    Ok((op, lpn)) => {
+                        sink.ends_with_program = shape.ends_with_program;
+                        (front.move_page(sink, *op, *lpn), 1 << front.page_shift)
+                    }
+                    Err(command) => (front.move_data(sink, command), command.sector_count),
+                };
+                let kept = || (front.host.sectors[HostOp::Write.index()] - before) as u32;
+                Begun::of(sink, moved.err().map(|_| sectors - kept()))
             });
         background.calm = calm.and_then(|calm| calm.behind(begun.programmed_pages));
         begun

@@ -7,7 +7,7 @@ use super::clockwork::{Clockwork, Event};
 use super::ledger::Ledger;
 use super::observation::Observation;
 use crate::controller::timeline::Lane;
-use crate::drive::{Drive, FrontShape};
+use crate::drive::{moves_data, Drive, FrontShape};
 use crate::ftl::WritesComplete;
 use crate::host::cache::Fence;
 use crate::host::latency::LatencyBook;
@@ -16,7 +16,7 @@ use crate::host::read_ahead::ReadAhead;
 use crate::host::tenants::TenantBook;
 use crate::op::HostOp;
 use crate::reads::Lost;
-use crate::units::{Lpn, Ns, Ppn};
+use crate::units::{Ns, Ppn};
 use crate::workload::Host;
 
 /// Pages of the write cache on their way to the flash, and who waits for a slot there.
@@ -55,14 +55,6 @@ pub(super) struct FailingRead {
     pub(super) lost: Lost,
 }
 
-/// A read or write of a single page, in a drive whose front is of this shape.
-#[derive(Clone, Copy)]
-pub(super) struct Single {
-    pub(super) shape: FrontShape,
-    pub(super) op: HostOp,
-    pub(super) lpn: Lpn,
-}
-
 /// What flushes wait for apart from operations.
 #[derive(Default)]
 struct Settling {
@@ -88,9 +80,9 @@ pub(crate) struct HostSide {
     pub(crate) is_worn_out: bool,
     /// Reads of superblocks that will not be corrected.
     pub(super) failing: Vec<FailingRead>,
-    /// What the front of the drive is like, if commands of a single page take a way of their own;
+    /// What the front of the drive is like, if commands that move data take a way of their own;
     /// only in a stage that [runs by itself](super::stage::TimedStage::run_by_itself).
-    pub(super) singles: Option<FrontShape>,
+    pub(super) front: Option<FrontShape>,
 }
 
 impl HostSide {
@@ -114,16 +106,15 @@ impl HostSide {
             arrivals: 0,
             is_worn_out: false,
             failing: Vec::new(),
-            singles: None,
+            front: None,
         }
     }
 
-    /// The page of the command of a slot, if it takes the way of single pages.
+    /// What the front of the drive is like, if the command of a slot takes the way of those that
+    /// move data.
     #[inline]
-    pub(super) fn single(&mut self, index: u32) -> Option<Single> {
-        let shape = self.singles?;
-        let command = &self.path.slot(index).command;
-        Some(Single { shape, op: command.op, lpn: shape.single_page(command)? })
+    pub(super) fn passes(&mut self, index: u32) -> Option<FrontShape> {
+        self.front.filter(|_| moves_data(&self.path.slot(index).command))
     }
 
     /// Schedules the arrival of a tenant's next command, or the end of its pause.

@@ -56,6 +56,8 @@ pub(super) struct TimedSink<'a> {
     pub(super) clock_start: Option<Ns>,
     /// Number of flash pages that hold the next run of collected reads, if work is counted.
     pub(super) pages: u16,
+    /// The program of a page that leaves the write buffer is the last operation of the command.
+    pub(super) ends_with_program: bool,
 }
 
 /// Asks for what a read of a page will touch: tables of pages and of blocks that are too large for
@@ -171,6 +173,11 @@ impl TimedSink<'_> {
         match self.backend {
             Backend::Plain(plain) => plain.enqueue(self.engine, target.die, op),
             Backend::Full(full) => {
+                let op = op.in_slc(target.is_slc);
+                let is_last = self.ends_with_program && op.frees_buffer();
+                if is_last && full.stage_past_queue(target.die, op) {
+                    return;
+                }
                 let detail = Detail {
                     retries: extra.retries.min(u32::from(u16::MAX)) as u16,
                     soft_reads: extra.soft_reads.min(u32::from(u16::MAX)) as u16,
@@ -182,7 +189,7 @@ impl TimedSink<'_> {
                 if let (Some(meets), true) = (&mut self.meets_write, waits) {
                     *meets |= op.kind() == OpKind::Read && full.writes_first(target.die);
                 }
-                full.enqueue(self.engine, target.die, op.in_slc(target.is_slc), detail);
+                full.enqueue(self.engine, target.die, op, detail);
             }
         }
     }

@@ -96,9 +96,9 @@ impl TimedStage {
             !self.host.ledger.is_watched() && clockwork.backend.recorder().is_none();
         clockwork.comes_alone =
             clockwork.skips_events && comes_alone && !self.host.path.has_pauses();
-        let lets_singles = drive.applies_singles()
-            && self.background.lets_singles(clockwork, &mut self.host);
-        self.host.singles = lets_singles.then(|| drive.front_shape());
+        let passes =
+            drive.lets_data_pass() && self.background.lets_data_pass(clockwork, &mut self.host);
+        self.host.front = passes.then(|| drive.front_shape());
     }
 
     /// The power may fail: erases wait for the programs that were ordered before them, and flushes

@@ -31,6 +31,7 @@
 //! | `Watch` | counts and records of its work |
 
 mod blocks;
+mod buffered;
 mod bus;
 mod choose;
 mod cut;

@@ -100,7 +100,7 @@ impl Background {
     }
 
     /// The same for the command of a slot where the shape of the front is known, without what
-    /// [single pages](Background::lets_singles) do not need.
+    /// commands that only [move data](Background::lets_data_pass) do not need.
     #[inline]
     pub(super) fn with_bare_sink<T>(
         &mut self,
@@ -135,6 +135,7 @@ impl Background {
             meets_write: host.path.has_pauses().then_some(false),
             clock_start: self.refresher.as_ref().map(|refresher| refresher.clock(Ns(0))),
             pages: 0,
+            ends_with_program: false,
         };
         let outcome = work(&mut front, &mut sink);
         host.path.note_lost(slot, sink.errors.lost_of_host() > lost_before);
@@ -144,9 +145,9 @@ impl Background {
         outcome
     }
 
-    /// Whether no command of a single page needs more than its operations: nothing is recorded,
+    /// Whether no command that moves data needs more than its operations: nothing is recorded,
     /// throttled, read ahead, or padded after a while.
-    pub(super) fn lets_singles(&self, clockwork: &mut Clockwork, host: &mut HostSide) -> bool {
+    pub(super) fn lets_data_pass(&self, clockwork: &mut Clockwork, host: &mut HostSide) -> bool {
         self.fill.is_none()
             && host.ahead.is_none()
             && host.path.throttle().is_none()

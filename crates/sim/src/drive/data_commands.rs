@@ -1,8 +1,8 @@
-//! Commands that read or write exactly one page: most of those that a drive gets.
+//! Commands that read or write data and ask for nothing else: most of those that a drive gets.
 //!
 //! What each of them would ask of the drive again is known as long as its caches stay: it is the
-//! [`FrontShape`]. In simulated time they take a way of their own past everything that such a
-//! command cannot need, see [`FrontShape::single_page`] and [`Front::apply_single`].
+//! [`FrontShape`]. In simulated time such commands take a way of their own past everything that
+//! they cannot need; those of one whole page, the shortest.
 
 use super::drive::{CommandSink, Drive, Front};
 use crate::ftl::NoRoom;
@@ -22,20 +22,27 @@ pub(crate) struct FrontShape {
     pub(super) stretch: u32,
     /// Sectors of a page, as a power of two.
     pub(super) page_shift: u32,
+    /// Whether a write of one page programs one page of the host, and no operation follows it.
+    pub(crate) ends_with_program: bool,
 }
 
 impl FrontShape {
-    /// The page of a command that reads or writes exactly one, and asks for nothing else.
+    /// The page of a command that [moves data](moves_data), if that is one whole page.
     #[inline]
     pub(crate) fn single_page(self, command: &HostCommand) -> Option<Lpn> {
         let sectors = 1 << self.page_shift;
-        let is_single = matches!(command.op, HostOp::Read | HostOp::Write)
-            && u64::from(command.sector_count) == sectors
-            && command.sector & (sectors - 1) == 0
-            && !command.is_fua
-            && command.purpose == Purpose::Data;
+        let is_single =
+            u64::from(command.sector_count) == sectors && command.sector & (sectors - 1) == 0;
         is_single.then(|| Lpn((command.sector >> self.page_shift) as u32))
     }
+}
+
+/// Whether a command reads or writes data and asks for nothing else.
+#[inline]
+pub(crate) fn moves_data(command: &HostCommand) -> bool {
+    matches!(command.op, HostOp::Read | HostOp::Write)
+        && !command.is_fua
+        && command.purpose == Purpose::Data
 }
 
 impl Drive {
@@ -57,11 +64,12 @@ impl Drive {
             pads: !self.config.host.power_loss_protected,
             stretch: stretch.max(1) as u32,
             page_shift: self.page_shift(),
+            ends_with_program: stretch <= 1 && self.ftl.traits().ends_with_program,
         }
     }
 
-    /// Whether commands of one page may take the way of [`Front::apply_single`].
-    pub(crate) fn applies_singles(&self) -> bool {
+    /// Whether commands that [move data](moves_data) may take the way of [`Front::move_data`].
+    pub(crate) fn lets_data_pass(&self) -> bool {
         self.clean.is_none()
             && self.ids.is_none()
             && self.ftl.zones().is_none()
@@ -81,10 +89,30 @@ impl Front<'_> {
         is_single.then(|| self.first_page(command))
     }
 
-    /// As [`Front::apply`] for a command of a [single page](FrontShape::single_page), of a drive
-    /// that [applies](Drive::applies_singles) them.
+    /// As [`Front::apply`] for a command that [moves data](moves_data), of a drive that
+    /// [lets it pass](Drive::lets_data_pass).
+    pub(crate) fn move_data<S: CommandSink>(
+        &mut self,
+        sink: &mut S,
+        command: &HostCommand,
+    ) -> Result<(), NoRoom> {
+        let kind = usize::from(command.op == HostOp::Write);
+        self.host.commands[kind] += 1;
+        self.host.sectors[kind] += u64::from(command.sector_count);
+        for page in self.pages(command) {
+            if kind == 0 {
+                self.read_page(sink, Lpn(page), self.part(command, page));
+            } else if let Err(no_room) = self.write_page(sink, command, page) {
+                self.refuse(command, page);
+                return Err(no_room);
+            }
+        }
+        Ok(())
+    }
+
+    /// The same for a command of a [single page](FrontShape::single_page).
     #[inline]
-    pub(crate) fn apply_single<S: CommandSink>(
+    pub(crate) fn move_page<S: CommandSink>(
         &mut self,
         sink: &mut S,
         op: HostOp,
