@@ -81,6 +81,8 @@ pub struct PageTypes {
     tells_suspects: bool,
     /// Bits of a cell, or 1 if types are not distinguished.
     bits: usize,
+    /// The type and the group of layers of each sort that nothing disturbed.
+    parts: [(u8, u8); SORTS_MAX],
     /// By place in the block: rows go through the types in turn, lower page first, as the lists of
     /// `nand.timing` do.
     at: Arc<[u8]>,
@@ -96,7 +98,17 @@ impl PageTypes {
         let type_of = |page| (geometry.row_of(page) as usize % bits) as u8;
         let at = (0..geometry.pages_per_block).map(type_of).collect();
         let at_slc = (0..geometry.pages_per_block).map(|_| slc.unwrap_or(0)).collect();
-        Self { types: count, places: count, programs: 1, tells_suspects: false, bits, at, at_slc }
+        let parts = std::array::from_fn(|sort| ((sort % count) as u8, (sort / count) as u8));
+        Self {
+            types: count,
+            places: count,
+            programs: 1,
+            tells_suspects: false,
+            bits,
+            parts,
+            at,
+            at_slc,
+        }
     }
 
     /// Distinguishes pages by the number of later programs of their page.
@@ -167,7 +179,8 @@ impl PageTypes {
     /// The type and the group of layers of a sort that nothing disturbed.
     #[inline]
     pub(super) fn parts(&self, sort: usize) -> (usize, usize) {
-        (sort % self.types, sort / self.types)
+        let (page_type, group) = self.parts[sort];
+        (page_type.into(), group.into())
     }
 
     /// The types of the pages of superblocks: those of the blocks of the flash that contain them.
@@ -193,7 +206,8 @@ impl PageTypes {
     }
 
     /// The sort of a page.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // what it asks of the page was asked before it
     pub(super) fn of(&self, media: &Media, ppn: Ppn) -> usize {
         let geometry = media.geometry();
         if !self.tells_pages() {

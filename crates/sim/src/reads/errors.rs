@@ -329,7 +329,8 @@ impl ReadErrors {
     }
 
     /// Counts reads of pages of one sort of a block; returns their kind.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // a call passes more than it computes
     pub(super) fn count_in(&mut self, stressed: Stressed, sort: usize, page_count: u32) -> usize {
         let Stressed { block, erases, copies, is_half_erased, .. } = stressed;
         let Undisturbed { sort, disturbs, is_suspect } = self.types.undisturbed(sort);
