@@ -152,7 +152,8 @@ impl Hosts {
     }
 
     /// Draws the next command of a host, within the limit: its place in the batch of the host.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // for each command of a closed loop
     fn draw(&mut self, tenant: usize, now: Ns) -> Option<usize> {
         if !self.is_open(now) || !self.feeds[tenant].refill() {
             return None;

@@ -105,7 +105,13 @@ impl TimedStage {
         };
         self.host.ledger.credit(index, part, self.clockwork.now());
         match leg {
-            Leg::LinkIn => self.start(drive, index),
+            Leg::LinkIn => {
+                self.start(drive, index);
+                if self.clockwork.takes_at_once(index) {
+                    self.background.quiet_die = None;
+                    return self.served(drive, index, None);
+                }
+            }
             _ if leg < Leg::Served => self.go_in(drive, index),
             _ => return self.go_out(drive, index),
         }
