@@ -335,12 +335,13 @@ impl Hosts {
             bursts.count(&feed.batch[place]);
             feed.outstanding += 1;
         }
-        if feed.batch[place].op == HostOp::TrimMapped {
-            let mut command = feed.batch[place];
+        let command = &feed.batch[place];
+        if command.op == HostOp::TrimMapped {
+            let mut command = *command;
             self.aim(drive, tenant, &mut command);
             stage.submit(drive, &command);
         } else {
-            stage.submit(drive, &feed.batch[place]);
+            stage.submit(drive, command);
         }
         self.is_closed |= stage.host.is_worn_out;
     }
