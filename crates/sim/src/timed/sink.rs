@@ -93,16 +93,14 @@ struct Target {
 impl TimedSink<'_> {
     /// Queues an operation, and lets the command wait for it if the operation belongs to it.
     fn push(&mut self, op: FlashOp, extra: Extra) {
-        let geometry = self.media.geometry();
-        let block = geometry.block_of(op.first());
         if op.count() == 1 && op.kind() != OpKind::Erase {
             let (page, target) = self.locate(op.first());
             self.send_to(op.run_of(page, 1), extra, target);
         } else if self.media.superblocks().is_some() {
             self.push_to_members(op, extra);
         } else {
-            let target = self.target(op.first(), block, geometry);
-            self.send_to(op, extra, target);
+            let geometry = *self.media.geometry();
+            self.send(op, extra, geometry.block_of(op.first()), &geometry);
         }
     }
 
@@ -111,35 +109,38 @@ impl TimedSink<'_> {
     #[allow(clippy::inline_always)] // as `send_to`
     fn locate(&self, ppn: Ppn) -> (Ppn, Target) {
         let geometry = self.media.geometry();
-        let block = geometry.block_of(ppn);
-        let Some(members) = self.media.superblocks() else {
-            return (ppn, self.target(ppn, block, geometry));
-        };
+        let (block, slot) = (geometry.block_of(ppn), geometry.page_index(ppn));
         let is_slc = self.media.mode(block) == CellMode::Slc;
-        let page = members.page(block, geometry.page_index(ppn), is_slc);
-        (page, self.target(page, block, members.shape().flash()))
+        let Some(members) = self.media.superblocks() else {
+            return (ppn, self.target((block, is_slc), (block, slot), geometry));
+        };
+        let (own, index) = members.place(block, slot, is_slc);
+        let flash = members.shape().flash();
+        let page = Ppn(flash.first_page(own).0 + index);
+        (page, self.target((block, is_slc), (own, index), flash))
     }
 
-    /// Where operations on a page of the flash go, which is of this shape; `block` is the block of
-    /// the FTL.
+    /// Where operations go on an index in a block of the flash, which is of this shape; `block` is
+    /// the block of the FTL.
     #[inline(always)]
     #[allow(clippy::inline_always)] // as `send_to`
-    fn target(&self, page: Ppn, block: BlockId, flash: &Geometry) -> Target {
+    fn target(
+        &self,
+        (block, is_slc): (BlockId, bool),
+        (own, index): (BlockId, u32),
+        flash: &Geometry,
+    ) -> Target {
         let page_types = self.backend.page_types();
-        let page_type =
-            if page_types > 1 { flash.row_of(flash.page_index(page)) % page_types } else { 0 };
-        Target {
-            die: flash.die_of_block(flash.block_of(page)),
-            page_type: page_type as u8,
-            block,
-            is_slc: self.media.mode(block) == CellMode::Slc,
-        }
+        let page_type = if page_types > 1 { flash.row_of(index) % page_types } else { 0 };
+        Target { die: flash.die_of_block(own), page_type: page_type as u8, block, is_slc }
     }
 
     /// Queues an operation on a die of the flash; `block` is the block of the FTL that it belongs
     /// to.
     pub(super) fn send(&mut self, op: FlashOp, extra: Extra, block: BlockId, flash: &Geometry) {
-        let target = self.target(op.first(), block, flash);
+        let of_ftl = (block, self.media.mode(block) == CellMode::Slc);
+        let own = (flash.block_of(op.first()), flash.page_index(op.first()));
+        let target = self.target(of_ftl, own, flash);
         self.send_to(op, extra, target);
     }
 
