@@ -12,11 +12,12 @@ impl Full {
     /// comes together with it; false if it has to go through the queue of its die.
     #[inline]
     pub fn stage_past_queue(&mut self, die: DieId, op: FlashOp) -> bool {
+        if !self.flash.dies[die.0].is_idle() || !self.held.is_empty() {
+            return false;
+        }
         let class = self.class_of(op);
         let flash = &mut self.flash;
-        let is_alone = self.held.is_empty()
-            && class == Class::HostWrite
-            && flash.dies[die.0].is_idle()
+        let is_alone = class == Class::HostWrite
             && self.staged.is_none()
             && !flash.is_watched()
             && flash.design.leaves_unit_open(op);
