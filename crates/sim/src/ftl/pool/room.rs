@@ -160,7 +160,8 @@ impl Pool {
     fn waits_for_fold(&mut self, books: &Books, media: &Media) -> bool {
         let Some(cache) = &self.log.slc else { return false };
         let (has_guests, folds) = (cache.guest_count > 0, cache.folds_when_full);
-        if self.next_is_empty(books) {
+        // While a collection runs, no other begins: stalled writes ask again and again.
+        if self.moves.collection.is_none() && self.next_is_empty(books) {
             self.begin_fold(books, media);
         }
         let is_folding = self.moves.collection.is_some_and(|it| it.source == Source::Fold);
