@@ -18,6 +18,14 @@ pub(super) struct Event {
     pub(super) tag: u64,
 }
 
+impl Event {
+    /// Of two events the earlier has the smaller one: a comparison without branches.
+    #[inline]
+    pub(super) fn key(self) -> u128 {
+        u128::from(self.at) << 64 | u128::from(self.tag)
+    }
+}
+
 /// Nanoseconds of a slot, as a power of two.
 const SLOT_BITS: u32 = 10;
 
@@ -47,7 +55,7 @@ const EMPTY: Slot = Slot { head: NONE, count: 0 };
 
 /// See the module.
 pub(super) struct Calendar {
-    slots: Vec<Slot>,
+    slots: Box<[Slot; SLOT_COUNT]>,
     /// A bit for each slot that has events.
     occupied: [u64; SLOT_COUNT / 64],
     entries: Vec<Entry>,
@@ -63,7 +71,7 @@ pub(super) struct Calendar {
 impl Default for Calendar {
     fn default() -> Self {
         Self {
-            slots: vec![EMPTY; SLOT_COUNT],
+            slots: Box::new([EMPTY; SLOT_COUNT]),
             occupied: [0; SLOT_COUNT / 64],
             entries: Vec::new(),
             vacant: NONE,
@@ -80,22 +88,31 @@ impl Calendar {
     pub(super) fn push(&mut self, event: Event) {
         let slot = event.at >> SLOT_BITS;
         if slot.wrapping_sub(self.base) >= SLOT_COUNT as u64 {
-            self.heap.push(Reverse(event));
-            return;
+            return self.put_later(event);
         }
         let place = slot as usize % SLOT_COUNT;
+        self.count += 1;
+        self.occupied[place / 64] |= 1 << (place % 64);
         let Slot { head, count } = &mut self.slots[place];
-        let entry = Entry { event, next: *head };
         *count += 1;
+        let entry = Entry { event, next: *head };
         if let Some(vacant) = self.entries.get_mut(self.vacant as usize) {
             *head = std::mem::replace(&mut self.vacant, vacant.next);
             *vacant = entry;
         } else {
             *head = self.entries.len() as u32;
-            self.entries.push(entry);
+            self.add_entry(entry);
         }
-        self.count += 1;
-        self.occupied[place / 64] |= 1 << (place % 64);
+    }
+
+    #[cold]
+    fn add_entry(&mut self, entry: Entry) {
+        self.entries.push(entry);
+    }
+
+    #[inline(never)]
+    fn put_later(&mut self, event: Event) {
+        self.heap.push(Reverse(event));
     }
 
     /// Adds events that need not be in the calendar.
@@ -105,16 +122,23 @@ impl Calendar {
 
     /// Takes all events, in no order.
     pub(super) fn take_all(&mut self) -> Vec<Event> {
-        while let Some(slot) = self.first_slot() {
+        while let Some(slot) = self.first_slot(0) {
             self.put_on_heap(slot);
         }
         std::mem::take(&mut self.heap).into_iter().map(|Reverse(event)| event).collect()
     }
 
     /// Takes the first events, at least one if there are any and as many as `room` at most, and
-    /// hands them over in no order. Returns a time that none of those left comes before.
-    pub(super) fn take_first(&mut self, room: usize, mut give: impl FnMut(Event)) -> u64 {
-        let slot = self.first_slot();
+    /// hands them over in no order. None may come before `from`. Returns a time that none of those
+    /// left comes before.
+    #[inline]
+    pub(super) fn take_first(
+        &mut self,
+        room: usize,
+        from: u64,
+        mut give: impl FnMut(Event),
+    ) -> u64 {
+        let slot = self.first_slot(from >> SLOT_BITS);
         let next = self.heap.peek().map_or(u64::MAX, |Reverse(event)| event.at);
         let Some(slot) = slot.filter(|&slot| slot << SLOT_BITS <= next) else {
             let limit = slot.map_or(u64::MAX, |slot| slot << SLOT_BITS);
@@ -128,7 +152,7 @@ impl Calendar {
         }
         self.base = slot;
         self.drain(slot, |_, event| give(event));
-        self.first_slot().map_or(u64::MAX, |slot| slot << SLOT_BITS).min(next)
+        self.first_slot(slot).map_or(u64::MAX, |slot| slot << SLOT_BITS).min(next)
     }
 
     /// The same from the heap, of events before `limit`; all in the calendar come later.
@@ -151,11 +175,16 @@ impl Calendar {
         self.heap.peek().map_or(limit, |Reverse(event)| event.at.min(limit))
     }
 
-    /// The first slot that has events.
+    /// The first slot that has events; none before `from` has any.
     #[inline]
-    fn first_slot(&self) -> Option<u64> {
+    fn first_slot(&self, from: u64) -> Option<u64> {
         if self.count == 0 {
             return None;
+        }
+        let place = from as usize % SLOT_COUNT;
+        let is_there = from.wrapping_sub(self.base) < SLOT_COUNT as u64;
+        if is_there && self.occupied[place / 64] >> (place % 64) & 1 == 1 {
+            return Some(from);
         }
         let start = self.base as usize % SLOT_COUNT;
         let words = SLOT_COUNT / 64;

@@ -46,11 +46,11 @@ pub struct Reserved(u64);
 
 /// See the module.
 pub struct Engine {
+    /// The near events, behind a place that no event has: its time is one before which no far event
+    /// comes, `u64::MAX` if there is none. An event on its way to its place stops there at last.
     near: [Event; NEAR_MAX],
     near_count: usize,
     far: Calendar,
-    /// Time before which no far event comes; `u64::MAX` if there is none.
-    far_at: u64,
     sequence: u64,
     now: Ns,
 }
@@ -58,10 +58,9 @@ pub struct Engine {
 impl Default for Engine {
     fn default() -> Self {
         Self {
-            near: [Event { at: 0, tag: 0 }; NEAR_MAX],
+            near: [Event { at: u64::MAX, tag: 0 }; NEAR_MAX],
             near_count: 0,
             far: Calendar::default(),
-            far_at: u64::MAX,
             sequence: 0,
             now: Ns(0),
         }
@@ -81,27 +80,43 @@ impl Engine {
     /// If the code is larger than [`CODE_MAX`].
     #[inline]
     pub fn schedule(&mut self, after: Ns, code: u32) {
-        let tag = self.next_tag(code);
         let at = self.now.0 + after.0;
-        // Of equal times the new event is the last.
-        if at >= self.far_at || self.near_count >= NEAR_ENOUGH && at >= self.near[0].at {
-            self.far_at = self.far_at.min(at);
-            self.far.push(Event { at, tag });
-            return;
+        if code > CODE_MAX || self.sequence == SEQUENCE_LIMIT {
+            return self.schedule_renumbered(at, code);
         }
-        self.bring_near(Event { at, tag }, |it| it.at > at);
+        let event = Event { at, tag: self.sequence << CODE_BITS | u64::from(code) };
+        self.sequence += 1;
+        let count = self.near_count;
+        // Where little is under way, an event is the next one most often. Each way out of here is
+        // the last call, so that none of them needs a register of its own.
+        if count < NEAR_MAX - 2 && at < self.near[count].at {
+            self.near[count + 1] = event;
+            self.near_count = count + 1;
+        } else if at >= self.near[0].at || count >= NEAR_ENOUGH && at >= self.near[1].at {
+            // Of equal times the new event is the last.
+            self.put_far(event);
+        } else {
+            self.put_near(event);
+        }
     }
 
-    /// The tag of an event that is scheduled now.
-    #[inline]
-    fn next_tag(&mut self, code: u32) -> u64 {
+    /// The same when sequence numbers are used up, or the code is wrong.
+    #[cold]
+    fn schedule_renumbered(&mut self, at: u64, code: u32) {
         assert!(code <= CODE_MAX, "event code {code} is larger than {CODE_MAX}");
-        if self.sequence == SEQUENCE_LIMIT {
-            self.renumber();
-        }
-        let tag = self.sequence << CODE_BITS | u64::from(code);
-        self.sequence += 1;
-        tag
+        self.renumber();
+        self.schedule(Ns(at - self.now.0), code);
+    }
+
+    #[inline(never)]
+    fn put_far(&mut self, event: Event) {
+        self.near[0].at = self.near[0].at.min(event.at);
+        self.far.push(event);
+    }
+
+    #[inline(never)]
+    fn put_near(&mut self, event: Event) {
+        self.bring_near(event, |it| it.at > event.at);
     }
 
     /// Puts an event into the sorted array, behind those that are later.
@@ -111,23 +126,32 @@ impl Engine {
     /// few dies.
     #[inline]
     fn bring_near(&mut self, event: Event, is_later: impl Fn(&Event) -> bool) {
-        let near = &mut self.near[..=self.near_count];
-        let mut place = self.near_count;
-        let turn = place.saturating_sub(STEPS_MAX);
-        while place > turn && !is_later(&near[place - 1]) {
-            near[place] = near[place - 1];
-            place -= 1;
-        }
-        if place > 0 && place == turn && !is_later(&near[place - 1]) {
-            let found = near[..place].partition_point(is_later);
-            near.copy_within(found..place, found + 1);
-            place = found;
-        }
-        near[place] = event;
         self.near_count += 1;
-        if self.near_count == NEAR_MAX {
+        let last = self.near_count;
+        if last > STEPS_MAX && !is_later(&self.near[last - STEPS_MAX]) {
+            self.insert_by_halving(event, is_later);
+        } else if let Some((mut place, others)) = self.near[..=last].split_last_mut() {
+            for other in others.iter_mut().rev() {
+                if is_later(other) {
+                    break;
+                }
+                *place = *other;
+                place = other;
+            }
+            *place = event;
+        }
+        if last == NEAR_MAX - 1 {
             self.spill();
         }
+    }
+
+    /// Puts an event that was counted already into the sorted array, past many others.
+    #[inline(never)]
+    fn insert_by_halving(&mut self, event: Event, is_later: impl Fn(&Event) -> bool) {
+        let last = self.near_count;
+        let found = self.near[..last].partition_point(is_later);
+        self.near.copy_within(found..last, found + 1);
+        self.near[found] = event;
     }
 
     /// Takes a place among the events that are scheduled now, for [`Engine::schedule_at`].
@@ -136,16 +160,21 @@ impl Engine {
     /// If the code is larger than [`CODE_MAX`].
     #[inline]
     pub fn reserve(&mut self, code: u32) -> Reserved {
-        Reserved(self.next_tag(code))
+        assert!(code <= CODE_MAX, "event code {code} is larger than {CODE_MAX}");
+        if self.sequence == SEQUENCE_LIMIT {
+            self.renumber();
+        }
+        self.sequence += 1;
+        Reserved((self.sequence - 1) << CODE_BITS | u64::from(code))
     }
 
     /// Schedules the event of a place, not before now: among events at that time it comes as if it
     /// had been scheduled when the place was taken.
     pub fn schedule_at(&mut self, at: Ns, place: Reserved) {
         let event = Event { at: at.0.max(self.now.0), tag: place.0 };
-        // Of the events at `far_at` some may be near: the first of them, and the latest of these is
-        // the first in the array.
-        if event.at >= self.far_at && (self.near_count == 0 || self.near[0] < event) {
+        // Of the events at the time of the first far one some may be near, and the latest of these
+        // is the first in the array.
+        if event.at >= self.near[0].at && (self.near_count == 0 || self.near[1] < event) {
             self.far.push(event);
             return;
         }
@@ -155,19 +184,16 @@ impl Engine {
     /// The later half of the sorted array goes to the calendar.
     #[cold]
     fn spill(&mut self) {
-        let (later, sooner) = self.near.split_at(NEAR_MAX / 2);
+        let (later, sooner) = self.near[1..=self.near_count].split_at(NEAR_MAX / 2);
         self.far.push_all(later);
-        self.far_at = later[later.len() - 1].at;
-        self.near_count = sooner.len();
-        self.near.copy_within(NEAR_MAX / 2.., 0);
+        (self.near[0].at, self.near_count) = (later[later.len() - 1].at, sooner.len());
+        self.near.copy_within(1 + NEAR_MAX / 2.., 1);
     }
 
     /// Whether certainly no event comes up to and including `at`.
     #[inline]
     pub fn is_quiet_until(&self, at: Ns) -> bool {
-        // No near event comes after `far_at`.
-        let next = self.near[..self.near_count].last().map_or(self.far_at, |event| event.at);
-        next > at.0
+        self.near[self.near_count].at > at.0
     }
 
     /// Moves the clock to a time up to which [no event comes](Engine::is_quiet_until).
@@ -179,7 +205,7 @@ impl Engine {
 
     /// When the next event comes.
     pub fn next_at(&mut self) -> Option<Ns> {
-        (self.near_count > 0 || self.refill()).then(|| Ns(self.near[self.near_count - 1].at))
+        (self.near_count > 0 || self.refill()).then(|| Ns(self.near[self.near_count].at))
     }
 
     /// The next event: moves the clock and returns the code.
@@ -188,8 +214,8 @@ impl Engine {
         if self.near_count == 0 && !self.refill() {
             return None;
         }
-        self.near_count -= 1;
         let Event { at, tag } = self.near[self.near_count];
+        self.near_count -= 1;
         self.now = Ns(at);
         Some(tag as u32 & CODE_MAX)
     }
@@ -197,7 +223,7 @@ impl Engine {
     /// Gives the events that wait the lowest sequence numbers, in their order.
     #[cold]
     fn renumber(&mut self) {
-        let mut events = self.near[..self.near_count].to_vec();
+        let mut events = self.near[1..=self.near_count].to_vec();
         events.extend(self.far.take_all());
         events.sort_unstable();
         self.near_count = 0;
@@ -207,23 +233,29 @@ impl Engine {
             event.tag = sequence << CODE_BITS | event.tag & u64::from(CODE_MAX);
         }
         self.far.push_all(&events);
-        self.far_at = events.first().map_or(u64::MAX, |event| event.at);
+        self.near[0].at = events.first().map_or(u64::MAX, |event| event.at);
     }
 
     /// Brings the first far events near; false if there are none.
     #[inline(never)]
     fn refill(&mut self) -> bool {
-        let (near, count) = (&mut self.near, &mut self.near_count);
-        self.far_at = self.far.take_first(NEAR_MAX / 2, |event| {
-            let mut place = *count;
-            while place > 0 && near[place - 1] < event {
-                near[place] = near[place - 1];
-                place -= 1;
+        let (near, mut count) = (&mut self.near, 0);
+        let far_at = std::mem::replace(&mut near[0].at, u64::MAX);
+        let far_at = self.far.take_first(NEAR_MAX / 2, far_at, |event| {
+            count += 1;
+            let Some((mut place, others)) = near[..=count].split_last_mut() else { return };
+            for other in others.iter_mut().rev() {
+                if other.key() > event.key() {
+                    break;
+                }
+                *place = *other;
+                place = other;
             }
-            near[place] = event;
-            *count += 1;
+            *place = event;
         });
-        self.near_count > 0
+        self.near[0].at = far_at;
+        self.near_count = count;
+        count > 0
     }
 }
 
