@@ -103,6 +103,15 @@ impl Channel {
         if self.current.is_some() {
             return None;
         }
+        if self.waiting.is_empty() && self.first.is_empty() {
+            self.has_overtaken = false;
+            return None;
+        }
+        self.start_waiting(now)
+    }
+
+    /// The next of those that wait starts.
+    fn start_waiting(&mut self, now: Ns) -> Option<Request> {
         let is_command = self.waiting.front().is_some_and(is_plane_command);
         let others_wait = !self.waiting.is_empty();
         let is_others_turn = is_command || self.has_overtaken && others_wait;

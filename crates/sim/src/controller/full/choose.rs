@@ -29,19 +29,10 @@ impl Full {
         is_writing || (!self.flash.design.puts_reads_first() && waits())
     }
 
-    /// Whether nothing can start on a die, whatever waits there: its array works, or data is on its
-    /// way into it.
-    #[inline]
-    pub(super) fn is_engaged(&self, index: u32) -> bool {
-        let die = &self.flash.dies[index];
-        let is_loading = die.input.is_some() && !die.is_loaded;
-        (die.is_array_busy() || is_loading) && !self.flash.design.programs_in_cache
-    }
-
     /// Whether something may start on a die, or on those that it holds up.
     #[inline]
     pub(super) fn may_start(&self, index: u32) -> bool {
-        !self.is_engaged(index) || !self.flash.dies.arrivals.is_empty()
+        !self.flash.is_engaged(index) || !self.flash.dies.arrivals.is_empty()
     }
 
     /// Whether the head of a die's queue could start, under [`Order::WholeDrive`].
@@ -54,6 +45,9 @@ impl Full {
         let die = &self.flash.dies[index];
         if die.waiting == 0 {
             return None;
+        }
+        if let Some(turn) = self.only_turn(die) {
+            return Some(turn);
         }
         let array_is_free = matches!(die.array, Array::Free);
         let output_is_free = die.output.is_none();
@@ -100,6 +94,19 @@ impl Full {
             OpKind::Copyback => reads_ok && output_is_free,
         };
         (startable && die.planes_busy == 0).then_some(Turn { class, place: 0 })
+    }
+
+    /// The operation that starts on a die which does nothing, if those of one class alone wait
+    /// there and their head takes the whole die and is no erase: no rule holds it up.
+    #[inline]
+    fn only_turn(&self, die: &Die) -> Option<Turn> {
+        if !die.does_nothing() {
+            return None;
+        }
+        let class = self.only_class(die)?;
+        let head = die.queues[class as usize].front()?;
+        let is_plain = head.plane.is_none() && head.op.kind() != OpKind::Erase;
+        is_plain.then_some(Turn { class, place: 0 })
     }
 
     /// The only class that has operations waiting on a die, if host reads go first.

@@ -10,7 +10,6 @@
 
 use std::collections::VecDeque;
 
-use super::bus::Use;
 use crate::controller::breakdown::{Part, Parts};
 use crate::controller::{Detail, FlashOp, OpKind};
 use crate::op::Source;
@@ -365,15 +364,6 @@ impl Die {
     pub(super) fn settle(&mut self, now: Ns) {
         self.busy[usize::from(self.occupant)] += (now - self.occupant_since).0;
         self.occupant_since = now;
-    }
-
-    /// The read of a plane that uses the channel.
-    pub(super) fn plane_read(&mut self, to: Use) -> Option<&mut Box<Transaction>> {
-        match to {
-            Use::PlaneCommand(plane) => self.planes[usize::from(plane)].array.as_mut(),
-            Use::PlaneOut(plane) => self.planes[usize::from(plane)].output.as_mut(),
-            Use::Command | Use::In | Use::Out => None,
-        }
     }
 
     /// Whom the planes work for: the host, if one of them does.

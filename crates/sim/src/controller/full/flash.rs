@@ -212,7 +212,8 @@ impl Flash {
         if has_data && self.design.puts_reads_first() {
             self.channels[die.channel as usize].promote(index);
         }
-        if self.design.suspend.is_some() && self.is_programmed(op, detail) {
+        let is_suspendable = self.design.suspend.is_some() && self.dies[index].is_array_busy();
+        if is_suspendable && self.is_programmed(op, detail) {
             self.suspend_if_permitted(engine, index);
         }
     }
@@ -245,15 +246,13 @@ impl Flash {
             },
             Use::In => die.input.as_mut().expect("data went in for a program"),
             Use::Out => die.output.as_mut().expect("data came out of a read"),
-            Use::PlaneCommand(_) | Use::PlaneOut(_) => {
-                die.plane_read(done.to).expect("a plane used the channel for a read")
+            Use::PlaneCommand(plane) => {
+                let read = die.planes[usize::from(plane)].array.as_mut();
+                read.expect("a plane used the channel for a read")
             }
+            Use::PlaneOut(plane) => return self.plane_is_out(engine, (channel, done), plane),
         };
-        transaction.spent.bus_wait = transaction.spent.bus_wait + (done.started - done.asked);
-        transaction.spent.bus_time = transaction.spent.bus_time + done.time;
-        if let Some(timeline) = &mut self.watch.timeline {
-            timeline.span(Lane::Channel(channel), transaction.name(), done.started, now);
-        }
+        self.watch.note_transfer(channel, done, transaction, now);
         match done.to {
             Use::Command => {
                 if let Array::Busy(transaction) = std::mem::take(&mut die.array) {
@@ -267,7 +266,7 @@ impl Flash {
                 return over;
             }
             Use::PlaneCommand(plane) => self.sense_plane(engine, index, u32::from(plane)),
-            Use::PlaneOut(plane) => return self.plane_is_out(engine, index, u32::from(plane)),
+            Use::PlaneOut(_) => {}
         }
         None
     }

@@ -260,16 +260,22 @@ impl Full {
     }
 
     /// Starts whatever can start on a die, and on those that its operations held up.
+    #[inline]
     fn pump(&mut self, engine: &mut Engine, index: u32) {
-        loop {
+        if !self.flash.has_no_turn(index) {
+            self.start_all(engine, index);
+        }
+    }
+
+    /// The same where something can start, by all that is known at a glance.
+    #[inline(never)]
+    fn start_all(&mut self, engine: &mut Engine, index: u32) {
+        while self.flash.reads_planes(index, engine.now()) {
+            let Some(turn) = self.flash.plane_turn(index, Class::HostRead) else { return };
+            self.start(engine, index, turn);
             if self.flash.has_no_turn(index) {
                 return;
             }
-            if !self.flash.reads_planes(index, engine.now()) {
-                break;
-            }
-            let Some(turn) = self.flash.plane_turn(index, Class::HostRead) else { return };
-            self.start(engine, index, turn);
         }
         if self.stage_alone(index) {
             return;
@@ -292,7 +298,7 @@ impl Full {
 
     /// Starts one thing on a die; false if nothing can start.
     fn start_next(&mut self, engine: &mut Engine, index: u32) -> bool {
-        if self.is_engaged(index) {
+        if self.flash.is_engaged(index) {
             return false;
         }
         let now = engine.now();
@@ -313,20 +319,19 @@ impl Full {
         let is_right = self.flash.blocks.end(&transaction);
         self.flash.watch.tally.violations += u64::from(!is_right);
         self.done.pending -= u64::from(transaction.of_runs);
-        let mut ops = std::mem::take(&mut transaction.ops);
-        for queued in ops.drain(..) {
+        for queued in &transaction.ops {
             self.done.pending -= u64::from(queued.op.count());
             let parts = self.flash.watch.is_observed.then(|| {
                 let is_awaited = queued.op.command() != NO_COMMAND && queued.busy.is_some();
                 if is_awaited {
-                    transaction.parts(&queued, now)
+                    transaction.parts(queued, now)
                 } else {
                     Parts::default()
                 }
             });
             self.done.push(queued.op, parts);
         }
-        transaction.ops = ops;
+        transaction.ops.clear();
         self.spare.push(transaction);
     }
 

@@ -13,7 +13,7 @@
 //! 2017. Left out: the power budget of a die, which some parts observe by starting senses one by
 //! one.
 
-use super::bus::Use;
+use super::bus::{Request, Use};
 use super::design::Order;
 use super::die::{Array, Class, Transaction, Turn};
 use super::flash::{After, Flash};
@@ -24,14 +24,27 @@ use crate::op::Source;
 use crate::units::{BlockId, Ns};
 
 impl Flash {
-    /// Whether nothing can start on a die, and nothing hangs on when that is noticed.
+    /// Whether nothing can start on a die, and nothing hangs on when that is noticed. Most events
+    /// leave a die like that, so it is asked before anything is called.
     #[inline]
     pub(super) fn has_no_turn(&self, index: u32) -> bool {
         let die = &self.dies[index];
-        let has_none = die.waiting == 0 && die.input.is_none() && die.suspended.is_none();
-        (has_none || die.planes_are_taken())
+        // While data is on its way out, only a sense may begin, with cache reads.
+        let waits_in_vain = die.waiting == 0 || die.output.is_some() && !self.design.reads_in_cache;
+        (waits_in_vain && die.input.is_none() && die.suspended.is_none()
+            || self.is_engaged(index)
+            || die.planes_are_taken())
             && !self.watch.is_observed
             && self.dies.arrivals.is_empty()
+    }
+
+    /// Whether nothing can start on a die, whatever waits there: its array works, or data is on its
+    /// way into it.
+    #[inline]
+    pub(super) fn is_engaged(&self, index: u32) -> bool {
+        let die = &self.dies[index];
+        let is_loading = die.input.is_some() && !die.is_loaded;
+        (die.is_array_busy() || is_loading) && !self.design.programs_in_cache
     }
 
     /// Whether only reads of single planes can start on a die, and only their planes decide which:
@@ -42,6 +55,9 @@ impl Flash {
             return false;
         };
         let die = &self.dies[index];
+        if die.planes_wanted[Class::HostRead as usize] == 0 {
+            return false;
+        }
         let front = |class: Class| die.queues[class as usize].front();
         let starves = |class: Class, bound: Ns| {
             front(class).is_some_and(|it| now.0.saturating_sub(it.since.0) > bound.0)
@@ -90,7 +106,7 @@ impl Flash {
         let state = &mut die.planes[plane as usize];
         state.array = Some(transaction);
         state.until = Ns(u64::MAX);
-        die.note_plane(plane, self.design.reads_in_cache);
+        die.planes_free &= !(1 << plane);
         if self.design.times.command == Ns(0) {
             self.sense_plane(engine, index, plane);
         } else {
@@ -101,16 +117,15 @@ impl Flash {
 
     /// The array of a plane begins.
     pub(super) fn sense_plane(&mut self, engine: &mut Engine, index: u32, plane: u32) {
-        let state = &mut self.dies[index].planes[plane as usize];
-        let Some(mut transaction) = state.array.take() else { return };
-        let time = self.design.read_time(&mut transaction) + transaction.choice;
-        transaction.spent.array_time = time;
-        transaction.spent.array_from = engine.now();
-        let die = &mut self.dies[index];
-        die.plane_working = die.plane_working + (time - transaction.choice);
+        let (die, now) = (&mut self.dies[index], engine.now());
         let state = &mut die.planes[plane as usize];
-        state.until = engine.now() + time;
-        state.array = Some(transaction);
+        let Some(read) = &mut state.array else { return };
+        let work = self.design.read_time(read);
+        let time = work + read.choice;
+        read.spent.array_time = time;
+        read.spent.array_from = now;
+        state.until = now + time;
+        die.plane_working = die.plane_working + work;
         engine.schedule(time, Event::Plane.code(index));
     }
 
@@ -146,26 +161,36 @@ impl Flash {
         let Some(read) = state.array.take() else { return };
         let (time, source) = (self.design.times.out(&read), read.source);
         state.output = Some(read);
-        die.note_plane(plane, self.design.reads_in_cache);
+        die.planes_free |= u64::from(self.design.reads_in_cache) << plane;
         self.ask_channel(engine, index, (Use::PlaneOut(plane as u8), source), time);
     }
 
     /// The data of a plane is out: its read has ended.
+    #[inline]
     pub(super) fn plane_is_out(
         &mut self,
         engine: &mut Engine,
-        index: u32,
-        plane: u32,
+        (channel, done): (u32, Request),
+        plane: u8,
     ) -> Option<Box<Transaction>> {
+        let (index, plane, now) = (done.die, u32::from(plane), engine.now());
         let die = &mut self.dies[index];
-        let read = die.planes[plane as usize].output.take()?;
+        if self.watch.is_observed {
+            die.settle(now);
+        }
+        let state = &mut die.planes[plane as usize];
+        let mut read = state.output.take()?;
+        self.watch.note_transfer(channel, done, &mut read, now);
+        let waits_for_register = state.array.is_some();
         die.planes_busy -= 1;
         die.note_plane(plane, self.design.reads_in_cache);
         // Nothing else may have used the die or erased the block meanwhile.
         let is_erased = read.source != Source::Rebuild
             && self.blocks.of(BlockId(read.block)).erases != read.cycles;
         self.watch.tally.violations += u64::from(die.is_array_busy() || is_erased);
-        self.move_from_plane(engine, index, plane);
+        if waits_for_register {
+            self.move_from_plane(engine, index, plane);
+        }
         Some(read)
     }
 }

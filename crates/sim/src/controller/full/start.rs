@@ -126,11 +126,12 @@ impl Full {
     /// Takes the reads behind one of the host that its sense takes too.
     #[inline]
     fn join_reads(&mut self, index: u32, head: Head, transaction: &mut Transaction) {
-        let geometry = self.flash.design.geometry;
         let Turn { class, place } = head.turn;
         let is_whole = head.plane.is_none();
+        let geometry = &self.flash.design.geometry;
         let slots_max = if is_whole { geometry.units_per_row() } else { geometry.units_per_page };
         while transaction.slots < slots_max {
+            let geometry = &self.flash.design.geometry;
             let queue = &self.flash.dies[index].queues[class as usize];
             let Some(&Queued { op: next, detail, .. }) = queue.get(place as usize) else {
                 break;

@@ -4,9 +4,10 @@
 //! their retries; programs when they are taken from their queue, page by page, since a program
 //! unit may have pages of several reasons.
 
+use super::bus::Request;
 use super::design::Design;
 use super::die::Transaction;
-use crate::controller::timeline::Timeline;
+use crate::controller::timeline::{Lane, Timeline};
 use crate::controller::{Detail, FlashOp, OpKind, Work};
 use crate::op::Source;
 use crate::units::Ns;
@@ -56,6 +57,23 @@ impl Watch {
     pub(super) fn note_begun(&mut self, die: u32, source: Source, now: Ns) {
         if let Some(timeline) = &mut self.timeline {
             timeline.collects(die, source, now);
+        }
+    }
+
+    /// Data of a transaction, or its command, has crossed a channel.
+    #[inline]
+    pub(super) fn note_transfer(
+        &mut self,
+        channel: u32,
+        done: Request,
+        transaction: &mut Transaction,
+        now: Ns,
+    ) {
+        let spent = &mut transaction.spent;
+        spent.bus_wait = spent.bus_wait + (done.started - done.asked);
+        spent.bus_time = spent.bus_time + done.time;
+        if let Some(timeline) = &mut self.timeline {
+            timeline.span(Lane::Channel(channel), transaction.name(), done.started, now);
         }
     }
 
