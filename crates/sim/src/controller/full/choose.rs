@@ -46,9 +46,6 @@ impl Full {
         if die.waiting == 0 {
             return None;
         }
-        if let Some(turn) = self.only_turn(die) {
-            return Some(turn);
-        }
         let array_is_free = matches!(die.array, Array::Free);
         let output_is_free = die.output.is_none();
         let is_at_work = !array_is_free || !output_is_free || die.input.is_some();
@@ -99,7 +96,8 @@ impl Full {
     /// The operation that starts on a die which does nothing, if those of one class alone wait
     /// there and their head takes the whole die and is no erase: no rule holds it up.
     #[inline]
-    fn only_turn(&self, die: &Die) -> Option<Turn> {
+    pub(super) fn only_turn(&self, index: u32) -> Option<Turn> {
+        let die = &self.flash.dies[index];
         if !die.does_nothing() {
             return None;
         }

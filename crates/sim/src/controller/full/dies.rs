@@ -160,6 +160,16 @@ impl Dies {
         queued
     }
 
+    /// Moves an entry of a queue to those that a transaction carries out.
+    pub(super) fn take_into(
+        &mut self,
+        design: &Design,
+        (index, turn): (u32, Turn),
+        ops: &mut Vec<Queued>,
+    ) {
+        ops.push(self.take(design, index, turn));
+    }
+
     /// Removes the only operation that waits on a die.
     #[inline]
     pub(super) fn take_alone(&mut self, design: &Design, index: u32, class: Class) {

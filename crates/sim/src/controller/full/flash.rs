@@ -164,6 +164,7 @@ impl Flash {
         self.suspend_for_waiting(engine, index, started);
     }
 
+    #[inline]
     pub(super) fn run_array(
         &mut self,
         engine: &mut Engine,

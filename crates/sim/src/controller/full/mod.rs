@@ -110,8 +110,6 @@ pub struct Full {
     staged: Option<Staged>,
     /// Room for transactions to come: they are allocated once and move as pointers.
     spare: Vec<Box<Transaction>>,
-    /// Room for operations of a program unit that are taken from their queue.
-    taken: Vec<Queued>,
 }
 
 impl Full {
@@ -123,7 +121,6 @@ impl Full {
             held: Vec::new(),
             staged: setup.stages_writes.then(|| Staged::new(setup.geometry.die_count)),
             spare: Vec::new(),
-            taken: Vec::new(),
         }
     }
 
@@ -166,10 +163,11 @@ impl Full {
             state.settle(now);
             Box::new(state.busy)
         });
-        let queued = Queued { op, detail, since: now, plane, busy };
         if op.completes_in_memory() && self.has_room_for(die, class, op, now) {
+            let queued = Queued { op, detail, since: now, plane, busy };
             return self.stage_at_once(die.0, &queued);
         }
+        let queued = Queued { op, detail, since: now, plane, busy };
         let flash = &mut self.flash;
         flash.dies.push(&flash.design, (die.0, class), queued, may_join);
         if class == Class::HostRead {
@@ -298,6 +296,10 @@ impl Full {
 
     /// Starts one thing on a die; false if nothing can start.
     fn start_next(&mut self, engine: &mut Engine, index: u32) -> bool {
+        if let Some(turn) = self.only_turn(index) {
+            self.start(engine, index, turn);
+            return true;
+        }
         if self.flash.is_engaged(index) {
             return false;
         }

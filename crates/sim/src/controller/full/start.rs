@@ -64,10 +64,23 @@ impl Full {
         self.flash.dies.take(&self.flash.design, index, turn)
     }
 
+    /// Moves an entry of a queue to the operations of a transaction.
     #[inline]
-    fn transaction(&mut self, index: u32, head: Head, now: Ns) -> Box<Transaction> {
+    fn take_into(&mut self, index: u32, turn: Turn, ops: &mut Vec<Queued>) {
+        self.flash.dies.take_into(&self.flash.design, (index, turn), ops);
+    }
+
+    /// A transaction of no operations.
+    #[inline]
+    fn spare(&mut self) -> Box<Transaction> {
+        self.spare.pop().unwrap_or_default()
+    }
+
+    /// Sets all of a transaction but its operations.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // a call would carry the operation through memory
+    fn begin(&mut self, index: u32, head: Head, transaction: &mut Transaction, now: Ns) {
         let Head { op, detail, .. } = head;
-        let mut transaction = self.spare.pop().unwrap_or_default();
         transaction.kind = op.kind();
         transaction.source = op.source();
         transaction.block = self.flash.design.block_of(op).0;
@@ -89,9 +102,9 @@ impl Full {
         if self.flash.watch.is_observed {
             transaction.spent.busy_at_start = self.flash.dies[index].busy;
         }
-        transaction
     }
 
+    #[inline]
     fn start_read(&mut self, engine: &mut Engine, index: u32, head: Head) {
         let now = engine.now();
         let Head { turn, op, detail, plane } = head;
@@ -106,12 +119,12 @@ impl Full {
         if let Some(suspended) = &mut self.flash.dies[index].suspended {
             suspended.reads += 1;
         }
-        let mut transaction = self.transaction(index, head, now);
+        let mut transaction = self.spare();
+        self.begin(index, head, &mut transaction, now);
         if op.count() > 1 {
             self.take_collected(index, head, &mut transaction);
         } else {
-            let queued = self.take(index, turn);
-            transaction.ops.push(queued);
+            self.take_into(index, turn, &mut transaction.ops);
             self.join_reads(index, head, &mut transaction);
         }
         self.flash.watch.note_read(&self.flash.design, &transaction, (op, detail));
@@ -156,10 +169,9 @@ impl Full {
             if !joins {
                 break;
             }
-            let queued = self.take(index, head.turn);
+            self.take_into(index, head.turn, &mut transaction.ops);
             transaction.slots += 1;
             transaction.rereads.join(detail);
-            transaction.ops.push(queued);
         }
     }
 
@@ -169,8 +181,7 @@ impl Full {
         // Pages of a run are spread evenly over its array reads.
         transaction.slots = op.count().div_ceil(op.sense_count().max(1));
         if transaction.slots >= op.count() {
-            let queued = self.take(index, turn);
-            transaction.ops.push(queued);
+            self.take_into(index, turn, &mut transaction.ops);
             return;
         }
         let die = &mut self.flash.dies[index];
@@ -187,6 +198,7 @@ impl Full {
         self.done.pending -= u64::from(transaction.slots);
     }
 
+    #[inline]
     fn start_program(&mut self, engine: &mut Engine, index: u32, head: Head) {
         let now = engine.now();
         let design = &self.flash.design;
@@ -200,10 +212,10 @@ impl Full {
             let (planes, limit) = (design.geometry.plane_count, design.geometry.pages_per_block);
             (first, ((first / planes + 1) * planes).min(limit))
         };
-        let mut ops = std::mem::take(&mut self.taken);
+        let mut transaction = self.spare();
         let mut at = first;
         loop {
-            at += self.take_pages(index, class, unit_limit - at, &mut ops);
+            at += self.take_pages(index, class, unit_limit - at, &mut transaction.ops);
             if at == unit_limit || !self.goes_on(index, class, (block, at), is_slc) {
                 break;
             }
@@ -212,17 +224,16 @@ impl Full {
             // The unit is not complete: its slots wait in the controller's memory.
             self.flash.watch.note_begun(index, head.op.source(), now);
             self.flash.blocks.of(block).pending -= at - first;
-            ops.drain(..).for_each(|queued| self.stage(index, queued, now));
-            self.taken = ops;
+            transaction.ops.drain(..).for_each(|queued| self.stage(index, queued, now));
+            self.spare.push(transaction);
             return;
         }
-        let mut transaction = self.transaction(index, head, now);
+        self.begin(index, head, &mut transaction, now);
         transaction.settled = at - first;
         if stages {
-            self.tell_in_memory(index, &mut ops, now);
+            self.tell_in_memory(index, &mut transaction.ops, now);
         }
-        transaction.of_runs = transaction.settled - pages_in(&ops);
-        self.taken = std::mem::replace(&mut transaction.ops, ops);
+        transaction.of_runs = transaction.settled - pages_in(&transaction.ops);
         // What earlier programs have put on the page stays there.
         let unit_first = if self.flash.design.units.programs_parts() {
             std::mem::replace(&mut self.flash.blocks.of(block).sent, at).max(unit_first)
@@ -237,12 +248,12 @@ impl Full {
     fn program_part(&mut self, engine: &mut Engine, index: u32, head: Head) {
         let now = engine.now();
         let at = self.flash.design.index_of(head.op);
-        let mut transaction = self.transaction(index, head, now);
-        let queued = self.take(index, head.turn);
+        let mut transaction = self.spare();
+        self.begin(index, head, &mut transaction, now);
+        self.take_into(index, head.turn, &mut transaction.ops);
         let progress = self.flash.blocks.of(BlockId(transaction.block));
         let first = std::mem::replace(&mut progress.sent, at);
-        transaction.settled = queued.op.count();
-        transaction.ops.push(queued);
+        transaction.settled = head.op.count();
         self.send_program(engine, index, transaction, (first, at));
     }
 
@@ -260,9 +271,9 @@ impl Full {
         let (times, geometry) = (&self.flash.design.times, &self.flash.design.geometry);
         let crossings = times.transfer_count(transaction.is_slc);
         let time = Ns(times.slot.0 * u64::from(transaction.slots) * crossings + times.command.0);
-        let physical = geometry.physical_index(at - 1) - geometry.physical_index(unit_first);
-        self.flash.watch.tally.multi_plane_ops +=
-            u64::from(physical > 0 && geometry.plane_count > 1);
+        let page = |index| geometry.physical_index(index);
+        let is_multi_plane = geometry.plane_count > 1 && page(at - 1) > page(unit_first);
+        self.flash.watch.tally.multi_plane_ops += u64::from(is_multi_plane);
         if let Some(work) = &mut self.flash.watch.work {
             work.crossings += u64::from(transaction.slots) * crossings;
         }
@@ -280,8 +291,7 @@ impl Full {
         let taken = op.count().min(most);
         self.flash.watch.note_programmed(op, taken);
         if taken == op.count() {
-            let queued = self.take(index, Turn { class, place: 0 });
-            ops.push(queued);
+            self.take_into(index, Turn { class, place: 0 }, ops);
             return taken;
         }
         let geometry = &self.flash.design.geometry;
@@ -315,11 +325,11 @@ impl Full {
     /// Erases and copybacks: no data crosses the bus.
     fn start_inside(&mut self, engine: &mut Engine, index: u32, head: Head) {
         let now = engine.now();
-        let mut transaction = self.transaction(index, head, now);
+        let mut transaction = self.spare();
+        self.begin(index, head, &mut transaction, now);
         if head.op.kind() == OpKind::Erase {
             self.flash.blocks.of(BlockId(transaction.block)).sent = 0;
-            let queued = self.take(index, head.turn);
-            transaction.ops.push(queued);
+            self.take_into(index, head.turn, &mut transaction.ops);
         } else {
             let first = self.flash.design.index_of(head.op);
             let planes = self.flash.design.geometry.plane_count;
@@ -363,14 +373,20 @@ impl Full {
     /// Whether memory has room for a write that leaves its program unit incomplete: nothing of its
     /// block waits for the die before it, so that memory holds one unit in addition to that of the
     /// die.
+    #[inline]
     pub(super) fn has_room_for(&self, die: DieId, class: Class, op: FlashOp, now: Ns) -> bool {
         let design = &self.flash.design;
-        let block = design.block_of(op);
-        let is_of_block =
-            |it: &Queued| it.op.kind() != OpKind::Read && design.block_of(it.op) == block;
         design.leaves_unit_open(op)
             && !design.is_lost(die, now)
-            && !self.flash.dies[die.0].queues[class as usize].iter().rev().any(is_of_block)
+            && !self.writes_block(die, class, design.block_of(op))
+    }
+
+    /// Whether something other than a read of a block waits in a queue of a die.
+    fn writes_block(&self, die: DieId, class: Class, block: BlockId) -> bool {
+        let design = &self.flash.design;
+        let is_of_block =
+            |it: &Queued| it.op.kind() != OpKind::Read && design.block_of(it.op) == block;
+        self.flash.dies[die.0].queues[class as usize].iter().rev().any(is_of_block)
     }
 
     /// A write is in memory, whatever its die does.

@@ -40,6 +40,7 @@ impl Flash {
     /// Suspends a program or an erase that begins, if a host read came while its data or its
     /// command crossed the bus, after `started`. Reads that waited already do not suspend it: it
     /// was chosen ahead of them.
+    #[inline]
     pub(super) fn suspend_for_waiting(&mut self, engine: &mut Engine, index: u32, started: Ns) {
         if self.design.suspend.is_none() {
             return;
