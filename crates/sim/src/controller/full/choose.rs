@@ -22,10 +22,14 @@ use crate::units::{DieId, Ns};
 impl Full {
     /// Whether a read that comes to a die of the flash now waits for a program or an erase.
     pub fn writes_first(&self, die: DieId) -> bool {
+        let is_alone = self.alone.is_some_and(|(index, ..)| index == die.0);
         let die = &self.flash.dies[die.0];
         let is_writing = matches!(&die.array, Array::Busy(work) if work.kind != OpKind::Read)
             || die.input.is_some();
-        let waits = || die.queues.iter().flatten().any(|it| it.op.kind() != OpKind::Read);
+        let waits = || {
+            let mut waiting = die.queues.iter().flatten();
+            is_alone || waiting.any(|it| it.op.kind() != OpKind::Read)
+        };
         is_writing || (!self.flash.design.puts_reads_first() && waits())
     }
 

@@ -175,7 +175,7 @@ impl Dies {
     pub(super) fn take_alone(&mut self, design: &Design, index: u32, class: Class) {
         let die = &mut self.all[index as usize];
         let only = die.queues[class as usize].pop_front();
-        (die.waiting, die.last_turn) = (0, class);
+        die.waiting = 0;
         let is_move = only.is_some_and(|it| design.is_move(class, it.op));
         self.pools[die.pool as usize].moves_waiting -= u32::from(is_move);
     }

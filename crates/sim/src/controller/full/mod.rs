@@ -106,6 +106,9 @@ pub struct Full {
     pub done: Done,
     /// Dies with operations of a command that is still being taken apart, where planes join.
     held: Vec<u32>,
+    /// The only operation of such a command up to now, if it is a page of an incomplete program
+    /// unit for a die that does nothing: with its die, in no queue.
+    alone: Option<(u32, FlashOp, Detail)>,
     /// Writes that wait for the rest of their program unit, if writes do so.
     staged: Option<Staged>,
     /// Room for transactions to come: they are allocated once and move as pointers.
@@ -119,6 +122,7 @@ impl Full {
             flash: Flash::new(setup, written),
             done: Done::default(),
             held: Vec::new(),
+            alone: None,
             staged: setup.stages_writes.then(|| Staged::new(setup.geometry.die_count)),
             spare: Vec::new(),
         }
@@ -147,6 +151,9 @@ impl Full {
     /// Puts an operation at the end of its queue; it may start with [`Full::release`] only.
     #[inline]
     pub fn enqueue(&mut self, engine: &mut Engine, die: DieId, op: FlashOp, mut detail: Detail) {
+        if self.alone.is_some() {
+            self.queue_alone(engine.now());
+        }
         self.done.pending += u64::from(op.count());
         let now = engine.now();
         let class = self.class_of(op);
@@ -167,6 +174,11 @@ impl Full {
             let queued = Queued { op, detail, since: now, plane, busy };
             return self.stage_at_once(die.0, &queued);
         }
+        if class == Class::HostWrite && self.comes_alone(die.0, op) {
+            self.flash.dies[die.0].waiting = 1;
+            self.alone = Some((die.0, op, detail));
+            return;
+        }
         let queued = Queued { op, detail, since: now, plane, busy };
         let flash = &mut self.flash;
         flash.dies.push(&flash.design, (die.0, class), queued, may_join);
@@ -182,6 +194,10 @@ impl Full {
 
     /// Starts what a command queued: planes join only operations that are there together.
     pub fn release(&mut self, engine: &mut Engine) {
+        if let Some((index, op, _)) = self.alone.take() {
+            self.flash.dies[index].waiting = 0;
+            return self.tell_alone(index, op);
+        }
         for place in 0..self.held.len() {
             self.pump(engine, self.held[place]);
         }

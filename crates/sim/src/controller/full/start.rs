@@ -349,25 +349,63 @@ impl Full {
     /// incomplete program unit: a write that came alone. Nothing else can start there then.
     #[inline]
     pub(super) fn stage_alone(&mut self, index: u32) -> bool {
-        let flash = &mut self.flash;
-        let die = &flash.dies[index];
+        let die = &self.flash.dies[index];
         if die.waiting != 1 || !die.does_nothing() {
             return false;
         }
         let class = Class::HostWrite;
         let Some(&Queued { op, .. }) = die.queues[class as usize].front() else { return false };
-        let is_part = op.kind() == OpKind::Program
-            && !op.programs_part()
-            && flash.design.leaves_unit_open(op);
-        if !is_part || flash.is_watched() || self.staged.is_some() {
+        if !self.needs_no_die(op) {
             return false;
         }
-        flash.dies.take_alone(&flash.design, index, class);
+        self.flash.dies.take_alone(&self.flash.design, index, class);
+        self.tell_alone(index, op);
+        true
+    }
+
+    /// Whether an operation, if it comes alone to a die that does nothing, only waits in memory: a
+    /// page of an incomplete program unit.
+    #[inline]
+    fn needs_no_die(&self, op: FlashOp) -> bool {
+        op.kind() == OpKind::Program
+            && !op.programs_part()
+            && self.flash.design.leaves_unit_open(op)
+            && !self.flash.is_watched()
+            && self.staged.is_none()
+    }
+
+    /// Whether a write is such an operation as long as no other one follows in its command. It then
+    /// needs no queue.
+    #[inline]
+    pub(super) fn comes_alone(&self, index: u32, op: FlashOp) -> bool {
+        let die = &self.flash.dies[index];
+        die.waiting == 0
+            && op.count() == 1
+            && self.held.is_empty()
+            && self.flash.design.geometry.units_per_row() > 1
+            && die.does_nothing()
+            && self.needs_no_die(op)
+    }
+
+    /// Another operation follows the one that came alone: this one joins its queue after all.
+    #[inline(never)]
+    pub(super) fn queue_alone(&mut self, now: Ns) {
+        let Some((index, op, detail)) = self.alone.take() else { return };
+        let queued = Queued { op, detail, since: now, plane: None, busy: None };
+        self.flash.dies[index].waiting = 0;
+        self.flash.dies.push(&self.flash.design, (index, Class::HostWrite), queued, false);
+        self.held.push(index);
+    }
+
+    /// A write that came alone waits in memory for the rest of its program unit.
+    #[inline]
+    pub(super) fn tell_alone(&mut self, index: u32, op: FlashOp) {
+        let flash = &mut self.flash;
+        flash.dies[index].last_turn = Class::HostWrite;
         flash.watch.note_programmed(op, 1);
         flash.blocks.of(flash.design.block_of(op)).pending -= 1;
         self.done.pending -= 1;
         self.done.push(op, None);
-        true
     }
 
     /// Whether memory has room for a write that leaves its program unit incomplete: nothing of its
