@@ -87,8 +87,8 @@ impl Engine {
         let event = Event { at, tag: self.sequence << CODE_BITS | u64::from(code) };
         self.sequence += 1;
         let count = self.near_count;
-        // Where little is under way, an event is the next one most often. Each way out of here is
-        // the last call, so that none of them needs a register of its own.
+        // In a drive that does little, an event is the next one most often. Each other case ends
+        // with a call, so that no registers are saved for it.
         if count < NEAR_MAX - 2 && at < self.near[count].at {
             self.near[count + 1] = event;
             self.near_count = count + 1;
