@@ -260,7 +260,10 @@ impl Flash {
                     self.start_array(engine, index, transaction);
                 }
             }
-            Use::In => die.is_loaded = true,
+            Use::In => {
+                die.is_loaded = true;
+                self.start_loaded(engine, index);
+            }
             Use::Out => {
                 let over = die.output.take();
                 self.move_sensed(engine, index);
@@ -303,8 +306,11 @@ impl Flash {
                     return After::Over(transaction);
                 }
                 transaction.is_sensed = true;
-                die.array = Array::Busy(transaction);
-                self.move_sensed(engine, index);
+                if die.output.is_some() {
+                    die.array = Array::Busy(transaction);
+                } else {
+                    self.send_out(engine, index, transaction);
+                }
                 After::Room
             }
         }
@@ -313,16 +319,32 @@ impl Flash {
     /// Moves a sensed page to the output register when that is free.
     fn move_sensed(&mut self, engine: &mut Engine, index: u32) {
         let die = &mut self.dies[index];
-        if die.output.is_some() {
+        let is_sensed = matches!(&die.array, Array::Busy(read) if read.is_sensed);
+        if !is_sensed || die.output.is_some() {
             return;
         }
-        match std::mem::take(&mut die.array) {
-            Array::Busy(transaction) if transaction.is_sensed => {
-                let (time, source) = (self.design.times.out(&transaction), transaction.source);
-                die.output = Some(transaction);
-                self.ask_channel(engine, index, (Use::Out, source), time);
-            }
-            other => die.array = other,
+        if let Array::Busy(read) = std::mem::take(&mut die.array) {
+            self.send_out(engine, index, read);
         }
+    }
+
+    /// The data of a read is on its way out of the register.
+    fn send_out(&mut self, engine: &mut Engine, index: u32, read: Box<Transaction>) {
+        let (time, source) = (self.design.times.out(&read), read.source);
+        self.dies[index].output = Some(read);
+        self.ask_channel(engine, index, (Use::Out, source), time);
+    }
+
+    /// Starts the array of a die on the program whose data is in its register, if it is free.
+    #[inline]
+    pub(super) fn start_loaded(&mut self, engine: &mut Engine, index: u32) -> bool {
+        let die = &mut self.dies[index];
+        if !die.is_loaded || die.is_array_busy() || die.suspended.is_some() {
+            return false;
+        }
+        let Some(transaction) = die.input.take() else { return false };
+        die.is_loaded = false;
+        self.start_array(engine, index, transaction);
+        true
     }
 }

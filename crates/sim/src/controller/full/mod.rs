@@ -54,7 +54,7 @@ pub use design::Setup;
 pub use die::Urgency;
 pub(crate) use times::PhaseTimes;
 
-use die::{Array, Class, Queued, Transaction};
+use die::{Class, Queued, Transaction};
 use done::Done;
 use erases::Who;
 use flash::{After, Flash};
@@ -319,15 +319,11 @@ impl Full {
         if self.flash.is_engaged(index) {
             return false;
         }
-        let now = engine.now();
-        let die = &mut self.flash.dies[index];
-        if die.is_loaded && matches!(die.array, Array::Free) && die.suspended.is_none() {
-            let transaction = die.input.take().expect("the register is loaded");
-            die.is_loaded = false;
-            self.flash.start_array(engine, index, transaction);
+        if self.flash.start_loaded(engine, index) {
             return true;
         }
-        let Some(turn) = self.choose(index, now) else { return self.flash.resume(engine, index) };
+        let turn = self.choose(index, engine.now());
+        let Some(turn) = turn else { return self.flash.resume(engine, index) };
         self.start(engine, index, turn);
         true
     }

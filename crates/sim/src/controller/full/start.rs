@@ -23,11 +23,6 @@ struct Head {
     plane: Option<u8>,
 }
 
-/// Pages of operations.
-fn pages_in(ops: &[Queued]) -> u32 {
-    ops.iter().map(|queued| queued.op.count()).sum()
-}
-
 impl Full {
     /// Takes operations from a queue and sets them going.
     pub(super) fn start(&mut self, engine: &mut Engine, index: u32, turn: Turn) {
@@ -59,7 +54,6 @@ impl Full {
     }
 
     /// Removes an entry of a queue.
-    #[inline]
     fn take(&mut self, index: u32, turn: Turn) -> Queued {
         self.flash.dies.take(&self.flash.design, index, turn)
     }
@@ -73,7 +67,9 @@ impl Full {
     /// A transaction of no operations.
     #[inline]
     fn spare(&mut self) -> Box<Transaction> {
-        self.spare.pop().unwrap_or_default()
+        let mut transaction = self.spare.pop().unwrap_or_default();
+        transaction.of_runs = 0;
+        transaction
     }
 
     /// Sets all of a transaction but its operations.
@@ -90,7 +86,6 @@ impl Full {
         transaction.rereads = Rereads::of(detail);
         transaction.slots = 1;
         transaction.settled = 0;
-        transaction.of_runs = 0;
         transaction.is_sensed = false;
         transaction.suspend_count = 0;
         transaction.choice = Ns(detail.choice_ns.into());
@@ -215,7 +210,7 @@ impl Full {
         let mut transaction = self.spare();
         let mut at = first;
         loop {
-            at += self.take_pages(index, class, unit_limit - at, &mut transaction.ops);
+            at += self.take_pages(index, class, unit_limit - at, &mut transaction);
             if at == unit_limit || !self.goes_on(index, class, (block, at), is_slc) {
                 break;
             }
@@ -233,7 +228,6 @@ impl Full {
         if stages {
             self.tell_in_memory(index, &mut transaction.ops, now);
         }
-        transaction.of_runs = transaction.settled - pages_in(&transaction.ops);
         // What earlier programs have put on the page stays there.
         let unit_first = if self.flash.design.units.programs_parts() {
             std::mem::replace(&mut self.flash.blocks.of(block).sent, at).max(unit_first)
@@ -283,17 +277,24 @@ impl Full {
     }
 
     /// Takes up to `most` pages from the program at the head of a queue; an operation all of which
-    /// is taken is put into `ops`.
-    fn take_pages(&mut self, index: u32, class: Class, most: u32, ops: &mut Vec<Queued>) -> u32 {
+    /// is taken is done with the transaction.
+    fn take_pages(
+        &mut self,
+        index: u32,
+        class: Class,
+        most: u32,
+        transaction: &mut Transaction,
+    ) -> u32 {
         let die = &mut self.flash.dies[index];
         let head = die.queues[class as usize].front_mut().expect("the queue has a head");
         let op = head.op;
         let taken = op.count().min(most);
         self.flash.watch.note_programmed(op, taken);
         if taken == op.count() {
-            self.take_into(index, Turn { class, place: 0 }, ops);
+            self.take_into(index, Turn { class, place: 0 }, &mut transaction.ops);
             return taken;
         }
+        transaction.of_runs += taken;
         let geometry = &self.flash.design.geometry;
         let first = Ppn(op.first().0 + taken);
         let row = |page| geometry.row_of(geometry.page_index(page));
@@ -334,9 +335,8 @@ impl Full {
             let first = self.flash.design.index_of(head.op);
             let planes = self.flash.design.geometry.plane_count;
             let most = (first / planes + 1) * planes - first;
-            let taken = self.take_pages(index, head.turn.class, most, &mut transaction.ops);
+            let taken = self.take_pages(index, head.turn.class, most, &mut transaction);
             transaction.settled = taken;
-            transaction.of_runs = taken - pages_in(&transaction.ops);
             transaction.programmed_limit = first + taken;
             self.flash.watch.tally.copybacks += u64::from(taken);
             self.flash.watch.tally.multi_plane_ops += u64::from(taken > 1);
